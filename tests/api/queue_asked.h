@@ -1,5 +1,5 @@
 /*
- * queue_asked: what the tests of queues over HTTP have in common: a Redis, a daemon, a client, and
+ * queue_asked: the common parts of the tests of queues over HTTP: a Redis, a daemon, a client, and
  * the requests about one queue, `q`. Included once by a test program.
  */
 #ifndef QUEUE_ASKED_H
@@ -56,7 +56,7 @@ static inline int forget_all(void **state)
 
 /* ---- Requests ---- */
 
-/* Takes one header more: `key_header`, or NULL. */
+/* Accepts one header more: `key_header`, or NULL. */
 static inline struct answer post(const char *tail, const char *body, const char *key_header)
 {
 	char target[128];
@@ -118,7 +118,7 @@ static inline void configure(const char *settings)
 	assert_in_range(queue("PUT", settings).status, 200, 201);
 }
 
-/* ---- What is looked at ---- */
+/* ---- Reading answers and Redis ---- */
 
 static inline int64_t redis_now_ms(void)
 {
@@ -127,7 +127,7 @@ static inline int64_t redis_now_ms(void)
 	return atoll(t->element[0]->str) * 1000 + atoll(t->element[1]->str) / 1000;
 }
 
-/* Waits for the next millisecond of Redis: what happens then is later than what happened so far. */
+/* Waits for the next millisecond of Redis, so that later events have a later time. */
 static inline void next_ms(void)
 {
 	int64_t now_ms = redis_now_ms();
@@ -166,7 +166,7 @@ static inline const char *receipt_in(struct answer a)
 	return text_at(a, "/messages/0/receipt");
 }
 
-/* A number of the queue's look. */
+/* A number of the answer to GET /queues/q. */
 static inline int64_t count_of(const char *pointer)
 {
 	return int_at(queue("GET", NULL), pointer);
@@ -185,7 +185,7 @@ static inline void assert_counts(int64_t ready, int64_t delayed, int64_t in_flig
 /* ---- Many messages ---- */
 
 /*
- * Sends so many messages 1, 2, ... in batches; `more` is what else each has (",\"delay_ms\":5"), or
+ * Sends that many messages 1, 2, ... in batches; `more` is appended to each (",\"delay_ms\":5"), or
  * "".
  */
 static inline void send_many(int count, const char *more)

@@ -1,6 +1,6 @@
 /*
- * What docs/access.md states about access holds: the user of Redis's ACL that it shows is enough
- * for every operation and for no more.
+ * docs/access.md is correct: the Redis user that it shows can run every operation, and nothing
+ * else.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -25,7 +25,7 @@ enum { SOON_MS = 5000, LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static char line[LINE_BYTES]; /* of the page, with a password in it */
+static char line[LINE_BYTES]; /* the URL of the page, with a password in it */
 static char *page;
 
 static const char *source_folder(void)
@@ -35,7 +35,7 @@ static const char *source_folder(void)
 	return folder ? folder : ".";
 }
 
-/* What follows a mark in docs/access.md. */
+/* The text behind a mark in docs/access.md. */
 static const char *behind(const char *mark)
 {
 	const char *at = strstr(page, mark);
@@ -77,7 +77,7 @@ static int close_all(void **state)
 	return 0;
 }
 
-/* ---- The user of Redis's ACL ---- */
+/* ---- The user of Redis ---- */
 
 static void ask_all(bool with_deletes)
 {
@@ -112,7 +112,7 @@ static void nothing_was_denied(void)
 }
 
 /*
- * Every operation twice, so that there is something to find, and once with scripts that Redis has
+ * Every operation twice, so that its resources exist, and once with scripts that Redis has
  * forgotten.
  */
 static void every_operation_is_allowed(void **state)
@@ -171,7 +171,10 @@ static void add_sources(const char *folder, const char *ending, char *all)
 	closedir(dir);
 }
 
-/* What the examples do not come to: each word of a script that is a command of Redis is allowed. */
+/*
+ * Commands that the examples do not run: each word of a script that is a command of Redis is
+ * allowed.
+ */
 static void every_command_of_the_scripts_is_allowed(void **state)
 {
 	char *all = calloc(1, SOURCES_BYTES), word[32];
@@ -194,7 +197,7 @@ static void every_command_of_the_scripts_is_allowed(void **state)
 	free(all);
 }
 
-/* ---- What the build has collected ---- */
+/* ---- The commands that the build has collected ---- */
 
 /* The rules, one a line; the caller frees. */
 static char *collected(void)
@@ -219,7 +222,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The line of docs/access.md allows exactly what is called. */
+/* The line of docs/access.md allows exactly the commands that are called. */
 static void the_line_is_what_is_called(void **state)
 {
 	char *rules = collected(), *words = strdup(line);
@@ -239,7 +242,7 @@ static void the_line_is_what_is_called(void **state)
 	free(rules);
 }
 
-/* ---- What is missing is reported ---- */
+/* ---- Missing permissions are reported ---- */
 
 static void acl(const char *rules)
 {
@@ -257,8 +260,8 @@ static struct answer ready(void)
 }
 
 /*
- * Takes it from the user: after a reload /readyz names the command that gives it back, and nothing
- * else.
+ * Takes a permission from the user: after a reload /readyz names the command that grants it again,
+ * and nothing else.
  */
 static void must_be_missed(const char *take, const char *rule)
 {
@@ -304,7 +307,7 @@ static void each_permission_is_missed(void **state)
 	server_command(&redis, "ACL LOG RESET");
 }
 
-/* All in one line, logged once, with a figure, and with --strict no connection is used. */
+/* All in one line, logged once, with a metric, and with --strict no connection is used. */
 static void all_that_is_missing_is_reported_once(void **state)
 {
 	static const char missing[] = "ACL SETUSER team +pexpireat +hset\"";
@@ -319,7 +322,7 @@ static void all_that_is_missing_is_reported_once(void **state)
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, missing), SOON_MS);
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
 	assert_int_equal(metric_of(&other, "redis_permissions_missing"), 2);
-	assert_status(http(c, "POST", "/pv/a", NULL), 200); /* what needs neither is served */
+	assert_status(http(c, "POST", "/pv/a", NULL), 200); /* an operation that needs neither is served */
 	char *log = file_text(other.proc.err_path), *said = strstr(log, "redis_permissions_missing");
 	assert_non_null(said);
 	assert_non_null(strstr(said, missing));
@@ -328,7 +331,7 @@ static void all_that_is_missing_is_reported_once(void **state)
 	client_close(c);
 	daemon_stop(&other);
 
-	server_command(&redis, "CONFIG SET appendonly yes"); /* else that is what is refused */
+	server_command(&redis, "CONFIG SET appendonly yes"); /* else --strict refuses for that reason */
 	daemon_launch(&other, "--redis", url, "--prefix", "team:", "--strict");
 	c = client_open(other.port);
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body,
@@ -341,8 +344,8 @@ static void all_that_is_missing_is_reported_once(void **state)
 	acl("+pexpireat +hset");
 }
 
-/* A user who may not ask is served, and the log has it. */
-static void what_cannot_be_asked_is_said(void **state)
+/* The daemon serves a user that may not query its permissions, and logs that. */
+static void a_failed_query_is_logged(void **state)
 {
 	static const char *const denied[] = { "-acl|whoami", "-acl|dryrun" };
 	struct daemon other = { 0 };
@@ -390,7 +393,7 @@ int main(void)
 		cmocka_unit_test(the_line_is_what_is_called),
 		cmocka_unit_test(each_permission_is_missed),
 		cmocka_unit_test(all_that_is_missing_is_reported_once),
-		cmocka_unit_test(what_cannot_be_asked_is_said),
+		cmocka_unit_test(a_failed_query_is_logged),
 		cmocka_unit_test(the_user_reaches_nothing_else),
 	};
 	return cmocka_run_group_tests_name("access in docs/access.md", tests, open_all, close_all);

@@ -28,7 +28,7 @@ static struct answer fields(const char *operations)
 	return post("/bitmaps/f/fields", body);
 }
 
-/* A refusal that points at `pointer` and tells of `word`. */
+/* A refusal with this pointer, whose detail has `word`. */
 static void assert_refused(struct answer a, const char *code, const char *pointer, const char *word)
 {
 	assert_problem(a, 400, code, "none");
@@ -101,7 +101,7 @@ static void a_bitmap_goes_in_and_comes_out(void **state)
 	assert_string_equal(text_at(get("/bitmaps/b"), "/base64"), "");
 	assert_status(http(client, "DELETE", "/bitmaps/b", NULL), 204);
 	assert_problem(http(client, "DELETE", "/bitmaps/b", NULL), 404, "not_found", "none");
-	a = get("/bitmaps/b"); /* as one that was never used */
+	a = get("/bitmaps/b"); /* like one that was never used */
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/bytes"), 0);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
@@ -166,7 +166,7 @@ static void parts_of_a_bitmap(void **state)
 	assert_refused(get("/bitmaps/b?start=2&end=1"), "out_of_range", "?end", "before");
 }
 
-/* An answer takes a mebibyte; what is more is refused whole, and can be had in parts. */
+/* An answer has at most one mebibyte; a larger one is refused whole, and can be read in parts. */
 static void a_large_bitmap_is_read_in_parts(void **state)
 {
 	size_t bytes = 0;
@@ -191,8 +191,8 @@ static void a_large_bitmap_is_read_in_parts(void **state)
 }
 
 /*
- * As large as a body may be: all its bytes arrive. A body beyond its limit is told so before
- * anything else.
+ * A body of the largest size: all its bytes arrive. One beyond the limit is refused before anything
+ * else.
  */
 static void a_body_bounds_what_is_written(void **state)
 {
@@ -211,7 +211,7 @@ static void a_body_bounds_what_is_written(void **state)
 	memset(body + n, '/', MOST_BODY);
 	strcpy(body + n + MOST_BODY, "\"}");
 	a = http(client, "PUT", "/bitmaps/b", body,
-		 "Expect: 100-continue"); /* or it may be told while it still sends */
+		 "Expect: 100-continue"); /* or the refusal may arrive during the sending */
 	assert_problem(a, 413, "body_too_large", "none");
 	free(body);
 }
@@ -269,7 +269,7 @@ static void positions_are_those_of_redis(void **state)
 		{ "b", "bit=1&start=3", -1 },
 		{ "ones", "bit=0", 16 }, /* the clear bit behind the end */
 		{ "ones", "bit=0&start=1", 16 },
-		{ "ones", "bit=0&end=-1", -1 }, /* but an end is an end */
+		{ "ones", "bit=0&end=-1", -1 }, /* but a given end is an end */
 		{ "ones", "bit=0&end=15&unit=bit", -1 },
 		{ "ones", "bit=1&start=15&unit=bit", 15 },
 		{ "nothing", "bit=0", 0 },
@@ -434,7 +434,7 @@ static void a_retry_adds_once(void **state)
 		       422, "idempotency_key_reused", "none");
 }
 
-/* What only looks is not kept: the same key finds what is there now. */
+/* Operations that only read are not recorded: the same key returns the present value. */
 static void a_look_is_not_kept(void **state)
 {
 	static const char body[] = "{\"operations\":[{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}]}";
@@ -479,8 +479,8 @@ static void a_far_bit_is_refused_by_name(void **state)
 	daemon_start(&large, "--redis", redis.url, option, "536870912", "--redis-timeout-ms", "20000");
 	c = client_open(large.port);
 	/*
-	 * The last bit is not set here, for want of half a gigabyte: only that nothing of ours
-	 * stands before it.
+	 * The last bit is not set here, for want of half a gigabyte: the test shows only that the
+	 * daemon allows it.
 	 */
 	assert_status(http(c, "GET", "/bitmaps/far/bits/4294967295", NULL), 200);
 	assert_status(http(c, "PUT", "/bitmaps/far/bits/200000000", "{\"value\":1}"), 200);
@@ -489,9 +489,9 @@ static void a_far_bit_is_refused_by_name(void **state)
 	daemon_stop(&large);
 }
 
-/* ---- Names, and what is not ours ---- */
+/* ---- Names, and foreign keys ---- */
 
-static void foreign_keys_are_told_and_kept(void **state)
+static void foreign_keys_are_reported_and_kept(void **state)
 {
 	(void)state;
 	server_command(&redis, "RPUSH p:bitmap:{b} x");
@@ -538,7 +538,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_retry_adds_once, stage_forget),
 		cmocka_unit_test_teardown(a_look_is_not_kept, stage_forget),
 		cmocka_unit_test_teardown(a_far_bit_is_refused_by_name, stage_forget),
-		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
 	};
 

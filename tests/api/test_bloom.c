@@ -1,6 +1,6 @@
 /*
- * Bloom filters over HTTP: what is told of items, the promised error rate, replays, and that Redis
- * is never held for long.
+ * Bloom filters over HTTP: answers about items, the promised error rate, replays, and that no call
+ * blocks Redis for long.
  */
 #include <math.h>
 #include <pthread.h>
@@ -58,7 +58,7 @@ static int trues(struct answer a, const char *pointer, int count)
 	return n;
 }
 
-/* Adds, or looks for, any number of items; how many answers were true. */
+/* Adds, or looks for, any number of items; returns how many answers were true. */
 static int all_trues(const char *target, const char *pointer, const char *family, int from, int to)
 {
 	int n = 0;
@@ -80,7 +80,7 @@ static struct answer put(const char *filter, const char *body)
 }
 
 /* `wanted` is a word of t and f. */
-static void assert_told(struct answer a, const char *pointer, const char *wanted)
+static void assert_bits(struct answer a, const char *pointer, const char *wanted)
 {
 	const json_t *list = json_at(a, pointer);
 
@@ -141,20 +141,20 @@ static void the_list_has_filters_only(void **state)
 			 server_command(&redis, "PEXPIRETIME p:bloom:{a}")->integer);
 }
 
-/* The filter has eleven segments, more than the daemon names as keys at first. */
+/* The filter has eleven segments, more than the daemon names as keys in its first call. */
 static void a_filter_expires_whole(void **state)
 {
 	(void)state;
 	assert_problem(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
 	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
 	assert_true(json_is_null(json_at(get("/bloom/seen"), "/expires_at_ms")));
-	assert_told(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
+	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
 	struct answer a = http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":60000}");
 	assert_status(a, 200);
 	int64_t at = int_at(a, "/expires_at_ms");
 	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}")->integer, at);
 	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}:7")->integer, at);
-	assert_told(post("/bloom/seen/add", "{\"items\":[\"b\"]}"), "/added", "t");
+	assert_bits(post("/bloom/seen/add", "{\"items\":[\"b\"]}"), "/added", "t");
 	assert_int_equal(int_at(http(client, "PATCH", "/bloom/seen", "{}"), "/expires_at_ms"), at);
 	assert_int_equal(int_at(get("/bloom/seen"), "/expires_at_ms"), at);
 	a = http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":null}");
@@ -164,7 +164,7 @@ static void a_filter_expires_whole(void **state)
 	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001,\"ttl_ms\":60000}");
 	assert_status(a, 200);
 	assert_true(int_at(a, "/expires_at_ms") >= at);
-	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}"); /* absent is the default: for ever */
+	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}"); /* absent is the default: without expiry */
 	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
 	assert_status(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":1}"), 200);
 	wait_until(server_command(&redis, "DBSIZE")->integer == 0, 5000);
@@ -194,25 +194,25 @@ static void values_out_of_range_are_named(void **state)
 	assert_status(put("most", "{\"capacity\":100000000,\"error_rate\":0.000001}"), 201);
 }
 
-static void items_are_told_in_their_order(void **state)
+static void items_are_answered_in_their_order(void **state)
 {
 	(void)state;
 	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 404, "not_found", "none");
 	assert_problem(post("/bloom/seen/exists", "{\"items\":[\"a\"]}"), 404, "not_found", "none");
 	put("seen", "{\"capacity\":1000,\"error_rate\":0.0001}");
-	assert_told(post("/bloom/seen/add", "{\"items\":[\"a\",\"b\",\"a\",\"c\",\"b\",\"a\"]}"), "/added", "ttftff");
-	assert_told(post("/bloom/seen/add", "{\"items\":[\"d\",\"a\",\"d\"]}"), "/added", "tff");
-	assert_told(post("/bloom/seen/exists", "{\"items\":[\"x\",\"a\",\"x\",\"d\",\"a\",\"A\",\"a \"]}"), "/exists",
+	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\",\"b\",\"a\",\"c\",\"b\",\"a\"]}"), "/added", "ttftff");
+	assert_bits(post("/bloom/seen/add", "{\"items\":[\"d\",\"a\",\"d\"]}"), "/added", "tff");
+	assert_bits(post("/bloom/seen/exists", "{\"items\":[\"x\",\"a\",\"x\",\"d\",\"a\",\"A\",\"a \"]}"), "/exists",
 		    "ftfttff");
 	/* Text is bytes of UTF-8, however JSON spells it. */
-	assert_told(post("/bloom/seen/add", "{\"items\":[\"\\u00e9\",\"\xc3\xa9\",\"e\\u0301\"]}"), "/added", "tft");
+	assert_bits(post("/bloom/seen/add", "{\"items\":[\"\\u00e9\",\"\xc3\xa9\",\"e\\u0301\"]}"), "/added", "tft");
 	assert_int_equal(int_at(get("/bloom/seen"), "/size"), 6);
 }
 
 /*
- * In the second half every twentieth item stood there before. It would be the first of a step, and
- * was the last of another, which is under way at the same time and comes to Redis later, because a
- * step takes several calls here.
+ * In the second half every twentieth item repeats one of the first. It is the first item of one
+ * step, and its first copy is the last of another step that is pending at the same time. The step
+ * with the first copy reaches Redis later, because each step needs several calls here.
  */
 static void a_thousand_items_with_repeats(void **state)
 {
@@ -226,7 +226,7 @@ static void a_thousand_items_with_repeats(void **state)
 		fprintf(out, "%s\"u-%d\"", i ? "," : "", i >= 500 && i % 20 == 0 ? i - 21 : i);
 	fputs("]}", out);
 	fclose(out);
-	put("seen", "{\"capacity\":300,\"error_rate\":0.000001}"); /* two layers more are made under way */
+	put("seen", "{\"capacity\":300,\"error_rate\":0.000001}"); /* two layers more are created on the way */
 	for (int round = 0; round < 2; round++) {
 		struct answer a = post("/bloom/seen/add", body);
 		assert_int_equal(trues(a, "/added", AT_ONCE), round ? 0 : 975);
@@ -247,8 +247,8 @@ static void a_thousand_items_with_repeats(void **state)
 }
 
 /*
- * What is promised: at capacity, and at four times that, at most 1.2 times the rate. What GET
- * expects is near what is.
+ * The promise: at capacity, and at four times that, at most 1.2 times the rate. The estimate of GET
+ * is near the measured rate.
  */
 static void the_error_rate_is_kept(void **state)
 {
@@ -271,7 +271,7 @@ static void the_error_rate_is_kept(void **state)
 	}
 }
 
-/* ---- Redis is never held for long: what its own counters say of a thousand items ---- */
+/* ---- No call blocks Redis for long: Redis's own counters for a thousand items ---- */
 
 static void a_thousand_items_are_many_short_calls(void **state)
 {
@@ -307,8 +307,8 @@ static void *add_all(void *arg)
 }
 
 /*
- * Each step is atomic: of several who add the same items at once, each item was added by exactly
- * one.
+ * Each step is atomic: of several callers that add the same items at once, exactly one adds each
+ * item.
  */
 static void an_item_is_added_by_one_of_many(void **state)
 {
@@ -338,7 +338,7 @@ static void an_item_is_added_by_one_of_many(void **state)
 
 #define KEY "Idempotency-Key: one"
 
-static void a_retried_add_tells_the_first_answer(void **state)
+static void a_retried_add_returns_the_first_answer(void **state)
 {
 	(void)state;
 	put("seen", "{\"capacity\":10000,\"error_rate\":0.000001}");
@@ -350,7 +350,7 @@ static void a_retried_add_tells_the_first_answer(void **state)
 		assert_string_equal(again.body, first.body);
 	}
 	/*
-	 * Another body under this key is refused whole, also what of it is longer than the first.
+	 * Another body under this key is refused whole, including its part beyond the first body.
 	 */
 	assert_problem(send_items(client, "/bloom/seen/add", "other", 0, AT_ONCE, KEY), 422, "idempotency_key_reused",
 		       "none");
@@ -364,14 +364,14 @@ static void a_retried_add_tells_the_first_answer(void **state)
 }
 
 /*
- * The connection to Redis is lost after some of the steps were answered. What happened is unknown;
- * the retry settles it.
+ * The connection to Redis is lost after some of the steps were answered. The effect is unknown; the
+ * retry settles it.
  */
 static void a_retry_goes_on_where_the_first_broke_off(void **state)
 {
 	(void)state;
 	if (redis.cluster)
-		skip(); /* its nodes tell the daemon where they are, and so it would not come through the proxy */
+		skip(); /* the nodes of a Cluster announce their own addresses, so the daemon would bypass the proxy */
 	struct proxy *proxy = proxy_open(redis.port);
 	struct daemon behind = { 0 };
 
@@ -394,7 +394,10 @@ static void a_retry_goes_on_where_the_first_broke_off(void **state)
 	proxy_close(proxy);
 }
 
-/* The first step is done when the others are refused: nobody may be told that nothing happened. */
+/*
+ * The first step is done when the others are refused: the error must not claim that nothing
+ * happened.
+ */
 static void a_refusal_half_way_has_an_effect(void **state)
 {
 	(void)state;
@@ -410,13 +413,13 @@ static void a_refusal_half_way_has_an_effect(void **state)
 	daemon_stop(&small);
 }
 
-/* ---- What cannot be ---- */
+/* ---- Filters that cannot grow, and damaged ones ---- */
 
 /*
- * A filter of 3 * 10^9 bits has no room for a second layer. Its size is forged: nobody adds 10^8
- * items in a test.
+ * A filter of 3 * 10^9 bits has no room for a second layer. The test forges its size, as adding
+ * 10^8 items would take too long.
  */
-static void a_full_filter_says_so(void **state)
+static void a_full_filter_reports_it(void **state)
 {
 	(void)state;
 	put("seen", "{\"capacity\":100000000,\"error_rate\":0.000001}");
@@ -428,19 +431,19 @@ static void a_full_filter_says_so(void **state)
 	assert_true(fabs(real_at(a, "/expected_error") - 0.0000005) < 0.0000001);
 }
 
-/* Eleven segments and the hash: deleting is more than one step. */
+/* Eleven segments and the hash: the deletion needs more than one step. */
 static void a_large_filter_is_deleted_whole(void **state)
 {
 	(void)state;
 	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
-	assert_told(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
+	assert_bits(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 12);
-	assert_told(post("/bloom/seen/exists", "{\"items\":[\"a\",\"b\"]}"), "/exists", "tf");
+	assert_bits(post("/bloom/seen/exists", "{\"items\":[\"a\",\"b\"]}"), "/exists", "tf");
 	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
-static void foreign_keys_are_told(void **state)
+static void foreign_keys_are_reported(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:bloom:{seen} x");
@@ -451,10 +454,11 @@ static void foreign_keys_are_told(void **state)
 	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
 	assert_problem(post("/bloom/seen/exists", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
 	/*
-	 * A filter that lost its bits would say that nothing was ever seen: it says this instead.
+	 * A filter that lost its bits would report every item as absent: it returns an error
+	 * instead.
 	 */
 	put("lost", "{\"capacity\":10,\"error_rate\":0.1}");
-	assert_told(post("/bloom/lost/add", "{\"items\":[\"a\"]}"), "/added", "t");
+	assert_bits(post("/bloom/lost/add", "{\"items\":[\"a\"]}"), "/added", "t");
 	server_command(&redis, "DEL p:bloom:{lost}:0");
 	assert_problem(post("/bloom/lost/exists", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
 }
@@ -466,17 +470,17 @@ int main(void)
 		cmocka_unit_test_teardown(the_list_has_filters_only, stage_forget),
 		cmocka_unit_test_teardown(a_filter_expires_whole, stage_forget),
 		cmocka_unit_test_teardown(values_out_of_range_are_named, stage_forget),
-		cmocka_unit_test_teardown(items_are_told_in_their_order, stage_forget),
+		cmocka_unit_test_teardown(items_are_answered_in_their_order, stage_forget),
 		cmocka_unit_test_teardown(a_thousand_items_with_repeats, stage_forget),
 		cmocka_unit_test_teardown(the_error_rate_is_kept, stage_forget),
 		cmocka_unit_test_teardown(a_thousand_items_are_many_short_calls, stage_forget),
 		cmocka_unit_test_teardown(an_item_is_added_by_one_of_many, stage_forget),
-		cmocka_unit_test_teardown(a_retried_add_tells_the_first_answer, stage_forget),
+		cmocka_unit_test_teardown(a_retried_add_returns_the_first_answer, stage_forget),
 		cmocka_unit_test_teardown(a_retry_goes_on_where_the_first_broke_off, stage_forget),
 		cmocka_unit_test_teardown(a_refusal_half_way_has_an_effect, stage_forget),
-		cmocka_unit_test_teardown(a_full_filter_says_so, stage_forget),
+		cmocka_unit_test_teardown(a_full_filter_reports_it, stage_forget),
 		cmocka_unit_test_teardown(a_large_filter_is_deleted_whole, stage_forget),
-		cmocka_unit_test_teardown(foreign_keys_are_told, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_reported, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("bloom", tests, stage_open, stage_close);

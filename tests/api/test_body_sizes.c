@@ -1,7 +1,7 @@
 /*
- * Any JSON value may have what --max-body-bytes allows, however much surrounds it in its request
- * (64 KiB at most): each operation that takes one, with values right at the bound and a byte
- * beyond, and requests right at theirs.
+ * Any JSON value may have the size that --max-body-bytes allows, with up to 64 KiB around it in its
+ * request: each operation that accepts one, with values right at the limit and a byte beyond, and
+ * requests right at theirs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 enum { MIB = 1048576, AROUND = 65536 };
 
 static const struct taker {
-	const char *method, *target, *before, *after; /* the value lies between */
+	const char *method, *target, *before, *after; /* the value goes between */
 	const char *pointer;
 	int status;
 } takers[] = {
@@ -30,7 +30,7 @@ static const struct taker {
 
 enum form { STRING, ARRAY, OBJECT, ESCAPED, FORMS };
 
-/* A value that counts as `size` bytes; to be freed. */
+/* A value that counts as `size` bytes; the caller frees it. */
 static char *value_of(enum form form, size_t size)
 {
 	static const char *const opens[] = { "\"", "[\"", "{\"k\":\"", "\"\\n" }, *const closes[] = { "\"", "\"]",

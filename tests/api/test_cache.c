@@ -1,6 +1,6 @@
 /*
- * The cache over HTTP: values and versions, conditions, fences, what an invalidation does and when.
- * (Fill tickets: test_cache_fill.c.)
+ * The cache over HTTP: values and versions, conditions, fences, invalidation. (Fill tickets:
+ * test_cache_fill.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -86,8 +86,8 @@ static void a_value_is_stored_read_and_deleted(void **state)
 }
 
 /*
- * Values only: neither a fence, a ticket or an invalidation that is left, nor keys of others, nor
- * those that another program put below the same prefix.
+ * Values only: no remaining fence, ticket or invalidation, no keys of other kinds, and none that
+ * another program put below the same prefix.
  */
 static void values_are_listed(void **state)
 {
@@ -187,13 +187,13 @@ static void a_value_ends_with_its_time(void **state)
 	wait_until(get(A).status == 404, 5000);
 	assert_status(put("{\"value\":1,\"ttl_ms\":3155760000000,\"jitter_ms\":86400000}"), 201);
 	assert_status(get(A), 200);
-	server_command(&redis, "PERSIST p:cache:{a}"); /* somebody took its time away */
+	server_command(&redis, "PERSIST p:cache:{a}"); /* another program removed its expiry */
 	assert_true(json_is_null(json_at(get(A), "/expires_at_ms")));
 }
 
 /* ---- Conditions ---- */
 
-#define CURRENT "@" /* stands for the version that is there */
+#define CURRENT "@" /* replaced by the present version */
 
 /* A header line with CURRENT replaced, "X-None: 1" for none. */
 static const char *condition(const char *pattern, const char *version)
@@ -212,11 +212,11 @@ static const char *condition(const char *pattern, const char *version)
 	return text;
 }
 
-/* Two header lines, and the statuses that they make of requests. */
+/* Two header lines, and the statuses of requests with them. */
 struct condition_row {
 	const char *first, *second;
-	int get, put, delete;   /* with a value there */
-	int get_none, put_none; /* without; a DELETE is 404 then */
+	int get, put, delete;   /* when there is a value */
+	int get_none, put_none; /* without a value; a DELETE is 404 then */
 };
 
 static void read_with(const struct condition_row *row, const char *version)
@@ -308,7 +308,7 @@ static void conditions_are_those_of_rfc_9110(void **state)
 	}
 }
 
-/* A version of before a deletion is another than that of the value that came after it. */
+/* A version from before a deletion differs from that of a later value. */
 static void an_old_version_never_matches_again(void **state)
 {
 	(void)state;
@@ -324,7 +324,7 @@ static void an_old_version_never_matches_again(void **state)
 
 enum { WRITERS = 6, STEPS = 30 };
 
-/* Adds 1 so many times: reads, and writes only over what it read. */
+/* Adds 1 that many times: reads, and writes only over the version that it read. */
 static void *add_steps(void *arg)
 {
 	struct client *own = client_open(patternd.port);
@@ -357,7 +357,7 @@ static void no_update_is_lost(void **state)
 
 /* ---- Fences ---- */
 
-/* The case it is for: the first holder of a lock slept past its time. */
+/* The purpose of fences: the first holder of a lock slept past its time. */
 static void a_writer_that_lost_its_lock_is_refused(void **state)
 {
 	char first[HEADER_BYTES], second[HEADER_BYTES];
@@ -373,13 +373,13 @@ static void a_writer_that_lost_its_lock_is_refused(void **state)
 	struct answer a = http(client, "PUT", A, "{\"value\":1}", first);
 	assert_problem(a, 409, "stale_fence", "none");
 	assert_int_equal(int_at(a, "/highest"), int_at(lock, "/fence"));
-	a = http(client, "DELETE", A, NULL, first, "If-Match: \"x\""); /* the fence goes first */
+	a = http(client, "DELETE", A, NULL, first, "If-Match: \"x\""); /* the fence is checked first */
 	assert_problem(a, 409, "stale_fence", "none");
 	assert_int_equal(int_at(get(A), "/value"), 2);
 	assert_status(http(client, "DELETE", A, NULL, second), 204);
 	assert_problem(http(client, "PUT", A, "{\"value\":1}", first), 409, "stale_fence", "none");
 	assert_problem(http(client, "DELETE", A, NULL, second), 404, "not_found", "none");
-	assert_status(put("{\"value\":3}"), 201); /* without one it is not checked */
+	assert_status(put("{\"value\":3}"), 201); /* without a fence it is not checked */
 }
 
 static void what_is_no_input_is_refused(void **state)
@@ -445,8 +445,8 @@ static void an_invalidation_deletes_now_and_caps_what_comes(void **state)
 }
 
 /*
- * The second deletion is in Redis alone: no daemon is left when it is due, and the daemon that
- * comes later finds it done.
+ * The second deletion is in Redis alone: no daemon runs when it is due, and a later daemon finds it
+ * done.
  */
 static void the_second_deletion_needs_no_daemon(void **state)
 {
@@ -479,7 +479,7 @@ static void a_retried_invalidation_deletes_nothing_more(void **state)
 		       "idempotency_key_reused", "none");
 }
 
-static void a_foreign_key_is_told_and_kept(void **state)
+static void a_foreign_key_is_reported_and_kept(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:cache:{a} mine");
@@ -508,7 +508,7 @@ int main(void)
 		cmocka_unit_test_teardown(an_invalidation_deletes_now_and_caps_what_comes, stage_forget),
 		cmocka_unit_test_teardown(the_second_deletion_needs_no_daemon, stage_forget),
 		cmocka_unit_test_teardown(a_retried_invalidation_deletes_nothing_more, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported_and_kept, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("cache", tests, stage_open, stage_close);

@@ -1,6 +1,6 @@
 /*
- * Fill tickets over HTTP: one caller of many makes a missing value, and none stores what something
- * else has overtaken.
+ * Fill tickets over HTTP: one caller of many computes a missing value, and no caller stores a value
+ * that is outdated.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 
 enum { HEADER_BYTES = 96 };
 
-/* The header that presents the ticket of an answer. */
+/* The header with the ticket of an answer. */
 static const char *ticket_of(struct answer a)
 {
 	static char texts[4][HEADER_BYTES];
@@ -62,7 +62,7 @@ static void one_makes_it_and_others_wait(void **state)
 	assert_string_equal(text_at(a, "/value"), "made");
 	assert_string_equal(header_of(a, "ETag"), header_of(get(A), "ETag"));
 	assert_string_equal(a.body, get(A).body);
-	assert_problem(put_with(ticket_of(ticket)), 410, "ticket_expired", "none"); /* it was good for one PUT */
+	assert_problem(put_with(ticket_of(ticket)), 410, "ticket_expired", "none"); /* it was valid for one PUT */
 }
 
 /* ---- The herd ---- */
@@ -87,7 +87,10 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* All at once, over two daemons. How many of them get `status`; the others must get `other`. */
+/*
+ * All at once, over two daemons. Returns how many of them get `status`; the others must get
+ * `other`.
+ */
 static int herd(int second_port, int status, int other)
 {
 	struct caller callers[CALLERS];
@@ -123,7 +126,7 @@ static void of_a_herd_one_gets_the_ticket(void **state)
 	daemon_stop(&second);
 }
 
-/* ---- What overtakes a ticket ---- */
+/* ---- What outdates a ticket ---- */
 
 static void put_plainly(void)
 {
@@ -132,7 +135,7 @@ static void put_plainly(void)
 
 static void delete_what_is_not_there(void)
 {
-	/* There is no value, but what is being made is no longer wanted. */
+	/* There is no value, but the one that is being computed is no longer wanted. */
 	assert_status(http(client, "DELETE", A, NULL), 204);
 	assert_problem(http(client, "DELETE", A, NULL), 404, "not_found", "none");
 }
@@ -233,13 +236,13 @@ static void a_retry_gets_the_first_ticket(void **state)
 	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
 	assert_true(int_at(again, "/ttl_ms") <= int_at(first, "/ttl_ms"));
 	assert_problem(http(client, "POST", FILL, NULL, KEY "one"), 422, "idempotency_key_reused", "none");
-	/* To be told to wait has no effect, and is not kept. */
+	/* The answer that asks to wait has no effect, and is not recorded. */
 	assert_problem(http(client, "POST", FILL, body, KEY "two"), 409, "cache_fill_in_progress", "none");
 	assert_status(put_with(ticket_of(again)), 201);
 	assert_status(http(client, "POST", FILL, body, KEY "two"), 200);
 }
 
-static void a_retry_that_comes_too_late_is_told(void **state)
+static void a_retry_that_comes_too_late_is_refused(void **state)
 {
 	static const char body[] = "{\"fill_ms\":20}";
 
@@ -259,7 +262,7 @@ int main(void)
 		cmocka_unit_test_teardown(nonsense_is_no_ticket, stage_forget),
 		cmocka_unit_test_teardown(a_ticket_ends_with_a_repeated_invalidation, stage_forget),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_ticket, stage_forget),
-		cmocka_unit_test_teardown(a_retry_that_comes_too_late_is_told, stage_forget),
+		cmocka_unit_test_teardown(a_retry_that_comes_too_late_is_refused, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("cache fill", tests, stage_open, stage_close);

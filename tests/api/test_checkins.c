@@ -1,6 +1,6 @@
 /*
  * Check-ins over HTTP: streaks over the ends of months and years and over leap days, ranges, and
- * whose clock says today.
+ * which clock defines today.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,10 @@ static const char *day_text(int64_t day)
 	return text;
 }
 
-/* Redis's day; one that is about to end is waited out: a test is done within MIDNIGHT_S. */
+/*
+ * Redis's day; the test waits for the end of one that is about to end: a test takes less than
+ * MIDNIGHT_S.
+ */
 static int64_t redis_today(void)
 {
 	int64_t now = 0;
@@ -81,7 +84,7 @@ static void a_day_is_noted_and_taken_back(void **state)
 }
 
 struct story {
-	const char *days[10]; /* ended by NULL */
+	const char *days[10]; /* ends with NULL */
 	const char *from, *to;
 	int count, current, longest;
 	const char *first; /* NULL: none */
@@ -102,7 +105,7 @@ static const struct story stories[] = {
 	{ { "2100-02-28", "2100-03-01" }, "2100-02-01", "2100-03-01", 2, 2, 2, "2100-02-28" },
 	{ { "1900-02-28", "1900-03-01" }, "1900-02-01", "1900-03-01", 2, 2, 2, "1900-02-28" },
 	{ { "2000-02-28", "2000-03-01" }, "2000-02-01", "2000-03-01", 2, 1, 1, "2000-02-28" },
-	/* `to` may still come; the day before it must have been */
+	/* `to` may still be marked; the day before must have been */
 	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-18", 2, 2, 2, "2026-11-17" },
 	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-19", 2, 2, 2, "2026-11-17" },
 	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-20", 2, 0, 2, "2026-11-17" },
@@ -123,7 +126,7 @@ static const struct story stories[] = {
 	  1,
 	  2,
 	  "2026-03-31" },
-	/* Many years in one look */
+	/* Many years in one answer */
 	{ { "1990-01-01", "2001-05-05", "2026-11-20", "2026-11-21", "2089-12-31" },
 	  "1990-01-01",
 	  "2089-12-31",
@@ -246,13 +249,13 @@ static void today_is_redis_s(void **state)
 	assert_string_equal(text_at(a, "/from"), day_text(today - 36599));
 	assert_int_equal(int_at(a, "/current_streak"), 3);
 	check("DELETE", "u", day_text(today));
-	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 2); /* today may still come */
+	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 2); /* today may still be marked */
 	check("DELETE", "u", day_text(today - 1));
 	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 0);
 	assert_int_equal(int_at(get("/checkins/u"), "/longest_streak"), 1);
 }
 
-static void a_user_who_never_came_has_zeros(void **state)
+static void a_user_without_checkins_has_zeros(void **state)
 {
 	(void)state;
 	struct answer a = get("/checkins/nobody");
@@ -335,7 +338,7 @@ int main(void)
 		cmocka_unit_test_teardown(streaks_go_over_the_ends_of_months_and_years, stage_forget),
 		cmocka_unit_test_teardown(figures_are_those_of_a_plain_table, stage_forget),
 		cmocka_unit_test_teardown(today_is_redis_s, stage_forget),
-		cmocka_unit_test_teardown(a_user_who_never_came_has_zeros, stage_forget),
+		cmocka_unit_test_teardown(a_user_without_checkins_has_zeros, stage_forget),
 		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
 		cmocka_unit_test_teardown(what_is_no_day_is_refused, stage_forget),
 		cmocka_unit_test_teardown(users_of_all_kinds, stage_forget),

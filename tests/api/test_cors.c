@@ -1,6 +1,6 @@
 /*
- * --cors-origins: pages of these origins may call from a browser, and read what they are answered;
- * all others may not, and without the option nobody may.
+ * --cors-origins: pages of these origins may call from a browser, and read the answers; all others
+ * may not, and without the option no page may.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,15 +129,15 @@ static void pages_that_may(void **state)
 		assert_status(a, 200);
 		may_read(a, origins[i]);
 	}
-	/* What goes wrong may be read as well. */
+	/* Errors may be read as well. */
 	may_read(http(client, "GET", "/no/such", NULL, FROM_PAGE), PAGE);
 	may_read(http(client, "BREW", "/locks/a", NULL, FROM_PAGE), PAGE);
 	may_read(http(client, "GET", "/bloom/none", NULL, FROM_PAGE), PAGE);
 	struct answer a = http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":1000}",
 			       FROM_PAGE, "Content-Type: text/plain");
-	assert_problem(a, 415, "unsupported_media_type", "none"); /* a simple request stays one that is refused */
+	assert_problem(a, 415, "unsupported_media_type", "none"); /* a simple request is still refused */
 	may_read(a, PAGE);
-	/* Whoever is no browser sees nothing of it but that answers differ. */
+	/* Other clients see only that answers vary. */
 	a = http(client, "GET", "/locks/a", NULL);
 	assert_status(a, 200);
 	must_have(a, "Access-Control-Allow-Origin", NULL);
@@ -181,7 +181,7 @@ static void pages_that_may_not(void **state)
 	assert_status(http(client, "OPTIONS", "/locks/a", NULL, FROM_PAGE), 405); /* no preflight */
 }
 
-/* True when `word` stands in a list "a, b, c". */
+/* True when `word` is in a list "a, b, c". */
 static bool lists(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -194,7 +194,7 @@ static bool lists(const char *list, const char *word)
 
 /*
  * For every operation: its method and its headers are allowed, and no method that its path does not
- * take.
+ * have.
  */
 static void preflights(void **state)
 {
@@ -228,7 +228,7 @@ static void preflights(void **state)
 	assert_status(http(client, "OPTIONS", "/locks/%zz", NULL, FROM_PAGE, ASKS("GET")), 400);
 }
 
-/* OPTIONS is a method like any other there: a proxy passes on what its client asked. */
+/* OPTIONS is an ordinary method there: a proxy forwards the method of its client. */
 static void proxies_ask_with_any_method(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void proxies_ask_with_any_method(void **state)
 	must_have(a, "Access-Control-Allow-Methods", NULL);
 }
 
-/* A browser sends no token with its question; the page sends it with the request. */
+/* A browser sends no token with a preflight; the page sends it with the request. */
 static void beside_tokens(void **state)
 {
 	(void)state;
@@ -268,7 +268,10 @@ static void off_by_default(void **state)
 	a = http(client, "OPTIONS", "/locks/a", NULL, FROM_PAGE, ASKS("GET"));
 	assert_status(a, 405);
 	must_have(a, "Access-Control-Allow-Methods", NULL);
-	/* A form of another page needs no preflight: its body is refused, and so is having none. */
+	/*
+	 * A form of another page needs no preflight: the daemon refuses its body, and also its lack
+	 * of one.
+	 */
 	static const char *const types[] = { "Content-Type: text/plain",
 					     "Content-Type: application/x-www-form-urlencoded",
 					     "Content-Type: multipart/form-data; boundary=x", "Content-Type:" };

@@ -21,7 +21,7 @@ static void counters_are_added_to_and_read(void **state)
 	assert_status(a, 200);
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
 	a = post("/counters/post/increment", "{\"likes\":2.0}");
-	assert_int_equal(json_object_size(json_at(a, "/counters")), 1); /* those of the request */
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 1); /* the members of the request */
 	assert_int_equal(int_at(a, "/counters/likes"), 3);
 	a = get("/counters/post");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
@@ -135,7 +135,7 @@ static void a_retried_add_counts_once(void **state)
 	assert_int_equal(int_at(get("/counters/post"), "/counters/likes"), 31);
 }
 
-static void a_foreign_key_is_told(void **state)
+static void a_foreign_key_is_reported(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:counter:{post} 5");
@@ -192,7 +192,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_call_names_a_hundred_a_name_has_five_hundred, stage_forget),
 		cmocka_unit_test_teardown(the_range_ends_where_json_readers_are_exact, stage_forget),
 		cmocka_unit_test_teardown(a_retried_add_counts_once, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
 		cmocka_unit_test_teardown(counters_expire_when_asked, stage_forget),
 		cmocka_unit_test_teardown(counters_are_listed_and_deleted, stage_forget),
 	};

@@ -1,7 +1,6 @@
 /*
- * What the daemon says of itself and how it behaves as a server: health, readiness, information,
- * problems, request ids, log lines, long connections. (Metrics: test_metrics.c; the way it ends:
- * test_drain.c.)
+ * The daemon as a server: health, readiness, information, problems, request ids, log lines, long
+ * connections. (Metrics: test_metrics.c; its end: test_drain.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +60,7 @@ static int tear_down_all(void **state)
 	return 0;
 }
 
-/* ---- What it says of itself ---- */
+/* ---- Health, information, problems ---- */
 
 static void test_health(void **state)
 {
@@ -121,7 +120,7 @@ static void test_activity(void **state)
 		assert_status(http(client, "POST", "/counters/x/increment", "{\"a\":1}"), 200);
 	a = http(client, "GET", "/info", NULL);
 	assert_int_equal(requests_of(a) - requests, REQUESTS + 1);           /* and the first /info */
-	assert_true(int_at(a, "/activity/redis/calls") - calls >= REQUESTS); /* and the daemon's own */
+	assert_true(int_at(a, "/activity/redis/calls") - calls >= REQUESTS); /* and those of the daemon itself */
 	assert_true(json_number_value(json_at(a, "/activity/redis/took_ms")) > 0);
 	assert_true(json_number_value(json_at(a, "/activity/requests/longest_ms")) > 0);
 	assert_true(int_at(a, "/activity/resident_bytes") > 0);
@@ -141,7 +140,7 @@ static void test_openapi(void **state)
 	json_decref(built);
 }
 
-/* Every code that a problem's type leads to has its page. */
+/* Each code that a problem's type links to has its page. */
 static void test_problems(void **state)
 {
 	char target[128];
@@ -234,10 +233,7 @@ static void test_request_id(void **state)
 	assert_string_not_equal(header_of(http(client, "GET", "/healthz", NULL), "X-Request-ID"), first);
 }
 
-/*
- * The line of the log that has `text` in it, parsed; new. NULL when there is none or it is not
- * JSON.
- */
+/* The log line that has `text` in it, parsed; new. NULL when there is none or it is not JSON. */
 static json_t *log_line(const char *text)
 {
 	char *log = file_text(patternd.proc.err_path);
@@ -283,7 +279,7 @@ static void test_log_line_of_a_request(void **state)
 	json_decref(line);
 }
 
-/* The request is served, and nobody's trace is told. */
+/* The request is served, and its log line has no trace. */
 static void assert_no_trace(const char *id, const char *header, const char *another)
 {
 	json_t *line;
@@ -295,8 +291,8 @@ static void assert_no_trace(const char *id, const char *header, const char *anot
 }
 
 /*
- * A traceparent that breaks its rules, or comes twice, is left out, and never a reason to refuse;
- * nor is a long tracestate.
+ * A traceparent that breaks the rules, or comes twice, is left out, and never a reason to refuse;
+ * the same for a long tracestate.
  */
 static void test_bad_traceparent(void **state)
 {
@@ -322,7 +318,7 @@ static void test_bad_traceparent(void **state)
 	assert_status(http(client, "GET", "/locks/a", NULL, good, tracestate), 200);
 }
 
-/* Whatever stands in a request, each line of the log is one JSON object. */
+/* Whatever a request contains, each line of the log is one JSON object. */
 static void test_log_is_json(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * /ui and /docs: pages that need no token, that nobody else's page can use, and that are sent once;
- * --ui.
+ * /ui and /docs: pages that need no token, that pages of other origins cannot use, and that
+ * browsers cache; --ui.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void a_client_decompresses_them(void **state)
 	client_close(c);
 }
 
-/* As a browser asks again, or a proxy that has made the tag weak. */
+/* As a browser revalidates, or a proxy that has made the tag weak. */
 static void what_the_caller_has_is_not_sent(void **state)
 {
 	char strong[256], weak[256], list[256];
@@ -118,7 +118,7 @@ static void what_is_not_there(void **state)
 	must_have(get("/ui/oops"), "Cache-Control", "no-store");
 }
 
-/* What people type. The targets are relative: a proxy may serve the daemon below a path. */
+/* Paths that people type. The targets are relative: a proxy may serve the daemon below a path. */
 static void ways_to_the_pages(void **state)
 {
 	static const char *const ways[][2] = { { "/", "ui" },
@@ -138,7 +138,7 @@ static void ways_to_the_pages(void **state)
 	}
 }
 
-/* No client is generated for a page. */
+/* Client generators ignore pages. */
 static void they_are_no_part_of_the_contract(void **state)
 {
 	(void)state;
@@ -150,8 +150,10 @@ static void they_are_no_part_of_the_contract(void **state)
 	assert_null(json_object_get(paths, "/docs/{asset}"));
 }
 
-/* A browser that was told the address, a page of this daemon, and a page of somebody else. */
-static void who_may_open_them(void **state)
+/*
+ * A browser in which a user typed the address, a page of this daemon, and a page of another origin.
+ */
+static void origins_that_may_open_them(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PARTS; i++) {
@@ -221,7 +223,7 @@ static void a_program_built_without_them(void **state)
 	daemon_stop(&other);
 }
 
-/* The pages hold nothing that is secret; what they ask for does. */
+/* The pages contain no secret; the requests that they send need a token. */
 static void no_token_is_asked_for(void **state)
 {
 	struct daemon other = { 0 };
@@ -246,7 +248,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_there),
 		cmocka_unit_test(ways_to_the_pages),
 		cmocka_unit_test(they_are_no_part_of_the_contract),
-		cmocka_unit_test(who_may_open_them),
+		cmocka_unit_test(origins_that_may_open_them),
 		cmocka_unit_test(ui_off_read_and_write),
 		cmocka_unit_test(no_token_is_asked_for),
 		cmocka_unit_test(a_program_built_without_them),

@@ -1,7 +1,6 @@
 /*
- * The way the daemon ends: on SIGTERM nobody new is let in, what is under way is answered, what
- * never became a request is no reason to stay, and there is an end to waiting. The exit status
- * is 0.
+ * How the daemon ends: on SIGTERM it accepts no new connection, and answers pending requests.
+ * Incomplete requests do not delay it, and waiting has an end. The exit status is 0.
  */
 #include <pty.h>
 #include <setjmp.h>
@@ -55,11 +54,11 @@ static void test_term_drains(void **state)
 	long long before = server_scripts_run(&redis);
 	server_command(&redis, "CLIENT PAUSE 400 WRITE");
 	raw_text(busy, slow);
-	nap_ms(50); /* it is in Redis's hands now, which does not look */
+	nap_ms(50); /* Redis has the call, and is paused */
 	proc_signal(&d.proc, SIGTERM);
-	wait_until(!raw_listens(d.port), ANSWER_MS); /* nobody new is let in */
+	wait_until(!raw_listens(d.port), ANSWER_MS); /* no new connection is accepted */
 	struct answer drained = raw_answer(busy, ANSWER_MS);
-	assert_status(drained, 200); /* what is under way is answered */
+	assert_status(drained, 200); /* the pending request is answered */
 	exchange_record("POST", "/pv/drained", drained);
 	assert_true(raw_closed(busy, ANSWER_MS));
 	assert_true(raw_closed(idle, ANSWER_MS));
@@ -88,8 +87,8 @@ static void test_term_when_idle_is_quick(void **state)
 }
 
 /*
- * Requests that never became whole are no reason to stay, and leave nothing behind; whether the
- * clients left or wait.
+ * Requests that never became complete do not delay the exit, and leave nothing behind, whether
+ * their clients left or wait.
  */
 static void term_with_halves(bool clients_left)
 {
@@ -118,7 +117,7 @@ static void term_with_halves(bool clients_left)
 	 */
 	raw_repeat(open[HALVES - 1], "&x=1", 400);
 	raw_text(open[HALVES - 1], " HTTP/1.1\r\nHost: localhost\r\n\r\n");
-	assert_true(daemon_is_alive(&d)); /* a turn later than all these bytes */
+	assert_true(daemon_is_alive(&d)); /* an iteration later than all these bytes */
 	for (size_t i = 0; i < HALVES && clients_left; i++)
 		raw_close(open[i]);
 	assert_true(daemon_is_alive(&d));
@@ -181,14 +180,14 @@ static void test_second_term_is_immediate(void **state)
 	server_command(&redis, "CLIENT UNPAUSE");
 }
 
-/* ---- A crowd of those who wait ---- */
+/* ---- Many waiters ---- */
 
 struct waiters {
 	const char *method, *target, *body;
 	int count;
 	int status;       /* of the answer */
 	const char *code; /* of a problem; NULL: none */
-	const char *says; /* in the body, or in what a stream says last */
+	const char *text; /* in the body, or in the last event of a stream */
 	bool is_stream;
 };
 
@@ -214,7 +213,7 @@ enum {
 	AT_ONCE = 250
 };
 
-/* In full ten times as many: 10000 who wait, and streams. One only can hold what is free. */
+/* In full ten times as many: 10000 waiters and streams. Only one can hold what is free. */
 static int count_of(const struct waiters *w)
 {
 	return in_full() && w->count > 1 ? w->count * FULL_TIMES : w->count;
@@ -232,7 +231,7 @@ static struct raw *ask(const struct daemon *d, const struct waiters *w)
 	return r;
 }
 
-/* What holds the crowd up. */
+/* Takes what the waiters wait for. */
 static void take_what_they_want(struct client *c)
 {
 	assert_status(http(c, "POST", "/locks/held", "{\"ttl_ms\":600000}"), 201);
@@ -248,28 +247,28 @@ static void assert_last_word(struct raw *r, const struct waiters *w, int drain_m
 	for (bool found = false; w->is_stream && !found; free(said)) {
 		said = raw_chunk(r, drain_ms);
 		assert_non_null(said);
-		assert_true(*said); /* else it ended without the word */
-		found = strstr(said, w->says) != NULL;
+		assert_true(*said); /* else it ended without the event */
+		found = strstr(said, w->text) != NULL;
 	}
 	if (!w->is_stream) {
 		exchange_record(w->method, w->target, a);
 		assert_status(a, w->status);
 		if (w->code)
 			assert_problem(a, w->status, w->code, "none");
-		if (w->says)
-			assert_non_null(strstr(a.body, w->says));
+		if (w->text)
+			assert_non_null(strstr(a.body, w->text));
 	}
 	assert_true(raw_closed(r, drain_ms));
 	raw_close(r);
 }
 
 /*
- * All who wait, for whatever they do, get the answer that they would get at the end of their time;
- * streams their last word.
+ * All waiters, of each kind, get the answer that they would get at the end of their wait; streams
+ * get their last event.
  */
-static void test_term_answers_all_who_wait(void **state)
+static void test_term_answers_all_waiters(void **state)
 {
-	static struct raw *who[KINDS][MOST];
+	static struct raw *asked[KINDS][MOST];
 	struct daemon d = { 0 };
 	int waiting = 0, drain_ms = in_full() ? 4 * DRAIN_MS : DRAIN_MS;
 
@@ -282,12 +281,12 @@ static void test_term_answers_all_who_wait(void **state)
 	take_what_they_want(c);
 	for (size_t k = 0; k < KINDS; k++)
 		for (int i = 0; i < count_of(&crowd[k]); i++) {
-			who[k][i] = ask(&d, &crowd[k]);
+			asked[k][i] = ask(&d, &crowd[k]);
 			if (crowd[k].is_stream)
-				assert_status(raw_head(who[k][i], ANSWER_MS), 200);
+				assert_status(raw_head(asked[k][i], ANSWER_MS), 200);
 			else
 				waiting++;
-			if (waiting % AT_ONCE == 0) /* thousands at once take Redis longer than it has for each */
+			if (waiting % AT_ONCE == 0) /* thousands at once take Redis longer than the timeout of each */
 				wait_until(all_parked(&d, waiting), ANSWER_MS);
 		}
 	wait_until(all_parked(&d, waiting), ANSWER_MS);
@@ -296,7 +295,7 @@ static void test_term_answers_all_who_wait(void **state)
 	proc_signal(&d.proc, SIGTERM);
 	for (size_t k = 0; k < KINDS; k++)
 		for (int i = 0; i < count_of(&crowd[k]); i++)
-			assert_last_word(who[k][i], &crowd[k], drain_ms);
+			assert_last_word(asked[k][i], &crowd[k], drain_ms);
 	assert_true(proc_ended(&d.proc, drain_ms));
 	print_message("%d who waited were answered, and it ended, in %lld ms\n", waiting,
 		      (long long)(monotonic_ms() - start_ms));
@@ -309,7 +308,7 @@ static void test_term_answers_all_who_wait(void **state)
 
 /* ---- SIGTERM while it starts ---- */
 
-/* It ends, be it before it can drain, and its private Redis does not stay behind. */
+/* The daemon exits, even before it can drain, and its private Redis does not remain. */
 static void test_term_while_it_starts(void **state)
 {
 	(void)state;
@@ -318,7 +317,7 @@ static void test_term_while_it_starts(void **state)
 		struct proc p = { 0 };
 		proc_start(&p, (const char *const[]){ program ? program : "build/patternd", "--listen", "127.0.0.1:0",
 						      "--embedded", NULL });
-		nap_ms(delay_ms); /* any instant of its start */
+		nap_ms(delay_ms); /* any instant of the start */
 		pid_t child = proc_child_of(p.pid);
 		proc_signal(&p, SIGTERM);
 		assert_true(proc_ended(&p, ANSWER_MS));
@@ -328,7 +327,7 @@ static void test_term_while_it_starts(void **state)
 	}
 }
 
-/* While it reads its files again, time after time. */
+/* While it reloads its files, many times. */
 static void test_term_while_it_reloads(void **state)
 {
 	(void)state;
@@ -345,10 +344,7 @@ static void test_term_while_it_reloads(void **state)
 	}
 }
 
-/*
- * Its terminal was closed: SIGHUP reads files again otherwise, but nobody is there any more to end
- * it.
- */
+/* Its terminal was closed. SIGHUP usually reloads files, but then no user could end the daemon. */
 static void test_it_ends_with_its_terminal(void **state)
 {
 	(void)state;
@@ -368,7 +364,7 @@ static void test_it_ends_with_its_terminal(void **state)
 	struct proc p = { .pid = pid };
 	snprintf(p.err_path, sizeof(p.err_path), "%s", log);
 	wait_until(proc_wrote(&p, "listening"), ANSWER_MS);
-	kill(pid, SIGHUP); /* while the terminal is there it means what it always means */
+	kill(pid, SIGHUP); /* while the terminal is open SIGHUP reloads */
 	nap_ms(100);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	close(terminal);
@@ -387,7 +383,7 @@ int main(void)
 		cmocka_unit_test(test_term_with_halves_left),
 		cmocka_unit_test(test_drain_has_an_end),
 		cmocka_unit_test(test_second_term_is_immediate),
-		cmocka_unit_test(test_term_answers_all_who_wait),
+		cmocka_unit_test(test_term_answers_all_waiters),
 		cmocka_unit_test(test_term_while_it_starts),
 		cmocka_unit_test(test_term_while_it_reloads),
 		cmocka_unit_test(test_it_ends_with_its_terminal),

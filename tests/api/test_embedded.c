@@ -1,5 +1,5 @@
 /*
- * --embedded: a private redis-server that lives and dies with the daemon, and whose data outlives
+ * --embedded: a private redis-server that starts and ends with the daemon, and whose data outlives
  * both.
  */
 #include <setjmp.h>
@@ -68,8 +68,7 @@ static void test_second_daemon_is_refused(void **state)
 }
 
 /*
- * kill -9 takes the redis-server with it, leaves the folder usable and loses nothing that was
- * answered.
+ * kill -9 ends the redis-server, too, leaves the folder usable and loses nothing that was answered.
  */
 static void test_killed(void **state)
 {
@@ -89,8 +88,8 @@ static void test_killed(void **state)
 }
 
 /*
- * The redis-server killed under it: the daemon starts another, or ends with an error; it does not
- * go on without.
+ * After the redis-server is killed, the daemon starts another, or exits with an error; it does not
+ * run without.
  */
 static void test_redis_killed(void **state)
 {
@@ -125,7 +124,7 @@ static void test_temporary_folder(void **state)
 	client_close(c);
 	daemon_stop(&patternd);
 	wait_until(!proc_runs(redis), END_MS);
-	assert_int_equal(rmdir(dir), 0); /* nothing was left in it */
+	assert_int_equal(rmdir(dir), 0); /* nothing remained in it */
 }
 
 static void test_no_such_program(void **state)
@@ -137,7 +136,9 @@ static void test_no_such_program(void **state)
 	assert_true(proc_wrote(&patternd.proc, "/no/such/redis-server"));
 }
 
-/* What is missing most is told, as in a container without a redis-server and without /tmp. */
+/*
+ * The error names what is missing most, as in a container without a redis-server and without /tmp.
+ */
 static void test_nothing_there(void **state)
 {
 	static const char *const bare[] = { "PATH=/no/such", "TMPDIR=/no/such", NULL };
@@ -168,7 +169,7 @@ static void test_unusable_folder(void **state)
 	assert_true(proc_wrote(&patternd.proc, "/proc/no/such"));
 }
 
-/* Nobody else gets in: no TCP port, and a socket for its owner only. */
+/* No other user has access: no TCP port, and a socket for its owner only. */
 static void test_private(void **state)
 {
 	char path[300];
@@ -179,7 +180,7 @@ static void test_private(void **state)
 	snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)redis);
 	char *command = file_text(path);
 	assert_non_null(command);
-	assert_null(strstr(command, "*:")); /* redis-server writes "*:6379" there when it listens on TCP */
+	assert_null(strstr(command, "*:")); /* redis-server has "*:6379" there when it listens on TCP */
 	free(command);
 	daemon_stop(&patternd);
 }

@@ -1,4 +1,4 @@
-/* Feeds over HTTP: any JSON in order, what is kept, pages, replays. */
+/* Feeds over HTTP: any JSON in order, retention, pages, replays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void pages_lead_to_the_end(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 250);
 	for (size_t i = 0; i < 250; i++)
 		assert_int_equal(json_integer_value(json_array_get(json_at(a, "/items"), i)), 249 - i);
-	a = get("/feeds/home/items?cursor=9007199254740991"); /* further back than there are items now */
+	a = get("/feeds/home/items?cursor=9007199254740991"); /* further back than the present items */
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -129,7 +129,7 @@ static void a_retried_push_is_one(void **state)
 	assert_int_equal(int_at(get("/feeds/home"), "/size"), 4);
 }
 
-static void a_foreign_key_is_told(void **state)
+static void a_foreign_key_is_reported(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:feed:{home} 5");
@@ -141,7 +141,7 @@ static void a_foreign_key_is_told(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
 }
 
-/* Also the keys that a later push makes, and all of them at once. */
+/* Also the keys that a later push creates, and all of them at once. */
 static void a_feed_expires_whole(void **state)
 {
 	(void)state;
@@ -194,7 +194,7 @@ int main(void)
 		cmocka_unit_test_teardown(much_is_dropped_at_once, stage_forget),
 		cmocka_unit_test_teardown(large_items_make_short_pages, stage_forget),
 		cmocka_unit_test_teardown(a_retried_push_is_one, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
 		cmocka_unit_test_teardown(a_feed_expires_whole, stage_forget),
 		cmocka_unit_test_teardown(feeds_are_listed_and_deleted, stage_forget),
 	};

@@ -1,4 +1,4 @@
-/* Fences over HTTP: what passes, what is stale and says so, and what a retry gets. */
+/* Fences over HTTP: what passes, which problem a stale fence gets, and what a retry gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,8 +54,8 @@ static void a_smaller_fence_is_stale(void **state)
 	assert_int_equal(server_command(&redis, "PTTL p:fence:{a}")->integer, -1);
 }
 
-/* The case it is for: the first holder slept past its time. */
-static void the_fences_of_a_lock_are_told_apart(void **state)
+/* The purpose of fences: the first holder slept past its time. */
+static void the_fences_of_a_lock_are_distinguished(void **state)
 {
 	(void)state;
 	struct answer first = post("/locks/l", "{\"ttl_ms\":60000}");
@@ -100,7 +100,7 @@ static void a_retry_gets_the_first_answer(void **state)
 	assert_status(again, 200);
 	assert_int_equal(int_at(again, "/highest"), 5);
 	assert_problem(http(client, "POST", "/fences/a", seven, KEY "one"), 422, "idempotency_key_reused", "none");
-	/* A refusal is not kept. */
+	/* A refusal is not recorded. */
 	assert_problem(http(client, "POST", "/fences/a", five, KEY "two"), 409, "stale_fence", "none");
 	server_command(&redis, "DEL p:fence:{a}");
 	assert_status(http(client, "POST", "/fences/a", five, KEY "two"), 200);
@@ -139,7 +139,7 @@ static void the_list_has_fences_only(void **state)
 	assert_int_equal(int_at(some, "/items/0/highest"), 8);
 }
 
-static void a_foreign_key_is_told_and_kept(void **state)
+static void a_foreign_key_is_reported_and_kept(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:fence:{a} mine");
@@ -153,12 +153,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_smaller_fence_is_stale, stage_forget),
-		cmocka_unit_test_teardown(the_fences_of_a_lock_are_told_apart, stage_forget),
+		cmocka_unit_test_teardown(the_fences_of_a_lock_are_distinguished, stage_forget),
 		cmocka_unit_test_teardown(what_is_no_fence_is_refused, stage_forget),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_answer, stage_forget),
 		cmocka_unit_test_teardown(the_highest_is_read_and_deleted, stage_forget),
 		cmocka_unit_test_teardown(the_list_has_fences_only, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported_and_kept, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("fences", tests, stage_open, stage_close);

@@ -1,5 +1,5 @@
 /*
- * Geo sets over HTTP: members and where they are, sets and their lists. (Who is near:
+ * Geo sets over HTTP: members and their positions, sets and their lists. (Searches:
  * test_geo_nearby.c.)
  */
 #include <math.h>
@@ -35,7 +35,7 @@ static void assert_near(double got, double wanted, double by)
 		fail_msg("%.17g is not %.17g", got, wanted);
 }
 
-/* A member as told, below a pointer that ends in nothing or a slash. */
+/* A member of an answer, below a pointer that is empty or ends with a slash. */
 static void assert_palermo(struct answer a, const char *below)
 {
 	char pointer[96];
@@ -104,7 +104,7 @@ static void many_are_added_all_or_none(void **state)
 	assert_problem(add(""), 400, NULL, "none");
 }
 
-static void a_retried_add_tells_the_first_figures(void **state)
+static void a_retried_add_returns_the_first_figures(void **state)
 {
 	static const char body[] = "{\"members\":[" PALERMO "]}";
 
@@ -192,8 +192,8 @@ static void sets_are_looked_at_listed_and_deleted(void **state)
 }
 
 /*
- * Reads a whole list page by page; how many of the members "m0", "m1", ... it has, each of which
- * must come just once.
+ * Reads a whole list page by page; returns how many of the members "m0", "m1", ... it has, each of
+ * which must be listed just once.
  */
 static int members_paged(const char *set, const char *match, int limit)
 {
@@ -223,7 +223,7 @@ static int members_paged(const char *set, const char *match, int limit)
 	return -1;
 }
 
-/* A small set is one piece for Redis, a large one a table: pages cut both. */
+/* A small set is one piece in Redis, a large one a table: pages cut both. */
 static void paging_finds_every_member_once(void **state)
 {
 	static const int sizes[] = { 5, 100, SET_MAX }, limits[] = { 1, 7, 99, 1000 };
@@ -293,7 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_member_is_put_moved_and_removed, stage_forget),
 		cmocka_unit_test_teardown(many_are_added_all_or_none, stage_forget),
-		cmocka_unit_test_teardown(a_retried_add_tells_the_first_figures, stage_forget),
+		cmocka_unit_test_teardown(a_retried_add_returns_the_first_figures, stage_forget),
 		cmocka_unit_test_teardown(places_outside_the_ranges_are_named, stage_forget),
 		cmocka_unit_test_teardown(lookup_keeps_the_order_asked, stage_forget),
 		cmocka_unit_test_teardown(sets_are_looked_at_listed_and_deleted, stage_forget),

@@ -1,7 +1,7 @@
 /*
- * Geo sets split into cells (PUT /geo/{name}). The model is a set that is not: whatever both are
- * told, they answer the same, with members that move all over the world. Beside that what is
- * theirs: settings, cursors, removal. Searches: test_geo_seams.c.
+ * Geo sets split into cells (PUT /geo/{name}). The model is a set that is not split: both get the
+ * same requests and give the same answers, with members that move all over the world. The rest
+ * tests settings, cursors and removal of split sets. Searches: test_geo_seams.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static struct answer configure(const char *set, const char *method, const char *
 	return a;
 }
 
-/* The same to both sets; the answers are the same. */
+/* The same request to both sets; the answers are the same. */
 static struct answer both(const char *method, const char *rest, const char *body)
 {
 	struct answer plain = in_set("plain", method, rest, body), split = in_set("split", method, rest, body);
@@ -102,7 +102,7 @@ static void make_both(const char *cells)
 
 /* ---- The same answers ---- */
 
-/* Equal distances may come in either order, and be cut off at the end. */
+/* Equal distances may come in either order, and may be cut off at the end. */
 static void assert_same_results(struct answer plain, struct answer split, const char *asked)
 {
 	size_t count = json_array_size(json_at(plain, "/items"));
@@ -187,7 +187,7 @@ static void members_move_and_go(void **state)
 	search_both("longitude=0&latitude=0&radius=20100&unit=km&limit=1000");
 }
 
-/* ---- Their own ---- */
+/* ---- Split sets alone ---- */
 
 static int walk(const char *set, int limit, const char *match, bool *seen)
 {
@@ -257,7 +257,7 @@ static void no_key_is_much_larger_than_another(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, CELLS + 1);
 }
 
-static void cells_are_said_before_there_are_members(void **state)
+static void cells_are_set_before_there_are_members(void **state)
 {
 	(void)state;
 	assert_problem(in_set("a", "PUT", "", NULL), 400, NULL, "none");
@@ -400,7 +400,7 @@ static void what_is_not_ours_is_left_alone(void **state)
 	assert_problem(in_set("foreign", "PUT", "/members/a", "{\"longitude\":1,\"latitude\":1}"), 500, "foreign_key",
 		       "none");
 	assert_int_equal(server_command(&redis, "HLEN p:geo:{foreign}")->integer, 1);
-	/* A cell that is something else spoils nothing beside it. */
+	/* A foreign key in place of a cell does not affect the other cells. */
 	configure("split", "PUT", "{\"cells\":2}", 201, 0, 2);
 	server_command(&redis, "SET p:geo:{split}:1 text");
 	assert_problem(add_fifty("split"), 500, "foreign_key", "none");
@@ -415,7 +415,7 @@ int main(void)
 		cmocka_unit_test_teardown(members_move_and_go, stage_forget),
 		cmocka_unit_test_teardown(a_list_walks_through_all_cells, stage_forget),
 		cmocka_unit_test_teardown(no_key_is_much_larger_than_another, stage_forget),
-		cmocka_unit_test_teardown(cells_are_said_before_there_are_members, stage_forget),
+		cmocka_unit_test_teardown(cells_are_set_before_there_are_members, stage_forget),
 		cmocka_unit_test_teardown(a_set_made_by_its_members_gets_settings, stage_forget),
 		cmocka_unit_test_teardown(a_set_expires_whole, stage_forget),
 		cmocka_unit_test_teardown(a_split_set_is_listed_and_deleted, stage_forget),

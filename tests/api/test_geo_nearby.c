@@ -1,5 +1,5 @@
 /*
- * Who is near, and how far, over HTTP: circles, boxes, units and GeoJSON, each figure Redis's own.
+ * Searches and distances over HTTP: circles, boxes, units and GeoJSON, each figure as in Redis.
  * (Members and sets: test_geo.c.)
  */
 #include <math.h>
@@ -36,7 +36,7 @@ static void assert_near(double got, double wanted, double by)
 		fail_msg("%.17g is not %.17g", got, wanted);
 }
 
-/* A member as told, below a pointer that ends in nothing or a slash. */
+/* A member of an answer, below a pointer that is empty or ends with a slash. */
 static void assert_palermo(struct answer a, const char *below)
 {
 	char pointer[96];
@@ -133,7 +133,7 @@ static void nearby_finds_the_nearest_first(void **state)
 	assert_palermo(a, "/items/0");
 }
 
-static void nearby_stops_at_ten_unless_told_otherwise(void **state)
+static void nearby_stops_at_ten_by_default(void **state)
 {
 	char member[96];
 
@@ -154,7 +154,7 @@ static void nearby_stops_at_ten_unless_told_otherwise(void **state)
 
 #define AROUND "/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=1000&unit=km"
 
-/* All members that the pages have, as one line of text; each page but the last is full. */
+/* All members on the pages, as one line of text; each page but the last is full. */
 static const char *paged(size_t limit, const char *sort)
 {
 	static char line[256];
@@ -247,7 +247,7 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 		int status;
 		const char *code, *pointer;
 	} rows[] = {
-		{ "longitude=1&latitude=1&radius=1", 200, NULL, NULL }, /* a set that is not there has nobody in it */
+		{ "longitude=1&latitude=1&radius=1", 200, NULL, NULL }, /* a set that does not exist has no members */
 		{ "longitude=1&latitude=1&width=1&height=1", 200, NULL, NULL },
 		{ "member=m&radius=1", 404, "not_found", NULL },
 		{ "radius=1", 400, "missing_field", "?longitude" },
@@ -315,7 +315,7 @@ static void nearby_as_geojson(void **state)
 	for (size_t i = 0; i < sizeof(json) / sizeof(json[0]); i++)
 		assert_string_equal(header_of(http(client, "GET", target, NULL, json[i]), "Content-Type"),
 				    "application/json");
-	/* Nobody else speaks GeoJSON. */
+	/* No other operation answers GeoJSON. */
 	assert_problem(http(client, "GET", "/geo/Sicily", NULL, GEOJSON), 406, "not_acceptable", "none");
 }
 
@@ -324,7 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(distance_in_every_unit, stage_forget),
 		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, stage_forget),
-		cmocka_unit_test_teardown(nearby_stops_at_ten_unless_told_otherwise, stage_forget),
+		cmocka_unit_test_teardown(nearby_stops_at_ten_by_default, stage_forget),
 		cmocka_unit_test_teardown(nearby_goes_on_page_by_page, stage_forget),
 		cmocka_unit_test_teardown(nearby_ends_after_a_thousand, stage_forget),
 		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, stage_forget),

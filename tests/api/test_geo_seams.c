@@ -1,7 +1,7 @@
 /*
  * Geo searches against brute force: no member is missed and none is too many, in a set that is one
  * sorted set and in one that is split, by circle and by box, nearest and farthest first. Members
- * and centres lie all over the world, and often at its seams: the date line, the bounds of
+ * and centres are all over the world, and often at its seams: the date line, the bounds of
  * latitude, each exactly and nearly; circles and boxes reach beyond the poles.
  */
 #include <math.h>
@@ -20,7 +20,7 @@
 enum { MEMBERS = 300, SEARCHES = 500, BODY = 32 * 1024 };
 
 #define NORTH 85.05112878
-#define EARTH 6372797.560856 /* metres, Redis's */
+#define EARTH 6372797.560856 /* metres, as in Redis */
 
 struct place {
 	double longitude, latitude;
@@ -31,7 +31,7 @@ struct area {
 	double radius, width, height; /* metres; a radius below 0: it is a box */
 };
 
-static struct place members[MEMBERS]; /* as Redis has them */
+static struct place members[MEMBERS]; /* positions as Redis returns them */
 static const char *const sets[] = { "plain", "split" };
 
 /* ---- The model ---- */
@@ -64,7 +64,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How far away those in the area are, nearest first. */
+/* The distances of the members in the area, nearest first. */
 static size_t distances_of(const struct area *a, size_t count, double distances[])
 {
 	size_t n = 0;
@@ -84,8 +84,8 @@ static void configure(const char *cells)
 }
 
 /*
- * Stores the members in both sets, and notes where Redis says that they are: as near as 52 bits can
- * tell.
+ * Stores the members in both sets, and reads their positions from Redis, which are exact to 52
+ * bits.
  */
 static void store(const struct place *places, size_t count)
 {
@@ -102,9 +102,9 @@ static void store(const struct place *places, size_t count)
 		assert_status(http(client, "POST", target, body), 200);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const redisReply *told = server_command(&redis, "GEOPOS p:geo:{plain} m%d", (int)i)->element[0];
-		members[i].longitude = strtod(told->element[0]->str, NULL);
-		members[i].latitude = strtod(told->element[1]->str, NULL);
+		const redisReply *returned = server_command(&redis, "GEOPOS p:geo:{plain} m%d", (int)i)->element[0];
+		members[i].longitude = strtod(returned->element[0]->str, NULL);
+		members[i].latitude = strtod(returned->element[1]->str, NULL);
 		double off = fabs(members[i].longitude - places[i].longitude);
 		assert_true(fmin(off, 360 - off) < 360 / 134217728.0 * 1.001);
 		assert_true(fabs(members[i].latitude - places[i].latitude) < 170.2 / 134217728.0);
@@ -126,16 +126,16 @@ static void assert_found(struct answer a, const struct area *area, size_t count,
 		fail_msg("%s: %zu results of %zu, not %zu", asked, json_array_size(results), inside, most);
 	json_array_foreach((json_t *)(uintptr_t)results, i, one) {
 		int m = atoi(json_string_value(json_object_get(one, "member")) + 1);
-		double told = json_number_value(json_object_get(one, "distance"));
+		double returned = json_number_value(json_object_get(one, "distance"));
 		double should = wanted[desc ? inside - 1 - i : i] / unit;
-		if (seen[m] || fabs(told - should) > 0.0002 ||
-		    fabs(metres(area->centre, members[m]) / unit - told) > 0.0002)
-			fail_msg("%s: result %zu is m%d, %g away, not %g", asked, i, m, told, should);
+		if (seen[m] || fabs(returned - should) > 0.0002 ||
+		    fabs(metres(area->centre, members[m]) / unit - returned) > 0.0002)
+			fail_msg("%s: result %zu is m%d, %g away, not %g", asked, i, m, returned, should);
 		seen[m] = true;
 	}
 }
 
-/* The area is asked of both sets; `member` is its centre when it is not below 0. */
+/* Searches the area in both sets; `member` is its centre when it is not below 0. */
 static void search(const struct area *area, int member, size_t count, size_t limit, bool desc, size_t unit)
 {
 	static const char *const units[] = { "m", "km", "mi", "ft" };
@@ -206,7 +206,7 @@ static void search_anywhere(void)
 	}
 }
 
-static void nobody_is_missed(void **state)
+static void no_member_is_missed(void **state)
 {
 	static const char *const cells[] = { "{\"cells\":7}", "{\"cells\":200}" };
 
@@ -222,8 +222,8 @@ static void nobody_is_missed(void **state)
 /* ---- At the rim ---- */
 
 /*
- * One member that Redis by itself misses, and others that are in the area or not: found though few
- * are asked for.
+ * One member that a single GEOSEARCH misses, and others inside and outside the area: found even
+ * with a small limit.
  */
 static void at_the_rim(void **state)
 {
@@ -231,7 +231,7 @@ static void at_the_rim(void **state)
 		struct area area;
 		struct place member;
 	} rows[] = {
-		/* at the date line and at the bound in the north, seen from nearby */
+		/* at the date line and at the northern bound, seen from nearby */
 		{ { { 179.95, 0 }, 50e3, 0, 0 }, { 180, 0 } },
 		{ { { 180, 0 }, 50e3, 0, 0 }, { -179.9, 0 } },
 		{ { { 179.99999999999997, -10 }, 50e3, 0, 0 }, { -179.9, -10 } },
@@ -272,7 +272,7 @@ static void at_the_rim(void **state)
 	}
 }
 
-/* Positions at the bounds come back as their neighbours on the grid, from each operation. */
+/* Positions at the bounds are returned as their neighbours on the grid, by each operation. */
 static void bounds_are_stored(void **state)
 {
 	static const struct {
@@ -304,7 +304,7 @@ static void bounds_are_stored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(nobody_is_missed, stage_forget),
+		cmocka_unit_test_teardown(no_member_is_missed, stage_forget),
 		cmocka_unit_test_teardown(at_the_rim, stage_forget),
 		cmocka_unit_test_teardown(bounds_are_stored, stage_forget),
 	};

@@ -1,6 +1,6 @@
 /*
- * GET /info/history: each sample holds what happened in its interval, waits are no part of
- * durations, and the samples stay within their bound.
+ * GET /info/history: each sample has the figures of its interval, waits are no part of durations,
+ * and the number of samples is bounded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void rates_are_of_what_happened(void **state)
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, SOON_MS);
 }
 
-/* The longest request since the start, as GET /info has it. */
+/* The longest request since the start, as GET /info returns it. */
 static double longest_ms(void)
 {
 	return real_at(http(client, "GET", "/info", NULL), "/activity/requests/longest_ms");

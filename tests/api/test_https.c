@@ -1,6 +1,6 @@
 /*
- * HTTPS: who is let in and who is not, certificates that change, and that what waits, streams or
- * leaves does so over TLS as it does without.
+ * HTTPS: which clients are accepted and which are not, certificates that change; waiting, streaming
+ * and disconnecting work over TLS as without.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -95,7 +95,7 @@ static struct raw *connect_secured(void)
 	return r;
 }
 
-/* A number of /metrics, asked for where health is. */
+/* A number of /metrics, read from the health listener. */
 static long metric(const char *name)
 {
 	struct client *c = client_open(patternd.health_port);
@@ -109,7 +109,7 @@ static long metric(const char *name)
 	return n;
 }
 
-/* ---- Who is let in ---- */
+/* ---- Which clients are accepted ---- */
 
 static void test_served(void **state)
 {
@@ -175,7 +175,7 @@ static bool speaks(int version)
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 	struct raw *r = raw_connect(patternd.port);
 
-	/* Level 0: what is refused is refused by the daemon. */
+	/* Level 0: the daemon, not the client, refuses. */
 	SSL_CTX_set_security_level(context, 0);
 	SSL_CTX_set_min_proto_version(context, version);
 	SSL_CTX_set_max_proto_version(context, version);
@@ -213,7 +213,7 @@ static void test_client_certificates(void **state)
 	assert_int_equal(status_with(&ca, &foreign), 0);
 	assert_int_equal(status_with(&ca, &old), 0);
 	assert_int_equal(status_with(&ca, &good), 200);
-	assert_true(daemon_is_alive(&patternd)); /* health asks for none */
+	assert_true(daemon_is_alive(&patternd)); /* health needs none */
 }
 
 /* ---- Certificates that change ---- */
@@ -234,10 +234,10 @@ static void test_reload(void **state)
 	wait_until(proc_wrote(&patternd.proc, "tls_reloaded"), ANSWER_MS);
 	assert_int_equal(status_with(&new_ca, NULL), 200);
 	assert_int_equal(status_with(&ca, NULL), 0);
-	/* Who was connected stays so. */
+	/* Existing connections stay. */
 	assert_status(http(before, "GET", "/locks/a", NULL), 200);
 	client_close(before);
-	/* What cannot be used changes nothing. */
+	/* An unusable certificate changes nothing. */
 	FILE *f = fopen(own.cert_path, "we");
 	fputs("nothing of the kind\n", f);
 	fclose(f);
@@ -257,7 +257,7 @@ static int stop_replaced(void **state)
 static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 			    "0123456789abcdef0123456789abcdef";
 
-/* A whole ClientHello of OpenSSL's, sent; what the server says to it is not taken. */
+/* Sends a whole ClientHello of OpenSSL's; the answer of the server is not read. */
 static void send_whole_hello(const struct raw *r)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -273,7 +273,7 @@ static void send_whole_hello(const struct raw *r)
 	SSL_CTX_free(context);
 }
 
-/* They cost nothing while they wait, are cut in time, and hurt nobody. */
+/* They cost nothing while they wait, end with the timeout, and do not affect other clients. */
 static void test_unfinished_handshakes(void **state)
 {
 	enum { EACH = 30 };
@@ -300,7 +300,7 @@ static void test_unfinished_handshakes(void **state)
 	}
 }
 
-/* ---- Waiting, streaming, leaving ---- */
+/* ---- Waiting, streaming, disconnecting ---- */
 
 static void test_long_poll(void **state)
 {
@@ -394,7 +394,7 @@ static void test_drain(void **state)
 	patternd.port = 0;
 }
 
-/* A second SIGTERM leaves at once, whatever is suspended. */
+/* A second SIGTERM ends the daemon at once, even with suspended connections. */
 static void test_leaves_at_once(void **state)
 {
 	struct raw *busy = connect_secured(), *half = raw_connect(patternd.port);

@@ -1,6 +1,6 @@
 /*
- * What an Idempotency-Key is scoped to: operation, path and key, however the path is spelled and
- * whatever the body says.
+ * The scope of an Idempotency-Key: operation, path and key, however the path is spelled and
+ * whatever the body contains.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,9 +44,9 @@ static void another_operation_is_another_request(void **state)
 }
 
 /*
- * The resource may be named by the body only: that is another body, not another request. In a
- * Cluster another node may have that resource, and knows nothing of the first request: there it
- * goes on.
+ * Only the body may name the resource: then another resource is another body, not another request.
+ * In a Cluster another node may have that resource, and does not know the first request: there the
+ * request is carried out.
  */
 static void another_body_is_refused(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * P16, keys do not collide or escape: names of random bytes, many of which mean something to a key,
- * a path or a Cluster. What is accepted has a key of its own, below the prefix, and all keys of one
- * resource have its name for their tag, so that they share a slot.
+ * P16, keys do not collide or escape: names of random bytes, many of which have a meaning in a key,
+ * a path or a Cluster. Each accepted name has its own key, below the prefix, and all keys of one
+ * resource have its name as their tag, so that they share a slot.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ struct name {
 static struct name taken[TRIES];
 static size_t count;
 
-/* Valid UTF-8 now and then, so that some with other letters are accepted, too. */
+/* Valid UTF-8 now and then, so that some names beyond ASCII are accepted, too. */
 static struct name random_name(void)
 {
 	static const char *const pieces[] = { "{", "}", ":",        "%",    "*", "a", "b",  "A",
@@ -34,7 +34,7 @@ static struct name random_name(void)
 
 	for (int i = 1 + rand() % 3; i > 0; i--) {
 		const char *piece = pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))];
-		size_t len = *piece ? strlen(piece) : 1; /* "" stands for a NUL byte */
+		size_t len = *piece ? strlen(piece) : 1; /* "" is replaced by a NUL byte */
 		memcpy(n.bytes + n.len, piece, len);
 		n.len += len;
 	}
@@ -49,7 +49,7 @@ static bool is_taken(const char *bytes, size_t len)
 	return false;
 }
 
-/* Sends `body` to each name, percent-encoded; those that are accepted are kept. */
+/* Sends `body` to each name, percent-encoded; accepted names are kept. */
 static void ask_all(const char *before, const char *after, const char *body, int done)
 {
 	char target[128];
@@ -74,7 +74,7 @@ static void ask_all(const char *before, const char *after, const char *body, int
 }
 
 /*
- * The tag of a key: what stands between its first brace and the next closing one. All of it is the
+ * The tag of a key: the text between its first brace and the next closing one. All of it is the
  * name, and no name has a brace.
  */
 static void check_key(const redisReply *key, const char *kind)

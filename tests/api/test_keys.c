@@ -1,5 +1,5 @@
 /*
- * Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that nothing outside
+ * Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that no key outside
  * the prefix is reached.
  */
 #include <ctype.h>
@@ -17,7 +17,7 @@
 
 enum { TARGET_BYTES = 4096, KEYS_MAX = 600 };
 
-/* "/keys/" and the key, percent-encoded, and what follows; lives until the next call. */
+/* "/keys/" and the key, percent-encoded, and the rest; lives until the next call. */
 static const char *target_of(const char *key, const char *rest)
 {
 	static char target[TARGET_BYTES];
@@ -30,7 +30,7 @@ static const char *target_of(const char *key, const char *rest)
 	return target;
 }
 
-/* How many keys a list has, over all its pages; each item is held against `check`. */
+/* How many keys a list has, over all its pages; `check` tests each item. */
 static int list(struct client *c, const char *query, void (*check)(const json_t *item))
 {
 	char target[512], cursor[80] = "";
@@ -96,7 +96,7 @@ static void keys_are_listed_by_name_and_type(void **state)
 		{ "match=uv:{*", 1 }, /* braces are nothing special */
 		{ "match=*%7Ba%7D", 1 },
 		{ "match=string", 1 },
-		{ "match=p:string", 0 },   /* it begins behind the prefix */
+		{ "match=p:string", 0 },   /* behind the prefix */
 		{ "match=%5Bhz%5D*t", 0 }, /* nor are brackets */
 		{ "match=%5C*", 0 },
 	};
@@ -126,7 +126,7 @@ static void note(const json_t *item)
 	came[n] = true;
 }
 
-/* Some may come twice: Redis may be making its table larger meanwhile. */
+/* Some may come twice: Redis may be growing its table meanwhile. */
 static void paging_finds_every_key(void **state)
 {
 	static const char *const queries[] = { "limit=1", "limit=7", "limit=1000", "limit=7&match=*" };
@@ -256,7 +256,7 @@ static void elements_of_each_type(void **state)
 	assert_problem(get("/keys/set/elements?match=x"), 400, "unknown_field", "none");
 }
 
-/* What JSON cannot carry comes twice: readable, and exact. */
+/* A value that JSON cannot represent comes twice: readable, and exact. */
 static void bytes_survive(void **state)
 {
 	static const struct {
@@ -288,7 +288,7 @@ static void bytes_survive(void **state)
 	}
 	server_command(&redis, "RPUSH p:l %b %b", "a\0b", (size_t)3, "\xac\xed\x00\x05", (size_t)4);
 	assert_string_equal(
-		get("/keys/l/elements").body, /* the second is how Java begins what it wrote */
+		get("/keys/l/elements").body, /* the second is the start of serialized Java objects */
 		"{\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"a\\u0000b\"},{\"index\":1,\"value\":"
 		"\"\xef\xbf\xbd\xef\xbf\xbd\\u0000\\u0005\",\"value_base64\":\"rO0ABQ==\"}],\"next_cursor\":null}\n");
 	server_command(&redis, "SADD p:%b %b", "\xff{x}", (size_t)4, "\xfe", (size_t)1);
@@ -299,7 +299,7 @@ static void bytes_survive(void **state)
 	assert_status(http(client, "DELETE", "/keys/%FF%7Bx%7D", NULL), 204);
 }
 
-static void long_texts_are_cut_and_say_so(void **state)
+static void long_texts_are_cut_and_marked(void **state)
 {
 	const size_t len = 3 * 1024 * 1024;
 	char *text = malloc(len);
@@ -320,10 +320,7 @@ static void long_texts_are_cut_and_say_so(void **state)
 
 /* ---- The prefix ---- */
 
-/*
- * Each daemon with a prefix of its own, some of which would match others' if they were taken for
- * globs.
- */
+/* Each daemon with its own prefix, some of which would match others' as glob patterns. */
 static const char *const prefixes[] = { "a:", "b:", "ab:", "*:", "?:", "[ab]:", "\\a:", "a\\:", "[^x]:" };
 enum { DAEMONS = sizeof(prefixes) / sizeof(prefixes[0]) };
 
@@ -334,7 +331,7 @@ static void is_our_own(const json_t *item)
 	assert_string_equal(json_string_value(json_object_get(item, "key")), whose);
 }
 
-/* Names the key of `other` in every way that one might try from within `own`. */
+/* Names the key of `other` in each way that might reach it from within `own`. */
 static void reach_out(struct client *c, size_t other)
 {
 	static const char *const tries[][2] = { { "", "" },     { "../", "" }, { "../../", "" }, { "*", "" },
@@ -386,9 +383,9 @@ static void nothing_outside_the_prefix_is_reached(void **state)
 		assert_int_equal(server_command(&redis, "PTTL %s%d", prefixes[i], (int)i)->integer, -1);
 }
 
-/* ---- Those who wait for what a key is a part of ---- */
+/* ---- Waiters for a resource that loses a key ---- */
 
-enum { MOMENT_MS = 1000 }; /* far below what they may wait */
+enum { MOMENT_MS = 1000 }; /* far below their wait_ms */
 
 static struct raw *parked_at(const char *target, const char *body)
 {
@@ -405,7 +402,7 @@ static void must_be_served(struct raw *r, const char *target)
 	raw_close(r);
 }
 
-static void a_removed_key_wakes_who_waits(void **state)
+static void a_removed_key_wakes_its_waiters(void **state)
 {
 	static const struct {
 		const char *target, *body, *waits, *key;
@@ -430,7 +427,7 @@ static void a_removed_key_wakes_who_waits(void **state)
 	}
 }
 
-/* Those whose line is removed come again, all of them. */
+/* Waiters whose wait queue was removed join again, all of them. */
 static void a_removed_line_is_made_again(void **state)
 {
 	static const char body[] = "{\"ttl_ms\":60000,\"wait_ms\":20000}";
@@ -448,7 +445,7 @@ static void a_removed_line_is_made_again(void **state)
 	}
 }
 
-/* A lock that lost its TTL is held, and force frees it. */
+/* A lock that lost its TTL is held, and force releases it. */
 static void a_lock_that_never_ends_is_freed_by_force(void **state)
 {
 	(void)state;
@@ -471,9 +468,9 @@ int main(void)
 		cmocka_unit_test_teardown(keys_of_all_kinds, stage_forget),
 		cmocka_unit_test_teardown(elements_of_each_type, stage_forget),
 		cmocka_unit_test_teardown(bytes_survive, stage_forget),
-		cmocka_unit_test_teardown(long_texts_are_cut_and_say_so, stage_forget),
+		cmocka_unit_test_teardown(long_texts_are_cut_and_marked, stage_forget),
 		cmocka_unit_test_teardown(nothing_outside_the_prefix_is_reached, stage_forget),
-		cmocka_unit_test_teardown(a_removed_key_wakes_who_waits, stage_forget),
+		cmocka_unit_test_teardown(a_removed_key_wakes_its_waiters, stage_forget),
 		cmocka_unit_test_teardown(a_removed_line_is_made_again, stage_forget),
 		cmocka_unit_test_teardown(a_lock_that_never_ends_is_freed_by_force, stage_forget),
 	};

@@ -87,7 +87,7 @@ static void scores_are_exact_to_the_last_bit(void **state)
 	assert_int_equal(int_at(get("/leaderboards/b/members/first"), "/scores/d"), 4294967295);
 	assert_int_equal(int_at(get("/leaderboards/b/members/second"), "/scores/d"), 4294967294);
 	assert_page(MEMBERS, 1, "first second");
-	assert_int_equal(int_at(add("second", "\"d\":1"), "/rank"), 2); /* equal now, and later */
+	assert_int_equal(int_at(add("second", "\"d\":1"), "/rank"), 2); /* equal from now on */
 	struct answer a = add("second", "\"a\":-1,\"d\":1");
 	assert_problem(a, 409, "score_out_of_range", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "'d' of 'second'"));
@@ -197,7 +197,7 @@ static void members_come_change_and_go(void **state)
 	assert_int_equal(int_at(a, "/scores/silver"), 5);
 	a = put("m", "\"bronze\":4");
 	assert_status(a, 200);
-	assert_int_equal(int_at(a, "/scores/silver"), 0); /* what PUT does not name is 0 */
+	assert_int_equal(int_at(a, "/scores/silver"), 0); /* members that PUT leaves out are 0 */
 	put("n", "\"bronze\":3");
 	assert_status(http(client, "DELETE", "/leaderboards/b/members/m", NULL), 204);
 	assert_problem(http(client, "DELETE", "/leaderboards/b/members/m", NULL), 404, "not_found", "none");
@@ -293,7 +293,7 @@ static void put_replaces_and_patch_merges_the_expiry(void **state)
 	http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":60000}");
 	a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
 	assert_status(a, 200);
-	assert_true(json_is_null(json_at(a, "/expires_at_ms"))); /* what PUT does not name has its default */
+	assert_true(json_is_null(json_at(a, "/expires_at_ms"))); /* members that PUT leaves out have their default */
 	assert_problem(http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
 	assert_problem(http(client, "PATCH", "/leaderboards/b", NULL), 400, "missing_field", "none");
 }

@@ -1,6 +1,6 @@
 /*
- * A board made of boards in several slots of a Redis Cluster: as one made of boards in one, to the
- * last tie.
+ * A board united from boards in several slots of a Redis Cluster: the same as one from boards in
+ * one slot, to the last tie.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@ static void put(const char *board, int member, int gold, int silver)
 }
 
 /*
- * Two boards apart and two beside each other, with the same members in the same order, whichever
- * two are taken; many ties.
+ * Two boards apart and two beside each other, with the same members in the same order, for each
+ * choice of two; many ties.
  */
 static void fill(int count)
 {

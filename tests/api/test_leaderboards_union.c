@@ -1,6 +1,6 @@
 /*
- * Unions of leaderboards over HTTP: a week from its days, all at once or not at all, whoever asks
- * again or looks meanwhile.
+ * Unions of leaderboards over HTTP: a week from its days, all at once or not at all, also for
+ * retries and for reads in between.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -76,7 +76,7 @@ static void a_week_is_made_of_its_days(void **state)
 	assert_string_equal(text_at(a, "/name"), "week");
 	assert_string_equal(text_at(a, "/dimensions/1"), "silver");
 	assert_int_equal(int_at(a, "/size"), 3);
-	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0, cat 2 0"); /* bob before cat: he came first */
+	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0, cat 2 0"); /* bob before cat: bob arrived first */
 	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1,3]}"), 200);
 	assert_board("/leaderboards/week/members", "cat 6 0, ann 4 8, bob 2 0");
 	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"max\"}"), 200);
@@ -86,7 +86,7 @@ static void a_week_is_made_of_its_days(void **state)
 	/* Itself as a source, and one twice. */
 	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
 	assert_board("/leaderboards/week/members", "cat 6 0, ann 3 3, bob 2 0");
-	/* What was united goes on as any other board. */
+	/* A united board goes on like any other. */
 	put("week", "bob", 9, 9);
 	assert_status(http(client, "DELETE", "/leaderboards/week/members/cat", NULL), 204);
 	assert_board("/leaderboards/week/members", "bob 9 9, ann 3 3");
@@ -117,7 +117,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/weights");
 	assert_problem(post(WEEK, "{\"sources\":[]}"), 400, "out_of_range", "none");
 	assert_board("/leaderboards/week/members", "old 1 1");
-	/* Nothing is left behind: four boards, two or three keys each. */
+	/* Nothing remains: four boards, two or three keys each. */
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 3 + 3 + 1 + 1 + 3);
 }
 
@@ -125,7 +125,7 @@ static void a_retry_gets_the_first_answer(void **state)
 {
 	(void)state;
 	if (redis.cluster)
-		skip(); /* no record is kept over several slots: test_leaderboards_slots.c */
+		skip(); /* over several slots nothing is recorded: test_leaderboards_slots.c */
 	make_days();
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", WEEK, "{\"sources\":[\"mon\"]}", "Idempotency-Key: one");
@@ -138,7 +138,7 @@ static void a_retry_gets_the_first_answer(void **state)
 		       "idempotency_key_reused", "none");
 }
 
-/* Members m0, m1, ... of a board, put there by hand: through HTTP it would take long. */
+/* Members m0, m1, ... of a board, stored by hand: over HTTP it would take long. */
 static void make_many(const char *board)
 {
 	static const char source[] =
@@ -179,7 +179,7 @@ static void *look_on(void *arg)
 	return NULL;
 }
 
-/* It takes many steps; whoever looks sees the old members or the new ones, never some. */
+/* The union takes many steps; a reader sees the old members or the new ones, never some of each. */
 static void it_appears_at_once(void **state)
 {
 	struct looker looker = { .done = false };
@@ -203,7 +203,7 @@ static void it_appears_at_once(void **state)
 	assert_board("/leaderboards/week/members?limit=2", "m3000 6000 0, m2999 5998 0");
 }
 
-/* Thousands of steps take the memory of one. */
+/* Thousands of steps need the memory of one. */
 static void it_takes_no_memory(void **state)
 {
 	enum { TIMES = 50, GROWTH_KIB = 1024 };
@@ -227,9 +227,7 @@ static void it_takes_no_memory(void **state)
 	assert_board("/leaderboards/week/members?limit=1", "m3000 150000 0");
 }
 
-/*
- * When the daemon dies on the way, the board stays as it is, and what was built lapses by itself.
- */
+/* When the daemon dies meanwhile, the board stays as it is, and the unfinished one expires. */
 static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
 {
 	static const char rest[] = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

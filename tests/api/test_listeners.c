@@ -1,6 +1,6 @@
 /*
- * Where the daemon serves: several addresses, Unix sockets and their files, health apart; and
- * `--check`, which asks for it.
+ * Where the daemon listens: several addresses, Unix sockets and their files, health apart; and
+ * `--check`, which tests it.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Each test leaves nothing behind, and finds nothing of another's. */
+/* Each test cleans up, and finds nothing of another's. */
 static int forget(void **state)
 {
 	(void)state;
@@ -73,7 +73,7 @@ static int bind_to(const char *at)
 	return fd;
 }
 
-/* A socket's file whose owner is gone, as a crash leaves it. */
+/* A socket's file without its process, as a crash leaves it. */
 static void leave_stale(const char *at)
 {
 	close(bind_to(at));
@@ -111,7 +111,7 @@ static void test_unix_socket(void **state)
 	client_by_unix(c, path);
 	for (int i = 0; i < 50; i++)
 		assert_status(http(c, "POST", "/counters/n/increment", "{\"a\":1}"), 200);
-	/* Names that were not configured are refused here, too. */
+	/* Host names that were not configured are refused here, too. */
 	assert_problem(http(c, "GET", "/locks/a", NULL, "Host: evil.example"), 403, "host_not_allowed", "none");
 	struct answer info = http(c, "GET", "/info", NULL);
 	char url[64], by_unix[LONG_BYTES];
@@ -173,13 +173,13 @@ static void test_unix_no_socket(void **state)
 	assert_string_equal(kept, "precious");
 	free(kept);
 	unlink(path);
-	/* A link is no socket either, wherever it leads. */
+	/* A link is no socket either, whatever its target. */
 	assert_int_equal(symlink("/nowhere", path), 0);
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
 	assert_int_equal(mode_of(path) & S_IFMT, S_IFLNK);
 }
 
-/* Somebody else has put a socket of his own there meanwhile: it stays. */
+/* Another program has put its own socket there meanwhile: it stays. */
 static void test_unix_not_ours(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static bool waits_for_lock(pid_t pid)
 }
 
 /*
- * Of two that start on a dead one's socket, the second finds what the first has put there, and
+ * Of two daemons that start on a dead one's socket, the second finds the socket of the first, and
  * leaves it.
  */
 static void test_unix_race(void **state)
@@ -253,7 +253,7 @@ static void test_both_loopbacks(void **state)
 	daemon_start(&patternd, "--redis", redis.url, "--insecure", "--listen", listen);
 }
 
-/* All or nothing: what was opened before the one that is taken goes again. */
+/* All or nothing: addresses opened before the occupied one are closed again. */
 static void test_one_is_taken(void **state)
 {
 	char listen[LONG_BYTES], port[16];
@@ -274,8 +274,8 @@ static bool asks(struct raw *r)
 }
 
 /*
- * --max-connections counts over all addresses and both servers; whoever comes too many waits,
- * whichever he takes, costs nothing meanwhile, and is served when others have gone.
+ * --max-connections counts over all addresses and both servers. Clients beyond it wait at any
+ * address, cost nothing meanwhile, and are served when others have disconnected.
  */
 static void test_shared_limit(void **state)
 {
@@ -295,7 +295,7 @@ static void test_shared_limit(void **state)
 		by_tls[i] = raw_connect(patternd.port);
 	for (int i = 0; i < MOST - BY_UNIX; i++)
 		assert_true(raw_secure(by_tls[i]));
-	/* All places are taken. */
+	/* All connections are in use. */
 	struct raw *last = raw_connect_unix(path);
 	asks(last);
 	assert_int_equal(raw_answer(last, 200).status, 0);
@@ -327,7 +327,7 @@ static void test_health_listener(void **state)
 	struct client *c = client_open(patternd.health_port);
 	assert_status(http(c, "GET", "/healthz", NULL), 200);
 	assert_status(http(c, "GET", "/readyz", NULL), 200);
-	assert_status(http(c, "GET", "/readyz?verbose=1", NULL), 400); /* it has no such parameter, here as there */
+	assert_status(http(c, "GET", "/readyz?verbose=1", NULL), 400); /* such a parameter is unknown, here as there */
 	assert_status(http(c, "HEAD", "/healthz", NULL), 200);
 	assert_status(http(c, "GET", "/metrics", NULL), 200);
 	/* A kubelet names the address of the pod. */
@@ -347,7 +347,7 @@ static void test_health_listener(void **state)
 
 /* ---- --check ---- */
 
-/* The line it wrote, without its end. */
+/* The line that it wrote, without its end. */
 static const char *line_of(const struct daemon *d)
 {
 	static char line[1024];
@@ -373,7 +373,7 @@ static void test_check(void **state)
 	assert_non_null(strstr(line_of(&asks), "/readyz returns 200"));
 	assert_int_equal(daemon_run(&asks, "--check", by_unix), 0);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", by_unix), 0);
-	/* Health has an address of its own: that is the one. */
+	/* Health has its own address: --check uses that one. */
 	assert_int_equal(daemon_run(&asks, "--listen", "127.0.0.1:1", "--health-listen", health, "--check"), 0);
 	assert_non_null(strstr(line_of(&asks), health));
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d/locks", patternd.health_port);
@@ -387,7 +387,7 @@ static void test_check(void **state)
 	proc_signal(&patternd.proc, SIGCONT);
 }
 
-static void test_check_says_no(void **state)
+static void test_check_fails(void **state)
 {
 	struct daemon asks = { 0 };
 	char url[64];
@@ -404,7 +404,7 @@ static void test_check_says_no(void **state)
 	assert_int_equal(daemon_run(&asks, "--check", "--pool-size", "no"), 1);
 }
 
-/* HTTPS is never asked: what is plain is, else the message names the way out. */
+/* --check never uses HTTPS: it uses a plain address, else the message names the way out. */
 static void test_check_beside_https(void **state)
 {
 	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
@@ -446,7 +446,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_shared_limit, forget),
 		cmocka_unit_test_teardown(test_health_listener, forget),
 		cmocka_unit_test_teardown(test_check, forget),
-		cmocka_unit_test_teardown(test_check_says_no, forget),
+		cmocka_unit_test_teardown(test_check_fails, forget),
 		cmocka_unit_test_teardown(test_check_beside_https, forget),
 	};
 

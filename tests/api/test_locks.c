@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP: who gets one, what a token and a fence are worth, looks and lists. (Retries,
- * rivals and secrecy: test_locks_replays.c.)
+ * Locks over HTTP: acquiring, tokens and fences, looks and lists. (Retries, competitors and
+ * secrecy: test_locks_replays.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static struct answer release(const char *token)
 	return http(client, "DELETE", "/locks/a", NULL, header);
 }
 
-/* ---- Taking ---- */
+/* ---- Acquiring ---- */
 
 static void a_free_lock_is_taken(void **state)
 {
@@ -92,7 +92,7 @@ static void all_of_a_request_may_be_left_out(void **state)
 	assert_problem(acquire("{\"mode\":\"both\"}"), 400, "invalid_value", "none");
 }
 
-static void a_refusal_tells_who_holds_it_and_how_long(void **state)
+static void a_refusal_has_the_holder_and_its_time(void **state)
 {
 	static const struct {
 		int ttl_ms, retry_after;
@@ -114,7 +114,7 @@ static void a_refusal_tells_who_holds_it_and_how_long(void **state)
 		assert_int_equal(int_at(a, "/waiters"), 0);
 		assert_null(strstr(a.body, text_at(taken, "/token")));
 	}
-	nap_ms(int_at(look(), "/ttl_ms") + 1); /* of the last row: as told is enough */
+	nap_ms(int_at(look(), "/ttl_ms") + 1); /* of the last row: waiting that long is enough */
 	assert_status(acquire(a_minute), 201);
 }
 
@@ -135,14 +135,14 @@ static void each_entry_has_a_token_of_its_own(void **state)
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "a");
 	assert_int_equal(int_at(a, "/holds"), 1);
-	assert_problem(release(token), 409, "not_holder", "none"); /* the same DELETE again frees nothing twice */
+	assert_problem(release(token), 409, "not_holder", "none"); /* the same DELETE again releases nothing twice */
 	assert_problem(enter(token), 409, "not_holder", "none");
 	assert_int_equal(int_at(look(), "/holds"), 1);
 	assert_status(enter(second), 200);
 	assert_int_equal(int_at(release(second), "/holds"), 1);
 }
 
-/* Neither a token that expired nor one that never was anything makes a lock, or gets into one. */
+/* Neither an expired token nor an unknown one creates a lock, or enters one. */
 static void a_token_that_holds_nothing_takes_nothing(void **state)
 {
 	(void)state;
@@ -206,7 +206,7 @@ static void extend_sets_what_is_left(void **state)
 	assert_status(extend(token, 1), 200);
 	wait_until(is_free(), SOON_MS);
 	assert_problem(extend(token, TTL_MS), 409, "not_holder",
-		       "none"); /* nobody took it since: not revived all the same */
+		       "none"); /* no other client acquired it since: not revived all the same */
 	assert_true(is_free());
 	assert_problem(http(client, "POST", "/locks/a/extend", a_minute), 400, "missing_field", "none");
 }
@@ -229,7 +229,7 @@ static void the_token_comes_in_the_header(void **state)
 	assert_true(is_free());
 }
 
-static void force_releases_whoever_holds(void **state)
+static void force_releases_any_hold(void **state)
 {
 	static const struct {
 		const char *target, *header, *code;
@@ -285,7 +285,7 @@ static void fence_rises_whatever_became_of_the_last(void **state)
 	daemon_start(&patternd, "--redis", redis.url);
 	struct client *before = client;
 	client = client_open(patternd.port);
-	assert_problem(acquire(a_minute), 409, "lock_held", "none"); /* a crash of the daemon frees nothing */
+	assert_problem(acquire(a_minute), 409, "lock_held", "none"); /* a crash of the daemon releases nothing */
 	assert_status(release(token), 200);                          /* and takes no token from its holder */
 	client_close(before);
 	a = acquire(a_minute);
@@ -382,7 +382,7 @@ static void names_of_all_kinds(void **state)
 			       "none");
 }
 
-static void foreign_keys_are_told_and_kept(void **state)
+static void foreign_keys_are_reported_and_kept(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:lock:{a} mine");
@@ -401,18 +401,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_free_lock_is_taken, stage_forget),
 		cmocka_unit_test_teardown(all_of_a_request_may_be_left_out, stage_forget),
-		cmocka_unit_test_teardown(a_refusal_tells_who_holds_it_and_how_long, stage_forget),
+		cmocka_unit_test_teardown(a_refusal_has_the_holder_and_its_time, stage_forget),
 		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, stage_forget),
 		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, stage_forget),
 		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, stage_forget),
 		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),
 		cmocka_unit_test_teardown(the_token_comes_in_the_header, stage_forget),
-		cmocka_unit_test_teardown(force_releases_whoever_holds, stage_forget),
+		cmocka_unit_test_teardown(force_releases_any_hold, stage_forget),
 		cmocka_unit_test_teardown(fence_rises_whatever_became_of_the_last, stage_forget),
 		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, stage_forget),
 		cmocka_unit_test_teardown(list_shows_what_is_held, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
-		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("locks", tests, stage_open, stage_close);

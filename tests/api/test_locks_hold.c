@@ -1,6 +1,6 @@
 /*
- * Locks that live as long as a connection, with two daemons on one Redis: the events, who renews,
- * and each way to an end. (When Redis or a daemon fails: test_locks_faults.c.)
+ * Locks that live as long as a connection, with two daemons on one Redis: the events, renewals, and
+ * each way to an end. (When Redis or a daemon fails: test_locks_faults.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -62,7 +62,7 @@ static void ends(struct events *e, const char *name, const char *reason)
 
 /* ---- Held ---- */
 
-static void acquired_tells_what_a_lock_tells(void **state)
+static void acquired_has_the_members_of_a_lock(void **state)
 {
 	(void)state;
 	struct events *e = hold(0, "{\"ttl_ms\":60000,\"owner\":\"backup\"}");
@@ -82,7 +82,7 @@ static void acquired_tells_what_a_lock_tells(void **state)
 	events_close(e);
 }
 
-/* For several times its own time, a third of that between two renewals. */
+/* For several times its ttl, a third of that between two renewals. */
 static void it_is_kept(void **state)
 {
 	enum { TTL_MS = 600, RENEWALS = 5 };
@@ -94,7 +94,7 @@ static void it_is_kept(void **state)
 		struct event v = events_next(e, SOON_MS);
 		assert_null(v.name);
 		assert_string_equal(v.data, "kept");
-		assert_true(monotonic_ms() - start_ms >= i * TTL_MS / 3 - 20); /* and in time, or it were lost */
+		assert_true(monotonic_ms() - start_ms >= i * TTL_MS / 3 - 20); /* and in time, or it would be lost */
 		struct answer a = http(pair.c[1], "GET", LOCK_A, NULL);
 		assert_int_equal(int_at(a, "/fence"), fence);
 		assert_in_range(int_at(a, "/ttl_ms"), 1, TTL_MS);
@@ -118,7 +118,7 @@ static void its_token_is_good_for_all_that_a_token_is(void **state)
 	line_release(1); /* the hold's own */
 	ends(e, "lost", NULL);
 	events_close(e);
-	assert_int_equal(pair_number(LOCK_A, "/holds"), 1); /* who entered again is in still */
+	assert_int_equal(pair_number(LOCK_A, "/holds"), 1); /* another token of the lock stays in */
 	snprintf(line_token, sizeof(line_token), "%s", text_at(again, "/token"));
 	line_release(0);
 }
@@ -233,7 +233,10 @@ static void it_is_refused_as_a_lock_is(void **state)
 	wait_until(line_waiters() == 0, AT_ONCE_MS);
 }
 
-/* A stream has no replay: the key means nothing, neither in line nor when the client leaves. */
+/*
+ * A stream has no replay: the key means nothing, neither for a waiter nor when the client
+ * disconnects.
+ */
 static void an_idempotency_key_means_nothing(void **state)
 {
 	static const char key[] = "Idempotency-Key: one\r\n", body[] = "{\"wait_ms\":20000,\"ttl_ms\":60000}";
@@ -258,7 +261,7 @@ static void an_idempotency_key_means_nothing(void **state)
 
 /* ---- Each way to an end ---- */
 
-static void a_release_by_force_is_told(void **state)
+static void a_release_by_force_is_an_event(void **state)
 {
 	(void)state;
 	struct events *e = hold(1, "{\"ttl_ms\":600}");
@@ -300,7 +303,7 @@ static void a_daemon_that_leaves_releases_what_it_holds(void **state)
 
 /* ---- Many ---- */
 
-/* Each with a lock of its own, all at once. */
+/* Each with its own lock, all at once. */
 static void hold_many(void)
 {
 	enum { AT_ONCE = 100 };
@@ -318,8 +321,8 @@ static void hold_many(void)
 }
 
 /*
- * An older connection stays open all the while: libmicrohttpd looks at the oldest only, when it
- * looks for closed ones.
+ * An older connection stays open all the while: libmicrohttpd checks only the oldest one when it
+ * looks for closed connections.
  */
 static void a_thousand_leave_nothing_behind(void **state)
 {
@@ -344,7 +347,7 @@ static void a_thousand_leave_nothing_behind(void **state)
 	wait_until(json_array_size(json_at(http(pair.c[1], "GET", "/locks?limit=1000", NULL), "/items")) == 0, SOON_MS);
 }
 
-/* What a reverse proxy speaks: the body ends with the connection, and so does the connection. */
+/* As a reverse proxy sends it: the body ends with the connection. */
 static void http_1_0_gets_a_stream_that_ends(void **state)
 {
 	(void)state;
@@ -365,7 +368,7 @@ static void http_1_0_gets_a_stream_that_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(acquired_tells_what_a_lock_tells, pair_forget),
+		cmocka_unit_test_teardown(acquired_has_the_members_of_a_lock, pair_forget),
 		cmocka_unit_test_teardown(it_is_kept, pair_forget),
 		cmocka_unit_test_teardown(its_token_is_good_for_all_that_a_token_is, pair_forget),
 		cmocka_unit_test_teardown(any_client_may_ask, pair_forget),
@@ -374,7 +377,7 @@ int main(void)
 		cmocka_unit_test_teardown(it_waits_in_line, pair_forget),
 		cmocka_unit_test_teardown(it_is_refused_as_a_lock_is, pair_forget),
 		cmocka_unit_test_teardown(an_idempotency_key_means_nothing, pair_forget),
-		cmocka_unit_test_teardown(a_release_by_force_is_told, pair_forget),
+		cmocka_unit_test_teardown(a_release_by_force_is_an_event, pair_forget),
 		cmocka_unit_test_teardown(it_ends_after_max_hold_ms, pair_forget),
 		cmocka_unit_test_teardown(a_daemon_that_leaves_releases_what_it_holds, pair_forget),
 		cmocka_unit_test_teardown(a_thousand_leave_nothing_behind, pair_forget),

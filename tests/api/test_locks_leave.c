@@ -1,7 +1,7 @@
 /*
- * Clients that leave while they stand in line, with two daemons on one Redis: they are out of the
- * line at once, nothing is given to them, and what was won in that moment goes back. Row 19 of the
- * table of faults.
+ * Clients that disconnect while they are in the wait queue, with two daemons on one Redis: they
+ * leave the queue at once, nothing is granted to them, and a lock acquired in that moment is
+ * released. Row 19 of the table of faults.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum { SOON_MS = 5000, AT_ONCE_MS = 700, READ_MS = 2000 };
 static void (*const ways[])(struct raw *r) = { raw_close, raw_reset, raw_half_close };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]), HALF_CLOSE = 2 };
 
-static void who_leaves_is_out_of_the_line(void **state)
+static void a_client_that_leaves_is_out_of_the_queue(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
@@ -29,7 +29,7 @@ static void who_leaves_is_out_of_the_line(void **state)
 		struct raw *before = line_join(0), *leaves = line_join(i % 2), *after = line_join(1);
 		ways[i / 2](leaves);
 		wait_until(line_waiters() == 2, AT_ONCE_MS);
-		if (i / 2 == HALF_CLOSE) { /* he gets no answer, and the connection ends */
+		if (i / 2 == HALF_CLOSE) { /* it gets no answer, and the connection ends */
 			assert_true(raw_closed(leaves, SOON_MS));
 			assert_int_equal(raw_answers_left(leaves), 0);
 			raw_close(leaves);
@@ -42,10 +42,10 @@ static void who_leaves_is_out_of_the_line(void **state)
 }
 
 /*
- * It was his turn, but he is gone: the next is told within that moment, not after the second that
- * an offer lasts.
+ * The waiter with the offer has left: the next one gets the offer at once, not after the second
+ * that an offer lasts.
  */
-static void who_leaves_when_it_is_his_turn_makes_way(void **state)
+static void a_client_that_leaves_with_the_offer_makes_way(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2 * WAYS; i++) {
@@ -100,8 +100,8 @@ static int logged_status(int i, const char *request_id)
 }
 
 /*
- * Sends the release, and has the leaver go so long before or after that. Neither waits for the
- * other.
+ * Sends the release, and makes the leaver disconnect so long before or after that. Neither waits
+ * for the other.
  */
 static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*leave)(struct raw *r),
 			     int64_t leave_after_us)
@@ -124,11 +124,12 @@ static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*le
 }
 
 /*
- * He leaves in the moment in which the lock is released to him. Either he was answered before, and
- * holds it; or he gets nothing, and it is the next one's at once: never is it nobody's until its
- * time is over. Who half closed tells which it was, of who is gone the daemon's log does.
+ * The client leaves in the moment in which the lock is released to it. Either it was answered
+ * before, and holds the lock; or it gets nothing, and the next waiter gets the lock at once. The
+ * lock never stays unused until its ttl ends. After a half close the answer shows which it was,
+ * otherwise the daemon's log.
  */
-static void who_leaves_in_that_moment_keeps_nothing(void **state)
+static void a_client_that_leaves_in_that_moment_keeps_nothing(void **state)
 {
 	unsigned answered = 0, taken_back = 0;
 	struct raw *releaser = raw_connect(pair.d[0].port);
@@ -168,10 +169,10 @@ static void who_leaves_in_that_moment_keeps_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(who_leaves_is_out_of_the_line, pair_forget),
-		cmocka_unit_test_teardown(who_leaves_when_it_is_his_turn_makes_way, pair_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_the_queue, pair_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_with_the_offer_makes_way, pair_forget),
 		cmocka_unit_test_teardown(many_leave_at_once, pair_forget),
-		cmocka_unit_test_teardown(who_leaves_in_that_moment_keeps_nothing, pair_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_in_that_moment_keeps_nothing, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("lock leave", tests, pair_open, pair_close);

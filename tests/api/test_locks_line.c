@@ -1,8 +1,8 @@
 /*
- * The line of a lock over HTTP, with two daemons on one Redis: first come, first served, nobody
- * overtakes, each way to get free wakes the next, and a crowd goes in one by one. (What a lock is:
- * test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis fail:
- * test_locks_faults.c.)
+ * The wait queue of a lock over HTTP, with two daemons on one Redis: first come, first served, no
+ * client overtakes, each way to free the lock wakes the next, and many waiters are served one by
+ * one. (What a lock is: test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis
+ * fail: test_locks_faults.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -48,13 +48,13 @@ static void all_are_served_as_they_came(void **state)
 		raw_close(line[i]);
 		assert_int_equal(line_waiters(), WAITERS - 1 - i);
 		assert_problem(line_take(i % 2, NULL), 409, "lock_held",
-			       "none"); /* who does not wait does not get in between */
+			       "none"); /* a client that does not wait does not get in between */
 	}
 	line_release(0);
 	assert_status(line_take(1, NULL), 201);
 }
 
-static void a_refusal_tells_how_many_wait(void **state)
+static void a_refusal_has_the_number_of_waiters(void **state)
 {
 	(void)state;
 	struct answer held = line_take(0, "{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
@@ -140,14 +140,14 @@ static void the_time_to_wait_has_an_end(void **state)
 		struct answer a = line_take(i, "{\"wait_ms\":150}");
 		assert_problem(a, 409, "lock_held", "none");
 		assert_in_range(a.took_us, 149000, 1000000);
-		assert_int_equal(int_at(a, "/waiters"), 1); /* he is one of them no more */
+		assert_int_equal(int_at(a, "/waiters"), 1); /* this client is no longer one of them */
 		assert_int_equal(line_waiters(), 1);
 	}
 	raw_close(before);
 	wait_until(line_waiters() == 0, SOON_MS);
 }
 
-/* A token enters again at once, whoever waits; and does not wait itself. */
+/* A token enters again at once, whatever waits, and never waits itself. */
 static void a_holder_enters_past_the_line(void **state)
 {
 	char body[128];
@@ -165,7 +165,7 @@ static void a_holder_enters_past_the_line(void **state)
 	raw_close(waiter);
 }
 
-/* ---- Each way to get free wakes the next at once ---- */
+/* ---- Each way to free the lock wakes the next at once ---- */
 
 static void extend(int ttl_ms)
 {
@@ -189,7 +189,7 @@ static void force(int ttl_ms)
 	assert_status(http(pair.c[0], "DELETE", LOCK_A "?force=true", NULL), 200);
 }
 
-static void give_back(int ttl_ms)
+static void release(int ttl_ms)
 {
 	(void)ttl_ms;
 	line_release(0);
@@ -204,11 +204,11 @@ static void whatever_frees_it_wakes_the_next(void **state)
 {
 	static const struct {
 		void (*end)(int ttl_ms);
-		int ttl_ms;  /* the holder's, */
-		int left_ms; /* and what is left of it then */
+		int ttl_ms;  /* of the holder, */
+		int left_ms; /* and what remains of it afterwards */
 	} rows[] = {
-		{ give_back, 60000, 0 }, { force, 60000, 0 },   { nothing, 300, 300 },
-		{ extend, 60000, 200 },  { enter, 60000, 200 },
+		{ release, 60000, 0 },  { force, 60000, 0 },   { nothing, 300, 300 },
+		{ extend, 60000, 200 }, { enter, 60000, 200 },
 	};
 
 	(void)state;
@@ -228,8 +228,8 @@ static void whatever_frees_it_wakes_the_next(void **state)
 }
 
 /*
- * He who was let in from the line runs out himself: those at the other daemon do not wait for the
- * second that an offer has.
+ * The lock of a waiter that was served expires: the waiters at the other daemon do not wait for the
+ * second that an offer lasts.
  */
 static void each_end_wakes_the_next_over_daemons(void **state)
 {
@@ -246,7 +246,7 @@ static void each_end_wakes_the_next_over_daemons(void **state)
 	assert_in_range(monotonic_ms() - start_ms, 0, (WAITERS + 1) * 100 + 700);
 }
 
-/* ---- A crowd ---- */
+/* ---- Many waiters ---- */
 
 enum { CROWD = 64, TURNS = 6 };
 
@@ -320,7 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_are_served_as_they_came, pair_forget),
-		cmocka_unit_test_teardown(a_refusal_tells_how_many_wait, pair_forget),
+		cmocka_unit_test_teardown(a_refusal_has_the_number_of_waiters, pair_forget),
 		cmocka_unit_test_teardown(waiters_are_listed_in_order, pair_forget),
 		cmocka_unit_test_teardown(the_time_to_wait_has_an_end, pair_forget),
 		cmocka_unit_test_teardown(a_holder_enters_past_the_line, pair_forget),

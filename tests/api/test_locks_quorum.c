@@ -1,5 +1,5 @@
 /*
- * Locks on a majority of three servers, all of which are well. (When some are not:
+ * Locks on a majority of three servers, all of which work. (When some do not:
  * test_locks_quorum_faults.c.)
  */
 #include <pthread.h>
@@ -51,11 +51,11 @@ static int64_t wall_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- What it is ---- */
+/* ---- Acquiring ---- */
 
 /*
- * What is told is what is left when the time it took and 1 % + 2 ms are off; every server has the
- * same token and fence.
+ * The ttl_ms of the answer is the time left after the elapsed time and 1 % + 2 ms; every server has
+ * the same token and fence.
  */
 static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
 {
@@ -84,7 +84,7 @@ static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
 	}
 }
 
-static void a_look_tells_who_a_majority_says(void **state)
+static void a_look_has_the_holder_of_a_majority(void **state)
 {
 	(void)state;
 	struct answer free = look();
@@ -102,7 +102,7 @@ static void a_look_tells_who_a_majority_says(void **state)
 	assert_in_range(int_at(a, "/ttl_ms"), 1, 60000);
 	server_command(&quorum.servers[0], "DEL p:lock:{a}");
 	assert_true(bool_at(look(), "/held"));
-	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 1000"); /* then there is but one left */
+	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 1000"); /* then only one is left */
 	assert_in_range(int_at(look(), "/ttl_ms"), 1, 1000);
 	server_command(&quorum.servers[1], "DEL p:lock:{a}");
 	a = look();
@@ -110,7 +110,7 @@ static void a_look_tells_who_a_majority_says(void **state)
 	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
 }
 
-static void a_refusal_tells_who_holds_it_and_keeps_nothing(void **state)
+static void a_refusal_has_the_holder_and_keeps_nothing(void **state)
 {
 	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}"),
@@ -125,8 +125,11 @@ static void a_refusal_tells_who_holds_it_and_keeps_nothing(void **state)
 	assert_status(acquire(a_minute), 201);
 }
 
-/* Each of three has it for another: nobody has it, and whoever asks now keeps nothing either. */
-static void a_lock_that_nobody_has_a_majority_of_is_told_so(void **state)
+/*
+ * Two of three servers have it for different holders: no client holds it, and a client that tries
+ * now keeps nothing either.
+ */
+static void a_lock_without_a_majority_has_no_holder(void **state)
 {
 	static const char *const place = "HSET p:lock:{a} fence %d owner %s mode exclusive metadata %s t:%d 1";
 
@@ -140,15 +143,15 @@ static void a_lock_that_nobody_has_a_majority_of_is_told_so(void **state)
 	assert_true(json_is_null(json_at(a, "/holder")));
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	assert_false(bool_at(look(), "/held"));
-	wait_until(quorum_copies("a") == 2, SOON_MS); /* theirs */
+	wait_until(quorum_copies("a") == 2, SOON_MS); /* those of the others */
 	assert_int_equal(server_command(&quorum.servers[2], "EXISTS p:lock:{a}")->integer, 0);
 }
 
 /*
- * Left over from somebody who never had a majority, or has lost it: no hindrance, and its fence is
- * passed.
+ * Left over from a client that never had a majority, or has lost it: it does not block others, and
+ * its fence is exceeded.
  */
-static void an_old_lock_of_a_minority_hinders_nobody(void **state)
+static void an_old_lock_of_a_minority_blocks_no_client(void **state)
 {
 	(void)state;
 	server_command(&quorum.servers[1], "HSET p:lock:{a} fence 7 owner old mode exclusive metadata %s t:7 1", "");
@@ -168,7 +171,7 @@ static void an_old_lock_of_a_minority_hinders_nobody(void **state)
 
 /* ---- Extending, releasing ---- */
 
-static void extend_counts_anew_and_revives_nothing(void **state)
+static void extend_starts_again_and_revives_nothing(void **state)
 {
 	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000}");
@@ -183,14 +186,14 @@ static void extend_counts_anew_and_revives_nothing(void **state)
 	for (int i = 0; i < QUORUM_SERVERS; i++)
 		assert_in_range(server_command(&quorum.servers[i], "PTTL p:lock:{a}")->integer, 1, 10000);
 	assert_problem(extend("nonsense", 10000), 409, "not_holder", "none");
-	server_command(&quorum.servers[2], "DEL p:lock:{a}"); /* it forgot: that is not mended */
+	server_command(&quorum.servers[2], "DEL p:lock:{a}"); /* it lost its data: that is not repaired */
 	a = extend(token, 10000);
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/safety/acknowledged"), 2);
 	assert_int_equal(quorum_copies("a"), 2);
 	server_command(&quorum.servers[1], "DEL p:lock:{a}");
 	assert_problem(extend(token, 10000), 409, "not_holder", "none");
-	wait_until(quorum_copies("a") == 0, SOON_MS); /* what was left is no use to anybody */
+	wait_until(quorum_copies("a") == 0, SOON_MS); /* the remaining copy is removed */
 	assert_problem(extend(token, 10000), 409, "not_holder", "none");
 	assert_int_equal(quorum_copies("a"), 0);
 }
@@ -219,8 +222,8 @@ static void a_release_frees_once(void **state)
 /* ---- Fences ---- */
 
 /*
- * The server whose numbers were highest forgets everything, again and again: without writing the
- * highest back to a majority before the answer, the next fence would be a smaller one.
+ * The server with the highest numbers loses its data, again and again: without writing the highest
+ * number to a majority before the answer, the next fence would be a smaller one.
  */
 static void fences_rise_though_the_highest_is_forgotten(void **state)
 {
@@ -292,7 +295,7 @@ static void one_at_a_time_holds_it_and_fences_rise(void **state)
 	wait_until(quorum_copies("race") == 0, SOON_MS);
 }
 
-/* ---- What it is not ---- */
+/* ---- Other operations and resources ---- */
 
 static void what_a_quorum_cannot_do_is_refused(void **state)
 {
@@ -326,7 +329,7 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	assert_status(acquire("{\"mode\":\"exclusive\",\"wait_ms\":0,\"min_replicas\":0}"), 201);
 }
 
-/* Everything else is where it was. */
+/* Everything else is in the usual Redis. */
 static void semaphores_and_fences_stay_on_redis(void **state)
 {
 	(void)state;
@@ -366,11 +369,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_free_lock_is_taken_everywhere_but_on_redis, quorum_forget),
-		cmocka_unit_test_teardown(a_look_tells_who_a_majority_says, quorum_forget),
-		cmocka_unit_test_teardown(a_refusal_tells_who_holds_it_and_keeps_nothing, quorum_forget),
-		cmocka_unit_test_teardown(a_lock_that_nobody_has_a_majority_of_is_told_so, quorum_forget),
-		cmocka_unit_test_teardown(an_old_lock_of_a_minority_hinders_nobody, quorum_forget),
-		cmocka_unit_test_teardown(extend_counts_anew_and_revives_nothing, quorum_forget),
+		cmocka_unit_test_teardown(a_look_has_the_holder_of_a_majority, quorum_forget),
+		cmocka_unit_test_teardown(a_refusal_has_the_holder_and_keeps_nothing, quorum_forget),
+		cmocka_unit_test_teardown(a_lock_without_a_majority_has_no_holder, quorum_forget),
+		cmocka_unit_test_teardown(an_old_lock_of_a_minority_blocks_no_client, quorum_forget),
+		cmocka_unit_test_teardown(extend_starts_again_and_revives_nothing, quorum_forget),
 		cmocka_unit_test_teardown(a_release_frees_once, quorum_forget),
 		cmocka_unit_test_teardown(fences_rise_though_the_highest_is_forgotten, quorum_forget),
 		cmocka_unit_test_teardown(one_at_a_time_holds_it_and_fences_rise, quorum_forget),

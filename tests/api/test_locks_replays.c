@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP among clients that retry, daemons that compete for one Redis, and who reads along
- * there. (What a lock is: test_locks.c.)
+ * Locks over HTTP with clients that retry, daemons that compete for one Redis, and readers of its
+ * data. (What a lock is: test_locks.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":5
 
 static struct redis_server redis;
 static struct daemon patternd[2];
-static struct client *client, *other_client; /* of the one and of the other */
+static struct client *client, *other_client; /* of the first and of the second */
 
 static int start(void **state)
 {
@@ -114,7 +114,7 @@ static void a_key_is_one_locks_own(void **state)
 	assert_status(b, 201);
 	assert_string_equal(text_at(b, "/name"), "b");
 	assert_string_not_equal(text_at(a, "/token"), text_at(b, "/token"));
-	struct answer e = extend(text_at(a, "/token"), 70000, KEY "one"); /* and one operation's own */
+	struct answer e = extend(text_at(a, "/token"), 70000, KEY "one"); /* and each operation's own */
 	assert_status(e, 200);
 	assert_int_equal(int_at(e, "/ttl_ms"), 70000);
 }
@@ -189,11 +189,11 @@ static bool holds_text(const redisReply *r, const char *text)
 	return found;
 }
 
-/* Whether a key's name or its value, as DUMP shows it, has the text. */
+/* True when a key's name or its value, as DUMP shows it, has the text. */
 static bool redis_keeps(const char *text)
 {
 	redisReply *keys = server_command(&redis, "KEYS *");
-	redis.reply = NULL; /* ours while other commands are sent */
+	redis.reply = NULL; /* our own while other commands are sent */
 	bool found = holds_text(keys, text);
 
 	for (size_t i = 0; i < keys->elements && !found; i++)
@@ -203,8 +203,8 @@ static bool redis_keeps(const char *text)
 	return found;
 }
 
-/* Neither what Redis keeps, nor what it was ever sent, nor the log. */
-static void a_token_is_told_to_its_holder_only(void **state)
+/* Neither the data of Redis, nor the commands that it got, nor the log. */
+static void a_token_is_returned_to_its_holder_only(void **state)
 {
 	char body[96], header[96];
 	const char *tokens[3];
@@ -234,7 +234,7 @@ static void a_token_is_told_to_its_holder_only(void **state)
 	server_command(&redis, "CONFIG SET slowlog-log-slower-than -1");
 }
 
-/* ---- Rivals ---- */
+/* ---- Competitors ---- */
 
 enum { RIVALS = 4, TURNS = 40 };
 
@@ -283,7 +283,7 @@ static void two_daemons_exclude_each_other(void **state)
 	assert_true(atomic_load(&turns) >= TURNS);
 }
 
-/* What one daemon gave out counts at the other. */
+/* A token of one daemon is valid at the other. */
 static void a_token_is_good_at_any_daemon(void **state)
 {
 	char body[96], header[96];
@@ -309,7 +309,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_refusal_is_not_kept, forget_all),
 		cmocka_unit_test_teardown(a_retried_entry_enters_once, forget_all),
 		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
-		cmocka_unit_test_teardown(a_token_is_told_to_its_holder_only, forget_all),
+		cmocka_unit_test_teardown(a_token_is_returned_to_its_holder_only, forget_all),
 		cmocka_unit_test_teardown(two_daemons_exclude_each_other, forget_all),
 		cmocka_unit_test_teardown(a_token_is_good_at_any_daemon, forget_all),
 	};

@@ -1,4 +1,4 @@
-/* Several locks at once: all or nothing, one token, and no two who wait for each other's. */
+/* Several locks at once: all or nothing, one token, and no two waiters wait for each other's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,17 +59,17 @@ static void all_or_nothing(void **state)
 	assert_problem(post("/locks", "{\"names\":[\"c\",\"c\"]}"), 400, "invalid_value", "none");
 }
 
-static void who_waits_for_several_is_not_overtaken(void **state)
+static void a_waiter_for_several_is_not_overtaken(void **state)
 {
 	if (redis.cluster)
-		skip(); /* there they are taken one after the other: who waits stands in one line: test_locks_slots.c */
+		skip(); /* over several slots a waiter is in one queue at a time: test_locks_slots.c */
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;
 	struct answer a = post("/locks/a", "{}");
 	ask(r, "{\"names\":[\"a\",\"b\"],\"wait_ms\":20000}", "");
 	wait_until(waiters_of("a") == 1 && waiters_of("b") == 1, SOON_MS);
-	struct answer b = post("/locks/b", "{}"); /* free, but his turn */
+	struct answer b = post("/locks/b", "{}"); /* free, but reserved for the waiter */
 	assert_problem(b, 409, "lock_held", "none");
 	assert_true(json_is_null(json_at(b, "/holder")));
 	release("a", text_at(a, "/token"));
@@ -78,10 +78,10 @@ static void who_waits_for_several_is_not_overtaken(void **state)
 	raw_close(r);
 }
 
-static void who_leaves_is_out_of_all_lines(void **state)
+static void a_client_that_leaves_is_out_of_all_queues(void **state)
 {
 	if (redis.cluster)
-		skip(); /* there they are taken one after the other: who waits stands in one line: test_locks_slots.c */
+		skip(); /* over several slots a waiter is in one queue at a time: test_locks_slots.c */
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;
@@ -93,7 +93,7 @@ static void who_leaves_is_out_of_all_lines(void **state)
 	assert_status(post("/locks/b", "{}"), 201);
 }
 
-/* Each takes his two forks, in an order of his own, over two daemons, again and again. */
+/* Each acquires its two forks, in an order of its own, over two daemons, again and again. */
 static void philosophers_eat(void **state)
 {
 	struct daemon other = { 0 };
@@ -134,7 +134,7 @@ static void a_retry_gets_the_first_answer(void **state)
 {
 	static const char two[] = "{\"names\":[\"a\",\"b\"],\"ttl_ms\":300,\"wait_ms\":20000}";
 	if (redis.cluster)
-		skip(); /* no record is kept over several slots: test_locks_slots.c */
+		skip(); /* over several slots nothing is recorded: test_locks_slots.c */
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;
@@ -157,8 +157,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_or_nothing, stage_forget),
-		cmocka_unit_test_teardown(who_waits_for_several_is_not_overtaken, stage_forget),
-		cmocka_unit_test_teardown(who_leaves_is_out_of_all_lines, stage_forget),
+		cmocka_unit_test_teardown(a_waiter_for_several_is_not_overtaken, stage_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_all_queues, stage_forget),
 		cmocka_unit_test_teardown(philosophers_eat, stage_forget),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_answer, stage_forget),
 	};

@@ -1,6 +1,6 @@
 /*
- * Shared locks: readers beside each other, each with its own token, fence and time; a writer in
- * line is not overtaken.
+ * Shared locks: several readers at once, each with its own token, fence and time; a waiting writer
+ * is not overtaken.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +103,7 @@ static void a_writer_in_line_is_not_overtaken(void **state)
 	assert_true(int_at(won, "/waited_ms") >= 0);
 	assert_int_equal(int_at(get("/locks/s"), "/waiters"), 2);
 	release(text_at(won, "/token"));
-	assert_status(raw_answer(second, SOON_MS), 201); /* both readers go in together */
+	assert_status(raw_answer(second, SOON_MS), 201); /* both readers acquire together */
 	assert_status(raw_answer(third, SOON_MS), 201);
 	assert_int_equal(int_at(get("/locks/s"), "/holds"), 2);
 	raw_close(writer);
@@ -124,12 +124,12 @@ static void readers_end_one_by_one(void **state)
 	until_in_line(1);
 	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":50}", text_at(kept, "/token"));
 	assert_status(post("/locks/s/extend", body), 200);
-	assert_status(raw_answer(writer, SOON_MS), 201); /* told that it ends sooner */
+	assert_status(raw_answer(writer, SOON_MS), 201); /* woken for the earlier end */
 	assert_problem(post("/locks/s/extend", body), 409, "not_holder", "none");
 	raw_close(writer);
 }
 
-static void a_duplicate_of_one_who_waits_is_in_progress(void **state)
+static void a_duplicate_of_a_waiter_is_in_progress(void **state)
 {
 	static const char wait[] = "{\"wait_ms\":20000}";
 
@@ -156,7 +156,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_reader_enters_again_in_its_mode_only, stage_forget),
 		cmocka_unit_test_teardown(a_writer_in_line_is_not_overtaken, stage_forget),
 		cmocka_unit_test_teardown(readers_end_one_by_one, stage_forget),
-		cmocka_unit_test_teardown(a_duplicate_of_one_who_waits_is_in_progress, stage_forget),
+		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_in_progress, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("shared locks", tests, stage_open, stage_close);

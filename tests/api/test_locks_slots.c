@@ -1,6 +1,6 @@
 /*
- * Several locks in several slots of a Redis Cluster: all or nothing, no two who wait for each
- * other, nothing half kept.
+ * Several locks in several slots of a Redis Cluster: all or nothing, no two waiters wait for each
+ * other, no part is kept.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -122,14 +122,14 @@ static void it_waits_for_the_one_that_is_held(void **state)
 	assert_status(won, 201);
 	assert_true(int_at(won, "/waited_ms") > 0);
 	assert_int_equal(waiters_of(high), 0);
-	/* What covered the wait is over. */
+	/* The longer ttl for the wait has ended. */
 	assert_true(pair_number(target_of(low), "/ttl_ms") <= 9000);
 	assert_int_equal(int_at(release(low, text_at(won, "/token")), "/holds"), 0);
 	assert_int_equal(int_at(release(high, text_at(won, "/token")), "/holds"), 0);
 	raw_close(w);
 }
 
-/* What is held while the others are waited for does not run out meanwhile. */
+/* Locks that are held during the wait for the others do not expire meanwhile. */
 static void a_short_ttl_bears_a_long_wait(void **state)
 {
 	(void)state;
@@ -161,7 +161,7 @@ static void a_lock_that_is_lost_meanwhile_keeps_none(void **state)
 	raw_close(w);
 }
 
-static void when_the_time_is_over_nothing_is_kept(void **state)
+static void when_the_wait_ends_nothing_is_kept(void **state)
 {
 	(void)state;
 	take_one(high, "{}");
@@ -172,7 +172,7 @@ static void when_the_time_is_over_nothing_is_kept(void **state)
 	assert_int_equal(waiters_of(high), 0);
 }
 
-static void who_leaves_keeps_nothing(void **state)
+static void a_client_that_leaves_keeps_nothing(void **state)
 {
 	(void)state;
 	take_one(high, "{}");
@@ -205,18 +205,19 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
 	bool is_free = !is_held(low);
 	proc_signal(&c->nodes[2].server.proc, SIGCONT);
 	assert_problem(a, 504, "no_answer", "unknown");
-	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* which is refused here */
+	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* for several slots that header is refused */
 	assert_true(is_free);
 	for (int i = 0; i < 2; i++)
 		wait_until(http(pair.c[i], "GET", target_of(high), NULL).status == 200, SOON_MS);
-	wait_until(!is_held(high), SOON_MS); /* it came to it later, when nobody could give it back: its ttl does */
+	/* The call reached the node later, and no release followed: the ttl frees the lock. */
+	wait_until(!is_held(high), SOON_MS);
 }
 
 /*
- * Refused by one node, and the other one lets no lock go: the error must not say that nothing
+ * Refused by one node, and the other one releases nothing: the error must not claim that nothing
  * happened.
  */
-static void what_cannot_be_given_back_is_unknown(void **state)
+static void what_cannot_be_released_is_unknown(void **state)
 {
 	struct redis_server *first = &pair.redis.cluster->nodes[0].server;
 
@@ -232,8 +233,8 @@ static void what_cannot_be_given_back_is_unknown(void **state)
 }
 
 /*
- * So many ask again and again, over two daemons, each for the two locks of his body; nobody may
- * wait in vain.
+ * That many clients ask again and again, over two daemons, each for the two locks of its body; none
+ * may wait in vain.
  */
 static void eat(const char *const bodies[], int count)
 {
@@ -259,7 +260,7 @@ static void eat(const char *const bodies[], int count)
 	}
 }
 
-/* Each has his two forks, and names them in an order of his own. */
+/* Each has its two forks, and names them in an order of its own. */
 static void philosophers_eat(void **state)
 {
 	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) }, *bodies[FORKS];
@@ -289,7 +290,7 @@ static void opposite_orders_do_not_meet(void **state)
 	assert_int_equal(waiters_of(low) + waiters_of(high), 0);
 }
 
-/* Without waiting: who is refused has nothing, and some always get through. */
+/* Without waiting: a refused client keeps nothing, and some always succeed. */
 static void refusals_under_load_keep_nothing(void **state)
 {
 	const char *bodies[] = { body_of(low, high, ""), body_of(high, middle, ""), body_of(middle, low, "") };
@@ -338,11 +339,11 @@ int main(void)
 		cmocka_unit_test_teardown(it_waits_for_the_one_that_is_held, pair_forget),
 		cmocka_unit_test_teardown(a_short_ttl_bears_a_long_wait, pair_forget),
 		cmocka_unit_test_teardown(a_lock_that_is_lost_meanwhile_keeps_none, pair_forget),
-		cmocka_unit_test_teardown(when_the_time_is_over_nothing_is_kept, pair_forget),
-		cmocka_unit_test_teardown(who_leaves_keeps_nothing, pair_forget),
+		cmocka_unit_test_teardown(when_the_wait_ends_nothing_is_kept, pair_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_keeps_nothing, pair_forget),
 		cmocka_unit_test_teardown(what_is_no_lock_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
-		cmocka_unit_test_teardown(what_cannot_be_given_back_is_unknown, pair_forget),
+		cmocka_unit_test_teardown(what_cannot_be_released_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(philosophers_eat, pair_forget),
 		cmocka_unit_test_teardown(opposite_orders_do_not_meet, pair_forget),
 		cmocka_unit_test_teardown(refusals_under_load_keep_nothing, pair_forget),

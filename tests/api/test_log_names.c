@@ -1,6 +1,6 @@
 /*
- * The access log names what a request is about, escaped and bounded, never a secret; and nothing
- * with --log-names=off. (Other lines of the log: test_daemon.c.)
+ * The access log names the resource of a request, escaped and bounded, never a secret; and no
+ * resource with --log-names=off. (Other lines of the log: test_daemon.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 
-/* The line of a request, as it stands; new. NULL when it is not there yet. */
+/* The line of a request, verbatim; new. NULL when it is not there yet. */
 static char *line_of(struct daemon *d, const char *id)
 {
 	char *log = file_text(d->proc.err_path), *line = NULL;
@@ -81,10 +81,10 @@ static void what_a_request_is_about_is_named(void **state)
 	assert_int_equal(count, 2);
 	assert_null(resource_of("GET", "/locks", NULL, &count));
 	assert_null(resource_of("GET", "/no/such/path", NULL, &count));
-	assert_null(resource_of("POST", "/ratelimit", "{\"key\":3}", &count)); /* not known: it was refused */
+	assert_null(resource_of("POST", "/ratelimit", "{\"key\":3}", &count)); /* unknown, as the request was refused */
 }
 
-/* As JSON each value comes back as it was; bytes that are no UTF-8 are replaced. */
+/* As JSON each value is returned unchanged; bytes that are no UTF-8 are replaced. */
 static void names_are_escaped_and_bounded(void **state)
 {
 	char target[1024] = "/locks/", wanted[256] = "";

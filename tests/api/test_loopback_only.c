@@ -1,6 +1,6 @@
 /*
- * Where the daemon may listen: on the loopback for whoever is there, anywhere else only with tokens
- * or the word that nobody is to be asked. And what a Host header must be there.
+ * Where the daemon may listen: on the loopback without tokens, elsewhere only with tokens or with
+ * the option that allows every client. And which Host headers it accepts there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,7 +84,7 @@ static void refused(void **state)
 		assert_true(proc_wrote(&patternd.proc, said));
 		assert_false(proc_wrote(&patternd.proc, "listening"));
 	}
-	/* What is no address at all is told as that. */
+	/* A text that is no address gets its own error. */
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", "nonsense"), 2);
 	assert_true(proc_wrote(&patternd.proc, "expected HOST:PORT"));
 }
@@ -142,7 +142,7 @@ static int ask(const char *headers)
 	return status;
 }
 
-/* The browser's rules hold on every address: a page may have its name point there, too. */
+/* The rules for browsers hold at every address: a page may make its name resolve to it, too. */
 static void browsers_everywhere(void)
 {
 	static const struct {
@@ -179,7 +179,7 @@ static void with_tokens(void **state)
 	(void)state;
 	start_on("0.0.0.0:0", "--tokens", tokens_file("secret", "locks:*"));
 	wait_until(daemon_is_ready(&patternd, 100), WAIT_MS);
-	assert_int_equal(ask("Host: 127.0.0.1\r\n"), 401); /* the loopback is asked, too */
+	assert_int_equal(ask("Host: 127.0.0.1\r\n"), 401); /* the loopback needs tokens, too */
 	assert_int_equal(ask("Host: 127.0.0.1\r\n" AUTHORIZATION("secret") "\r\n"), 200);
 	assert_int_equal(ask("Host: evil.example\r\n" AUTHORIZATION("secret") "\r\n"), 403);
 }
@@ -195,8 +195,7 @@ static int port_behind(const char *event)
 }
 
 /*
- * Health may be asked from anywhere: there is nothing to be done there. What it tells of requests
- * is asked for with a token.
+ * Any client may ask for health, as it changes nothing. What it reports of requests needs a token.
  */
 static void health(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * /metrics: the text is what Prometheus reads (exposition format 0.0.4), named as it asks (base
- * units, _total for counters), counts what happened, and does not grow with the names that callers
- * use.
+ * /metrics: the text is valid for Prometheus (exposition format 0.0.4), has names of its
+ * conventions (base units, _total for counters), counts what happened, and does not grow with the
+ * names that callers use.
  */
 #include <ctype.h>
 #include <math.h>
@@ -34,7 +34,7 @@ struct family {
 };
 
 struct series {
-	char id[400]; /* name and labels, as they stand */
+	char id[400]; /* name and labels, verbatim */
 	char name[128];
 	double value;
 };
@@ -277,8 +277,8 @@ static double of_operation(const char *name, const char *operation)
 }
 
 /*
- * Asks for what ends after WAIT_MS, and returns what was measured of it: busy seconds, waited
- * seconds, waits.
+ * Runs waits that end after WAIT_MS, and returns what was measured: busy seconds, waited seconds,
+ * waits.
  */
 static void waits_apart(const char *operation, const char *target, const char *body, int status)
 {
@@ -331,8 +331,7 @@ static struct answer ask(struct raw *r, const char *before, int i, const char *b
 }
 
 /*
- * Series are made of operations, never of paths, names or methods that callers think up: ten
- * thousand of them.
+ * Series are made of operations, never of paths, names or methods of callers: ten thousand of them.
  */
 static void test_series_do_not_grow(void **state)
 {

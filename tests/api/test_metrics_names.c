@@ -1,7 +1,7 @@
 /*
- * /metrics of single queues, policies and locks (--metrics-names): events are counted once, figures
- * of Redis come with a later scrape and go when they are old, and neither names nor scrapes cost
- * more than is promised. (The rest of /metrics: test_metrics.c.)
+ * /metrics of single queues, policies and locks (--metrics-names): events are counted once. Figures
+ * of Redis follow with a later scrape, and are left out when they are old. Neither names nor
+ * scrapes cost more than promised. (The rest of /metrics: test_metrics.c.)
  */
 #include <math.h>
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void events_are(const char *queue, double sent, double received, double a
 	}
 }
 
-/* "/queues/NAME/deliveries/RECEIPT" and what follows, of the i-th delivery of an answer. */
+/* "/queues/NAME/deliveries/RECEIPT" and the rest, of the i-th delivery of an answer. */
 static const char *delivery(const char *queue, struct answer a, int i, const char *behind)
 {
 	static char target[256];
@@ -114,7 +114,7 @@ static void figures_of_queues_come_from_redis(void **state)
 	assert_value("queue_messages{queue=\"known\",state=\"ready\"}", 0); /* named without a star, never used */
 	assert_value("queue_messages{queue=\"orders\",state=\"dead\"}", 1);
 	assert_value("queue_oldest_ready_seconds{queue=\"known\"}", 0);
-	/* What another client did shows, too; a key of another type spoils nothing else. */
+	/* Changes by another client count, too; a key of another type affects no other figure. */
 	assert_status(http(client, "DELETE", "/queues/ordinary", NULL), 204);
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);
 }
@@ -165,7 +165,7 @@ static void acquisitions_and_waits_of_locks_are_counted(void **state)
 	wait_until(value("lock_waiters{lock=\"jobs\"}") == 0, SOON_MS);
 }
 
-/* Quotes, backslashes and line ends of a name stay inside of its label. */
+/* Quotes, backslashes and line ends of a name stay inside its label. */
 static void names_are_escaped(void **state)
 {
 	(void)state;
@@ -194,7 +194,7 @@ static void a_hundred_names_are_the_most(void **state)
 	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 0);
 }
 
-/* However often it is scraped: each name is asked for once a round, and a round begins each 5 s. */
+/* However often it is scraped: each name is read once a round, and a round begins every 5 s. */
 static void scrapes_ask_redis_little(void **state)
 {
 	int64_t until_ms = monotonic_ms() + 3000;
@@ -206,7 +206,7 @@ static void scrapes_ask_redis_little(void **state)
 	assert_true(value("redis_commands_total") - before <= names + 10);
 }
 
-/* A scrape does not wait for a Redis that stands still, and old figures are left out. */
+/* A scrape does not wait for a stopped Redis, and old figures are left out. */
 static void old_figures_are_left_out(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Under a service manager (NOTIFY_SOCKET): it is told when the daemon serves, not before, and when
- * it leaves. A manager that cannot be reached changes nothing.
+ * Under a service manager (NOTIFY_SOCKET): the manager is notified when the daemon serves, not
+ * before, and when it ends. An unreachable manager changes nothing.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "../support/daemon.h"
 #include "../support/redis_server.h"
 
-enum { TOLD_MS = 5000 };
+enum { NOTIFIED_MS = 5000 };
 
 static struct redis_server redis;
 
@@ -51,15 +51,15 @@ static int manager_open(const char *name)
 	return fd;
 }
 
-static void assert_told(int manager, const char *expected)
+static void assert_notified(int manager, const char *expected)
 {
 	char text[256] = "";
 
-	wait_until(recv(manager, text, sizeof(text) - 1, 0) > 0, TOLD_MS);
+	wait_until(recv(manager, text, sizeof(text) - 1, 0) > 0, NOTIFIED_MS);
 	assert_string_equal(text, expected);
 }
 
-static void assert_told_nothing(int manager)
+static void assert_not_notified(int manager)
 {
 	char text[256];
 
@@ -75,11 +75,11 @@ static void run_under(const char *name)
 
 	snprintf(variable, sizeof(variable), "NOTIFY_SOCKET=%s", name);
 	daemon_start(&d, "--redis", redis.url);
-	assert_told(manager, "READY=1");
-	assert_told_nothing(manager);
+	assert_notified(manager, "READY=1");
+	assert_not_notified(manager);
 	daemon_stop(&d);
-	assert_told(manager, "STOPPING=1");
-	assert_told_nothing(manager);
+	assert_notified(manager, "STOPPING=1");
+	assert_not_notified(manager);
 	close(manager);
 }
 
@@ -101,7 +101,7 @@ static void test_abstract_name(void **state)
 	run_under(name);
 }
 
-/* A start that fails is never told as one that went well. */
+/* A failed start is never reported as a success. */
 static void test_not_ready(void **state)
 {
 	char path[100], variable[128];
@@ -113,7 +113,7 @@ static void test_not_ready(void **state)
 	snprintf(variable, sizeof(variable), "NOTIFY_SOCKET=%s", path);
 	int manager = manager_open(path);
 	assert_int_equal(daemon_run(&d, "--redis", redis.url, "--listen", "127.0.0.1:99999"), 2);
-	assert_told_nothing(manager);
+	assert_not_notified(manager);
 	close(manager);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Any JSON of a client comes back byte for byte as it was sent, from each place that takes it; what
- * is not JSON is refused.
+ * Any JSON of a client is returned byte for byte as it was sent, from each place that accepts it;
+ * other text is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum { SOON_MS = 3000 };
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 /*
- * Where a value goes in, where it comes out, and what is around it there. `damage` changes it in
+ * Where a value is sent, where it is returned, and the text around it there. `damage` changes it in
  * Redis.
  */
 static const struct carrier {
@@ -43,7 +43,8 @@ static const struct carrier {
 };
 
 /*
- * Of JSONTestSuite (N. Seriot), what reading and writing could change; and numbers beyond doubles.
+ * From JSONTestSuite (N. Seriot), texts that reading and writing could change; and numbers beyond
+ * doubles.
  */
 static const char *const accepted[] = {
 	"1.10",
@@ -177,7 +178,7 @@ static void what_is_no_json_is_refused(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
-static void what_was_damaged_in_redis_is_told(void **state)
+static void what_was_damaged_in_redis_is_reported(void **state)
 {
 	static const char *const damaged[] = { "{]", "1,\"b\":2", "[\"\xff\"]", "{\"a\":1,\"a\":2}", "\"\\x\"", "01" };
 
@@ -193,7 +194,7 @@ static void what_was_damaged_in_redis_is_told(void **state)
 	}
 }
 
-/* Which the record of a reader keeps beside its owner. */
+/* The record of a reader has it beside the owner. */
 static void metadata_of_a_reader_may_hold_tabs(void **state)
 {
 	(void)state;
@@ -206,7 +207,7 @@ static void metadata_of_a_reader_may_hold_tabs(void **state)
 	assert_status(http(client, "DELETE", "/locks/s", NULL, header), 200);
 }
 
-/* An event cannot carry a line break of another kind than LF: that is what each becomes there. */
+/* An event may contain no line break other than LF: the others become LF there. */
 static void listeners_get_it_byte_for_byte(void **state)
 {
 	static const char *const lines[][2] = {
@@ -242,7 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(it_comes_back_byte_for_byte, stage_forget),
 		cmocka_unit_test_teardown(what_is_no_json_is_refused, stage_forget),
-		cmocka_unit_test_teardown(what_was_damaged_in_redis_is_told, stage_forget),
+		cmocka_unit_test_teardown(what_was_damaged_in_redis_is_reported, stage_forget),
 		cmocka_unit_test_teardown(metadata_of_a_reader_may_hold_tabs, stage_forget),
 		cmocka_unit_test_teardown(listeners_get_it_byte_for_byte, stage_forget),
 	};

@@ -1,6 +1,6 @@
 /*
- * The options: where they come from and which one counts, what is refused and how. A wrong option
- * stops the start with exit status 2 and one line that names it.
+ * The options: their sources and precedence, what is refused and how. A wrong option stops the
+ * start with exit status 2 and one line that names it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,8 +42,8 @@ static const char *const flags[] = {
 #include "../../service/process/options.def"
 };
 
-/* A line begins with it, not only with what it is the beginning of. */
-static bool tells_of(const char *help, const char *flag)
+/* A line begins with the flag itself, not with a longer one. */
+static bool documents(const char *help, const char *flag)
 {
 	char begins[80];
 	size_t len = (size_t)snprintf(begins, sizeof(begins), "\n  --%s", flag);
@@ -60,7 +60,7 @@ static void test_help(void **state)
 	assert_int_equal(daemon_run(&patternd, "--help"), 0);
 	char *help = printed();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (!tells_of(help, flags[i]))
+		if (!documents(help, flags[i]))
 			fail_msg("--help does not tell of --%s", flags[i]);
 	}
 	for (const char *line = help; *line; line += strcspn(line, "\n") + 1)
@@ -82,7 +82,7 @@ static void test_version(void **state)
 
 struct row {
 	const char *arguments[3];
-	const char *named; /* what the message must have in it */
+	const char *named; /* must be in the message */
 };
 
 static const struct row bad[] = {
@@ -141,7 +141,7 @@ static const struct row bad[] = {
 	{ { "--redis", "unix://" }, "redis" },
 	{ { "--redis-password-file", "/no/such/file" }, "/no/such/file" },
 	{ { "--redis-password-file", "/dev/null" }, "--redis-password-file" }, /* empty */
-	{ { "--redis-ca-file", "/etc/passwd" }, "rediss://" },                 /* no TLS, though somebody thinks so */
+	{ { "--redis-ca-file", "/etc/passwd" }, "rediss://" },                 /* no TLS, though the URL suggests it */
 	{ { "--redis=rediss://h", "--redis-ca-file=/no/such/file" }, "/no/such/file" },
 	{ { "--redis=rediss://h", "--redis-ca-file=/etc/passwd" }, "--redis-ca-file" }, /* no PEM */
 	{ { "--redis=rediss://h", "--redis-cert-file=/etc/passwd" }, "--redis-key-file" },
@@ -268,10 +268,7 @@ static void test_password(void **state)
 	server_kill(&redis);
 }
 
-/*
- * Who starts it for the first time may have no Redis: the log and /readyz say what to do, until
- * something takes a connection.
- */
+/* A first start may find no Redis: the log and /readyz give advice until a connection succeeds. */
 static void test_no_redis(void **state)
 {
 	static const char advice[] =
@@ -335,8 +332,10 @@ static void test_allowed_hosts(void **state)
 	server_stop(&redis);
 }
 
-/* A server that may lose data is told of at start, and refused when asked to be strict. */
-/* It stays, for the server may be mended, and is not ready. */
+/*
+ * The daemon reports a server that may lose data at start, and with --strict does not use it. It
+ * goes on, as the server may be repaired, and is not ready.
+ */
 static void assert_not_strict(const struct redis_server *r, const char *why)
 {
 	daemon_launch(&patternd, "--redis", r->url, "--strict");
@@ -370,7 +369,7 @@ static void test_strict(void **state)
 	server_stop(&redis);
 }
 
-/* What is switched on while a connection lasts is told of once a minute has gone by. */
+/* A setting that changes while a connection lasts is noticed after a minute. */
 static void test_strict_while_it_lasts(void **state)
 {
 	struct redis_server redis = { 0 };
@@ -400,7 +399,7 @@ static void test_strict_while_it_lasts(void **state)
 	server_stop(&redis);
 }
 
-/* A server that is not what it was taken for is not used, and who asks is told why. */
+/* A server of another kind than configured is not used, and callers get the reason. */
 static void assert_not_used(const struct redis_server *r, const char *scheme, const char *why, const char *code)
 {
 	char url[64];

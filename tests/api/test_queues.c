@@ -1,7 +1,7 @@
 /*
- * Queues over HTTP: messages sent and received. (What becomes of a delivery:
- * test_queues_deliveries.c. Messages at rest: test_queues_messages.c. Whole queues:
- * test_queues_admin.c. Retries, crashes and rivals: test_queues_consumers.c.)
+ * Queues over HTTP: messages sent and received. (The end of a delivery: test_queues_deliveries.c.
+ * Messages at rest: test_queues_messages.c. Whole queues: test_queues_admin.c. Retries, crashes and
+ * competing consumers: test_queues_consumers.c.)
  */
 #include "queue_asked.h"
 
@@ -28,7 +28,7 @@ static void a_message_is_sent_received_and_done(void **state)
 	assert_int_equal(int_at(a, "/messages/0/sent_at_ms"), int_at(sent, "/messages/0/deliver_at_ms"));
 	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - VISIBILITY_MS, before_ms, redis_now_ms());
 	assert_int_equal(count_in(receive("{\"limit\":100}")), 0);
-	for (int i = 0; i < 2; i++) { /* again is as good as once */
+	for (int i = 0; i < 2; i++) { /* a repetition has the same answer */
 		struct answer done = acknowledge(receipt_in(a));
 		assert_status(done, 204);
 		assert_int_equal(done.body_len, 0);
@@ -179,7 +179,7 @@ static void an_id_is_sent_once(void **state)
 	assert_false(bool_at(a, "/messages/0/duplicate"));
 	assert_true(bool_at(a, "/messages/1/duplicate"));
 	assert_int_equal(int_at(receive("{\"limit\":10}"), "/messages/0/body"), 1);
-	a = send_body("{\"body\":1}"); /* one that the daemon made is an id as well */
+	a = send_body("{\"body\":1}"); /* an id that the daemon made is an id as well */
 	assert_duplicate(text_at(a, "/messages/0/id"), int_at(a, "/messages/0/deliver_at_ms"));
 }
 
@@ -266,7 +266,7 @@ static void a_paused_queue_gives_nothing_out(void **state)
 	assert_ids(receive(NULL), IDS("a"));
 }
 
-/* What is past its ttl leaves room in the page, not in the limit: the rest stays in the queue. */
+/* Expired messages leave room in the page, but use up the limit: the rest stays in the queue. */
 static void expired_messages_make_no_room_beyond_the_limit(void **state)
 {
 	enum { MESSAGES = 30 };

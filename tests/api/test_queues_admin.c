@@ -1,7 +1,6 @@
 /*
- * Queues over HTTP, as who runs them sees them: settings and counts, many messages purged and
- * brought back, queues deleted and listed. (One message at rest, and lists of them:
- * test_queues_messages.c.)
+ * Queues over HTTP, for operators: settings and counts, many messages purged and redriven, queues
+ * deleted and listed. (One message at rest, and lists of them: test_queues_messages.c.)
  */
 #include "queue_asked.h"
 
@@ -70,7 +69,7 @@ static void settings_are_replaced_as_a_whole(void **state)
 	}
 }
 
-/* RFC 7396: what is named changes, null resets, the rest stays. */
+/* RFC 7396: given members change, null resets, the rest stays. */
 static void settings_are_merged(void **state)
 {
 	static const struct {
@@ -102,8 +101,8 @@ static void settings_are_merged(void **state)
 	assert_settings(queue("GET", NULL), rows[0].wanted);
 }
 
-/* Whatever makes a queue, PUT replaces it afterwards: even without settings it is there. */
-static void a_put_says_whether_it_created(void **state)
+/* Whatever created a queue, PUT replaces it afterwards: it exists even without settings. */
+static void a_put_returns_whether_it_created(void **state)
 {
 	(void)state;
 	assert_problem(queue("PUT", NULL), 400, "missing_field", "none");
@@ -120,13 +119,13 @@ static void a_put_says_whether_it_created(void **state)
 	assert_int_equal(count_of("/ready"), 1);
 }
 
-static void counts_tell_every_state(void **state)
+static void counts_have_every_state(void **state)
 {
 	(void)state;
 	assert_counts(0, 0, 0, 0);
 	const json_t *none = json_at(queue("GET", NULL), "/oldest_ready_ms");
 	assert_true(json_is_null(none));
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* to look makes no queue */
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* a look creates no queue */
 	send_each_state();
 	assert_counts(2, 1, 1, 1);
 	int64_t due_ms = int_at(message("GET", "ready", NULL), "/deliver_at_ms"), before_ms = redis_now_ms();
@@ -134,7 +133,7 @@ static void counts_tell_every_state(void **state)
 	assert_in_range(int_at(a, "/oldest_ready_ms"), before_ms - due_ms, redis_now_ms() - due_ms);
 	assert_int_equal(int_at(a, "/expired"), 0);
 	assert_string_equal(text_at(a, "/name"), "q");
-	/* What nobody has settled yet counts as what it is. */
+	/* Ended deliveries that no call has settled count as what they are. */
 	configure("{\"max_receives\":1}");
 	send_body("{\"body\":1,\"id\":\"back\",\"max_receives\":2,\"priority\":0}");
 	assert_int_equal(count_in(receive("{\"limit\":3,\"visibility_ms\":100}")), 3);
@@ -179,7 +178,7 @@ static void purge_removes_one_state_or_all(void **state)
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	const char *receipt = receipt_in(receive(NULL));
 	assert_int_equal(int_at(post("/purge", NULL, NULL), "/purged"), 1);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1); /* nothing is left but the queue itself */
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1); /* only the queue itself remains */
 	assert_problem(extend(receipt, NULL), 410, "receipt_expired", "none");
 	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
 }
@@ -197,7 +196,7 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 	assert_counts(2500, 0, 0, 500);
 	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 500);
 	assert_counts(3000, 0, 0, 0);
-	struct answer a = receive(NULL); /* anew, the longest dead first */
+	struct answer a = receive(NULL); /* again, the longest dead first */
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 	assert_int_equal(int_at(post("/purge", "{\"state\":\"ready\"}", NULL), "/purged"), 2999);
 	assert_counts(0, 0, 1, 0);
@@ -274,7 +273,7 @@ static void a_deleted_queue_leaves_nothing(void **state)
 	assert_problem(queue("DELETE", NULL), 404, "not_found", "none");
 	assert_problem(extend(receipt, NULL), 410, "receipt_expired", "none");
 	assert_counts(0, 0, 0, 0);
-	send_body("{\"body\":1}"); /* used again: the old receipt is none for it */
+	send_body("{\"body\":1}"); /* used again: the old receipt is not valid for it */
 	receive(NULL);
 	assert_problem(acknowledge(receipt), 410, "receipt_expired", "none");
 	assert_counts(0, 0, 1, 0);
@@ -349,7 +348,7 @@ static void receive_is_no_name_of_a_queue(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
-static void a_foreign_key_is_told_and_kept(void **state)
+static void a_foreign_key_is_reported_and_kept(void **state)
 {
 	char target[64];
 
@@ -368,8 +367,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(settings_are_replaced_as_a_whole, forget_all),
 		cmocka_unit_test_teardown(settings_are_merged, forget_all),
-		cmocka_unit_test_teardown(a_put_says_whether_it_created, forget_all),
-		cmocka_unit_test_teardown(counts_tell_every_state, forget_all),
+		cmocka_unit_test_teardown(a_put_returns_whether_it_created, forget_all),
+		cmocka_unit_test_teardown(counts_have_every_state, forget_all),
 		cmocka_unit_test_teardown(purge_removes_one_state_or_all, forget_all),
 		cmocka_unit_test_teardown(purge_and_redrive_go_on_until_they_have_finished, forget_all),
 		cmocka_unit_test_teardown(redrive_takes_the_longest_dead_first, forget_all),
@@ -377,7 +376,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_deleted_queue_leaves_nothing, forget_all),
 		cmocka_unit_test_teardown(queues_are_listed_with_their_counts, forget_all),
 		cmocka_unit_test_teardown(receive_is_no_name_of_a_queue, forget_all),
-		cmocka_unit_test_teardown(a_foreign_key_is_told_and_kept, forget_all),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported_and_kept, forget_all),
 	};
 
 	return cmocka_run_group_tests_name("queue admin", tests, start, stop);

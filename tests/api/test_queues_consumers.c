@@ -1,5 +1,5 @@
 /*
- * Queues over HTTP among consumers that retry, that crash, and that compete through two daemons for
+ * Queues over HTTP with consumers that retry, that crash, and that compete through two daemons for
  * one Redis. (What a queue is: test_queues.c, test_queues_deliveries.c.)
  */
 #include <pthread.h>
@@ -37,9 +37,9 @@ static void a_retried_send_sends_once(void **state)
 	assert_true(is_reused(post("/messages", "{\"body\":1}", KEY "one")));
 	assert_status(post("/messages", batch, KEY "two"), 201);
 	assert_status(http(client, "POST", "/queues/other/messages", "{\"body\":1}", KEY "one"),
-		      201); /* a queue's own */
+		      201); /* the retention of one queue */
 	assert_counts(3, 2, 0, 0);
-	/* A batch of nothing but duplicates changes nothing, and is the same again. */
+	/* A batch of duplicates alone changes nothing, and gets the same answer again. */
 	for (int i = 0; i < 2; i++)
 		assert_true(
 			bool_at(post("/messages", "{\"body\":3,\"id\":\"a\"}", KEY "three"), "/messages/0/duplicate"));
@@ -51,7 +51,7 @@ static void a_retried_receive_gets_the_same_delivery(void **state)
 
 	(void)state;
 	struct answer first = post("/receive", two, KEY "one");
-	assert_int_equal(count_in(first), 0); /* nothing was taken: not kept */
+	assert_int_equal(count_in(first), 0); /* nothing was received: not recorded */
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\"}]}");
 	first = post("/receive", two, KEY "one");
 	assert_ids(first, IDS("a", "b"));
@@ -61,11 +61,11 @@ static void a_retried_receive_gets_the_same_delivery(void **state)
 	assert_counts(1, 0, 2, 0);
 	struct answer other = post("/receive", moment, KEY "two");
 	assert_ids(other, IDS("c"));
-	/* A delivery that is over is not given again. */
+	/* An ended delivery is not returned again. */
 	struct answer again;
 	wait_until((again = post("/receive", moment, KEY "two"), count_in(again) == 0), SOON_MS);
 	int64_t until_ms = int_at(other, "/messages/0/visible_until_ms");
-	assert_true(redis_now_ms() + again.took_us / 1000 >= until_ms); /* Redis may have answered when it was asked */
+	assert_true(redis_now_ms() + again.took_us / 1000 >= until_ms); /* Redis replied during the request */
 	wait_until(redis_now_ms() >= until_ms, SOON_MS);
 	assert_counts(1, 0, 2, 0);
 	assert_ids(post("/receive", moment, KEY "three"), IDS("c"));
@@ -121,11 +121,14 @@ static void a_retried_change_changes_once(void **state)
 	assert_true(is_reused(http(client, "PATCH", target, "{\"priority\":8}", KEY "one")));
 }
 
-/* Over several steps, too: the total is that of the first time, and what came meanwhile stays. */
+/*
+ * Over several steps, too: the total is that of the first time, and messages that came meanwhile
+ * stay.
+ */
 static void a_retried_purge_or_redrive_is_done_once(void **state)
 {
 	(void)state;
-	assert_int_equal(int_at(post("/purge", NULL, KEY "one"), "/purged"), 0); /* nothing was done: not kept */
+	assert_int_equal(int_at(post("/purge", NULL, KEY "one"), "/purged"), 0); /* nothing was done: not recorded */
 	send_many(1200, "");
 	assert_int_equal(int_at(post("/purge", NULL, KEY "one"), "/purged"), 1200);
 	send_body("{\"body\":1,\"id\":\"a\"}");
@@ -144,8 +147,8 @@ static void a_retried_purge_or_redrive_is_done_once(void **state)
 /* ---- Crashes ---- */
 
 /*
- * All that a delivery is lies in Redis: a daemon that goes takes nothing along, and any other may
- * end what it began.
+ * All state of a delivery is in Redis: a killed daemon loses nothing, and any other may end the
+ * delivery.
  */
 static void a_killed_daemon_loses_no_message(void **state)
 {
@@ -163,7 +166,7 @@ static void a_killed_daemon_loses_no_message(void **state)
 	assert_int_equal(http(consumer, "DELETE", "/queues/q", NULL).status, 0);
 	assert_string_equal(post("/receive", receive_both, KEY "one").body, taken.body);
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
-	assert_status(acknowledge(receipt_in(taken)), 204); /* the first was done, the second never */
+	assert_status(acknowledge(receipt_in(taken)), 204); /* the first was acknowledged, the second never */
 	wait_until((again = receive("{\"limit\":10}"), count_in(again) > 0), SOON_MS);
 	assert_ids(again, IDS("b"));
 	assert_string_equal(text_at(again, "/messages/0/body"), "b");
@@ -176,11 +179,11 @@ static void a_killed_daemon_loses_no_message(void **state)
 	client_close(consumer);
 }
 
-/* ---- Rivals ---- */
+/* ---- Competing consumers ---- */
 
 /*
- * Each delivery is written down with the time in which its consumer could rely on it, by the clock
- * of this machine, which is Redis's, too. The book is read when all is over: no two such times of
+ * Each delivery is recorded with the time during which its consumer could rely on it, by the clock
+ * of this machine, which is also Redis's. The record is checked at the end: no two such times of
  * one message may overlap.
  */
 enum { RIVALS = 4, MESSAGES = 500, ENTRIES_MAX = 4000, RIVALRY_MS = 40000, MOMENT_MS = 20 };
@@ -207,8 +210,8 @@ static int64_t clock_ms(void)
 }
 
 /*
- * Every third message is rejected when it comes first; what was taken for a moment is left alone;
- * the rest is done. No assertion here: they end the test, and only the main thread may.
+ * Every third message is rejected at its first delivery; a short delivery is left to expire; the
+ * rest is acknowledged. No assertion here: they end the test, and only the main thread may.
  */
 static void work_on(struct rival *r, const json_t *m, int visibility_ms, bool is_left)
 {
@@ -229,7 +232,7 @@ static void work_on(struct rival *r, const json_t *m, int visibility_ms, bool is
 	bool is_rejected = e->receives == 1 && e->message % 3 == 0;
 	snprintf(target, sizeof(target), "/queues/q/deliveries/%s%s", json_string_value(json_object_get(m, "receipt")),
 		 is_rejected ? "/reject" : "");
-	e->until_ms = clock_ms(); /* from here on, it may be somebody else's */
+	e->until_ms = clock_ms(); /* from here on, another consumer may have it */
 	e->done = !is_rejected;
 	if (http(r->client, is_rejected ? "POST" : "DELETE", target, NULL).status != (is_rejected ? 200 : 204))
 		r->faults++;

@@ -1,4 +1,4 @@
-/* Queues over HTTP: what a message carries beside its body, its traceparent and its headers. */
+/* Queues over HTTP: the parts of a message beside its body: its traceparent and its headers. */
 #include "queue_asked.h"
 
 #define TRACE(version, id, span) version "-" id "-" span "-01"
@@ -10,7 +10,7 @@
 
 enum { SEQUENCE = 16 };
 
-/* What Redis holds of the only message behind its header. */
+/* The content of the only message in Redis, behind its header. */
 static const char *stored(void)
 {
 	const redisReply *all = server_command(&redis, "HGETALL p:queue:{q}");
@@ -22,7 +22,7 @@ static const char *stored(void)
 	return NULL;
 }
 
-/* A member that is absent is "". */
+/* An absent member is "". */
 static const char *member(const json_t *message, const char *name)
 {
 	const char *text = json_string_value(json_object_get(message, name));
@@ -40,7 +40,7 @@ static void assert_carried(const char *where, const json_t *m, const char *trace
 	json_decref(wanted);
 }
 
-/* Every operation that shows a message, in each state that it goes through. */
+/* Each operation that returns a message, in each state of the message. */
 static void everything_that_shows_a_message_shows_them(void **state)
 {
 	static const struct {
@@ -153,7 +153,7 @@ static void what_breaks_their_rules_is_refused(void **state)
 	assert_counts(0, 0, 0, 0);
 }
 
-/* So many headers, with names and values of so many bytes. */
+/* That many headers, with names and values of that many bytes. */
 static struct answer send_headers(int count, int name_len, int value_len)
 {
 	static char body[16384];
@@ -192,7 +192,7 @@ static void the_largest_body_has_room_for_them(void **state)
 	assert_carried("large", json_at(a, "/messages/0"), REQUESTS, "");
 }
 
-/* What others wrote into Redis is no message; nothing of it leaves. */
+/* Content that another program wrote into Redis is no message; nothing of it is returned. */
 static void damaged_content_is_refused(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Deliveries over HTTP: what becomes of a message that is extended, rejected, out of its time or
- * out of tries. (How it got there: test_queues.c. Which receipt counts: test_queues_receipts.c.)
+ * Deliveries over HTTP: a message that is extended, rejected, past its ttl or out of deliveries.
+ * (Sending and receiving: test_queues.c. Valid receipts: test_queues_receipts.c.)
  */
 #include "queue_asked.h"
 
@@ -39,12 +39,12 @@ static void what_is_acknowledged_at_once_never_comes_again(void **state)
 	assert_counts(1, 0, 0, 0);
 	assert_string_equal(state_of("a"), "");
 	assert_true(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
-	/* A retry gets what the first try took, and takes nothing more. */
+	/* A retry gets the messages of the first attempt, and receives no more. */
 	assert_string_equal(post("/receive", two, KEY "one").body, a.body);
 	assert_counts(1, 0, 0, 0);
 	assert_ids(receive(two), IDS("c"));
 	assert_int_equal(count_in(receive(two)), 0);
-	/* Asked for with false it is as ever. */
+	/* With false it is as usual. */
 	send_body("{\"body\":4}");
 	assert_status(acknowledge(receipt_in(receive("{\"acknowledge\":false,\"visibility_ms\":1000}"))), 204);
 }
@@ -105,7 +105,7 @@ static void a_rejected_message_comes_again(void **state)
 	wait_until((again = receive(NULL), count_in(again) == 1), SOON_MS);
 	assert_true(int_at(again, "/messages/0/visible_until_ms") - VISIBILITY_MS >= int_at(a, "/deliver_at_ms"));
 	assert_int_equal(int_at(again, "/messages/0/receives"), 3);
-	/* What cannot be is refused, and the delivery goes on. */
+	/* An impossible reject is refused, and the delivery goes on. */
 	assert_problem(reject(receipt_in(again), "{\"dead\":true,\"delay_ms\":0}"), 400, "invalid_value", "none");
 	assert_problem(reject(receipt_in(again), "{\"reason\":\"\"}"), 400, NULL, "none");
 	assert_problem(reject(receipt_in(again), "{\"delay_ms\":-1}"), 400, "out_of_range", "none");
@@ -171,7 +171,7 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 	assert_int_equal(int_at(message("GET", "a", NULL), "/deliver_at_ms"),
 			 int_at(a, "/messages/0/visible_until_ms") + 150000);
 	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
-	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":0}"); /* a delay that is given wins */
+	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":0}"); /* a given delay takes precedence */
 	assert_int_equal(count_in(receive(NULL)), 1);
 }
 
@@ -192,7 +192,7 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_int_equal(count_of("/expired"), 1);
 	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"waits\",\"delay_ms\":60000}"), "/messages/0/duplicate"));
 
-	/* Not while it is worked on: then it is done, or dead, or dropped. */
+	/* Not while it is in flight: afterwards it is done, or dead, or dropped. */
 	snprintf(body, sizeof(body),
 		 "{\"messages\":[{\"body\":1,\"id\":\"done\",\"ttl_ms\":%d},{\"body\":1,\"id\":\"dead\",\"ttl_ms\":%d},"
 		 "{\"body\":1,\"id\":\"back\",\"ttl_ms\":%d},{\"body\":1,\"id\":\"out\",\"ttl_ms\":%d}]}",
@@ -238,7 +238,7 @@ static void a_dead_letter_is_kept_for_its_retention(void **state)
 	assert_problem(message("DELETE", "a", NULL), 404, "not_found", "none");
 	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
 	assert_int_equal(count_of("/expired"), 0);
-	receive(NULL); /* the next step of the queue clears away what is over */
+	receive(NULL); /* the next step of the queue removes expired messages */
 	assert_int_equal(server_command(&redis, "ZCARD p:queue:{q}:dead")->integer, 0);
 }
 

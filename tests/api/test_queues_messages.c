@@ -8,7 +8,7 @@ enum { ITEMS_MAX = 1000 };
 
 /* ---- One message ---- */
 
-static void a_look_tells_all(void **state)
+static void a_look_has_all_members(void **state)
 {
 	static const struct {
 		const char *id, *reason;
@@ -48,14 +48,14 @@ static void a_change_moves_a_message(void **state)
 {
 	static const struct {
 		const char *id, *body, *state;
-		int64_t delay_ms, deliver_at_ms, priority; /* -1: not looked at */
+		int64_t delay_ms, deliver_at_ms, priority; /* -1: not checked */
 	} rows[] = {
 		{ "ready", "{\"delay_ms\":60000,\"priority\":9}", "delayed", 60000, -1, 9 },
 		{ "ready", "{\"delay_ms\":0}", "ready", 0, -1, 9 },
 		{ "delayed", "{\"deliver_at_ms\":253402300799999}", "delayed", -1, 253402300799999, 4 },
 		{ "delayed", "{\"priority\":1}", "delayed", -1, 253402300799999, 1 },
 		{ "delayed", "{\"deliver_at_ms\":0}", "ready", 0, -1, 1 }, /* past: now */
-		{ "dead", "{\"priority\":2}", "ready", 0, -1, 2 },         /* alive again */
+		{ "dead", "{\"priority\":2}", "ready", 0, -1, 2 },         /* deliverable again */
 	};
 
 	(void)state;
@@ -82,7 +82,7 @@ static void a_change_moves_a_message(void **state)
 	assert_ids(receive("{\"limit\":10}"), IDS("urgent", "delayed", "dead", "ready"));
 }
 
-static void cancel_takes_what_nobody_works_on(void **state)
+static void cancel_takes_what_is_not_in_flight(void **state)
 {
 	static const char *const ids[] = { "ready", "delayed", "dead", "urgent" };
 
@@ -109,8 +109,8 @@ static void cancel_takes_what_nobody_works_on(void **state)
 }
 
 /*
- * Any name is one: what has a meaning in paths, in Redis or in our own records is a byte like
- * others.
+ * Any name is allowed: characters with a meaning in paths, in Redis or in stored records are bytes
+ * like others.
  */
 static void names_are_any_text(void **state)
 {
@@ -178,8 +178,8 @@ static bool read_page(const char *state, int limit, char cursor[128], int seen[I
 }
 
 /*
- * 300 messages, thousands of which share an instant for all the list knows; before it comes and
- * goes what will.
+ * 300 messages, many of which share an instant; others come and go during the walk through the
+ * list.
  */
 static void a_long_list_is_not_upset_by_coming_and_going(void **state)
 {
@@ -193,7 +193,8 @@ static void a_long_list_is_not_upset_by_coming_and_going(void **state)
 		send_many(300, more[s]);
 		while (read_page(states[s], 7, cursor, seen)) {
 			/*
-			 * One before the place goes, and one comes; the first pages were of 1 to 7.
+			 * One message before the position goes, and one comes; the first pages were
+			 * of 1 to 7.
 			 */
 			if (s == 0 && pages <= 7)
 				assert_status(acknowledge(receipt_in(receive(NULL))), 204);
@@ -211,9 +212,9 @@ static void a_long_list_is_not_upset_by_coming_and_going(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_look_tells_all, forget_all),
+		cmocka_unit_test_teardown(a_look_has_all_members, forget_all),
 		cmocka_unit_test_teardown(a_change_moves_a_message, forget_all),
-		cmocka_unit_test_teardown(cancel_takes_what_nobody_works_on, forget_all),
+		cmocka_unit_test_teardown(cancel_takes_what_is_not_in_flight, forget_all),
 		cmocka_unit_test_teardown(names_are_any_text, forget_all),
 		cmocka_unit_test_teardown(each_state_is_listed, forget_all),
 		cmocka_unit_test_teardown(a_long_list_is_not_upset_by_coming_and_going, forget_all),

@@ -1,21 +1,21 @@
 /*
- * Receipts over HTTP: each place that takes one (acknowledge, extend, reject, both lists of settle)
- * against all that a receipt can be: current, acknowledged, no longer current in each way, of
- * another queue, damaged, or foreign text. Each answer is as the contract says, and a refusal
- * changes nothing in Redis.
+ * Receipts over HTTP: each place that accepts one (acknowledge, extend, reject, both lists of
+ * settle) with each kind of receipt: current, acknowledged, no longer current in each way, of
+ * another queue, damaged, or foreign text. Each answer is as the contract documents it, and a
+ * refusal changes nothing in Redis.
  */
 #include "queue_asked.h"
 
 enum place { ACKNOWLEDGE, EXTEND, REJECT, SETTLE_DONE, SETTLE_REJECT, PLACE_COUNT };
 static const char *const place_names[] = { "acknowledge", "extend", "reject", "settle done", "settle reject" };
 
-enum standing { CURRENT, REMEMBERED, STALE, INVALID, OVERSIZED, STANDING_COUNT };
+enum validity { CURRENT, REMEMBERED, STALE, INVALID, OVERSIZED, VALIDITY_COUNT };
 
-/* What each place answers: a status, for settle the outcome, and the code of a problem. */
+/* The answer of each place: a status, for settle the outcome, and the code of a problem. */
 static const struct expected {
 	int status;
-	const char *says;
-} expected[STANDING_COUNT][PLACE_COUNT] = {
+	const char *outcome;
+} expected[VALIDITY_COUNT][PLACE_COUNT] = {
 	[CURRENT] = { { 204, NULL }, { 200, NULL }, { 200, NULL }, { 200, "done" }, { 200, "rejected" } },
 	[REMEMBERED] = { { 204, NULL },
 			 { 410, "receipt_expired" },
@@ -59,7 +59,7 @@ static struct answer ask(enum place place, const char *receipt)
 	}
 }
 
-/* All that Redis holds of a queue. */
+/* All data of a queue in Redis. */
 static const char *picture_of(const char *name)
 {
 	static const char source[] =
@@ -69,9 +69,9 @@ static const char *picture_of(const char *name)
 	return server_command(&redis, "EVAL %s 1 p:queue:{%s}", source, name)->str;
 }
 
-static void must_be_answered(const char *row, enum place place, const char *receipt, enum standing standing)
+static void must_be_answered(const char *row, enum place place, const char *receipt, enum validity validity)
 {
-	const struct expected *e = &expected[standing][place];
+	const struct expected *e = &expected[validity][place];
 	char *before = strdup(picture_of("q")), *before_other = strdup(picture_of("other"));
 	struct answer a = ask(place, receipt);
 
@@ -79,20 +79,20 @@ static void must_be_answered(const char *row, enum place place, const char *rece
 		fail_msg("%s: %s of %s is %d, not %d: %s", row, place_names[place], receipt, a.status, e->status,
 			 a.body);
 	if (a.status >= 400)
-		assert_problem(a, e->status, e->says, "none");
-	else if (e->says)
-		assert_string_equal(text_at(a, "/deliveries/0/outcome"), e->says);
+		assert_problem(a, e->status, e->outcome, "none");
+	else if (e->outcome)
+		assert_string_equal(text_at(a, "/deliveries/0/outcome"), e->outcome);
 	if (a.status == 400 && place >= SETTLE_DONE)
 		assert_string_equal(text_at(a, "/errors/0/pointer"),
 				    place == SETTLE_DONE ? "/done/0" : "/reject/0/receipt");
-	if ((standing == CURRENT) == (strcmp(before, picture_of("q")) == 0))
+	if ((validity == CURRENT) == (strcmp(before, picture_of("q")) == 0))
 		fail_msg("%s: %s changed too much or too little", row, place_names[place]);
 	assert_string_equal(before_other, picture_of("other"));
 	free(before);
 	free(before_other);
 }
 
-/* ---- What a receipt can be. Each makes a queue, and returns a receipt that was given out for it ---- */
+/* ---- Kinds of receipts. Each function creates a queue, and stores a receipt of it ---- */
 
 static char receipt[64];
 
@@ -119,7 +119,7 @@ static void settled(void)
 	assert_status(ask(SETTLE_DONE, receipt), 200);
 }
 
-/* Another message has its id by now, and is in flight. */
+/* Another message has its id now, and is in flight. */
 static void acknowledged_and_sent_again(void)
 {
 	configure("{\"dedupe_ms\":0}");
@@ -135,7 +135,7 @@ static void acknowledged_without_an_id(void)
 	assert_status(acknowledge(receipt), 204);
 }
 
-/* As if a minute had gone by. */
+/* As if a minute had passed. */
 static void acknowledged_long_ago(void)
 {
 	char member[32], state[64];
@@ -185,7 +185,7 @@ static void dropped(void)
 {
 	struct answer a;
 
-	do { /* on a machine that stands still it expires before it is received */
+	do { /* on a very slow machine it expires before it is received */
 		send_body("{\"body\":1,\"ttl_ms\":60}");
 		a = receive(NULL);
 	} while (count_in(a) == 0);
@@ -212,7 +212,7 @@ static void acknowledged_and_purged(void)
 	acknowledged();
 	send_body("{\"body\":1,\"id\":\"b\"}");
 	assert_int_equal(int_at(post("/purge", NULL, NULL), "/purged"), 1);
-	assert_true(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate")); /* its id is not */
+	assert_true(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate")); /* its id stays */
 }
 
 static void acknowledged_and_purged_of_ready(void)
@@ -234,7 +234,7 @@ static void acknowledged_and_deleted(void)
 	in_flight();
 	assert_status(acknowledge(receipt), 204);
 	assert_status(queue("DELETE", NULL), 204);
-	send_body("{\"body\":1}"); /* used again: the old receipt is none for it */
+	send_body("{\"body\":1}"); /* used again: the old receipt is not valid for it */
 	assert_int_equal(count_in(receive(NULL)), 1);
 }
 
@@ -251,7 +251,7 @@ static void every_place_judges_every_receipt(void **state)
 	static const struct row {
 		const char *name;
 		void (*make)(void);
-		enum standing standing;
+		enum validity validity;
 	} rows[] = {
 		{ "current", in_flight, CURRENT },
 		{ "acknowledged", acknowledged, REMEMBERED },
@@ -279,17 +279,17 @@ static void every_place_judges_every_receipt(void **state)
 		for (enum place place = 0; place < PLACE_COUNT; place++) {
 			forget_all(NULL);
 			rows[i].make();
-			must_be_answered(rows[i].name, place, receipt, rows[i].standing);
+			must_be_answered(rows[i].name, place, receipt, rows[i].validity);
 		}
 	}
 }
 
-/* ---- What never was a receipt ---- */
+/* ---- Texts that never were a receipt ---- */
 
-static void at_every_place(const char *row, const char *text, enum standing standing)
+static void at_every_place(const char *row, const char *text, enum validity validity)
 {
 	for (enum place place = 0; place < PLACE_COUNT; place++)
-		must_be_answered(row, place, text, standing);
+		must_be_answered(row, place, text, validity);
 }
 
 /* Another digit, of the same kind; a letter is also tried as a capital. */
@@ -342,7 +342,7 @@ static void foreign_text_is_refused(void **state)
 		"a%2Fb",
 		"..%2F",
 		"%27%22",
-		"1795223759272486.2655667e4865d835",          /* a delivery as the scripts know it */
+		"1795223759272486.2655667e4865d835",          /* a delivery in the form of the scripts */
 		"1795223759272486.2655667e4865d835.00000000", /* invented */
 		"179522375927248x.2655667e4865d835.00000000",
 		"1795223759272486-2655667e4865d835-00000000",

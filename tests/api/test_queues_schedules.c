@@ -1,6 +1,7 @@
 /*
- * Schedules over HTTP: messages that recur each so many milliseconds, or at the times of crontab(5);
- * one an instant over any number of daemons; what was missed; and how schedules change and end.
+ * Schedules over HTTP: messages that recur at an interval in milliseconds, or at the times of
+ * crontab(5); one an instant over any number of daemons; missed instants; and how schedules change
+ * and end.
  */
 #include <time.h>
 
@@ -94,7 +95,7 @@ static void an_undone_message_holds_back_the_next(void **state)
 	a = receive("{\"wait_ms\":5000}");
 	snprintf(receipt, sizeof(receipt), "%s", text_at(a, "/messages/0/receipt"));
 	assert_status(reject(receipt, "{\"dead\":true}"), 200);
-	assert_int_equal(count_in(receive("{\"wait_ms\":5000}")), 1); /* a dead letter holds back none */
+	assert_int_equal(count_in(receive("{\"wait_ms\":5000}")), 1); /* a dead letter does not delay the next */
 }
 
 static void a_paused_queue_makes_none_until_it_goes_on(void **state)
@@ -127,7 +128,7 @@ static void a_look_makes_what_is_due(void **state)
 			 0);
 }
 
-/* Two daemons, one of which is killed at times: each instant is in just one message. */
+/* Two daemons, one of which is killed at times: each instant is in exactly one message. */
 static void one_message_an_instant_over_all_daemons(void **state)
 {
 	enum { MESSAGES = 30 };
@@ -157,7 +158,7 @@ static void one_message_an_instant_over_all_daemons(void **state)
 
 /* ---- Changes ---- */
 
-/* A program puts its schedules whenever it starts: that must move nothing. */
+/* A program puts its schedules at each start: that must change no instant. */
 static void a_put_of_the_same_times_keeps_the_next_one(void **state)
 {
 	static const char *const same[] = {
@@ -179,7 +180,7 @@ static void a_put_of_the_same_times_keeps_the_next_one(void **state)
 	assert_int_equal(int_at(a, "/next_at_ms"), 4102444800000);
 }
 
-/* An instant that came due before the change is not lost by it. */
+/* An instant that came due before the change is not lost. */
 static void a_change_keeps_what_came_due(void **state)
 {
 	(void)state;

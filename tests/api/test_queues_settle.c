@@ -1,12 +1,11 @@
 /*
- * Many deliveries settled at once over HTTP: an outcome for each, what is refused, and what a retry
- * gets.
+ * Many deliveries settled at once over HTTP: an outcome for each, refusals, and what a retry gets.
  */
 #include "queue_asked.h"
 
 static char receipts[BATCH + 1][64];
 
-/* Sends so many messages 1, 2, ... and receives them. */
+/* Sends that many messages 1, 2, ... and receives them. */
 static void deliver(int count)
 {
 	char body[64], pointer[64];
@@ -21,7 +20,7 @@ static void deliver(int count)
 	}
 }
 
-/* In the body, $1 stands for the first receipt, and so on to $5. */
+/* In the body, $1 is replaced by the first receipt, and so on to $5. */
 static struct answer settle(const char *text, const char *key_header)
 {
 	char body[2048];
@@ -64,7 +63,7 @@ static void each_gets_its_outcome_in_order(void **state)
 	assert_counts(1, 2, 0, 0);
 	assert_problem(acknowledge(receipts[3]), 410, "receipt_expired", "none");
 	assert_status(acknowledge(receipts[0]), 204);
-	/* One list is enough; what this receipt acknowledged is done. */
+	/* One list is enough; a delivery that this receipt acknowledged is done. */
 	a = settle("{\"done\":[\"$1\"]}", NULL);
 	assert_result(a, 0, receipts[0], "done");
 	a = settle("{\"reject\":[{\"receipt\":\"$1\"}],\"done\":[]}", NULL);
@@ -157,7 +156,7 @@ static void a_retry_gets_the_first_outcomes(void **state)
 	assert_problem(settle("{\"done\":[\"$1\"]}", KEY "one"), 422, "idempotency_key_reused", "none");
 	assert_result(settle(both, NULL), 1, receipts[1], "stale");
 	assert_counts(1, 0, 0, 0);
-	/* A result without an effect is not kept. */
+	/* A result without an effect is not recorded. */
 	const char *again = receipt_in(receive(NULL));
 	char stale[64];
 	snprintf(stale, sizeof(stale), "%s", receipts[1]);

@@ -1,6 +1,6 @@
 /*
- * Messages of queues in several slots of a Redis Cluster: in order of preference, waited for at all
- * of them, and none is lost.
+ * Messages of queues in several slots of a Redis Cluster: received in order of preference, waited
+ * for at all queues, and none is lost.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -118,7 +118,7 @@ static void it_waits_at_all_of_them(void **state)
 	assert_int_equal(json_array_size(json_at(none, "/messages")), 0);
 }
 
-/* A message that comes by time, of a queue that is not the first. */
+/* A message that comes due later, of a queue that is not the first. */
 static void what_is_due_later_wakes_it(void **state)
 {
 	char target[64];
@@ -133,9 +133,9 @@ static void what_is_due_later_wakes_it(void **state)
 }
 
 /*
- * One waits at two queues, another behind him at one of these. Both get a message while the daemon
- * looks away, so the wake-up of either may be the first one's: he takes from the queue that he
- * prefers, and the other must be told to look.
+ * One client waits at two queues, another behind it at one of these. Both queues get a message
+ * while the daemon is stopped, so each wake-up may go to the first client. It receives from the
+ * queue that it prefers, and the other client must be woken all the same.
  */
 static void a_wake_up_is_not_kept_from_others(void **state)
 {
@@ -226,7 +226,7 @@ static void wake_last_node(void)
 		wait_until(http(pair.c[i], "GET", target, NULL).status == 200, SOON_MS);
 }
 
-static void what_was_taken_for_who_left_goes_back(void **state)
+static void what_was_received_for_a_lost_client_returns(void **state)
 {
 	(void)state;
 	send(low, 1);
@@ -253,7 +253,7 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 	struct answer not_asked = receive(queues(low, high, middle, ",\"limit\":9"));
 	struct answer none = receive(queues(high, middle, low, ""));
 	wake_last_node();
-	/* Sent and not answered: its messages may be gone, and the answer says so. */
+	/* Sent without a reply: its messages may be gone, and the answer states that. */
 	assert_status(lost, 200);
 	assert_int_equal(json_array_size(json_at(lost, "/messages")), 1);
 	must_have(lost, 0, low, 1);
@@ -267,7 +267,10 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 	assert_problem(none, 503, "redis_unavailable", "none");
 }
 
-/* The first that is asked does not answer: nothing was taken, so it is as of one queue. */
+/*
+ * The first queue that is called does not reply: nothing was received, so the answer is as of one
+ * queue.
+ */
 static void the_first_that_does_not_answer_is_unknown(void **state)
 {
 	(void)state;
@@ -292,7 +295,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_due_later_wakes_it, pair_forget),
 		cmocka_unit_test_teardown(a_wake_up_is_not_kept_from_others, pair_forget),
 		cmocka_unit_test_teardown(many_at_once_get_each_once, pair_forget),
-		cmocka_unit_test_teardown(what_was_taken_for_who_left_goes_back, pair_forget),
+		cmocka_unit_test_teardown(what_was_received_for_a_lost_client_returns, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
 		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
 	};

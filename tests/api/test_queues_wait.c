@@ -1,6 +1,6 @@
 /*
- * POST /queues/receive: messages of several queues in order of preference, whoever wants to waits
- * for all of them at once.
+ * POST /queues/receive: messages of several queues in order of preference; a client may wait for
+ * all of them at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void send_to(const char *queue, const char *body)
 	assert_status(post(path, body), 201);
 }
 
-/* The answer is these messages, in this order: "queue/body queue/body", bodies being numbers. */
+/* The answer has these messages, in this order: "queue/body queue/body", with numbers as bodies. */
 static void assert_messages(struct answer a, const char *wanted)
 {
 	char got[512] = "";
@@ -56,7 +56,7 @@ static void assert_messages(struct answer a, const char *wanted)
 	assert_string_equal(got, wanted);
 }
 
-/* One who waits at queues that nobody else waits at. */
+/* A client that waits at queues without other waiters. */
 static struct raw *parked(const char *queue, const char *body)
 {
 	struct raw *w = waiter_at(&patternd, target, body, "");
@@ -95,7 +95,7 @@ static void each_message_is_a_delivery_of_its_queue(void **state)
 	assert_int_equal(int_at(a, "/messages/0/priority"), 2);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 	int64_t longer_ms = int_at(a, "/messages/0/visible_until_ms") - int_at(a, "/messages/1/visible_until_ms");
-	/* Each queue's own visibility; in a Cluster one is asked after the other. */
+	/* Each queue's own visibility; in a Cluster one is called after the other. */
 	assert_in_range(longer_ms, redis.cluster ? 24000 : 25000, 25000);
 	snprintf(path, sizeof(path), "/queues/a/deliveries/%s", text_at(a, "/messages/1/receipt"));
 	assert_problem(http(client, "DELETE", path, NULL), 400, "invalid_receipt", "none");
@@ -143,13 +143,13 @@ static void a_paused_queue_is_passed_over(void **state)
 	assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}"), "a/1");
 }
 
-/* Whichever of the queues it is: nothing is taken from the others. */
+/* Whichever of the queues it is: nothing is received from the others. */
 static void a_foreign_key_spares_the_others(void **state)
 {
 	(void)state;
 	send_to("a", "{\"body\":1}");
 	server_command(&redis, "SET p:queue:{b}:dead foreign");
-	if (redis.cluster) { /* one after the other, there: the first has been taken from, and is told */
+	if (redis.cluster) { /* one call each: the message of a is returned */
 		assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}"), "a/1");
 		return;
 	}
@@ -210,7 +210,7 @@ static void all_are_waited_at_at_once(void **state)
 	}
 }
 
-/* Who waits at several stands in the line of each. */
+/* A client that waits at several queues has a place in the order of each. */
 static void the_line_of_each_queue_holds(void **state)
 {
 	(void)state;
@@ -223,7 +223,7 @@ static void the_line_of_each_queue_holds(void **state)
 	assert_messages(waiter_answer(first, target, SOON_MS), "b/1");
 	send_to("b", "{\"body\":2}");
 	assert_int_equal(int_at(waiter_answer(second, "/queues/b/receive", SOON_MS), "/messages/0/body"), 2);
-	send_to("a", "{\"body\":3}"); /* nobody waits here any more */
+	send_to("a", "{\"body\":3}"); /* without waiters */
 	send_to("b", "{\"body\":4}");
 	assert_messages(waiter_answer(third, target, SOON_MS), "b/4");
 	raw_close(first);

@@ -1,6 +1,6 @@
 /*
- * Rate limits over HTTP: the five values and their headers, the honest Retry-After, looks, lists
- * and replays.
+ * Rate limits over HTTP: the five values and their headers, an exact Retry-After, looks, lists and
+ * replays.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static struct answer take(const char *body)
 	return http(client, "POST", "/ratelimit", body);
 }
 
-static void first_call_tells_all(void **state)
+static void the_first_call_has_all_values(void **state)
 {
 	(void)state;
 	struct answer a = take("{\"key\":\"yhj:reply\",\"limit\":30,\"window_ms\":60000,\"burst\":15}");
@@ -60,7 +60,7 @@ static void throttle_of_redis_cell(void **state)
 	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=0;t=2");
 }
 
-static void waiting_as_told_is_enough(void **state)
+static void waiting_for_retry_after_is_enough(void **state)
 {
 	static const char *const algorithms[] = { "gcra", "sliding_window", "fixed_window" };
 	char body[160];
@@ -134,8 +134,8 @@ static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, co
 }
 
 /*
- * What cannot be counted exactly is refused before anything is done, and the refusal names the
- * largest burst that can.
+ * A limit that cannot be counted exactly is refused before anything is done, and the refusal names
+ * the largest burst that can.
  */
 static void extremes_are_exact_or_refused(void **state)
 {
@@ -167,7 +167,7 @@ static void extremes_are_exact_or_refused(void **state)
 	assert_status(take("{\"key\":\"year\",\"limit\":1000000,\"window_ms\":31622400000}"), 200);
 }
 
-static void every_problem_of_a_body_is_told_at_once(void **state)
+static void every_problem_of_a_body_is_reported_at_once(void **state)
 {
 	(void)state;
 	struct answer a = take("{\"key\":\"e\",\"limit\":\"ten\",\"windw_ms\":1,\"burst\":1.5}");
@@ -201,7 +201,7 @@ static void look_list_forget(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
-/* More keys than a page holds, among keys of others: every one is found, whatever the page size. */
+/* More keys than a page has, among keys of others: each one is found, whatever the page size. */
 static void list_finds_every_key(void **state)
 {
 	char body[128], target[128], cursor[64] = "";
@@ -256,7 +256,7 @@ static void idempotency_key_takes_once(void **state)
 	assert_int_equal(int_at(take(body), "/remaining"), 2);
 }
 
-/* A refusal is not kept: the same key is granted once there is room. */
+/* A refusal is not recorded: the same key is granted once there is room. */
 static void idempotency_key_of_a_refusal_may_be_tried_again(void **state)
 {
 	static const char body[] = "{\"key\":\"r\",\"limit\":1,\"window_ms\":100}";
@@ -269,7 +269,7 @@ static void idempotency_key_of_a_refusal_may_be_tried_again(void **state)
 	assert_status(http(client, "POST", "/ratelimit", body, "Idempotency-Key: again"), 200);
 }
 
-static void foreign_key_is_told_and_kept(void **state)
+static void foreign_key_is_reported_and_kept(void **state)
 {
 	(void)state;
 	server_command(&redis, "SADD p:limit:{f}:default:gcra mine");
@@ -280,19 +280,19 @@ static void foreign_key_is_told_and_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(first_call_tells_all, stage_forget),
+		cmocka_unit_test_teardown(the_first_call_has_all_values, stage_forget),
 		cmocka_unit_test_teardown(throttle_of_redis_cell, stage_forget),
-		cmocka_unit_test_teardown(waiting_as_told_is_enough, stage_forget),
+		cmocka_unit_test_teardown(waiting_for_retry_after_is_enough, stage_forget),
 		cmocka_unit_test_teardown(cost_is_all_or_nothing, stage_forget),
 		cmocka_unit_test_teardown(cost_of_nothing_looks, stage_forget),
 		cmocka_unit_test_teardown(what_can_never_fit_is_refused, stage_forget),
 		cmocka_unit_test_teardown(extremes_are_exact_or_refused, stage_forget),
-		cmocka_unit_test_teardown(every_problem_of_a_body_is_told_at_once, stage_forget),
+		cmocka_unit_test_teardown(every_problem_of_a_body_is_reported_at_once, stage_forget),
 		cmocka_unit_test_teardown(look_list_forget, stage_forget),
 		cmocka_unit_test_teardown(list_finds_every_key, stage_forget),
 		cmocka_unit_test_teardown(idempotency_key_takes_once, stage_forget),
 		cmocka_unit_test_teardown(idempotency_key_of_a_refusal_may_be_tried_again, stage_forget),
-		cmocka_unit_test_teardown(foreign_key_is_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(foreign_key_is_reported_and_kept, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("ratelimit", tests, stage_open, stage_close);

@@ -1,6 +1,6 @@
 /*
- * /ratelimit/authorize as reverse proxies ask it: with their client's method, path and headers, and
- * with a body that is announced and never sent. (With the proxies themselves:
+ * /ratelimit/authorize as reverse proxies call it: with their client's method, path and headers,
+ * and with a body that is announced and never sent. (With the proxies themselves:
  * test_reverse_proxies.c.)
  */
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static int64_t taken(const char *policy, const char *key)
 
 #define ASK "/ratelimit/authorize?policy=p&key=k"
 
-/* ---- What the proxy's client said to others ---- */
+/* ---- Headers that the client meant for others ---- */
 
 static void any_method(void **state)
 {
@@ -83,7 +83,7 @@ static void any_header(void **state)
 		"Cookie: session=1",
 		"Lock-Token: x",
 		"Idempotency-Key: client-1",
-		"Idempotency-Key: client-1", /* theirs: else the second would take nothing */
+		"Idempotency-Key: client-1", /* of the client: else the second would take nothing */
 		"Idempotency-Key: ",
 		"traceparent: nonsense",
 	};
@@ -120,7 +120,7 @@ static const struct row with_body[] = {
 	{ "by path", "GET /ratelimit/authorize/h/x HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n" },
 };
 
-/* Answered when the headers are there; what follows them is never taken for another request. */
+/* Answered after the headers; later bytes are never read as another request. */
 static void body_is_not_waited_for(void **state)
 {
 	(void)state;
@@ -141,7 +141,7 @@ static void body_is_not_waited_for(void **state)
 	}
 }
 
-/* The same when Redis takes its time: the connection is suspended before a body would be read. */
+/* The same while Redis is slow: the connection is suspended before a body would be read. */
 static void body_is_not_waited_for_while_redis_is_slow(void **state)
 {
 	struct raw *r[2];
@@ -163,7 +163,7 @@ static void body_is_not_waited_for_while_redis_is_slow(void **state)
 	}
 }
 
-/* A client that leaves meanwhile leaves nothing behind. */
+/* A client that disconnects meanwhile leaves nothing behind. */
 static void leaving_amid(void **state)
 {
 	(void)state;
@@ -258,7 +258,7 @@ static void long_header_is_a_key_too(void **state)
 	assert_true(is_listed(header + 8));
 }
 
-/* They do not lie about in Redis; sha256sum tells what to look for. */
+/* Credentials are never keys in Redis; sha256sum gives the key to look for. */
 static void credentials_are_digested(void **state)
 {
 	static const char *const names[] = { "Authorization", "authorization", "Cookie", "Proxy-Authorization",
@@ -299,7 +299,7 @@ static void key_has_to_be_named(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 3);
 }
 
-/* ---- What it says ---- */
+/* ---- The answer ---- */
 
 static void refused_as_asked(void **state)
 {
@@ -326,9 +326,7 @@ static void refused_as_asked(void **state)
 	assert_non_null(header_of(a, "Retry-After"));
 }
 
-/*
- * The client's path and query stand behind: whatever they are, and whatever they would like to say.
- */
+/* The path and query of the client follow: they are ignored, whatever they contain. */
 static void any_tail(void **state)
 {
 	static const char *const tails[] = {
@@ -365,7 +363,7 @@ static void any_tail(void **state)
 	assert_int_equal(taken("h", "me"), TAILS);
 }
 
-/* Nothing else becomes reachable that way. */
+/* No other operation can be reached that way. */
 static void other_paths_are_as_strict_as_before(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Several limits as one decision, over HTTP: all or nothing, what is told of each, and what is told
- * on top.
+ * Several limits as one decision, over HTTP: all or nothing, the values of each check, and the
+ * values of the whole answer.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void all_are_taken(void **state)
 	assert_int_equal(int_at(a, "/checks/1/reset_after_ms"), 86400000);
 	assert_int_equal(int_at(a, "/checks/2/remaining"), 7);
 	assert_string_equal(text_at(a, "/checks/2/policy"), "default");
-	/* On top, the one with the least left. */
+	/* At the top level, the values of the check with the least left. */
 	assert_string_equal(text_at(a, "/name"), "second");
 	assert_int_equal(int_at(a, "/limit"), 3);
 	assert_int_equal(int_at(a, "/remaining"), 2);
@@ -57,7 +57,7 @@ static void all_are_taken(void **state)
 	assert_string_equal(header_of(a, "RateLimit"), "\"second\";r=2;t=1200, \"day\";r=4;t=86400, \"all\";r=7;t=60");
 	assert_string_equal(header_of(a, "RateLimit-Limit"), "3");
 	assert_string_equal(header_of(a, "RateLimit-Remaining"), "2");
-	/* Counted where each would be alone. */
+	/* Counted as each would be alone. */
 	assert_int_equal(remaining("u", "gcra"), 2);
 	assert_int_equal(remaining("u", "fixed_window"), 4);
 	assert_int_equal(remaining("everybody", "sliding_window"), 7);
@@ -65,7 +65,7 @@ static void all_are_taken(void **state)
 	assert_int_equal(int_at(a, "/remaining"), 1);
 }
 
-/* So much a second and so much an hour: of one key by one algorithm, and yet two limits. */
+/* A limit a second and a limit an hour: of one key by one algorithm, and yet two limits. */
 static void of_one_key_by_one_algorithm(void **state)
 {
 	static const char both[] =
@@ -116,8 +116,8 @@ static void one_refuses_and_none_is_taken(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
 }
 
-/* Of two that refuse, the caller has to wait for the longer. */
-static void the_longest_wait_is_told(void **state)
+/* If two refuse, the caller has to wait for the longer one. */
+static void the_longest_wait_is_returned(void **state)
 {
 	static const char both[] = "{\"name\":\"short\",\"key\":\"u\",\"limit\":1,\"window_ms\":1000},"
 				   "{\"name\":\"long\",\"key\":\"u\",\"limit\":1,\"window_ms\":400000},"
@@ -143,7 +143,7 @@ static void policies_among_them(void **state)
 				     "{\"name\":\"again\",\"key\":\"b\",\"policy\":\"p\"}";
 	struct answer a = take(checks);
 	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/name"), "p"); /* the shadow has less left, but holds nobody back */
+	assert_string_equal(text_at(a, "/name"), "p"); /* the shadow has less left, but refuses no call */
 	assert_string_equal(text_at(a, "/checks/2/name"), "default");
 	assert_string_equal(text_at(a, "/checks/3/policy"), "p");
 	assert_true(bool_at(a, "/shadow_allowed"));
@@ -160,7 +160,7 @@ static void policies_among_them(void **state)
 	assert_int_equal(remaining("a", "gcra"), 7);
 	assert_problem(take("{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"nowhere\"}"), 404,
 		       "not_found", "none");
-	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* of shadows alone, the values are theirs */
+	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* of shadows alone, the values are those of a shadow */
 	assert_string_equal(text_at(a, "/name"), "s");
 }
 
@@ -249,7 +249,7 @@ static void idempotency_key_takes_once(void **state)
 	}
 }
 
-/* ---- Two limits, many callers: neither is exceeded, and no refusal costs the other anything ---- */
+/* ---- Two limits, many callers: neither is exceeded, and no refusal takes from the other ---- */
 
 enum { CALLERS = 4, CALLS = 60, MOST = 50 };
 
@@ -299,7 +299,7 @@ int main(void)
 		cmocka_unit_test_teardown(all_are_taken, stage_forget),
 		cmocka_unit_test_teardown(of_one_key_by_one_algorithm, stage_forget),
 		cmocka_unit_test_teardown(one_refuses_and_none_is_taken, stage_forget),
-		cmocka_unit_test_teardown(the_longest_wait_is_told, stage_forget),
+		cmocka_unit_test_teardown(the_longest_wait_is_returned, stage_forget),
 		cmocka_unit_test_teardown(policies_among_them, stage_forget),
 		cmocka_unit_test_teardown(what_is_wrong_is_named, stage_forget),
 		cmocka_unit_test_teardown(sixteen_fit_and_seventeen_do_not, stage_forget),

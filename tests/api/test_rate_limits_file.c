@@ -1,6 +1,6 @@
 /*
- * --policies FILE: a daemon beside a program starts with the limits it needs, Redis or not; what is
- * wrong in the file stops the start, and is named.
+ * --policies FILE: the daemon starts with the limits that a program needs, with or without Redis;
+ * an error in the file stops the start, and is named.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static const char *file_with(const char *text)
 	return path;
 }
 
-/* ---- What is wrong ---- */
+/* ---- Errors in the file ---- */
 
 struct row {
 	const char *text;
@@ -84,7 +84,7 @@ static void missing_file_stops_the_start(void **state)
 	assert_true(proc_wrote(&patternd.proc, "--policies"));
 }
 
-/* ---- What is right ---- */
+/* ---- Valid files ---- */
 
 static void file_goes_first(void **state)
 {
@@ -142,7 +142,7 @@ static void file_is_listed_first(void **state)
 	struct answer a = http_all(c, "/ratelimit/policies");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 4);
 	a = http_all(c, "/ratelimit/policies?match=one");
-	assert_int_equal(json_array_size(json_at(a, "/items")), 1); /* the file's stands before Redis's */
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1); /* the file takes precedence over Redis */
 	assert_string_equal(text_at(a, "/items/0/source"), "file");
 	assert_problem(http(c, "GET", "/ratelimit/policies?cursor=fil", NULL), 400, "invalid_value", "none");
 	assert_status(http(c, "GET", "/ratelimit/policies?cursor=file.99999999999999999999", NULL), 200);
@@ -150,7 +150,7 @@ static void file_is_listed_first(void **state)
 	daemon_stop(&patternd);
 }
 
-/* A Redis that was never reached: the file alone says what is open. */
+/* Without a Redis the file alone decides what fails open. */
 static void file_decides_without_redis(void **state)
 {
 	char nowhere[64];

@@ -1,5 +1,5 @@
 /*
- * Named limits over HTTP: stored, listed, used, changed under the eyes of another daemon; shadows.
+ * Named limits over HTTP: stored, listed, used, changed while another daemon uses them; shadows.
  * (Those of a file: test_rate_limits_file.c; without Redis: tests/faults/test_rate_limits_away.c.)
  */
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static struct answer take(const char *body)
 	return http(client, "POST", "/ratelimit", body);
 }
 
-static void stored_and_told(void **state)
+static void stored_and_returned(void **state)
 {
 	(void)state;
 	assert_problem(get("/ratelimit/policies/p"), 404, "not_found", "none");
@@ -50,7 +50,7 @@ static void stored_and_told(void **state)
 	assert_string_equal(text_at(a, "/on_error"), "open");
 	assert_true(bool_at(a, "/shadow"));
 	assert_string_equal(text_at(a, "/key_header"), "X-Real-IP");
-	/* Whole: what is not said again has its default again. */
+	/* PUT replaces the whole policy: members that it leaves out have their default again. */
 	assert_status(put("p",
 			  "{\"limit\":5,\"window_ms\":1000,\"algorithm\":\"sliding_window\",\"count_refused\":true}"),
 		      200);
@@ -80,10 +80,10 @@ static void patched_member_by_member(void **state)
 {
 	(void)state;
 	assert_problem(patch("{\"limit\":5}"), 404, "not_found", "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* PATCH makes none */
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* PATCH creates none */
 	put("m", "{\"limit\":30,\"window_ms\":60000,\"burst\":15,\"on_error\":\"open\",\"shadow\":true,"
 		 "\"key_header\":\"X-Real-IP\"}");
-	take("{\"key\":\"k\",\"policy\":\"m\"}"); /* the daemon knows it now */
+	take("{\"key\":\"k\",\"policy\":\"m\"}"); /* the daemon has the policy in its cache now */
 	struct answer a = patch("{\"burst\":20,\"shadow\":false}");
 	assert_status(a, 200);
 	assert_string_equal(a.body, get(policy_m).body);
@@ -208,7 +208,7 @@ static void every_policy_is_listed(void **state)
 		assert_status(put(name, "{\"limit\":1,\"window_ms\":1000}"), 201);
 	}
 	put("other", "{\"limit\":1,\"window_ms\":1000}");
-	server_command(&redis, "SET p:policy:{many.foreign} x"); /* not ours: no item, and no harm */
+	server_command(&redis, "SET p:policy:{many.foreign} x"); /* foreign: no item, and no effect */
 	server_command(&redis, "HSET p:policy:{many.odd} limit 5");
 	do {
 		snprintf(target, sizeof(target), "/ratelimit/policies?match=many.*&limit=7%s%s",
@@ -229,7 +229,7 @@ static void every_policy_is_listed(void **state)
 	assert_int_equal(distinct, 30);
 }
 
-/* State belongs to policy, algorithm and key: another policy, and no policy, count apart. */
+/* The count belongs to policy, algorithm and key: another policy, and no policy, count apart. */
 static void used_by_name(void **state)
 {
 	(void)state;
@@ -308,7 +308,7 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"p\"}"), "/remaining"), 4);
 }
 
-static void given_back_by_policy(void **state)
+static void refunded_by_policy(void **state)
 {
 	(void)state;
 	put("p", "{\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
@@ -318,7 +318,9 @@ static void given_back_by_policy(void **state)
 	assert_int_equal(int_at(a, "/refunded"), 2);
 	assert_string_equal(text_at(a, "/algorithm"), "fixed_window");
 	assert_int_equal(int_at(a, "/remaining"), 4);
-	/* Named with its algorithm it needs no policy: so the states of checks are reached. */
+	/*
+	 * With its algorithm in the query it needs no policy: so the counts of checks can be read.
+	 */
 	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
 	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
 	a = post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":\"fixed_window\",\"cost\":9}");
@@ -326,7 +328,7 @@ static void given_back_by_policy(void **state)
 	assert_int_equal(int_at(a, "/remaining"), 5);
 }
 
-static void given_back_without_policy(void **state)
+static void refunded_without_policy(void **state)
 {
 	(void)state;
 	take("{\"key\":\"k\",\"limit\":10,\"window_ms\":3600000,\"cost\":4}");
@@ -343,7 +345,7 @@ static void given_back_without_policy(void **state)
 	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"cost\":0}"), 400, "out_of_range", "none");
 }
 
-static void shadow_tells_and_grants(void **state)
+static void shadow_reports_and_grants(void **state)
 {
 	(void)state;
 	put("s", "{\"limit\":1,\"window_ms\":3600000,\"shadow\":true}");
@@ -361,7 +363,7 @@ static void shadow_tells_and_grants(void **state)
 	}
 }
 
-/* ---- Known without asking ---- */
+/* ---- The cache of policies ---- */
 
 static void known_policy_costs_no_command(void **state)
 {
@@ -379,8 +381,8 @@ static void known_policy_costs_no_command(void **state)
 }
 
 /*
- * Whatever a daemon goes by, Redis held it less than a second ago; one that changes it goes by it
- * at once.
+ * A daemon uses a policy that Redis held less than a second ago; a daemon that changes a policy
+ * uses the new one at once.
  */
 static void others_follow_within_a_second(void **state)
 {
@@ -404,7 +406,7 @@ static void others_follow_within_a_second(void **state)
 			if (int_at(a, "/limit") != wanted)
 				old_ms = asked_ms;
 			client_forget(c);
-			nap_ms(round ? 300 : 5); /* often, and seldom */
+			nap_ms(round ? 300 : 5); /* often, and rarely */
 		}
 		assert_in_range(old_ms - changed_ms, 0, 999);
 	}
@@ -416,7 +418,7 @@ static void others_follow_within_a_second(void **state)
 	daemon_stop(&other);
 }
 
-/* More names than a daemon keeps: it goes on, and each is right. */
+/* More policies than a daemon caches: each one is still right. */
 static void more_policies_than_are_kept(void **state)
 {
 	char body[96];
@@ -437,7 +439,7 @@ static void more_policies_than_are_kept(void **state)
 	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"n1\",\"cost\":0}"), "/limit"), 1);
 }
 
-static void foreign_policy_is_told(void **state)
+static void foreign_policy_is_reported(void **state)
 {
 	static const char *const odd[] = { "limit 5",
 					   "algorithm gcra limit x window_ms 5",
@@ -473,7 +475,7 @@ static void foreign_policy_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(stored_and_told, stage_forget),
+		cmocka_unit_test_teardown(stored_and_returned, stage_forget),
 		cmocka_unit_test_teardown(patched_member_by_member, stage_forget),
 		cmocka_unit_test_teardown(what_patch_would_break_is_refused, stage_forget),
 		cmocka_unit_test_teardown(changes_at_once_all_take_effect, stage_forget),
@@ -481,13 +483,13 @@ int main(void)
 		cmocka_unit_test_teardown(every_policy_is_listed, stage_forget),
 		cmocka_unit_test_teardown(used_by_name, stage_forget),
 		cmocka_unit_test_teardown(looked_at_and_forgotten_by_policy, stage_forget),
-		cmocka_unit_test_teardown(given_back_by_policy, stage_forget),
-		cmocka_unit_test_teardown(given_back_without_policy, stage_forget),
-		cmocka_unit_test_teardown(shadow_tells_and_grants, stage_forget),
+		cmocka_unit_test_teardown(refunded_by_policy, stage_forget),
+		cmocka_unit_test_teardown(refunded_without_policy, stage_forget),
+		cmocka_unit_test_teardown(shadow_reports_and_grants, stage_forget),
 		cmocka_unit_test_teardown(known_policy_costs_no_command, stage_forget),
 		cmocka_unit_test_teardown(others_follow_within_a_second, stage_forget),
 		cmocka_unit_test_teardown(more_policies_than_are_kept, stage_forget),
-		cmocka_unit_test_teardown(foreign_policy_is_told, stage_forget),
+		cmocka_unit_test_teardown(foreign_policy_is_reported, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("ratelimit policies", tests, stage_open, stage_close);

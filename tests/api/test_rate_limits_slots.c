@@ -1,6 +1,6 @@
 /*
  * One decision over limits in several slots of a Redis Cluster: all or nothing, never more than a
- * limit, told as anywhere else.
+ * limit, with the same answers as in one slot.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -53,7 +53,7 @@ static bool has_state(const char *key, const char *algorithm)
 	return !json_is_null(json_at(http(pair.c[0], "GET", target, NULL), "/algorithm"));
 }
 
-static void must_tell_the_same(struct answer a, struct answer b, const char *member)
+static void must_have_the_same(struct answer a, struct answer b, const char *member)
 {
 	const json_t *x = json_at(a, member), *y = json_at(b, member);
 
@@ -63,8 +63,8 @@ static void must_tell_the_same(struct answer a, struct answer b, const char *mem
 		assert_true(json_equal(x, y));
 }
 
-/* Whichever refuses, each is told of as in one script, and nothing is taken. */
-static void refused_is_told_as_of_one_slot(void **state)
+/* Whichever refuses, the values of each are as from one script, and nothing is taken. */
+static void a_refusal_is_as_in_one_slot(void **state)
 {
 	static const char *const members[] = { "allowed",        "limit",          "remaining",
 					       "retry_after_ms", "reset_after_ms", "policy" };
@@ -76,7 +76,7 @@ static void refused_is_told_as_of_one_slot(void **state)
 	(void)state;
 	snprintf(beside[0], sizeof(beside[0]), "%s", name_beside(low, 1));
 	snprintf(beside[1], sizeof(beside[1]), "%s", name_beside(low, 2));
-	for (int refuses = 0; refuses < 4; refuses++) { /* the last round refuses nowhere */
+	for (int refuses = 0; refuses < 4; refuses++) { /* the last round has no refusal */
 		int limits[] = { 9, 9, 9 };
 		struct answer answers[2];
 		if (refuses < 3)
@@ -97,10 +97,10 @@ static void refused_is_told_as_of_one_slot(void **state)
 		}
 		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
 			snprintf(pointer, sizeof(pointer), "/%s", members[m]);
-			must_tell_the_same(answers[0], answers[1], pointer);
+			must_have_the_same(answers[0], answers[1], pointer);
 			for (int k = 0; k < 3; k++) {
 				snprintf(pointer, sizeof(pointer), "/checks/%d/%s", k, members[m]);
-				must_tell_the_same(answers[0], answers[1], pointer);
+				must_have_the_same(answers[0], answers[1], pointer);
 			}
 		}
 		server_command(&pair.redis, "FLUSHALL");
@@ -112,7 +112,7 @@ static void what_counts_refusals_counts_them(void **state)
 	char body[512];
 
 	(void)state;
-	for (int i = 0; i < 2; i++) { /* before the one that refuses, and behind it */
+	for (int i = 0; i < 2; i++) { /* in front of the one that refuses, and behind it */
 		const char *counts = i ? high : low;
 		snprintf(body, sizeof(body),
 			 "{\"checks\":[{\"name\":\"c\",\"key\":\"%s\",\"algorithm\":\"sliding_window\",\"limit\":5,"
@@ -129,7 +129,7 @@ static void what_counts_refusals_counts_them(void **state)
 	}
 }
 
-static void a_shadow_has_no_say(void **state)
+static void a_shadow_does_not_decide(void **state)
 {
 	char body[512];
 
@@ -210,7 +210,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* What was granted is what is counted, in every limit; and as much as there is room for. */
+/* The granted calls are those that each limit has counted; and as many as there is room for. */
 static void many_at_once_never_get_more(void **state)
 {
 	struct caller callers[CALLERS];
@@ -277,17 +277,17 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 	struct answer one = http(pair.c[1], "POST", "/ratelimit", checks_of(beside, limits, "")); /* slot */
 	wake_last_node();
 	assert_problem(a, 504, "no_answer", "unknown");
-	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* which is refused here */
+	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* over several slots that header is refused */
 	assert_problem(one, 504, "no_answer", "unknown");
 	assert_non_null(strstr(text_at(one, "/detail"), "Idempotency-Key"));
 	assert_int_equal(left, 8);
 }
 
 /*
- * Refused by one node, and another one takes nothing back: the error must not say that nothing
+ * Refused by one node, and another one refunds nothing: the error must not claim that nothing
  * happened.
  */
-static void what_cannot_be_given_back_is_unknown(void **state)
+static void what_cannot_be_refunded_is_unknown(void **state)
 {
 	const char *keys[] = { low, middle, high };
 	const char *others[] = { name_beside(high, 1), name_beside(high, 2), high };
@@ -303,8 +303,8 @@ static void what_cannot_be_given_back_is_unknown(void **state)
 	assert_int_equal(remaining_of(low, "gcra"), 4);
 }
 
-/* What grants when Redis cannot decide grants then, too; and it was not counted. */
-static void what_is_open_stands_in(void **state)
+/* Policies that fail open grant then, too; the call is not counted. */
+static void what_fails_open_is_granted(void **state)
 {
 	char body[512], policy[64];
 
@@ -329,8 +329,8 @@ static void what_is_open_stands_in(void **state)
 	assert_status(http(pair.c[0], "DELETE", policy, NULL), 204);
 }
 
-/* Who leaves half-way has taken nothing. */
-static void who_leaves_takes_nothing(void **state)
+/* A client that disconnects half-way has taken nothing. */
+static void a_client_that_leaves_takes_nothing(void **state)
 {
 	const char *keys[] = { low, middle, high };
 	const int limits[] = { 5, 5, 5 };
@@ -354,17 +354,17 @@ static int open_on_a_cluster(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(refused_is_told_as_of_one_slot, pair_forget),
+		cmocka_unit_test_teardown(a_refusal_is_as_in_one_slot, pair_forget),
 		cmocka_unit_test_teardown(what_counts_refusals_counts_them, pair_forget),
-		cmocka_unit_test_teardown(a_shadow_has_no_say, pair_forget),
+		cmocka_unit_test_teardown(a_shadow_does_not_decide, pair_forget),
 		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
 		cmocka_unit_test_teardown(it_waits_until_all_fit, pair_forget),
 		cmocka_unit_test_teardown(many_at_once_never_get_more, pair_forget),
 		cmocka_unit_test_teardown(what_is_no_limit_takes_nothing, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_takes_nothing, pair_forget),
-		cmocka_unit_test_teardown(what_cannot_be_given_back_is_unknown, pair_forget),
-		cmocka_unit_test_teardown(what_is_open_stands_in, pair_forget),
-		cmocka_unit_test_teardown(who_leaves_takes_nothing, pair_forget),
+		cmocka_unit_test_teardown(what_cannot_be_refunded_is_unknown, pair_forget),
+		cmocka_unit_test_teardown(what_fails_open_is_granted, pair_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_takes_nothing, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("limits in several slots", tests, open_on_a_cluster, pair_close);

@@ -1,6 +1,6 @@
 /*
- * Waiting for room in a limit: until it fits, in order of arrival, at the cost of a try or two
- * each; never when it cannot help.
+ * Waiting for room in a limit: until the call fits, in order of arrival, with an attempt or two
+ * each; never when waiting cannot help.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static void a_crowd_goes_in_order_and_costs_little(void **state)
 	double before = metric("patternd_wait_retries_total");
 	for (int i = 0; i < CROWD; i++) {
 		waiting[i] = ask(SLOW("c", ",\"wait_ms\":5000"), "");
-		if (i < 3) /* the first are served meanwhile */
+		if (i < 3) /* the first waiters are served meanwhile */
 			wait_until(metric("patternd_requests_waiting") >= 1, SOON_MS);
 	}
 	for (int i = 0; i < CROWD; i++) {
@@ -100,7 +100,7 @@ static void several_checks_wait_for_the_slowest(void **state)
 	assert_true(a.took_us / 1000 >= 20);
 }
 
-static void who_leaves_takes_nothing(void **state)
+static void a_client_that_leaves_takes_nothing(void **state)
 {
 	(void)state;
 	assert_status(post("/ratelimit", SLOW("f", "")), 200);
@@ -110,7 +110,7 @@ static void who_leaves_takes_nothing(void **state)
 	until_waiting(0);
 }
 
-static void a_duplicate_of_one_who_waits_is_in_progress(void **state)
+static void a_duplicate_of_a_waiter_is_in_progress(void **state)
 {
 	(void)state;
 	static const char slow[] = "{\"key\":\"g\",\"limit\":1,\"window_ms\":1500,\"wait_ms\":5000}";
@@ -133,8 +133,8 @@ int main(void)
 		cmocka_unit_test_teardown(what_cannot_help_is_refused_at_once, stage_forget),
 		cmocka_unit_test_teardown(a_crowd_goes_in_order_and_costs_little, stage_forget),
 		cmocka_unit_test_teardown(several_checks_wait_for_the_slowest, stage_forget),
-		cmocka_unit_test_teardown(who_leaves_takes_nothing, stage_forget),
-		cmocka_unit_test_teardown(a_duplicate_of_one_who_waits_is_in_progress, stage_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_takes_nothing, stage_forget),
+		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_in_progress, stage_forget),
 	};
 
 	return cmocka_run_group_tests(tests, stage_open, stage_close);

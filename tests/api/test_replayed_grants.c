@@ -1,7 +1,7 @@
 /*
- * Replays of what grants something for a time: every operation that x-grants marks, each way in
- * which its grant can end, with and without another holder by then. A replay, by another daemon,
- * reports what is held now, or that it has ended; it changes nothing.
+ * Replays of time-limited grants: every operation that x-grants marks, each way in which its grant
+ * can end, with and without another holder by then. A replay, by another daemon, reports what is
+ * held now, or that the grant has ended; it changes nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,14 +18,14 @@
 
 enum { SOON_MS = 5000 };
 
-static char capability[128]; /* token, permit, receipt or claim that was granted */
+static char capability[128]; /* token, permit, receipt or claim of the grant */
 
 static struct answer ask(int i, const char *method, const char *target, const char *body, const char *header)
 {
 	return http(pair.c[i], method, target, body, header);
 }
 
-/* A target or body, where $ stands for a capability. */
+/* A target or body, in which $ is replaced by a capability. */
 static void fill(char to[256], const char *text, const char *with)
 {
 	const char *at = strchr(text, '$');
@@ -129,7 +129,7 @@ static void message_is_anothers(void)
 	assert_status(ask(0, "POST", "/queues/a/receive", "{\"limit\":10}", NULL), 200);
 }
 
-static void claim_is_given_back(void)
+static void claim_is_released(void)
 {
 	assert_status(with_capability("DELETE", "/sales/a/claims/$", NULL, NULL), 204);
 }
@@ -163,7 +163,7 @@ static void ticket_is_anothers(void)
 	assert_status(ask(0, "POST", "/cache/a/fill", "{}", NULL), 201);
 }
 
-/* ---- What must be there before ---- */
+/* ---- Preparations ---- */
 
 static void nothing(void)
 {
@@ -206,10 +206,10 @@ typedef void step(void);
 
 struct grant {
 	const char *operation;
-	step *prepare, *another; /* takes what has become free */
+	step *prepare, *another; /* acquires it after the grant has ended */
 	const char *target, *body;
 	const char *capability; /* pointer into the answer; NULL: that of prepare */
-	int status;             /* of a replay when it has ended: 200: it is left out of /messages */
+	int status;             /* of a replay after the end; 200: the message is left out of /messages */
 	const char *code;
 	step *endings[6];
 };
@@ -283,7 +283,7 @@ static const struct grant grants[] = {
 	  "/claim",
 	  410,
 	  "claim_expired",
-	  { claim_is_given_back } },
+	  { claim_is_released } },
 	{ "sale_claim_acquire",
 	  a_short_sale,
 	  stock_is_anothers,
@@ -296,7 +296,7 @@ static const struct grant grants[] = {
 };
 enum { GRANTS = sizeof(grants) / sizeof(grants[0]) };
 
-/* The request, as the client sends it again and again. `before` is the capability of prepare. */
+/* The request, the same for each retry. `before` is the capability of prepare. */
 static struct answer request(const struct grant *g, int i, const char *before)
 {
 	char target[256], body[256];
@@ -345,7 +345,7 @@ static void a_replay_never_reports_a_grant_that_has_ended(void **state)
 			try_ending(g, g->endings[i], other);
 }
 
-/* ---- None is forgotten ---- */
+/* ---- No operation is forgotten ---- */
 
 static bool is_in_table(const char *id)
 {

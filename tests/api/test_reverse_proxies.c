@@ -1,7 +1,7 @@
 /*
- * The examples for reverse proxies, with the proxies themselves: nginx, Caddy and HAProxy as Debian
- * has them, each with the configuration that stands in examples/, in front of a toy, asked as a
- * browser would. Only addresses are changed, to free ports of this test's own.
+ * The examples for reverse proxies, with the proxies themselves: nginx, Caddy and HAProxy as in
+ * Debian, each with its configuration of examples/, in front of a toy server, with requests like
+ * those of a browser. Only addresses are changed, to free ports of this test.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static const struct stubborn_manner toy = {
 };
 
 static struct stubborn *app;
-static bool with_token; /* the example's own line for it counts */
+static bool with_token; /* use the example's line with the token */
 static const char *dir; /* of the proxy under test */
 static int port;        /* where it listens */
 
@@ -97,7 +97,7 @@ static void install(const char *name, const char *as, const char *old, const cha
 	free(text);
 }
 
-/* What Debian's own nginx.conf puts around it, without its user, logs and folders. */
+/* The part around it in Debian's nginx.conf, without its user, logs and folders. */
 static void install_nginx(const char *without)
 {
 	static const char around[] = "daemon off;\nmaster_process off;\npid %s/pid;\nevents { }\nhttp {\n"
@@ -117,8 +117,8 @@ static void nginx(void)
 }
 
 /*
- * As somebody writes it who has not read about Content-Length: nginx announces a body that it does
- * not send.
+ * As an administrator might write it without knowing of Content-Length: nginx announces a body that
+ * it does not send.
  */
 static void nginx_without_care(void)
 {
@@ -230,8 +230,8 @@ static int left_in(const char *ratelimit)
 }
 
 /*
- * As many as the policy says pass, whatever they are; the next does not, and the application hears
- * nothing of it.
+ * The policy's number of requests pass, whatever they are; the next is refused, and does not reach
+ * the application.
  */
 static void limits(void **state)
 {
@@ -269,10 +269,10 @@ static void limits(void **state)
 }
 
 /*
- * Redis away: an open policy lets them in; a closed one, or a patternd that stands still or is not
- * there, does not.
+ * When Redis cannot decide, an open policy admits. A closed policy, or a patternd that is stopped
+ * or not running, does not.
  */
-static void fails_as_told(void **state)
+static void fails_as_documented(void **state)
 {
 	const struct kind *kind = *state;
 	struct proc p;
@@ -293,7 +293,7 @@ static void fails_as_told(void **state)
 	ask(NULL);
 	proc_kill(&p);
 	int real = patternd.port;
-	patternd.port = free_port(); /* where nobody listens */
+	patternd.port = free_port(); /* without a listener */
 	start(&p, kind);
 	patternd.port = real;
 	a = ask(requests[0]);
@@ -303,8 +303,8 @@ static void fails_as_told(void **state)
 }
 
 /*
- * A patternd that asks for tokens gets the proxy's own; its client's is no use, and without the
- * line nobody passes.
+ * A patternd with tokens gets the proxy's own; that of its client is ignored, and without the line
+ * no request passes.
  */
 static void with_tokens(void **state)
 {
@@ -327,7 +327,7 @@ static void with_tokens(void **state)
 				 "GET /shop HTTP/1.1\r\nHost: shop.example\r\n%sConnection: close\r\n\r\n", clients[k]);
 			struct answer a = ask(text);
 			if (k == 3 && !with_token)
-				continue; /* it knows the proxy's token: so be it */
+				continue; /* without the line a client's valid token may pass */
 			if ((a.status == 200) != with_token)
 				fail_msg("%s: %d %zu: %d", kind->name, i, k, a.status);
 		}
@@ -343,7 +343,7 @@ static int set_up(void **state)
 {
 	char path[4096];
 
-	/* Not everybody's, but theirs who start servers. */
+	/* Programs of /usr/sbin are not in every user's PATH. */
 	snprintf(path, sizeof(path), "%s:/usr/sbin:/usr/local/sbin", getenv("PATH"));
 	setenv("PATH", path, 1);
 	app = stubborn_open(&toy);
@@ -364,7 +364,7 @@ int main(void)
 	for (size_t i = 0; i < KINDS; i++) {
 		void *kind = (void *)(uintptr_t)&kinds[i];
 		tests[3 * i] = (struct CMUnitTest){ kinds[i].name, limits, NULL, stage_forget, kind };
-		tests[3 * i + 1] = (struct CMUnitTest){ kinds[i].name, fails_as_told, NULL, stage_forget, kind };
+		tests[3 * i + 1] = (struct CMUnitTest){ kinds[i].name, fails_as_documented, NULL, stage_forget, kind };
 		tests[3 * i + 2] = (struct CMUnitTest){ kinds[i].name, with_tokens, NULL, stage_forget, kind };
 	}
 	return _cmocka_run_group_tests("reverse proxies", tests, 3 * KINDS, set_up, tear_down);

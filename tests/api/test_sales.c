@@ -1,5 +1,5 @@
 /*
- * Sales over HTTP: settings, claims and their ends, one caller at a time. (A crowd:
+ * Sales over HTTP: settings, claims and their ends, one caller at a time. (Many at once:
  * test_sales_rush.c.)
  */
 #include <setjmp.h>
@@ -41,10 +41,10 @@ static struct answer confirm(const char *claim_id)
 	char target[128];
 
 	snprintf(target, sizeof(target), "/sales/s/claims/%s/confirm", claim_id);
-	return http(client, "POST", target, times++ % 2 ? "{}" : NULL); /* both will do */
+	return http(client, "POST", target, times++ % 2 ? "{}" : NULL); /* both texts are accepted */
 }
 
-static struct answer give_back(const char *claim_id)
+static struct answer release(const char *claim_id)
 {
 	char target[128];
 
@@ -104,7 +104,7 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 	assert_problem(configure("{\"stock\":1,\"opens_at_ms\":0}"), 400, "out_of_range", "none");
 }
 
-/* PATCH changes what it names, null is the default, and the rest stays. */
+/* PATCH changes the given members, null is the default, and the rest stays. */
 static void a_patch_merges(void **state)
 {
 	(void)state;
@@ -123,7 +123,7 @@ static void a_patch_merges(void **state)
 	assert_int_equal(int_at(a, "/hold_ms"), 300000);
 	assert_int_equal(int_at(a, "/stock"), 6);
 	patch("{\"opens_at_ms\":1000}");
-	a = patch("{\"closes_at_ms\":1000}"); /* held against what the sale has */
+	a = patch("{\"closes_at_ms\":1000}"); /* checked against the other settings of the sale */
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
 	assert_int_equal(int_at(get("/sales/s"), "/closes_at_ms"), 253402300799999);
@@ -173,7 +173,7 @@ static void a_sale_expires_after_its_end(void **state)
 	assert_true(json_is_null(json_at(patch("{\"retention_ms\":null}"), "/expires_at_ms")));
 	assert_int_equal(int_at(patch("{\"retention_ms\":1}"), "/expires_at_ms"), closes_at + 1001);
 	assert_true(json_is_null(json_at(patch("{\"closes_at_ms\":null}"), "/expires_at_ms")));
-	patch("{\"closes_at_ms\":1,\"hold_ms\":1}"); /* closed long ago, but what is held may be confirmed */
+	patch("{\"closes_at_ms\":1,\"hold_ms\":1}"); /* closed long ago, but holds may be confirmed */
 	assert_status(get("/sales/s"), 200);
 	wait_until(get("/sales/s").status == 404, SOON_MS);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
@@ -193,9 +193,7 @@ static void a_running_sale_is_changed(void **state)
 	assert_int_equal(int_at(a, "/confirmed"), 1);
 	assert_counts(2, 2, 1);
 	assert_int_equal(int_at(configure("{\"stock\":3,\"per_user\":1}"), "/remaining"), 0);
-	/*
-	 * Who has more than the new limit keeps it, and a closed sale still confirms what is held.
-	 */
+	/* A user with more than the new limit keeps it, and a closed sale still confirms holds. */
 	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1}"), 200);
 	assert_string_equal(text_at(get("/sales/s"), "/state"), "closed");
 	assert_problem(claim("w", 1, NO_KEY), 409, "sale_not_open", "none");
@@ -230,7 +228,7 @@ static void sales_are_listed_by_state(void **state)
 
 /* ---- Claims ---- */
 
-static void a_claim_is_held_and_confirmed_or_given_back(void **state)
+static void a_claim_is_held_and_confirmed_or_released(void **state)
 {
 	char one[64], two[64];
 
@@ -255,11 +253,11 @@ static void a_claim_is_held_and_confirmed_or_given_back(void **state)
 		assert_true(bool_at(a, "/confirmed"));
 		assert_counts(2, 1, 2);
 	}
-	assert_problem(give_back(one), 409, "claim_confirmed", "none");
-	assert_status(give_back(two), 204);
-	assert_status(give_back(two), 204); /* again changes nothing */
+	assert_problem(release(one), 409, "claim_confirmed", "none");
+	assert_status(release(two), 204);
+	assert_status(release(two), 204); /* again changes nothing */
 	assert_problem(confirm(two), 410, "claim_expired", "none");
-	assert_problem(give_back("x"), 404, "not_found", "none");
+	assert_problem(release("x"), 404, "not_found", "none");
 	assert_counts(3, 0, 2);
 	assert_problem(http(client, "POST", "/sales/none/claims", "{\"user\":\"u\"}"), 404, "not_found", "none");
 	assert_problem(http(client, "POST", "/sales/none/claims/1.a/confirm", NULL), 404, "not_found", "none");
@@ -280,7 +278,7 @@ static void claims_are_listed(void **state)
 	for (int i = 0; i < MANY; i++)
 		snprintf(ids[i], sizeof(ids[i]), "%s", text_at(claim(i ? "v w" : "u", 1, NO_KEY), "/claim"));
 	assert_status(confirm(ids[0]), 200);
-	assert_status(give_back(ids[1]), 204); /* is remembered, and is no claim any more */
+	assert_status(release(ids[1]), 204); /* is remembered, but is no claim any more */
 	struct answer a = get_all("/sales/s/claims?limit=7");
 	assert_int_equal(json_array_size(json_at(a, "/items")), MANY - 1);
 	json_array_foreach(json_at(a, "/items"), at, item) {
@@ -305,16 +303,16 @@ static void what_is_not_confirmed_returns(void **state)
 	(void)state;
 	configure("{\"stock\":3,\"per_user\":2,\"hold_ms\":50}");
 	snprintf(over, sizeof(over), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
-	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS); /* a look brings it back */
+	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS); /* a look returns it to the stock */
 	assert_counts(3, 0, 0);
 	assert_problem(confirm(over), 410, "claim_expired", "none");
-	assert_problem(give_back(over), 410, "claim_expired", "none");
+	assert_problem(release(over), 410, "claim_expired", "none");
 	claim("u", 2, NO_KEY);
-	/* A claim does, too: without a look in between, for the same user as for others. */
+	/* So does a claim: without a look in between, for the same user as for others. */
 	struct answer a;
 	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
 	assert_int_equal(int_at(a, "/remaining"), 1);
-	/* Confirmed it counts for ever. */
+	/* A confirmed claim counts for ever. */
 	configure("{\"stock\":3,\"per_user\":2,\"hold_ms\":60000}");
 	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
 	assert_status(confirm(text_at(a, "/claim")), 200);
@@ -324,7 +322,7 @@ static void what_is_not_confirmed_returns(void **state)
 	assert_int_equal(int_at(a, "/per_user"), 2);
 }
 
-static void refusals_say_why(void **state)
+static void refusals_have_their_code(void **state)
 {
 	char body[128];
 
@@ -343,12 +341,12 @@ static void refusals_say_why(void **state)
 	assert_string_equal(text_at(a, "/state"), "closed");
 	assert_null(header_of(a, "Retry-After"));
 	configure("{\"stock\":3,\"per_user\":2}");
-	/* What was refused may be tried again under the same key. */
+	/* A refused claim may be tried again under the same key. */
 	assert_status(claim("u", 1, "Idempotency-Key: early"), 201);
 	a = claim("u", 2, NO_KEY);
 	assert_problem(a, 409, "sale_limit_reached", "none");
 	assert_int_equal(int_at(a, "/claimed"), 1);
-	assert_problem(claim("v", 3, NO_KEY), 409, "sale_limit_reached", "none"); /* in one go */
+	assert_problem(claim("v", 3, NO_KEY), 409, "sale_limit_reached", "none"); /* in one step */
 	assert_status(claim("v", 1, NO_KEY), 201);
 	a = claim("w", 2, NO_KEY);
 	assert_problem(a, 409, "sale_sold_out", "none");
@@ -372,12 +370,12 @@ static void a_retry_holds_nothing_twice(void **state)
 	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
 	assert_counts(3, 2, 0);
 	assert_problem(claim("u", 1, "Idempotency-Key: one"), 422, "idempotency_key_reused", "none");
-	assert_status(give_back(text_at(first, "/claim")), 204);
+	assert_status(release(text_at(first, "/claim")), 204);
 	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
 	assert_counts(5, 0, 0);
 }
 
-static void a_retry_of_a_hold_that_is_over_says_so(void **state)
+static void a_retry_of_an_ended_hold_is_refused(void **state)
 {
 	(void)state;
 	configure("{\"stock\":5,\"hold_ms\":150}");
@@ -386,7 +384,7 @@ static void a_retry_of_a_hold_that_is_over_says_so(void **state)
 	int64_t until = int_at(stays, "/expires_at_ms");
 	wait_until(redis_now_ms() > until, SOON_MS);
 	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
-	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed: it stands */
+	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed, and stays so */
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/claim"), text_at(stays, "/claim"));
 	assert_int_equal(int_at(a, "/ttl_ms"), 0);
@@ -404,12 +402,12 @@ int main(void)
 		TEST(a_sale_expires_after_its_end),
 		TEST(a_running_sale_is_changed),
 		TEST(sales_are_listed_by_state),
-		TEST(a_claim_is_held_and_confirmed_or_given_back),
+		TEST(a_claim_is_held_and_confirmed_or_released),
 		TEST(claims_are_listed),
 		TEST(what_is_not_confirmed_returns),
-		TEST(refusals_say_why),
+		TEST(refusals_have_their_code),
 		TEST(a_retry_holds_nothing_twice),
-		TEST(a_retry_of_a_hold_that_is_over_says_so),
+		TEST(a_retry_of_an_ended_hold_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("sales", tests, stage_open, stage_close);

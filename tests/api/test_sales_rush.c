@@ -1,7 +1,7 @@
 /*
- * A crowd at a sale: 200 buyers at once over two daemons, for what is far too little. Exactly the
- * stock is sold, also when one daemon is killed while it has their claims under way and they ask
- * the other one again; and what nobody confirmed is there for those who come later.
+ * Many buyers at a sale: 200 at once over two daemons, for far less stock. Exactly the stock is
+ * sold, also when one daemon is killed while their claims are pending and they retry at the other
+ * one; and unconfirmed stock is available to later buyers.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -48,13 +48,13 @@ struct buyer {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	int number, first_port;
-	const char *name; /* of the crowd: each has users of its own */
+	const char *name; /* of the group: each group has its own users */
 	int status;
 	unsigned tries;
 	char claim[64], code[32];
 };
 
-/* Asks until it is told yes or no; after a first try the daemon that stays. */
+/* Asks until the answer is a claim or a refusal; after the first attempt at the second daemon. */
 static void *buy(void *arg)
 {
 	struct buyer *b = arg;
@@ -63,7 +63,7 @@ static void *buy(void *arg)
 
 	snprintf(body, sizeof(body), "{\"user\":\"%s-%d\"}", b->name, b->number);
 	snprintf(key, sizeof(key), "Idempotency-Key: %s-%d", b->name, b->number);
-	http(own, "GET", "/healthz", NULL); /* the connection is there before the start */
+	http(own, "GET", "/healthz", NULL); /* connects before the start */
 	pthread_barrier_wait(b->start);
 	while (b->tries < 50) {
 		struct answer a = http(own, "POST", "/sales/s/claims", body, key);
@@ -83,7 +83,7 @@ static void *buy(void *arg)
 }
 
 static struct buyer buyers[BUYERS];
-static pthread_barrier_t starts[2]; /* of those that ask the one daemon, and of those that ask the other */
+static pthread_barrier_t starts[2]; /* of the buyers of each daemon */
 
 static void send_buyers(const char *name)
 {
@@ -99,8 +99,8 @@ static void send_buyers(const char *name)
 }
 
 /*
- * Waits for all; exactly `sold` got a claim, each one of its own, and the others were told that it
- * is sold out.
+ * Waits for all; exactly `sold` got a claim, each one of its own, and the others the problem
+ * sold_out.
  */
 static void assert_sold(int sold)
 {
@@ -160,7 +160,7 @@ static void a_crowd_buys_exactly_the_stock(void **state)
 	assert_counts(0, STOCK - CONFIRMED, CONFIRMED);
 }
 
-/* Thirty are sold, twenty were held and not confirmed: these the next crowd gets. */
+/* Thirty are sold, twenty were held and not confirmed: these go to the next buyers. */
 static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 {
 	(void)state;
@@ -188,7 +188,7 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 	assert_counts(0, STOCK - CONFIRMED, CONFIRMED);
 }
 
-/* How many commands a daemon has under way in Redis. */
+/* How many commands of a daemon are pending in Redis. */
 static int under_way(struct client *c)
 {
 	struct answer a = http(c, "GET", "/metrics", NULL);
@@ -200,9 +200,9 @@ static int under_way(struct client *c)
 }
 
 /*
- * Redis is stopped while one daemon hands it the claims of its hundred, and that daemon dies before
- * Redis goes on: Redis then does what it was asked, and nobody is there to tell. Those buyers ask
- * the other daemon again, beside its own hundred.
+ * Redis is stopped while one daemon sends it a hundred claims, and that daemon is killed before
+ * Redis continues. Redis then executes them without a daemon to reply to. Those buyers retry at the
+ * other daemon, beside its own hundred.
  */
 static void a_killed_daemon_sells_nothing_twice(void **state)
 {
@@ -223,8 +223,8 @@ static void a_killed_daemon_sells_nothing_twice(void **state)
 	assert_counts(0, STOCK, 0);
 	assert_int_equal(server_command(&redis, "HLEN p:sale:{s}:users")->integer, STOCK);
 	/*
-	 * It was as bad as it should be: all that was sold was sold through the dead daemon, to who
-	 * had to ask again.
+	 * The fault had its full effect: all stock was sold through the dead daemon, to buyers that
+	 * had to retry.
 	 */
 	for (int i = 0; i < BUYERS; i += 2)
 		assert_in_range(buyers[i].tries, 2, 50);
@@ -237,7 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_crowd_buys_exactly_the_stock),
 		cmocka_unit_test(what_was_not_confirmed_is_sold_to_the_next),
-		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* the last: a daemon is gone afterwards */
+		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* the last: one daemon is killed by it */
 	};
 
 	return cmocka_run_group_tests_name("a crowd at a sale", tests, start, stop);

@@ -1,6 +1,6 @@
 /*
- * Semaphores: at most so many at once, whoever asks through whichever daemon; permits that end; a
- * line like that of a lock.
+ * Semaphores: never more permits than the limit, over all daemons; permits that expire; a wait
+ * queue like that of a lock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ enum { SOON_MS = 5000, LIMIT = 3, CROWD = 12 };
 
 #define PERMITS "/semaphores/s/permits"
 
-static struct answer give_back(const char *permit)
+static struct answer release(const char *permit)
 {
 	char target[128];
 
@@ -57,7 +57,7 @@ static void so_many_and_no_more(void **state)
 	assert_string_equal(get("/semaphores/s").body,
 			    "{\"name\":\"s\",\"limit\":null,\"held\":0,\"waiters\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
-	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which is told first then */
+	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which expires first */
 	assert_status(a, 201);
 	assert_int_equal(int_at(b, "/held"), 2);
 	struct answer c = post(PERMITS, "{\"limit\":2}");
@@ -68,10 +68,10 @@ static void so_many_and_no_more(void **state)
 	assert_int_equal(int_at(look, "/limit"), 2);
 	assert_string_equal(text_at(look, "/holders/0/owner"), "a");
 	assert_null(strstr(look.body, text_at(a, "/permit")));
-	assert_status(give_back(text_at(a, "/permit")), 204);
-	assert_status(give_back(text_at(a, "/permit")), 204); /* again: the same holder */
+	assert_status(release(text_at(a, "/permit")), 204);
+	assert_status(release(text_at(a, "/permit")), 204); /* again: the same holder */
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
-	assert_problem(give_back("00000000000000000000000000000000"), 410, "permit_expired", "none");
+	assert_problem(release("00000000000000000000000000000000"), 410, "permit_expired", "none");
 	assert_status(post(PERMITS, "{\"limit\":2}"), 201);
 	assert_status(post(PERMITS, "{\"limit\":3}"), 201); /* the limit belongs to the call */
 }
@@ -83,10 +83,10 @@ static void permits_end(void **state)
 	struct answer longer = extend(text_at(a, "/permit"), "{\"ttl_ms\":400}");
 	assert_status(longer, 200);
 	assert_true(int_at(longer, "/expires_at_ms") > int_at(a, "/expires_at_ms"));
-	struct answer next = post(PERMITS, "{\"limit\":1,\"wait_ms\":5000}"); /* nobody gives it back */
+	struct answer next = post(PERMITS, "{\"limit\":1,\"wait_ms\":5000}"); /* never released */
 	assert_status(next, 201);
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
-	assert_problem(give_back(text_at(a, "/permit")), 410, "permit_expired", "none");
+	assert_problem(release(text_at(a, "/permit")), 410, "permit_expired", "none");
 }
 
 static void a_crowd_over_two_daemons_goes_in_order(void **state)
@@ -106,7 +106,7 @@ static void a_crowd_over_two_daemons_goes_in_order(void **state)
 	assert_problem(post(PERMITS, "{\"limit\":3}"), 409, "no_permit", "none");
 	for (int i = LIMIT; i < CROWD; i++) {
 		assert_int_equal(int_at(get("/semaphores/s"), "/held"), LIMIT);
-		assert_status(give_back(text_at(in[i - LIMIT], "/permit")), 204);
+		assert_status(release(text_at(in[i - LIMIT], "/permit")), 204);
 		in[i] = raw_answer(waiting[i], SOON_MS);
 		assert_status(in[i], 201);
 	}
@@ -115,7 +115,7 @@ static void a_crowd_over_two_daemons_goes_in_order(void **state)
 	daemon_stop(&other);
 }
 
-static void who_leaves_is_out_of_the_line(void **state)
+static void a_client_that_leaves_is_out_of_the_queue(void **state)
 {
 	(void)state;
 	struct answer a = post(PERMITS, "{\"limit\":1}");
@@ -125,7 +125,7 @@ static void who_leaves_is_out_of_the_line(void **state)
 	until_in_line(2);
 	raw_reset(first);
 	until_in_line(1);
-	give_back(text_at(a, "/permit"));
+	release(text_at(a, "/permit"));
 	assert_status(raw_answer(second, SOON_MS), 201);
 	raw_close(second);
 }
@@ -139,7 +139,7 @@ static void a_retry_gets_the_first_permit(void **state)
 	struct raw *r = queue_up(patternd.port, wait, "Idempotency-Key: k\r\n");
 	until_in_line(1);
 	assert_problem(http(client, "POST", PERMITS, wait, "Idempotency-Key: k"), 409, "request_in_progress", "none");
-	give_back(text_at(a, "/permit"));
+	release(text_at(a, "/permit"));
 	struct answer won = raw_answer(r, SOON_MS), again = http(client, "POST", PERMITS, wait, "Idempotency-Key: k");
 	assert_status(won, 201);
 	if (again.status == 201)
@@ -163,7 +163,7 @@ static void the_list_has_what_is_held(void **state)
 	assert_int_equal(int_at(some, "/items/0/limit"), 7);
 	assert_int_equal(int_at(some, "/items/0/held"), 1);
 	assert_int_equal(int_at(some, "/items/0/waiters"), 0);
-	give_back(text_at(a, "/permit")); /* its key stays, and it is held no more */
+	release(text_at(a, "/permit")); /* its key stays, and it is no longer held */
 	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 1);
 }
 
@@ -172,11 +172,11 @@ static void delete_ends_all_permits(void **state)
 	(void)state;
 	assert_problem(http(client, "DELETE", "/semaphores/s", NULL), 404, "not_found", "none");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}");
-	assert_status(give_back(text_at(post(PERMITS, "{\"limit\":2}"), "/permit")), 204);
+	assert_status(release(text_at(post(PERMITS, "{\"limit\":2}"), "/permit")), 204);
 	assert_status(http(client, "DELETE", "/semaphores/s", NULL), 204);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
-	assert_problem(give_back(text_at(a, "/permit")), 410, "permit_expired", "none");
+	assert_problem(release(text_at(a, "/permit")), 410, "permit_expired", "none");
 	assert_problem(http(client, "DELETE", "/semaphores/s", NULL), 404, "not_found", "none");
 }
 
@@ -195,7 +195,7 @@ static void reserved_names_are_refused(void **state)
 		assert_problem(http(client, rows[i][0], rows[i][1], rows[i][2]), 400, "reserved_name", "none");
 }
 
-/* All that have room go on at once, in their order; the others wait on. */
+/* All waiters that have room are served at once, in their order; the others wait on. */
 static void delete_lets_waiters_in(void **state)
 {
 	static const char body[] = "{\"limit\":2,\"ttl_ms\":60000,\"wait_ms\":30000}";
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test_teardown(so_many_and_no_more, stage_forget),
 		cmocka_unit_test_teardown(permits_end, stage_forget),
 		cmocka_unit_test_teardown(a_crowd_over_two_daemons_goes_in_order, stage_forget),
-		cmocka_unit_test_teardown(who_leaves_is_out_of_the_line, stage_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_the_queue, stage_forget),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_permit, stage_forget),
 		cmocka_unit_test_teardown(the_list_has_what_is_held, stage_forget),
 		cmocka_unit_test_teardown(delete_ends_all_permits, stage_forget),

@@ -44,7 +44,7 @@ static void a_member_is_put_looked_at_and_removed(void **state)
 	assert_status(http(client, "DELETE", target, NULL), 204);
 	assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
 	assert_problem(get(target), 404, "not_found", "none");
-	assert_int_equal(put("%E5%8C%97/members/x", "y"), 404); /* not a name but a longer path */
+	assert_int_equal(put("%E5%8C%97/members/x", "y"), 404); /* no name, but a longer path */
 	assert_int_equal(put("%E5%8C%97%2F", "%E4%BA%AC%2Fa"), 201);
 	assert_string_equal(text_at(get("/sets/%E5%8C%97%2F/members"), "/items/0"), "京/a");
 }
@@ -144,7 +144,7 @@ static void a_way_to_combine_is_needed(void **state)
 	assert_problem(get(target), 400, "out_of_range", "none");
 }
 
-/* Every member that stays comes once, whatever is put and removed between two pages. */
+/* Each member that stays is listed once, whatever is put and removed between two pages. */
 static void a_combination_is_walked_page_by_page(void **state)
 {
 	static const char target[] = "/sets/combine?union=left&union=right&limit=7";
@@ -227,7 +227,7 @@ static void sets_are_listed_and_deleted(void **state)
 	assert_int_equal(server_command(&redis, "EXISTS p:set:{likers}")->integer, 0);
 }
 
-static void too_many_members_are_told(void **state)
+static void too_many_members_are_refused(void **state)
 {
 	(void)state;
 	fill("large", 0, 1001);
@@ -243,7 +243,7 @@ static void too_many_members_are_told(void **state)
 	assert_int_equal(int_at(get("/sets/combine?union=large"), "/size"), 1000);
 }
 
-static void a_foreign_key_is_told(void **state)
+static void a_foreign_key_is_reported(void **state)
 {
 	(void)state;
 	server_command(&redis, "SET p:set:{s} 5");
@@ -268,8 +268,8 @@ int main(void)
 		cmocka_unit_test_teardown(sets_expire_when_asked, stage_forget),
 		cmocka_unit_test_teardown(sets_are_listed_and_deleted, stage_forget),
 		cmocka_unit_test_teardown(a_way_to_combine_is_needed, stage_forget),
-		cmocka_unit_test_teardown(too_many_members_are_told, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),
+		cmocka_unit_test_teardown(too_many_members_are_refused, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("sets", tests, stage_open, stage_close);

@@ -1,4 +1,4 @@
-/* Sets in several slots of a Redis Cluster, combined as anywhere else. */
+/* Sets in several slots of a Redis Cluster, combined as in one slot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void combined_over_slots(void **state)
 	assert_true(items_are(combine("subtract", SETS(beside, high, low)), ""));
 }
 
-/* Over slots, too, each member comes on one page. */
+/* Over several slots, too, each member is on one page. */
 static void pages_have_each_member_once(void **state)
 {
 	char target[128], letter[2] = "";
@@ -109,7 +109,7 @@ static void what_is_not_there_is_empty(void **state)
 	assert_true(items_are(combine("subtract", SETS(low, high)), ""));
 }
 
-static void too_many_members_are_told(void **state)
+static void too_many_members_are_refused(void **state)
 {
 	(void)state;
 	fill_many(low, MOST + 1);
@@ -128,7 +128,7 @@ static void too_many_members_are_told(void **state)
 	assert_int_equal(int_at(combine("subtract", SETS(low, middle)), "/size"), MOST - 2);
 }
 
-static void a_foreign_key_is_told(void **state)
+static void a_foreign_key_is_reported(void **state)
 {
 	static const char *const ways[] = { "union", "intersect", "subtract" };
 
@@ -152,8 +152,8 @@ int main(void)
 		cmocka_unit_test_teardown(combined_over_slots, stage_forget),
 		cmocka_unit_test_teardown(pages_have_each_member_once, stage_forget),
 		cmocka_unit_test_teardown(what_is_not_there_is_empty, stage_forget),
-		cmocka_unit_test_teardown(too_many_members_are_told, stage_forget),
-		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),
+		cmocka_unit_test_teardown(too_many_members_are_refused, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("sets in several slots", tests, open_on_a_cluster, stage_close);

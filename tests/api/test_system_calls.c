@@ -1,7 +1,7 @@
 /*
  * How often the daemon calls the kernel for a request: most of its CPU time is spent there. One
- * client alone: wait, take the event, read, send to Redis, wait, read the reply, send the response,
- * write the log. Several at once share all but their own read and send.
+ * client alone needs: wait, accept the event, read, send to Redis, wait, read the reply, send the
+ * response, write the log. Several at once share all but their own read and send.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -77,7 +77,7 @@ static uint64_t all(void)
 	return calls->polls + calls->reads + calls->writes + calls->others;
 }
 
-/* Calls since `before`, a request. */
+/* Calls since `before`, per request. */
 static double each(const struct system_calls *before, int requests)
 {
 	double n = requests;

@@ -1,7 +1,6 @@
 /*
- * --tokens: what may stand in the file, what a mistake in it is told as, reading it again on
- * SIGHUP, what scopes let through when names stand in query and body, and that no token is ever
- * told to anybody.
+ * --tokens: what the file may contain, the error for each mistake in it, reloading it on SIGHUP,
+ * what scopes allow when names are in query and body, and that no token is ever written anywhere.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -162,7 +161,7 @@ static void too_many(void **state)
 	}
 }
 
-/* What is odd and allowed. */
+/* Unusual and allowed. */
 static void forms(void **state)
 {
 	(void)state;
@@ -197,7 +196,7 @@ static void readable_by_all(void **state)
 
 /* ---- SIGHUP ---- */
 
-static bool said_in_log(void *arg)
+static bool is_in_log(void *arg)
 {
 	return proc_wrote(&patternd.proc, arg);
 }
@@ -208,7 +207,7 @@ static void reload(const char *said)
 
 	snprintf(text, sizeof(text), "%s", said);
 	proc_signal(&patternd.proc, SIGHUP);
-	if (wait_for(said_in_log, text, WAIT_MS))
+	if (wait_for(is_in_log, text, WAIT_MS))
 		return;
 	proc_print_tail(&patternd.proc);
 	fail_msg("the log should say '%s'", said);
@@ -252,11 +251,11 @@ static void without_a_file_sighup_does_nothing(void **state)
 	for (int i = 0; i < 100; i++)
 		proc_signal(&patternd.proc, SIGHUP);
 	assert_status(http(client, "GET", "/locks/a", NULL), 200);
-	assert_status(http(client, "GET", "/locks/a", NULL, SECRET, SECRET), 200); /* nobody looks */
+	assert_status(http(client, "GET", "/locks/a", NULL, SECRET, SECRET), 200); /* not checked */
 	assert_status(http(client, "GET", "/info", NULL), 200);
 }
 
-/* Whoever waits was let in; who still sends his body was not yet. */
+/* A waiting request was admitted before the reload; one that still sends its body was not. */
 static void under_way(void **state)
 {
 	(void)state;
@@ -286,7 +285,7 @@ static void under_way(void **state)
 	raw_close(sends);
 }
 
-/* ---- What scopes let through ---- */
+/* ---- What scopes allow ---- */
 
 static struct answer post_as(const char *authorization, const char *target, const char *body)
 {
@@ -336,7 +335,7 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/uv/union?name=b&name=a", NULL, SECRET), "uv:a:read");
 	assert_allowed(http(client, "GET", "/sets/combine?union=a", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/sets/combine?union=a&union=b", NULL, SECRET), "sets:b:read");
-	/* To name nothing is to ask for everything. */
+	/* A request without names needs the scope of all. */
 	assert_forbidden(http(client, "GET", "/sets/combine", NULL, SECRET), "sets:NAME:read");
 	assert_forbidden(http(client, "GET", "/sets/combine?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
 	assert_forbidden(post_as(SECRET, "/leaderboards/a/union", "{\"sources\":[\"b\",\"c\"]}"),
@@ -344,7 +343,7 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/geo/nearby?name=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
 			 "geo:b:read");
 	assert_allowed(http(client, "GET", "/geo/nearby?name=a&longitude=1&latitude=1&radius=1", NULL, SECRET));
-	/* A proxy's token says which policy it may ask; whatever the method. */
+	/* A proxy's token has the policy that it may use, for every method. */
 	assert_allowed(http(client, "DELETE", "/ratelimit/authorize?policy=web&key=k", NULL, SECRET));
 	assert_allowed(http(client, "GET", "/ratelimit/authorize/web/some/path?policy=other", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize?policy=other&key=web", NULL, SECRET),
@@ -390,9 +389,9 @@ static void the_daemon_itself(void **state)
 	assert_non_null(strstr(a.body, "patternd_scopes_refused_total 2\n"));
 }
 
-/* ---- What is told ---- */
+/* ---- Tokens and grants are never written ---- */
 
-static void nothing_tells_a_token(void **state)
+static void no_output_has_a_token(void **state)
 {
 	(void)state;
 	static const char canary[] = "canary-0123456789abcdef";
@@ -428,14 +427,17 @@ static void nothing_tells_a_token(void **state)
 }
 
 static const char *const granting[][3] = {
-	/* target, body, what of the answer is a secret */
+	/* target, body, pointer to the secret in the answer */
 	{ "/locks/g", "{}", "/token" },
 	{ "/semaphores/g/permits", "{\"limit\":2}", "/permit" },
 	{ "/queues/g/receive", "{}", "/messages/0/receipt" },
 };
 
-/* Whoever reads log or metrics could release what is another's, or ask for his answer again. */
-static void nothing_tells_what_was_granted(void **state)
+/*
+ * A reader of log or metrics could use it to release another client's lock, or to replay its
+ * answer.
+ */
+static void no_output_has_a_granted_secret(void **state)
 {
 	enum { GRANTS = sizeof(granting) / sizeof(granting[0]) };
 	char *secrets[GRANTS], target[256], header[256];
@@ -450,7 +452,7 @@ static void nothing_tells_what_was_granted(void **state)
 		secrets[i] = strdup(text_at(a, granting[i][2]));
 		assert_true(strlen(secrets[i]) >= 16);
 	}
-	/* Each is shown again, where it fits and where it does not. */
+	/* Each is sent again, to its own resource and to another. */
 	for (size_t i = 0; i < GRANTS; i++) {
 		snprintf(target, sizeof(target), "/locks/%s?token=%s", i ? "h" : "g", secrets[i]);
 		snprintf(header, sizeof(header), "Lock-Token: %s", secrets[i]);
@@ -487,8 +489,8 @@ int main(void)
 		cmocka_unit_test_teardown(names_in_bodies, stop),
 		cmocka_unit_test_teardown(force_is_a_scope_of_its_own, stop),
 		cmocka_unit_test_teardown(the_daemon_itself, stop),
-		cmocka_unit_test_teardown(nothing_tells_a_token, stop),
-		cmocka_unit_test_teardown(nothing_tells_what_was_granted, stop),
+		cmocka_unit_test_teardown(no_output_has_a_token, stop),
+		cmocka_unit_test_teardown(no_output_has_a_granted_secret, stop),
 	};
 	return cmocka_run_group_tests_name("tokens", tests, open_redis, close_redis);
 }

@@ -1,6 +1,6 @@
 /*
- * Topics: who listens hears, over daemons; nothing is kept; the stream says when it began to hear,
- * and ends in order.
+ * Topics: listeners receive messages over all daemons; nothing is stored; the stream reports when
+ * it began to listen, and ends in order.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static struct events *listen_to(int port, const char *topic)
 	return e;
 }
 
-static const json_t *heard(struct events *e)
+static const json_t *next_body(struct events *e)
 {
 	struct event v = events_next_named(e, SOON_MS);
 
@@ -35,7 +35,7 @@ static const json_t *heard(struct events *e)
 	return json_object_get(v.json, "body");
 }
 
-static void who_listens_hears_over_daemons(void **state)
+static void listeners_receive_over_daemons(void **state)
 {
 	struct daemon other = { 0 };
 
@@ -46,10 +46,10 @@ static void who_listens_hears_over_daemons(void **state)
 	struct answer a = post("/topics/news", "{\"body\":{\"n\":1,\"text\":\"a\\nb\"}}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/daemons"), 2);
-	assert_string_equal(json_string_value(json_object_get(heard(here), "text")), "a\nb");
-	assert_int_equal(json_integer_value(json_object_get(heard(there), "n")), 1);
+	assert_string_equal(json_string_value(json_object_get(next_body(here), "text")), "a\nb");
+	assert_int_equal(json_integer_value(json_object_get(next_body(there), "n")), 1);
 	assert_int_equal(int_at(post("/topics/weather", "{\"body\":null}"), "/daemons"), 1);
-	const json_t *only = heard(elsewhere); /* and nothing of the news */
+	const json_t *only = next_body(elsewhere); /* and none of the other topic */
 	assert_true(json_is_null(only));
 	events_close(here);
 	events_close(there);
@@ -57,7 +57,7 @@ static void who_listens_hears_over_daemons(void **state)
 	daemon_stop(&other);
 }
 
-static void nobody_need_listen(void **state)
+static void no_listener_is_needed(void **state)
 {
 	(void)state;
 	struct answer a = post("/topics/void", "{\"body\":1}");
@@ -77,13 +77,13 @@ static void a_retry_publishes_once(void **state)
 	assert_status(again, 200);
 	assert_int_equal(int_at(again, "/published_at_ms"), int_at(first, "/published_at_ms"));
 	post("/topics/once", "{\"body\":2}");
-	assert_int_equal(json_integer_value(heard(e)), 1);
-	assert_int_equal(json_integer_value(heard(e)), 2);
+	assert_int_equal(json_integer_value(next_body(e)), 1);
+	assert_int_equal(json_integer_value(next_body(e)), 2);
 	events_close(e);
 }
 
-/* After Redis was away the stream says that something may have been missed. */
-static void it_says_when_it_listens_again(void **state)
+/* After Redis was away the stream reports that messages may have been missed. */
+static void it_reports_when_it_listens_again(void **state)
 {
 	struct events *e = listen_to(patternd.port, "back");
 
@@ -93,7 +93,7 @@ static void it_says_when_it_listens_again(void **state)
 	server_restart(&redis);
 	assert_string_equal(events_next_named(e, SOON_MS).name, "gap");
 	wait_until(post("/topics/back", "{\"body\":5}").status == 200, SOON_MS);
-	assert_int_equal(json_integer_value(heard(e)), 5);
+	assert_int_equal(json_integer_value(next_body(e)), 5);
 	events_close(e);
 }
 
@@ -111,7 +111,7 @@ static void a_drain_ends_it_in_order(void **state)
 	daemon_stop(&other);
 }
 
-/* Asked for before the drain, and begun in it. */
+/* The request is sent before the drain, and its stream begins during it. */
 static void one_that_begins_in_the_drain_ends_in_order(void **state)
 {
 	struct daemon other = { 0 };
@@ -121,7 +121,7 @@ static void one_that_begins_in_the_drain_ends_in_order(void **state)
 	daemon_start(&other, "--redis", redis.url);
 	struct raw *r = raw_connect(other.port);
 	raw_text(r, "GET /topics/late/stream HTTP/1.1\r\nHo");
-	assert_true(daemon_is_alive(&other)); /* it has read that */
+	assert_true(daemon_is_alive(&other)); /* it has read the first part */
 	kill(other.proc.pid, SIGTERM);
 	wait_until(!raw_listens(other.port), SOON_MS);
 	raw_text(r, "st: localhost\r\n\r\n");
@@ -153,7 +153,7 @@ static void streams_count_for_max_parked(void **state)
 	daemon_stop(&other);
 }
 
-static void who_leaves_is_forgotten(void **state)
+static void a_client_that_leaves_is_forgotten(void **state)
 {
 	struct events *listeners[CROWD];
 
@@ -162,7 +162,7 @@ static void who_leaves_is_forgotten(void **state)
 		listeners[i] = listen_to(patternd.port, "crowd");
 	assert_int_equal(int_at(post("/topics/crowd", "{\"body\":1}"), "/daemons"), 1);
 	for (size_t i = 0; i < CROWD; i++) {
-		assert_int_equal(json_integer_value(heard(listeners[i])), 1);
+		assert_int_equal(json_integer_value(next_body(listeners[i])), 1);
 		if (i % 2)
 			events_close(listeners[i]);
 		else
@@ -201,7 +201,7 @@ static void topics_with_listeners_are_listed(void **state)
 	e[2] = listen_to(other.port, "listed-a");
 	e[3] = listen_to(other.port, "listed-b");
 	e[4] = listen_to(stranger.port, "listed-c");
-	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* its channel is no topic */
+	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* the channel of a lock is no topic */
 	assert_int_equal(topics_listed("match=listed-*", "listed-a", &daemons), 2);
 	assert_int_equal(daemons, 2);
 	assert_int_equal(topics_listed("match=listed-*&limit=1", "listed-a", &daemons), 2); /* over pages */
@@ -224,14 +224,14 @@ static void topics_with_listeners_are_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(who_listens_hears_over_daemons, stage_forget),
-		cmocka_unit_test_teardown(nobody_need_listen, stage_forget),
+		cmocka_unit_test_teardown(listeners_receive_over_daemons, stage_forget),
+		cmocka_unit_test_teardown(no_listener_is_needed, stage_forget),
 		cmocka_unit_test_teardown(a_retry_publishes_once, stage_forget),
-		cmocka_unit_test_teardown(it_says_when_it_listens_again, stage_forget),
+		cmocka_unit_test_teardown(it_reports_when_it_listens_again, stage_forget),
 		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
 		cmocka_unit_test_teardown(one_that_begins_in_the_drain_ends_in_order, stage_forget),
 		cmocka_unit_test_teardown(streams_count_for_max_parked, stage_forget),
-		cmocka_unit_test_teardown(who_leaves_is_forgotten, stage_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_is_forgotten, stage_forget),
 		cmocka_unit_test_teardown(topics_with_listeners_are_listed, stage_forget),
 	};
 

@@ -1,5 +1,5 @@
 /*
- * Visitors and page views over HTTP: what counts, unions, merges, lists and replays. (Days:
+ * Visitors and page views over HTTP: counting, unions, merges, lists and replays. (Days:
  * test_visitors_days.c.)
  */
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #define FEB_29 "951825600000"
 #define MAR_1 "951912000000"
 
-/* Counts these visitors (JSON strings) at an instant; says what of it changed. */
+/* Counts these visitors (JSON strings) at an instant; returns whether that changed anything. */
 static bool visit(const char *page, const char *visitors, const char *at_ms)
 {
 	char target[96], body[256];
@@ -78,7 +78,7 @@ static void a_page_never_used_has_zeros(void **state)
 }
 
 /* Ten thousand visitors, counted within three standard errors. */
-static void the_estimate_is_as_good_as_told(void **state)
+static void the_estimate_is_as_good_as_documented(void **state)
 {
 	char body[16384];
 
@@ -206,7 +206,8 @@ static void a_retry_counts_once(void **state)
 
 	(void)state;
 	/*
-	 * In a Cluster no record is kept over several slots, as of a merge: test_visitors_slots.c.
+	 * In a Cluster a request over several slots, such as a merge, is not recorded:
+	 * test_visitors_slots.c.
 	 */
 	for (size_t i = 0; i < (redis.cluster ? 2 : 3); i++) {
 		struct answer first = http(client, "POST", rows[i].target, rows[i].body, "Idempotency-Key: one");
@@ -239,7 +240,7 @@ static void pages_are_listed_once(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_string_equal(text_at(a, "/items/0/name"), "views-only");
 	a = get_all("/uv");
-	assert_int_equal(json_array_size(json_at(a, "/items")), 30); /* a day each is no item of its own */
+	assert_int_equal(json_array_size(json_at(a, "/items")), 30); /* a single day is no item of its own */
 	assert_int_equal(json_array_size(json_at(get_all("/uv?match=page2*"), "/items")), 11);
 	do {
 		snprintf(target, sizeof(target), "/uv?limit=4%s%s", *cursor ? "&cursor=" : "", cursor);
@@ -318,7 +319,7 @@ static void names_of_all_kinds(void **state)
 			       "none");
 }
 
-static void foreign_keys_are_told_and_kept(void **state)
+static void foreign_keys_are_reported_and_kept(void **state)
 {
 	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/union?name=x&name=f&to=2000-02-29",
 					       "/pv/f?to=2000-02-29" };
@@ -342,7 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_visitor_counts_once_a_day, stage_forget),
 		cmocka_unit_test_teardown(a_page_never_used_has_zeros, stage_forget),
-		cmocka_unit_test_teardown(the_estimate_is_as_good_as_told, stage_forget),
+		cmocka_unit_test_teardown(the_estimate_is_as_good_as_documented, stage_forget),
 		cmocka_unit_test_teardown(visitors_are_one_to_a_thousand, stage_forget),
 		cmocka_unit_test_teardown(several_pages_make_one_union, stage_forget),
 		cmocka_unit_test_teardown(merge_goes_day_by_day, stage_forget),
@@ -352,7 +353,7 @@ int main(void)
 		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
 		cmocka_unit_test_teardown(a_page_is_deleted_whole, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
-		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("visitors and views", tests, stage_open, stage_close);

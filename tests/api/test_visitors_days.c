@@ -1,6 +1,6 @@
 /*
- * Days over HTTP: of which one a visit or view is, ranges of them, how long they are kept, and that
- * Redis's clock alone says which is today. (What is counted: test_visitors.c.)
+ * Days over HTTP: the day of a visit or view, ranges of days, how long they are kept, and that
+ * Redis's clock alone defines today. (Counting: test_visitors.c.)
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -20,8 +20,8 @@ enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
 #define FEB_29 "951825600000" /* 2000-02-29, 12:00 */
 
 /*
- * The day of Redis's clock, or so many days on, as text. One that is about to end is waited out: a
- * test is done within MIDNIGHT_S.
+ * The day of Redis's clock, or that many days later, as text. The test waits for the end of a day
+ * that is about to end: a test takes less than MIDNIGHT_S.
  */
 static const char *redis_today(int days_on)
 {
@@ -173,8 +173,8 @@ static void days_are_kept_for_the_retention_only(void **state)
 /* ---- Clocks ---- */
 
 /*
- * The library that lends a process another clock; NULL when there is none, or none that gets on
- * with a sanitizer.
+ * The library that gives a process another clock; NULL when it is missing, or a sanitizer does not
+ * allow it.
  */
 static const char *fake_clock(void)
 {
@@ -200,8 +200,7 @@ static const char *fake_clock(void)
 }
 
 /*
- * The day in an answer's Date, which is by the daemon's own clock: Sat, 21 Nov 2026 ... as
- * 2026-11-21.
+ * The day in an answer's Date, which is by the daemon's clock: Sat, 21 Nov 2026 ... as 2026-11-21.
  */
 static const char *daemons_day(struct answer a)
 {
@@ -213,7 +212,7 @@ static const char *daemons_day(struct answer a)
 	return day;
 }
 
-/* Whatever the daemon's clock says: today is Redis's day, for counting, looking and merging. */
+/* Whatever the daemon's clock shows, today is Redis's day, for counting, looking and merging. */
 static void count_by(const char *preload, const char *offset, int days_off)
 {
 	char library[300], clock[64], target[96];
@@ -240,7 +239,7 @@ static void count_by(const char *preload, const char *offset, int days_off)
 			assert_string_equal(text_at(a, "/to"), today);
 			assert_int_equal(int_at(a, "/count"), 1);
 		}
-	snprintf(target, sizeof(target), "/uv/a?from=%s", redis_today(1)); /* not begun, whoever's clock says so */
+	snprintf(target, sizeof(target), "/uv/a?from=%s", redis_today(1)); /* future by Redis's clock */
 	assert_problem(http(c, "GET", target, NULL), 400, "out_of_range", "none");
 	client_close(c);
 	daemon_stop(&wrong);

@@ -1,6 +1,6 @@
 /*
- * Visitors of pages in several slots of a Redis Cluster: counted and merged as anywhere else, to
- * the last visitor; nothing stays behind.
+ * Visitors of pages in several slots of a Redis Cluster: counted and merged as in one slot, to the
+ * last visitor; nothing remains.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ enum { VISITORS = 900 };
 
 static char beside[2][16]; /* in the slot of `low` */
 
-/* So many visitors, from number `from` on. */
+/* That many visitors, from number `from` on. */
 static void visit(const char *page, int from, int count, const char *at_ms)
 {
 	static char body[32768];
@@ -92,7 +92,7 @@ static void pages_never_used_count_nothing(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 0);
 	char target[64];
-	snprintf(target, sizeof(target), "/uv/union?name=%s&name=%s", low, high); /* today, as the slots' clocks say */
+	snprintf(target, sizeof(target), "/uv/union?name=%s&name=%s", low, high); /* by the clocks of the slots */
 	a = http(pair.c[0], "GET", target, NULL);
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 0);
@@ -131,7 +131,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
 	assert_in_range(int_at(apart, "/count"), 1600, 1900);
 	assert_int_equal(int_at(days_of(middle), "/days/1/count"), int_at(days_of(beside[0]), "/days/1/count"));
-	/* Days on which nobody came are left alone; the others are kept as long as any. */
+	/* Days without visitors are left alone; the others are kept as long as any. */
 	char key[64];
 	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-28", low);
 	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);

@@ -1,7 +1,7 @@
 /*
- * Waiting for messages over HTTP: what ends it, what does not, and what is handed out then. (How
- * many wait, and what they cost: test_wait_many.c; several daemons: test_wait_daemons.c; clients
- * that leave: faults/test_wait_leaving.c.)
+ * Waiting for messages over HTTP: what ends a wait, what does not, and which messages are delivered
+ * then. (Many waiters, and their cost: test_wait_many.c; several daemons: test_wait_daemons.c;
+ * clients that disconnect: faults/test_wait_leaving.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static int forget(void **state)
 	return stage_forget(state);
 }
 
-/* One more who waits at the queue. */
+/* One more client that waits at the queue. */
 static struct raw *parked(const char *body)
 {
 	return waiter_parked(&patternd, &redis, "q", body);
@@ -41,7 +41,7 @@ static size_t count_in(struct answer a)
 	return json_array_size(json_at(a, "/messages"));
 }
 
-/* Takes a message that is there, and returns its receipt. */
+/* Receives a message that is there, and returns its receipt. */
 static const char *take(const char *body)
 {
 	struct answer a = post(receive_q, body);
@@ -115,9 +115,12 @@ static void what_is_there_is_not_waited_for(void **state)
 	assert_in_range(a.took_us, 0, SLACK_MS * 1000);
 }
 
-/* ---- What ends it: each row happens, or will, while somebody waits, who then gets the message ---- */
+/*
+ * ---- What ends a wait: each row happens, or will happen, while a client waits, which then gets
+ * the message ----
+ */
 
-static const char *receipt; /* of the message that is in flight, where a row has one */
+static const char *receipt; /* of the message in flight, in rows that have one */
 
 static void in_flight(void)
 {
@@ -231,7 +234,7 @@ static void nothing_more(void)
 static const struct event {
 	const char *name;
 	void (*before)(void), (*then)(void);
-	int64_t due_ms; /* since `before` began; counts where nothing happens at once */
+	int64_t due_ms; /* since `before` began; checked where nothing happens at once */
 	int receives;
 } events[] = {
 	{ "sent", nothing_more, is_sent, 0, 1 },
@@ -288,8 +291,8 @@ static void pausing_hands_out_nothing(void **state)
 	raw_close(second);
 }
 
-/* Nobody who waits is told of what changes nothing for him, and what is over is not handed out. */
-static void what_is_not_for_him_wakes_nobody(void **state)
+/* Changes that free no message wake no waiter, and ended messages are not delivered. */
+static void what_frees_no_message_wakes_no_waiter(void **state)
 {
 	(void)state;
 	in_flight();
@@ -321,7 +324,7 @@ static void a_deleted_queue_is_waited_at_like_any_other(void **state)
 	raw_close(w);
 }
 
-/* A foreign key comes to light at the next try: a problem, and nothing hangs. */
+/* The next attempt meets a foreign key: it ends with a problem, and nothing hangs. */
 static void a_try_that_fails_ends_it(void **state)
 {
 	(void)state;
@@ -333,9 +336,9 @@ static void a_try_that_fails_ends_it(void **state)
 	raw_close(w);
 }
 
-/* ---- What is handed out ---- */
+/* ---- What is delivered ---- */
 
-static void max_and_priority_count_for_those_who_wait(void **state)
+static void limit_and_priority_count_for_waiters(void **state)
 {
 	(void)state;
 	struct raw *first = parked("{" LONG ",\"limit\":3}");
@@ -410,8 +413,8 @@ static void a_worker_waits_again_and_again(void **state)
 }
 
 /*
- * Answers are sent in the turn in which they come, whatever else that turn has to do (a few
- * requests' grace polls end in it).
+ * Answers are sent in the same iteration, whatever else that iteration has to do (the grace polls
+ * of some requests end in it).
  */
 static void what_is_due_in_a_moment_is_answered_then(void **state)
 {
@@ -428,9 +431,7 @@ static void what_is_due_in_a_moment_is_answered_then(void **state)
 	raw_close(sender);
 }
 
-/*
- * A request of any size is kept while it waits, and nothing of it is lost when it is tried again.
- */
+/* A request of any size is kept while it waits, and is complete at each attempt. */
 static void a_long_request_waits_too(void **state)
 {
 	static const char name[] = "%E2%82%AC%E2%82%AC%2F%20";
@@ -459,10 +460,10 @@ int main(void)
 		cmocka_unit_test_teardown(wait_ms_has_bounds, forget),
 		cmocka_unit_test_teardown(what_is_there_is_not_waited_for, forget),
 		cmocka_unit_test_teardown(pausing_hands_out_nothing, forget),
-		cmocka_unit_test_teardown(what_is_not_for_him_wakes_nobody, forget),
+		cmocka_unit_test_teardown(what_frees_no_message_wakes_no_waiter, forget),
 		cmocka_unit_test_teardown(a_deleted_queue_is_waited_at_like_any_other, forget),
 		cmocka_unit_test_teardown(a_try_that_fails_ends_it, forget),
-		cmocka_unit_test_teardown(max_and_priority_count_for_those_who_wait, forget),
+		cmocka_unit_test_teardown(limit_and_priority_count_for_waiters, forget),
 		cmocka_unit_test_teardown(what_was_waited_for_is_a_delivery_like_any_other, forget),
 		cmocka_unit_test_teardown(waiting_may_acknowledge, forget),
 		cmocka_unit_test_teardown(a_worker_waits_again_and_again, forget),

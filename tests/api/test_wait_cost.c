@@ -20,15 +20,15 @@
 
 enum {
 	SOON_MS = 20000,
-	WAITERS = 3000, /* of fewer, each page that malloc happens to take tells too much */
+	WAITERS = 3000, /* with fewer, the pages that malloc happens to use distort the result */
 	QUEUES = 100,
 	GROUP = 10,
-	OTHER_FILES = 100, /* that this program needs beside one for each who waits */
+	OTHER_FILES = 100, /* that this program needs beside one for each waiter */
 	CROWD = 200,
 	MESSAGES = 20,
 	ATTEMPTS = 100,
-	MOST_LEFT = 32 * 1024, /* by so many attempts; one allocates 1 KiB and more */
-	MOST_BYTES = 4096,     /* for a request that waits, beside libmicrohttpd's own */
+	MOST_LEFT = 32 * 1024, /* after that many attempts; one allocates 1 KiB and more */
+	MOST_BYTES = 4096,     /* for a waiter, beside libmicrohttpd's own */
 };
 
 #define LONG "{\"wait_ms\":60000}"
@@ -44,7 +44,7 @@ static int forget(void **state)
 	return stage_forget(state);
 }
 
-/* As many as are wanted, and as this process may have descriptors. */
+/* As many as are configured, and as this process may open descriptors for. */
 static int count_wanted(void)
 {
 	const char *given = getenv("PATTERND_WAITERS");
@@ -58,7 +58,7 @@ static int count_wanted(void)
 	return wanted < most ? wanted : most;
 }
 
-/* One more who waits, at one of QUEUES queues that are empty. */
+/* One more waiter, at one of QUEUES queues that are empty. */
 static void add_waiter(const struct daemon *d)
 {
 	char queue[32];
@@ -83,10 +83,10 @@ static void disperse(void)
 }
 
 /*
- * A group after the other, each parked before the next comes: who is under way needs more memory
- * than who waits, and here it is the waiting that is measured. For the same reason the daemon is
- * not asked whether they are: they are when their scripts have run, one each, and one more for who
- * was the first at a queue.
+ * One group after the other, each parked before the next: a pending request needs more memory than
+ * a parked one, and here the waiting is measured. For the same reason the daemon is not asked
+ * whether they are parked. They are when their scripts have run: one each, and one more for the
+ * first at each queue.
  */
 static void gather(int count, const struct daemon *d, long long scripts)
 {
@@ -98,7 +98,7 @@ static void gather(int count, const struct daemon *d, long long scripts)
 	}
 }
 
-/* How much the suspender grows for each of so many requests, once a quarter is there. */
+/* How much the suspender grows for each of that many requests, after the first quarter. */
 static double baseline_bytes(int count)
 {
 	const char *program = getenv("PATTERND_SUSPENDER");
@@ -138,13 +138,13 @@ static void waiting_costs_nothing(void **state)
 	long long scripts = server_scripts_run(&redis);
 	expect_waiters(count);
 	gather(count / 4, &d, scripts);
-	long before_kib = daemon_resident_kib(&d); /* what is needed once, for however many, is there */
+	long before_kib = daemon_resident_kib(&d); /* memory that is needed once, for any number */
 	gather(count, &d, scripts);
 	double grown = (double)(daemon_resident_kib(&d) - before_kib) * 1024 / (count - count / 4);
 	wait_until(all_parked(&d, count), SOON_MS);
 
 	long long commands = server_commands_run(&redis);
-	long maps = metric_of(&d, "cluster_maps_total"); /* read each second, however many wait */
+	long maps = metric_of(&d, "cluster_maps_total"); /* read each second, for any number of waiters */
 	long sent = metric_of(&d, "redis_commands_total"), cpu_ms = daemon_cpu_ms(&d);
 	nap_ms(look_ms);
 	cpu_ms = daemon_cpu_ms(&d) - cpu_ms;
@@ -158,7 +158,7 @@ static void waiting_costs_nothing(void **state)
 	if (!daemon_is_sanitized())
 		assert_true(grown - least <= MOST_BYTES);
 
-	/* They still hear. */
+	/* The waiters are still subscribed. */
 	struct client *c = client_open(d.port);
 	assert_status(http(c, "POST", "/queues/empty-7/messages", "{\"body\":7}"), 201);
 	assert_int_equal(int_at(waiter_answer(waiters[7], "/queues/empty-7/receive", SOON_MS), "/messages/0/body"), 7);
@@ -169,8 +169,8 @@ static void waiting_costs_nothing(void **state)
 }
 
 /*
- * One that waits at `name`, of a kind of resource, is woken in vain: until it has tried and is
- * parked again.
+ * Wakes the one waiter at `name`, of a kind of resource, in vain; returns after its attempt, when
+ * it is parked again.
  */
 static void wake_in_vain(const char *kind, const char *name)
 {
@@ -181,14 +181,14 @@ static void wake_in_vain(const char *kind, const char *name)
 }
 
 /*
- * What an attempt allocates goes with it, whichever operation waits; its input stays. A client that
- * leaves then costs its ticket at most.
+ * An attempt frees what it allocated, whichever operation waits; the input stays. A client that
+ * leaves afterwards costs the removal of its ticket at most.
  */
 static void attempts_accumulate_no_memory(void **state)
 {
 	static const struct {
 		const char *kind, *name, *target, *body;
-		long leaving; /* commands; -1: as many as there are slots, and the ticket */
+		long leaving; /* commands; -1: one for each slot, and the ticket */
 	} rows[] = {
 		{ "queue", "q", receive_q, LONG, 0 },
 		{ "queue", "r", "/queues/receive", "{\"queues\":[\"r\",\"s\"],\"limit\":10,\"wait_ms\":60000}", 0 },
@@ -221,8 +221,8 @@ static void attempts_accumulate_no_memory(void **state)
 /* ---- Commands ---- */
 
 /*
- * The scripts that run from the sending of one message until it was received, with so many waiting:
- * each time the same.
+ * The scripts that run from the sending of one message to its delivery, with that many waiters: the
+ * same each time.
  */
 static long long commands_a_message(int crowd)
 {
@@ -253,13 +253,13 @@ static long long commands_a_message(int crowd)
 static void wake_ups_cost_per_message_not_per_waiter(void **state)
 {
 	(void)state;
-	/* One that sends, one that takes. */
+	/* One that sends, one that receives. */
 	assert_int_equal(commands_a_message(1), 2);
 	forget(NULL);
 	assert_int_equal(commands_a_message(CROWD), 2);
 }
 
-/* A batch, at once or due at the same time: one try for each message of it. */
+/* A batch, at once or due at the same time: one attempt for each message of it. */
 static void a_batch_costs_a_try_a_message(void **state)
 {
 	static const char *const delays[] = { "", ",\"delay_ms\":100" };

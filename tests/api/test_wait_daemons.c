@@ -1,6 +1,6 @@
 /*
- * Waiting at several daemons on one Redis: a message sent through one is for whoever waits, at
- * either; what one daemon does, or that it is gone, keeps nothing from those who wait at the other.
+ * Waiting at several daemons on one Redis: a message sent through one goes to a waiter at either.
+ * Whatever one daemon does, even if it is killed, the waiters at the other are served.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -21,8 +21,8 @@ enum { SOON_MS = 5000, SIDES = 2, CROWD = 10, MESSAGES = 200, LEAST_SHARE = MESS
 #define LONG "\"wait_ms\":20000"
 
 static struct daemon other;  /* beside patternd, on the same Redis */
-static struct client *rival; /* of the other */
-static char queue[16];       /* each test has its own: no daemon hears it before somebody waits there */
+static struct client *rival; /* of the other daemon */
+static char queue[16];       /* each test has its own: no daemon is subscribed to it before the first waiter */
 static char queue_target[64], receive_target[64], messages_target[64];
 
 static int open_both(void **state)
@@ -64,7 +64,7 @@ static struct raw *ask(const struct daemon *d, const char *body, const char *hea
 	return waiter_at(d, receive_target, body, headers);
 }
 
-/* So many wait at each, and so many daemons hear the queue. */
+/* So many wait at each, and that many daemons are subscribed to the queue. */
 static void settle(long at_patternd, long at_other, long daemons)
 {
 	wait_until(subscribers_of(&redis, queue) == daemons, SOON_MS);
@@ -91,7 +91,7 @@ static int64_t number_for(struct raw *r)
 	return number_in(waiter_answer(r, receive_target, SOON_MS));
 }
 
-static void a_message_through_one_wakes_who_waits_at_the_other(void **state)
+static void a_message_through_one_wakes_a_waiter_at_the_other(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 10; i++) {
@@ -104,8 +104,8 @@ static void a_message_through_one_wakes_who_waits_at_the_other(void **state)
 }
 
 /*
- * Nor is the other's time unknown to it: a delay, a delivery that ends, a delivery that is
- * rejected.
+ * Nor are the times of the other daemon unknown to it: a delay, a delivery that ends, a rejected
+ * delivery.
  */
 static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 {
@@ -115,7 +115,7 @@ static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 	struct raw *w = ask(&other, "{" LONG ",\"visibility_ms\":150}", "");
 	settle(0, 1, 1);
 	assert_status(post(messages_target, "{\"body\":1,\"delay_ms\":100}"), 201);
-	assert_int_equal(number_for(w), 1); /* who lets it lie */
+	assert_int_equal(number_for(w), 1); /* receives it and does nothing */
 	assert_true(waiter_ask(w, receive_target, "{" LONG "}", ""));
 	struct answer a = waiter_answer(w, receive_target, SOON_MS);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
@@ -128,8 +128,9 @@ static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 }
 
 /*
- * A retry through the other daemon waits there, unknown to the first. When the first was answered
- * it gets the same, whatever woke it: and that wake-up, which it did not need, goes to the next.
+ * A retry through the other daemon waits there, unknown to the first daemon. After the original is
+ * answered, the retry gets the same answer at any wake-up, and that wake-up, which it did not need,
+ * goes to the next waiter.
  */
 static void what_wakes_a_retry_goes_to_the_next(void **state)
 {
@@ -164,7 +165,7 @@ static void what_wakes_a_retry_goes_to_the_next(void **state)
 
 /* ---- Both at once ---- */
 
-/* CROWD who wait at each side; who was served asks again. */
+/* CROWD waiters at each daemon; a served client asks again. */
 static struct raw *crowd[SIDES][CROWD];
 
 static void gather(void)
@@ -185,7 +186,10 @@ static void disperse(void)
 	wait_until(waiting_at(&patternd) == 0 && waiting_at(&other) == 0, SOON_MS);
 }
 
-/* Takes the answers until there were `count`, each message once; adds up how many each side got. */
+/*
+ * Takes the answers until there were `count`, each message once; adds up how many each daemon
+ * delivered.
+ */
 static void serve(int count, bool seen[], int shares[SIDES])
 {
 	int64_t until_ms = monotonic_ms() + SOON_MS;
@@ -233,7 +237,7 @@ static void neither_starves(void **state)
 
 /* ---- One is gone ---- */
 
-static void those_who_wait_at_the_other_get_all(void **state)
+static void waiters_at_the_other_get_all(void **state)
 {
 	struct daemon doomed = { 0 };
 	struct raw *victims[CROWD], *w[CROWD];
@@ -257,8 +261,8 @@ static void those_who_wait_at_the_other_get_all(void **state)
 }
 
 /*
- * One round of a worker who waits, takes and acknowledges. Returns how many messages it took;
- * `twice` counts those taken before.
+ * One round of a worker that waits, receives and acknowledges. Returns how many messages it
+ * received; `twice` counts those delivered before.
  */
 static int work(struct raw *w, const char *body, bool seen[], int *twice)
 {
@@ -283,8 +287,8 @@ static int work(struct raw *w, const char *body, bool seen[], int *twice)
 }
 
 /*
- * Killed in the middle of it: what it had taken comes back when its time is over, and nothing else
- * comes twice.
+ * A daemon is killed under load: its deliveries return when they end, and no other message is
+ * delivered twice.
  */
 static void what_a_killed_one_had_taken_comes_back(void **state)
 {
@@ -324,11 +328,11 @@ static void what_a_killed_one_had_taken_comes_back(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(a_message_through_one_wakes_who_waits_at_the_other),
+		TEST(a_message_through_one_wakes_a_waiter_at_the_other),
 		TEST(what_becomes_due_through_one_is_due_at_the_other),
 		TEST(what_wakes_a_retry_goes_to_the_next),
 		TEST(neither_starves),
-		TEST(those_who_wait_at_the_other_get_all),
+		TEST(waiters_at_the_other_get_all),
 		TEST(what_a_killed_one_had_taken_comes_back),
 	};
 

@@ -1,6 +1,6 @@
 /*
- * Many who wait for messages at one daemon: each message goes to exactly one of them, first come,
- * first served, and the rest feel nothing of it. Duplicates of a request that waits. (The cost of
+ * Many waiters for messages at one daemon: each message goes to exactly one of them, first come,
+ * first served, and the others are not affected. Duplicates of a request that waits. (The cost of
  * waiting: test_wait_cost.c.)
  */
 #include <setjmp.h>
@@ -55,10 +55,10 @@ static int64_t number_for(struct raw *r)
 }
 
 /*
- * The first takes what is there, the second finds nothing, then a message is sent; and the daemon
- * hears of that before it hears what became of the two. What was meant for the first, who needs it
- * no more, is for the second. (All three are carried out in one turn of Redis, which then speaks to
- * the subscriber first.)
+ * The first client receives a message, the second finds none, then a message is sent. The daemon
+ * learns of that message before it gets the replies to the two. The first client no longer needs
+ * the wake-up, so it must go to the second. (Redis executes all three in one iteration, and then
+ * writes to the subscriber first.)
  */
 static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 {
@@ -66,10 +66,10 @@ static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 
 	(void)state;
 	if (redis.cluster)
-		skip(); /* commands are counted here, and asking for the map of a Cluster is one */
+		skip(); /* commands are counted here, and reading the map of a Cluster is one */
 	daemon_start(&d, "--redis", redis.url, "--pool-size", "1");
 	for (int i = 0; i < 10; i++) {
-		struct raw *w = waiter_parked(&d, &redis, "q", "{" LONG "}"); /* the queue is heard from now on */
+		struct raw *w = waiter_parked(&d, &redis, "q", "{" LONG "}"); /* subscribes the daemon to the queue */
 		send_number(0);
 		assert_int_equal(number_for(w), 0);
 		send_number(1);
@@ -93,7 +93,7 @@ static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 	daemon_stop(&d);
 }
 
-/* ---- A crowd ---- */
+/* ---- Many waiters ---- */
 
 static struct raw *crowd[CROWD];
 
@@ -110,13 +110,13 @@ static void disperse(void)
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
 }
 
-static int crowd_heard(void)
+static int answered_in_crowd(void)
 {
-	int heard = 0;
+	int answered = 0;
 
 	for (int i = 0; i < CROWD; i++)
-		heard += waiter_is_answered(crowd[i]);
-	return heard;
+		answered += waiter_is_answered(crowd[i]);
+	return answered;
 }
 
 static void one_message_goes_to_one(void **state)
@@ -126,25 +126,25 @@ static void one_message_goes_to_one(void **state)
 	send_number(7);
 	assert_int_equal(number_for(crowd[0]), 7);
 	wait_until(all_parked(&patternd, CROWD - 1), SOON_MS);
-	assert_int_equal(crowd_heard(), 0);
+	assert_int_equal(answered_in_crowd(), 0);
 	assert_int_equal(int_at(get("/queues/q"), "/in_flight"), 1);
 	disperse();
 }
 
-static void who_came_first_is_served_first(void **state)
+static void first_come_first_served(void **state)
 {
 	(void)state;
 	gather("{" LONG "}");
 	for (int i = 0; i < CROWD; i++) {
 		send_number(i);
 		assert_int_equal(number_for(crowd[i]), i);
-		assert_int_equal(crowd_heard(), 0);
+		assert_int_equal(answered_in_crowd(), 0);
 	}
 	assert_int_equal(waiting_at(&patternd), 0);
 	disperse();
 }
 
-/* His place is kept, however often he is tried in vain. */
+/* A waiter keeps its place, however many attempts fail. */
 static void a_try_in_vain_costs_no_place(void **state)
 {
 	(void)state;
@@ -152,7 +152,7 @@ static void a_try_in_vain_costs_no_place(void **state)
 	struct raw *second = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 	for (int i = 0; i < 20; i++) {
 		long tries = metric_of(&patternd, "wait_retries_total");
-		server_command(&redis, "SPUBLISH p:queue:{q} %s", "1 -1"); /* what somebody else then took */
+		server_command(&redis, "SPUBLISH p:queue:{q} %s", "1 -1"); /* without a message */
 		wait_until(metric_of(&patternd, "wait_retries_total") == tries + 1 && all_parked(&patternd, 2),
 			   SOON_MS);
 	}
@@ -165,8 +165,8 @@ static void a_try_in_vain_costs_no_place(void **state)
 }
 
 /*
- * Sent all at once, due all at once, or let go all at once: each goes to one, and nobody waits
- * beside a message.
+ * Sent all at once, due all at once, or resumed all at once: each goes to one waiter, and none
+ * waits beside a message.
  */
 static void each_of_many_goes_to_one(void **state)
 {
@@ -222,7 +222,7 @@ static void max_spares_the_others_the_way(void **state)
 
 #define KEY "Idempotency-Key: one"
 
-static void a_duplicate_of_one_who_waits_is_refused(void **state)
+static void a_duplicate_of_a_waiter_is_refused(void **state)
 {
 	static const char body[] = "{" LONG ",\"visibility_ms\":60000}";
 
@@ -232,7 +232,7 @@ static void a_duplicate_of_one_who_waits_is_refused(void **state)
 	assert_problem(http(client, "POST", receive_q, body, "Idempotency-Key: \"one\""), 409, "request_in_progress",
 		       "none");
 	assert_problem(http(client, "POST", receive_q, "{" LONG "}", KEY), 422, "idempotency_key_reused", "none");
-	/* Another queue's, another operation's, and another key are others. */
+	/* Another queue, another operation and another key are no duplicates. */
 	struct raw *others[] = {
 		waiter_parked_with(&patternd, &redis, "r", body, KEY "\r\n"),
 		waiter_parked_with(&patternd, &redis, "q", body, "Idempotency-Key: two\r\n"),
@@ -258,7 +258,7 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 
 	(void)state;
 	if (redis.cluster)
-		skip(); /* no record is kept over several slots: test_queues_slots.c */
+		skip(); /* over several slots nothing is recorded: test_queues_slots.c */
 	struct raw *first = waiter_at(&patternd, target, body, KEY "\r\n");
 	wait_until(subscribers_of(&redis, "r") == 1 && all_parked(&patternd, 1), SOON_MS);
 	assert_problem(http(client, "POST", target, body, KEY), 409, "request_in_progress", "none");
@@ -272,8 +272,8 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 }
 
 /*
- * Nothing was done for the first, so nothing is kept: after it left, or waited in vain, the key is
- * free.
+ * Nothing was done for the first, so nothing is recorded: after it disconnected, or waited in vain,
+ * the key is free.
  */
 static void a_key_is_free_again(void **state)
 {
@@ -293,12 +293,12 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(one_message_goes_to_one, forget),
-		cmocka_unit_test_teardown(who_came_first_is_served_first, forget),
+		cmocka_unit_test_teardown(first_come_first_served, forget),
 		cmocka_unit_test_teardown(a_try_in_vain_costs_no_place, forget),
 		cmocka_unit_test_teardown(each_of_many_goes_to_one, forget),
 		cmocka_unit_test_teardown(max_spares_the_others_the_way, forget),
 		cmocka_unit_test_teardown(a_wake_up_that_one_needs_no_more_goes_to_the_next, forget),
-		cmocka_unit_test_teardown(a_duplicate_of_one_who_waits_is_refused, forget),
+		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_refused, forget),
 		cmocka_unit_test_teardown(a_duplicate_of_many_queues_is_refused, forget),
 		cmocka_unit_test_teardown(a_key_is_free_again, forget),
 	};
