@@ -56,7 +56,7 @@ class Contest:
 
 
 def measure(contestant, redis, seconds):
-    """A sample, and the CPU seconds that all who took part used."""
+    """A sample, and the CPU seconds that all its processes used."""
     services = contestant.services
     cpu = lambda: (sum(service.cpu_seconds() for service in services), redis.cpu_seconds())
     before = cpu()

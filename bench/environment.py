@@ -25,7 +25,7 @@ def ask(method, url, body=None, headers=None):
 
 
 def expect(condition, what):
-    """Of a contestant's answer, before it is measured: who does nothing is fast."""
+    """Of a contestant's answer, before it is measured: a program that does nothing is fast."""
     if not condition:
         raise RuntimeError(f"does not do the work: {what}")
 

@@ -82,7 +82,7 @@ def cpu_seconds(pid):
 
 
 def machine_busy_seconds():
-    """CPU time that anybody used on this machine, the hypervisor's other guests included."""
+    """CPU time used on this machine, the hypervisor's other guests included."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
         int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
@@ -110,7 +110,7 @@ class Stage:
         return pathlib.Path(self.temporaries[-1].name)
 
     def start(self, *command, port=None, **options):
-        """Starts it and waits until it listens on `port`; what it says goes to a file of the stage."""
+        """Starts it and waits until it listens on `port`; its output goes to a file of the stage."""
         log = self.folder / f"{len(list(self.folder.iterdir()))}-{pathlib.Path(command[0]).name}.log"
         with log.open("wb") as file:
             options = {"stdout": file, "stderr": file, "cwd": self.folder, **options}

@@ -241,7 +241,7 @@ def no_secret_in_a_query(c):
 
 
 def whole(c):
-    """The contract says its version and whom to ask; pages and their assets are not part of it."""
+    """The contract has its version and a contact; pages and their assets are not part of it."""
     if "contact" not in c.doc["info"]:
         yield c.doc["info"], "info needs contact"
     for path in c.doc["paths"]:

@@ -220,7 +220,7 @@ static void on_step(struct request *req, const struct reply *r)
 		send_step(req);
 }
 
-static void tell_shape(struct call *c, const struct geo_nearby_list_input *in, const struct geo_search *s)
+static void call_shape(struct call *c, const struct geo_nearby_list_input *in, const struct geo_search *s)
 {
 	call_string(c, in->has_radius ? "radius" : "box");
 	call_real(c, in->has_radius ? in->radius : in->width);
@@ -243,7 +243,7 @@ static void send_step(struct request *req)
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
 		geo_cell_key(req, c, in->name, i);
 	geo_call_position(c, s->longitude, s->latitude);
-	tell_shape(c, in, s);
+	call_shape(c, in, s);
 	if (s->count == s->most)
 		call_real(c, s->found[s->count - 1].distance);
 	else
@@ -326,7 +326,7 @@ static void send_whole(struct request *req)
 		call_string(c, "point");
 		geo_call_position(c, in->longitude, in->latitude);
 	}
-	tell_shape(c, in, s);
+	call_shape(c, in, s);
 	call_int(c, (int64_t)s->skipped);
 	call_send(c, on_found);
 }

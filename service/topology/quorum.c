@@ -74,7 +74,7 @@ static const char *parse_one(struct text written, struct redis_url *out)
 }
 
 /* A server that is listed twice would vote twice. */
-static bool stands_already(const struct redis_url *url)
+static bool is_listed(const struct redis_url *url)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (strcmp(servers[i]->url.address, url->address) == 0)
@@ -104,7 +104,7 @@ bool quorum_open(const char *urls)
 		if (why)
 			return refuse(count + 1, why);
 		url.kind = REDIS_QUORUM;
-		if (stands_already(&url)) /* by another name: redis/handshake.c */
+		if (is_listed(&url)) /* by another name: redis/handshake.c */
 			return refuse(count + 1, "it is in the list twice");
 		servers[count] = node_new_apart(&url, &callbacks, 1);
 		if (!servers[count])

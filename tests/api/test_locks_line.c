@@ -105,7 +105,7 @@ static void waiters_are_listed_in_order(void **state)
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	line_hold("{\"ttl_ms\":60000}");
 	for (size_t i = 0; i < WAITERS; i++)
-		line[i] = line_stand_with(i % 2, rows[i].body);
+		line[i] = line_join_with(i % 2, rows[i].body);
 	for (int pages = 1;; pages++) {
 		a = waiters_of(pages % 2, query);
 		assert_status(a, 200);

@@ -98,7 +98,7 @@ static long requests_seen(void)
 }
 
 /* Over connections of the proxy's that may be those of the row before. */
-static void next_gets_his_own(int serial)
+static void the_next_gets_its_own(int serial)
 {
 	char target[64], body[32];
 
@@ -122,7 +122,7 @@ static void send_row(const struct kind *kind, int serial)
 	raw_send(r, row->request, row->len);
 	for (int wait_ms = ANSWER_MS; raw_answer(r, wait_ms).status; wait_ms = MORE_MS)
 		answers++;
-	next_gets_his_own(serial);
+	the_next_gets_its_own(serial);
 	long seen = requests_seen() - before - PROBES;
 	while (seen > answers && raw_answer(r, ANSWER_MS).status)
 		answers++;

@@ -172,7 +172,7 @@ static bool may_mount(void)
 
 /* ---- 48: a container as small as it gets ---- */
 
-static void as_nobody_on_a_read_only_root(void **state)
+static void without_rights_on_a_read_only_root(void **state)
 {
 	static const char script[] =
 		"exec unshare -m sh -ec '"
@@ -329,7 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_log_without_a_reader), cmocka_unit_test(the_reader_of_the_log_leaves),
-		cmocka_unit_test(there_is_no_log),        cmocka_unit_test(as_nobody_on_a_read_only_root),
+		cmocka_unit_test(there_is_no_log),        cmocka_unit_test(without_rights_on_a_read_only_root),
 		cmocka_unit_test(as_process_1),           cmocka_unit_test(a_resolver_takes_its_time),
 	};
 

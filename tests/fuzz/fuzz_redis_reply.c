@@ -112,7 +112,7 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 	return true;
 }
 
-static void say(struct text bytes)
+static void respond(struct text bytes)
 {
 	if (!server_first() || bytes.len > sizeof(sent_bytes) - sent_len)
 		return;
@@ -135,7 +135,7 @@ static void step(struct text s)
 		send_call();
 		break;
 	case 'R':
-		say(rest);
+		respond(rest);
 		break;
 	case 'F':
 		world_pass(0);

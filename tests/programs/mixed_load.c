@@ -156,8 +156,8 @@ static void disconnect(struct caller *c)
 	c->is_listening = false;
 }
 
-/* Puts a step's text into words; returns past its end. */
-static char *say(const struct caller *c, char *to, const char *text)
+/* Writes a text of a step with its placeholders replaced; returns its end. */
+static char *expand(const struct caller *c, char *to, const char *text)
 {
 	for (; text && *text; text++) {
 		if (*text == '#' || *text == '%' || *text == '@')
@@ -191,12 +191,12 @@ static void fail(struct caller *c, const char *why)
 static void ask(struct caller *c)
 {
 	char request[REQUEST_BYTES], body[REQUEST_BYTES / 2], *end = request;
-	size_t body_len = (size_t)(say(c, body, c->step->body) - body);
+	size_t body_len = (size_t)(expand(c, body, c->step->body) - body);
 
 	end += sprintf(end, "%s ", c->step->method);
-	end = say(c, end, c->step->path);
+	end = expand(c, end, c->step->path);
 	end += sprintf(end, " HTTP/1.1\r\nHost: localhost\r\n");
-	end = say(c, end, c->step->header);
+	end = expand(c, end, c->step->header);
 	if (c->step->body)
 		end += sprintf(end, "Content-Type: application/json\r\nContent-Length: %zu\r\n", body_len);
 	end += sprintf(end, "\r\n%s", body);

@@ -8,7 +8,7 @@ import sys
 
 
 def run(*command):
-    """What the command says; ends the program when it fails."""
+    """The output of the command; ends the program when it fails."""
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"{sys.argv[0]}: {' '.join(command)} failed:\n{result.stdout}{result.stderr}")

@@ -31,11 +31,12 @@ WORDS = [
 FOUND = re.compile("|".join(rf"(?P<w{i}>(?<![\w'-])(?:{word})(?![\w-]))" for i, (word, _) in enumerate(WORDS)), re.I)
 LONGEST = 25
 # Folders whose comments are checked; pages are checked everywhere.
-CODE = ("service", "handlers", "lua", "openapi", "tools", "packaging", "web", "examples", "docker", "bench", "clients")
+CODE = "service handlers lua openapi tools packaging web examples docker bench clients tests".split()
 TEXTS = ("service", "handlers")  # the literals here are what the program writes
 NAMED = {"openapi.yaml", "Makefile", "CMakeLists.txt"}
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|\u201c[^\u201d]*\u201d|https?://\S+')
 C_PARTS = re.compile(r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<literal>"(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])*\'', re.S)
+C_FUNCTION = re.compile(r"^[a-z][\w *]*?(?P<name>\w+)\([^;]*?\)\n\{", re.M)
 HASH = re.compile(r"(?:^|(?<=\s))#(?!!)[^\n]*", re.M)
 LUA = re.compile(r"--[^\n]*")
 SKIPPED = re.compile(r"^(?: {4}|\t)[^\n]*$|^<!--.*?-->$|^#+ [^\n]*$|^\|[^\n]*$", re.M | re.S)
@@ -48,6 +49,15 @@ def blanked(text, keep):
         out += [tree.blank(text[at : match[0]]), text[match[0] : match[1]]]
         at = match[1]
     return "".join(out) + tree.blank(text[at:])
+
+
+def is_python(path, text):
+    return path.suffix == ".py" or text.startswith("#!/usr/bin/env python3")
+
+
+def unquoted(text):
+    """The text without what is quoted; the quotes of a docstring do not count."""
+    return QUOTED.sub(lambda m: tree.blank(m.group()), text.replace('"""', "   "))
 
 
 def python_prose(text):
@@ -73,13 +83,14 @@ def prose_of(path, text):
         return None
     if path.suffix in (".c", ".h", ".def", ".js", ".mjs", ".css"):
         literals = path.parts[0] in TEXTS
-        parts = C_PARTS.finditer(text)
-        return blanked(
-            text, [m.span() for m in parts if m["comment"] or (literals and m["literal"] and " " in m["literal"])]
-        )
+        parts = list(C_PARTS.finditer(text))
+        spans = [m.span() for m in parts if m["comment"] or (literals and m["literal"] and " " in m["literal"])]
+        spans += [m.span("name") for m in C_FUNCTION.finditer(text)]
+        text = C_FUNCTION.sub(lambda m: m.group().replace("_", " "), text)
+        return blanked(C_PARTS.sub(lambda m: unquoted(m.group()) if m["comment"] else m.group(), text), sorted(spans))
     if path.suffix == ".lua":
         return blanked(text, [m.span() for m in LUA.finditer(text)])
-    if path.suffix == ".py" or text.startswith("#!/usr/bin/env python3"):
+    if is_python(path, text):
         return blanked(text, list(python_prose(text)))
     if path.suffix == ".yaml" and (path.parts[0] == "openapi" or path.name == "openapi.yaml"):
         return text
@@ -113,9 +124,8 @@ for path in tree.files():
         continue
     if path.suffix == ".md":
         prose = re.sub(r"^( *)```.*?^\1```$", lambda m: tree.blank(m.group()), prose, flags=re.M | re.S)
-    prose = (
-        QUOTED.sub(lambda m: tree.blank(m.group()), prose) if path.suffix in (".md", ".yaml", ".py", ".lua") else prose
-    )
+    if path.suffix in (".md", ".yaml", ".lua") or is_python(path, text):
+        prose = unquoted(prose)
     for match in FOUND.finditer(prose):
         lint.finding(
             path, tree.line_of(prose, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}"
