@@ -20,7 +20,16 @@ NOT_MEASURED = {
 LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
 
 TOURS = {
-    "daemon": ["healthz_get", "readyz_get", "metrics_get", "info_get", "problem_list", "problem_get", "openapi_get"],
+    "daemon": [
+        "healthz_get",
+        "readyz_get",
+        "metrics_get",
+        "info_get",
+        "history_get",
+        "problem_list",
+        "problem_get",
+        "openapi_get",
+    ],
     "locks": [
         "lock_acquire",
         "lock_get",
