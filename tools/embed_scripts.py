@@ -92,14 +92,20 @@ def assemble(path, lib):
             reads = True
             flags.append("no-writes")
         elif word not in ("include", "otherwise"):
-            sys.exit(f"{path}: unknown directive --@{word}")
-    body = without_idle_functions(code_of(with_libraries(text, path.parent, lib)))
-    if wrapper:
-        body = (
-            "local function body(KEYS, ARGV, granted, proof)\n"
-            + body
-            + "end\n"
-            + code_of((lib / f"{wrapper}.lua").read_text())
+            sys.exit(f"{path}: unknown directive --@{word}; the head of tools/embed_scripts.py lists those that exist")
+    try:
+        body = without_idle_functions(code_of(with_libraries(text, path.parent, lib)))
+        if wrapper:
+            body = (
+                "local function body(KEYS, ARGV, granted, proof)\n"
+                + body
+                + "end\n"
+                + code_of((lib / f"{wrapper}.lua").read_text())
+            )
+    except FileNotFoundError as missing:
+        sys.exit(
+            f"{path}: a directive needs {missing.filename}, which does not exist; "
+            f"--@include x reads {path.parent}/lib_x.lua or, without one, {lib}/x.lua"
         )
     shebang = "" if looks else "#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n"
     return {
