@@ -5,7 +5,7 @@ be allowed.
     tools/permissions.py REPOSITORY OUT
 
 Writes permissions.c, the questions that the daemon asks Redis about its user, and permissions.txt,
-the rules of README's ACL line. A command that is called and has no row here fails the build, and so
+the rules of the ACL line of docs/access.md. A command that is called and has no row here fails the build, and so
 does a row that nothing calls. A name that a script computes (`redis.call(size, key)`) counts
 wherever it is a literal; tests/api/test_access_page.c asks Redis which literals are commands.
 """
