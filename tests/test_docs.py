@@ -491,7 +491,7 @@ def check_sections(page):
     headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
     is_pattern = page.name in reference.pages_of_tags().values() and page.name not in NO_PATTERN
     if is_pattern and headings != SECTIONS:
-        yield f"{page}: its sections are {headings}"
+        yield f"{page}: its sections are {headings}; a page of a pattern has {SECTIONS}, in this order"
 
 
 def names(page, path):
@@ -515,7 +515,7 @@ def check_tags(page, paths):
         }
     ):
         if not names(page, path):
-            yield f"{page}: does not name {path}"
+            yield f"{page}: does not name {path}: add it in backquotes, or a command that requests it"
 
 
 def check_index(page):
