@@ -120,8 +120,10 @@ def one_table_of_verbs(c):
     kinds = dict.fromkeys(path.split("/")[1] for path in paths)
     for kind in (k for k in kinds if k not in NO_STATE):
         one = next((p for p in paths if re.fullmatch(rf"/{kind}/\{{(name|key)\}}", p)), None)
+        # An operation's place is in the file of its pattern, a path's in openapi.yaml.
+        at = next(paths[one][m] for m in METHODS if m in paths[one]) if one else None
         if f"/{kind}" not in paths or "get" not in paths[f"/{kind}"]:
-            yield paths[one] if one else None, f"GET /{kind} must list"
+            yield at, f"GET /{kind} must list"
         if not one:
             yield None, f"/{kind}/{{name}} is missing"
             continue
@@ -131,7 +133,11 @@ def one_table_of_verbs(c):
             *([] if kind in CREATED_BY_USE else ["put", "patch"]),
         ]:
             if method not in paths[one]:
-                yield paths[one], f"{method.upper()} {one} is missing"
+                yield at, f"{method.upper()} {one} is missing" + (
+                    f"; if {kind} are created by use, add {kind} to CREATED_BY_USE of tests/test_contract_rules.py"
+                    if method in ("put", "patch")
+                    else ""
+                )
     for path, method, operation, _ in c.operations:
         if method == "delete" and set(c.success(operation)) != {"204"} and path != "/locks/{name}":
             yield operation, f"DELETE {path} must be 204"
@@ -197,7 +203,10 @@ def operation_ids(c):
             ("", ""),
         )
         if not noun:
-            yield operation, f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))})"
+            yield operation, (
+                f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))}); "
+                "add a new verb to VERBS of tests/test_contract_rules.py"
+            )
         elif verb in ("put", "patch", "delete") and verb != method:
             yield operation, f"{operation['operationId']}: is {method.upper()}"
 
