@@ -73,7 +73,11 @@ lint = tree.Lint(
     "The rules: redocly.yaml and tools/lint/spectral.yaml."
 )
 fetch()
-document = contract.load("openapi.yaml")
+try:
+    document = contract.load("openapi.yaml")
+except contract.Wrong as wrong:
+    lint.finding(*(wrong.at or "openapi.yaml:1").rsplit(":", 1), wrong)
+    lint.done()
 with tempfile.NamedTemporaryFile("w", suffix=".json") as bundle:
     bundle.write(contract.dump(document))
     bundle.flush()
