@@ -1,8 +1,8 @@
 /*
- * keys: the kinds of Redis keys, one a resource. A key is <prefix><kind>:{<name>}[:<part>]; the
+ * kinds: the kinds of Redis keys, one a resource. A key is <prefix><kind>:{<name>}[:<part>]; the
  * braces keep all keys of one resource in one Cluster slot. Names contain no brace, so no two
  * triples (kind, name, part) make the same key. The kind `idem` is the machine's own: records of
- * answers (service/call/script.c).
+ * answers (service/call/idempotency.c).
  */
 #ifndef PATTERND_KEYS_H
 #define PATTERND_KEYS_H
