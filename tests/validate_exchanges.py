@@ -208,7 +208,12 @@ def main(contract_path, paths, pattern):
             passed += key in seen
             is_note = pattern and len(key) == 2
             (notes if is_note else failures).extend([] if key in seen else [missing])
-    print(*failures, *(f"note: {note} here" for note in notes), f"{passed} passed, {len(failures)} failed", sep="\n")
+    print(
+        *failures,
+        *(f"note: {note} here; `make test` fails unless another test shows it" for note in notes),
+        f"{passed} passed, {len(failures)} failed",
+        sep="\n",
+    )
     return 1 if failures else 0
 
 
