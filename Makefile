@@ -85,8 +85,8 @@ test: packages-test ## all tests, on real redis-servers
 # The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server
 # and on a Cluster, its page; what its answers and the contract have of each other; and the lints.
 check: packages-test packages-lint ## one pattern: PATTERN=locks
-	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { echo "make check PATTERN=" && ls -d handlers/*/ | \
-		cut -d/ -f2; exit 2; }
+	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { \
+		echo "make check PATTERN=x needs a folder handlers/x; these exist:"; ls -d handlers/*/ | cut -d/ -f2; exit 2; }
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
