@@ -4,8 +4,9 @@
 Walks the tours of bench/tours.py, and MORE_TOURS for what they leave out, and compares each script
 call with tests/scripts/costs.json. The file has a list for each tour: the scripts in the order in
 which they run, each with the exact number of commands inside it. A change that adds a command fails
-here. To accept a change, edit the rows that the failure names, or rewrite the file by --record, and
-give the reason in the commit. A new script needs a step in a tour, or its name in NO_TOUR.
+here, and so does an operation without a step in a tour. To accept a change, edit the rows that the
+failure names, or rewrite the file by --record, and give the reason in the commit. A new script
+needs a step in a tour, or its name in NO_TOUR.
 """
 import difflib
 import json
@@ -13,7 +14,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from test_redis_replies import MORE_TOURS as SHARED_TOURS, ROOT, Stage, tours
+from test_redis_replies import MORE_TOURS as SHARED_TOURS, ROOT, Stage, instructions, tours
 
 TABLE = ROOT / "tests" / "scripts" / "costs.json"
 LIMIT = {"limit": 100, "window_ms": 60000, "burst": None}
@@ -118,6 +119,9 @@ def main(program, contract, *options):
             else f"{name}: no tour runs this script: add its operation to TOURS of bench/tours.py, "
             "or its name to NO_TOUR of tests/test_costs.py"
         )
+    toured = {step if isinstance(step, str) else step[0] for tour in tours.TOURS.values() for step in tour}
+    for name in sorted(instructions.Contract().operations.keys() - toured - tours.NOT_MEASURED.keys()):
+        stage.flaw(f"{name}: needs a step in a tour, or its name in NOT_MEASURED, of bench/tours.py")
     found = json.dumps(table, indent=1) + "\n"
     if "--record" in options:
         TABLE.write_text(found)

@@ -56,6 +56,7 @@ components:
   responses:
     Stack: {description: The stack., content: {application/json: {schema: {$ref: '#/components/schemas/Stack'}}}}
   schemas:
+    ProblemCode: {type: string, enum: [stack_full]}
     Stack: {type: object}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
 """
@@ -98,6 +99,11 @@ WRONG = [
         "x-effect: writes\n",
         "x-effect: writes\n      x-stale: true\n",
         r":6: POST /stacks/\{name\}: stack_push: x-stale must be true, and is for operations whose x-effect is reads",
+    ),
+    (
+        "x-problems: [stack_full]",
+        "x-problems: [stack_full, stack_empty]",
+        r":6: POST /stacks/\{name\}: stack_push: x-problems names stack_empty, which ProblemCode of openapi.yaml lacks",
     ),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]

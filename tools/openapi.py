@@ -350,6 +350,9 @@ class Contract:
             fail(name, "x-effect must be reads or writes")
         if op.get("x-stale", False) is not False and (op["x-stale"] is not True or op["x-effect"] != "reads"):
             fail(name, "x-stale must be true, and is for operations whose x-effect is reads")
+        for code in op.get("x-problems", []):
+            if code not in self.doc["components"]["schemas"]["ProblemCode"]["enum"]:
+                fail(name, f"x-problems names {code}, which ProblemCode of openapi.yaml lacks")
         grants = op.get("x-grants", True)
         if grants is not True and grants not in op.get("x-problems", []):
             fail(name, f"x-grants names {grants}, which x-problems lacks")
