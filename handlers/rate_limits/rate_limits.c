@@ -7,10 +7,13 @@
 #include "rate_limits/decide.h"
 #include "rate_limits/policy_cache.h"
 
-/* `name` is absent where the request gave none. */
+/*
+ * `name` is absent where the request gave none. By it a request can have a limit a second and a
+ * limit a day for one key.
+ */
 static void ask(struct limit_check *c, struct text name, struct text policy, struct text key, int64_t cost)
 {
-	c->discriminator = policy.at ? policy : TEXT("default");
+	c->discriminator = policy.at ? policy : name.at ? name : TEXT("default");
 	c->name = name.at ? name : c->discriminator;
 	c->policy_name = policy;
 	c->key = key;
@@ -21,24 +24,6 @@ static bool share_state(const struct limit_check *a, const struct limit_check *b
 {
 	return text_equal(a->key, b->key) && text_equal(a->discriminator, b->discriminator) &&
 	       (a->policy_name.at || b->policy_name.at || a->policy.limit.algorithm == b->policy.limit.algorithm);
-}
-
-/*
- * A limit in a check has the state that it has alone. Where several would share one, with one key
- * and one algorithm, each has a state by its name: so a request can have a limit a second and a
- * limit a day.
- */
-static void discriminate(struct limit_request *wanted)
-{
-	bool meets[CHECKS_MAX] = { false };
-
-	for (size_t i = 0; i < wanted->count; i++)
-		for (size_t k = 0; k < wanted->count; k++)
-			meets[i] |= k != i && !wanted->checks[i].policy_name.at && !wanted->checks[k].policy_name.at &&
-				    share_state(&wanted->checks[i], &wanted->checks[k]);
-	for (size_t i = 0; i < wanted->count; i++)
-		if (meets[i])
-			wanted->checks[i].discriminator = wanted->checks[i].name;
 }
 
 /* Checks must differ in the headers, and must not share a state. False: it was answered. */
@@ -84,7 +69,6 @@ void ratelimit_take(struct request *req, const struct ratelimit_take_input *in)
 		ask(&wanted->checks[0], (struct text){ 0 }, in->policy, in->key, in->cost);
 		wanted->checks[0].policy.limit = LIMIT_OF(in);
 	}
-	discriminate(wanted);
 	req->fallback = ratelimit_degrade;
 	if (are_distinct(req, wanted))
 		policy_cache_fill(req, ratelimit_decide);

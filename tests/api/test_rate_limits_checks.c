@@ -27,11 +27,11 @@ static struct answer take(const char *checks)
 #define ALL \
 	"{\"name\":\"all\",\"key\":\"everybody\",\"algorithm\":\"sliding_window\",\"limit\":9,\"window_ms\":60000,\"cost\":2}"
 
-static int64_t remaining(const char *key, const char *algorithm)
+static int64_t remaining(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?algorithm=%s", key, algorithm);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
 	return int_at(get(target), "/remaining");
 }
 
@@ -46,7 +46,7 @@ static void all_are_taken(void **state)
 	assert_int_equal(int_at(a, "/checks/1/remaining"), 4);
 	assert_int_equal(int_at(a, "/checks/1/reset_after_ms"), 86400000);
 	assert_int_equal(int_at(a, "/checks/2/remaining"), 7);
-	assert_string_equal(text_at(a, "/checks/2/policy"), "default");
+	assert_string_equal(text_at(a, "/checks/2/policy"), "all");
 	/* At the top level, the values of the check with the least left. */
 	assert_string_equal(text_at(a, "/name"), "second");
 	assert_int_equal(int_at(a, "/limit"), 3);
@@ -57,12 +57,17 @@ static void all_are_taken(void **state)
 	assert_string_equal(header_of(a, "RateLimit"), "\"second\";r=2;t=1200, \"day\";r=4;t=86400, \"all\";r=7;t=60");
 	assert_string_equal(header_of(a, "RateLimit-Limit"), "3");
 	assert_string_equal(header_of(a, "RateLimit-Remaining"), "2");
-	/* Counted as each would be alone. */
-	assert_int_equal(remaining("u", "gcra"), 2);
-	assert_int_equal(remaining("u", "fixed_window"), 4);
-	assert_int_equal(remaining("everybody", "sliding_window"), 7);
-	a = post("/ratelimit", "{\"key\":\"u\",\"limit\":3,\"window_ms\":3600000}");
+	/* Counted under its name, whichever checks are beside it. */
+	assert_int_equal(remaining("u", "second"), 2);
+	assert_int_equal(remaining("u", "day"), 4);
+	assert_int_equal(remaining("everybody", "all"), 7);
+	a = take(SECOND);
 	assert_int_equal(int_at(a, "/remaining"), 1);
+	a = take(SECOND ",{\"name\":\"third\",\"key\":\"u\",\"limit\":9,\"window_ms\":3600000}");
+	assert_int_equal(int_at(a, "/checks/0/remaining"), 0);
+	a = post("/ratelimit", "{\"key\":\"u\",\"limit\":3,\"window_ms\":3600000}");
+	assert_int_equal(int_at(a, "/remaining"), 2);
+	assert_string_equal(text_at(a, "/policy"), "default");
 }
 
 /* A limit a second and a limit an hour: of one key by one algorithm, and yet two limits. */
@@ -81,7 +86,7 @@ static void of_one_key_by_one_algorithm(void **state)
 	assert_problem(a, 429, "rate_limited", "none");
 	assert_string_equal(text_at(a, "/policy"), "minute");
 	assert_string_equal(text_at(a, "/checks/1/policy"), "hour");
-	assert_string_equal(text_at(a, "/checks/2/policy"), "default");
+	assert_string_equal(text_at(a, "/checks/2/policy"), "other");
 	assert_int_equal(int_at(a, "/checks/1/remaining"), 1);
 	assert_int_equal(int_at(get("/ratelimit/keys/u?policy=hour"), "/remaining"), 1);
 	assert_int_equal(int_at(get("/ratelimit/keys/u?policy=minute"), "/remaining"), 0);
@@ -89,7 +94,7 @@ static void of_one_key_by_one_algorithm(void **state)
 	assert_int_equal(int_at(a, "/refunded"), 1);
 	assert_status(take(both), 200);
 	assert_int_equal(server_command(&redis, "EXISTS p:limit:{u}:minute:fixed_window p:limit:{u}:hour:fixed_window "
-						"p:limit:{v}:default:gcra")
+						"p:limit:{v}:other:gcra")
 				 ->integer,
 			 3);
 }
@@ -157,7 +162,7 @@ static void policies_among_them(void **state)
 	assert_true(json_is_null(json_at(a, "/checks/1/retry_after_ms")));
 	a = take(checks);
 	assert_problem(a, 429, "rate_limited", "none");
-	assert_int_equal(remaining("a", "gcra"), 7);
+	assert_int_equal(int_at(get("/ratelimit/keys/a"), "/remaining"), 7);
 	assert_problem(take("{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"nowhere\"}"), 404,
 		       "not_found", "none");
 	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* of shadows alone, the values are those of a shadow */
@@ -282,13 +287,13 @@ static void callers_at_once_get_what_there_is(void **state)
 		sum += granted[i];
 	}
 	assert_int_equal(sum, MOST);
-	assert_int_equal(remaining("k", "sliding_window"), 70 - MOST);
+	assert_int_equal(remaining("k", "two"), 70 - MOST);
 }
 
 static void foreign_key_half_applies_nothing(void **state)
 {
 	(void)state;
-	server_command(&redis, "RPUSH p:limit:{everybody}:default:sliding_window x");
+	server_command(&redis, "RPUSH p:limit:{everybody}:all:sliding_window x");
 	assert_problem(take(SECOND "," DAY "," ALL), 500, "foreign_key", "none");
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
 }

@@ -37,19 +37,19 @@ static struct answer take(const char *body)
 	return http(pair.c[0], "POST", "/ratelimit", body);
 }
 
-static int64_t remaining_of(const char *key, const char *algorithm)
+static int64_t remaining_of(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?algorithm=%s", key, algorithm);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
 	return pair_number(target, "/remaining");
 }
 
-static bool has_state(const char *key, const char *algorithm)
+static bool has_state(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?algorithm=%s", key, algorithm);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
 	return !json_is_null(json_at(http(pair.c[0], "GET", target, NULL), "/algorithm"));
 }
 
@@ -90,10 +90,9 @@ static void a_refusal_is_as_in_one_slot(void **state)
 				assert_problem(answers[i], 429, "rate_limited", "none");
 			else
 				assert_status(answers[i], 200);
-			static const char *const algorithms[] = { "gcra", "sliding_window", "fixed_window" };
+			static const char *const checks[] = { "f", "s", "w" };
 			for (int k = 0; k < 3; k++)
-				assert_int_equal(remaining_of(keys[k], algorithms[k]),
-						 limits[k] - (refuses < 3 ? 2 : 3));
+				assert_int_equal(remaining_of(keys[k], checks[k]), limits[k] - (refuses < 3 ? 2 : 3));
 		}
 		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
 			snprintf(pointer, sizeof(pointer), "/%s", members[m]);
@@ -124,8 +123,8 @@ static void what_counts_refusals_counts_them(void **state)
 		struct answer a = take(body);
 		assert_problem(a, 429, "rate_limited", "none");
 		assert_int_equal(int_at(a, "/checks/0/remaining"), 3);
-		assert_int_equal(remaining_of(counts, "sliding_window"), 3);
-		assert_int_equal(remaining_of(middle, "gcra"), 0);
+		assert_int_equal(remaining_of(counts, "c"), 3);
+		assert_int_equal(remaining_of(middle, "m"), 0);
 	}
 }
 
@@ -157,13 +156,13 @@ static void a_record_needs_one_slot(void **state)
 	(void)state;
 	assert_problem(http(pair.c[0], "POST", "/ratelimit", checks_of(keys, limits, ""), "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
-	assert_false(has_state(low, "gcra"));
+	assert_false(has_state(low, "f"));
 	const char *beside[] = { low, low, low };
 	for (int i = 0; i < 2; i++)
 		assert_status(http(pair.c[0], "POST", "/ratelimit", checks_of(beside, limits, ""),
 				   "Idempotency-Key: k"),
 			      200);
-	assert_int_equal(remaining_of(low, "gcra"), 4);
+	assert_int_equal(remaining_of(low, "f"), 4);
 }
 
 static void it_waits_until_all_fit(void **state)
@@ -178,7 +177,7 @@ static void it_waits_until_all_fit(void **state)
 	assert_status(take(body), 200);
 	struct answer a = take(body);
 	assert_status(a, 200);
-	assert_int_equal(remaining_of(low, "gcra"), 7);
+	assert_int_equal(remaining_of(low, "l"), 7);
 }
 
 /* ---- Many at once ---- */
@@ -196,11 +195,11 @@ static void *call(void *arg)
 	for (int i = 0; i < CALLS; i++) {
 		bool turned = (i + me->number) % 2;
 		snprintf(body, sizeof(body),
-			 "{\"checks\":[{\"name\":\"a\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
-			 "\"window_ms\":86400000},{\"name\":\"b\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
+			 "{\"checks\":[{\"name\":\"%s\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
+			 "\"window_ms\":86400000},{\"name\":\"%s\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
 			 "\"window_ms\":86400000}]}",
-			 turned ? high : low, turned ? "fixed_window" : "gcra", turned ? 60 : 100, turned ? low : high,
-			 turned ? "gcra" : "fixed_window", turned ? 100 : 60);
+			 turned ? "w" : "f", turned ? high : low, turned ? "fixed_window" : "gcra", turned ? 60 : 100,
+			 turned ? "f" : "w", turned ? low : high, turned ? "gcra" : "fixed_window", turned ? 100 : 60);
 		int status = http(c, "POST", "/ratelimit", body).status;
 		me->granted += status == 200;
 		if (status != 200 && status != 429)
@@ -227,8 +226,8 @@ static void many_at_once_never_get_more(void **state)
 		granted += callers[i].granted;
 	}
 	assert_int_equal(granted, 60);
-	assert_int_equal(remaining_of(low, "gcra"), 40);
-	assert_int_equal(remaining_of(high, "fixed_window"), 0);
+	assert_int_equal(remaining_of(low, "f"), 40);
+	assert_int_equal(remaining_of(high, "w"), 0);
 }
 
 /* ---- When Redis fails half-way ---- */
@@ -241,11 +240,11 @@ static void what_is_no_limit_takes_nothing(void **state)
 
 	(void)state;
 	assert_status(take(checks_of(keys, limits, "")), 200);
-	snprintf(key, sizeof(key), "p:limit:{%s}:default:fixed_window", high);
+	snprintf(key, sizeof(key), "p:limit:{%s}:w:fixed_window", high);
 	server_command(&pair.redis, "SET %s foreign", key);
 	assert_problem(take(checks_of(keys, limits, "")), 500, "foreign_key", "none");
-	assert_int_equal(remaining_of(low, "gcra"), 4);
-	assert_int_equal(remaining_of(middle, "sliding_window"), 4);
+	assert_int_equal(remaining_of(low, "f"), 4);
+	assert_int_equal(remaining_of(middle, "s"), 4);
 }
 
 static struct proc *last_node(void)
@@ -272,7 +271,7 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	proc_signal(last_node(), SIGSTOP);
 	struct answer a = take(checks_of(keys, limits, ""));
-	int64_t left = remaining_of(low, "gcra") + remaining_of(middle, "sliding_window");
+	int64_t left = remaining_of(low, "f") + remaining_of(middle, "s");
 	const char *beside[] = { high, name_beside(high, 1), name_beside(high, 2) };
 	struct answer one = http(pair.c[1], "POST", "/ratelimit", checks_of(beside, limits, "")); /* slot */
 	wake_last_node();
@@ -300,7 +299,7 @@ static void what_cannot_be_refunded_is_unknown(void **state)
 	struct answer a = take(checks_of(keys, limits, ""));
 	server_command(first, "ACL SETUSER default +@all");
 	assert_problem(a, 429, "rate_limited", "unknown");
-	assert_int_equal(remaining_of(low, "gcra"), 4);
+	assert_int_equal(remaining_of(low, "f"), 4);
 }
 
 /* Policies that fail open grant then, too; the call is not counted. */
@@ -339,9 +338,9 @@ static void a_client_that_leaves_takes_nothing(void **state)
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	proc_signal(last_node(), SIGSTOP);
 	struct raw *r = pair_ask(0, "/ratelimit", checks_of(keys, limits, ""), "");
-	wait_until(remaining_of(low, "gcra") == 3, SOON_MS);
+	wait_until(remaining_of(low, "f") == 3, SOON_MS);
 	raw_reset(r);
-	wait_until(remaining_of(low, "gcra") == 4 && remaining_of(middle, "sliding_window") == 4, SOON_MS);
+	wait_until(remaining_of(low, "f") == 4 && remaining_of(middle, "s") == 4, SOON_MS);
 	wake_last_node();
 }
 
