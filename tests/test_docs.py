@@ -562,7 +562,20 @@ def check_commands(page):
             yield f"{page}: does not link {other}: add the Redis commands that {tag} replace"
 
 
-OF_ONE_PAGE = {"README.md": check_index, "from-redis-commands.md": check_commands, "redis-keys.md": check_kinds}
+def check_runbook(page):
+    """Its runbook has each code that an operator meets as 503 or 504."""
+    errors = pathlib.Path("service/request/errors.def").read_text()
+    for code, status in re.findall(r'^PROBLEM\(\w+, "(\w+)", (50[34]),', errors, re.M):
+        if not re.search(rf"^\| [^|]*{status} [^|]*`{code}`", page.read_text(), re.M):
+            yield f"{page}: has no row for {status} `{code}`: add it to the runbook"
+
+
+OF_ONE_PAGE = {
+    "README.md": check_index,
+    "from-redis-commands.md": check_commands,
+    "operate.md": check_runbook,
+    "redis-keys.md": check_kinds,
+}
 
 
 def main():
