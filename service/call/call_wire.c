@@ -240,7 +240,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	else
 		take_failure(c, outcome);
 	/* A handler that neither answered nor called would leave its client waiting. */
-	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
+	if (req->state == CALLING && !client_gone && !req->background && req->calls_pending == 1)
 		answer_internal(req, "the handler ended without an answer");
 	request_call_ended(req);
 }
@@ -279,5 +279,5 @@ void call_wire_send(struct call *c)
 	}
 	if (req->state == READING)
 		request_move(req, CALLING);
-	req->calls_owed++;
+	req->calls_pending++;
 }

@@ -48,7 +48,7 @@ static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 	return reply;
 }
 
-/* The items of a short array have their room at once; a server may announce a long one in vain. */
+/* The items of a short array have their room at once; a server may announce a long one that never comes. */
 static struct reply **new_items(struct reply_reader *r, size_t count)
 {
 	size_t at_once = count <= MAX_SHORT ? count : 0;

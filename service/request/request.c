@@ -61,7 +61,7 @@ struct request *request_background(const struct operation *op, void *work, void 
 	req->background = req->http_done = true;
 	req->arena.bounded = false; /* the limit is for clients' requests */
 	req->state = CALLING;
-	req->calls_owed = 1; /* until request_background_start */
+	req->calls_pending = 1; /* until request_background_start */
 	return req;
 }
 
@@ -114,7 +114,7 @@ bool request_take_body(struct request *req, const char *bytes, size_t len, size_
 
 static void free_when_unneeded(struct request *req)
 {
-	if (!req->http_done || req->calls_owed > 0)
+	if (!req->http_done || req->calls_pending > 0)
 		return;
 	if (req->waiter)
 		wait_ended(req);
@@ -217,9 +217,9 @@ static void end_attempt(struct request *req)
 
 void request_call_ended(struct request *req)
 {
-	assert(req->calls_owed > 0);
-	req->calls_owed--;
-	if (req->state == PARKED && req->calls_owed == 0)
+	assert(req->calls_pending > 0);
+	req->calls_pending--;
+	if (req->state == PARKED && req->calls_pending == 0)
 		end_attempt(req);
 	else
 		free_when_unneeded(req);

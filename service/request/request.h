@@ -2,14 +2,14 @@
  * request: what the daemon knows of one HTTP request, from its target to its last byte.
  *
  *	READING --> CALLING --> ANSWERED       freed when the HTTP side is done with it (http_done)
- *	   |         |  ^ |        ^           and Redis owes it nothing more (calls_owed == 0)
+ *	   |         |  ^ |        ^           and no reply is pending (calls_pending == 0)
  *	   |     PARKED-+ STREAMING|
  *	   +-----------------------+               READING may go to STREAMING, too
  *
  * One owner at a time: http.c while READING, STREAMING and ANSWERED, the pending calls while
  * CALLING, wait.c while PARKED. request_move moves it between states and asserts the move; it is
- * answered exactly once. When the client disconnects while replies are owed, the request stays
- * until they have come; then they are dropped, or the handler compensates them (`on_disconnect`).
+ * answered exactly once. When the client disconnects while replies are pending, the request stays
+ * until they arrive; then they are dropped, or the handler compensates them (`on_disconnect`).
  *
  * A parked request keeps its memory address, its input and its handler's work. What its latest
  * attempt allocated is released (`attempt`).
@@ -66,7 +66,7 @@ struct request {
 	bool misread_answered;    /* it was answered with that problem */
 	bool close;               /* the connection must not be used again */
 	bool (*is_misread)(void); /* while a handler reads a reply: an element had another type */
-	unsigned calls_owed;      /* replies that Redis owes it */
+	unsigned calls_pending;   /* replies that have not come yet */
 	unsigned replica_turn;    /* picks the replica that it reads from; 0: none was chosen yet */
 
 	/* What was asked */

@@ -5,7 +5,7 @@
  *	ATTEMPTING --wait_park--> PARKED --woken--> READY --wait_run--> ATTEMPTING
  *
  * A waiter is at each of its channels from its first attempt to its end, so it keeps its position
- * however many attempts are in vain.
+ * however many attempts fail.
  */
 #ifndef PATTERND_WAITER_H
 #define PATTERND_WAITER_H
