@@ -258,7 +258,8 @@ def metrics_page():
             "leaves out what is older than 15 s; the first scrape has none."
             "\n\n"
             "`patternd_ratelimit_decisions_total` counts each check that names a policy. Messages that end by their "
-            "`ttl_ms` or `max_receives` show in `patternd_queue_expired_messages_total` and in the state `dead`."
+            "`ttl_ms` or `max_receives` show in `patternd_queue_expired_messages_total` and "
+            "`patternd_queue_dead_letters_total`."
         ),
         "",
         *metric_rows("handlers"),

@@ -248,8 +248,9 @@ static void on_state_again(struct request *req, const struct reply *r)
 
 	write_counts(o, in->name, r);
 	out_int(o, "expired", reply_int(r, 7));
+	out_int(o, "died", reply_int(r, 9));
 	write_oldest(o, req, r);
-	write_settings(o, r, 9);
+	write_settings(o, r, 10);
 	answer_end(req);
 }
 
@@ -265,7 +266,7 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 
-	if (reply_int(r, 16) == 1)
+	if (reply_int(r, 17) == 1)
 		queue_run_schedules(req, in->name, get_again);
 	else
 		on_state_again(req, r);
@@ -370,7 +371,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_object(o, NULL);
 	write_counts(o, name, r);
 	write_oldest(o, req, r);
-	out_bool(o, "paused", reply_int(r, 15) == 1);
+	out_bool(o, "paused", reply_int(r, 16) == 1);
 	out_close(o);
 }
 

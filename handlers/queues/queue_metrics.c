@@ -5,8 +5,8 @@
 #include "process/named.h"
 #include "queues/queue_call.h"
 
-enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 4, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT };
-enum { GET_READY = 2, GET_OLDEST = 6, GET_EXPIRED };
+enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 4, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT, DIED_AT };
+enum { GET_READY = 2, GET_OLDEST = 6, GET_EXPIRED, GET_SENT, GET_DIED };
 
 static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
 
@@ -19,6 +19,8 @@ static const struct named_family families[] = {
 	{ "queue_expired_messages_total", "counter",
 	  "Messages dropped because their ttl_ms had passed, by all daemons, since the queue was made.", NULL, NULL,
 	  true },
+	{ "queue_dead_letters_total", "counter",
+	  "Messages that became dead letters, by all daemons, since the queue was made.", NULL, NULL, true },
 };
 static struct named_kind kind = {
 	.kind = "queues",
@@ -26,7 +28,7 @@ static struct named_kind kind = {
 	.families = families,
 	.family_count = sizeof(families) / sizeof(families[0]),
 };
-static_assert((int)EXPIRED_AT < (int)NAMED_CELLS, "a queue has more cells than there is room for");
+static_assert((int)DIED_AT < (int)NAMED_CELLS, "a queue has more cells than there is room for");
 
 void queue_metrics_count(const struct request *req, struct text queue, enum queue_event event, size_t n)
 {
@@ -47,6 +49,7 @@ static void read(double *cells, const struct request *req, const struct reply *r
 		cells[STATES_AT + i] = (double)reply_int(r, GET_READY + i);
 	cells[OLDEST_AT] = oldest_at_ms >= 0 ? (double)(req->now_ms - oldest_at_ms) / 1000 : 0;
 	cells[EXPIRED_AT] = (double)reply_int(r, GET_EXPIRED);
+	cells[DIED_AT] = (double)reply_int(r, GET_DIED);
 }
 
 void queue_metrics_open(void)

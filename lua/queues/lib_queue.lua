@@ -3,8 +3,8 @@
 --
 -- KEYS, the same in every queue script:
 --   1  p:queue:{name}  hash: the settings that were PUT; seq, the last sequence given; sent, how many
---                      messages were stored; expired, how many were dropped for their ttl;
---                      trim_at, before which nothing is trimmed; two fields a message, <sequence> and <sequence>s (below), and
+--                      messages were stored; expired, how many were dropped for their ttl; died,
+--                      how many became dead letters; trim_at, before which nothing is trimmed; two fields a message, <sequence> and <sequence>s (below), and
 --                      what queues/lib_queue_schedule.lua has
 --   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 + due_ms
 --   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to ready

@@ -2,7 +2,7 @@
 -- a foreign type half-applies nothing. Removals come before additions, one command a key and verb.
 -- Wants lib/wake.lua, queues/lib_queue_settings.lua
 -- and queues/lib_queue_change.lua.
-local planned, dropped = {}, 0
+local planned, dropped, died = {}, 0, 0
 local function plan(verb, key, a, b)
   local name = verb .. key
   local command = planned[name]
@@ -36,6 +36,9 @@ local function commit()
   if dropped > 0 then
     redis.call('HINCRBY', queue_key, 'expired', digits(dropped))
   end
+  if died > 0 then
+    redis.call('HINCRBY', queue_key, 'died', digits(died))
+  end
   for _, c in ipairs(planned) do
     if c[1] == 'ZREM' or c[1] == 'HDEL' then
       redis.call(unpack(c))
@@ -49,7 +52,7 @@ local function commit()
   if ready_count > 0 or next_at < math.huge then
     wake(queue_key, ready_count, next_at < math.huge and next_at - now or -1)
   end
-  planned, dropped, ready_count, next_at = {}, 0, 0, math.huge
+  planned, dropped, died, ready_count, next_at = {}, 0, 0, 0, math.huge
 end
 
 -- Plans that a message is gone for good, its id with it.
@@ -95,6 +98,7 @@ local function settle(m, state)
     drop(m)
   elseif state == 'dead' then
     move(m, dead_key, digits(m.at), member_of(m))
+    died = died + 1
   else
     put_due(m)
   end

@@ -3,13 +3,15 @@
 -- setting(name): a number; the default here when nothing was PUT.
 local UNSET = {
   visibility_ms = 30000, max_receives = 5, backoff_base_ms = 0, backoff_max_ms = 0, dedupe_ms = 300000,
-  retention_ms = 1209600000, paused = 0, expired = 0, sent = 0,
-  schedule_at = math.huge,
+  retention_ms = 1209600000, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
 }
 local known = {} -- what was read; a script over several queues empties it for each
+local function know(name, value)
+  known[name] = tonumber(value or UNSET[name]) or foreign('a hash that is not a queue')
+end
 local function setting(name)
   if not known[name] then
-    known[name] = tonumber(redis.call('HGET', queue_key, name) or UNSET[name]) or foreign('a hash that is not a queue')
+    know(name, redis.call('HGET', queue_key, name))
   end
   return known[name]
 end

@@ -1,16 +1,23 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {0, now_ms, ready, delayed, in_flight, dead, oldest_ready_at_ms (-1: nothing is ready),
--- expired, sent, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms, dedupe_ms,
+-- expired, sent, died, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms, dedupe_ms,
 -- retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused, else 0}.
 -- Deliveries whose visibility ended count as what they will be once settled: the first 1000 exactly,
 -- more as ready. A message past its ttl counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
+local names = {}
+for name in pairs(UNSET) do
+  names[#names + 1] = name
+end
+for i, value in ipairs(redis.call('HMGET', queue_key, unpack(names))) do
+  know(names[i], value)
+end
 local ready = redis.call('ZCARD', ready_key)
 local delayed = redis.call('ZCARD', delayed_key)
-local oldest, expired = -1, setting('expired')
+local oldest, expired, died = -1, setting('expired'), setting('died')
 local function may_be_oldest(at)
   oldest = (oldest < 0 or at < oldest) and at or oldest
 end
@@ -43,13 +50,13 @@ for _, m in ipairs(ended) do
     ready = ready + 1
     may_be_oldest(m.at)
   elseif m.state == 'dead' then
-    dead = dead + 1
+    dead, died = dead + 1, died + 1
   elseif not m.lost then
     expired = expired + 1
   end
 end
 ready = ready + ended_count - #ended
-local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired, setting('sent') }
+local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired, setting('sent'), died }
 add_settings(reply)
 reply[#reply + 1] = setting('schedule_at') <= now and setting('paused') == 0 and 1 or 0
 return reply

@@ -17,7 +17,7 @@
 #include "core/text.h"
 #include "process/histogram.h"
 
-enum { NAMED_MOST = 100, NAMED_CELLS = 10, NAMED_STALE_US = 15000000 };
+enum { NAMED_MOST = 100, NAMED_CELLS = 11, NAMED_STALE_US = 15000000 };
 
 struct named_family {
 	const char *name, *type, *help; /* "queue_messages", "counter" or "gauge" */

@@ -48,7 +48,10 @@ static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 	return reply;
 }
 
-/* The items of a short array have their room at once; a server may announce a long one that never comes. */
+/*
+ * The items of a short array have their room at once; a server may announce a long one that never
+ * comes.
+ */
 static struct reply **new_items(struct reply_reader *r, size_t count)
 {
 	size_t at_once = count <= MAX_SHORT ? count : 0;

@@ -387,6 +387,7 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue)
 		.oldest_ready_at = item_int(r, 6),
 		.expired = item_int(r, 7),
 		.sent = item_int(r, 8),
+		.died = item_int(r, 9),
 	};
 }
 

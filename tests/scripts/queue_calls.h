@@ -114,7 +114,7 @@ extern const struct queue_settings standard_settings; /* the settings of a queue
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 
 struct queue_counts {
-	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired, sent;
+	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired, sent, died;
 };
 struct queue_counts queue_get(struct redis_server *r, const char *queue);
 #define assert_counts(r, queue, ready_, delayed_, in_flight_, dead_) \

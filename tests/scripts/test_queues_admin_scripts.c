@@ -78,12 +78,13 @@ static void counts_have_every_state(void **state)
 
 	(void)state;
 	struct queue_counts none = queue_get(&r, "q");
-	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent, 0);
+	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent + none.died,
+			 0);
 	assert_int_equal(none.oldest_ready_at, -1);
-	assert_int_equal(item_int(&r, 9), 30000); /* the settings of a queue without any */
-	assert_int_equal(item_int(&r, 10), 5);
-	assert_int_equal(item_int(&r, 13), 300000);
-	assert_int_equal(item_int(&r, 14), 1209600000);
+	assert_int_equal(item_int(&r, 10), 30000); /* the settings of a queue without any */
+	assert_int_equal(item_int(&r, 11), 5);
+	assert_int_equal(item_int(&r, 14), 300000);
+	assert_int_equal(item_int(&r, 15), 1209600000);
 	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look creates nothing */
 
 	send_dead("dead");
@@ -102,6 +103,7 @@ static void counts_have_every_state(void **state)
 	assert_int_equal(c.in_flight, 1);
 	assert_int_equal(c.dead, 1);
 	assert_int_equal(c.sent, 6);
+	assert_int_equal(c.died, 1);
 	assert_int_equal(c.oldest_ready_at, oldest);
 }
 
@@ -122,6 +124,7 @@ static void counts_are_true_before_deliveries_are_settled(void **state)
 	queue_put(&r, "q", settings);
 	char *before = server_picture(&r);
 	assert_counts(&r, "q", 2, 0, 0, 1);
+	assert_int_equal(queue_get(&r, "q").died, 1);
 	assert_true(queue_get(&r, "q").oldest_ready_at > 0);
 	char *after = server_picture(&r);
 	assert_string_equal(before, after); /* a look changes nothing */
@@ -129,6 +132,7 @@ static void counts_are_true_before_deliveries_are_settled(void **state)
 	free(after);
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_counts(&r, "q", 1, 0, 1, 1);
+	assert_int_equal(queue_get(&r, "q").died, 1);
 }
 
 static void settings_are_kept_and_replaced(void **state)
@@ -140,12 +144,12 @@ static void settings_are_kept_and_replaced(void **state)
 	queue_get(&r, "q");
 	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
 	for (size_t i = 0; i < 7; i++)
-		assert_int_equal(item_int(&r, 9 + i), expected[i]);
+		assert_int_equal(item_int(&r, 10 + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
 	queue_get(&r, "q");
-	assert_int_equal(item_int(&r, 9), 30000);
-	assert_int_equal(item_int(&r, 11), 0);
-	assert_int_equal(item_int(&r, 15), 0);
+	assert_int_equal(item_int(&r, 10), 30000);
+	assert_int_equal(item_int(&r, 12), 0);
+	assert_int_equal(item_int(&r, 16), 0);
 }
 
 static void cancel_takes_what_is_not_in_flight(void **state)

@@ -89,6 +89,7 @@ export function openOne(page, name, state) {
 			],
 			['Sent so far', number(queue.sent)],
 			['Expired so far', number(queue.expired)],
+			['Dead letters so far', number(queue.died)],
 		]);
 		await messages.look();
 	};
