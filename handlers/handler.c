@@ -102,7 +102,7 @@ bool handler_day(struct request *req, struct text given, const char *pointer, in
 {
 	if (day_parse(given, day))
 		return true;
-	answer_field_problem(req, P_INVALID_VALUE, pointer, "must be a day of the calendar, YYYY-MM-DD");
+	answer_field_problem(req, P_INVALID_VALUE, pointer, "must be a date, YYYY-MM-DD");
 	return false;
 }
 

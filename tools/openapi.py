@@ -150,6 +150,8 @@ class Contract:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
             if s.get("x-plain"):
                 f["extra"] += ".plain = true, "
+            if s.get("format") == "date":
+                f["extra"] += ".date = true, "
         elif kind == "integer" or as_text:
             if "minimum" not in s or "maximum" not in s:
                 fail(where, "an integer needs minimum and maximum")

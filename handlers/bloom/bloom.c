@@ -190,9 +190,11 @@ static void on_put(struct request *req, const struct reply *r)
 	if (is_again(req, r)) {
 		put(req);
 	} else if (reply_int(r, 0) < 0) {
-		struct json_out *o =
-			problem_begin(req, P_FILTER_EXISTS, "filter '%s' was created for %lld items at %g", in->name.at,
-				      (long long)reply_int(r, CAPACITY), reply_real(r, ERROR_RATE));
+		char rate[TEXT_PLAIN];
+		struct json_out *o = problem_begin(req, P_FILTER_EXISTS,
+						   "filter '%s' was created with capacity %lld and error_rate %s",
+						   in->name.at, (long long)reply_int(r, CAPACITY),
+						   text_plain_real(reply_real(r, ERROR_RATE), rate));
 		out_int(o, "capacity", reply_int(r, CAPACITY));
 		out_real(o, "error_rate", reply_real(r, ERROR_RATE));
 		problem_end(req);

@@ -45,11 +45,12 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 	if (reply_int(r, 0) == -2) {
 		handler_answer_missing(req, "geo set", name);
 	} else if (reply_int(r, 0) < 0) {
-		int64_t size = reply_int(r, 2), cells = reply_int(r, 3);
-		struct json_out *o = problem_begin(req, P_GEO_CELLS_DIFFER,
-						   "'%s' has %" PRId64 " members in %" PRId64 " cells, not %" PRId64
-						   "; ask for %" PRId64 " cells, or use another set",
-						   name.at, size, cells, wanted, cells);
+		int64_t cells = reply_int(r, 3);
+		struct json_out *o =
+			problem_begin(req, P_GEO_CELLS_DIFFER,
+				      "'%s' has members and %" PRId64 " as its number of cells, not %" PRId64
+				      "; ask for the same number, or use another set",
+				      name.at, cells, wanted);
 		out_int(o, "cells", cells);
 		problem_end(req);
 	} else {

@@ -276,7 +276,7 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 
 	if (!point && !in->member.at)
 		answer_field_problem(req, P_MISSING_FIELD, "?longitude",
-				     "and ?latitude are required, or ?member instead");
+				     "is required together with ?latitude, or ?member instead");
 	else if (point && in->member.at)
 		answer_field_problem(req, P_INVALID_VALUE, "?member", "cannot be combined with a point");
 	else if (point && !(in->has_longitude && in->has_latitude))

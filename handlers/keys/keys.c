@@ -138,8 +138,8 @@ static void on_elements(struct request *req, const struct reply *r)
 		return;
 	case -2:
 		answer_problem(req, P_NO_ELEMENTS,
-			       "key '%s' is of type %s; hashes, lists, sets, sorted sets and streams have elements",
-			       in->key.at, type.at);
+			       "key '%s' is of type %s; hashes, lists, sets and sorted sets have elements", in->key.at,
+			       type.at);
 		return;
 	case -3:
 		handler_answer_cursor(req);

@@ -347,8 +347,9 @@ void leaderboard_union(struct request *req, const struct leaderboard_union_input
 	struct board_union *b = union_new(req);
 
 	if (in->weights.count && in->weights.count != in->sources.count) {
-		answer_field_problem(req, P_INVALID_VALUE, "/weights", "has %zu items, for %zu sources",
-				     in->weights.count, in->sources.count);
+		answer_field_problem(req, P_INVALID_VALUE, "/weights",
+				     "must have as many items as sources: %zu, not %zu", in->sources.count,
+				     in->weights.count);
 		return;
 	}
 	if (!b) {

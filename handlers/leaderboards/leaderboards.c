@@ -253,8 +253,10 @@ static void answer_changed(struct request *req, struct text board, struct text m
 		handler_answer_missing(req, "leaderboard", board);
 		return;
 	case -2:
-		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would leave 0 to %" PRIu32, reply_text(r, 2).at,
-			       member.at, UINT32_MAX);
+		answer_problem(req, P_SCORE_OUT_OF_RANGE,
+			       "'%s' of '%s' is %lld, and adding %lld leaves the range of 0 to %" PRIu32,
+			       reply_text(r, 2).at, member.at, (long long)reply_int(r, 3), (long long)reply_int(r, 4),
+			       UINT32_MAX);
 		return;
 	case -3:
 		answer_unknown_dimensions(req, board, r);

@@ -110,9 +110,9 @@ static void answer_held(struct lock_round *r)
 	else
 		o = problem_begin(
 			req, P_LOCK_HELD,
-			"%zu of %zu lock servers have '%s' for other clients, none of which has a majority: they came at the "
-			"same time, or lost it",
-			lock_round_count(r, holder_of_refusal.outcome), r->of, w->name.at);
+			"other clients have '%s' at %zu of %zu lock servers, and none has a majority: they came at the same "
+			"time, or lost it",
+			w->name.at, lock_round_count(r, holder_of_refusal.outcome), r->of);
 	out_text(o, "name", w->name);
 	if (is_held) {
 		out_object(o, "holder");

@@ -97,7 +97,7 @@ static bool check_is_sound(struct request *req, const struct limit_request *want
 	if (c->cost <= l->burst)
 		return true;
 	answer_field_problem(req, P_COST_ABOVE_LIMIT, pointer(req, at, "/cost"),
-			     "of %lld exceeds the %s of %lld, so it can never be granted", (long long)c->cost,
+			     "is %lld, above the %s of %lld, so it can never be granted", (long long)c->cost,
 			     l->has_burst ? "burst" : "limit", (long long)l->burst);
 	return false;
 }

@@ -46,6 +46,9 @@ static void answer_none_free(struct request *req, const struct reply *r)
 	if (held < in->limit)
 		o = problem_begin(req, P_NO_PERMIT, "the free permit of '%s' is reserved for a waiting client",
 				  in->name.at);
+	else if (in->limit == 1)
+		o = problem_begin(req, P_NO_PERMIT, "the only permit of '%s' is taken; it expires in %lld ms",
+				  in->name.at, (long long)next_ms);
 	else
 		o = problem_begin(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first expires in %lld ms",
 				  (long long)in->limit, in->name.at, (long long)next_ms);

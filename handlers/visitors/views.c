@@ -11,7 +11,7 @@ static void on_viewed(struct request *req, const struct reply *r)
 	const struct pv_add_input *in = req->input;
 
 	if (reply_int(r, 0) == -2) {
-		answer_problem(req, P_COUNTER_OVERFLOW, "the day has %lld views, and adding %lld exceeds 2^53 - 1",
+		answer_problem(req, P_COUNTER_OVERFLOW, "the day's views are %lld, and adding %lld exceeds 2^53 - 1",
 			       (long long)reply_int(r, 2), (long long)in->by);
 		return;
 	}

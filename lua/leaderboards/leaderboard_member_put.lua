@@ -4,7 +4,8 @@
 --       Absent ones: 0
 -- Returns {1, now, dimensions (a line each), position from 0, element of the ranks} it was there
 --         {2, the same} it is new
---         {-1, now} there is no board, {-2, now, dimension} its score would leave 0 to 2^32-1,
+--         {-1, now} there is no board
+--         {-2, now, dimension, its score, what was to be added} the sum would leave 0 to 2^32-1
 --         {-3, now, dimensions, unknown names...} the board does not have these
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
@@ -40,7 +41,8 @@ if next(given) then
 end
 for i, score in ipairs(scores) do
   if score < 0 or score > SCORE_MAX then
-    return {-2, now, board.names[i]}
+    local present = before and before[i] or 0
+    return {-2, now, board.names[i], present, score - present}
   end
 end
 

@@ -111,7 +111,8 @@ static void answer_lost(const struct call *c)
 void call_answer_failure(struct call *c)
 {
 	if (c->was_full)
-		answer_problem(c->req, P_OVERLOADED, "%u Redis commands are in flight; --max-in-flight allows no more",
+		answer_problem(c->req, P_OVERLOADED,
+			       "as many Redis commands are in flight as --max-in-flight allows (%u)",
 			       redis_in_flight());
 	else if (c->outcome == REDIS_ANSWERED || (c->outcome == REDIS_NOT_SENT && c->error.at))
 		call_answer_error(c, c->error);

@@ -172,9 +172,7 @@ static bool store_many(struct validation *v, const struct field *field, const st
 	size_t i = 0;
 
 	if ((int64_t)many.count < field->low || (int64_t)many.count > field->high)
-		return validation_error(v, at, P_OUT_OF_RANGE, "must have %lld to %lld %s, not %zu",
-					(long long)field->low, (long long)field->high, is_map ? "members" : "items",
-					many.count);
+		return value_count_error(v, at, P_OUT_OF_RANGE, field, is_map ? "member" : "item", many.count);
 	char *item = many.items = arena_alloc(&v->req->arena, many.count * field->size);
 	if (!item)
 		return false;

@@ -40,13 +40,25 @@ static bool check_name(struct validation *v, const struct field *field, const st
 	if (!name_is_valid(value, &why))
 		return validation_error(v, at, P_INVALID_NAME, "%s", why);
 	if (text_is(value, ".") || text_is(value, ".."))
-		return validation_error(v, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
+		return validation_error(v, at, P_RESERVED_NAME, "cannot be '%s', which has a meaning in paths",
+					value.at);
 	for (const char *const *r = field->reserved; r && *r; r++)
 		if (text_is(value, *r))
-			return validation_error(v, at, P_RESERVED_NAME, "'%s' is reserved and cannot be a name", *r);
+			return validation_error(v, at, P_RESERVED_NAME, "cannot be '%s', which is reserved", *r);
 	if (field->plain && !is_plain(value))
 		return validation_error(v, at, P_INVALID_NAME, "must consist of letters, digits, '.', '_' and '-'");
 	return true;
+}
+
+bool value_count_error(struct validation *v, const struct json_pointer *at, enum problem p, const struct field *field,
+		       const char *noun, size_t count)
+{
+	long long low = (long long)field->low, high = (long long)field->high;
+
+	if (low == high)
+		return validation_error(v, at, p, "must have %lld %s%s, not %zu", high, noun, high == 1 ? "" : "s",
+					count);
+	return validation_error(v, at, p, "must have %lld to %lld %ss, not %zu", low, high, noun, count);
 }
 
 bool value_text(struct validation *v, const struct field *field, const struct json_pointer *at, struct text value,
@@ -55,8 +67,8 @@ bool value_text(struct validation *v, const struct field *field, const struct js
 	enum problem size_problem = field->kind == FIELD_TEXT ? P_OUT_OF_RANGE : P_INVALID_NAME;
 
 	if ((int64_t)value.len < field->low || (int64_t)value.len > field->high)
-		return validation_error(v, at, size_problem, "must have %lld to %lld bytes, not %zu",
-					(long long)field->low, (long long)field->high, value.len);
+		return field->date ? validation_error(v, at, size_problem, "must be a date, YYYY-MM-DD")
+				   : value_count_error(v, at, size_problem, field, "byte", value.len);
 	if (field->kind == FIELD_NAME && !check_name(v, field, at, value))
 		return false;
 	if (field->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
@@ -78,9 +90,12 @@ bool value_int(struct validation *v, const struct field *field, const struct jso
 bool value_real(struct validation *v, const struct field *field, const struct json_pointer *at, double value,
 		void *slot)
 {
+	char low[TEXT_PLAIN], high[TEXT_PLAIN], given[TEXT_PLAIN];
+
 	if (!(value >= field->real_low && value <= field->real_high))
-		return validation_error(v, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g",
-					field->real_low, field->real_high, value);
+		return validation_error(v, at, P_OUT_OF_RANGE, "must be from %s to %s, not %s",
+					text_plain_real(field->real_low, low), text_plain_real(field->real_high, high),
+					text_plain_real(value, given));
 	*(double *)slot = value;
 	return true;
 }

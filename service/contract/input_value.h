@@ -8,6 +8,10 @@
 #include "contract/validation.h"
 #include "request/operation.h"
 
+/* Notes that `field` cannot have `count` of these bytes, items or members. Always false. */
+bool value_count_error(struct validation *v, const struct json_pointer *at, enum problem p, const struct field *field,
+		       const char *noun, size_t count);
+
 /* Each stores `value` in `slot`; false: an error was noted at `at`, and nothing stored. */
 bool value_text(struct validation *v, const struct field *field, const struct json_pointer *at, struct text value,
 		void *slot);

@@ -125,6 +125,27 @@ struct text text_of_real(double value, char buffer[TEXT_REAL])
 	return (struct text){ buffer, (size_t)len };
 }
 
+const char *text_plain_real(double value, char buffer[TEXT_PLAIN])
+{
+	enum { DIGITS = 10, LEAST = -12, MOST = 15 };
+	const char *exponent_at;
+	int exponent;
+
+	snprintf(buffer, TEXT_PLAIN, "%.*e", DIGITS - 1, value);
+	exponent_at = strchr(buffer, 'e');
+	exponent = exponent_at ? (int)strtol(exponent_at + 1, NULL, 10) : MOST + 1; /* no exponent: not finite */
+	if (exponent < LEAST || exponent > MOST) {
+		snprintf(buffer, TEXT_PLAIN, "%.*g", DIGITS, value);
+		return buffer;
+	}
+	int decimals = exponent >= DIGITS ? 0 : DIGITS - 1 - exponent;
+	size_t len = (size_t)snprintf(buffer, TEXT_PLAIN, "%.*f", decimals, value);
+	while (decimals > 0 && buffer[len - 1] == '0')
+		len--;
+	buffer[buffer[len - 1] == '.' ? len - 1 : len] = '\0';
+	return buffer;
+}
+
 bool text_is_utf8(struct text t)
 {
 	for (size_t i = 0, step; i < t.len; i += step) {

@@ -57,6 +57,13 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS]);
 enum { TEXT_REAL = 32 };
 struct text text_of_real(double value, char buffer[TEXT_REAL]);
 
+/*
+ * A number for people: at most 10 significant digits, and no exponent unless the number is very
+ * large or very small. Returns `buffer`.
+ */
+enum { TEXT_PLAIN = 32 };
+const char *text_plain_real(double value, char buffer[TEXT_PLAIN]);
+
 /* Bytes of the first character; 0 when it is not well-formed UTF-8. `t` is not empty. */
 size_t text_utf8_char(struct text t);
 

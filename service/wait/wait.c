@@ -57,7 +57,8 @@ bool wait_has_room(struct request *req)
 	if (parked < config()->max_parked)
 		return true;
 	answer_problem(req, P_OVERLOADED,
-		       "%u requests wait or stream; --max-parked allows no more, raise it or retry later", parked);
+		       "as many requests wait or stream as --max-parked allows (%u); raise it or retry later",
+		       (unsigned)config()->max_parked);
 	return false;
 }
 

@@ -185,7 +185,8 @@ static void a_day_of_views_ends_at_2_53(void **state)
 	assert_int_equal(int_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), INT64_C(9007199254740991));
 	struct answer a = post("/pv/big", "{\"at_ms\":" FEB_29 "}");
 	assert_problem(a, 409, "counter_overflow", "none");
-	assert_string_equal(text_at(a, "/detail"), "the day has 9007199254740991 views, and adding 1 exceeds 2^53 - 1");
+	assert_string_equal(text_at(a, "/detail"),
+			    "the day's views are 9007199254740991, and adding 1 exceeds 2^53 - 1");
 	a = get("/pv/big?from=2000-02-29&to=2000-03-01");
 	assert_int_equal(int_at(a, "/count"), INT64_C(18014398509481982));
 	assert_int_equal(int_at(a, "/days/1/count"), INT64_C(9007199254740991));

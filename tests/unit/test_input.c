@@ -299,6 +299,9 @@ static void hints(void **state)
 		  "?limt is not a query parameter of lock_list; did you mean 'limit'?\n"
 		  "?zzz is not a query parameter of lock_list\n" },
 		{ "GET", "/geo/nearby?longitude=1&radius=1", NULL, "?name is required, as a query parameter\n" },
+		{ "GET", "/checkins/a?from=2026-1-1", NULL, "?from must be a date, YYYY-MM-DD\n" },
+		{ "PUT", "/bloom/f", "{\"capacity\":1,\"error_rate\":1e-7}",
+		  "/error_rate must be from 0.000001 to 0.5, not 0.0000001\n" },
 	};
 	check_details(ROWS(rows));
 }

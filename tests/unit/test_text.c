@@ -2,6 +2,7 @@
  * Text: which bytes are UTF-8, checked byte by byte against a decoder that works by value; and
  * where controls hide.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -234,6 +235,33 @@ static void reals_in_the_fewest_digits(void **state)
 	}
 }
 
+static void reals_for_people_have_no_exponent(void **state)
+{
+	(void)state;
+	static const struct {
+		double value;
+		const char *wanted;
+	} rows[] = {
+		{ 0, "0" },
+		{ -0.5, "-0.5" },
+		{ 1e-6, "0.000001" },
+		{ 1.5e-7, "0.00000015" },
+		{ 0.1 + 0.2, "0.3" },
+		{ 9.99999999999, "10" },
+		{ 85.05112878, "85.05112878" },
+		{ 123456789.123, "123456789.1" },
+		{ 1e10, "10000000000" },
+		{ 1e15, "1000000000000000" },
+		{ 1e16, "1e+16" },
+		{ 1e-13, "1e-13" },
+		{ INFINITY, "inf" },
+	};
+	char buffer[TEXT_PLAIN];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(text_plain_real(rows[i].value, buffer), rows[i].wanted);
+}
+
 static void ports_are_five_digits_up_to_65535(void **state)
 {
 	static const struct {
@@ -284,6 +312,7 @@ int main(void)
 		cmocka_unit_test(controls_are_c0_del_and_c1),
 		cmocka_unit_test(absent_and_empty),
 		cmocka_unit_test(reals_in_the_fewest_digits),
+		cmocka_unit_test(reals_for_people_have_no_exponent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
