@@ -167,7 +167,7 @@ static void answer_found(struct request *req, const struct geo_search *s)
 
 static bool is_before(const struct geo_nearby_list_input *in, double a, double b)
 {
-	return in->sort == GEO_NEARBY_LIST_SORT_DESC ? a > b : a < b;
+	return in->order == GEO_NEARBY_LIST_ORDER_DESC ? a > b : a < b;
 }
 
 /*
@@ -229,7 +229,7 @@ static void call_shape(struct call *c, const struct geo_nearby_list_input *in, c
 	else
 		call_real(c, in->height);
 	call_string(c, geo_units[in->unit]);
-	call_string(c, in->sort == GEO_NEARBY_LIST_SORT_DESC ? "DESC" : "ASC");
+	call_string(c, in->order == GEO_NEARBY_LIST_ORDER_DESC ? "DESC" : "ASC");
 	call_int(c, (int64_t)s->most);
 }
 

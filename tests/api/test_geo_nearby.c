@@ -104,9 +104,9 @@ static void nearby_finds_the_nearest_first(void **state)
 		const char *query, *unit, *results;
 	} rows[] = {
 		{ "longitude=15&latitude=37&radius=200&unit=km", "km", "Catania 56.4413, Palermo 190.4424" },
-		{ "longitude=15&latitude=37&radius=200&unit=km&sort=desc", "km", "Palermo 190.4424, Catania 56.4413" },
+		{ "longitude=15&latitude=37&radius=200&unit=km&order=desc", "km", "Palermo 190.4424, Catania 56.4413" },
 		{ "longitude=15&latitude=37&radius=200&unit=km&limit=1", "km", "Catania 56.4413" },
-		{ "longitude=15&latitude=37&radius=200&unit=km&limit=1&sort=desc", "km", "Palermo 190.4424" },
+		{ "longitude=15&latitude=37&radius=200&unit=km&limit=1&order=desc", "km", "Palermo 190.4424" },
 		{ "longitude=15&latitude=37&radius=100000", "m", "Catania 56441.2579" },
 		{ "longitude=15&latitude=37&radius=35.1&unit=mi", "mi", "Catania 35.0711" },
 		{ "longitude=15&latitude=37&radius=35&unit=mi", "mi", "" },
@@ -163,7 +163,7 @@ static const char *paged(size_t limit, const char *sort)
 	json_t *one;
 
 	do {
-		snprintf(target, sizeof(target), AROUND "&sort=%s&limit=%zu%s%s", sort, limit,
+		snprintf(target, sizeof(target), AROUND "&order=%s&limit=%zu%s%s", sort, limit,
 			 *cursor ? "&cursor=" : "", cursor);
 		struct answer a = get(target);
 		assert_status(a, 200);
@@ -263,7 +263,7 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 		{ "longitude=181&latitude=1&radius=1", 400, "out_of_range", "?longitude" },
 		{ "member=m&radius=-1", 400, "out_of_range", "?radius" },
 		{ "member=m&radius=1&unit=yd", 400, "invalid_value", "?unit" },
-		{ "member=m&radius=1&sort=up", 400, "invalid_value", "?sort" },
+		{ "member=m&radius=1&order=up", 400, "invalid_value", "?order" },
 	};
 	char target[160];
 
@@ -287,7 +287,7 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 
 static void nearby_as_geojson(void **state)
 {
-	static const char target[] = "/geo/nearby?name=Sicily&longitude=15&latitude=37&radius=200&unit=km&sort=desc";
+	static const char target[] = "/geo/nearby?name=Sicily&longitude=15&latitude=37&radius=200&unit=km&order=desc";
 
 	(void)state;
 	add(PALERMO "," CATANIA);

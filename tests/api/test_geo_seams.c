@@ -143,7 +143,7 @@ static void search(const struct area *area, int member, size_t count, size_t lim
 	char target[400], *at;
 
 	for (size_t s = 0; s < 2; s++) {
-		at = target + sprintf(target, "/geo/nearby?name=%s&unit=%s&limit=%zu&sort=%s", sets[s], units[unit],
+		at = target + sprintf(target, "/geo/nearby?name=%s&unit=%s&limit=%zu&order=%s", sets[s], units[unit],
 				      limit, desc ? "desc" : "asc");
 		if (member >= 0)
 			at += sprintf(at, "&member=m%d", member);

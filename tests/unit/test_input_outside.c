@@ -86,7 +86,7 @@ static void queries(void **state)
 		{ "/locks?match=%ff", "invalid_value ?match" },
 		{ "/queues/q/messages?state=dead", "ok" },
 		{ "/queues/q/messages?state=alive", "invalid_value ?state" },
-		{ "/geo/nearby?name=s&longitude=-180&latitude=85.05112878&radius=1e3&sort=desc", "ok" },
+		{ "/geo/nearby?name=s&longitude=-180&latitude=85.05112878&radius=1e3&order=desc", "ok" },
 		{ "/geo/nearby?name=s&longitude=1e-400&latitude=-1e-320&radius=1",
 		  "ok" }, /* too small is zero, or nearly */
 		{ "/geo/nearby?name=s&longitude=180.0000001&latitude=-85.06", "out_of_range ?longitude ?latitude" },
