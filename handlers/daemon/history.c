@@ -111,7 +111,7 @@ void history_get(struct request *req, const struct history_get_input *in)
 	out_int(o, "interval_ms", INTERVAL_MS);
 	out_array(o, "samples");
 	for (size_t i = taken > SAMPLES ? taken - SAMPLES : 0; i < taken; i++)
-		if (ring[i % SAMPLES].at_ms > in->after_ms)
+		if (ring[i % SAMPLES].at_ms > in->after_at_ms)
 			out_sample(o, &ring[i % SAMPLES]);
 	out_close(o);
 	answer_end(req);

@@ -20,11 +20,11 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 
-static struct answer history(int64_t after_ms)
+static struct answer history(int64_t after_at_ms)
 {
 	char target[64];
 
-	snprintf(target, sizeof(target), "/info/history?after_ms=%lld", (long long)after_ms);
+	snprintf(target, sizeof(target), "/info/history?after_at_ms=%lld", (long long)after_at_ms);
 	struct answer a = http(client, "GET", target, NULL);
 	assert_status(a, 200);
 	return a;
@@ -50,11 +50,11 @@ static int64_t latest(void)
 }
 
 /* A member times the length of the interval, over all samples after an instant. */
-static double total(int64_t after_ms, const char *rate)
+static double total(int64_t after_at_ms, const char *rate)
 {
-	struct answer a = history(after_ms);
+	struct answer a = history(after_at_ms);
 	double sum = 0;
-	int64_t before = after_ms;
+	int64_t before = after_at_ms;
 
 	for (size_t i = 0; i < samples_of(a); i++) {
 		int64_t at = json_integer_value(member(a, i, "at_ms"));
@@ -141,7 +141,7 @@ static void only_later_samples_are_returned(void **state)
 	assert_true(samples_of(rest) >= samples_of(all) - 1);
 	assert_true(json_integer_value(member(rest, 0, "at_ms")) > first);
 	assert_int_equal(samples_of(history(INT64_C(9007199254740991))), 0);
-	assert_problem(http(client, "GET", "/info/history?after_ms=x", NULL), 400, "wrong_type", "none");
+	assert_problem(http(client, "GET", "/info/history?after_at_ms=x", NULL), 400, "wrong_type", "none");
 }
 
 static int set_up(void **state)

@@ -88,9 +88,9 @@ test('a page just opened has a past, and asks for new samples only', SLOW, async
   await page.goto(`${stage.url}/ui`);
   await page.locator('.plots canvas').nth(3).waitFor({ state: 'visible' });
   await page.getByText(/^Times in /).waitFor({ state: 'visible' });
-  assert.equal(polls()[0].searchParams.get('after_ms'), '0');
+  assert.equal(polls()[0].searchParams.get('after_at_ms'), '0');
   await until(() => polls().length >= 3);
-  assert.ok(Number(polls()[2].searchParams.get('after_ms')) > 0);
+  assert.ok(Number(polls()[2].searchParams.get('after_at_ms')) > 0);
   assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 1); // each 10 s
   const hide = (hidden) =>
     page.evaluate((value) => {

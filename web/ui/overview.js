@@ -71,7 +71,7 @@ export function open(page) {
 		if (info.started_at_ms !== started) samples = [];
 		started = info.started_at_ms;
 		const after = samples.at(-1)?.at_ms ?? 0;
-		const { samples: newest } = await page.ask('GET', `/info/history?after_ms=${after}`);
+		const { samples: newest } = await page.ask('GET', `/info/history?after_at_ms=${after}`);
 		samples = [...samples, ...newest].slice(-SAMPLES);
 		if (!lists || performance.now() - lists.at > LISTS_EVERY_MS) lists = await lookAtLists(page);
 		keyed(attention, glance(info, samples.at(-1) ?? null, lists), ({ name }) => name, tile);
