@@ -118,6 +118,7 @@ static void on_granted(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "claim", claim);
 	out_text(o, "name", in->name);
+	out_string(o, "state", reply_int(r, 5) ? "confirmed" : "held");
 	out_text(o, "user", in->user);
 	out_int(o, "quantity", in->quantity);
 	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
@@ -190,9 +191,9 @@ static void on_confirmed(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "claim", in->claim);
 	out_text(o, "name", in->name);
+	out_string(o, "state", "confirmed");
 	out_text(o, "user", reply_text(r, 2));
 	out_int(o, "quantity", reply_int(r, 3));
-	out_bool(o, "confirmed", true);
 	answer_end(req);
 }
 

@@ -1,12 +1,12 @@
 -- sale_claim_acquire: holds a quantity for a user.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
--- Returns {1, now, claim, expires_at_ms, remaining}
+-- Returns {1, now, claim, expires_at_ms, remaining, 0 (held) or 1 (confirmed)}
 --         {0, now} expired holds were settled, and there are more: call again
 --         {-1, now} there is no sale, {-2, now, opens_at_ms, closes_at_ms} it is not open
 --         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held}
 --         too little is left
--- A replay: the reply of then, while the claim is held or confirmed.
+-- A replay: the reply of then with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
 --@idempotent
@@ -15,6 +15,7 @@ local user, quantity = ARGV[2], tonumber(ARGV[3])
 local sale = read_sale()
 if granted then
   local c = claim_of(redis.call('HGET', claims_key, granted[3]))
+  granted[6] = c and c.state == 'confirmed' and 1 or 0
   return c and (c.state == 'confirmed' or c.state == 'held' and c.expires_at_ms > now) and granted
 elseif not sale then
   return {-1, now}
@@ -45,4 +46,4 @@ local sale_expires_at = not sale.has_all_keys and expires_at(sale_keys)
 if sale_expires_at then -- the others may be new keys
   expire(sale_keys, sale_expires_at)
 end
-return {1, now, claim, expires_at_ms, remaining - quantity}, true
+return {1, now, claim, expires_at_ms, remaining - quantity, 0}, true

@@ -238,6 +238,7 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/name"), "s");
 	assert_string_equal(text_at(a, "/user"), "u");
+	assert_string_equal(text_at(a, "/state"), "held");
 	assert_int_equal(int_at(a, "/quantity"), 2);
 	assert_int_equal(int_at(a, "/remaining"), 3);
 	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
@@ -250,7 +251,7 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/user"), "u");
 		assert_int_equal(int_at(a, "/quantity"), 2);
-		assert_true(bool_at(a, "/confirmed"));
+		assert_string_equal(text_at(a, "/state"), "confirmed");
 		assert_counts(2, 1, 2);
 	}
 	assert_problem(release(one), 409, "claim_confirmed", "none");
@@ -367,6 +368,7 @@ static void a_retry_holds_nothing_twice(void **state)
 	wait_until((again = claim("u", 2, "Idempotency-Key: one"), int_at(again, "/ttl_ms") < 60000), SOON_MS);
 	assert_status(again, 201);
 	assert_string_equal(text_at(again, "/claim"), text_at(first, "/claim"));
+	assert_string_equal(text_at(again, "/state"), "held");
 	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
 	assert_counts(3, 2, 0);
 	assert_problem(claim("u", 1, "Idempotency-Key: one"), 422, "idempotency_key_reused", "none");
@@ -387,6 +389,7 @@ static void a_retry_of_an_ended_hold_is_refused(void **state)
 	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed, and stays so */
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/claim"), text_at(stays, "/claim"));
+	assert_string_equal(text_at(a, "/state"), "confirmed");
 	assert_int_equal(int_at(a, "/ttl_ms"), 0);
 	assert_problem(confirm(text_at(lapses, "/claim")), 410, "claim_expired", "none");
 	assert_counts(4, 0, 1);
