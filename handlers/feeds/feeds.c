@@ -24,7 +24,7 @@ static void write_state(struct json_out *o, struct text name, const struct reply
 {
 	out_text(o, "name", name);
 	out_int(o, "size", reply_int(r, 2));
-	out_int(o, "limit", reply_int(r, 3));
+	out_int(o, "max_items", reply_int(r, 3));
 	handler_out_expiry(o, r, 4);
 }
 
@@ -114,12 +114,12 @@ static void answer_pushed(struct request *req, int64_t size)
 	answer_end(req);
 }
 
-static struct call *push_call(struct request *req, bool has_limit, int64_t limit)
+static struct call *push_call(struct request *req, bool has_max, int64_t max_items)
 {
 	const struct feed_item_push_input *in = req->input;
 	struct call *c = feed_call(req, &feed_item_push_script, in->name);
 
-	handler_call_optional(c, has_limit, limit);
+	handler_call_optional(c, has_max, max_items);
 	return c;
 }
 
@@ -140,7 +140,7 @@ static void on_pushed(struct request *req, const struct reply *r)
 
 void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 {
-	struct call *c = push_call(req, in->has_limit, in->limit);
+	struct call *c = push_call(req, in->has_max_items, in->max_items);
 
 	for (size_t i = 0; i < in->items.count; i++) {
 		struct text item = in->items.items[i];

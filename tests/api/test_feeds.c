@@ -57,14 +57,14 @@ static void pages_lead_to_the_end(void **state)
 static void only_the_newest_are_kept(void **state)
 {
 	(void)state;
-	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[1,2,3,4],\"limit\":3}"), "/size"), 3);
-	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[5],\"limit\":3}"), "/size"), 3);
+	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[1,2,3,4],\"max_items\":3}"), "/size"), 3);
+	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[5],\"max_items\":3}"), "/size"), 3);
 	assert_non_null(strstr(get("/feeds/home/items").body, "\"items\":[5,4,3]"));
-	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[6],\"limit\":1}"), "/size"), 1);
-	assert_int_equal(int_at(get("/feeds/home"), "/limit"), 1);
+	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[6],\"max_items\":1}"), "/size"), 1);
+	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 1);
 	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[7]}"), "/size"), 1); /* as before */
 	assert_int_equal(int_at(get("/feeds/home"), "/size"), 1);
-	assert_problem(post("/feeds/home/items", "{\"items\":[6],\"limit\":0}"), 400, "out_of_range", "none");
+	assert_problem(post("/feeds/home/items", "{\"items\":[6],\"max_items\":0}"), 400, "out_of_range", "none");
 	assert_problem(post("/feeds/home/items", "{\"items\":[]}"), 400, "out_of_range", "none");
 }
 
@@ -75,11 +75,11 @@ static void much_is_dropped_at_once(void **state)
 	for (int i = 0; i < 3500; i++)
 		server_command(&redis, "LPUSH p:feed:{home} %d", i);
 	struct answer a =
-		http(client, "POST", "/feeds/home/items", "{\"items\":[\"x\"],\"limit\":10}", "Idempotency-Key: k");
+		http(client, "POST", "/feeds/home/items", "{\"items\":[\"x\"],\"max_items\":10}", "Idempotency-Key: k");
 	assert_int_equal(int_at(a, "/size"), 10);
 	assert_int_equal(server_command(&redis, "LLEN p:feed:{home}")->integer, 10);
-	assert_status(post("/feeds/home/items", "{\"items\":[\"y\"],\"limit\":20}"), 200);
-	a = http(client, "POST", "/feeds/home/items", "{\"items\":[\"x\"],\"limit\":10}", "Idempotency-Key: k");
+	assert_status(post("/feeds/home/items", "{\"items\":[\"y\"],\"max_items\":20}"), 200);
+	a = http(client, "POST", "/feeds/home/items", "{\"items\":[\"x\"],\"max_items\":10}", "Idempotency-Key: k");
 	assert_int_equal(int_at(a, "/size"), 10);
 	assert_non_null(strstr(get("/feeds/home/items").body, "\"items\":[\"y\",\"x\",3499"));
 }
@@ -146,14 +146,14 @@ static void a_feed_expires_whole(void **state)
 {
 	(void)state;
 	assert_problem(http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
-	assert_status(post("/feeds/home/items", "{\"items\":[1,2],\"limit\":5}"), 200);
+	assert_status(post("/feeds/home/items", "{\"items\":[1,2],\"max_items\":5}"), 200);
 	assert_true(json_is_null(json_at(get("/feeds/home"), "/expires_at_ms")));
 	struct answer a = http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":60000}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/size"), 2);
-	assert_int_equal(int_at(a, "/limit"), 5);
+	assert_int_equal(int_at(a, "/max_items"), 5);
 	int64_t at = int_at(a, "/expires_at_ms");
-	assert_status(post("/feeds/home/items", "{\"items\":[3,4,5,6],\"limit\":4}"), 200);
+	assert_status(post("/feeds/home/items", "{\"items\":[3,4,5,6],\"max_items\":4}"), 200);
 	assert_int_equal(int_at(http(client, "PATCH", "/feeds/home", "{}"), "/expires_at_ms"), at);
 	assert_int_equal(int_at(get("/feeds/home"), "/expires_at_ms"), at);
 	a = http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":null}");
@@ -162,14 +162,14 @@ static void a_feed_expires_whole(void **state)
 	assert_status(http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":1}"), 200);
 	wait_until(int_at(get("/feeds/home"), "/size") == 0, 5000);
 	wait_until(server_command(&redis, "DBSIZE")->integer == 0, 5000);
-	assert_int_equal(int_at(get("/feeds/home"), "/limit"), 1000);
+	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 1000);
 }
 
 static void feeds_are_listed_and_deleted(void **state)
 {
 	(void)state;
 	assert_problem(http(client, "DELETE", "/feeds/home", NULL), 404, "not_found", "none");
-	assert_status(post("/feeds/home/items", "{\"items\":[1,2],\"limit\":5}"), 200);
+	assert_status(post("/feeds/home/items", "{\"items\":[1,2],\"max_items\":5}"), 200);
 	assert_status(post("/feeds/other/items", "{\"items\":[1]}"), 200);
 	server_command(&redis, "LPUSH p:feeds:{foreign} 1");
 	assert_int_equal(json_array_size(json_at(get_all("/feeds"), "/items")), 2);
@@ -177,12 +177,12 @@ static void feeds_are_listed_and_deleted(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_string_equal(text_at(a, "/items/0/name"), "home");
 	assert_int_equal(int_at(a, "/items/0/size"), 2);
-	assert_int_equal(int_at(a, "/items/0/limit"), 5);
+	assert_int_equal(int_at(a, "/items/0/max_items"), 5);
 	assert_status(http(client, "DELETE", "/feeds/home", NULL), 204);
 	assert_problem(http(client, "DELETE", "/feeds/home", NULL), 404, "not_found", "none");
 	assert_int_equal(json_array_size(json_at(get_all("/feeds"), "/items")), 1);
 	assert_int_equal(server_command(&redis, "EXISTS p:feed:{home} p:feed:{home}:meta")->integer, 0);
-	assert_int_equal(int_at(get("/feeds/home"), "/limit"), 1000);
+	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 1000);
 }
 
 int main(void)

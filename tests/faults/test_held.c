@@ -147,7 +147,7 @@ static void kill_messages(void)
 static void fill_feed(void)
 {
 	for (int i = 0; i < 4; i++)
-		done("POST", "/feeds/f/items", many("{\"items\":[", "\"", 0, 1000, "\"", "],\"limit\":10000}"));
+		done("POST", "/feeds/f/items", many("{\"items\":[", "\"", 0, 1000, "\"", "],\"max_items\":10000}"));
 }
 
 /* So many that freeing them takes Redis some 100 ms. */
@@ -241,7 +241,7 @@ static const struct row rows[] = {
 	  .head = "{\"items\":[",
 	  .lead = "\"",
 	  .trail = "\"",
-	  .tail = "],\"limit\":10}",
+	  .tail = "],\"max_items\":10}",
 	  .count = 1000,
 	  .again = fill_feed },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000" },

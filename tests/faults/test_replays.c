@@ -152,7 +152,7 @@ static void push(int count, int keep)
 {
 	char tail[32];
 
-	snprintf(tail, sizeof(tail), "],\"limit\":%d}", keep);
+	snprintf(tail, sizeof(tail), "],\"max_items\":%d}", keep);
 	done("POST", "/feeds/f/items", many("{\"items\":[", "", 0, count, "", tail));
 }
 
@@ -267,7 +267,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{ "a push that drops far more", fill_feed, "/feeds/f/items", "{\"items\":[1],\"limit\":10}",
+	{ "a push that drops far more", fill_feed, "/feeds/f/items", "{\"items\":[1],\"max_items\":10}",
 	  .others = push_more },
 	{ "a purge", send_messages, "/queues/q/purge", "{}", .others = send_messages },
 	{ "a redrive", kill_messages, "/queues/q/redrive", "{\"limit\":2500}", .others = kill_messages },

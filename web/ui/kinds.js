@@ -197,9 +197,9 @@ export const KINDS = {
 		title: 'Feeds',
 		one: 'feed',
 		name,
-		columns: [count('Items', (item) => item.size), count('Limit', (item) => item.limit)],
+		columns: [count('Items', (item) => item.size), count('Limit', (item) => item.max_items)],
 		expires: true,
-		facts: (state) => [['Items', `${number(state.size)} of at most ${number(state.limit)}`]],
+		facts: (state) => [['Items', `${number(state.size)} of at most ${number(state.max_items)}`]],
 		exists: (state) => state.size > 0,
 		parts: [
 			{
