@@ -19,7 +19,7 @@ static void on_viewed(struct request *req, const struct reply *r)
 		return;
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
-	handler_out_day(o, "day", reply_int(r, 3));
+	handler_out_day(o, "date", reply_int(r, 3));
 	out_int(o, "count", reply_int(r, 2));
 	answer_end(req);
 }

@@ -130,7 +130,7 @@ void visitor_out_days(struct json_out *o, const struct visitor_days *w, const st
 	out_array(o, "days");
 	for (int64_t day = w->from; day <= w->to; day++) {
 		out_object(o, NULL);
-		handler_out_day(o, "day", day);
+		handler_out_day(o, "date", day);
 		out_int(o, "count", reply_int(r, i++));
 		out_close(o);
 	}

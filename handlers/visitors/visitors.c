@@ -13,7 +13,7 @@ static void on_visited(struct request *req, const struct reply *r)
 		return;
 	struct json_out *o = answer_begin(req, 200);
 	out_bool(o, "changed", reply_int(r, 2) > 0);
-	handler_out_day(o, "day", reply_int(r, 3));
+	handler_out_day(o, "date", reply_int(r, 3));
 	answer_end(req);
 }
 
@@ -139,7 +139,7 @@ static void on_merged(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	visitor_out_range(o, from, from + days - 1);
-	out_int(o, "days", reply_int(r, 2));
+	out_int(o, "merged_days", reply_int(r, 2));
 	answer_end(req);
 }
 

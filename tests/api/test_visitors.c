@@ -39,7 +39,7 @@ static const char *days_of(struct answer a)
 	for (i = 0; i < count && n < sizeof(line); i++) {
 		const json_t *day = json_array_get(json_at(a, "/days"), i);
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %lld", i ? ", " : "",
-				      json_string_value(json_object_get(day, "day")),
+				      json_string_value(json_object_get(day, "date")),
 				      (long long)json_integer_value(json_object_get(day, "count")));
 	}
 	return line;
@@ -145,14 +145,15 @@ static void merge_goes_day_by_day(void **state)
 		assert_string_equal(text_at(a, "/name"), "site");
 		assert_string_equal(text_at(a, "/from"), "2000-02-28");
 		assert_string_equal(text_at(a, "/to"), "2000-03-01");
-		assert_int_equal(int_at(a, "/days"), 2);
+		assert_int_equal(int_at(a, "/merged_days"), 2);
 		a = get("/uv/site?from=2000-02-28&to=2000-03-01");
 		assert_string_equal(days_of(a), "2000-02-28 0, 2000-02-29 3, 2000-03-01 2");
 		assert_int_equal(int_at(a, "/count"), 5);
 	}
 	assert_string_equal(days_of(get("/uv/b?from=2000-02-29&to=2000-03-01")), "2000-02-29 2, 2000-03-01 1");
 	assert_int_equal(server_command(&redis, "EXISTS p:uv:{site}:2000-02-28")->integer, 0);
-	assert_int_equal(int_at(post("/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2000-01-01\"}"), "/days"), 0);
+	assert_int_equal(int_at(post("/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2000-01-01\"}"), "/merged_days"),
+			 0);
 }
 
 /* ---- Page views ---- */
@@ -202,7 +203,7 @@ static void a_retry_counts_once(void **state)
 		{ "/pv/home", "{\"by\":3,\"at_ms\":0}", "{\"by\":4,\"at_ms\":0}", "/count" },
 		{ "/uv/home", "{\"visitors\":[\"u\"],\"at_ms\":0}", "{\"visitors\":[\"v\"],\"at_ms\":0}", "/changed" },
 		{ "/uv/site/merge", "{\"sources\":[\"home\"],\"to\":\"1970-01-01\"}", "{\"sources\":[\"x\"]}",
-		  "/days" },
+		  "/merged_days" },
 	};
 
 	(void)state;

@@ -64,14 +64,14 @@ static void the_day_is_that_of_at_ms(void **state)
 			assert_problem(viewed, 400, "out_of_range", "none");
 			continue;
 		}
-		assert_string_equal(text_at(visited, "/day"), rows[i].day);
-		assert_string_equal(text_at(viewed, "/day"), rows[i].day);
+		assert_string_equal(text_at(visited, "/date"), rows[i].day);
+		assert_string_equal(text_at(viewed, "/date"), rows[i].day);
 		snprintf(key, sizeof(key), "p:uv:{d}:%s", rows[i].day);
 		assert_int_equal(server_command(&redis, "EXISTS %s", key)->integer, 1);
 	}
 	const char *today = redis_today(0);
-	assert_string_equal(text_at(post("/uv/d", "{\"visitors\":[\"u\"]}"), "/day"), today);
-	assert_string_equal(text_at(post("/pv/d", NULL), "/day"), today);
+	assert_string_equal(text_at(post("/uv/d", "{\"visitors\":[\"u\"]}"), "/date"), today);
+	assert_string_equal(text_at(post("/pv/d", NULL), "/date"), today);
 	assert_int_equal(int_at(get("/uv/d"), "/count"), 1);
 	assert_int_equal(int_at(get("/pv/d"), "/count"), 1);
 }
@@ -225,8 +225,8 @@ static void count_by(const char *preload, const char *offset, int days_off)
 	struct client *c = client_open(wrong.port);
 	assert_string_equal(daemons_day(http(c, "GET", "/healthz", NULL)), redis_today(days_off));
 	const char *today = redis_today(0);
-	assert_string_equal(text_at(http(c, "POST", "/uv/a", "{\"visitors\":[\"u\"]}"), "/day"), today);
-	assert_string_equal(text_at(http(c, "POST", "/pv/a", NULL), "/day"), today);
+	assert_string_equal(text_at(http(c, "POST", "/uv/a", "{\"visitors\":[\"u\"]}"), "/date"), today);
+	assert_string_equal(text_at(http(c, "POST", "/pv/a", NULL), "/date"), today);
 	assert_string_equal(text_at(http(c, "POST", "/uv/b/merge", "{\"sources\":[\"a\"]}"), "/to"), today);
 	static const char *const looks[] = { "/uv/a", "/uv/b", "/pv/a", "/uv/union?name=a&name=b" };
 	for (size_t i = 0; i < 4; i++)

@@ -124,7 +124,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	struct answer a = merge(low, middle, high, NULL), b = merge(name_beside(low, 3), beside[0], beside[1], NULL);
 	assert_status(a, 200);
 	assert_status(b, 200);
-	assert_int_equal(int_at(a, "/days"), 2);
+	assert_int_equal(int_at(a, "/merged_days"), 2);
 	assert_string_equal(text_at(a, "/to"), "2000-03-02");
 	struct answer apart = days_of(low), together = days_of(name_beside(low, 3));
 	assert_true(json_equal(json_at(apart, "/days"), json_at(together, "/days")));
@@ -138,7 +138,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-29", low);
 	assert_true(server_command(&pair.redis, "TTL %s", key)->integer > 86400);
 	must_have_no_scratch();
-	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/days"), 0);
+	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/merged_days"), 0);
 }
 
 static void a_record_needs_one_slot(void **state)
@@ -149,7 +149,7 @@ static void a_record_needs_one_slot(void **state)
 	assert_int_equal(int_at(days_of(low), "/count"), 0);
 	visit(beside[0], 0, 3, FEB_29);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(int_at(merge(low, beside[0], beside[1], "Idempotency-Key: k"), "/days"), 1);
+		assert_int_equal(int_at(merge(low, beside[0], beside[1], "Idempotency-Key: k"), "/merged_days"), 1);
 }
 
 static void what_is_no_sketch_changes_nothing(void **state)

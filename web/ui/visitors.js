@@ -137,7 +137,7 @@ function openOne(page, name, days = '30') {
 			['To', `${uv.to} (days of UTC)`],
 		]);
 		none.hidden = uv.count + pv.count > 0;
-		visitors.show(uv.days.map((one) => [one.day, one.count]));
-		views.show(pv.days.map((one) => [one.day, one.count]));
+		visitors.show(uv.days.map((one) => [one.date, one.count]));
+		views.show(pv.days.map((one) => [one.date, one.count]));
 	};
 }
