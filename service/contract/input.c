@@ -169,7 +169,7 @@ static void fill_body(struct validation *v, void *into)
 	input_json_fill(v, op->fields, op->field_count, v->req->json, &root, into);
 }
 
-/* The body is a JSON object, or nothing. False: it was answered. */
+/* The body is one JSON value, or nothing. False: it was answered. */
 static bool read_body(struct request *req)
 {
 	const struct operation *op = req->op;
@@ -186,8 +186,6 @@ static bool read_body(struct request *req)
 	else if (!req->json)
 		answer_problem(req, P_MALFORMED_JSON, "the body is not valid JSON: %s (line %zu, column %zu)",
 			       error.why, error.line, error.column);
-	else if (req->json->kind != JSON_IS_OBJECT)
-		answer_problem(req, P_MALFORMED_JSON, "the body must be a JSON object");
 	else
 		return true;
 	return false;

@@ -237,6 +237,7 @@ static void fill_member(struct validation *v, const struct field *field, const s
 void input_json_fill(struct validation *v, const struct field *fields, size_t count, const struct json *object,
 		     const struct json_pointer *at, void *into)
 {
+	static const struct field whole = { .kind = FIELD_OBJECT };
 	const struct json *values[MAX_FIELDS];
 	uint64_t given = 0; /* a bit for each field whose member is there */
 
@@ -246,6 +247,10 @@ void input_json_fill(struct validation *v, const struct field *fields, size_t co
 			value_absent(v, fields, at, fields, into);
 		else
 			store_json(v, fields, at, object, (char *)into + fields->offset);
+		return;
+	}
+	if (object && object->kind != JSON_IS_OBJECT) {
+		refuse_type(v, &whole, at, object);
 		return;
 	}
 	match_members(v, fields, count, object, at, values);

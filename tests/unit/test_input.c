@@ -123,6 +123,11 @@ static void forms(void **state)
 		{ "{\"checks\":[" LIMIT("") "]}", "ok" },
 		{ "{\"checks\":[" LIMIT("") "],\"cost\":1}", "invalid_value /cost" },
 		{ "{\"checks\":[" LIMIT("") "],\"policy\":\"p\",\"key\":\"k\"}", "invalid_value /policy /key" },
+		{ "null", "wrong_type " },
+		{ "[]", "wrong_type " },
+		{ "\"x\"", "wrong_type " },
+		{ "1", "wrong_type " },
+		{ "true", "wrong_type " },
 		{ "{\"checks\":[{\"key\":\"k\",\"policy\":\"p\"},{\"key\":\"k\"}]}",
 		  "missing_field /checks/1/limit /checks/1/window_ms" },
 		{ "{\"checks\":[{\"key\":\"k\",\"policy\":\"p\",\"burst\":1}]}", "invalid_value /checks/0/burst" },
@@ -138,12 +143,7 @@ static void forms(void **state)
 static void malformed_bodies(void **state)
 {
 	(void)state;
-	static const char *const rows[] = { "null",
-					    "[]",
-					    "\"x\"",
-					    "1",
-					    "true",
-					    " ",
+	static const char *const rows[] = { " ",
 					    "{",
 					    "}",
 					    "{}{}",
@@ -294,6 +294,9 @@ static void hints(void **state)
 		{ "POST", "/ratelimit", "",
 		  " is required: a JSON object with key, limit, window_ms\n/key is required, or checks instead\n"
 		  "/limit is required, or checks, or policy instead\n/window_ms is required, or checks, or policy instead\n" },
+		{ "POST", "/ratelimit", "[]", " must be an object, not an array\n" },
+		{ "POST", "/locks/l", "1.5", " must be an object, not a real number\n" },
+		{ "POST", "/counters/c/increment", "\"x\"", " must be an object, not a string\n" },
 		{ "POST", "/queues/q/settle", "", " is required: a JSON object\n" },
 		{ "GET", "/locks?limt=1&zzz=2", NULL,
 		  "?limt is not a query parameter of lock_list; did you mean 'limit'?\n"
