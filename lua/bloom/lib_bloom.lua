@@ -102,7 +102,8 @@ end
 local function bloom_check(filter)
   for _, layer in ipairs(filter) do
     for key = layer.first, layer.first + bloom_segments(layer.bits) - 1 do
-      if (layer.items > 0 or key <= filter.segments + 1) and redis.call('STRLEN', KEYS[key]) ~= bloom_bytes(layer, key) then
+      local is_made = layer.items > 0 or key <= filter.segments + 1
+      if is_made and redis.call('STRLEN', KEYS[key]) ~= bloom_bytes(layer, key) then
         bloom_foreign()
       end
     end

@@ -44,8 +44,8 @@ end
 -- the first may lie outside: more, each for four times as many, until there are enough.
 local function geo_near(key, at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
-  local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4], order,
-    'WITHDIST', 'WITHHASH', 'COUNT', most}
+  local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4],
+    order, 'WITHDIST', 'WITHHASH', 'COUNT', most}
   if shape[1] == 'box' or width then
     ask[6] = 'BYBOX'
     ask[7] = string.format('%.17g', width or shape[2])

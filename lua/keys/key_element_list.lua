@@ -1,7 +1,8 @@
 -- key_element_list: one page of what a set, hash, sorted set or list holds.
 -- A step of a scan may bring more elements than the page takes (a small key comes in one step,
--- whatever was asked for). Then they are returned in the order of a digest, and the cursor names the
--- last one returned: what comes or goes meanwhile shifts nothing. The cursor of a list is an index.
+-- whatever was asked for). Then they are returned in the order of a digest, and the cursor names
+-- the last one returned: what comes or goes meanwhile shifts nothing. The cursor of a list is an
+-- index.
 -- KEYS[1]  any key
 -- ARGV[1]  cursor: '0' to begin, or as answered before
 -- ARGV[2]  how many elements the page takes at most
@@ -57,8 +58,8 @@ local function in_order(elements, after)
   return left
 end
 
--- Returns the elements of the step `from` that come after digest `after` ('': all). The cursor to go
--- on with, nil when Redis knows no such step.
+-- Returns the elements of the step `from` that come after digest `after` ('': all). The cursor to
+-- go on with, nil when Redis knows no such step.
 local function tell_step(from, after)
   local found = redis.pcall(SCANS[kind], KEYS[1], from, 'COUNT', digits(count))
   if found.err then

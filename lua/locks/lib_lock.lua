@@ -129,7 +129,8 @@ end
 
 -- The TTL of a shared lock: that of its last reader. False when there is none, and it is free.
 local function lock_keep_for_readers(lock)
-  local last = redis.call('ZRANGE', lock.readers_key, UP_TO_FURTHER, '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', lock.readers_key, UP_TO_FURTHER, '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1',
+    'WITHSCORES')[2]
   if not last or tonumber(last) < lock.now then
     lock_free(lock)
     return false
@@ -195,7 +196,8 @@ local function lock_holders(lock)
     return { lock.owner, lock.fence, lock.expires_at_ms }
   end
   local list = {}
-  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), UP_TO_FURTHER, 'BYSCORE', 'LIMIT', '0', '16', 'WITHSCORES')
+  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), UP_TO_FURTHER, 'BYSCORE', 'LIMIT', '0', '16',
+    'WITHSCORES')
   for i = 1, #flat, 2 do
     local reader = lock_reader(lock, flat[i])
     if reader then

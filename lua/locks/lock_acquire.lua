@@ -151,7 +151,8 @@ local function take(n)
     end
     redis.call('HSET', n.key, 'fence', fence_text, 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
       fence_text)
-    lock_write_reader(lock, { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
+    local reader = { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }
+    lock_write_reader(lock, reader, expires_at)
     lock_offer(lock, n.waiters, now) -- the next may be a reader too
   end
   lock_tell_end(lock, n.waiters.head, now + OFFER_MS) -- until then no script checks whether it came

@@ -2,19 +2,22 @@
 -- lib/time.lua.
 --
 -- KEYS, the same in every queue script:
---   1  p:queue:{name}  hash: the settings that were PUT; seq, the last sequence given; sent, how many
---                      messages were stored; expired, how many were dropped for their ttl; died,
---                      how many became dead letters; trim_at, before which nothing is trimmed; two fields a message, <sequence> and <sequence>s (below), and
---                      what queues/lib_queue_schedule.lua has
---   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 + due_ms
---   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to ready
---                      in the next receive
---   4  ...:flight      sorted set: <sequence>s by visible_until_ms; or, below 0, by the instant until
---                      which an acknowledgement is remembered
+--   1  p:queue:{name}  hash: the settings that were PUT; seq, the last sequence given; sent, how
+--                      many messages were stored; expired, how many were dropped for their ttl;
+--                      died, how many became dead letters; trim_at, before which nothing is
+--                      trimmed; two fields a message, <sequence> and <sequence>s (below), and what
+--                      queues/lib_queue_schedule.lua has
+--   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 +
+--                      due_ms
+--   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to
+--                      ready in the next receive
+--   4  ...:flight      sorted set: <sequence>s by visible_until_ms; or, below 0, by the instant
+--                      until which an acknowledgement is remembered
 --   5  ...:dead        sorted set: dead letters: member by died_at_ms
---   6  ...:ids         hash: id given by a sender to its sequence, '' once the message is acknowledged
---   7  ...:done        sorted set: the id of an acknowledged message by the instant until which it is
---                      remembered
+--   6  ...:ids         hash: id given by a sender to its sequence, '' once the message is
+--                      acknowledged
+--   7  ...:done        sorted set: the id of an acknowledged message by the instant until which it
+--                      is remembered
 --   8  ...:schedules   sorted set: id of a schedule by next_at_ms (queues/lib_queue_schedule.lua)
 -- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never
 -- falls behind it, so that it goes on rising after the queue was deleted and made again. It is the
@@ -30,10 +33,11 @@
 -- handlers/queues/queue_content.h has of the body. Scripts do not cut it: the daemon does.
 -- Field <sequence>s: the state, from the first delivery on, or at once beside a content longer than
 -- SMALL. The nonce of the current delivery (16
--- characters, NO_NONCE when not in flight), visible_until_ms (13 digits), priority (1 digit), 'b' or
--- '-' as in a member, receives; and, where one of them is not 0 or empty, after tabs: expires_at_ms,
--- max_receives, id, reason why the last delivery failed. Of an acknowledged message its first 16
--- characters, the instant until which that is remembered, and 'd'. It counts before the content.
+-- characters, NO_NONCE when not in flight), visible_until_ms (13 digits), priority (1 digit), 'b'
+-- or '-' as in a member, receives; and, where one of them is not 0 or empty, after tabs:
+-- expires_at_ms, max_receives, id, reason why the last delivery failed. Of an acknowledged message
+-- its first 16 characters, the instant until which that is remembered, and 'd'. It counts before
+-- the content.
 local SMALL = 8192
 local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key = unpack(KEYS, 1, 8)
 

@@ -17,7 +17,8 @@ local function make_message(id, s, at, missed)
   local _, seq = leap(math.max(tonumber(settings[1] or 0), clock[1] * 1000000 + clock[2]), {})
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. '}'
-  local content = instant .. s.priority .. '\n\ts' .. made_by .. (headers ~= '' and '\th' .. headers or '') .. '\t=' .. body
+  local header_field = headers ~= '' and '\th' .. headers or ''
+  local content = instant .. s.priority .. '\n\ts' .. made_by .. header_field .. '\t=' .. body
   redis.call('ZADD', ready_key, s.priority .. digits(at), s.priority .. seq .. (#content > SMALL and 'b' or ''))
   redis.call('HSET', queue_key, 'seq', seq, 'sent', digits((settings[2] or 0) + 1), seq, content)
   if #content > SMALL then
@@ -26,7 +27,7 @@ local function make_message(id, s, at, missed)
   s.last, s.last_seq, s.sent, s.missed = at, seq, s.sent + 1, s.missed + missed
 end
 
--- Makes the message of a schedule that came due at `at`, and moves the schedule to its next instant.
+-- Makes the message of a schedule that came due at `at`, and sets the schedule's next instant.
 local function fire(id, at)
   local s = read_schedule(id)
   if not s then
@@ -47,8 +48,8 @@ local function fire(id, at)
   end
 end
 
--- Makes the messages of the schedules that came due, at most 50; check_types() comes before. Returns
--- how many came due, and when the next one will, nil without any.
+-- Makes the messages of the schedules that came due, at most 50; check_types() comes before.
+-- Returns how many came due, and when the next one will, nil without any.
 local function fire_due()
   local due = redis.call('ZRANGE', schedules_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '50', 'WITHSCORES')
   for i = 1, #due, 2 do

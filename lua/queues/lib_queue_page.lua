@@ -18,7 +18,8 @@ local function messages_of(place, flat)
   end
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
     local found = list[i]
-    local m = state and read_state(state) or { size = #found.member > 17 and 'b' or '-', priority = found.member:sub(1, 1) }
+    local m = state and read_state(state)
+      or { size = #found.member > 17 and 'b' or '-', priority = found.member:sub(1, 1) }
     m.seq, m.member, m.place, m.has_state = found.seq, found.member, place, state and true
     m.at = place == ready_key and found.score - tonumber(m.priority) * 1e13 or found.score
     list[i] = m

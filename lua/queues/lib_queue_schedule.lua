@@ -41,7 +41,9 @@ end
 
 -- As queue_schedule_list returns it; queue_schedule_get returns headers and body, too.
 local function schedule_settings(id, s)
-  return { id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped }
+  return {
+    id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped,
+  }
 end
 local function schedule_item(id, s)
   local item = schedule_settings(id, s)

@@ -4,7 +4,8 @@
 -- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A
 -- replay: the visible_until_ms of now, while it is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_delivery
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent
 local m = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))

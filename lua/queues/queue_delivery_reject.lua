@@ -6,7 +6,8 @@
 -- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1,
 -- now_ms} when the delivery is no longer current. Errors: WRONGTYPE, nothing changed.
 -- O(log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_delivery
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent
 local m = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))

@@ -6,7 +6,8 @@
 -- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is
 -- due since it was sent: in front of what came later, at the latest where it was. Errors:
 -- WRONGTYPE, nothing changed. O(messages * log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_delivery
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_delivery
 --@flags allow-oom
 local reply = { 0, now }
 
@@ -37,7 +38,12 @@ end
 
 for i = 1, #ARGV, 3 do
   local seq, state, content = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local m = content ~= '' and brought_back(seq, state, content) or content == '' and still_delivered(seq, state:sub(1, 16))
+  local m
+  if content ~= '' then
+    m = brought_back(seq, state, content)
+  else
+    m = still_delivered(seq, state:sub(1, 16))
+  end
   if m then
     clear_delivery(m)
     m.receives, m.at = m.receives - 1, m.sent_at

@@ -7,7 +7,8 @@
 -- delivery was acknowledged within the last minute), 2 rejected, 0 stale. One that is stale does
 -- not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_delivery queue_done
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
 local DONE, REJECTED, STALE = 1, 2, 0

@@ -1,10 +1,11 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {0, now_ms, ready, delayed, in_flight, dead, oldest_ready_at_ms (-1: nothing is ready),
--- expired, sent, died, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms, dedupe_ms,
--- retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused, else 0}.
--- Deliveries whose visibility ended count as what they will be once settled: the first 1000 exactly,
--- more as ready. A message past its ttl counts until a receive meets it.
+-- expired, sent, died, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms,
+-- dedupe_ms, retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused,
+-- else 0}.
+-- Deliveries whose visibility ended count as what they will be once settled: the first 1000
+-- exactly, more as ready. A message past its ttl counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads

@@ -3,7 +3,8 @@
 -- ARGV  1 id
 -- Returns {0, now_ms, item (queues/lib_queue_item.lua)}; {-1, now_ms} when there is none. Errors:
 -- WRONGTYPE. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find queue_item
+--@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
+--@include queue_item
 --@reads
 local m, state = find(ARGV[1])
 if not m or state == 'expired' then

@@ -11,7 +11,8 @@
 -- come and go before it. Of what became ready since the last receive the first 1000 are shown.
 -- Bodies stay within 1 MiB, unless the first alone is longer. A page may be short; it also ends
 -- after a millisecond. Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
---@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended queue_page queue_item
+--@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
+--@include queue_page queue_item
 --@reads
 check_types()
 if ARGV[6] ~= '1' and setting('schedule_at') <= now and setting('paused') == 0 then
@@ -23,7 +24,8 @@ local places = { ready = ready_key, delayed = delayed_key, in_flight = flight_ke
 local place = places[state]
 local is_flight, is_ready = state == 'in_flight', state == 'ready'
 
--- The order in a place: by rank, then by name. A rank is the score that it has, or will have, there.
+-- The order in a place: by rank, then by name. A rank is the score that it has there, or
+-- will have.
 local function rank_of(priority, at)
   return is_ready and priority * 1e13 + at or at
 end

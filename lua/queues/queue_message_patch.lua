@@ -6,7 +6,8 @@
 -- now_ms, visible_until_ms} while it is in flight. A dead message is brought back, as by
 -- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_find queue_item
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_find queue_item
 --@idempotent
 local m, state = find(ARGV[1])
 if not m or state == 'expired' then

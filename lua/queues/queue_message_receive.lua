@@ -25,7 +25,8 @@ if granted then
   for i = 5, #granted do
     local item = granted[i]
     local state = redis.call('HGET', KEYS[item[5] * 8 + 1], item[1] .. 's')
-    if state and state:sub(1, 16) == item[3]:sub(1, 16) and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
+    local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
+    if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
       item[4] = tonumber(state:sub(17, 29))
       current[#current + 1] = item
     end
@@ -33,8 +34,8 @@ if granted then
   return current
 end
 
--- There are no functions here, but in branches that few calls take: to make one costs more than most
--- commands, whenever the script runs.
+-- There are no functions here, but in branches that few calls take: to make one costs more than
+-- most commands, whenever the script runs.
 local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local acknowledges, returns_left = ARGV[4] == '1', ARGV[5] == '1'
 local queue_count = #KEYS / 8
@@ -55,7 +56,8 @@ for i = 0, queue_count - 1 do
   local back = redis.call('ZCOUNT', flight_key, '0', instant)
   local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
   local q = {
-    is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]), visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
+    is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]),
+    visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     members = {}, flight = {}, states = {},
   }
   q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
@@ -74,7 +76,8 @@ for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
   if q.trims or q.due > 0 or q.back > 0 then
---@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_page queue_trim
+--@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended
+--@include queue_page queue_trim
     if q.trims then
       trim()
     end

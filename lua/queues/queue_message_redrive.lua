@@ -4,7 +4,8 @@
 -- ARGV  ids, at most 100
 -- Returns {1, now_ms, how many are ready again}.
 -- Errors: WRONGTYPE, nothing changed. O(ids * log(queue)); no content is read.
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended
 --@idempotent
 local seqs, states = redis.call('HMGET', ids_key, unpack(ARGV)), {}
 for i, id in ipairs(ARGV) do

@@ -13,7 +13,9 @@
 --@include time wake queue
 --@idempotent
 local settings = redis.call('HMGET', queue_key, 'seq', 'paused', 'sent')
-local last = math.max(tonumber(settings[1] or 0) or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue')), clock[1] * 1000000 + clock[2])
+local last = tonumber(settings[1] or 0)
+  or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
+last = math.max(last, clock[1] * 1000000 + clock[2])
 
 -- The sequences, and which of the ids are taken: a sequence may be the id that a sender gave.
 local seqs, ids = {}, {}
@@ -35,7 +37,8 @@ for k, id in ipairs(ids) do
   local taken_at = is_given and stored_at[id]
   if is_given and not taken_at and (holders[k] or (#id == 16 and not id:find('%D'))) then
     -- Few ids are taken, so what finds their messages is made only here.
---@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_find
+--@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended
+--@include queue_find
     local m, state = find(id)
     local remembered_until = not m and holders[k] == '' and redis.call('ZSCORE', done_key, id)
     if m and state == 'expired' then

@@ -9,7 +9,8 @@
 -- free a MiB takes Redis 75 us), and ends after a millisecond. Each step is a part of the request,
 -- named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_page
+--@include time out_of_time wake queue queue_types queue_settings queue_message queue_change
+--@include queue_plan queue_ended queue_page
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
@@ -51,8 +52,8 @@ local looked_at, bytes, is_over, at, offset = 0, 0, false, 1, 0
 -- the place has no more.
 local function forget_some(place, offset, chunk)
   local key, from, to = unpack(place)
-  local page = { digits(offset), digits(chunk) }
-  local found = messages_of(key, redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES'))
+  local flat = redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', digits(offset), digits(chunk), 'WITHSCORES')
+  local found = messages_of(key, flat)
   local next_read = 1
   for i, m in ipairs(found) do
     if m.has_state then

@@ -7,7 +7,8 @@
 -- there was nothing. A step settles at most 250, or moves at most 1000, and ends after a
 -- millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_page
+--@include time out_of_time wake queue queue_types queue_settings queue_message queue_change
+--@include queue_plan queue_ended queue_page
 --@idempotent parts
 local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 1000

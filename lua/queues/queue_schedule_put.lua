@@ -4,9 +4,9 @@
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
 --       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body
 -- An instant that came due makes its message first, as in the next receive.
--- Returns {1, now_ms, 1 when it was made else 0, item (queues/lib_queue_schedule.lua)}; {-1, now_ms}
--- there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left, {-4,
--- now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do.
+-- Returns {1, now_ms, 1 when it was made else 0, item (queues/lib_queue_schedule.lua)}; {-1,
+-- now_ms} there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left,
+-- {-4, now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time wake queue queue_types queue_recurrence queue_schedule queue_leap queue_fire
 check_types()

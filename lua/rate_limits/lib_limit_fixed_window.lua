@@ -44,5 +44,6 @@ local function fixed_window_decide(key, now, limit, window, cost)
   return allowed, limit, remaining, retry_at, reset_at, more_at, limit, window, now, used, started
 end
 local function fixed_window_commit(key, limit, window, used, started)
-  redis.call('SET', key, struct.pack('<I4dddd', WINDOW_FORM, used, started, limit, window), 'PXAT', string.format('%d', started + window))
+  local state = struct.pack('<I4dddd', WINDOW_FORM, used, started, limit, window)
+  redis.call('SET', key, state, 'PXAT', string.format('%d', started + window))
 end

@@ -47,9 +47,11 @@ local function gcra_decide(key, now, limit, window, cost, burst)
       local part = level % old_drop
       local upper, lower = part * math.floor(drop / 2 ^ 18), part * (drop % 2 ^ 18)
       local middle = upper % old_drop * 2 ^ 18
-      local whole = math.floor(level / old_drop) * drop + math.floor(upper / old_drop) * 2 ^ 18 + math.floor(middle / old_drop)
+      local whole = math.floor(level / old_drop) * drop + math.floor(upper / old_drop) * 2 ^ 18
+        + math.floor(middle / old_drop) + math.floor(lower / old_drop)
+      local rest = middle % old_drop + lower % old_drop
       lapses_at = at + math.ceil(level / old_drain)
-      level = math.min(2 ^ 52, whole + math.floor(lower / old_drop) + math.ceil((middle % old_drop + lower % old_drop) / old_drop))
+      level = math.min(2 ^ 52, whole + math.ceil(rest / old_drop))
       if now >= lapses_at then level = 0 end
     end
     if now > at then
@@ -75,10 +77,13 @@ local function gcra_decide(key, now, limit, window, cost, burst)
     reset_at, more_at = at + (level + -level % drain) / drain, at + (lack + -lack % drain) / drain
   end
   if lapses_at and (allowed == 0 or cost == 0) then -- nothing is written, so it ends as it was written
-    retry_at, reset_at, more_at = math.min(retry_at, lapses_at), math.min(reset_at, lapses_at), math.min(more_at, lapses_at)
+    retry_at = math.min(retry_at, lapses_at)
+    reset_at = math.min(reset_at, lapses_at)
+    more_at = math.min(more_at, lapses_at)
   end
   return allowed, burst, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst
 end
 local function gcra_commit(key, reset_at, limit, window, at, level, burst)
-  redis.call('SET', key, struct.pack('<I4ddddd', GCRA_FORM, level, at, window, limit, burst), 'PXAT', string.format('%d', reset_at))
+  local state = struct.pack('<I4ddddd', GCRA_FORM, level, at, window, limit, burst)
+  redis.call('SET', key, state, 'PXAT', string.format('%d', reset_at))
 end

@@ -71,12 +71,15 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
   local reset_at = used > 0 and latest + window or now
   local more_at = used > 0 and gone_at(math.max(base, total - limit) + 1) or 0
   if window > w and used > 0 and not counts then -- nothing is written, so it ends as it was written
-    retry_at, reset_at, more_at = math.min(retry_at, lapses_at), math.min(reset_at, lapses_at), math.min(more_at, lapses_at)
+    retry_at = math.min(retry_at, lapses_at)
+    reset_at = math.min(reset_at, lapses_at)
+    more_at = math.min(more_at, lapses_at)
   end
   if limit ~= l or window ~= w then
     floor = base
   end
-  return allowed, limit, math.max(0, limit - used), retry_at, reset_at, more_at, limit, window, now, counts, total, expired, settings, floor, base
+  return allowed, limit, math.max(0, limit - used), retry_at, reset_at, more_at, limit, window, now,
+    counts, total, expired, settings, floor, base
 end
 -- Writes the parameters' member where it differs.
 local function sliding_window_set(key, old_settings, limit, window, floor)

@@ -1,5 +1,5 @@
--- ratelimit_fixed_window: counts `cost` in the window that the first counted call opened, or returns
--- when it ends.
+-- ratelimit_fixed_window: counts `cost` in the window that the first counted call opened, or
+-- returns when it ends.
 -- KEYS  1 counter (rate_limits/lib_limit_fixed_window.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)
 -- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,

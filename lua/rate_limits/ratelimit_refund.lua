@@ -16,5 +16,6 @@ if not d[1] then
   return { 0, now, 0, 0, 0, 0, 0, -1, now }
 end
 local refunded = limit_refund(KEYS[1], algorithm, tonumber(ARGV[2]), d[9] - tonumber(ARGV[3]), 0, d)
-local _, capacity, remaining, _, reset_at, more_at, limit, window = decide(KEYS[1], now, d[7], d[8], 0, algorithm == 1 and d[11])
+local _, capacity, remaining, _, reset_at, more_at, limit, window =
+  decide(KEYS[1], now, d[7], d[8], 0, algorithm == 1 and d[11])
 return { refunded, now, algorithm, limit, window, capacity, remaining, remaining > 0 and -1 or more_at, reset_at }

@@ -6,7 +6,8 @@
 --@include time limit_sliding_window
 --@idempotent
 local now = now_ms()
-local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at, counts, total, expired, settings, floor, base =
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at,
+  counts, total, expired, settings, floor, base =
   sliding_window_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] == '1')
 if counts then
   sliding_window_commit(KEYS[1], allowed, limit, window, at, total, expired, settings, floor, base)

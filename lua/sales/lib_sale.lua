@@ -1,10 +1,10 @@
 -- What the sale scripts share. Needs lib/time.lua and lib/expiry.lua. KEYS, the same in every sale
 -- script; all of them expire together:
---   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none); held and confirmed: the quantities
---                      that are
---   2  ...:claims      hash: claim to '<held, confirmed or released> <quantity> <expires_at_ms> <user>'; a
---                      released one has the quantity 0, and is kept for a minute at most, so that a
---                      repeated release succeeds
+--   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none); held and confirmed: the
+--                      quantities that are
+--   2  ...:claims      hash: claim to '<held, confirmed or released> <quantity> <expires_at_ms>
+--                      <user>'; a released one has the quantity 0, and is kept for a minute at
+--                      most, so that a repeated release succeeds
 --   3  ...:holds       sorted set: claim by expires_at_ms, of those that are held or released
 --   4  ...:users       hash: user to the quantity that is held and confirmed
 -- A claim is the instant at which its hold ends, a dot, and random digits.

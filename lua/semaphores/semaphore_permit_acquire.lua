@@ -2,8 +2,8 @@
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3, 4 its waiters and their offer
 --       (lib/waiters.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed:
---       returned as it is, for a replay; 6 ticket, its mode the limit, '' for a request that does not wait;
---       7 how long it may still wait, ms: 0 for the last try
+--       returned as it is, for a replay; 6 ticket, its mode the limit, '' for a request that does
+--       not wait; 7 how long it may still wait, ms: 0 for the last try
 -- Returns {1, now, held, expires_at, owner, sealed} taken
 --         {0, now, next_at, held, waiters} not now; next_at is when trying again may help
 -- A replay: the reply of then, with the held and expires_at of now, while the permit is good.
