@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a release consists of, as SPDX 2.3 in JSON, on standard output: packaging/sbom.py VERSION DIST
+"""packaging/sbom.py VERSION DIST: what a release consists of, as SPDX 2.3 in JSON, on standard
+output.
 
 The source and its files in DIST, the npm packages whose files are in the program
 (web/package-lock.json), and the Debian packages that the image has code of, as the image's

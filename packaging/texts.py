@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: the texts of an installation about the options, all
-of it made of service/process/options.def: the configuration file, the manual page (TEMPLATE, with
-the names put in) and the completions of bash, zsh and fish.
+"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: the texts of an installation about the options,
+all of it made of service/process/options.def: the configuration file, the manual page (TEMPLATE,
+with the names put in) and the completions of bash, zsh and fish.
 """
 import pathlib
 import re
@@ -12,9 +12,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tools"))
 import options  # noqa: E402
 
 HEAD = """\
-# Options of patternd, each as `name = value`; those that are commented out show the default. A variable of the
-# environment (PATTERND_POOL_SIZE) overrides a line of this file, a flag overrides both. `patternd --config FILE --print-config`
-# shows the options in force and their sources. Put passwords into files of their own: redis-password-file.
+# Options of patternd, each as `name = value`; those that are commented out show the default. A
+# variable of the environment (PATTERND_POOL_SIZE) overrides a line of this file, a flag overrides
+# both. `patternd --config FILE --print-config` shows the options in force and their sources. Put
+# passwords into files of their own: redis-password-file.
 """
 
 

@@ -3,9 +3,9 @@
 What is served, linted and made into C is this bundle: each path item of another file is put in its
 path's place, the components of that file among the root's, each $ref is one of the document itself,
 what every operation has (x-every-operation) is in every operation, what comes with an
-Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one, and
-what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with x-stale.
-Each mapping knows its file and line.
+Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one,
+and what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with
+x-stale. Each mapping knows its file and line.
 
 tools/contract.py [openapi.yaml] prints the bundle as JSON.
 """

@@ -6,9 +6,11 @@ A script file reads:
 
     -- lock_acquire: one line: what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
-    --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what is above works without them
-    --@otherwise wake lock     the same, and makes all below a function of its own, which Redis makes only when
-                               the script gets there: for what usual calls return before
+    --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what is
+                               above works without them. A long list takes several lines
+    --@otherwise wake lock     the same, and makes all below a function of its own, which Redis
+                               makes only when the script gets there: for what usual calls return
+                               before
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
                                or a replica)
     --@idempotent              wraps the script with lua/lib/idempotency.lua
@@ -67,8 +69,8 @@ def without_indentation(text):
 
 
 def without_idle_functions(text):
-    """Leaves out the functions of libraries that no script calls: Redis would make each of them again
-    whenever the script runs.
+    """Leaves out the functions of libraries that no script calls: Redis would make each of them
+    again whenever the script runs.
     """
     while True:
         idle = [f for f in FUNCTION.finditer(text) if len(re.findall(rf"\b{f[1]}\b", text)) == 1]

@@ -10,9 +10,11 @@ decimal digits, for clients that cannot write 2^53 and more as a number. A membe
 also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as
 RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
 
-    x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
+    x-name: true        the string follows the rule of names
+    x-max-bytes         its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
-    x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
+    x-reserved: [...]   names that are refused
+    x-effect            reads | writes, one an operation
     x-plain: true       a name of letters, digits and ._- only
     x-forwarded: true   of an operation: proxies ask it with their client's request; any method
                         fits, no body is read
@@ -23,8 +25,8 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
     x-scope: ...        of an operation: what a token must be allowed, one or a list of
                         `kind:{field}:action`, or `kind:action` where no name is meant; `any` token,
                         or `none`. {field} is a parameter or member, {list.member} one of the items
-                        of a list; behind it ` if flag` or ` unless flag`. Every operation must state
-                        it.
+                        of a list; behind it ` if flag` or ` unless flag`. Every operation must
+                        state it.
     x-grants: ...       of an operation: it grants something for a time; the problem of a replay
                         once that has ended, or true
     x-stale: true       of an operation that reads: a replica may serve it
@@ -243,7 +245,9 @@ class Contract:
         ]
 
     def emit_rows(self, name, fields, struct):
-        """The const array of rows; offsets are into `struct`, or 0 for the single item of an array."""
+        """The const array of rows; offsets are into `struct`, or 0 for the single item of an
+        array.
+        """
         out = [f"static const struct field {name}_rows[] = {{"]
         index = {f["name"]: i for i, f in enumerate(fields) if f["place"] == "IN_BODY"}
         for i, f in enumerate(fields):
@@ -371,7 +375,9 @@ class Contract:
             f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
             f"\t  {self.scopes(path, op, fields)}\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
-            f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .stale = {str(op.get('x-stale', False)).lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "
+            f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "
+            f".stale = {str(op.get('x-stale', False)).lower()}, "
+            f".media_type = {c_literal(types[0]) if types else 'NULL'}, "
             f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},"
         )
 

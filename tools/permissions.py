@@ -5,9 +5,10 @@ be allowed.
     tools/permissions.py REPOSITORY OUT
 
 Writes permissions.c, the questions that the daemon asks Redis about its user, and permissions.txt,
-the rules of the ACL line of docs/access.md. A command that is called and has no row here fails the build, and so
-does a row that nothing calls. A name that a script computes (`redis.call(size, key)`) counts
-wherever it is a literal; tests/api/test_access_page.c asks Redis which literals are commands.
+the rules of the ACL line of docs/access.md. A command that is called and has no row here fails the
+build, and so does a row that nothing calls. A name that a script computes (`redis.call(size, key)`)
+counts wherever it is a literal; tests/api/test_access_page.c asks Redis which literals are
+commands.
 """
 import pathlib
 import re
@@ -23,11 +24,12 @@ NEEDED = """
     SADD $ x|SREM $ x|SCARD $|SISMEMBER $ x|SMISMEMBER $ x|SSCAN $ 0|SUNION $|SINTER $|SDIFF $
     ZADD $ 1 x|ZREM $ x|ZCARD $|ZCOUNT $ 0 0|ZSCORE $ x|ZRANGE $ 0 0|ZRANK $ x|ZLEXCOUNT $ - +|ZSCAN $ 0|ZREVRANGE $ 0 0
     ZRANGEBYSCORE $ 0 0|ZREMRANGEBYRANK $ 0 0|ZREMRANGEBYSCORE $ 0 0
-    PFADD $|PFCOUNT $|PFMERGE $|GEOADD $ 0 0 x|GEOPOS $ x|GEODIST $ x x|GEOHASH $ x|GEOSEARCH $ FROMMEMBER x BYRADIUS 1 m
+    PFADD $|PFCOUNT $|PFMERGE $
+    GEOADD $ 0 0 x|GEOPOS $ x|GEODIST $ x x|GEOHASH $ x|GEOSEARCH $ FROMMEMBER x BYRADIUS 1 m
     MEMORY USAGE $|XLEN $
 """
-# Without these the daemon does less, as docs/access.md describes beside its line; a user may lack them on
-# purpose.
+# Without these the daemon does less, as docs/access.md describes beside its line; a user may lack
+# them on purpose.
 OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
 # Not asked, since few need them: `min_replicas`, and replicas of a Cluster that are read (CLUSTER

@@ -193,7 +193,8 @@ def options():
     )
 
 
-# How a family is written down in the sources: (pattern, type), the type being a group where it is None.
+# How a family is written down in the sources: (pattern, type), the type being a group where it is
+# None.
 STRING = r'(?:"(?:[^"\\]|\\.)*"\s*)+'
 FAMILIES = [
     (r"\bCOUNTER\((?P<name>\w+), (?P<help>STRING)\)", "counter"),

@@ -2,9 +2,9 @@
 """Lint: a folder is a floor, and includes only the floors below it that it names.
 
 FLOORS is the table of ARCHITECTURE.md. Each include of our own headers is written with its folder
-("topology/node.h"). A file and its header are one unit: no two units include each other in a circle,
-and, by the symbols of the objects of the release build, no two use each other in one; what goes up
-is a function pointer. A header declares only what its own unit defines.
+("topology/node.h"). A file and its header are one unit: no two units include each other in a
+circle, and, by the symbols of the objects of the release build, no two use each other in one; what
+goes up is a function pointer. A header declares only what its own unit defines.
 
 To comply: move the function to the floor that may know both, or hand the lower floor a callback. To
 change a rule: change FLOORS, and the table in ARCHITECTURE.md with it.

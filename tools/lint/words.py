@@ -100,8 +100,8 @@ def prose_of(path, text):
 
 
 def sentences(text):
-    """(offset, words) of each sentence of a page's paragraphs and list items, clauses behind a colon
-    or a semicolon apart.
+    """(offset, words) of each sentence of a page's paragraphs and list items, clauses behind a
+    colon or a semicolon apart.
     """
     text = SKIPPED.sub(lambda m: tree.blank(m.group()), text)
     for part in re.finditer(r"\S(?:.|\n(?!\s*\n|\s*[-*] |\s*\d+\. ))*", text):
