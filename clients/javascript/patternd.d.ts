@@ -34,7 +34,10 @@ export interface ClientOptions {
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | (string | number)[]>;
   headers?: Record<string, string>;
-  /** The Idempotency-Key of a POST or PATCH, made when absent; '' sends none, for what may happen twice. */
+  /**
+   * The Idempotency-Key of a POST or PATCH, made when absent; '' sends none, for what may happen
+   * twice.
+   */
   key?: string;
   /** How long the daemon is asked to wait: added to both bounds. */
   waitMs?: number;
@@ -133,9 +136,9 @@ export class Client {
   /** Counts a call if the limit, or a stored policy, has room for it. */
   limit(key: string, options: LimitOptions): Promise<Decision>;
   /**
-   * The value of `key`, or what `fill` returns, which is stored for `ttlMs`. Of all callers one runs
-   * `fill`; the others wait for its value. When it throws or takes longer than `fillMs`, the next
-   * caller runs its own.
+   * The value of `key`, or what `fill` returns, which is stored for `ttlMs`. Of all callers one
+   * runs `fill`; the others wait for its value. When it throws or takes longer than `fillMs`, the
+   * next caller runs its own.
    */
   cached<T>(key: string, options: CachedOptions<T>): Promise<T>;
 }
@@ -179,8 +182,8 @@ export class Queue {
   receive<T = any>(options?: ReceiveOptions): Promise<Message<T> | null>;
   /**
    * Messages, one after the other, until `stop` is aborted. A message is acknowledged when the loop
-   * asks for the next one. It is rejected when the loop is left before that, by an error, `break` or
-   * `return`. `stop` is looked at each `waitMs`: 1 s, or 20 s without it.
+   * asks for the next one. It is rejected when the loop is left before that, by an error, `break`
+   * or `return`. `stop` is looked at each `waitMs`: 1 s, or 20 s without it.
    */
   messages<T = any>(options?: ReceiveOptions & { stop?: AbortSignal }): AsyncGenerator<Message<T>, void, undefined>;
 }

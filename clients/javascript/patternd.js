@@ -15,7 +15,7 @@ const now = () => performance.now();
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const jitter = (ms) => ms * (0.5 + Math.random() / 2);
 
-/** The members of an object with their names in the contract's form, or back; without undefined ones. */
+/** The members of an object, named in the contract's form, or back; without undefined ones. */
 const renamed = (members, pattern, rename) =>
   Object.fromEntries(
     Object.entries(members ?? {})
@@ -231,7 +231,10 @@ export class Client {
   }
 }
 
-/** Something that is extended until it ends or is lost; 1 % of its time is left to clocks that run apart. */
+/**
+ * Something that is extended until it ends or is lost; 1 % of its time is left to clocks that run
+ * apart.
+ */
 class Lease {
   #lost = new AbortController();
   #timer;
@@ -265,7 +268,9 @@ class Lease {
     this.#timer = null;
   }
 
-  /** When it ends. Without a key: its record would stay in Redis for a day, and twice does no harm. */
+  /**
+   * When it ends. Without a key: its record would stay in Redis for a day, and twice does no harm.
+   */
   async _extend(timeoutMs) {
     const options = { key: '', timeoutMs };
     const { sent, body } = await this._client.request('POST', `${this._path}/extend`, this.#extension, options);
@@ -331,7 +336,7 @@ export class Lock extends Lease {
         timeoutMs,
       });
     } catch (problem) {
-      // Repeated: an attempt without an answer has released it. One that cannot be released expires.
+      // Repeated: an attempt without an answer released it. One that cannot be released expires.
       if (problem.code === 'not_holder' && !problem.repeated) {
         this._lose();
         throw problem;

@@ -1,5 +1,5 @@
-// The outline of all land, for maps: world-atlas (Natural Earth, 1:110 million), fetched once when a
-// map is shown first. It is TopoJSON: rings of arcs, each a list of differences of whole numbers.
+// The outline of all land, for maps: world-atlas (Natural Earth, 1:110 million), fetched once when
+// a map is shown first. It is TopoJSON: rings of arcs, each a list of differences of whole numbers.
 
 const EDGE = 85; // Mercator's projection has no poles
 

@@ -157,7 +157,7 @@ function openOne(page, name) {
 		});
 		if (!set) return;
 		const nearby = asked && (await nearTo(page, name, asked));
-		// A thousand members are read only when their number changes, not every two seconds.
+		// A thousand members are read when their number changes, not every two seconds.
 		if (known === null || set.size !== known.size)
 			known = { size: set.size, items: await allOf(page, name) };
 		if (asked !== near) return;

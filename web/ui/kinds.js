@@ -1,6 +1,6 @@
 // The kinds that share one view (simple.js): a row each. `columns` are those of the list beside the
-// name, `facts` of a state, `parts` what is inside of one. make(name) is the request that makes one,
-// `loss` what its deletion means; exists(state) where GET answers for every name.
+// name, `facts` of a state, `parts` what is inside of one. make(name) is the request that makes
+// one, `loss` what its deletion means; exists(state) where GET answers for every name.
 import { path } from './api.js';
 import { duration, number, rough } from './format.js';
 

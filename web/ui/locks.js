@@ -142,7 +142,8 @@ function openOne(page, name) {
 		metadata,
 	);
 	async function showWaiters() {
-		const { items } = latest.waiters ? await page.ask('GET', `${path('locks', name)}/waiters`) : { items: [] };
+		const none = { items: [] };
+		const { items } = latest.waiters ? await page.ask('GET', `${path('locks', name)}/waiters`) : none;
 		waiting.show(items.map((one, at) => ({ ...one, position: at + 1 })));
 		further.hidden = latest.waiters <= items.length;
 		setText(further, `The first ${number(items.length)} of ${number(latest.waiters)} are listed.`);

@@ -151,7 +151,9 @@ function oldestMessage(queues) {
 	if (!queues.items) return unread(name, queues);
 	const waiting = queues.items.filter((one) => one.oldest_ready_ms !== null);
 	const oldest = largest(waiting, (one) => one.oldest_ready_ms);
-	if (!oldest) return { name, value: 'none', note: queues.items.length ? seen(queues, 'queues') : 'no queue yet' };
+	if (!oldest) {
+		return { name, value: 'none', note: queues.items.length ? seen(queues, 'queues') : 'no queue yet' };
+	}
 	return {
 		name,
 		value: duration(oldest.oldest_ready_ms),
@@ -181,7 +183,8 @@ const rate = (name, value, note, kind) => ({ name, value: rough(value), note, ki
 
 function redis(info, latest) {
 	if (info.redis.error) return { name: 'Redis', value: 'away', kind: 'bad', note: info.redis.error };
-	return { name: 'Redis', value: 'answers', kind: 'good', note: latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}` };
+	const note = latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}`;
+	return { name: 'Redis', value: 'answers', kind: 'good', note };
 }
 
 function redisMemory(nodes) {

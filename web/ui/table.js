@@ -204,7 +204,10 @@ export function pager(turn) {
 	const node = el('nav', { class: 'pager', 'aria-label': 'Pages', hidden: true }, words, previous, next);
 	return {
 		node,
-		/** `count` items after the first `before`, of `total` if that is known; `more` may follow. */
+		/**
+		 * `count` items after the first `before`, of `total` if that is known; `more` may
+		 * follow.
+		 */
 		show({ before, count, total, more, isFirst = before === 0 }) {
 			const all = total === undefined ? '' : ` of ${number(total)}${more ? ' and more' : ''}`;
 			setText(

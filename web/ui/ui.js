@@ -87,8 +87,8 @@ class Page {
 	}
 
 	/**
-	 * The state of the one thing that this page shows, or null: then the page shows that it does
-	 * not exist, and offers nothing but how to make it. {what, name, list, exists, make}
+	 * The state of the one thing that this page shows, or null: then the page shows that it
+	 * does not exist, and offers nothing but how to make it. {what, name, list, exists, make}
 	 */
 	async one(at, { what, name, list, exists = () => true, make }) {
 		let state = null;
@@ -125,7 +125,10 @@ class Page {
 		await this.refresh();
 	}
 
-	/** The same of several requests [{method, path, body}], four at a time; done(count) in words. */
+	/**
+	 * The same of several requests [{method, path, body}], four at a time; done(count) in
+	 * words.
+	 */
 	async actAll(requests, done) {
 		acts();
 		const left = [...requests];

@@ -312,7 +312,7 @@ class Client:
 
 
 class _Lease:
-    """Something that a thread extends until it ends or is lost; 1 % is left to clocks that run apart."""
+    """What a thread extends until it ends or is lost; 1 % is left to clocks that run apart."""
 
     def __init__(self, client: Client, path: str) -> None:
         self.lost = threading.Event()
@@ -348,7 +348,7 @@ class _Lease:
 
 
 class Lock(_Lease):
-    """Made by Client.lock. `fence` rises with each holder; `lost` is set when it may be another's."""
+    """Made by Client.lock. `fence` rises with each holder; `lost`: it may be another's."""
 
     def __init__(self, client: Client, name: str, ttl_ms: int, wait_ms: int, more: dict[str, Any]) -> None:
         super().__init__(client, _path("locks", name))
@@ -368,7 +368,7 @@ class Lock(_Lease):
         return self
 
     def release(self) -> None:
-        """Raises LockLost when it was lost before. A lock that cannot be released expires by itself."""
+        """Raises LockLost when it was lost before. A lock that cannot be released expires."""
         self._is_ending = True
         self._ended.set()
         remaining_ms = (self._expires - time.monotonic()) * 1000
@@ -410,7 +410,7 @@ class Message(_Lease):
         return self._settle("DELETE", self._path, None)
 
     def reject(self, delay_ms: int | None = None, *, reason: str | None = None, dead: bool = False) -> bool:
-        """Returns it to the queue, due after `delay_ms` or the queue's backoff; or makes it dead."""
+        """Returns it to the queue, due after `delay_ms` or the backoff; or makes it dead."""
         reason = reason and reason.encode("utf-8", "replace")[:1000].decode("utf-8", "ignore")
         body = _given(delay_ms=delay_ms, reason=reason or None, dead=dead or None)
         return self._settle("POST", self._path + "/reject", body)
@@ -462,7 +462,7 @@ class Queue:
         return list(sent.body["messages"])
 
     def receive(self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000) -> Message | None:
-        """One message, or None. A thread extends it until it is settled, for up to `max_work_ms`."""
+        """One message, or None. A thread extends it until it is settled: `max_work_ms` at most."""
         extension = {"visibility_ms": visibility_ms}
         body = {**extension, "wait_ms": wait_ms}
         response = self._client.request("POST", self._path + "/receive", body, wait_ms=wait_ms)
