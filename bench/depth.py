@@ -29,8 +29,9 @@ def limit_memory(redis):
 
 
 def fill(environment, queue, wanted):
-    """Through the daemon, as any client would. Raises as soon as the first messages show that all do
-    not fit."""
+    """Through the daemon, as any client would. Raises as soon as the first messages show that all
+    do not fit.
+    """
     url, redis, most = environment.url, environment.redis, limit_memory(environment.redis)
     text = json.dumps({"messages": [{"body": ORDER}] * BATCH})
     post = wrk(f"{url}/queues/{queue}/messages", "fixed", "POST", text, clients=FILLING_CLIENTS)

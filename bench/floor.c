@@ -6,8 +6,8 @@
  *
  * Each request is answered by the same command to Redis, whose reply is read as ratelimit_gcra.lua
  * makes it. One epoll set, one recv and one send for each request, one connection to Redis on which
- * all commands of an iteration leave in one send. A request is taken as read when its bytes end with
- * the `}` of its body: no header is looked at, nothing is checked, logged, counted, or limited.
+ * all commands of an iteration leave in one send. A request is taken as read when its bytes end
+ * with the `}` of its body: no header is read, nothing is checked, logged, counted, or limited.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,7 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLIENTS = 4096, EVENTS = 256, NUMBERS = 7, REQUEST_BYTES = 8192, REPLIES_BYTES = 65536, COMMANDS_BYTES = 1 << 20 };
+enum { CLIENTS = 4096, EVENTS = 256, NUMBERS = 7 };
+enum { REQUEST_BYTES = 8192, REPLIES_BYTES = 65536, COMMANDS_BYTES = 1 << 20 };
 
 /* ratelimit_gcra.lua returns these. */
 enum { ALLOWED, NOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT };

@@ -110,7 +110,7 @@ class Stage:
         return pathlib.Path(self.temporaries[-1].name)
 
     def start(self, *command, port=None, **options):
-        """Starts it and waits until it listens on `port`; its output goes to a file of the stage."""
+        """Starts it, waits until it listens on `port`; its output goes to a file of the stage."""
         log = self.folder / f"{len(list(self.folder.iterdir()))}-{pathlib.Path(command[0]).name}.log"
         with log.open("wb") as file:
             options = {"stdout": file, "stderr": file, "cwd": self.folder, **options}

@@ -91,7 +91,7 @@ def quoted_row(contest, what, key, ours, theirs):
 
 
 def quotation(results, rows):
-    """README's table, a row for each of `rows`: (what, title of a contest, figure, ours, theirs)."""
+    """README's table, a row for each of `rows`: (what, contest's title, figure, ours, theirs)."""
     machine, contests = results.machine, {contest.title: contest for contest in results.contests}
     cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
     return (

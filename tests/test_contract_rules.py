@@ -15,9 +15,10 @@ import contract as contract_file  # noqa: E402
 from contract import METHODS  # noqa: E402
 
 VERBS = set(
-    """get list put patch delete acquire acquire_many release extend hold check send receive receive_any acknowledge
-    reject settle redrive purge take refund authorize authorize_path add exists lookup union combine merge push increment
-    confirm invalidate fill publish stream write count""".split()
+    """get list put patch delete acquire acquire_many release extend hold check send receive
+    receive_any acknowledge reject settle redrive purge take refund authorize authorize_path add
+    exists lookup union combine merge push increment confirm invalidate fill publish stream write
+    count""".split()
 )
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
 # A kind's first segment, and why it lacks rows of the table of verbs.

@@ -13,8 +13,8 @@ through shell variables. The output must be what is shown:
   id is matched with one that was returned, wherever it is shown again.
 - Days that no command contains are shifted, all by as many as the first that differs: the page's
   today is the test's.
-- Of an answer's head (`curl -i`) the status line and the headers that are shown must be equal; there
-  may be others.
+- Of an answer's head (`curl -i`) the status line and the headers that are shown must be equal;
+  there may be others.
 - `...` matches anything: members, elements, a value, a part of a text, further headers, or all the
   rest.
 - The output of a command with `&` at its end may be shown after a later one, and is waited for
@@ -22,8 +22,8 @@ through shell variables. The output must be what is shown:
 
 A block that cannot be run follows `<!-- not run: why -->`.
 
-Then each `python` and `js` block is run beside the same daemon, as a program that imports the client
-of clients/: it must succeed.
+Then each `python` and `js` block is run beside the same daemon, as a program that imports the
+client of clients/: it must succeed.
 """
 import datetime
 import glob
@@ -519,7 +519,7 @@ def check_tags(page, paths):
 
 
 def check_index(page):
-    """Each tag of the contract has a row, with its page; each page of docs/ is linked from another."""
+    """Each tag of the contract has a row, with its page; another page links each page of docs/."""
     tags, told = {tag["name"] for tag in contract()["tags"]}, reference.pages_of_tags()
     for tag in sorted(tags ^ told.keys()):
         yield f"{page}: the tag {tag} of openapi.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi.yaml"

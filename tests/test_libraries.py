@@ -115,7 +115,7 @@ class Cutter:
             threading.Thread(target=self.carry, args=(client, limits or (None, None)), daemon=True).start()
 
     def carry(self, client, limits):
-        """A connection without a limit ends, too, after its third answer: else no other would follow."""
+        """A connection without a limit ends after its third answer, too: else none would follow."""
         is_limited = limits != (None, None)
         with client, socket.create_connection(("127.0.0.1", self.port)) as daemon:
             left = {client: limits[0], daemon: limits[1]}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""examples/shop in its four languages, each beside a daemon of its own. All print the same and leave
-the same in Redis, though the first attempt of each POST is refused, and the answer to the second is
-lost. tests/test_shop.py PATTERND SHOP_IN_C
+"""examples/shop in its four languages, each beside a daemon of its own. All print the same and
+leave the same in Redis, though the first attempt of each POST is refused, and the answer to the
+second is lost. tests/test_shop.py PATTERND SHOP_IN_C
 """
 import collections
 import concurrent.futures

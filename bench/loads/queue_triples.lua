@@ -14,7 +14,9 @@ end
 function request()
   local done = receipts.pop()
   if done and batch == 1 then return wrk.format("DELETE", queue .. "/deliveries/" .. done[1]) end
-  if done then return wrk.format("POST", queue .. "/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}') end
+  if done then
+    return wrk.format("POST", queue .. "/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}')
+  end
   if ready >= batch then
     ready = ready - batch
     return wrk.format("POST", queue .. "/receive", json, '{"limit":' .. batch .. "}")

@@ -18,7 +18,8 @@ const asked = {
 const answer = {
 	type: 'object',
 	properties: {
-		allowed: { type: 'boolean' }, limit: integer, remaining: integer, retry_after_ms: { type: ['integer', 'null'] }, reset_after_ms: integer,
+		allowed: { type: 'boolean' }, limit: integer, remaining: integer,
+		retry_after_ms: { type: ['integer', 'null'] }, reset_after_ms: integer,
 	},
 };
 const schema = { body: asked, response: { 200: answer, 429: answer } };

@@ -1,7 +1,7 @@
 // For peers that are asked by a library: clients in one process, each doing one operation after the
 // other, for the seconds on a line of standard input; the answer is a line of JSON.
-// `operation(client, timed)` returns how many it did; `timed(promise)` is for the calls whose latency
-// counts.
+// `operation(client, timed)` returns how many it did; `timed(promise)` is for the calls whose
+// latency counts.
 import { createInterface } from 'node:readline';
 
 export async function serve(clients, operation) {

@@ -17,7 +17,8 @@ struct answer {
  * asks again. By the same Idempotency-Key what happened already does not happen twice: the first
  * answer comes again.
  */
-struct answer call(const char *method, const char *path, const char *token, const char *may_be, const char *format, ...);
+struct answer call(const char *method, const char *path, const char *token, const char *may_be,
+		   const char *format, ...);
 
 static inline const char *text_of(const json_t *object, const char *name)
 {

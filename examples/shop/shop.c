@@ -8,8 +8,8 @@
 #include "call.h"
 
 /*
- * The lock of ann's cart, so that two clicks in two tabs do not make two orders. The caller releases it
- * of what it returns.
+ * The lock of ann's cart, so that two clicks in two tabs do not make two orders. The caller
+ * frees what it returns.
  */
 static json_t *take_cart(const char *tab)
 {
@@ -34,7 +34,8 @@ static int place_order(const char *tab, json_t *lock)
 	char id[32];
 	int order = 0;
 
-	if (call("POST", "/fences/cart-ann", NULL, "stale_fence", "{s:O}", "fence", json_object_get(lock, "fence")).refused) {
+	json_t *fence = json_object_get(lock, "fence");
+	if (call("POST", "/fences/cart-ann", NULL, "stale_fence", "{s:O}", "fence", fence).refused) {
 		printf("checkout: %s comes too late, its fence is stale\n", tab);
 		return 0;
 	}
@@ -58,7 +59,8 @@ static void work(void)
 	int order = 0;
 	char path[256];
 
-	if (json_unpack(received.json, "{s:[{s:s, s:{s:i}}]}", "messages", "receipt", &receipt, "body", "order", &order) != 0)
+	if (json_unpack(received.json, "{s:[{s:s, s:{s:i}}]}", "messages", "receipt", &receipt, "body", "order",
+			&order) != 0)
 		return; /* none came */
 	printf("worker: order %d was not paid in time\n", order);
 	snprintf(path, sizeof(path), "/queues/unpaid/deliveries/%s", receipt);
@@ -103,8 +105,10 @@ int main(void)
 	     "bea", "longitude", 13.3889, "latitude", 52.5170, "member", "cem", "longitude", 13.4050, "latitude", 52.5200, "member", "dan",
 	     "longitude", 13.0645, "latitude", 52.3906);
 	struct answer found = call("GET", "/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km", NULL, NULL, NULL);
-	json_array_foreach(json_object_get(found.json, "items"), i, near)
-		printf("courier: %s is %.1f km away\n", text_of(near, "member"), json_number_value(json_object_get(near, "distance")));
+	json_array_foreach(json_object_get(found.json, "items"), i, near) {
+		double distance = json_number_value(json_object_get(near, "distance"));
+		printf("courier: %s is %.1f km away\n", text_of(near, "member"), distance);
+	}
 	call("POST", "/uv/shop", NULL, NULL, "{s:[s, s, s]}", "visitors", "ann", "bob", "ann");
 	json_t *count = json_object_get(call("GET", "/uv/shop", NULL, NULL, NULL).json, "count");
 	printf("visitors: %lld today\n", (long long)json_integer_value(count));

@@ -149,7 +149,9 @@ test('it fits a phone and a wide screen, light and dark', SLOW, async (t) => {
     assert.equal(scrolls, false, `it scrolls sideways at ${width}`);
     assert.deepEqual(new Set(rests), new Set([0]), `rows are not full at ${width}`);
     if (width === 1400) assert.equal(new Set(heights).size, 1, `plots differ in height: ${heights}`);
-    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${width}-${colorScheme}.png`, fullPage: true });
+    if (process.env.SHOTS) {
+      await page.screenshot({ path: `${process.env.SHOTS}/${width}-${colorScheme}.png`, fullPage: true });
+    }
   }
   stage.assertClean();
 });

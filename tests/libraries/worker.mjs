@@ -1,5 +1,5 @@
-// The sender, workers and lock holders of tests/test_libraries.py, in JavaScript: worker.mjs URL NAME.
-// Prints a line of JSON for each step, and ends when its stdin does.
+// The sender, workers and lock holders of tests/test_libraries.py, in JavaScript: worker.mjs URL
+// NAME. Prints a line of JSON for each step, and ends when its stdin does.
 import { writeSync } from 'node:fs';
 import { Client, LockHeld, LockLost } from '../../clients/javascript/patternd.js';
 
