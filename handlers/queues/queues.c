@@ -68,7 +68,7 @@ static void on_sent(struct request *req, const struct reply *r)
 				       "ends before the message is due");
 		return;
 	}
-	struct json_out *o = answer_begin(req, 201);
+	struct json_out *o = answer_begin(req, reply_int(r, 0) ? 201 : 200);
 	size_t duplicates = 0;
 	out_array(o, "messages");
 	for (size_t i = 2; i < r->count; i++) {
