@@ -67,7 +67,7 @@ TOURS = {
         ("queue_message_delete", {"id": "another"}),
         ("queue_message_send", {"id": "a third", "delay_ms": 0}),
         "queue_message_receive",
-        ("queue_delivery_settle", {"done": ["$receipt"], "reject": None}),
+        ("queue_delivery_settle", {"acknowledge": ["$receipt"], "reject": None}),
         "queue_delete",
     ],
     "dead letters": [

@@ -15,7 +15,7 @@ function request()
   local done = receipts.pop()
   if done and batch == 1 then return wrk.format("DELETE", queue .. "/deliveries/" .. done[1]) end
   if done then
-    return wrk.format("POST", queue .. "/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}')
+    return wrk.format("POST", queue .. "/settle", json, '{"acknowledge":["' .. table.concat(done, '","') .. '"]}')
   end
   if ready >= batch then
     ready = ready - batch
@@ -39,6 +39,6 @@ function response(status, _, body)
   elseif body:find('^{"messages"') then
     received(body)
   else
-    finished = finished + select(2, body:gsub('"outcome":"done"', ""))
+    finished = finished + select(2, body:gsub('"outcome":"acknowledged"', ""))
   end
 end

@@ -212,6 +212,12 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 	call_send(c, on_extended);
 }
 
+static void answer_dead_and_delayed(struct request *req, const char *pointer)
+{
+	answer_field_problem(req, P_INVALID_VALUE, pointer,
+			     "cannot be combined with dead, since a dead letter is not redelivered");
+}
+
 static void on_rejected(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_reject_input *in = req->input;
@@ -233,8 +239,7 @@ static void on_rejected(struct request *req, const struct reply *r)
 void queue_delivery_reject(struct request *req, const struct queue_delivery_reject_input *in)
 {
 	if (in->dead && in->has_delay_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms",
-				     "cannot be combined with dead, since a dead letter is not redelivered");
+		answer_dead_and_delayed(req, "/delay_ms");
 		return;
 	}
 	struct call *c = delivery_call(req, &queue_delivery_reject_script, in->name, in->receipt);
@@ -248,16 +253,17 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 
 /* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
-enum { SETTLED_DONE = 1, SETTLED_REJECTED };
+enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED };
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
 {
-	static const char *const outcomes[] = { "stale", "done", "rejected" }; /* as the script numbers them */
+	static const char *const outcomes[] = { "expired", "acknowledged",
+						"rejected" }; /* as the script numbers them */
 
 	out_object(o, NULL);
 	out_text(o, "receipt", receipt);
 	out_string(o, "outcome",
-		   outcome == SETTLED_DONE || outcome == SETTLED_REJECTED ? outcomes[outcome] : outcomes[0]);
+		   outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_REJECTED ? outcomes[outcome] : outcomes[0]);
 	out_close(o);
 }
 
@@ -268,14 +274,14 @@ static void on_settled(struct request *req, const struct reply *r)
 	size_t at = 2, rejected = 0;
 
 	out_array(o, "deliveries");
-	for (size_t i = 0; i < in->done.count; i++)
-		out_settled(o, in->done.items[i], reply_int(r, at++));
+	for (size_t i = 0; i < in->acknowledge.count; i++)
+		out_settled(o, in->acknowledge.items[i], reply_int(r, at++));
 	for (size_t i = 0; i < in->reject.count; i++) {
 		rejected += reply_int(r, at) == SETTLED_REJECTED;
 		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++));
 	}
 	out_close(o);
-	/* What was acknowledged within the last minute is done, too, but counts only once. */
+	/* What was acknowledged within the last minute counts only once. */
 	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, (size_t)reply_int(r, 0) - rejected);
 	queue_metrics_count(req, in->name, QUEUE_REJECTED, rejected);
 	answer_end(req);
@@ -286,9 +292,9 @@ static bool check_receipts(struct request *req, const struct queue_delivery_sett
 {
 	struct text pointer = { 0 };
 
-	for (size_t i = 0; i < in->done.count && !pointer.at; i++)
-		if (!queue_is_receipt(req, in->name, in->done.items[i]))
-			pointer = arena_printf(&req->arena, "/done/%zu", i);
+	for (size_t i = 0; i < in->acknowledge.count && !pointer.at; i++)
+		if (!queue_is_receipt(req, in->name, in->acknowledge.items[i]))
+			pointer = arena_printf(&req->arena, "/acknowledge/%zu", i);
 	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
 		if (!queue_is_receipt(req, in->name, in->reject.items[i].receipt))
 			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
@@ -297,23 +303,37 @@ static bool check_receipts(struct request *req, const struct queue_delivery_sett
 	return !pointer.at;
 }
 
+static bool check_delays(struct request *req, const struct queue_delivery_settle_input *in)
+{
+	for (size_t i = 0; i < in->reject.count; i++) {
+		if (in->reject.items[i].dead && in->reject.items[i].has_delay_ms) {
+			struct text pointer = arena_printf(&req->arena, "/reject/%zu/delay_ms", i);
+			answer_dead_and_delayed(req, pointer.at ? pointer.at : "");
+			return false;
+		}
+	}
+	return true;
+}
+
 void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
 {
-	if (in->done.count + in->reject.count == 0) {
-		answer_field_problem(req, P_MISSING_FIELD, "/done",
+	if (in->acknowledge.count + in->reject.count == 0) {
+		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
 				     "is required, or reject, with at least one receipt");
 		return;
 	}
-	if (!check_receipts(req, in))
+	if (!check_receipts(req, in) || !check_delays(req, in))
 		return;
 	struct call *c = queue_call(req, &queue_delivery_settle_script, in->name);
-	call_int(c, (int64_t)in->done.count);
-	for (size_t i = 0; i < in->done.count; i++)
-		call_receipt(req, c, in->done.items[i]);
+	call_int(c, (int64_t)in->acknowledge.count);
+	for (size_t i = 0; i < in->acknowledge.count; i++)
+		call_receipt(req, c, in->acknowledge.items[i]);
 	for (size_t i = 0; i < in->reject.count; i++) {
 		const struct queue_delivery_settle_reject_item *rejected = &in->reject.items[i];
 		call_receipt(req, c, rejected->receipt);
 		queue_call_optional(c, rejected->has_delay_ms, rejected->delay_ms);
+		call_text(c, rejected->reason);
+		call_int(c, rejected->dead);
 	}
 	call_send(c, on_settled);
 }

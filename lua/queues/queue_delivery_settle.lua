@@ -1,24 +1,25 @@
 -- queue_delivery_settle: many deliveries end at once, each as queue_delivery_acknowledge or
 -- queue_delivery_reject would end it, one after another.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 how many are done, then 2 for each of those: sequence, nonce; then 3 for each that is
---       rejected: sequence, nonce, delay_ms (-1: the queue's backoff)
--- Returns {how many had an effect, now_ms, outcome of each in that order}: 1 done (also when this
--- delivery was acknowledged within the last minute), 2 rejected, 0 stale. One that is stale does
--- not stop the others.
+-- ARGV  1 how many are acknowledged, then 2 for each of those: sequence, nonce; then 5 for each
+--       that is rejected: sequence, nonce, delay_ms (-1: the queue's backoff), reason ('': not
+--       given), '1': dead at once
+-- Returns {how many had an effect, now_ms, outcome of each in that order}: 1 acknowledged (also
+-- when this delivery was acknowledged within the last minute), 2 rejected, 0 no longer current. One
+-- of the last does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
-local DONE, REJECTED, STALE = 1, 2, 0
+local ACKNOWLEDGED, REJECTED, EXPIRED = 1, 2, 0
 local first_rejected = 2 + 2 * tonumber(ARGV[1])
 local count, fields = 0, {}
 for i = 2, first_rejected - 1, 2 do
   count = count + 1
   fields[count] = ARGV[i] .. 's'
 end
-for i = first_rejected, #ARGV, 3 do
+for i = first_rejected, #ARGV, 5 do
   count = count + 1
   fields[count] = ARGV[i] .. 's'
 end
@@ -32,11 +33,11 @@ local remembered_until = digits(now + 60000)
 local flight, done, contents, ids = {}, {}, {}, {}
 for i = 1, (first_rejected - 2) / 2 do
   local seq, nonce, state = ARGV[2 * i], ARGV[2 * i + 1], states[i]
-  local outcome = STALE
+  local outcome = EXPIRED
   if ended[seq] then
-    outcome = ended[seq] == nonce and DONE or STALE
+    outcome = ended[seq] == nonce and ACKNOWLEDGED or EXPIRED
   elseif state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant then
-    outcome = DONE
+    outcome = ACKNOWLEDGED
     if state:sub(30, 30) ~= 'd' then
       effects = effects + 1
       ended[seq] = nonce
@@ -51,15 +52,15 @@ for i = 1, (first_rejected - 2) / 2 do
   end
   reply[i + 2] = outcome
 end
-for i = first_rejected, #ARGV, 3 do
+for i = first_rejected, #ARGV, 5 do
   local seq, nonce = ARGV[i], ARGV[i + 1]
   local m = not ended[seq] and current_delivery(seq, nonce, states[#reply - 1])
   if m then
-    give_back(m, tonumber(ARGV[i + 2]), 'rejected', false)
+    give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4] == '1')
     ended[seq] = nonce
     reply[1] = reply[1] + 1
   end
-  reply[#reply + 1] = m and REJECTED or STALE
+  reply[#reply + 1] = m and REJECTED or EXPIRED
 end
 reply[1] = reply[1] + effects
 

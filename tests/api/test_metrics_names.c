@@ -92,7 +92,7 @@ static void events_of_queues_are_counted_once(void **state)
 	for (int i = 0; i < 2; i++) /* the second finds it done */
 		assert_status(http(client, "DELETE", delivery("orders", a, 0, ""), NULL), 204);
 	assert_status(http(client, "POST", delivery("orders", a, 1, "/reject"), "{\"dead\":true}"), 200);
-	snprintf(body, sizeof(body), "{\"done\":[\"%s\",\"%s\"]}", text_at(a, "/messages/0/receipt"),
+	snprintf(body, sizeof(body), "{\"acknowledge\":[\"%s\",\"%s\"]}", text_at(a, "/messages/0/receipt"),
 		 text_at(a, "/messages/2/receipt"));
 	assert_status(http(client, "POST", "/queues/orders/settle", body), 200);
 	a = http(client, "POST", "/queues/receive", "{\"queues\":[\"other\",\"orders\"],\"acknowledge\":true}");

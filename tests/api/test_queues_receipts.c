@@ -6,8 +6,8 @@
  */
 #include "queue_asked.h"
 
-enum place { ACKNOWLEDGE, EXTEND, REJECT, SETTLE_DONE, SETTLE_REJECT, PLACE_COUNT };
-static const char *const place_names[] = { "acknowledge", "extend", "reject", "settle done", "settle reject" };
+enum place { ACKNOWLEDGE, EXTEND, REJECT, SETTLE_ACKNOWLEDGE, SETTLE_REJECT, PLACE_COUNT };
+static const char *const place_names[] = { "acknowledge", "extend", "reject", "settle acknowledge", "settle reject" };
 
 enum validity { CURRENT, REMEMBERED, STALE, INVALID, OVERSIZED, VALIDITY_COUNT };
 
@@ -16,17 +16,17 @@ static const struct expected {
 	int status;
 	const char *outcome;
 } expected[VALIDITY_COUNT][PLACE_COUNT] = {
-	[CURRENT] = { { 204, NULL }, { 200, NULL }, { 200, NULL }, { 200, "done" }, { 200, "rejected" } },
+	[CURRENT] = { { 204, NULL }, { 200, NULL }, { 200, NULL }, { 200, "acknowledged" }, { 200, "rejected" } },
 	[REMEMBERED] = { { 204, NULL },
 			 { 410, "receipt_expired" },
 			 { 410, "receipt_expired" },
-			 { 200, "done" },
-			 { 200, "stale" } },
+			 { 200, "acknowledged" },
+			 { 200, "expired" } },
 	[STALE] = { { 410, "receipt_expired" },
 		    { 410, "receipt_expired" },
 		    { 410, "receipt_expired" },
-		    { 200, "stale" },
-		    { 200, "stale" } },
+		    { 200, "expired" },
+		    { 200, "expired" } },
 	[INVALID] = { { 400, "invalid_receipt" },
 		      { 400, "invalid_receipt" },
 		      { 400, "invalid_receipt" },
@@ -50,8 +50,8 @@ static struct answer ask(enum place place, const char *receipt)
 		return extend(receipt, "{\"visibility_ms\":60000}");
 	case REJECT:
 		return reject(receipt, NULL);
-	case SETTLE_DONE:
-		snprintf(body, sizeof(body), "{\"done\":[\"%s\"]}", receipt);
+	case SETTLE_ACKNOWLEDGE:
+		snprintf(body, sizeof(body), "{\"acknowledge\":[\"%s\"]}", receipt);
 		return post("/settle", body, NULL);
 	default:
 		snprintf(body, sizeof(body), "{\"reject\":[{\"receipt\":\"%s\"}]}", receipt);
@@ -82,9 +82,9 @@ static void must_be_answered(const char *row, enum place place, const char *rece
 		assert_problem(a, e->status, e->outcome, "none");
 	else if (e->outcome)
 		assert_string_equal(text_at(a, "/deliveries/0/outcome"), e->outcome);
-	if (a.status == 400 && place >= SETTLE_DONE)
+	if (a.status == 400 && place >= SETTLE_ACKNOWLEDGE)
 		assert_string_equal(text_at(a, "/errors/0/pointer"),
-				    place == SETTLE_DONE ? "/done/0" : "/reject/0/receipt");
+				    place == SETTLE_ACKNOWLEDGE ? "/acknowledge/0" : "/reject/0/receipt");
 	if ((validity == CURRENT) == (strcmp(before, picture_of("q")) == 0))
 		fail_msg("%s: %s changed too much or too little", row, place_names[place]);
 	assert_string_equal(before_other, picture_of("other"));
@@ -116,7 +116,7 @@ static void acknowledged(void)
 static void settled(void)
 {
 	in_flight();
-	assert_status(ask(SETTLE_DONE, receipt), 200);
+	assert_status(ask(SETTLE_ACKNOWLEDGE, receipt), 200);
 }
 
 /* Another message has its id now, and is in flight. */
@@ -359,7 +359,7 @@ static void foreign_text_is_refused(void **state)
 	at_every_place("too long", longest, OVERSIZED);
 	longest[200] = '\0';
 	at_every_place("long", longest, INVALID);
-	must_be_answered("empty", SETTLE_DONE, "", OVERSIZED);
+	must_be_answered("empty", SETTLE_ACKNOWLEDGE, "", OVERSIZED);
 	must_be_answered("empty", SETTLE_REJECT, "", OVERSIZED);
 	assert_problem(delivery("receive", receipt, "", NULL), 400, "reserved_name", "none");
 	must_be_answered("undamaged", ACKNOWLEDGE, receipt, CURRENT);

@@ -50,24 +50,24 @@ static void each_gets_its_outcome_in_order(void **state)
 	deliver(5);
 	assert_status(reject(receipts[1], "{\"delay_ms\":60000}"), 200);
 	struct answer a = settle("{\"reject\":[{\"receipt\":\"$4\",\"delay_ms\":60000},{\"receipt\":\"$2\"},"
-				 "{\"receipt\":\"$5\"}],\"done\":[\"$1\",\"$2\",\"$3\"]}",
+				 "{\"receipt\":\"$5\"}],\"acknowledge\":[\"$1\",\"$2\",\"$3\"]}",
 				 NULL);
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/deliveries")), 6);
-	assert_result(a, 0, receipts[0], "done");
-	assert_result(a, 1, receipts[1], "stale");
-	assert_result(a, 2, receipts[2], "done");
+	assert_result(a, 0, receipts[0], "acknowledged");
+	assert_result(a, 1, receipts[1], "expired");
+	assert_result(a, 2, receipts[2], "acknowledged");
 	assert_result(a, 3, receipts[3], "rejected");
-	assert_result(a, 4, receipts[1], "stale");
+	assert_result(a, 4, receipts[1], "expired");
 	assert_result(a, 5, receipts[4], "rejected");
 	assert_counts(1, 2, 0, 0);
 	assert_problem(acknowledge(receipts[3]), 410, "receipt_expired", "none");
 	assert_status(acknowledge(receipts[0]), 204);
 	/* One list is enough; a delivery that this receipt acknowledged is done. */
-	a = settle("{\"done\":[\"$1\"]}", NULL);
-	assert_result(a, 0, receipts[0], "done");
-	a = settle("{\"reject\":[{\"receipt\":\"$1\"}],\"done\":[]}", NULL);
-	assert_result(a, 0, receipts[0], "stale");
+	a = settle("{\"acknowledge\":[\"$1\"]}", NULL);
+	assert_result(a, 0, receipts[0], "acknowledged");
+	a = settle("{\"reject\":[{\"receipt\":\"$1\"}],\"acknowledge\":[]}", NULL);
+	assert_result(a, 0, receipts[0], "expired");
 }
 
 static void settings_hold_as_for_a_single_reject(void **state)
@@ -88,23 +88,54 @@ static void settings_hold_as_for_a_single_reject(void **state)
 	assert_string_equal(text_at(a, "/reason"), "rejected; max_receives");
 }
 
+static void each_has_its_reason_or_is_dead(void **state)
+{
+	(void)state;
+	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\"},{\"body\":1,\"id\":\"c\"}]}");
+	struct answer a = receive("{\"limit\":3}");
+	for (int i = 0; i < 3; i++) {
+		char pointer[64];
+		snprintf(pointer, sizeof(pointer), "/messages/%d/receipt", i);
+		snprintf(receipts[i], sizeof(receipts[i]), "%s", text_at(a, pointer));
+	}
+	a = settle("{\"reject\":[{\"receipt\":\"$1\",\"reason\":\"busy\",\"delay_ms\":60000},"
+		   "{\"receipt\":\"$2\",\"reason\":\"broken\",\"dead\":true},{\"receipt\":\"$3\",\"dead\":true}]}",
+		   NULL);
+	for (int i = 0; i < 3; i++)
+		assert_result(a, i, receipts[i], "rejected");
+	a = message("GET", "a", NULL);
+	assert_string_equal(text_at(a, "/state"), "delayed");
+	assert_string_equal(text_at(a, "/reason"), "busy");
+	a = message("GET", "b", NULL);
+	assert_string_equal(text_at(a, "/state"), "dead");
+	assert_string_equal(text_at(a, "/reason"), "broken");
+	a = message("GET", "c", NULL);
+	assert_string_equal(text_at(a, "/state"), "dead");
+	assert_string_equal(text_at(a, "/reason"), "rejected");
+	assert_counts(0, 1, 0, 2);
+}
+
 static void what_is_malformed_settles_nothing(void **state)
 {
 	static const struct {
 		const char *body, *code, *pointer;
 	} rows[] = {
-		{ "{}", "missing_field", "/done" },
-		{ "{\"done\":[],\"reject\":[]}", "missing_field", "/done" },
-		{ "{\"done\":[\"$1\",\"$2\",\"$3\",\"x\"]}", "invalid_receipt", "/done/3" },
-		{ "{\"done\":[\"$1.\"]}", "invalid_receipt", "/done/0" },
-		{ "{\"done\":[\"$1\"],\"reject\":[{\"receipt\":\"1795223759272486.2655667e4865d83\"}]}",
+		{ "{}", "missing_field", "/acknowledge" },
+		{ "{\"acknowledge\":[],\"reject\":[]}", "missing_field", "/acknowledge" },
+		{ "{\"acknowledge\":[\"$1\",\"$2\",\"$3\",\"x\"]}", "invalid_receipt", "/acknowledge/3" },
+		{ "{\"acknowledge\":[\"$1.\"]}", "invalid_receipt", "/acknowledge/0" },
+		{ "{\"acknowledge\":[\"$1\"],\"reject\":[{\"receipt\":\"1795223759272486.2655667e4865d83\"}]}",
 		  "invalid_receipt", "/reject/0/receipt" },
-		{ "{\"done\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"},{\"receipt\":\" 1795223759272486.2655667e4865d83\"}]}",
+		{ "{\"acknowledge\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"},{\"receipt\":\" 1795223759272486.2655667e4865d83\"}]}",
 		  "invalid_receipt", "/reject/1/receipt" },
-		{ "{\"done\":[\"$1\",1]}", "wrong_type", "/done/1" },
-		{ "{\"done\":[\"$1\"],\"reject\":[{\"delay_ms\":1}]}", "missing_field", "/reject/0/receipt" },
+		{ "{\"acknowledge\":[\"$1\",1]}", "wrong_type", "/acknowledge/1" },
+		{ "{\"acknowledge\":[\"$1\"],\"reject\":[{\"delay_ms\":1}]}", "missing_field", "/reject/0/receipt" },
 		{ "{\"reject\":[{\"receipt\":\"$1\",\"delay_ms\":-1}]}", "out_of_range", "/reject/0/delay_ms" },
-		{ "{\"reject\":[{\"receipt\":\"$1\",\"dead\":true}]}", "unknown_field", "/reject/0/dead" },
+		{ "{\"reject\":[{\"receipt\":\"$1\",\"ded\":true}]}", "unknown_field", "/reject/0/ded" },
+		{ "{\"reject\":[{\"receipt\":\"$1\",\"reason\":\"\"}]}", "out_of_range", "/reject/0/reason" },
+		{ "{\"reject\":[{\"receipt\":\"$1\"},{\"receipt\":\"$2\",\"dead\":true,\"delay_ms\":0}]}",
+		  "invalid_value", "/reject/1/delay_ms" },
+		{ "{\"done\":[\"$1\"]}", "unknown_field", "/done" },
 	};
 
 	(void)state;
@@ -114,8 +145,8 @@ static void what_is_malformed_settles_nothing(void **state)
 		assert_problem(a, 400, rows[i].code, "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
-	assert_problem(http(client, "POST", "/queues/receive/settle", "{\"done\":[\"x\"]}"), 400, "reserved_name",
-		       "none");
+	assert_problem(http(client, "POST", "/queues/receive/settle", "{\"acknowledge\":[\"x\"]}"), 400,
+		       "reserved_name", "none");
 	assert_counts(0, 0, 5, 0);
 }
 
@@ -127,7 +158,7 @@ static void a_hundred_fit_and_one_more_does_not(void **state)
 	deliver(BATCH);
 	snprintf(receipts[BATCH], sizeof(receipts[BATCH]), "%s", receipts[0]);
 	for (int count = BATCH + 1; count >= BATCH; count--) {
-		char *at = body + sprintf(body, "{\"done\":[");
+		char *at = body + sprintf(body, "{\"acknowledge\":[");
 		for (int i = 0; i < count; i++)
 			at += sprintf(at, "%s\"%s\"", i ? "," : "", receipts[i]);
 		strcpy(at, "]}");
@@ -139,30 +170,30 @@ static void a_hundred_fit_and_one_more_does_not(void **state)
 		}
 		assert_status(a, 200);
 		assert_int_equal(json_array_size(json_at(a, "/deliveries")), BATCH);
-		assert_result(a, BATCH - 1, receipts[BATCH - 1], "done");
+		assert_result(a, BATCH - 1, receipts[BATCH - 1], "acknowledged");
 		assert_counts(0, 0, 0, 0);
 	}
 }
 
 static void a_retry_gets_the_first_outcomes(void **state)
 {
-	static const char both[] = "{\"done\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"}]}";
+	static const char both[] = "{\"acknowledge\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"}]}";
 
 	(void)state;
 	deliver(2);
 	struct answer first = settle(both, KEY "one");
 	assert_result(first, 1, receipts[1], "rejected");
 	assert_string_equal(settle(both, KEY "one").body, first.body);
-	assert_problem(settle("{\"done\":[\"$1\"]}", KEY "one"), 422, "idempotency_key_reused", "none");
-	assert_result(settle(both, NULL), 1, receipts[1], "stale");
+	assert_problem(settle("{\"acknowledge\":[\"$1\"]}", KEY "one"), 422, "idempotency_key_reused", "none");
+	assert_result(settle(both, NULL), 1, receipts[1], "expired");
 	assert_counts(1, 0, 0, 0);
 	/* A result without an effect is not recorded. */
 	const char *again = receipt_in(receive(NULL));
 	char stale[64];
 	snprintf(stale, sizeof(stale), "%s", receipts[1]);
-	assert_result(settle("{\"done\":[\"$2\"]}", KEY "two"), 0, stale, "stale");
+	assert_result(settle("{\"acknowledge\":[\"$2\"]}", KEY "two"), 0, stale, "expired");
 	snprintf(receipts[1], sizeof(receipts[1]), "%s", again);
-	assert_result(settle("{\"done\":[\"$2\"]}", KEY "two"), 0, again, "done");
+	assert_result(settle("{\"acknowledge\":[\"$2\"]}", KEY "two"), 0, again, "acknowledged");
 }
 
 int main(void)
@@ -170,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(each_gets_its_outcome_in_order, forget_all),
 		cmocka_unit_test_teardown(settings_hold_as_for_a_single_reject, forget_all),
+		cmocka_unit_test_teardown(each_has_its_reason_or_is_dead, forget_all),
 		cmocka_unit_test_teardown(what_is_malformed_settles_nothing, forget_all),
 		cmocka_unit_test_teardown(a_hundred_fit_and_one_more_does_not, forget_all),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_outcomes, forget_all),

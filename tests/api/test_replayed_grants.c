@@ -109,7 +109,7 @@ static void delivery_is_rejected(void)
 
 static void delivery_is_settled(void)
 {
-	assert_status(with_capability("POST", "/queues/a/settle", "{\"done\":[\"$\"]}", NULL), 200);
+	assert_status(with_capability("POST", "/queues/a/settle", "{\"acknowledge\":[\"$\"]}", NULL), 200);
 }
 
 static void delivery_expires(void)

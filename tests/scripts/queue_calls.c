@@ -273,7 +273,7 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 			      const char *const reject[], int64_t delay_ms)
 {
 	static char halves[2 * BATCH_MAX][2][32];
-	const char *args[5 * BATCH_MAX + 2], *delay = number(delay_ms);
+	const char *args[7 * BATCH_MAX + 2], *delay = number(delay_ms);
 	size_t n = 1, count = 0;
 
 	for (; *done; done++, count++)
@@ -282,6 +282,8 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 	for (; *reject; reject++, count++) {
 		n = add_receipt(args, n, halves[count], *reject);
 		args[n++] = delay;
+		args[n++] = "";
+		args[n++] = "0";
 	}
 	args[n] = NULL;
 	run(r, &queue_delivery_settle_script, queue_keys(queue), args);

@@ -325,7 +325,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "0"), "!!!!!!!" },
 		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!" },
 		{ &queue_delivery_settle_script, ARGS("1", seq, nonce), "!!!!!!!" },
-		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5"), "!!!!!!!" },
+		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5", "", "0"), "!!!!!!!" },
 		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!!!!!!!" },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!" },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!" },

@@ -14,7 +14,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { STALE, DONE, REJECTED };
+enum { EXPIRED, ACKNOWLEDGED, REJECTED };
 
 static char receipts[BATCH_MAX][64];
 
@@ -34,7 +34,7 @@ static void assert_outcomes(const int outcomes[], size_t count)
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(item_int(&r, 2 + i), outcomes[i]);
 	for (size_t i = 0; i < count; i++)
-		effects += outcomes[i] != STALE;
+		effects += outcomes[i] != EXPIRED;
 	assert_true(item_int(&r, 0) <= effects);
 }
 #define OUTCOMES(...) assert_outcomes((const int[]){ __VA_ARGS__ }, sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))
@@ -51,7 +51,7 @@ static void each_ends_as_it_would_alone(void **state)
 	receive(4, 30000, NONCE_A, 0);
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1], receipts[2]), 7000), 3);
 	int64_t now_ms = item_int(&r, 1);
-	OUTCOMES(DONE, REJECTED, REJECTED);
+	OUTCOMES(ACKNOWLEDGED, REJECTED, REJECTED);
 	assert_counts(&r, "q", 0, 1, 1, 1);
 	/* Acknowledged: gone, and its id remembered. */
 	assert_int_equal(queue_message_get(&r, "q", "done"), -1);
@@ -106,14 +106,14 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(receipts[0], receipts[1], receipts[2], receipts[4]),
 					       60000),
 			 2);
-	OUTCOMES(STALE, STALE, DONE, DONE, STALE, STALE, STALE, REJECTED);
+	OUTCOMES(EXPIRED, EXPIRED, ACKNOWLEDGED, ACKNOWLEDGED, EXPIRED, EXPIRED, EXPIRED, REJECTED);
 	assert_counts(&r, "q", 1, 2, 0, 0);
 	/* Again: nothing has an effect, and nothing changes. */
 	unchanged(&r,
 		  assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0),
 				   0));
 	queue_delivery_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0);
-	OUTCOMES(DONE, DONE, STALE);
+	OUTCOMES(ACKNOWLEDGED, ACKNOWLEDGED, EXPIRED);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 0); /* known to both scripts */
 }
 
@@ -125,7 +125,7 @@ static void the_same_receipt_counts_once(void **state)
 	receive(2, 30000, NONCE_A, 0);
 	const char *a = receipts[0], *b = receipts[1];
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(a, a), ARGS(a, b, b), 60000), 2);
-	OUTCOMES(DONE, DONE, STALE, REJECTED, STALE);
+	OUTCOMES(ACKNOWLEDGED, ACKNOWLEDGED, EXPIRED, REJECTED, EXPIRED);
 	assert_counts(&r, "q", 0, 1, 0, 0);
 	queue_message_get(&r, "q", "b");
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 1);
@@ -133,7 +133,7 @@ static void the_same_receipt_counts_once(void **state)
 	queue_message_patch(&r, "q", "b", 0, -1, -1);
 	receive(1, 30000, NONCE_B, 0);
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0], b), ARGS(), 0), 1);
-	OUTCOMES(DONE, STALE); /* b was rejected */
+	OUTCOMES(ACKNOWLEDGED, EXPIRED); /* b was rejected */
 }
 
 static void one_past_its_ttl_is_dropped_and_counted(void **state)
@@ -179,7 +179,7 @@ static void a_replay_gets_the_first_outcomes(void **state)
 	receive(1, 30000, NONCE_A, 0);
 	snprintf(seq, sizeof(seq), "%.16s", receipts[0]);
 	snprintf(nonce, sizeof(nonce), "%s", receipts[0] + 17);
-	const char *const *args = ARGS("0", seq, nonce, "0");
+	const char *const *args = ARGS("0", seq, nonce, "0", "", "0");
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(REJECTED);
 	receive(1, 30000, NONCE_B, 0);
@@ -190,7 +190,7 @@ static void a_replay_gets_the_first_outcomes(void **state)
 	/* Without an effect nothing is recorded. */
 	server_command(&r, "DEL %s", record_key);
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
-	OUTCOMES(STALE);
+	OUTCOMES(EXPIRED);
 	assert_int_equal(redis_exists(&r, record_key), 0);
 }
 
@@ -213,7 +213,8 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		server_command(&r, "DEL %s", key);
 		server_command(&r, "SET %s mine", key);
 		unchanged(&r, run_fails(&r, &queue_delivery_settle_script, queue_keys("q"),
-					ARGS("1", seqs[0], NONCE_A, seqs[1], NONCE_A, "0", seqs[2], NONCE_A, "0"),
+					ARGS("1", seqs[0], NONCE_A, seqs[1], NONCE_A, "0", "", "0", seqs[2], NONCE_A,
+					     "0", "", "0"),
 					"WRONGTYPE"));
 	}
 }
