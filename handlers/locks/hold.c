@@ -20,7 +20,7 @@ struct lock_hold {
 	int64_t max_until_us;
 	struct loop_timer timer;
 	unsigned calls;     /* under way */
-	const char *ending; /* why it is being released; NULL while it is held */
+	const char *ending; /* the reason for which it is being released; NULL while it is held */
 	bool is_lost;
 	struct text name, token_hash; /* behind the struct */
 };
@@ -33,11 +33,12 @@ static void free_when_unneeded(struct lock_hold *h)
 	free(h);
 }
 
-/* Sends the last event. */
-static void end(struct lock_hold *h, const char *event, const char *reason)
+/* Sends the last event; `reason` is a code, `detail` a sentence for people or NULL. */
+static void end(struct lock_hold *h, const char *event, const char *reason, const char *detail)
 {
-	char data[128];
-	int len = snprintf(data, sizeof(data), "{\"reason\":\"%s\"}", reason);
+	char data[192];
+	int len = snprintf(data, sizeof(data), "{\"reason\":\"%s\"%s%s%s}", reason, detail ? ",\"detail\":\"" : "",
+			   detail ? detail : "", detail ? "\"" : "");
 
 	timer_stop(&h->timer);
 	h->is_lost = true;
@@ -64,7 +65,8 @@ static void on_release_ended(struct request *req)
 
 	h->calls--;
 	if (!h->is_lost)
-		end(h, req->problem ? "lost" : "released", h->ending);
+		end(h, req->problem ? "lost" : "released", h->ending,
+		    req->problem ? "the lock could not be released; it expires by itself" : NULL);
 	free_when_unneeded(h);
 }
 
@@ -82,7 +84,7 @@ static void release(struct lock_hold *h, const char *why)
 	timer_stop(&h->timer);
 	struct request *req = begin_call(h, on_release_ended);
 	if (!req) {
-		end(h, "lost", "no memory");
+		end(h, "lost", "out_of_memory", "the daemon is out of memory; the lock expires by itself");
 		return;
 	}
 	struct call *c = script_call(req, &lock_leave_script);
@@ -104,6 +106,15 @@ static void schedule(struct lock_hold *h)
 	timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
 }
 
+/* Redis has the token no more. It expires there only after sure_until_us. */
+static void end_gone(struct lock_hold *h)
+{
+	if (loop_now_us() < h->sure_until_us)
+		end(h, "lost", "released", "another call released the lock, or Redis lost it");
+	else
+		end(h, "lost", "expired", "the lock expired before it was renewed");
+}
+
 /*
  * An earlier renewal may be answered after a later one was sent: each counts for its own time only.
  */
@@ -115,7 +126,7 @@ static void on_renewed(struct request *req, const struct reply *r)
 	if (h->ending || h->is_lost)
 		return;
 	if (reply_int(r, 0) < 1) {
-		end(h, "lost", "it was released by another client, or it expired");
+		end_gone(h);
 		return;
 	}
 	if (sure_until_us > h->sure_until_us)
@@ -144,7 +155,7 @@ static void on_timer(struct loop_timer *t)
 		return;
 	}
 	if (loop_now_us() >= h->sure_until_us) {
-		end(h, "lost", "Redis could not be asked in time");
+		end(h, "lost", "expired", "the lock could not be renewed in time");
 		return;
 	}
 	h->asked_us = loop_now_us();

@@ -116,7 +116,7 @@ static void its_token_is_good_for_all_that_a_token_is(void **state)
 	assert_status(again, 200);
 	assert_int_equal(int_at(again, "/holds"), 2);
 	line_release(1); /* the hold's own */
-	ends(e, "lost", NULL);
+	ends(e, "lost", "released");
 	events_close(e);
 	assert_int_equal(pair_number(LOCK_A, "/holds"), 1); /* another token of the lock stays in */
 	snprintf(line_token, sizeof(line_token), "%s", text_at(again, "/token"));
@@ -268,7 +268,7 @@ static void a_release_by_force_is_an_event(void **state)
 	acquired(e);
 	assert_status(http(pair.c[0], "DELETE", LOCK_A "?force=true", NULL), 200);
 	int64_t start_ms = monotonic_ms();
-	ends(e, "lost", NULL);
+	ends(e, "lost", "released");
 	assert_in_range(monotonic_ms() - start_ms, 0, 600);
 	events_close(e);
 	assert_status(line_take(0, NULL), 201);

@@ -49,12 +49,13 @@ static unsigned kept_for(struct events *e, int ms)
 	return kept;
 }
 
-static void is_lost(struct events *e, int within_ms)
+static void is_lost(struct events *e, int within_ms, const char *reason)
 {
 	struct event v = events_next_named(e, within_ms);
 
 	assert_string_equal(v.name, "lost");
-	assert_non_null(json_object_get(v.json, "reason"));
+	assert_string_equal(json_string_value(json_object_get(v.json, "reason")), reason);
+	assert_true(json_string_length(json_object_get(v.json, "detail")) > 0);
 	assert_true(events_ended(e, SOON_MS));
 }
 
@@ -86,7 +87,7 @@ static void a_stopped_daemons_hold_is_lost(void **state)
 	line_served(next);
 	int64_t fence = pair_number(LOCK_A, "/fence");
 	proc_signal(&pair.d[1].proc, SIGCONT);
-	is_lost(e, 1000);
+	is_lost(e, 1000, "expired");
 	events_close(e);
 	assert_int_equal(pair_number(LOCK_A, "/fence"), fence);
 	assert_int_equal(pair_number(LOCK_A, "/holds"), 1);
@@ -106,7 +107,7 @@ static void redis_away_too_long_is_reported_in_time(void **state)
 		else
 			proc_signal(&pair.redis.proc, SIGSTOP);
 		int64_t start_ms = monotonic_ms();
-		is_lost(e, SOON_MS);
+		is_lost(e, SOON_MS, "expired");
 		assert_in_range(monotonic_ms() - start_ms, TTL_MS / 2, TTL_MS + 50);
 		events_close(e);
 		if (killed)
@@ -146,7 +147,7 @@ static void a_client_may_leave_while_redis_is_away(void **state)
 	server_kill(&pair.redis);
 	wait_until(http(pair.c[0], "GET", LOCK_A, NULL).status == 503, SOON_MS);
 	events_close(leaves);
-	is_lost(ends, SOON_MS); /* it could not be released */
+	is_lost(ends, SOON_MS, "max_hold_ms"); /* it could not be released */
 	events_close(ends);
 	wait_until(metric_of(&pair.d[0], "http_requests_in_progress") == 1, SOON_MS);
 	assert_true(daemon_is_alive(&pair.d[0]));
