@@ -107,7 +107,7 @@ export interface Sent {
   id: string;
   /** A message with this id was there before. */
   duplicate: boolean;
-  deliverAtMs: number;
+  deliverAtMs: number | null;
 }
 
 export interface ReceiveOptions {

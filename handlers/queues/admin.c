@@ -26,13 +26,16 @@ static void write_message(struct json_out *o, struct request *req, const struct 
 	queue_message_read(&m, reply_text(r, 2), reply_text(r, 3), reply_text(r, 4));
 	if (text_is(state, "delayed") && at_ms <= req->now_ms)
 		state = TEXT("ready");
+	bool is_due = text_is(state, "ready") || text_is(state, "delayed");
 	out_text(o, "id", m.id);
 	out_text(o, "state", state);
 	queue_content_out(o, m.content);
 	out_int(o, "priority", m.priority);
 	out_int(o, "receives", m.receives);
 	out_int(o, "sent_at_ms", m.sent_at_ms);
-	out_int(o, "deliver_at_ms", at_ms);
+	out_int_or_null(o, "deliver_at_ms", is_due, at_ms);
+	out_int_or_null(o, "visible_until_ms", text_is(state, "in_flight"), at_ms);
+	out_int_or_null(o, "died_at_ms", text_is(state, "dead"), at_ms);
 	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
 	out_text_or_null(o, "reason", m.reason);
 }

@@ -5,8 +5,8 @@
 --       priority 0..9 alone, or, with a blank between, also delay_ms, deliver_at_ms (-1: delay_ms
 --       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's)
 -- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the
--- deliver_at_ms of a duplicate is the first one's, visible_until_ms while that is in flight, 0 when
--- it will not be delivered any more (dead, acknowledged).
+-- deliver_at_ms of a duplicate is the first one's, 0 while that is in flight, and when it will not
+-- be delivered any more (dead, acknowledged).
 --         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it
 --         is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
@@ -46,7 +46,7 @@ for k, id in ipairs(ids) do
       drops = drops or {}
       drops[#drops + 1] = commit
     elseif m then
-      taken_at = state == 'dead' and 0 or m.at
+      taken_at = state == 'due' and m.at or 0
     elseif remembered_until and tonumber(remembered_until) > now then
       taken_at = 0
     elseif remembered_until then

@@ -161,7 +161,7 @@ static void an_id_is_sent_once(void **state)
 	a = message("PATCH", "a", "{\"delay_ms\":0}");
 	assert_duplicate("a", int_at(a, "/deliver_at_ms"));
 	a = receive(NULL);
-	assert_duplicate("a", int_at(a, "/messages/0/visible_until_ms"));
+	assert_duplicate("a", 0);
 	assert_status(reject(receipt_in(a), "{\"dead\":true}"), 200);
 	assert_duplicate("a", 0);
 	assert_status(http(client, "POST", "/queues/q/redrive", NULL), 200);

@@ -85,7 +85,7 @@ static void a_retried_extend_extends_once(void **state)
 	assert_status(first, 200);
 	struct answer longer = post_delivery(receipt, "/extend", "{\"visibility_ms\":90000}", KEY "two");
 	assert_string_equal(post_delivery(receipt, "/extend", minute, KEY "one").body, longer.body); /* as it is now */
-	assert_int_equal(int_at(message("GET", "a", NULL), "/deliver_at_ms"), int_at(longer, "/visible_until_ms"));
+	assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"), int_at(longer, "/visible_until_ms"));
 	assert_true(is_reused(post_delivery(receipt, "/extend", NULL, KEY "one")));
 	assert_status(post_delivery(receipt, "/extend", moment, KEY "three"), 200);
 	wait_until(count_of("/ready") == 1, SOON_MS);

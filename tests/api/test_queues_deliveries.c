@@ -71,7 +71,8 @@ static void extending_counts_from_now(void **state)
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/id"), "a");
 		assert_in_range(int_at(a, "/visible_until_ms") - rows[i].visibility_ms, before_ms, redis_now_ms());
-		assert_int_equal(int_at(message("GET", "a", NULL), "/deliver_at_ms"), int_at(a, "/visible_until_ms"));
+		assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"),
+				 int_at(a, "/visible_until_ms"));
 	}
 	assert_problem(extend(receipt, "{\"visibility_ms\":0}"), 400, "out_of_range", "none");
 	struct answer a = extend(receipt, "{\"visibility_ms\":40}"), again; /* earlier than before, and kept */
@@ -144,7 +145,7 @@ static void after_max_receives_a_message_is_dead(void **state)
 	a = http(client, "GET", "/queues/q/messages?state=dead", NULL);
 	assert_ids_of(a, "items", IDS("its-own", "the-queues", "more"));
 	assert_string_equal(text_at(a, "/items/0/reason"), "visibility expired; max_receives");
-	assert_int_equal(int_at(a, "/items/0/deliver_at_ms"), int_at(first, "/messages/0/visible_until_ms"));
+	assert_int_equal(int_at(a, "/items/0/died_at_ms"), int_at(first, "/messages/0/visible_until_ms"));
 	assert_int_equal(int_at(a, "/items/0/receives"), 1);
 	assert_string_equal(text_at(a, "/items/1/reason"), "boom; max_receives");
 	assert_string_equal(text_at(a, "/items/2/reason"), "rejected; max_receives");

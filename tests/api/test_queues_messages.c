@@ -28,6 +28,9 @@ static void a_look_has_all_members(void **state)
 		assert_int_equal(int_at(a, "/body"), rows[i].body);
 		assert_int_equal(int_at(a, "/priority"), rows[i].priority);
 		assert_int_equal(int_at(a, "/receives"), rows[i].receives);
+		assert_int_equal(json_is_null(json_at(a, "/deliver_at_ms")), i > 1); /* by state */
+		assert_int_equal(json_is_null(json_at(a, "/visible_until_ms")), i != 2);
+		assert_int_equal(json_is_null(json_at(a, "/died_at_ms")), i != 3);
 		assert_true(json_is_null(json_at(a, "/expires_at_ms")));
 		if (rows[i].reason)
 			assert_string_equal(text_at(a, "/reason"), rows[i].reason);
@@ -67,6 +70,7 @@ static void a_change_moves_a_message(void **state)
 		assert_string_equal(text_at(a, "/state"), rows[i].state);
 		assert_int_equal(int_at(a, "/priority"), rows[i].priority);
 		assert_int_equal(int_at(a, "/receives"), 0);
+		assert_true(json_is_null(json_at(a, "/visible_until_ms")) && json_is_null(json_at(a, "/died_at_ms")));
 		if (rows[i].delay_ms >= 0)
 			assert_in_range(int_at(a, "/deliver_at_ms") - rows[i].delay_ms, before_ms, redis_now_ms());
 		else

@@ -391,6 +391,12 @@ static bool grants_something(const struct contract_operation *op)
 	return found;
 }
 
+/* Its message is never in flight, so its visible_until_ms is null (test_queues_messages.c). */
+static bool grants_nothing(const char *id)
+{
+	return strcmp(id, "queue_message_patch") == 0;
+}
+
 static void all_that_grant_are_marked_and_tried(void **state)
 {
 	(void)state;
@@ -398,7 +404,7 @@ static void all_that_grant_are_marked_and_tried(void **state)
 		const struct contract_operation *op = contract_at(i);
 		if (op->grants && !is_in_table(op->id))
 			fail_msg("%s is marked x-grants, but has no row here", op->id);
-		if (!op->grants && takes_key(op) && grants_something(op))
+		if (!op->grants && takes_key(op) && grants_something(op) && !grants_nothing(op->id))
 			fail_msg("%s answers with something granted for a time, and takes an Idempotency-Key: mark it "
 				 "x-grants in openapi.yaml",
 				 op->id);

@@ -172,7 +172,8 @@ function columnsOf(page, at, state) {
 	return columns;
 }
 
-function due({ state, deliver_at_ms: at }) {
+function due({ state, deliver_at_ms: next, visible_until_ms: until, died_at_ms: died }) {
+	const at = next ?? until ?? died;
 	const rest = at - Date.now();
 	if (state === 'delayed' || state === 'in_flight') return rest > 0 ? `in ${duration(rest)}` : 'now';
 	return instant(at);
