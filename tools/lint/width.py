@@ -4,20 +4,24 @@
 A line is a comment when nothing else is on it; so is a line of a docstring. In Markdown prose is
 what is no table, no code and no heading. A line that is a single word, as a long link, cannot break
 and passes. Code may reach 160 where that is the text of literals: a text in one piece is found by
-searching for it.
+searching for it. In YAML the text of a block (`|`) is served or run as it is, and is not checked.
 """
 import re
 
 import tree
 
 PROSE, CODE, WITH_TEXT, TAB = 100, 120, 160, 8
-C, LUA, PYTHON = r"/\*.*?\*/|//[^\n]*", r"--[^\n]*", r'#[^\n]*|^ *""".*?"""'
+C, LUA, PYTHON, YAML = r"/\*.*?\*/|//[^\n]*", r"--[^\n]*", r'#[^\n]*|^ *""".*?"""', r"(?<!\S)#[^\n]*"
 COMMENTS = {".c": C, ".h": C, ".def": C, ".js": C, ".mjs": C, ".ts": C, ".lua": LUA, ".py": PYTHON}
+COMMENTS |= {".yaml": YAML, ".yml": YAML}
+YAML_BLOCK = re.compile(r"(?<=[ ]\|\n)( +)\S[^\n]*\n(?:\1[^\n]*\n|\n)*")
 LITERAL = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\\n])*`'
 NO_PROSE = re.compile(r"^```.*?^```$|^(?: {4}|\t)[^\n]*$|^\|[^\n]*$|^#[^\n]*$|^<!--.*?-->$", re.M | re.S)
 
 
 def check_code(path, text, comment):
+    if comment == YAML:
+        text = YAML_BLOCK.sub(lambda m: tree.blank(m.group()), text)
     parts = re.compile(f'(?P<comment>{comment})|""".*?"""|{LITERAL}', re.M | re.S)
     code = parts.sub(lambda m: tree.blank(m.group()) if m["comment"] else m.group(), text)
     for number, (line, code) in enumerate(zip(text.split("\n"), code.split("\n")), 1):
