@@ -25,12 +25,14 @@ export function askUser({ title, text = '', go, keep = 'Cancel', danger = false,
 			dialog.returnValue = 'go';
 		};
 		dialog.returnValue = '';
-		dialog.onclose = () =>
+		dialog.onclose = () => {
+			if (dialog.open) return; // the event of the time before, which the browser sends late
 			resolve(
 				dialog.returnValue === 'go'
 					? Object.fromEntries(new FormData(by('dialog-form')))
 					: null,
 			);
+		};
 		by('dialog-go').value = 'go';
 		dialog.showModal();
 		const first = by('dialog-fields').querySelector('input, select, textarea');
