@@ -4,8 +4,8 @@
  * triples (kind, name, part) make the same key. The kind `idem` is the machine's own: records of
  * answers (service/call/idempotency.c).
  */
-#ifndef PATTERND_KEYS_H
-#define PATTERND_KEYS_H
+#ifndef PATTERND_KINDS_H
+#define PATTERND_KINDS_H
 
 #define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `waiters`, `offer`: TTL */
 #define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `waiters`, `offer`: TTL */
