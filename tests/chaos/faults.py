@@ -108,7 +108,7 @@ def move_slot(stage, rng):
     yield 0
 
 
-move_slot.is_alone = True  # what moves is not known to replicas: a failover meanwhile leaves keys behind
+move_slot.is_alone = True  # a failover meanwhile loses keys: fail_over_moving
 SOME_KEYS = (
     "p:lock:{lock-0}",
     "p:lock:{awaited}",
@@ -118,6 +118,20 @@ SOME_KEYS = (
     "p:counter:{keyed-0}",
     "p:limit:{shared-gcra}",
 )
+
+
+SOME_LOCKS = ("lock-0", "lock-1", "lock-2", "awaited")  # where fences show what else was lost
+
+
+def fail_over_moving(stage, rng):
+    """failover while a slot moves"""
+    name = rng.choice(SOME_LOCKS)
+    fail_over_moving.can_lose_of = name
+    stage.move_slot(f"p:lock:{{{name}}}", rng, fails_over=True)
+    yield 0
+
+
+fail_over_moving.is_alone = fail_over_moving.can_lose = True
 
 
 def kill_daemon(stage, rng):
@@ -205,14 +219,12 @@ def proxy_fault(where, name, given, can_lose):
     def fault(stage, rng):
         proxies = getattr(stage, where)
         free = sorted(set(range(len(proxies.ports))) - proxies.busy)
-        if not free:  # a second fault would end the first, and a stream go on with a hole in it
+        if not free:  # a second fault would end the first
             return
         which = rng.choice(free)
         proxies.busy.add(which)
         proxies.set(which, **{key: value(rng) if callable(value) else value for key, value in given.items()})
         yield rng.uniform(0.2, 1.5)
-        if given.keys() & {"drop_up", "drop_down"}:
-            proxies.set(which, reset=1)  # no stream goes on with a hole in it
         proxies.set(which)
         proxies.busy.remove(which)
 
@@ -243,7 +255,7 @@ BY_MODE = {
     ),
     "cluster": (
         DAEMONS,
-        [*SERVERS, *FAILOVERS, hand_over_cluster, move_slot, move_slot, move_slot],
+        [*SERVERS, *FAILOVERS, hand_over_cluster, move_slot, move_slot, move_slot, fail_over_moving],
         [kill_connections, *proxy_faults("backs", can_lose=True)],
     ),
 }
@@ -330,6 +342,7 @@ class Schedule:
                 start_us=began_us,
                 end_us=ended_us,
                 can_lose=getattr(fault, "can_lose", False),
+                can_lose_of=getattr(fault, "can_lose_of", None),
             )
 
     def end(self):

@@ -89,6 +89,7 @@ class Fault:
     def __init__(self, line):
         self.name, self.start, self.end = line["name"], line["start_us"], line["end_us"]
         self.can_lose = line["can_lose"]
+        self.can_lose_of = line.get("can_lose_of")  # only of this name; None: of all
 
 
 class History:
@@ -111,7 +112,7 @@ class History:
         self.index = {}
         for call in self.calls:
             self.index.setdefault((call.what, call.on), []).append(call)
-        self.loss_windows = sorted({(f.start, f.end) for f in self.faults if f.can_lose})
+        self.loss_windows = {(f.start, f.end, f.can_lose_of) for f in self.faults if f.can_lose}
 
     @classmethod
     def load(cls, path):
@@ -131,7 +132,10 @@ class History:
 
     def may_be_lost(self, call):
         """Whether a failover may have lost what the call did."""
-        return any(call.start <= until and call.gave_up >= since for since, until in self.loss_windows)
+        return any(
+            call.start <= until and call.gave_up >= since and of in (None, call.on)
+            for since, until, of in self.loss_windows
+        )
 
     def is_quiet(self, since, until):
         """Whether nothing was harmed at that time."""
@@ -145,6 +149,13 @@ def started(call):
 def begun_between(calls, since, until):
     """Of calls by their start, those that began then."""
     return calls[bisect.bisect_left(calls, since, key=started) : bisect.bisect_right(calls, until, key=started)]
+
+
+def answers(tries):
+    """Those that succeeded, the first answer first: one that was asked twice at once may wait in
+    one daemon for what another has long answered.
+    """
+    return sorted((call for call in tries if call.is_ok), key=lambda call: call.end)
 
 
 def by_op(calls):

@@ -8,5 +8,7 @@ STATED = {
     "and the first report counts. Then a lock can be held twice. An accepted message can be missing, and an acknowledged one can "
     "return. A limit or a sale can admit as much once more, and a `Retry-After` can be too short. A counter can fall behind, and an "
     "Idempotency-Key can be new. Fences rise all the same, and an error with the effect `none` did nothing.",
-    "cluster": "The same, for the slots whose master failed. A slot that moves loses nothing, and neither does a requested failover.",
+    "cluster": "The same, for the slots whose master failed. A slot that moves loses nothing, and neither does a requested failover, "
+    "as long as they do not coincide. A failover of a node, even a requested one, can lose any data of "
+    "a slot that is just moving from it. Redis 7 does not replicate that a slot moves, so the new master serves the slot without the keys that have left.",
 }

@@ -1,5 +1,6 @@
 """A Cluster of three masters with a replica each, and the way a slot moves from one to another."""
 import subprocess
+import time
 
 from processes import GaveUp, free_port, redis, wait_until
 from stage import Proxies, Stage, caught_up, field, redis_server
@@ -89,8 +90,11 @@ class Cluster(Stage):
                 return False
         return all(field(master, "role") == "master" and caught_up(master, replicas) for master, replicas in groups)
 
-    def move_slot(self, key, rng):
-        """The slot of a key, with all that is in it, to another master."""
+    def move_slot(self, key, rng, fails_over=False):
+        """The slot of a key, with all that is in it, to another master. With `fails_over` the
+        source's replica takes over when part of the keys, or all, have left, and serves the slot
+        for a while: it does not know that the slot moves. The move is then begun again there.
+        """
         slot = must(self.servers[0], "CLUSTER", "KEYSLOT", key)
         masters = wait_until(self.three_masters, 10, "three masters")
         source = next(master for master in masters if self.has_slot(master, slot))
@@ -98,10 +102,34 @@ class Cluster(Stage):
         source_id, target_id = must(source, "CLUSTER", "MYID"), must(target, "CLUSTER", "MYID")
         must(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
         must(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+        if fails_over:
+            keys = must(source, "CLUSTER", "GETKEYSINSLOT", slot, KEYS_AT_ONCE)
+            self.move_keys(source, target, rng.sample(keys, rng.randint((len(keys) + 1) // 2, len(keys))))
+            source = self.promote_replica_of(source)
+            time.sleep(rng.uniform(0.2, 1.5))
+            source_id = must(source, "CLUSTER", "MYID")
+            must(target, "CLUSTER", "SETSLOT", slot, "NODE", source_id)  # it knows no owner of the slot now
+            must(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+            must(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+            masters = wait_until(self.three_masters, 10, "three masters")
         while keys := must(source, "CLUSTER", "GETKEYSINSLOT", slot, KEYS_AT_ONCE):
-            redis(source.port, "MIGRATE", "127.0.0.1", target.port, "", 0, 2000, "KEYS", *keys, timeout=5)
+            self.move_keys(source, target, keys)
         for master in (target, source, *(m for m in masters if m not in (source, target))):
             must(master, "CLUSTER", "SETSLOT", slot, "NODE", target_id)
+
+    @staticmethod
+    def move_keys(source, target, keys):
+        """REPLACE: after a failover both may have a key."""
+        if keys:
+            address = ("127.0.0.1", target.port, "", 0, 2000)
+            redis(source.port, "MIGRATE", *address, "REPLACE", "KEYS", *keys, timeout=5)
+
+    def promote_replica_of(self, master):
+        """The replica, once it is the master."""
+        replica = next(replicas[0] for one, replicas in self.groups() if one is master)
+        must(replica, "CLUSTER", "FAILOVER")
+        wait_until(lambda: field(replica, "role") == "master", 10, "the failover")
+        return replica
 
     def three_masters(self):
         masters = [master for master, _ in self.groups()]

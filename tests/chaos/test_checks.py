@@ -43,10 +43,9 @@ class Story:
         )
         return self
 
-    def fault(self, start, end, can_lose=False, name="f"):
-        self.lines.append(
-            {"kind": "fault", "name": name, "start_us": start * 1000, "end_us": end * 1000, "can_lose": can_lose}
-        )
+    def fault(self, start, end, can_lose=False, name="f", can_lose_of=None):
+        times = {"start_us": start * 1000, "end_us": end * 1000}
+        self.lines.append({"kind": "fault", "name": name, **times, "can_lose": can_lose, "can_lose_of": can_lose_of})
         return self
 
     def broken(self, check):
@@ -66,6 +65,11 @@ class Locks(unittest.TestCase):
 
     def test_held_twice(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1).grant(500, 510, fence=2).broken(locks), ["held once"])
+
+    def test_held_twice_while_its_slot_moves(self):
+        for name, broken in ("a", []), ("another", ["held once"]):
+            story = LockStory().grant(0, 10, fence=1).grant(500, 510, fence=2)
+            self.assertEqual(story.fault(400, 600, can_lose=True, can_lose_of=name).broken(locks), broken)
 
     def test_it_expired(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1).grant(995, 1010, fence=2).broken(locks), [])
@@ -194,6 +198,11 @@ class Locks(unittest.TestCase):
         )
         self.assertEqual(waited.broken(locks), ["waiters are woken"])
         self.assertEqual(waited.grant(2000, 3050, fence=2).broken(locks), [])
+
+    def test_one_of_two_at_once_was_woken(self):
+        story = LockStory().grant(0, 10, fence=1, ttl_ms=9000).refused(100, 6000, fence=1, wait_ms=5000)
+        story.release(3000, 3010, fence=1).grant(2000, 7000, fence=2, op=7).grant(2001, 3050, fence=2, op=7)
+        self.assertEqual(story.broken(locks), [])
 
     def test_no_waiter_was_woken_in_a_storm(self):
         story = (

@@ -2,7 +2,7 @@
 retried to an answer, nothing is unknown. What was answered with effect `none` is in neither sum, so
 it would show. Nothing is added twice, nothing is taken back.
 """
-from history import by_op
+from history import answers, by_op
 
 
 def check(history, findings):
@@ -40,7 +40,7 @@ def check_values(history, findings, name, ops):
     """
     accepted = []
     for tries in ops.values():
-        answered = [call for call in tries if call.is_ok]
+        answered = answers(tries)
         if len({call.got["counters"]["n"] for call in answered}) > 1:
             if not any(history.may_be_lost(call) for call in answered):
                 findings.violation("one key, one effect", f"{name}: one key was answered with two values", *tries)

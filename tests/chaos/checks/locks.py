@@ -7,7 +7,7 @@ lease expired, counted from the request. Grants are sorted by fence, and these i
 import bisect
 import itertools
 
-from history import FOREVER, begun_between, by_op
+from history import FOREVER, answers, begun_between, by_op
 
 from . import replays
 
@@ -84,7 +84,7 @@ def grants_of(history, ops, findings):
     """{token: its grant}."""
     grants = {}
     for tries in ops.values():
-        answered = [call for call in tries if call.is_ok]
+        answered = answers(tries)
         if len({(call.got["token"], call.got["fence"]) for call in answered}) > 1:
             if not any(history.may_be_lost(call) for call in answered):
                 findings.violation("one key, one effect", f"{tries[0].on}: one key got two grants", *tries)

@@ -6,7 +6,7 @@ A delivery surely belongs to its worker from when the worker knew of it until th
 end it, or until its visibility ended, counted from the request. Duplicates are counted; they may
 come where at-least-once allows them, after a delivery that ended otherwise.
 """
-from history import FOREVER, begun_between, by_op
+from history import FOREVER, answers, begun_between, by_op
 
 from . import replays
 
@@ -21,7 +21,7 @@ class Message:
 
     def __init__(self, tries):
         self.tries, self.number, self.sent = tries, tries[0].sent["body"], tries[0]
-        self.accepted = next((call for call in tries if call.is_ok), None)
+        self.accepted = next(iter(answers(tries)), None)
         self.is_possible = any(call.effect != "none" for call in tries)
         self.due = tries[0].start + tries[0].sent["delay_ms"] * 1000
         self.deliveries, self.acknowledged, self.may_be_done = [], None, False
@@ -78,8 +78,9 @@ def read_deliveries(history, findings, name, receives, messages):
     """{receipt: delivery}, each with its message."""
     deliveries = {}
     for tries in by_op(receives).values():
-        answered = [call for call in tries if call.is_ok]
-        full = max(answered, key=lambda call: len(call.got["messages"]), default=None)
+        answered = answers(tries)
+        # Of two tries at once both may have it: the caller knew by the earlier answer.
+        full = max(answered, key=lambda call: (len(call.got["messages"]), -call.end), default=None)
         if not all(receipts(call) <= receipts(full) for call in answered) and not any(
             history.may_be_lost(call) for call in answered
         ):

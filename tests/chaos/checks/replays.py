@@ -2,14 +2,14 @@
 answered as the first was, or refused as docs/retries.md states. A grant that has ended is not
 reported as if it were there: the refusal has the effect `applied`.
 """
-from history import by_op
+from history import answers, by_op
 
 
 def of(calls):
     """{a call: the first answer to its operation, which came before it began}."""
     found = {}
     for tries in by_op(calls).values():
-        answered = sorted((call for call in tries if call.is_ok), key=lambda call: call.end)
+        answered = answers(tries)
         found.update({call: answered[0] for call in tries if answered and call.start > answered[0].end})
     return found
 
@@ -32,7 +32,7 @@ def judge(history, findings, call, grant, refusals):
         )
     elif call.code in refusals and call.effect == "applied":
         findings.count("repeated requests whose grant had ended")
-        if call.end < grant.until:
+        if call.end + (call.end - call.start) < grant.until:  # of a slow reply a daemon assumes the worst
             findings.violation(
                 "held for its time",
                 f"{call.on}: {call.what} was repeated and got {call.code}, though its grant lasted",

@@ -4,7 +4,7 @@ claim lasts for its time, and what was sold stays sold.
 A claim surely lasts from when its caller knew of it until it began to release it, or until the hold
 expired, counted from the request; for ever once it was confirmed.
 """
-from history import FOREVER, by_op
+from history import FOREVER, answers, by_op
 
 from .held import never_more
 
@@ -41,7 +41,7 @@ def check(history, findings):
 def read_claims(history, findings, name, settings):
     claims = {}
     for tries in by_op(history.of("sale.claim", on=name)).values():
-        answered = [call for call in tries if call.is_ok]
+        answered = answers(tries)
         if len({call.got["claim"] for call in answered}) > 1 and not any(history.may_be_lost(call) for call in tries):
             findings.violation("one key, one effect", f"{name}: one key got two claims", *tries)
         if answered:

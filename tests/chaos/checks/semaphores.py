@@ -3,7 +3,7 @@
 A permit surely lasts from when its caller knew of it until it began to release it, or until the
 lease expired, counted from the request.
 """
-from history import by_op
+from history import answers, by_op
 
 from . import replays
 from .held import never_more
@@ -51,7 +51,7 @@ def read_permits(history, findings, name, acquires):
     """{permit: what is known of it}."""
     permits = {}
     for tries in by_op(acquires).values():
-        answered = [call for call in tries if call.is_ok]
+        answered = answers(tries)
         if len({call.got["permit"] for call in answered}) > 1 and not any(
             history.may_be_lost(call) for call in answered
         ):

@@ -5,7 +5,7 @@ import time
 
 NAMES = [f"queue-{i}" for i in range(2)]
 AWAITED = "queue-awaited"
-SETTINGS = {"max_receives": 1000, "visibility_ms": 1000, "dedupe_ms": 3600000}
+SETTINGS = {"max_receives": 1000, "visibility_ms": 1000, "dedupe_ms": 3600000, "backoff": {"base_ms": 0, "max_ms": 0}}
 VISIBILITY_MOST_MS = 1500
 
 
