@@ -42,6 +42,8 @@ JOBS := $(shell nproc)
 # Tests mostly wait.
 TEST_JOBS := $(shell echo $$((2 * $(JOBS))))
 PREFIX := /usr/local
+# ON: `make test` tries the program as `make build` links it, with link-time optimisation.
+LTO := OFF
 # How long `make fuzz` gives each target.
 SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
@@ -76,8 +78,8 @@ build: ## build build/patternd
 	@cmake --preset release -DPATTERND_TESTS=OFF -DPATTERND_WEB=$(WEB) >/dev/null
 	@cmake --build --preset release --target patternd -j $(JOBS)
 
-test: packages-test ## all tests, on real redis-servers
-	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+test: packages-test ## all tests, on real redis-servers; LTO=ON: of the program as it is shipped
+	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
 	@ctest --preset release -j $(TEST_JOBS)
@@ -87,10 +89,10 @@ test: packages-test ## all tests, on real redis-servers
 check: packages-test packages-lint ## one pattern: PATTERN=locks
 	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { \
 		echo "make check PATTERN=x needs a folder handlers/x; these exist:"; ls -d handlers/*/ | cut -d/ -f2; exit 2; }
-	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
-	@ctest --preset release -j $(TEST_JOBS) --no-tests=error -R \
+	@ctest --preset release -j $(TEST_JOBS) --repeat until-pass:1 --no-tests=error -R \
 		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_reference|redis_keys|from_redis_commands)$$'
 	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json \
 		build/exchanges/test_$(PATTERN)[._]*jsonl
@@ -130,7 +132,7 @@ analyze: packages-analyze ## gcc -fanalyzer, clang-tidy, cppcheck
 # Every call that can fail fails once, in every operation; some minutes. What was counted is in
 # build/torture.json.
 torture: packages-test ## each call that can fail fails once
-	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
 
@@ -147,7 +149,7 @@ chaos-selftest: packages-test chaos-parts ## whether chaos finds seeded bugs
 	@tests/chaos/selftest
 
 chaos-parts:
-	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=ON >/dev/null
 	@cmake --build --preset release --target patternd fault_proxy -j $(JOBS)
 
 # Minutes of mixed load at half of capacity, with a fault each 20 s; what was seen is in

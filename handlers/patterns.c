@@ -7,6 +7,7 @@
 #include "process/config.h"
 #include "process/named.h"
 #include "queues/queue_metrics.h"
+#include "rate_limits/policy_cache.h"
 #include "rate_limits/policy_file.h"
 #include "rate_limits/policy_metrics.h"
 
@@ -16,7 +17,19 @@ bool patterns_open(void)
 	queue_metrics_open();
 	policy_metrics_open();
 	lock_metrics_open();
-	return policy_file_load() && named_open(config()->metrics_names);
+	bool ok = policy_file_load();
+	return named_open(config()->metrics_names) && ok;
+}
+
+void patterns_print(void)
+{
+	struct text name;
+	size_t n = 0;
+
+	while (policy_cache_fixed_at(n, &name))
+		n++;
+	if (n)
+		printf("# --policies has %zu polic%s\n", n, n == 1 ? "y" : "ies");
 }
 
 void patterns_start(void)

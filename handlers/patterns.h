@@ -8,10 +8,13 @@
 #include <stdbool.h>
 
 /*
- * Called once, when the options were read. False: a line on stderr gives the reason, and the
- * daemon does not start.
+ * Called once, when the options were read. False: a line on stderr for each fault, and
+ * the daemon does not start.
  */
 bool patterns_open(void);
+
+/* Prints how many policies --policies has, as a comment on stdout. */
+void patterns_print(void);
 
 /* Called once, when loop and metrics are open: starts timers. */
 void patterns_start(void);

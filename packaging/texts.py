@@ -14,7 +14,7 @@ import options  # noqa: E402
 HEAD = """\
 # Options of patternd, each as `name = value`; those that are commented out show the default. A
 # variable of the environment (PATTERND_POOL_SIZE) overrides a line of this file, a flag overrides
-# both. `patternd --config FILE --print-config` shows the options in force and their sources. Put
+# both. `patternd --config FILE --check-config` shows the options in force and each fault. Put
 # passwords into files of their own: redis-password-file.
 """
 

@@ -2,7 +2,8 @@
  * main: start, the loop's iteration, signals, stop.
  *
  * The first SIGTERM or SIGINT drains: no new connections, requests under way are answered, then
- * exit status 0. The second exits at once. SIGHUP rereads files. Signals are events of the loop.
+ * exit status 0. The second exits at once. SIGHUP rereads files, SIGUSR1 switches the access log.
+ * Signals are events of the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@
 #include "process/metrics.h"
 #include "process/named.h"
 #include "process/notify.h"
+#include "process/option_names.h"
 #include "redis/credentials.h"
 #include "redis/renewal.h"
 #include "redis/url.h"
@@ -104,6 +106,8 @@ static void on_signal(struct loop_watch *w, uint32_t events)
 			drain();
 		} else if (s.ssi_signo == SIGHUP) {
 			reload();
+		} else if (s.ssi_signo == SIGUSR1) {
+			log_switch_requests();
 		} else if (s.ssi_signo == SIGCHLD && embedded_exited()) {
 			exit_status = 1;
 			loop_stop();
@@ -121,6 +125,7 @@ static bool open_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -196,7 +201,7 @@ static bool open_redis(void)
 	char url[2048];
 
 	if (!config()->embedded)
-		return credentials_open(config()->redis) && redis_open(config()->redis, script_sources);
+		return redis_open(config()->redis, script_sources);
 	hint_pending = true;
 	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, script_sources);
 }
@@ -246,33 +251,46 @@ static void open_standard_descriptors(void)
 		close(fd);
 }
 
-int main(int argc, char **argv)
+/* Reads the files that the options name, and checks what does not fit together. Opens nothing. */
+static bool read_files(void)
 {
-	const char *url;
+	bool ok = http_check();
 
-	open_standard_descriptors();
-	bool is_check = check_requested(&argc, argv, &url);
-	enum config_outcome outcome = config_load(argc, argv, environ);
+	ok = access_open() && ok;
+	ok = cors_open() && ok;
+	ok = patterns_open() && ok;
+	ok = (config()->embedded || credentials_open(config()->redis)) && ok;
+	return redis_check() && ok;
+}
 
-	if (outcome != CONFIG_RUN) {
-		config_free();
-		return outcome == CONFIG_DONE ? EXIT_SUCCESS : is_check ? EXIT_FAILURE : EXIT_OPTIONS;
-	}
-	if (is_check) {
-		exit_status = check_run(url);
-		config_free();
-		return exit_status;
-	}
-	/*
-	 * A fixed threshold: otherwise each freed large block raises it, and malloc keeps what
-	 * bodies took.
-	 */
-	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
-	log_open();
-	if (!http_check_addresses() || !access_open() || !cors_open() || !patterns_open()) {
-		config_free();
-		return EXIT_OPTIONS;
-	}
+static void warn_of_variable(const char *message)
+{
+	log_event(LOG_WARN, "unknown_variable", "%s", message);
+}
+
+static unsigned unknown_variables;
+
+static void refuse_variable(const char *message)
+{
+	fprintf(stderr, "patternd: %s\n", message);
+	unknown_variables++;
+}
+
+/* --check-config: each fault on stderr, and what would be used on stdout. */
+static int check_config(bool ok)
+{
+	ok = read_files() && ok;
+	option_unknown_variables(environ, refuse_variable);
+	config_print();
+	access_print();
+	patterns_print();
+	http_tls_print();
+	return ok && unknown_variables == 0 ? EXIT_SUCCESS : EXIT_OPTIONS;
+}
+
+/* Opens all and runs until a signal ends it. Returns the exit status. */
+static int serve(void)
+{
 	unsigned clients = raise_descriptor_limit();
 	if (!loop_open() || !open_signals() || !metrics_open(operation_count, operation_name)) {
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
@@ -290,4 +308,37 @@ int main(int argc, char **argv)
 	}
 	close_all();
 	return exit_status;
+}
+
+int main(int argc, char **argv)
+{
+	const char *url;
+
+	open_standard_descriptors();
+	bool is_check = check_requested(&argc, argv, &url);
+	enum config_outcome outcome = config_load(argc, argv, environ);
+
+	if (outcome != CONFIG_DONE && config_is_dry_run())
+		return check_config(outcome == CONFIG_RUN);
+	if (outcome != CONFIG_RUN) {
+		config_free();
+		return outcome == CONFIG_DONE ? EXIT_SUCCESS : is_check ? EXIT_FAILURE : EXIT_OPTIONS;
+	}
+	if (is_check) {
+		exit_status = check_run(url);
+		config_free();
+		return exit_status;
+	}
+	/*
+	 * A fixed threshold: otherwise each freed large block raises it, and malloc keeps what
+	 * bodies took.
+	 */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	log_open();
+	if (!read_files()) {
+		config_free();
+		return EXIT_OPTIONS;
+	}
+	option_unknown_variables(environ, warn_of_variable);
+	return serve();
 }

@@ -3,22 +3,34 @@ it.
 """
 import http.client
 import json
+import os
+import pathlib
+import shutil
 import subprocess
 import threading
 
 
 class Daemon:
-    """Runs within `with`; an exit status other than 0 fails the test."""
+    """Runs within `with`; an exit status other than 0 fails the test. `folder`, which is new, gets
+    its log and the data of its Redis; without it they are lost.
+    """
 
-    def __init__(self, program, *options):
-        self.command = [str(program), "--embedded", "--listen", "127.0.0.1:0", *options]
+    def __init__(self, program, *options, folder=None):
+        embedded, self.log_path = "--embedded", os.devnull
+        if folder:
+            data = pathlib.Path(folder, "redis")
+            data.mkdir(parents=True)
+            embedded, self.log_path = f"--embedded={data}", data.with_name("daemon.log")
+        self.command = [str(program), embedded, "--listen", "127.0.0.1:0", *options]
         self.port = None
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.log = open(self.log_path, "w")
         lines = []
         for line in self.process.stderr:
             lines.append(line)
+            self.log.write(line)
             told = json.loads(line) if line.startswith("{") else {}
             if told.get("event") == "listening":
                 self.port = int(told["message"].rsplit(":", 1)[1])
@@ -26,12 +38,16 @@ class Daemon:
                 break
         else:
             raise AssertionError("the daemon does not start: " + "".join(lines))
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()  # else it would fill up
+        self.reader = threading.Thread(target=shutil.copyfileobj, args=(self.process.stderr, self.log), daemon=True)
+        self.reader.start()  # else it would fill up
         return self
 
     def __exit__(self, *_):
         self.process.terminate()
-        assert self.process.wait(30) == 0, f"the daemon left with {self.process.returncode}"
+        status = self.process.wait(30)
+        self.reader.join(10)
+        self.log.close()
+        assert status == 0, f"the daemon left with {status}"
 
     def ask(self, method, path, body=None, headers=None):
         """Status, headers and the parsed body; text where it is no JSON."""

@@ -45,7 +45,6 @@ import xml.etree.ElementTree
 import embedded
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
-import contract as contract_file  # noqa: E402
 import reference  # noqa: E402
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
@@ -471,10 +470,6 @@ def check_paths(page):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} is not there"
 
 
-def contract():
-    return contract_file.load("openapi.yaml")
-
-
 def check_operations(page, paths):
     """`METHOD /path` is an operation of the contract."""
     text = without_code(page.read_text())
@@ -520,7 +515,7 @@ def check_tags(page, paths):
 
 def check_index(page):
     """Each tag of the contract has a row, with its page; another page links each page of docs/."""
-    tags, told = {tag["name"] for tag in contract()["tags"]}, reference.pages_of_tags()
+    tags, told = {tag["name"] for tag in reference.read_contract()["tags"]}, reference.pages_of_tags()
     for tag in sorted(tags ^ told.keys()):
         yield f"{page}: the tag {tag} of openapi.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi.yaml"
     linked = set()
@@ -581,7 +576,7 @@ OF_ONE_PAGE = {
 def main():
     program = pathlib.Path(sys.argv[1], "patternd").resolve()
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
-    paths = contract()["paths"]
+    paths = reference.read_contract()["paths"]
     findings, count = [], 0
     for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):
         found, ran = sessions(program, page)

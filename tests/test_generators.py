@@ -23,8 +23,9 @@ CONTRACT = """paths:
       x-effect: writes
       x-scope: 'stacks:{name}:write'
       x-problems: [stack_full]
-      x-grants: stack_full
+      x-replay: stack_full
       parameters:
+        - {name: Idempotency-Key, in: header, schema: {type: string, x-max-bytes: 9}}
         - {name: limit, in: query, schema: {type: integer, minimum: 1, maximum: 9, default: 1}}
         - {name: share, in: query, schema: {type: number, minimum: 0, maximum: 1}}
       requestBody:
@@ -82,9 +83,9 @@ WRONG = [
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":41: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":42: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
-    ("maxItems: 9, ", "", r":23: POST /stacks/\{name\}: 'maxItems' is missing"),
+    ("maxItems: 9, ", "", r":24: POST /stacks/\{name\}: 'maxItems' is missing"),
     (
         "minimum: 1, maximum: 9, default: 1",
         "minimum: 1",
@@ -93,7 +94,7 @@ WRONG = [
     (
         "/stacks/{name}:\n",
         "/stacks/{names}:\n",
-        r":32: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
+        r":33: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
     ),
     (
         "x-effect: writes\n",
@@ -105,6 +106,13 @@ WRONG = [
         "x-problems: [stack_full, stack_empty]",
         r":6: POST /stacks/\{name\}: stack_push: x-problems names stack_empty, which ProblemCode of openapi.yaml lacks",
     ),
+    (
+        "      x-replay: stack_full\n",
+        "",
+        r":6: POST /stacks/\{name\}: stack_push: takes an Idempotency-Key, so x-replay must be",
+    ),
+    ("x-replay: stack_full", "x-replay: stack_gone", r":6: .*x-replay names stack_gone, which x-problems lacks"),
+    ("name: Idempotency-Key, in", "name: If-Match, in", r":6: .*x-replay is for operations that take an Idempotency-Key"),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 

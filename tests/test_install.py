@@ -66,7 +66,7 @@ def main():
         told = {OPTION.match(line).group(1).split(" ")[0] for line in lines if OPTION.match(line)}
         assert told == given, f"the configuration and --help differ: {sorted(told ^ given)}"
         assert all(line == "" or line.startswith("#") for line in lines), "something is set"
-        as_it_is = run(program, "--config", config, "--print-config")
+        as_it_is = run(program, "--config", config, "--check-config")
         assert "# file" not in as_it_is, as_it_is
 
         settings = [OPTION.match(line).group(1) for line in lines if OPTION.match(line) and not NO_DEFAULT.match(line)]
@@ -77,7 +77,7 @@ def main():
         assert not any(shown.get(name) for name in without), f"one of these has a default: {sorted(without)}"
         everything = root / "everything.conf"
         everything.write_text("\n".join(settings) + "\n")
-        printed = run(program, "--config", everything, "--print-config")
+        printed = run(program, "--config", everything, "--check-config")
         values = {line.split("  # ")[0] for line in as_it_is.split("\n")}
         assert printed.count("  # file") == len(settings), printed
         assert {line.split("  # ")[0] for line in printed.split("\n")} == values, "a default in it is not the default"

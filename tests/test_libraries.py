@@ -8,7 +8,8 @@ tests/test_libraries.py PATTERND FAULT_PROXY python|javascript
    after another number of bytes.
 3. The same while the fault proxy delays, cuts, resets and refuses.
 
-2. and 3. keep a ledger: no message lost, none worked twice, the lock held by one at a time.
+2. and 3. keep a ledger: no message lost, none worked twice, the lock held by one at a time. When it
+fails, the ledgers and the logs of all daemons and servers are kept in build/libraries/.
 """
 import collections
 import contextlib
@@ -22,17 +23,22 @@ import select
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 import embedded
 
 SOURCE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(SOURCE / "chaos"))
+
+from evidence import Evidence  # noqa: E402
+
 LANGUAGES = {"python": (sys.executable, "py"), "javascript": ("node", "mjs")}
 PROCESSES = 2
+SEED = 22
 MESSAGES = 100  # that each process sends
 CUT_BYTES = 1400  # more than a request and its answer have
+SILENCE_S = 1  # longer than an attempt of worker.*; then the proxy resets what lost bytes
 FAULTS = [
     "delay_ms=30",
     "cut=1",
@@ -48,19 +54,19 @@ FAULTS = [
 
 
 class BadWay(http.server.BaseHTTPRequestHandler):
-    """Between a client and its daemon. Of the attempts with one Idempotency-Key, or of one GET, the
+    """Between a client and its daemon. Of the attempts with one Idempotency-Key or one body, the
     first is a 503 that did nothing, the second is done and answered 504, the third goes through.
     """
 
     def serve(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        key = self.headers["Idempotency-Key"] or self.command + self.path
+        key = self.headers["Idempotency-Key"] or (self.command, self.path, body)
         self.server.attempts[key].append(time.monotonic())
         attempt = len(self.server.attempts[key])
         status, effect = {1: (503, "none"), 2: (504, "unknown")}.get(attempt, (0, ""))
         answered, told = {}, None
         if attempt > 1:
-            names = ("Content-Type", "Idempotency-Key", "Lock-Token", "Fill-Ticket")
+            names = ("Content-Type", "Idempotency-Key", "Idempotency-TTL-Ms", "Lock-Token", "Fill-Ticket")
             headers = {name: self.headers[name] for name in names if self.headers[name]}
             done, answered, told = self.server.daemon.ask(self.command, self.path, body or None, headers)
         if attempt < 3:
@@ -157,10 +163,11 @@ class Proxy:
 
 
 class Ledger:
-    """Worker processes, and their output."""
+    """Worker processes, and their output, which goes to the file `path` as well."""
 
-    def __init__(self, language, port):
+    def __init__(self, language, port, path):
         interpreter, ending = LANGUAGES[language]
+        self.file = open(path, "w", buffering=1)
         self.lines, self.processes, self.readers = [], [], []
         for number in range(PROCESSES):
             command = [interpreter, SOURCE / f"libraries/worker.{ending}", f"http://127.0.0.1:{port}", f"w{number}"]
@@ -174,7 +181,11 @@ class Ledger:
 
     def read(self, process):
         for line in process.stdout:
-            self.lines.append(json.loads(line))
+            self.write(json.loads(line))
+
+    def write(self, line):
+        self.lines.append(line)
+        self.file.write(json.dumps(line) + "\n")
 
     def steps(self, *names):
         return sorted((line for line in list(self.lines) if line["step"] in names), key=lambda line: line["at"])
@@ -191,6 +202,7 @@ class Ledger:
         codes = [process.wait(30) for process in self.processes]
         for reader in self.readers:
             reader.join(10)
+        self.file.close()
         assert codes == [0] * PROCESSES, f"{codes}: {self.steps('failed')}"
 
     def check(self, daemon):
@@ -226,11 +238,14 @@ def environment(**more):
 @contextlib.contextmanager
 def quorum(program, folder):
     """The port of a daemon that asks three more servers for locks."""
-    paths = [f"{folder}/{number}" for number in range(3)]
+    paths = [folder / f"member-{number}" for number in range(3)]
     command = ["redis-server", "--port", "0", "--save", "", "--dir", folder]
-    servers = [subprocess.Popen([*command, "--unixsocket", path], stdout=subprocess.DEVNULL) for path in paths]
+    servers = [
+        subprocess.Popen([*command, "--unixsocket", path, "--logfile", path.with_suffix(".log")]) for path in paths
+    ]
     try:
-        with embedded.Daemon(program, "--lock-quorum", ",".join(f"unix://{path}" for path in paths)) as daemon:
+        members = ",".join(f"unix://{path}" for path in paths)
+        with embedded.Daemon(program, "--lock-quorum", members, folder=folder / "quorum") as daemon:
             while daemon.ask("GET", "/locks/quorum")[0] != 200:
                 time.sleep(0.05)
             yield daemon.port
@@ -248,7 +263,7 @@ def check_promises(language, daemon, socket_path, quorum_port):
         ways = environment(
             PATTERND_URL=f"http://127.0.0.1:{daemon.port}",
             PATTERND_BAD_WAY=f"http://127.0.0.1:{way.server_port}",
-            PATTERND_SOCKET=socket_path,
+            PATTERND_SOCKET=str(socket_path),
             PATTERND_QUORUM=f"http://127.0.0.1:{quorum_port}",
         )
         command = [interpreter, SOURCE / f"libraries/promises.{ending}"]
@@ -262,9 +277,9 @@ def check_promises(language, daemon, socket_path, quorum_port):
             assert times[2] - times[1] < 2, f"{key}: no Retry-After: {times}"
 
 
-def check_cuts(language, daemon):
+def check_cuts(language, daemon, folder):
     cutter = Cutter(daemon.port, 13)
-    ledger = Ledger(language, cutter.listener.getsockname()[1])
+    ledger = Ledger(language, cutter.listener.getsockname()[1], folder / "cuts.jsonl")
     ledger.await_work(60)
     assert cutter.is_through.wait(40), "not every cut was made"
     ledger.close()
@@ -272,15 +287,17 @@ def check_cuts(language, daemon):
     return ledger.check(daemon)
 
 
-def check_faults(language, daemon, program, seed):
-    rng, count = random.Random(seed), 0
+def check_faults(language, daemon, program, folder):
+    rng, count = random.Random(SEED), 0
     with Proxy(program, daemon.port) as proxy:
-        ledger = Ledger(language, proxy.port)
-        deadline = time.monotonic() + 6
+        ledger = Ledger(language, proxy.port, folder / "faults.jsonl")
+        deadline = time.monotonic() + 9
         while time.monotonic() < deadline:
-            proxy.set(FAULTS[count % len(FAULTS)])
+            fault = FAULTS[count % len(FAULTS)]
+            ledger.write({"at": time.monotonic_ns(), "step": "fault", "fault": fault})
+            proxy.set(fault)
             count += 1
-            time.sleep(rng.uniform(0.05, 0.35))
+            time.sleep(SILENCE_S if fault.startswith("drop") else rng.uniform(0.05, 0.35))
             proxy.set("")
             time.sleep(rng.uniform(0.05, 0.25))
         ledger.await_work(20)
@@ -290,14 +307,18 @@ def check_faults(language, daemon, program, seed):
 
 def main():
     program, fault_proxy, language = sys.argv[1:4]
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/socket"
-        with embedded.Daemon(program, "--listen", f"unix:{path},127.0.0.1:0") as daemon:
+    kept = pathlib.Path(program).resolve().parent / "libraries" / f"{language}-{SEED}"
+    with Evidence(kept) as evidence:
+        folder = evidence.path
+        path = folder / "socket"
+        with embedded.Daemon(program, "--listen", f"unix:{path},127.0.0.1:0", folder=folder / "single") as daemon:
             with quorum(program, folder) as quorum_port:
                 check_promises(language, daemon, path, quorum_port)
             began = time.monotonic()
-            print("cuts: %d messages, %d locks" % check_cuts(language, daemon), f"{time.monotonic() - began:.1f} s")
-            print("%d faults: %d messages, %d locks" % check_faults(language, daemon, fault_proxy, 22))
+            cuts = check_cuts(language, daemon, folder)
+            print("cuts: %d messages, %d locks" % cuts, f"{time.monotonic() - began:.1f} s")
+            print("%d faults: %d messages, %d locks" % check_faults(language, daemon, fault_proxy, folder))
+        evidence.has_passed = True
 
 
 main()

@@ -6,7 +6,10 @@ tests/test_observability.py PATTERND
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 
 import yaml
@@ -25,9 +28,11 @@ SELECTOR = re.compile(r"\b(up|patternd_\w+)\s*(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
 SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)")
-# Nothing listens at that address; the option alone makes the daemon serve the metric.
 NAMES = ["--metrics-names", "queues:q,ratelimit:*,locks:l"]
-ONLY_WITH_OTHERS = {"patternd_cluster_nodes", "patternd_replicas_usable"}
+# Alerts that have no data without an option.
+ONLY_NAMED = {"PatterndLockWaiters"}
+# Nothing listens at that address; the option alone makes the daemon serve the metric.
+ONLY_WITH_OTHERS = {"patternd_cluster_nodes", "patternd_cluster_slots_unserved", "patternd_replicas_usable"}
 QUORUM = ["--lock-quorum", ",".join(f"redis://127.0.0.1:{port}" for port in (1, 2, 3))]
 
 
@@ -39,16 +44,17 @@ def served(text):
     return metrics
 
 
-def named_metrics(daemon):
+def named_metrics(daemon, *wanted):
     """The exposition, after the queries that the first scrape began have ended."""
+    daemon.ask("POST", "/queues/q/receive", {"wait_ms": 20})
     daemon.ask("PUT", "/ratelimit/policies/p", {"limit": 1, "window_ms": 1000})
     daemon.ask("POST", "/ratelimit", {"key": "k", "policy": "p"})
     for _ in range(100):
         text = daemon.ask("GET", "/metrics")[2]
-        if "patternd_queue_messages{" in text and "patternd_lock_waiters{" in text:
+        if all(name + "{" in text for name in wanted):
             return text
         time.sleep(0.1)
-    sys.exit("the figures of the named queue and lock do not come")
+    sys.exit(f"these figures do not come: {wanted}")
 
 
 def documented(texts):
@@ -70,6 +76,14 @@ def rules():
             yield rule["alert"], rule["expr"], " ".join(rule["annotations"].values())
 
 
+def silent_alerts(metrics):
+    """Alerts without data of a daemon that has no option for them."""
+    for alert, expression, _ in rules():
+        missing = {name for name, _ in SELECTOR.findall(expression)} - metrics.keys()
+        if missing and alert not in ONLY_NAMED:
+            yield f"{alert}: by default there is no {', '.join(missing)}"
+
+
 def panels():
     board = json.loads((EXAMPLES / "grafana/patternd.json").read_text())
     for variable in board["templating"]["list"]:
@@ -78,6 +92,22 @@ def panels():
     for panel in board["panels"]:
         for target in panel.get("targets", []):  # a row has none
             yield panel["title"], target["expr"], target["legendFormat"]
+
+
+def empty_panels(text):
+    """Panels of one figure that show none for a daemon that has answered without an error."""
+    board = json.loads((EXAMPLES / "grafana/patternd.json").read_text())
+    samples = (line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#"))
+    series = [{"series": sample, "values": "0+1x10"} for sample in samples if sample]
+    for panel in (panel for panel in board["panels"] if panel["type"] == "stat"):
+        query = panel["targets"][0]["expr"].replace("$instance", ".*").replace("$__rate_interval", "5m")
+        expected = {"expr": f"count({query}) > bool 0", "eval_time": "5m", "exp_samples": [{"labels": "{}", "value": 1}]}
+        test = {"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": [expected]}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            json.dump(test, file)  # YAML contains JSON
+            file.flush()
+            if subprocess.run(["promtool", "test", "rules", file.name], capture_output=True).returncode:
+                yield f"{panel['title']}: shows nothing without errors: {query}"
 
 
 def faults(where, expression, legend, metrics, operations):
@@ -105,17 +135,19 @@ def faults(where, expression, legend, metrics, operations):
 
 
 def main():
-    with embedded.Daemon(sys.argv[1], *QUORUM, *NAMES) as daemon:
+    with embedded.Daemon(sys.argv[1], *QUORUM) as daemon:
         daemon.ask("GET", "/healthz")
-        daemon.ask("POST", "/queues/q/receive", {"wait_ms": 20})
-        text = daemon.ask("GET", "/metrics")[2]
+        text = named_metrics(daemon, "patternd_queue_messages")
     with embedded.Daemon(sys.argv[1], *NAMES) as daemon:
-        named = named_metrics(daemon)
-    metrics = served(text) | served(named) | {"up": set()}
+        named = named_metrics(daemon, "patternd_queue_messages", "patternd_lock_waiters")
+    metrics = served(text) | served(named) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS}
     contract = contract_file.load(TOP / "openapi.yaml")
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
     found += documented((text, named))
+    found += silent_alerts(served(text) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS})
+    if shutil.which("promtool"):
+        found += empty_panels(text)
     if found:
         sys.exit("\n".join(found))
 

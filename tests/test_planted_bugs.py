@@ -1,21 +1,127 @@
 #!/usr/bin/env python3
-"""Each bug that the self-tests of chaos, fuzz and soak plant has one place in the source: (file,
-old text, new text).
+"""Each bug that the self-tests of chaos, fuzz and soak plant has its places in the source, and
+compiles there: C by the command of the build, Lua by a Redis. tests/test_planted_bugs.py BUILD
 """
-import ast
+import concurrent.futures
+import importlib.machinery
+import importlib.util
+import json
+import os
 import pathlib
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
+import threading
 
+sys.dont_write_bytecode = True
 TOP = pathlib.Path(__file__).resolve().parent.parent
-failures = count = 0
-for planter in ("tests/chaos/bugs.py", "tests/fuzz/selftest", "tests/soak/selftest"):
-    for node in ast.walk(ast.parse((TOP / planter).read_text())):
-        texts = [part.value for part in getattr(node, "elts", []) if isinstance(part, ast.Constant)]
-        if len(texts) == 3 and str(texts[0]).startswith(("service/", "handlers/", "lua/")):
-            path, count = TOP / texts[0], count + 1
-            found = path.read_text().count(texts[1]) if path.exists() else 0
-            if found != 1:
-                failures += 1
-                print(f"{planter}:{node.lineno}: {texts[0]} has {found} places with {texts[1]!r}")
-print(f"{count} bugs, {failures} failed")
-sys.exit(1 if failures or not count else 0)
+sys.path += [str(TOP / "tests" / "chaos"), str(TOP / "tools")]
+
+import embed_scripts  # noqa: E402
+from bugs import BUGS as CHAOS  # noqa: E402
+from processes import free_port, redis  # noqa: E402
+from stage import redis_server  # noqa: E402
+
+
+def planter(path):
+    """The module of a self-test, whose file has no ending."""
+    name = path.replace("/", "_")
+    loader = importlib.machinery.SourceFileLoader(name, str(TOP / path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def all_bugs():
+    """(Self-test, bug, its changes)."""
+    yield from (("chaos", name, changes) for name, (changes, _) in CHAOS.items())
+    yield from (("fuzz", name, [change]) for name, (_, change) in planter("tests/fuzz/selftest").BUGS.items())
+    yield from (("soak", name, changes) for name, (changes, _) in planter("tests/soak/selftest").BUGS.items())
+
+
+def changed(changes):
+    """{file: its text with the bug}."""
+    texts = {}
+    for file, old, new in changes:
+        text = texts.get(file) or (TOP / file).read_text()
+        if text.count(old) != 1:
+            raise ValueError(f"{file} has {text.count(old)} places with {old!r}")
+        texts[file] = text.replace(old, new)
+    return texts
+
+
+class Compiler:
+    """Of C files in a folder, by the commands of a build."""
+
+    def __init__(self, build, folder):
+        entries = json.loads((build / "compile_commands.json").read_text())
+        self.commands = {entry["file"]: entry for entry in entries}
+        self.folder = folder
+
+    def errors(self, file, text):
+        """Compiles to an object, for the warnings that only the optimizer finds."""
+        entry = self.commands[str(TOP / file)]
+        with tempfile.NamedTemporaryFile("w", suffix=".c", dir=self.folder) as copy:
+            copy.write(text)
+            copy.flush()
+            command = shlex.split(entry["command"])
+            at = command.index("-o")
+            command[at : at + 2] = ["-o", os.devnull, "-fno-lto", "-iquote", str((TOP / file).parent)]
+            command[command.index(entry["file"])] = copy.name
+            return subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True).stderr
+
+
+class Loader:
+    """Of scripts, which a Redis compiles."""
+
+    def __init__(self, folder):
+        self.lua, self.port, self.lock = folder / "lua", free_port(), threading.Lock()
+        self.server = redis_server("redis", folder, self.port)
+        self.server.start()
+        self.server.wait_up()
+        shutil.copytree(TOP / "lua", self.lua)
+        self.sound = self.sources()
+
+    def sources(self):
+        paths = [p for p in self.lua.glob("*/*.lua") if p.parent.name != "lib" and not p.name.startswith("lib_")]
+        return {path.stem: embed_scripts.assemble(path, self.lua / "lib")["source"] for path in paths}
+
+    def errors(self, file, text):
+        """Of the scripts that the changed file is part of."""
+        with self.lock:
+            (self.lua.parent / file).write_text(text)
+            differing = {name: source for name, source in self.sources().items() if source != self.sound[name]}
+            shutil.copy(TOP / file, self.lua.parent / file)
+        replies = {name: redis(self.port, "SCRIPT", "LOAD", source) for name, source in differing.items()}
+        wrong = [f"{name}: {reply}" for name, reply in replies.items() if not reply or " " in reply]
+        return "\n".join(wrong) if replies else f"no script has {file}"
+
+
+def errors_of(changes, compiler, loader):
+    try:
+        texts = changed(changes)
+        return "".join((loader if file.endswith(".lua") else compiler).errors(file, texts[file]) for file in texts)
+    except (OSError, ValueError) as error:
+        return str(error)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        folder = pathlib.Path(folder)
+        compiler, loader = Compiler(pathlib.Path(sys.argv[1]), folder), Loader(folder)
+        try:
+            bugs = list(all_bugs())
+            found = list(pool.map(lambda bug: errors_of(bug[2], compiler, loader), bugs))
+        finally:
+            loader.server.kill()
+    for (planted_by, name, _), errors in zip(bugs, found):
+        if errors:
+            print(f"{planted_by}, {name}: {errors}")
+    failed = sum(map(bool, found))
+    print(f"{len(bugs)} bugs, {failed} failed")
+    sys.exit(1 if failed or not bugs else 0)
+
+
+main()

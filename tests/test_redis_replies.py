@@ -10,6 +10,7 @@ error. `replies`: each request is sent again for each element of each of its rep
 each other type, with that element replaced; its keys are put back in between. (One other type an
 element in turn; each with PATTERND_FULL.)
 """
+import contextlib
 import hashlib
 import http.client
 import importlib.machinery
@@ -157,8 +158,9 @@ class Proxy:
     @staticmethod
     def pass_on(client, upstream, command):
         def back():
-            while more := upstream.file.read1(65536):
-                client.socket.sendall(more)
+            with contextlib.suppress(OSError):
+                while more := upstream.file.read1(65536):
+                    client.socket.sendall(more)
 
         threading.Thread(target=back, daemon=True).start()
         while True:
@@ -209,12 +211,11 @@ class Stage:
         for source in (ROOT / "build/generated/lua").glob("*.lua"):
             self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
         http_path = f"{self.folder.name}/http"
+        command = [program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"]
+        # The proxy runs a script in a hundred ways before it answers, which may take seconds.
+        command += ["--redis-timeout-ms", "30000"]
         with open(f"{self.folder.name}/log", "w", encoding="utf-8") as log:
-            self.children.append(
-                subprocess.Popen(
-                    [program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"], stderr=log
-                )
-            )
+            self.children.append(subprocess.Popen(command, stderr=log))
         instructions.wait_for(lambda: "redis_connected" in pathlib.Path(log.name).read_text(), "the daemon")
         self.http = socket.socket(socket.AF_UNIX)
         self.http.connect(http_path)

@@ -9,6 +9,7 @@ x-stale. Each mapping knows its file and line.
 
 tools/contract.py [openapi.yaml] prints the bundle as JSON.
 """
+import io
 import json
 import pathlib
 import sys
@@ -37,7 +38,7 @@ class Node(dict):
         raise Wrong(f"{name!r} is missing", self.at)
 
 
-class Loader(yaml.SafeLoader):
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # in C, where PyYAML was built with it
     def node(self, at):
         made = Node()
         made.at = f"{at.start_mark.name}:{at.start_mark.line + 1}"
@@ -50,10 +51,11 @@ Loader.add_constructor("tag:yaml.org,2002:map", Loader.node)
 
 def read(path, shown):
     try:
-        loader = Loader(pathlib.Path(path).read_text())
+        stream = io.StringIO(pathlib.Path(path).read_text())
     except OSError as error:
         raise Wrong(f"{shown}: {error.strerror}") from None
-    loader.name = shown
+    stream.name = shown  # the loader's marks have it
+    loader = Loader(stream)
     try:
         return loader.get_single_data()
     except yaml.MarkedYAMLError as error:
@@ -109,6 +111,7 @@ def complete(root, operation, every, replayed, stale):
     responses = Node({**operation["responses"], **every.get("responses", {})})
     responses.at = operation.at
     if any(p.get("$ref", "").endswith("/IdempotencyKey") for p in operation["parameters"]):
+        operation["parameters"] = operation["parameters"] + replayed.get("parameters", [])
         add_headers(root, operation, responses, "2", replayed)
     if operation.get("x-stale"):
         add_headers(root, operation, responses, ("2", "404"), stale)

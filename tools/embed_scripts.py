@@ -13,8 +13,12 @@ A script file reads:
                                before
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
                                or a replica)
-    --@idempotent              wraps the script with lua/lib/idempotency.lua
-    --@idempotent parts        the same for a request that is several calls, with
+    --@idempotent              wraps the script with lua/lib/idempotency.lua: a replay returns the
+                               reply again. Not for a reply that lets a client go on
+    --@idempotent proof        the same for a script that grants something for a time
+    --@idempotent window       the same for a decision that holds for a time; a replay after that
+                               decides again
+    --@idempotent parts        as without a word, for a request that is several calls, with
                                lua/lib/idempotency_parts.lua
     --@looks                   changes nothing but what PFCOUNT keeps: without a '#!lua' line, since
                                with one Redis rejects PFCOUNT in a 'no-writes' script, and all other
@@ -23,9 +27,10 @@ A script file reads:
 
 and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency
 record keeps), 0 and below had none; now_ms is Redis's clock, which a replay renews, so instants are
-returned absolute and remaining times computed from them. An idempotent script that grants something
-for a time returns a proof of the grant beside the reply; for a replay it runs with `granted` (that
-reply) and `proof`, and returns what is true of the grant now, or nothing when it has ended.
+returned absolute and remaining times computed from them. A script with `proof` returns a proof of
+the grant beside the reply; for a replay it runs with `granted` (that reply) and `proof`, and
+returns what is true of the grant now, or nothing when it has ended. One with `window` returns,
+behind the reply and nil, for how many milliseconds the record is kept.
 
 Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
 """
@@ -36,6 +41,7 @@ import sys
 
 from c_literal import c_rows
 
+REPLAYS = {"": "DONE", "parts": "DONE", "proof": "GRANT", "window": "WINDOW"}
 DIRECTIVE = re.compile(r"^--@(\w+)[ \t]*(.*)$", re.M)
 FUNCTION = re.compile(r"^local function (\w+)\(.*?^end\n", re.M | re.S)
 
@@ -82,12 +88,14 @@ def without_idle_functions(text):
 
 def assemble(path, lib):
     text = path.read_text()
-    flags, wrapper, reads, looks = [], None, False, False
+    flags, wrapper, replay, reads, looks = [], None, "NONE", False, False
     for word, rest in DIRECTIVE.findall(text):
         if word == "flags":
             flags += rest.split()
         elif word == "idempotent":
-            wrapper = "_".join(["idempotency"] + rest.split())
+            if rest not in REPLAYS:
+                sys.exit(f"{path}: --@idempotent {rest}: the word must be one of {', '.join(filter(None, REPLAYS))}")
+            wrapper, replay = "idempotency_parts" if rest == "parts" else "idempotency", REPLAYS[rest]
         elif word == "looks":
             reads = looks = True
         elif word == "reads":
@@ -109,11 +117,15 @@ def assemble(path, lib):
             f"{path}: a directive needs {missing.filename}, which does not exist; "
             f"--@include x reads {path.parent}/lib_x.lua or, without one, {lib}/x.lua"
         )
+    code = code_of(text)
+    for word, mark in (("GRANT", r"\bgranted\b"), ("WINDOW", r"\breturn .*, nil, ")):
+        if (replay == word) != bool(re.search(mark, code)) and wrapper != "idempotency_parts":
+            sys.exit(f"{path}: --@idempotent and what the script returns differ: see {pathlib.Path(__file__).name}")
     shebang = "" if looks else "#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n"
     return {
         "name": path.stem,
         "source": shebang + without_indentation(body) + "\n",
-        "idempotent": bool(wrapper),
+        "replay": replay,
         "writes": not reads,
     }
 
@@ -145,7 +157,7 @@ def main(folder, out):
             f'\t.name = "{s["name"]}",',
             f'\t.sha1 = "{hashlib.sha1(source).hexdigest()}",',
             f"\t.source = {{ {s['name']}_source, {len(source)} }},",
-            f"\t.idempotent = {str(s['idempotent']).lower()},",
+            f"\t.replay = REPLAY_{s['replay']},",
             f"\t.writes = {str(s['writes']).lower()},",
             "};",
             "",

@@ -27,8 +27,9 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
                         or `none`. {field} is a parameter or member, {list.member} one of the items
                         of a list; behind it ` if flag` or ` unless flag`. Every operation must
                         state it.
-    x-grants: ...       of an operation: it grants something for a time; the problem of a replay
-                        once that has ended, or true
+    x-replay: ...       of an operation that takes an Idempotency-Key, and only of such: what a
+                        repeated request gets: done | current | window, or the problem once what
+                        was granted has ended. A response that lets a client go on is never `done`.
     x-stale: true       of an operation that reads: a replica may serve it
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a
                         member. Every name that is not in x-scope must be one.
@@ -42,7 +43,7 @@ from c_literal import c_literal, c_rows
 from contract import METHODS, Node, Wrong, follow
 
 # the machine's, not part of any input
-MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match", "traceparent"}
+MACHINE_HEADERS = {"idempotency-key", "idempotency-ttl-ms", "x-request-id", "if-match", "if-none-match", "traceparent"}
 # Words of C among names: the member gets an _ behind.
 C_WORDS = {"default", "double", "float", "int", "long", "register", "short", "static", "switch", "union", "volatile"}
 SCOPE = re.compile(r"([a-z]+):(?:\{([a-z_]+)(?:\.([a-z_]+))?\}:)?([a-z_]+)(?: (if|unless) ([a-z_]+))?")
@@ -322,6 +323,22 @@ class Contract:
             f".scope_count = {len(rows)}, .needs_token = {str(written != 'none').lower()},"
         )
 
+    def replay(self, name, op, parameters):
+        """What a used Idempotency-Key gets, and the problem once a grant has ended, as C."""
+        takes_key = any(p["name"].lower() == "idempotency-key" for p in parameters)
+        kind = op.get("x-replay")
+        if takes_key and kind is None:
+            fail(name, "takes an Idempotency-Key, so x-replay must be done, current, window or a problem code")
+        if kind is None:
+            return "REPLAY_NONE", "P_INTERNAL"
+        if not takes_key:
+            fail(name, "x-replay is for operations that take an Idempotency-Key")
+        if kind in ("done", "current", "window"):
+            return {"done": "REPLAY_DONE", "current": "REPLAY_GRANT", "window": "REPLAY_WINDOW"}[kind], "P_INTERNAL"
+        if kind not in op.get("x-problems", []):
+            fail(name, f"x-replay names {kind}, which x-problems lacks")
+        return "REPLAY_GRANT", f"P_{kind.upper()}"
+
     def operation(self, path, method, op, shared):
         self.follow_all(op)
         name = op["operationId"]
@@ -359,10 +376,7 @@ class Contract:
         for code in op.get("x-problems", []):
             if code not in self.doc["components"]["schemas"]["ProblemCode"]["enum"]:
                 fail(name, f"x-problems names {code}, which ProblemCode of openapi.yaml lacks")
-        grants = op.get("x-grants", True)
-        if grants is not True and grants not in op.get("x-problems", []):
-            fail(name, f"x-grants names {grants}, which x-problems lacks")
-        ended = "P_INTERNAL" if grants is True else f"P_{grants.upper()}"
+        replay, ended = self.replay(name, op, parameters)
         success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
         segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")][: -1 if tail else None]
@@ -375,7 +389,7 @@ class Contract:
             f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
             f"\t  {self.scopes(path, op, fields)}\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
-            f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "
+            f"\t  .replay = {replay}, .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "
             f".stale = {str(op.get('x-stale', False)).lower()}, "
             f".media_type = {c_literal(types[0]) if types else 'NULL'}, "
             f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},"

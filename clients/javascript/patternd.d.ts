@@ -93,7 +93,7 @@ export interface CachedOptions<T> {
 }
 
 export interface SendOptions {
-  /** With an id a message is stored once. */
+  /** Of one id a message is stored once. Made when absent. */
   id?: string;
   delayMs?: number;
   deliverAtMs?: number;

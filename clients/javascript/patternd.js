@@ -108,6 +108,10 @@ export class Client {
     }
     if ((method === 'POST' || method === 'PATCH') && key !== '') {
       sent.set('Idempotency-Key', key ?? (await makeKey()));
+      if (key === undefined) {
+        // A key that is made here is of no use after the last attempt.
+        sent.set('Idempotency-TTL-Ms', String(Math.round(timeoutMs + waitMs) + 30000));
+      }
     }
     const init = { method, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) };
     const deadline = now() + timeoutMs + waitMs;
@@ -186,7 +190,7 @@ export class Client {
   async limit(key, options) {
     let reply;
     try {
-      const more = { waitMs: options?.waitMs };
+      const more = { key: '', waitMs: options?.waitMs };
       reply = (await this.request('POST', '/ratelimit', toContract({ key, ...options }), more)).body;
     } catch (problem) {
       if (problem.code !== 'rate_limited') {
@@ -404,8 +408,10 @@ export class Queue {
   }
 
   async sendMany(messages) {
-    const body = { messages: messages.map(toContract) };
-    return (await this.#client.request('POST', `${this.#path}/messages`, body)).body.messages.map(fromContract);
+    const withId = async (message) => ({ ...toContract(message), id: message.id || (await makeKey()) });
+    const body = { messages: await Promise.all(messages.map(withId)) };
+    const { body: sent } = await this.#client.request('POST', `${this.#path}/messages`, body, { key: '' });
+    return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: one.duplicate && !!messages[i].id }));
   }
 
   async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000 } = {}) {

@@ -413,7 +413,7 @@ static void send_step(struct request *req, size_t from)
 
 	for (size_t i = from; i < end_of_step(w, from); i++)
 		call_text(c, (struct text){ (const char *)w->hashes[i].digest, sizeof(w->hashes[i].digest) });
-	if (w->script->idempotent)
+	if (w->script->replay != REPLAY_NONE)
 		call_int(c, (int64_t)from); /* the part's name */
 	call_tag(c, from);
 	call_send(c, on_step);

@@ -61,6 +61,8 @@ static void out_nodes(struct json_out *o)
 		out_object(o, NULL);
 		out_string(o, "address", node.address);
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
+		out_bool(o, "connected", !node.trouble);
+		out_text(o, "error", text_of(node.trouble));
 		out_int(o, "connections", node.connections);
 		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
 		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
@@ -122,8 +124,8 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_string(o, "address", redis_address());
 	out_string(o, "version", redis_server());
 	out_text(o, "role", text_of(redis_connections() ? "master" : NULL));
-	out_bool(o, "connected", redis_connections() > 0);
-	out_string(o, "error", redis_connections() ? NULL : redis_trouble(NULL));
+	out_bool(o, "connected", redis_is_up());
+	out_string(o, "error", redis_is_up() ? NULL : redis_trouble(NULL));
 	out_nodes(o);
 	out_replicas(o);
 	out_close(o);

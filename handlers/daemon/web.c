@@ -27,12 +27,10 @@ static void send(struct request *req, const struct web_asset *asset)
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");
 	answer_header(req, "Referrer-Policy", "no-referrer");
-	if (is_known) {
-		answer_empty(req, 304);
-		return;
-	}
-	answer_header(req, "Content-Encoding", "gzip");
-	answer_body(req, 200, asset->content_type, asset->body);
+	if (!is_known)
+		answer_header(req, "Content-Encoding", "gzip");
+	/* Of a 304 no body is sent, but its Content-Length must be that of the 200. */
+	answer_body(req, is_known ? 304 : 200, asset->content_type, asset->body);
 }
 
 static const struct web_asset *asset_of(struct text path)

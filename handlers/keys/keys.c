@@ -6,6 +6,7 @@
  * Keys and what they hold are bytes; those that are not UTF-8 leave twice, readable and exact.
  */
 #include <math.h>
+#include <string.h>
 
 #include "handler.h"
 
@@ -27,6 +28,24 @@ static struct call *key_call(struct request *req, const struct script *s, struct
 	struct call *c = script_call(req, s);
 
 	call_raw_key(c, key);
+	return c;
+}
+
+/*
+ * The same for a change, with what the key may be a part of: the key up to its hash tag, and the
+ * waiters of that.
+ */
+static struct call *key_change_call(struct request *req, const struct script *s, struct text key)
+{
+	struct call *c = key_call(req, s, key);
+	const char *tag = memchr(key.at, '{', key.len);
+	const char *end = tag ? memchr(tag, '}', key.len - (size_t)(tag - key.at)) : NULL;
+
+	if (!end || end == tag + 1)
+		return c;
+	struct text whole = { key.at, (size_t)(end - key.at) + 1 };
+	call_raw_key(c, arena_copy(&req->arena, whole.at, whole.len));
+	call_raw_key(c, arena_join(&req->arena, (struct text[]){ whole, TEXT(":waiters") }, 2));
 	return c;
 }
 
@@ -74,7 +93,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 
 void key_delete(struct request *req, const struct key_delete_input *in)
 {
-	call_send(key_call(req, &key_delete_script, in->key), on_deleted);
+	call_send(key_change_call(req, &key_delete_script, in->key), on_deleted);
 }
 
 /* ---- PUT /keys/{key}/ttl ---- */
@@ -91,7 +110,7 @@ static void on_expires(struct request *req, const struct reply *r)
 
 void key_ttl_put(struct request *req, const struct key_ttl_put_input *in)
 {
-	struct call *c = key_call(req, &key_ttl_put_script, in->key);
+	struct call *c = key_change_call(req, &key_ttl_put_script, in->key);
 
 	handler_call_optional(c, in->has_ttl_ms, in->ttl_ms);
 	call_send(c, on_expires);

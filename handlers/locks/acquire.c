@@ -30,7 +30,7 @@ static void revoke(struct request *req, const struct lock_acquisition *wanted)
 {
 	struct call *c = script_call(req, &lock_revoke_script);
 
-	lock_call_keys(c, wanted->names[0], lock_parts_to_release);
+	lock_call_keys(c, wanted->names[0], lock_parts_to_change);
 	call_record_key(c);
 	call_text(c, wanted->token_hash);
 	call_may_fail(c);
@@ -121,7 +121,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		answer_problem(req, P_LOCK_MODE_CONFLICT, "the token holds '%s' in mode %s; release it first",
 			       wanted->names[0].at, reply_text(r, 2).at);
 	} else if (outcome == 0) {
-		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
+		wait_look_at(req, reply_int(r, LOCK_HELD_NEXT_AT));
 		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
 			answer_held(req, wanted->names[which < wanted->count ? which : 0], r);

@@ -88,7 +88,7 @@ static void release(struct lock_hold *h, const char *why)
 		return;
 	}
 	struct call *c = script_call(req, &lock_leave_script);
-	lock_call_keys(c, h->name, lock_parts_to_release);
+	lock_call_keys(c, h->name, lock_parts_to_change);
 	call_string(c, "");
 	call_text(c, h->token_hash);
 	call_send(c, on_release_answered);
@@ -164,7 +164,7 @@ static void on_timer(struct loop_timer *t)
 	if (!req)
 		return;
 	struct call *c = script_call(req, &lock_extend_script);
-	lock_call_keys(c, h->name, lock_parts_to_extend);
+	lock_call_keys(c, h->name, lock_parts_to_change);
 	call_int(c, h->ttl_ms);
 	call_text(c, h->token_hash);
 	call_send(c, on_renewed);
@@ -249,7 +249,6 @@ void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
 	if (lock_quorum_has_no(req, "lock that lives as long as its connection") || !wait_has_room(req))
 		return;
-	req->idempotency_key = (struct text){ 0 }; /* a stream has no replay */
 	lock_acquire_begin(req, &(struct lock_acquisition){
 					.names = &in->name,
 					.count = 1,

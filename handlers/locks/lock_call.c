@@ -3,9 +3,8 @@
 
 const struct lock_safety lock_single = { "single", 1, 1 };
 
-static const char *const parts_to_acquire[] = { "fence", "readers", "waiters", "offer", NULL };
-const char *const lock_parts_to_release[] = { "readers", "waiters", "offer", NULL };
-const char *const lock_parts_to_extend[] = { "readers", "waiters", NULL };
+static const char *const parts_to_acquire[] = { "fence", "readers", "waiters", NULL };
+const char *const lock_parts_to_change[] = { "readers", "waiters", NULL };
 const char *const lock_parts_to_get[] = { "readers", "waiters", "fence", NULL };
 
 void lock_call_keys(struct call *c, struct text name, const char *const *parts)
@@ -113,7 +112,7 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 	struct call *c = script_call(req, &lock_leave_script);
 
 	for (size_t i = 0; i < wanted->count; i++)
-		lock_call_keys(c, wanted->names[i], lock_parts_to_release);
+		lock_call_keys(c, wanted->names[i], lock_parts_to_change);
 	call_string(c, ""); /* no ticket: wait.c removes it */
 	call_text(c, wanted->token_hash);
 	return c;
@@ -126,7 +125,7 @@ struct text lock_metadata(struct text given)
 
 struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted)
 {
-	static const struct ticket_queue queue = { &lock_leave_script, lock_parts_to_release };
+	static const struct ticket_queue queue = { &lock_leave_script, lock_parts_to_change };
 	struct call *c = script_call(req, &lock_acquire_script);
 
 	for (size_t i = 0; i < wanted->count; i++)
@@ -140,6 +139,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 	call_string(c, wanted->mode);
 	call_text(c, wait_ticket(req, &queue, wanted->ticket_tail));
 	call_int(c, wait_left_ms(req));
+	call_int(c, wait_queued_us(req));
 	call_replicas(c, (unsigned)wanted->min_replicas);
 	if (wanted->is_stream)
 		call_without_record(c);

@@ -66,7 +66,7 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 
 /* A lock's key and the other keys of its parts, ended by NULL. */
 void lock_call_keys(struct call *c, struct text name, const char *const *parts);
-extern const char *const lock_parts_to_release[], *const lock_parts_to_extend[], *const lock_parts_to_get[];
+extern const char *const lock_parts_to_change[], *const lock_parts_to_get[];
 
 /* Members of an answer. Null: 0 as a fence or an instant, as a free lock has them. */
 void lock_out_owner(struct json_out *o, struct text owner);

@@ -60,7 +60,7 @@ static void on_listed(struct request *req, const struct reply *r)
 
 void lock_waiter_list(struct request *req, const struct lock_waiter_list_input *in)
 {
-	static const char *const parts[] = { "waiters", "offer", NULL };
+	static const char *const parts[] = { "waiters", NULL };
 	int64_t after_us;
 
 	if (lock_quorum_has_no(req, "list of waiters") || !handler_cursor(req, in->cursor, &after_us))

@@ -115,7 +115,7 @@ void lock_extend(struct request *req, const struct lock_extend_input *in)
 	}
 	struct call *c = script_call(req, &lock_extend_script);
 
-	lock_call_keys(c, in->name, lock_parts_to_extend);
+	lock_call_keys(c, in->name, lock_parts_to_change);
 	call_int(c, in->ttl_ms);
 	call_text(c, handler_secret_hash(req, in->token));
 	call_send(c, on_extended);
@@ -157,7 +157,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 		return;
 	}
 	struct call *c = script_call(req, &lock_release_script);
-	lock_call_keys(c, in->name, lock_parts_to_release);
+	lock_call_keys(c, in->name, lock_parts_to_change);
 	call_text(c, in->force ? TEXT("") : handler_secret_hash(req, in->lock_token));
 	call_int(c, in->force);
 	call_send(c, on_released);

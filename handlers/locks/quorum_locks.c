@@ -77,7 +77,7 @@ static void release_all(struct lock_round *r)
 		if (r->votes[i].said && r->votes[i].outcome < 1)
 			continue;
 		struct call *c = script_call(req, &lock_release_script);
-		lock_call_keys(c, name, lock_parts_to_release);
+		lock_call_keys(c, name, lock_parts_to_change);
 		call_text(c, hash);
 		call_int(c, 0);
 		call_member(c, (unsigned)i + 1);
@@ -303,7 +303,7 @@ static struct call *ask_to_extend(struct lock_round *r)
 	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_extend_script);
 
-	lock_call_keys(c, w->name, lock_parts_to_extend);
+	lock_call_keys(c, w->name, lock_parts_to_change);
 	call_int(c, r->ttl_ms);
 	call_text(c, w->hash);
 	return c;
@@ -345,7 +345,7 @@ static struct call *ask_to_release(struct lock_round *r)
 	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_release_script);
 
-	lock_call_keys(c, w->name, lock_parts_to_release);
+	lock_call_keys(c, w->name, lock_parts_to_change);
 	call_text(c, w->hash);
 	call_int(c, w->is_forced);
 	return c;

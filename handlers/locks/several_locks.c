@@ -139,7 +139,7 @@ static void extend(struct request *req)
 	s->asked_us = loop_now_us();
 	for (size_t i = 0; i < s->wanted.count; i++) {
 		struct call *c = script_call(req, &lock_extend_script);
-		lock_call_keys(c, s->wanted.names[i], lock_parts_to_extend);
+		lock_call_keys(c, s->wanted.names[i], lock_parts_to_change);
 		call_int(c, s->wanted.ttl_ms);
 		call_text(c, s->wanted.token_hash);
 		call_may_fail(c);
@@ -161,7 +161,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		s->failed = req->result->failed;
 		release_all(req, s->held + call_was_lost(s->failed));
 	} else if (reply_int(r, 0) < 1) {
-		wait_next(req, (size_t)reply_int(r, LOCK_HELD_WHICH), 0, reply_int(r, LOCK_HELD_NEXT_AT));
+		wait_look_at(req, reply_int(r, LOCK_HELD_NEXT_AT));
 		if (wait_park(req, acquire_next))
 			return;
 		s->refusal = reply_keep(&req->arena, r);

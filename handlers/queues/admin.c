@@ -77,14 +77,16 @@ static void on_changed(struct request *req, const struct reply *r)
 
 	if (reply_int(r, 0) == -2) {
 		answer_in_flight(req, in->id, reply_int(r, 2));
-		return;
-	}
-	if (reply_int(r, 0) < 0) {
+	} else if (reply_int(r, 0) == -3) {
+		answer_field_problem(req, P_INVALID_VALUE, in->has_delay_ms ? "/delay_ms" : "/deliver_at_ms",
+				     "is not before the end of the message's ttl_ms, in %" PRId64 " ms",
+				     request_ms_until(req, reply_int(r, 2)));
+	} else if (reply_int(r, 0) < 0) {
 		answer_no_message(req, in->name, in->id);
-		return;
+	} else {
+		write_message(answer_begin(req, 200), req, reply_item(r, 2));
+		answer_end(req);
 	}
-	write_message(answer_begin(req, 200), req, reply_item(r, 2));
-	answer_end(req);
 }
 
 void queue_message_patch(struct request *req, const struct queue_message_patch_input *in)
@@ -207,19 +209,13 @@ void queue_message_list(struct request *req, const struct queue_message_list_inp
 /* The seven settings of lua/queues/lib_queue_settings.lua, which begin at `at`. */
 static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
-	int64_t backoff_base_ms = reply_int(r, at + 2);
-
 	out_object(o, "settings");
 	out_int(o, "visibility_ms", reply_int(r, at));
 	out_int(o, "max_receives", reply_int(r, at + 1));
-	if (backoff_base_ms) {
-		out_object(o, "backoff");
-		out_int(o, "base_ms", backoff_base_ms);
-		out_int(o, "max_ms", reply_int(r, at + 3));
-		out_close(o);
-	} else {
-		out_null(o, "backoff");
-	}
+	out_object(o, "backoff");
+	out_int(o, "base_ms", reply_int(r, at + 2));
+	out_int(o, "max_ms", reply_int(r, at + 3));
+	out_close(o);
 	out_int(o, "dedupe_ms", reply_int(r, at + 4));
 	out_int(o, "retention_ms", reply_int(r, at + 5));
 	out_bool(o, "paused", reply_int(r, at + 6) == 1);
@@ -304,6 +300,12 @@ static void on_replaced(struct request *req, const struct reply *r)
 	answer_settings(req, reply_int(r, 2) ? 201 : 200, in->name, r);
 }
 
+/* As queue_put.lua wants it: -1 keeps a setting, -2 resets it. */
+static void call_change(struct call *c, bool has, bool reset, int64_t value)
+{
+	call_int(c, has ? value : reset ? -2 : -1);
+}
+
 void queue_put(struct request *req, const struct queue_put_input *in)
 {
 	if (!check_backoff(req, in->backoff.base_ms, in->backoff.max_ms))
@@ -311,8 +313,8 @@ void queue_put(struct request *req, const struct queue_put_input *in)
 	struct call *c = queue_call(req, &queue_put_script, in->name);
 	call_int(c, in->visibility_ms);
 	call_int(c, in->max_receives);
-	call_int(c, in->backoff.base_ms); /* 0 without one */
-	call_int(c, in->backoff.max_ms);
+	call_change(c, in->has_backoff, true, in->backoff.base_ms);
+	call_change(c, in->has_backoff, true, in->backoff.max_ms);
 	call_int(c, in->dedupe_ms);
 	call_int(c, in->retention_ms);
 	call_int(c, in->paused);
@@ -324,12 +326,6 @@ static void on_merged(struct request *req, const struct reply *r)
 	const struct queue_patch_input *in = req->input;
 
 	answer_settings(req, 200, in->name, r);
-}
-
-/* As queue_put.lua wants it: -1 keeps a setting, -2 resets it. */
-static void call_change(struct call *c, bool has, bool reset, int64_t value)
-{
-	call_int(c, has ? value : reset ? -2 : -1);
 }
 
 void queue_patch(struct request *req, const struct queue_patch_input *in)

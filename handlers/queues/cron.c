@@ -48,8 +48,8 @@ static int step_of(struct text t)
 	return t.at ? value_of(&steps, t) : 1;
 }
 
-/* One element of a list: `*`, a value or a range; `*` and a range may have a step. */
-static bool add_element(const struct cron_field *f, struct text element, char *mask)
+/* What is wrong with an element of a list; NULL: nothing, and its values are in the mask. */
+static const char *add_element(const struct cron_field *f, struct text element, char *mask)
 {
 	struct text step_text = element, range = text_cut(&step_text, '/'), last_text = range;
 	struct text first_text = text_cut(&last_text, '-');
@@ -58,11 +58,17 @@ static bool add_element(const struct cron_field *f, struct text element, char *m
 	int first = is_all ? f->first : value_of(f, first_text);
 	int last = is_all ? f->first + f->count - 1 : last_text.at ? value_of(f, last_text) : first;
 
-	if (first < 0 || last < first || step < 0 || (step_text.at && !is_all && !last_text.at))
-		return false;
+	if (first < 0 || last < 0)
+		return "is not a value, a range or * of";
+	if (last < first)
+		return "ends before it begins, in";
+	if (step_text.at && !is_all && !last_text.at)
+		return "has a step but is neither * nor a range of";
+	if (step < 0)
+		return "has a step that is not 1 to 99, in";
 	for (int value = first; value <= last; value += step)
 		mask[(value - f->first) % f->count] = '1';
-	return true;
+	return NULL;
 }
 
 static bool parse_field(const struct cron_field *f, struct text field, char *mask, char why[CRON_WHY_BYTES])
@@ -71,27 +77,50 @@ static bool parse_field(const struct cron_field *f, struct text field, char *mas
 
 	while (rest.at) {
 		struct text element = text_cut(&rest, ',');
-		if (add_element(f, element, mask))
+		const char *wrong = add_element(f, element, mask);
+		if (!wrong)
 			continue;
-		snprintf(
-			why, CRON_WHY_BYTES,
-			"has the %s '%.*s', which is not %d to %d%s, a range such as 1-5, or * or a range with a step such as */2",
-			f->noun, (int)(element.len < 20 ? element.len : 20), element.at ? element.at : "", f->first,
-			f->last, *f->names ? ", a name of three letters" : "");
+		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s %d to %d%s", f->noun,
+			 (int)(element.len < 20 ? element.len : 20), element.at ? element.at : "", wrong, f->first,
+			 f->last, *f->names ? ", or names of three letters" : "");
 		return false;
 	}
 	return true;
 }
 
-/* The next field, without the blanks around it; absent at the end. */
-static struct text next_field(struct text *rest)
+/* The fields, between blanks and tabs. Returns how many there are; the first five are taken. */
+static int split(struct text expression, struct text field[FIELDS])
 {
-	struct text field;
+	static const char blanks[] = " \t";
+	const char *at = expression.at, *end = at + expression.len;
+	int count = 0;
 
-	do
-		field = text_cut(rest, ' ');
-	while (field.at && field.len == 0);
-	return field;
+	for (;;) {
+		while (at < end && memchr(blanks, *at, 2))
+			at++;
+		const char *begin = at;
+		while (at < end && !memchr(blanks, *at, 2))
+			at++;
+		if (at == begin)
+			return count;
+		if (count < FIELDS)
+			field[count] = (struct text){ begin, (size_t)(at - begin) };
+		count++;
+	}
+}
+
+static bool refuse_count(struct text expression, int count, char why[CRON_WHY_BYTES])
+{
+	static const char five[] = "minute, hour, day of month, month, day of week";
+
+	if (expression.len && *expression.at == '@')
+		snprintf(why, CRON_WHY_BYTES, "has a name with @; write five fields, such as 0 0 * * *: %s", five);
+	else if (count > FIELDS)
+		snprintf(why, CRON_WHY_BYTES, "has %d fields; it takes five, without seconds and years: %s", count,
+			 five);
+	else
+		snprintf(why, CRON_WHY_BYTES, "has %d of five fields: %s", count, five);
+	return false;
 }
 
 /* February has 29 days in some years. */
@@ -107,26 +136,18 @@ static bool names_a_day(const char *days, const char *months)
 
 bool cron_parse(struct text expression, char mask[CRON_MASK_LEN + 1], char why[CRON_WHY_BYTES])
 {
-	struct text rest = expression, field[FIELDS];
+	struct text field[FIELDS];
 	char *of_field[FIELDS], *at = mask;
+	int count = split(expression, field);
 
+	if (count != FIELDS)
+		return refuse_count(expression, count, why);
 	memset(mask, '0', CRON_MASK_LEN);
 	mask[CRON_MASK_LEN] = '\0';
 	for (int i = 0; i < FIELDS; i++, at += fields[i - 1].count) {
-		field[i] = next_field(&rest);
 		of_field[i] = at;
-		if (!field[i].at) {
-			snprintf(why, CRON_WHY_BYTES,
-				 "has %d of five fields: minute, hour, day of month, month, day of week", i);
-			return false;
-		}
 		if (!parse_field(&fields[i], field[i], at, why))
 			return false;
-	}
-	if (next_field(&rest).at) {
-		snprintf(why, CRON_WHY_BYTES,
-			 "has more than five fields: minute, hour, day of month, month, day of week");
-		return false;
 	}
 	/* crontab(5): a field that begins with * restricts nothing */
 	bool is_either = *field[DAY_FIELD].at != '*' && *field[WEEKDAY_FIELD].at != '*';

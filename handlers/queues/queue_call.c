@@ -8,12 +8,13 @@
 
 const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
 
+const char *const queue_parts[] = { "ready", "delayed", "flight", "dead", "ids", "done", "schedules", "waiters", NULL };
+
 void queue_call_keys(struct call *c, struct text queue)
 {
-	static const char *const parts[] = { NULL, "ready", "delayed", "flight", "dead", "ids", "done", "schedules" };
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		call_key(c, KEY_QUEUE, queue, parts[i]);
+	call_key(c, KEY_QUEUE, queue, NULL);
+	for (const char *const *part = queue_parts; *part; part++)
+		call_key(c, KEY_QUEUE, queue, *part);
 }
 
 struct call *queue_call(struct request *req, const struct script *s, struct text queue)

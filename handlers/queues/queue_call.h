@@ -16,6 +16,9 @@ enum { DELIVERY_LEN = SEQUENCE_DIGITS + 1 + NONCE_DIGITS, RECEIPT_LEN = DELIVERY
 /* Of a message, as the scripts know them; in the order of the contract's enum, ended by NULL. */
 extern const char *const queue_states[];
 
+/* The parts of its key that a queue has beside the key itself; ended by NULL. */
+extern const char *const queue_parts[];
+
 /* The keys of another queue, for a script over several. */
 void queue_call_keys(struct call *c, struct text queue);
 

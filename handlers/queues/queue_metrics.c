@@ -36,6 +36,11 @@ void queue_metrics_count(const struct request *req, struct text queue, enum queu
 		named_count(&kind, queue, event, n);
 }
 
+void queue_metrics_seen(struct text queue)
+{
+	named_seen(&kind, queue);
+}
+
 static struct call *look(struct request *req, struct text name)
 {
 	return queue_call(req, &queue_get_script, name);

@@ -34,6 +34,7 @@ struct receive_order {
 	size_t at;                         /* ... this one now; those before it had no more */
 	struct queue_delivery *deliveries; /* `limit` of them at most */
 	size_t count, body_bytes;
+	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
 };
 
 static void attempt(struct request *req);
@@ -80,6 +81,8 @@ static void answer_deliveries(struct request *req, bool was_lost)
 	const struct receive_order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
+	for (size_t i = 0; i < order->queue_count; i++)
+		queue_metrics_seen(order->queues[i]);
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
 		struct text queue = order->queues[order->deliveries[i].queue];
@@ -119,23 +122,6 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
 }
 
-/*
- * What is left in the queues that were asked is for other waiters; they should try those that were
- * not asked, too.
- */
-static void report_left(struct request *req, const struct receive_order *order, const struct reply *r)
-{
-	const struct reply *left = reply_item(r, 3);
-	size_t asked = order->at + left->count / 2;
-
-	if (req->result->replayed)
-		return; /* it leaves to others what woke it */
-	for (size_t i = 0; 2 * i + 1 < left->count; i++)
-		wait_next(req, order->at + i, (unsigned)reply_int(left, 2 * i), reply_int(left, 2 * i + 1));
-	for (size_t i = asked; !wants_more(order) && i < order->queue_count; i++)
-		wait_next(req, i, 1, -1);
-}
-
 static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -157,7 +143,9 @@ static void on_received(struct request *req, const struct reply *r)
 		answer_internal(req, "the script returned a message of a queue that was not requested");
 		return;
 	}
-	report_left(req, order, r);
+	if (!req->result->replayed && !order->in_turn && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+		wait_ticket_left(req);
+	wait_look_at(req, reply_int(r, 3));
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
@@ -207,7 +195,8 @@ static void release(struct request *req, const struct reply *r)
 
 static void receive(struct request *req)
 {
-	const struct receive_order *order = req->work;
+	static const struct ticket_queue queue = { &queue_leave_script, queue_parts };
+	struct receive_order *order = req->work;
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 	struct call *c = script_call(req, &queue_message_receive_script);
 	for (size_t i = order->at; i < end; i++)
@@ -216,7 +205,9 @@ static void receive(struct request *req)
 	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
 	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_int(c, order->acknowledge);
-	call_int(c, req->waiter != NULL);
+	call_text(c, wait_ticket(req, &queue, text_of_int(order->limit, order->ticket_tail)));
+	call_int(c, order->count ? 0 : wait_left_ms(req));
+	call_int(c, wait_queued_us(req));
 	if (order->in_turn)
 		call_may_fail(c);
 	call_send(c, on_received);
@@ -257,7 +248,6 @@ static void begin(struct request *req, const struct receive_order *given)
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
-	wait_on_units(req, (unsigned)given->limit);
 	attempt(req);
 }
 

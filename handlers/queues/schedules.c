@@ -203,22 +203,38 @@ void queue_schedule_patch(struct request *req, const struct queue_schedule_patch
 
 /* ---- GET, DELETE, and the list ---- */
 
+static void get_again(struct request *req, const struct reply *r);
+
 static void on_schedule(struct request *req, const struct reply *r)
 {
 	const struct queue_schedule_get_input *in = req->input;
 
-	if (reply_int(r, 0) < 0)
+	if (reply_int(r, 0) == -2)
+		queue_run_schedules(req, in->name, get_again);
+	else if (reply_int(r, 0) < 0)
 		answer_no_schedule(req, in->name, in->id);
 	else
 		answer_schedule(req, 200, reply_item(r, 2));
 }
 
-void queue_schedule_get(struct request *req, const struct queue_schedule_get_input *in)
+static void get(struct request *req, const struct queue_schedule_get_input *in, bool again)
 {
 	struct call *c = queue_call(req, &queue_schedule_get_script, in->name);
 
 	call_text(c, in->id);
+	call_int(c, again);
 	call_send(c, on_schedule);
+}
+
+static void get_again(struct request *req, const struct reply *r)
+{
+	(void)r;
+	get(req, req->input, true);
+}
+
+void queue_schedule_get(struct request *req, const struct queue_schedule_get_input *in)
+{
+	get(req, in, false);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -237,10 +253,17 @@ void queue_schedule_delete(struct request *req, const struct queue_schedule_dele
 	call_send(c, on_deleted);
 }
 
+static void list_again(struct request *req, const struct reply *r);
+
 static void on_schedules(struct request *req, const struct reply *r)
 {
+	const struct queue_schedule_list_input *in = req->input;
 	struct text next = reply_text(r, 2);
 
+	if (reply_int(r, 0) == -2) {
+		queue_run_schedules(req, in->name, list_again);
+		return;
+	}
 	if (reply_int(r, 0) < 0) {
 		handler_answer_cursor(req);
 		return;
@@ -257,11 +280,23 @@ static void on_schedules(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_schedule_list(struct request *req, const struct queue_schedule_list_input *in)
+static void list(struct request *req, const struct queue_schedule_list_input *in, bool again)
 {
 	struct call *c = queue_call(req, &queue_schedule_list_script, in->name);
 
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_int(c, in->limit);
+	call_int(c, again);
 	call_send(c, on_schedules);
+}
+
+static void list_again(struct request *req, const struct reply *r)
+{
+	(void)r;
+	list(req, req->input, true);
+}
+
+void queue_schedule_list(struct request *req, const struct queue_schedule_list_input *in)
+{
+	list(req, in, false);
 }

@@ -26,6 +26,8 @@ static void on_all_decided(struct request *req, const struct reply *r)
 
 	limit_read(req, &(struct slots_group){ checks_in_order, wanted->count }, r);
 	wanted->granted = reply_int(r, 0) > 0;
+	if (!req->result->replayed && !wanted->waits)
+		wait_ticket_left(req);
 	ratelimit_answer(req);
 }
 
@@ -92,7 +94,10 @@ static void attempt(struct request *req)
 	struct limit_request *wanted = req->work;
 	const struct slots *slots = wanted->several ? slots_for(req, wanted) : NULL;
 
-	if (!wanted->several)
+	wanted->waits = false;
+	if (!wanted->several && wanted->wait_ms)
+		call_send(limit_call(req, &(struct slots_group){ checks_in_order, 1 }, false), on_all_decided);
+	else if (!wanted->several)
 		decide_one(req, &wanted->checks[0]);
 	else if (slots && slots->count == 1)
 		call_send(limit_call(req, &slots->groups[0], false), on_all_decided);
@@ -121,8 +126,8 @@ void ratelimit_decide(struct request *req)
 		return;
 	for (size_t i = 0; wanted->wait_ms && i < wanted->count; i++) {
 		const struct limit_check *c = &wanted->checks[i];
-		wait_on_time(req, script_key(req, KEY_LIMIT, c->key,
-					     limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
+		wait_on(req, script_key(req, KEY_LIMIT, c->key,
+					limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
 	}
 	attempt(req);
 }

@@ -141,11 +141,25 @@ void limit_read(struct request *req, const struct slots_group *some, const struc
 		size_t at = LIMIT_HEAD_FIELDS + i * CHECK_FIELDS;
 		wanted->checks[some->which[i]].decision = limit_decision_of(req, r, reply_int(r, at) > 0, at + 1);
 	}
+	size_t at = LIMIT_HEAD_FIELDS + some->count * CHECK_FIELDS;
+	if (wanted->wait_ms && reply_int(r, at) > 0) {
+		wanted->waits = true;
+		wait_look_at(req, reply_int(r, at + 1));
+	}
+}
+
+static const char *waiters_part(struct request *req, const struct limit_check *c)
+{
+	struct text state = text_of(limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
+
+	return arena_join(&req->arena, (struct text[]){ state, TEXT(":waiters") }, 2).at;
 }
 
 struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused)
 {
-	const struct limit_request *wanted = req->work;
+	static const char *const parts[] = { "waiters", NULL };
+	static const struct ticket_queue queue = { &ratelimit_leave_script, parts };
+	struct limit_request *wanted = req->work;
 	struct call *call = script_call(req, &ratelimit_take_all_script);
 	int64_t cost = 0;
 
@@ -153,6 +167,10 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		const struct limit_check *c = &wanted->checks[some->which[i]];
 		limit_call_key(req, call, c);
 		cost += c->cost;
+	}
+	for (size_t i = 0; wanted->wait_ms && i < some->count; i++) {
+		const struct limit_check *c = &wanted->checks[some->which[i]];
+		call_key(call, KEY_LIMIT, c->key, waiters_part(req, c));
 	}
 	for (size_t i = 0; i < some->count; i++) {
 		const struct limit_check *c = &wanted->checks[some->which[i]];
@@ -165,6 +183,11 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		call_int(call, c->policy.shadow);
 	}
 	call_int(call, is_refused);
+	if (wanted->wait_ms) {
+		call_text(call, wait_ticket(req, &queue, text_of_int(wanted->checks[0].cost, wanted->ticket_tail)));
+		call_int(call, wait_left_ms(req));
+		call_int(call, wait_queued_us(req));
+	}
 	if (cost == 0)
 		call_without_record(call);
 	return call;

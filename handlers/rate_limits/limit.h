@@ -79,6 +79,8 @@ struct limit_request {
 	void (*retry)(struct request *req); /* of a request that waited */
 	int64_t asked_us;                   /* when Redis was asked for policies */
 	int64_t wait_ms;                    /* how long it may wait for room */
+	bool waits;                         /* it joined a wait queue in this attempt */
+	char ticket_tail[TEXT_DIGITS];      /* the cost */
 	size_t policies_pending;
 	struct limit_series *series; /* rate_limits/several_limits.c's, when several slots decide */
 	size_t count;

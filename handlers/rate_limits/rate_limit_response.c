@@ -127,32 +127,13 @@ static void write_checks(struct json_out *o, const struct limit_request *wanted,
 	out_close(o);
 }
 
-/*
- * Waiters of one limit retry one by one: the first one wakes when there should be room for it, and
- * each answered request wakes the next. Nothing is reserved: a wait that would be too short is
- * refused at once.
- */
-static bool waits(struct request *req, const struct limit_request *wanted, const struct limit_check *tightest)
-{
-	int64_t retry_after_ms = tightest->decision.retry_after_ms;
-
-	if (!wanted->granted && retry_after_ms >= 0 && retry_after_ms <= wait_left_ms(req)) {
-		wait_next(req, (size_t)(tightest - wanted->checks), 0, req->now_ms + retry_after_ms);
-		if (wait_park(req, wanted->retry))
-			return true;
-	}
-	for (size_t i = 0; i < wanted->count; i++)
-		wait_next(req, i, 1, -1);
-	return false;
-}
-
 void ratelimit_answer(struct request *req)
 {
 	const struct limit_request *wanted = req->work;
 	const struct limit_check *c = tightest_of(wanted);
 	struct json_out *o;
 
-	if (wanted->wait_ms && waits(req, wanted, c))
+	if (!wanted->granted && wanted->waits && wait_park(req, wanted->retry))
 		return;
 	policy_metrics_decided(req, wanted);
 	write_headers(req, wanted, &c->decision);

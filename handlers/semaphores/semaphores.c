@@ -13,7 +13,7 @@ struct semaphore_permit {
 	char limit[TEXT_DIGITS]; /* the end of its ticket */
 };
 
-static const char *const wait_parts[] = { "permits", "waiters", "offer", NULL };
+static const char *const wait_parts[] = { "permits", "waiters", NULL };
 
 static struct call *semaphore_call(struct request *req, const struct script *s, struct text name)
 {
@@ -70,7 +70,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 	if (!req->result->replayed && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 	if (reply_int(r, 0) < 1) {
-		wait_next(req, 0, 0, reply_int(r, 2));
+		wait_look_at(req, reply_int(r, 2));
 		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
 			answer_none_free(req, r);
@@ -140,6 +140,7 @@ static void attempt(struct request *req)
 	call_text(c, req->idempotency_key.at ? request_mask(req, new->permit) : TEXT(""));
 	call_text(c, ticket_of(req, in->limit));
 	call_int(c, wait_left_ms(req));
+	call_int(c, wait_queued_us(req));
 	call_send(c, on_acquired);
 }
 

@@ -132,7 +132,7 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 	l->listener.subscribed = on_subscribed;
 	l->listener.message = on_message;
 	l->alive.expired = on_alive;
-	if (!channel_can_subscribe()) {
+	if (!channel_can_subscribe(channel)) {
 		free(l);
 		answer_problem(req, P_REDIS_UNAVAILABLE,
 			       "Redis is not usable: no connection to subscribe to the topic");

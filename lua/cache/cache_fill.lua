@@ -10,7 +10,7 @@
 -- A replay: the reply of then, while that ticket is out.
 -- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes.
 --@include time cache
---@idempotent
+--@idempotent proof
 local now, version = now_ms(), cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 if granted then
@@ -24,4 +24,4 @@ if ticket then
   return {-1, now, redis.call('PEXPIRETIME', KEYS[2])}
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PXAT', digits(expires_at))
-return {1, now, ARGV[1], expires_at}, true
+return {1, now, ARGV[1], expires_at}, true, expires_at - now

@@ -5,7 +5,6 @@
 --         {-1, now, highest} stale: a higher one was seen
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence
---@idempotent
 local now = now_ms()
 local fence, highest = tonumber(ARGV[1]), last_fence(KEYS[1])
 if fence < highest then

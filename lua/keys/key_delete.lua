@@ -1,13 +1,14 @@
 -- key_delete: removes a key, whatever it holds, and wakes the waiters of what it is a part of.
--- KEYS[1]  any key
+-- KEYS  1 any key; 2 the first key of what it may be a part of, 3 the waiters of that
+--       (lib/waiters.lua): without a hash tag, neither
 -- Returns {1, now} removed, {0, now} it was not there
--- Errors: none. O(1); memory is freed in the background.
---@include time wake
+-- Errors: none. O(waiters); memory is freed in the background.
+--@include time waiters
 --@flags allow-oom
-local EVERYBODY = 1000000000 -- their line may be what was removed
 local now = now_ms()
-local removed = redis.call('UNLINK', KEYS[1])
-if removed == 1 then
-  wake(channel_of(KEYS[1]), EVERYBODY, -1)
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  return {0, now}
 end
-return {removed, now}
+waiters_wake_all(KEYS[2], KEYS[3], 0) -- before: their wait queue may be what is removed
+redis.call('UNLINK', KEYS[1])
+return {1, now}

@@ -1,12 +1,13 @@
 -- key_ttl_put: sets when Redis removes a key, and wakes the waiters of what it is a part
 -- of.
--- KEYS[1]  any key
+-- KEYS  1 any key; 2 the first key of what it may be a part of, 3 the waiters of that
+--       (lib/waiters.lua): without a hash tag, neither
 -- ARGV[1]  in how many ms; '' for never
 -- Returns {1, now, type, expires_at (-1: never), size (-1: not known)} as it is now: see
 --         lua/keys/lib_key.lua
 --         {0, now} there is no such key
--- Errors: none. O(1).
---@include time key wake
+-- Errors: none. O(waiters).
+--@include time key waiters
 --@flags allow-oom
 local now = now_ms()
 local kind, _, size = key_state(KEYS[1])
@@ -19,5 +20,5 @@ if ARGV[1] == '' then
 end
 local expires_at = now + tonumber(ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
-wake(channel_of(KEYS[1]), 0, tonumber(ARGV[1]) + 1) -- Redis removes a key after its instant, not at it
+waiters_wake_all(KEYS[2], KEYS[3], ARGV[1] + 1) -- Redis removes a key after its instant, not at it
 return {1, now, kind, expires_at, size}

@@ -1,13 +1,15 @@
 -- Wrapped by the build around every script marked @idempotent; `body` is that script.
--- ARGV[last]  the request's fingerprint (64 hex digits), '' without an Idempotency-Key
--- KEYS[last]  with a fingerprint: the idempotency record, a string of fingerprint and packed reply,
---             kept 24 h
+-- ARGV[last]  the request's fingerprint (64 hex digits), and behind it the milliseconds for which a
+--             record is kept at most; '' without an Idempotency-Key
+-- KEYS[last]  with a fingerprint: the idempotency record, a string of fingerprint and packed reply
 -- Returns what body returns. For a replay: {'replayed', the stored reply with the present now_ms}.
 -- A script that grants something for a time returns a second value, the proof of the grant. For a
 -- replay it runs again, with the stored reply and the proof: it changes nothing, and returns the
--- reply as it is true now, or nothing when the grant has ended, which is {'ended', now_ms} here. An
--- error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
-local fingerprint = ARGV[#ARGV]
+-- reply as it is true now, or nothing when the grant has ended, which is {'ended', now_ms} here.
+-- The third value is how long the grant lasts. The record is kept so long, and at least a minute: a
+-- late retry still learns that the grant has ended. Without a proof the third value is how long a
+-- decision holds. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+local fingerprint, most_ms = ARGV[#ARGV]:sub(1, 64), tonumber(ARGV[#ARGV]:sub(65))
 ARGV[#ARGV] = nil
 if fingerprint == '' then
   return body(KEYS, ARGV)
@@ -31,8 +33,15 @@ if stored then
   reply[2] = now
   return { 'replayed', reply }
 end
-local reply, proof = body(KEYS, ARGV)
+local reply, proof, lasts_ms = body(KEYS, ARGV)
 if not reply.err and reply[1] > 0 then
-  redis.call('SET', record, fingerprint .. cmsgpack.pack(reply, proof), 'PX', 86400000)
+  if lasts_ms and proof ~= nil then
+    lasts_ms = math.max(lasts_ms, 60000)
+  end
+  -- A key still exists in the millisecond in which it expires.
+  local kept_ms = math.min(lasts_ms or most_ms, most_ms) - 1
+  if kept_ms > 0 then
+    redis.call('SET', record, fingerprint .. cmsgpack.pack(reply, proof), 'PX', string.format('%d', kept_ms))
+  end
 end
 return reply

@@ -2,13 +2,14 @@
 -- request that makes several calls of it has one idempotency record for all of them: each call is a
 -- part with a name, which a replay uses again, and every part is done once. So a replay returns the
 -- first response exactly, and a request that was interrupted continues where it stopped.
--- ARGV[last]      the request's fingerprint (64 hex digits), '' without an Idempotency-Key
+-- ARGV[last]      the request's fingerprint (64 hex digits), and behind it the milliseconds for
+--                 which a record is kept; '' without an Idempotency-Key
 -- ARGV[last - 1]  the part's name
 -- KEYS[last]      with a fingerprint: the record, a hash of `fingerprint` and each part's packed
---                 reply, kept 24 h from the first part on
+--                 reply, kept from the first part on
 -- Returns what body returns. For a part that is done: {'replayed', the stored reply with the
 -- present now_ms}. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
-local fingerprint, part = ARGV[#ARGV], ARGV[#ARGV - 1]
+local fingerprint, kept_ms, part = ARGV[#ARGV]:sub(1, 64), ARGV[#ARGV]:sub(65), ARGV[#ARGV - 1]
 ARGV[#ARGV] = nil
 ARGV[#ARGV] = nil
 if fingerprint == '' then
@@ -30,7 +31,7 @@ local reply = body(KEYS, ARGV)
 if not reply.err and reply[1] > 0 then
   redis.call('HSET', record, 'fingerprint', fingerprint, 'part:' .. part, cmsgpack.pack(reply))
   if not kept[1] then
-    redis.call('PEXPIRE', record, 86400000)
+    redis.call('PEXPIRE', record, kept_ms)
   end
 end
 return reply

@@ -1,91 +1,281 @@
--- The wait queue of one resource: first come, first served over all daemons. Needs lib/time.lua and
--- lib/wake.lua.
---   waiters  sorted set: ticket by arrival. It lives as long as any of its waiters can wait
---   offer    "<ticket> <until_ms>": the resource was offered to the first waiter. When it does not
---            come in time its daemon has died, and all tickets of that instance are dropped: no
---            heartbeats. Should the daemon be alive, it receives a message about the drop, and its
---            waiters join again
+-- The wait queue of one resource: first come, first served over all daemons. Needs lib/time.lua.
+--   waiters  sorted set, which lives as long as any of its waiters can wait:
+--              <ticket>   by its arrival, Unix us
+--              o<ticket>  it was called: the resource is offered to it until that instant, Unix ms
+--              w<ticket>  a watcher: its daemon tries again at that instant, Unix ms
 -- A ticket is "<instance_id>.<number>.<mode>", the instance 16 hex digits; the mode is the
--- resource's.
-local OFFER_MS, WAITERS_MS, INSTANCE_DIGITS = 1000, 62000, 16
+-- resource's. Each daemon has a channel of its own for each resource that it waits for, "<first
+-- key>@<instance_id>" (a sharded one: it lives in the key's slot), and receives there
+--   "<number> <ms>"  that ticket should try again in so long
+--   "!"              its tickets were dropped: all should join again
+--   "! <ms>"         all should try again in so long
+-- So a change wakes one waiter, however many wait. A called ticket that does not try again in its
+-- time, and a watcher that is OFFER_MS late, show that their daemon died. All tickets of that
+-- daemon are dropped: no heartbeats. Should it be alive, its waiters join again where they were. A
+-- message that no connection received is for a daemon that died, or that just subscribes again and
+-- then tries all of its tickets: the offer lasts UNHEARD_MS, and the daemon is no watcher.
+local OFFER_MS, UNHEARD_MS, WAITERS_MS = 1000, 200, 62000
+local ARRIVALS = 100000000000000 -- marks are below it, until the year 5138
+local WAITING = digits(ARRIVALS)
 
--- waiters_read(channel, waiters, offer, now, asking): the wait queue once it is settled: head (nil:
--- it is empty), offered_until (0: not offered to that head). `asking` is the ticket of the request,
--- '' for none: its own offer does not lapse, nor is its daemon dead. Writes nothing. O(1),
--- O(waiters) when an offer has lapsed.
-local function waiters_read(channel, waiters_key, offer_key, now, asking)
-  local w = { channel = channel, waiters_key = waiters_key, offer_key = offer_key, offered_until = 0, dropped = {} }
-  w.head = redis.call('ZRANGE', waiters_key, '0', '0')[1]
-  if not w.head and asking == '' then
-    return w
-  end
-  local ticket, until_ms = string.match(redis.call('GET', offer_key) or '', '^(%S+) (%d+)$')
-  if not ticket or ticket ~= w.head then
-    return w
-  end
-  w.offered_until = tonumber(until_ms)
-  if w.offered_until > now or ticket == asking then
-    return w
-  end
-  w.head, w.offered_until, w.dead_instance = nil, 0, string.sub(ticket, 1, INSTANCE_DIGITS)
-  local is_alive = string.sub(asking, 1, INSTANCE_DIGITS) == w.dead_instance
-  for _, t in ipairs(redis.call('ZRANGE', waiters_key, '0', '-1')) do
-    if t == ticket or (not is_alive and string.sub(t, 1, INSTANCE_DIGITS) == w.dead_instance) then
-      w.dropped[#w.dropped + 1] = t
-    else
-      w.head = w.head or t
+-- There are few functions here, and some within others: to make one costs a quarter of a command,
+-- whenever a script runs.
+
+local function waiters_instance(member)
+  return string.match(member, '^[ow]?(%x+)%.%x') -- no mark is a hex digit
+end
+
+-- waiters_publish(channel, instance, message): how many connections received it. A user without
+-- permission for the channels must not turn finished work into an error (the daemon logs
+-- subscription_refused).
+local function waiters_publish(channel, instance, message)
+  local own = channel .. '@' .. instance
+  return redis.pcall('SPUBLISH', own, message)
+end
+
+-- waiters_tell(channel, ticket, in_ms): whether a connection received it.
+local function waiters_tell(channel, ticket, in_ms)
+  local instance, number = string.match(ticket, '^(%x+)%.(%x+)')
+  return waiters_publish(channel, instance, number .. ' ' .. digits(in_ms)) ~= 0
+end
+
+-- waiters_count(key): how many wait. O(log waiters).
+local function waiters_count(key)
+  return redis.call('ZCOUNT', key, WAITING, '+inf')
+end
+
+-- The first that was not called. A negative count of LIMIT is no limit.
+local function waiters_find_head(w)
+  local count = next(w.dead) and -1 or #w.called + #w.late + 1
+  w.head = nil
+  for _, ticket in ipairs(redis.call('ZRANGE', w.key, WAITING, '+inf', 'BYSCORE', 'LIMIT', '0', digits(count))) do
+    if not w.until_of[ticket] and not w.late[ticket] and not w.dead[waiters_instance(ticket)] then
+      w.head = ticket
+      return
     end
+  end
+end
+
+-- waiters_read(channel, key, now, asking): the wait queue once it is settled: head (the first that
+-- was not called, nil: none), is_called (whether the ticket of the request was), called (the
+-- others), until_of (the instant of each), watchers. `asking` is the ticket of the request, '' for
+-- none: its own offer does not lapse, nor is its daemon dead. Writes nothing. O(log waiters +
+-- called), O(waiters) when a daemon has died.
+local function waiters_read(channel, key, now, asking)
+  local w = {
+    channel = channel, key = key, now = now, asking = asking, called = {}, until_of = {}, watchers = {},
+    gone = {}, late = {}, dead = {},
+  }
+  local asker, tickets = waiters_instance(asking), {}
+
+  local function note(mark, at_ms, instance)
+    local is_call, ticket = string.sub(mark, 1, 1) == 'o', string.sub(mark, 2)
+    local is_late = (is_call and at_ms or at_ms + OFFER_MS) <= now
+      or is_call and at_ms > now + WAITERS_MS -- Redis's clock was set back
+    if ticket == asking then
+      w.is_called = w.is_called or is_call
+      w.gone[#w.gone + 1] = mark
+    elseif not is_late and is_call then
+      w.called[#w.called + 1], w.until_of[ticket] = ticket, at_ms
+    elseif not is_late then
+      w.watchers[#w.watchers + 1] = { ticket = ticket, at_ms = at_ms }
+    elseif instance ~= asker then
+      w.dead[instance] = true
+    else
+      w.gone[#w.gone + 1] = mark
+      if is_call then -- only the waiter that missed its offer
+        w.late[#w.late + 1], w.late[ticket] = ticket, true
+        w.gone[#w.gone + 1] = 'w' .. ticket
+      end
+    end
+  end
+  -- Most wait queues have few marks: one command reads them and the first tickets.
+  local from, page = 0, nil
+  repeat
+    page = redis.call('ZRANGE', key, digits(from), digits(from + 15), 'WITHSCORES')
+    for i = 1, #page, 2 do
+      local instance, score = waiters_instance(page[i]), tonumber(page[i + 1])
+      if not instance then
+        error(redis.error_reply('WRONGTYPE ' .. key .. ' holds a sorted set that is not a wait queue'))
+      elseif score < ARRIVALS then
+        note(page[i], score, instance)
+      else
+        tickets[#tickets + 1] = page[i]
+      end
+    end
+    from = from + 16
+  until #page < 32 or tickets[1]
+
+  if next(w.dead) or w.late[1] then
+    local called, watchers = w.called, w.watchers
+    w.called, w.watchers = {}, {}
+    for _, ticket in ipairs(called) do
+      if w.dead[waiters_instance(ticket)] then
+        w.until_of[ticket] = nil
+      else
+        w.called[#w.called + 1] = ticket
+      end
+    end
+    for _, watcher in ipairs(watchers) do
+      if not w.dead[waiters_instance(watcher.ticket)] and not w.late[watcher.ticket] then
+        w.watchers[#w.watchers + 1] = watcher
+      end
+    end
+  end
+  for _, ticket in ipairs(tickets) do
+    if not w.until_of[ticket] and not w.late[ticket] and not w.dead[waiters_instance(ticket)] then
+      w.head = ticket
+      return w
+    end
+  end
+  if #page == 32 then
+    waiters_find_head(w)
   end
   return w
 end
 
--- waiters_settle(w): drops the tickets of a dead instance. Before any other change of the wait
--- queue.
+-- waiters_settle(w): drops the tickets of daemons that died, which join again if they live. Before
+-- any other change of the wait queue.
 local function waiters_settle(w)
-  if not w.dead_instance then
+  if not w.gone[1] and not next(w.dead) then
+    return
+  elseif not w.late[1] and not next(w.dead) then
+    redis.call('ZREM', w.key, unpack(w.gone))
+    w.gone = {}
     return
   end
-  for i = 1, #w.dropped, 1000 do
-    redis.call('ZREM', w.waiters_key, unpack(w.dropped, i, math.min(i + 999, #w.dropped)))
+  for _, ticket in ipairs(w.late) do
+    w.gone[#w.gone + 1] = ticket
+    waiters_tell(w.channel, ticket, 0)
   end
-  redis.call('DEL', w.offer_key) -- a ticket that joins again has no offer
-  publish(w.channel, '!' .. w.dead_instance .. ' -1')
-  w.dropped, w.dead_instance = {}, nil
+  for _, member in ipairs(next(w.dead) and redis.call('ZRANGE', w.key, '0', '-1') or {}) do
+    if w.dead[waiters_instance(member)] then
+      w.gone[#w.gone + 1] = member
+    end
+  end
+  for i = 1, #w.gone, 1000 do
+    redis.call('ZREM', w.key, unpack(w.gone, i, math.min(i + 999, #w.gone)))
+  end
+  for instance in pairs(w.dead) do
+    waiters_publish(w.channel, instance, '!')
+  end
+  w.gone, w.late, w.dead = {}, {}, {}
 end
 
--- waiters_join(w, ticket, now_us): to the end of the wait queue, unless it is in it already.
-local function waiters_join(w, ticket, now_us)
-  local last = redis.call('ZRANGE', w.waiters_key, '-1', '-1', 'WITHSCORES')[2]
-  redis.call('ZADD', w.waiters_key, 'NX', digits(math.max(now_us, tonumber(last or 0) + 1)), ticket)
-  redis.call('PEXPIRE', w.waiters_key, WAITERS_MS)
-  w.head = w.head or ticket
+-- waiters_is_next(w, now_us, waited_us): whether none that was not called waits before the request.
+local function waiters_is_next(w, now_us, waited_us)
+  if not w.head or w.head == w.asking or waited_us == 0 then
+    return not w.head or w.head == w.asking
+  end
+  local arrival = redis.call('ZSCORE', w.key, w.asking) or now_us - waited_us -- it was dropped
+  return tonumber(arrival) < tonumber(redis.call('ZSCORE', w.key, w.head))
 end
 
--- waiters_leave(w, ticket): out of the wait queue.
-local function waiters_leave(w, ticket)
-  if redis.call('ZREM', w.waiters_key, ticket) == 0 or w.head ~= ticket then
-    return
+-- waiters_join(w, now_us, waited_us): the ticket of the request waits, behind those that came
+-- before; one that was dropped keeps its place.
+local function waiters_join(w, now_us, waited_us)
+  local arrival = now_us - waited_us
+  if waited_us == 0 and (w.head or w.called[1]) then -- Redis's clock may have been set back
+    local last = redis.call('ZRANGE', w.key, '-1', '-1', 'WITHSCORES')[2]
+    arrival = math.max(arrival, tonumber(last) + 1)
   end
-  w.head = redis.call('ZRANGE', w.waiters_key, '0', '0')[1]
-  if w.offered_until > 0 then
-    redis.call('DEL', w.offer_key)
-    w.offered_until = 0
-  end
-end
-
--- waiters_offer(w, now): offers the resource to the first waiter, unless it has the offer. It has
--- OFFER_MS to come.
-local function waiters_offer(w, now)
-  if w.head and w.offered_until == 0 then
-    w.offered_until = now + OFFER_MS
-    redis.call('SET', w.offer_key, w.head .. ' ' .. digits(w.offered_until), 'PX', WAITERS_MS)
-    publish(w.channel, '@' .. w.head .. ' ' .. digits(OFFER_MS))
+  redis.call('ZADD', w.key, 'NX', digits(arrival), w.asking)
+  redis.call('PEXPIRE', w.key, WAITERS_MS)
+  if not w.head then
+    w.head = w.asking
+  elseif waited_us > 0 then
+    waiters_find_head(w)
   end
 end
 
--- waiters_hold(w, now, wait_ms): the first waiter came, but cannot go on before something else
+-- waiters_leave(w): the ticket of the request leaves the wait queue.
+local function waiters_leave(w)
+  if redis.call('ZREM', w.key, w.asking) > 0 and w.head == w.asking then
+    waiters_find_head(w)
+  end
+end
+
+-- waiters_call(w, ticket, until_ms): offers the resource to it until then.
+local function waiters_call(w, ticket, until_ms)
+  redis.call('ZADD', w.key, digits(until_ms), 'o' .. ticket)
+  w.called[#w.called + 1], w.until_of[ticket] = ticket, until_ms
+  waiters_find_head(w)
+end
+
+-- waiters_offer(w): calls the first waiter, which must exist. Returns its ticket.
+local function waiters_offer(w)
+  local ticket = w.head
+  local is_heard = waiters_tell(w.channel, ticket, 0)
+  waiters_call(w, ticket, w.now + (is_heard and OFFER_MS or UNHEARD_MS))
+  return ticket
+end
+
+-- waiters_hold(w, wait_ms): the request has its turn, but cannot go on before something else
 -- happens. It keeps the offer for as long as it may wait, and for its last attempt.
-local function waiters_hold(w, now, wait_ms)
-  w.offered_until = now + wait_ms + OFFER_MS
-  redis.call('SET', w.offer_key, w.head .. ' ' .. digits(w.offered_until), 'PX', WAITERS_MS)
+local function waiters_hold(w, wait_ms)
+  waiters_call(w, w.asking, w.now + wait_ms + OFFER_MS)
+end
+
+-- waiters_watch(w, at_ms): last of all. A waiter looks when time makes progress possible, at at_ms
+-- (math.huge: never), or when an offer lapses; and one of another daemon a second later. The
+-- request itself should look at w.look_at (nil: when it is notified). The last tickets stay the
+-- longest, so they guard.
+local function waiters_watch(w, at_ms)
+  local busy, lapse_ms = {}, math.huge
+  for _, ticket in ipairs(w.called) do
+    busy[waiters_instance(ticket)] = true
+    lapse_ms = math.min(lapse_ms, w.until_of[ticket])
+  end
+  if not w.head or math.min(at_ms, lapse_ms) == math.huge then
+    return
+  end
+
+  -- By at a daemon looks that is not one of `but`: one that does so anyway, or else that of the
+  -- first possible ticket. Returns its instance.
+  local function appoint(at, but, tickets)
+    for _, watcher in ipairs(w.watchers) do
+      if watcher.at_ms <= at and not but[waiters_instance(watcher.ticket)] then
+        return waiters_instance(watcher.ticket)
+      end
+    end
+    for _, ticket in ipairs(tickets) do
+      local instance = waiters_instance(ticket) or ''
+      if instance ~= '' and not but[instance] and
+        (ticket == w.asking or waiters_tell(w.channel, ticket, at - w.now)) then
+        redis.call('ZADD', w.key, digits(at), 'w' .. ticket)
+        w.watchers[#w.watchers + 1] = { ticket = ticket, at_ms = at }
+        if ticket == w.asking then
+          w.look_at = math.min(at, w.look_at or math.huge)
+        end
+        return instance
+      end
+      but[instance] = true
+    end
+  end
+  at_ms = math.max(at_ms, w.now)
+  local last = redis.call('ZRANGE', w.key, '+inf', WAITING, 'BYSCORE', 'REV', 'LIMIT', '0', '16')
+  last[#last + 1] = w.head
+  if lapse_ms < math.huge then
+    appoint(lapse_ms, busy, last)
+  end
+  if at_ms < math.huge then
+    local first = appoint(at_ms, {}, { w.head, unpack(last) })
+    appoint(at_ms + OFFER_MS, { [first or ''] = true }, last)
+  end
+end
+
+-- waiters_wake_all(channel, key, in_ms): each waiter tries again in so long: what it waits for, or
+-- the wait queue, is changed by hand. nil for the keys: there can be none. O(waiters).
+local function waiters_wake_all(channel, key, in_ms)
+  local told = {}
+  if not key or redis.call('TYPE', key).ok ~= 'zset' then
+    return
+  end
+  for _, member in ipairs(redis.call('ZRANGE', key, '0', '-1')) do
+    local instance = waiters_instance(member)
+    if instance and not told[instance] then
+      told[instance] = true
+      waiters_publish(channel, instance, '! ' .. digits(in_ms))
+    end
+  end
 end

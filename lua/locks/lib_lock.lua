@@ -6,8 +6,8 @@
 --              ends is in the sorted set `readers`: fence by expires_at_ms; and for each token
 --              beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT
 --              counts live holds
--- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and
--- lib/waiters.lua. A hash without a TTL is what a script that was cut short left, or PUT
+-- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua and lib/waiters.lua. A
+-- hash without a TTL is what a script that was cut short left, or PUT
 -- /keys/{key}/ttl: it counts as held for the longest ttl there is, from the first call that may
 -- change it on.
 local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
@@ -215,18 +215,12 @@ local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')
 end
 
--- lock_offer(lock, waiters, now): notifies the first waiter when there is room for it (its ticket
--- ends in its mode).
-local function lock_offer(lock, waiters, now)
-  if waiters.head and lock_admits(lock, string.sub(waiters.head, -1) == 's' and 'shared' or 'exclusive') then
-    waiters_offer(waiters, now)
+-- lock_serve(lock, waiters): after any change: offers the lock to the first waiter when there is
+-- room for it (its ticket ends in its mode), one at a time. `lock` is nil when it is free.
+local function lock_serve(lock, waiters)
+  local mode = string.sub(waiters.head or '', -1) == 's' and 'shared' or 'exclusive'
+  if waiters.head and not waiters.called[1] and lock_admits(lock, mode) then
+    waiters_offer(waiters)
   end
-end
-
--- lock_tell_end(lock, waiters, told_at): notifies the waiters of the lock's end, if it is sooner
--- than they know.
-local function lock_tell_end(lock, waiters, told_at)
-  if waiters and lock.expires_at_ms < told_at then
-    wake(lock.key, 0, lock.expires_at_ms - lock.now)
-  end
+  waiters_watch(waiters, lock and lock.expires_at_ms + 1 or math.huge) -- Redis removes a key after its instant
 end

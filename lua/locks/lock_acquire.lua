@@ -1,8 +1,8 @@
 -- lock_acquire: acquires one lock or several, all or none, when they are free and no waiter was
 -- there before; or enters one once more for one of its holder's tokens. A waiter is in the wait
 -- queue of each.
--- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set,
---       TTL; its waiters and its offer (lib/waiters.lua)
+-- KEYS  four a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set,
+--       TTL; its waiters (lib/waiters.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none
@@ -14,21 +14,23 @@
 -- ARGV[8]  ticket (lib/waiters.lua), '' for a request that does not wait
 -- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
 --          queues
+-- ARGV[10] how long it has waited, us
 -- Returns {1, now, owner, mode, holds, expires_at, sealed, fence of each} taken
 --         {2, the same} entered once more: TTL renewed, fence, owner and metadata as they were
 --         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder}
 --         not now: that one is held, or it is free (mode '') and offered to another waiter until
---         expires_at; next_at is when trying again may help
+--         expires_at; next_at is when trying again may help; of a ticket that waits on, when
+--         it should (-1: when it is notified)
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
 --         {-2, now, mode} the token holds it in that other mode
 -- A replay: the reply of then, with the expires_at of now, while the token that was granted holds
 -- each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
---@idempotent
+--@idempotent proof
 --@include time
-local LOCK_KEYS = 5
+local LOCK_KEYS = 4
 local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local mode, ticket, wait_ms = ARGV[7], ARGV[8], ARGV[9] + 0
+local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = (now_us - now_us % 1000) / 1000
@@ -57,11 +59,11 @@ if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' a
       redis.call('SET', KEYS[2], fence_text, 'KEEPTTL')
     end
     take_alone(KEYS[1], fence_text)
-    return { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }, new_hash
+    return { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }, new_hash, ttl_ms + 0
   end
 end
 
---@otherwise last_fence wake waiters lock
+--@otherwise last_fence waiters lock
 -- Writes the fence that comes after the last, and returns it as number and text.
 local function next_fence(key, last)
   local fence = math.max(last + 1, now_us)
@@ -71,10 +73,10 @@ local function next_fence(key, last)
 end
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
-  local lock_key, fence_key, readers_key, waiters_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
+  local lock_key, fence_key, readers_key, waiters_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
   names[#names + 1] = {
     key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
-    last_fence = last_fence(fence_key), waiters = waiters_read(lock_key, waiters_key, offer_key, now, ticket),
+    last_fence = last_fence(fence_key), waiters = waiters_read(lock_key, waiters_key, now, ticket),
   }
 end
 
@@ -102,7 +104,7 @@ local function enter_again(lock, waiters)
     return { -2, now, lock.mode }
   end
   lock_settle(lock)
-  local holds, fence, was_until = lock.holds + 1, lock.fence, lock.expires_at_ms
+  local holds, fence = lock.holds + 1, lock.fence
   if lock.mode == 'shared' then
     redis.call('HSET', lock.key, 't:' .. new_hash, grant.fence)
     grant.tokens[#grant.tokens + 1] = new_hash
@@ -113,8 +115,9 @@ local function enter_again(lock, waiters)
     lock_renew(lock, grant, expires_at)
     owner = lock.owner
   end
-  lock_tell_end(lock, waiters.head, was_until)
-  return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }, new_hash
+  waiters_settle(waiters)
+  lock_serve(lock, waiters)
+  return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }, new_hash, ttl_ms + 0
 end
 if presented ~= '' then
   return enter_again(names[1].lock, names[1].waiters)
@@ -124,7 +127,8 @@ if mode == '' then
 end
 
 local function is_my_turn(n)
-  return not n.waiters.head or n.waiters.head == ticket
+  return n.waiters.is_called or
+    not n.waiters.called[1] and waiters_is_next(n.waiters, now_us, waited_us)
 end
 local can_take = true
 for _, n in ipairs(names) do
@@ -141,7 +145,7 @@ local function take(n)
   local fence, fence_text = next_fence(n.fence_key, n.last_fence)
   local lock = { key = n.key, readers_key = n.readers_key, mode = mode, now = now, expires_at_ms = expires_at }
   if ticket ~= '' then
-    waiters_leave(n.waiters, ticket)
+    waiters_leave(n.waiters)
   end
   if mode == 'exclusive' then
     take_alone(n.key, fence_text)
@@ -153,9 +157,8 @@ local function take(n)
       fence_text)
     local reader = { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }
     lock_write_reader(lock, reader, expires_at)
-    lock_offer(lock, n.waiters, now) -- the next may be a reader too
   end
-  lock_tell_end(lock, n.waiters.head, now + OFFER_MS) -- until then no script checks whether it came
+  lock_serve(lock, n.waiters) -- the next may be a reader too
   return fence
 end
 if can_take then
@@ -163,7 +166,7 @@ if can_take then
   for i, n in ipairs(names) do
     reply[7 + i] = take(n)
   end
-  return reply, new_hash
+  return reply, new_hash, ttl_ms + 0
 end
 
 -- A waiter for several is in all their wait queues or in none: so any two are in the same order
@@ -171,46 +174,52 @@ end
 local function join_all()
   local stands_in = 0
   for _, n in ipairs(names) do
-    stands_in = stands_in + (redis.call('ZSCORE', n.waiters.waiters_key, ticket) and 1 or 0)
+    stands_in = stands_in + (redis.call('ZSCORE', n.waiters.key, ticket) and 1 or 0)
   end
   for _, n in ipairs(names) do
     if stands_in < #names then
-      waiters_leave(n.waiters, ticket)
+      waiters_leave(n.waiters)
+      n.waiters.is_called = n.waiters.is_called and waited_us > 0
     end
-    waiters_join(n.waiters, ticket, now_us)
+    waiters_join(n.waiters, now_us, waited_us)
   end
 end
 if ticket ~= '' and wait_ms > 0 then
   join_all()
 elseif ticket ~= '' then
   for _, n in ipairs(names) do
-    waiters_leave(n.waiters, ticket)
+    waiters_leave(n.waiters)
   end
 end
 
-local next_at, blocking, which = math.huge, nil, 0
+local next_at, look_at, blocking, which = math.huge, math.huge, nil, 0
 for i, n in ipairs(names) do
-  local admits = lock_admits(n.lock, mode)
-  if admits and n.waiters.head == ticket then
-    waiters_hold(n.waiters, now, wait_ms) -- another of the locks keeps us
-  else
-    lock_offer(n.lock, n.waiters, now)
+  local admits, is_next = lock_admits(n.lock, mode), is_my_turn(n)
+  if admits and is_next and ticket ~= '' and wait_ms > 0 then
+    waiters_hold(n.waiters, wait_ms) -- another of the locks keeps us
   end
-  if not admits or not is_my_turn(n) then
-    next_at = math.min(next_at, admits and n.waiters.offered_until > 0 and n.waiters.offered_until or
-      n.lock and n.lock.expires_at_ms or now + OFFER_MS)
+  lock_serve(n.lock, n.waiters)
+  look_at = math.min(look_at, n.waiters.look_at or math.huge)
+  if not admits or not is_next then
+    local called = n.waiters.called[1]
+    n.offered_until = admits and called and n.waiters.until_of[called] or 0
+    next_at = math.min(next_at, n.offered_until > 0 and n.offered_until or n.lock and n.lock.expires_at_ms or
+      now + OFFER_MS)
     if not blocking or (n.lock and not blocking.lock) then
       blocking, which = n, i - 1
     end
   end
 end
-local reply = { 0, now, next_at, which, redis.call('ZCARD', blocking.waiters.waiters_key) }
+if ticket ~= '' and wait_ms > 0 then
+  next_at = look_at < math.huge and look_at or -1
+end
+local reply = { 0, now, next_at, which, waiters_count(blocking.waiters.key) }
 if blocking.lock then
   reply[6] = blocking.lock.mode
   for _, value in ipairs(lock_holders(blocking.lock)) do
     reply[#reply + 1] = value
   end
 else
-  reply[6], reply[7], reply[8], reply[9] = '', '', 0, blocking.waiters.offered_until
+  reply[6], reply[7], reply[8], reply[9] = '', '', 0, blocking.offered_until
 end
 return reply

@@ -5,12 +5,12 @@
 -- Returns {1, now, fence, holds, expires_at}
 --         {-1, now} the token does not hold it
 -- A replay: the reply of then, with the expires_at of now, while the token holds it.
--- Errors: WRONGTYPE, nothing done. O(1).
---@include time wake waiters lock
---@idempotent
+-- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
+--@include time waiters lock
+--@idempotent proof
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
-local waiters = redis.call('ZCARD', KEYS[3])
+local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
 local grant = lock and lock_grant_of(lock, ARGV[2])
 if granted then
   granted[5] = grant and lock_grant_until(lock, grant)
@@ -18,9 +18,13 @@ if granted then
 elseif not grant then
   return {-1, now}
 end
-local ttl_ms, was_until = tonumber(ARGV[1]), lock.expires_at_ms
+local ttl_ms = tonumber(ARGV[1])
 lock_settle(lock)
 lock_renew(lock, grant, now + ttl_ms)
-lock_tell_end(lock, waiters > 0, was_until)
+if is_awaited then
+  local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
+  waiters_settle(waiters)
+  lock_serve(lock, waiters)
+end
 local fence = grant.fence and tonumber(grant.fence) or lock.fence
-return {1, now, fence, grant.tokens and #grant.tokens or lock.holds, now + ttl_ms}, true
+return {1, now, fence, grant.tokens and #grant.tokens or lock.holds, now + ttl_ms}, true, ttl_ms

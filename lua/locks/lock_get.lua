@@ -6,11 +6,11 @@
 --         each holder} held
 --         {-1, now, waiters, last fence} free
 -- Errors: WRONGTYPE. O(1).
---@include time last_fence wake waiters lock
+--@include time last_fence waiters lock
 --@reads
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
-local waiters = KEYS[3] and redis.call('ZCARD', KEYS[3]) or 0
+local waiters = KEYS[3] and waiters_count(KEYS[3]) or 0
 if not lock then
   return {-1, now, waiters, KEYS[4] and last_fence(KEYS[4]) or 0}
 end

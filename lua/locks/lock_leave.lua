@@ -1,18 +1,18 @@
 -- lock_leave: a waiter, or a new holder, disconnected: takes its ticket out of the wait queues, and
 -- releases what its token holds.
--- KEYS  four a lock: the lock, its readers, its waiters and their offer, as of lock_release
+-- KEYS  three a lock: the lock, its readers, its waiters, as of lock_release
 -- ARGV  1 ticket, '' for none; 2 hash of the token that the latest try may have taken them with, ''
 --       for none
 -- Returns {1, now}. Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with
 -- waiters has died.
---@include time wake waiters lock
+--@include time waiters lock
 --@flags allow-oom
 local now = now_ms()
 local names = {}
-for i = 1, #KEYS, 4 do
+for i = 1, #KEYS, 3 do
   local lock = lock_read(KEYS[i], KEYS[i + 1], now)
   names[#names + 1] = {
-    lock = lock, waiters = waiters_read(KEYS[i], KEYS[i + 2], KEYS[i + 3], now, ARGV[1]),
+    lock = lock, waiters = waiters_read(KEYS[i], KEYS[i + 2], now, ARGV[1]),
     grant = lock and ARGV[2] ~= '' and lock_grant_of(lock, ARGV[2]),
   }
 end
@@ -22,16 +22,11 @@ for _, n in ipairs(names) do
     lock_settle(n.lock)
   end
   if ARGV[1] ~= '' then
-    waiters_leave(n.waiters, ARGV[1])
+    waiters_leave(n.waiters)
   end
-  if n.grant then
-    local was_until = n.lock.expires_at_ms
-    if lock_drop(n.lock, n.grant, ARGV[2]) == 0 then
-      n.lock = nil
-    else
-      lock_tell_end(n.lock, n.waiters.head, was_until)
-    end
+  if n.grant and lock_drop(n.lock, n.grant, ARGV[2]) == 0 then
+    n.lock = nil
   end
-  lock_offer(n.lock, n.waiters, now)
+  lock_serve(n.lock, n.waiters)
 end
 return {1, now}

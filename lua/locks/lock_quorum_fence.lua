@@ -7,7 +7,7 @@
 -- Returns {1, now} the token holds it, with that fence
 --         {0, now} the token does not hold it here
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time last_fence wake waiters lock
+--@include time last_fence waiters lock
 local holds = redis.call('HEXISTS', KEYS[1], 't:' .. ARGV[1]) == 1
 local fence = tonumber(ARGV[2])
 if fence > last_fence(KEYS[2]) then

@@ -6,7 +6,7 @@
 -- Returns {1, now, fence} taken; the fence is this server's own proposal, see lock_quorum_fence
 --         {0, now, fence, expires_at, owner} another token holds it here
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time last_fence wake waiters lock
+--@include time last_fence waiters lock
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = math.floor(now_us / 1000)

@@ -1,7 +1,6 @@
 -- lock_release: releases one token, or all; the lock is free when it was the last, and offered to
 -- the first waiter. Its fence stays.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its waiters and their offer
---       (lib/waiters.lua)
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
 -- Returns {1, now, holds left}
 --         {-1, now} the token does not hold it (any more), or the lock is free: nothing is released
@@ -24,24 +23,20 @@ if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
   end
 end
 
---@otherwise wake waiters lock
+--@otherwise waiters lock
 local lock = lock_read(KEYS[1], KEYS[2], now)
-local waiters = waiters_read(KEYS[1], KEYS[3], KEYS[4], now, '')
+local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
 local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])
 if not lock or not (is_forced or grant) then
   return {-1, now}
 end
 lock_settle(lock)
 waiters_settle(waiters)
-local left, was_until = 0, lock.expires_at_ms
+local left = 0
 if is_forced then
   lock_free(lock)
 else
   left = lock_drop(lock, grant, ARGV[1])
 end
-if left == 0 then
-  lock_offer(nil, waiters, now)
-else
-  lock_tell_end(lock, waiters.head, was_until)
-end
+lock_serve(left > 0 and lock or nil, waiters)
 return {1, now, left}

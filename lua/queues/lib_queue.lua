@@ -14,11 +14,11 @@
 --   4  ...:flight      sorted set: <sequence>s by visible_until_ms; or, below 0, by the instant
 --                      until which an acknowledgement is remembered
 --   5  ...:dead        sorted set: dead letters: member by died_at_ms
---   6  ...:ids         hash: id given by a sender to its sequence, '' once the message is
---                      acknowledged
+--   6  ...:ids         hash: id given by a sender to its sequence, while the message exists
 --   7  ...:done        sorted set: the id of an acknowledged message by the instant until which it
 --                      is remembered
 --   8  ...:schedules   sorted set: id of a schedule by next_at_ms (queues/lib_queue_schedule.lua)
+--   9  ...:waiters     its wait queue (lib/waiters.lua)
 -- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never
 -- falls behind it, so that it goes on rising after the queue was deleted and made again. It is the
 -- id of a message whose sender gave none.
@@ -39,7 +39,8 @@
 -- its first 16 characters, the instant until which that is remembered, and 'd'. It counts before
 -- the content.
 local SMALL = 8192
-local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key = unpack(KEYS, 1, 8)
+local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key, waiters_key =
+  unpack(KEYS, 1, 9)
 
 -- Read once: everything in a script happens at this instant.
 local clock = redis.call('TIME')

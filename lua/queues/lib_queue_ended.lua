@@ -14,14 +14,15 @@ local function end_delivery(m, ended_at, delay_ms, reason)
   return 'due'
 end
 
--- The delay before another try: base * 2^(receives - 1), at most max; 0 when the queue has no
--- backoff.
+-- The delay before another try: base * 2^(receives - 1), at most max, and of that a random part
+-- from the half to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS
+-- Architecture Blog, 2015). The random number is of the delivery that failed, its nonce and
+-- sequence (Knuth's multiplicative hash: a batch has one nonce), so that a look computes what a
+-- settling writes.
 local function backoff_ms(m)
-  local base = setting('backoff_base_ms')
-  if base == 0 then
-    return 0
-  end
-  return math.min(base * 2 ^ (m.receives - 1), math.max(base, setting('backoff_max_ms')))
+  local whole = math.min(setting('backoff_base_ms') * 2 ^ (m.receives - 1), setting('backoff_max_ms'))
+  local random = ((tonumber(m.nonce:sub(-8), 16) or 0) + m.seq:sub(-6) * 2654435761) % 4294967296
+  return math.ceil(whole * (0.5 + random / 8589934592))
 end
 
 -- The same for a delivery whose visibility has ended, at m.at; 'expired' when the message is past
@@ -34,10 +35,17 @@ local function end_visibility(m)
   return state == 'due' and is_expired(m) and 'expired' or state
 end
 
--- At most `limit` deliveries whose visibility has ended and that no script has settled yet, oldest
--- first. Each is a message as it will be once settled, with `state` 'due', 'dead' or 'expired' and
--- `at` accordingly; its place is still the flight. What a look shows and what a settling writes is
--- so the same.
+-- A delivery whose visibility has ended and that no script has settled yet, as the message that it
+-- will be once settled: `state` is 'due', 'dead' or 'expired', and `at` accordingly; its place is
+-- still the flight. What a look shows and what a settling writes is so the same.
+local function ended_delivery(field, state, ended_at)
+  local m = state and read_state(state) or { lost = true }
+  m.seq, m.at, m.place, m.member = field:sub(1, 16), ended_at, flight_key, field
+  m.state = m.lost and 'expired' or end_visibility(m)
+  return m
+end
+
+-- At most `limit` of them, oldest first.
 local function ended_deliveries(limit)
   local list = {}
   local flat = redis.call('ZRANGE', flight_key, '0', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
@@ -49,10 +57,30 @@ local function ended_deliveries(limit)
     fields[#fields + 1] = flat[i]
   end
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
-    local m = state and read_state(state) or { lost = true }
-    m.seq, m.at, m.place, m.member = fields[i]:sub(1, 16), tonumber(flat[2 * i]), flight_key, fields[i]
-    m.state = m.lost and 'expired' or end_visibility(m)
-    list[i] = m
+    list[i] = ended_delivery(fields[i], state, tonumber(flat[2 * i]))
   end
   return list
+end
+
+-- Settles them: at most `limit`, oldest first. Returns how many. Wants queues/lib_queue_plan.lua.
+local function settle_ended(limit, serves_later)
+  local ended = ended_deliveries(limit)
+  for _, m in ipairs(ended) do
+    settle(m, m.state)
+  end
+  commit(serves_later)
+  return #ended
+end
+
+-- The same for the message of a sequence, if its delivery has ended. True when it had.
+local function settle_message(seq)
+  local field = seq .. 's'
+  local state = redis.call('HGET', queue_key, field)
+  if not state or state:sub(1, 16) == NO_NONCE or state:sub(17, 29) > instant or state:sub(30, 30) == 'd' then
+    return false
+  end
+  local m = ended_delivery(field, state, tonumber(state:sub(17, 29)))
+  settle(m, m.state)
+  commit()
+  return true
 end

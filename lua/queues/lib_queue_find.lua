@@ -43,3 +43,14 @@ local function find(id)
   end
   return m, is_expired(m) and 'expired' or 'due'
 end
+
+-- The same for a script that changes the message: a delivery that has ended is settled first, so
+-- that it is counted as what it became.
+local function find_settled(id)
+  local m, state = find(id)
+  if m and m.place == flight_key and state ~= 'in_flight' then
+    settle_message(m.seq)
+    m, state = find(id)
+  end
+  return m, state
+end

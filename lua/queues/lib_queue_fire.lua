@@ -1,9 +1,14 @@
--- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua and
--- queues/lib_queue_leap.lua.
+-- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua,
+-- queues/lib_queue_leap.lua and queues/lib_queue_ended.lua.
 
--- The message before this one is in the queue, and no dead letter.
+-- The message before this one is in the queue, and is not a dead letter. Its delivery may have
+-- ended: it is settled first.
 local function is_undone(s)
-  if s.last_seq == '' or redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
+  if s.last_seq == '' then
+    return false
+  end
+  settle_message(s.last_seq)
+  if redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
     return false
   end
   local state = redis.call('HGET', queue_key, s.last_seq .. 's')
@@ -56,4 +61,17 @@ local function fire_due()
     fire(due[i], tonumber(due[i + 1]))
   end
   return #due / 2, note_next()
+end
+
+-- The same for one schedule, before a script changes it, and serves the waiters; returns the
+-- schedule as it is then, nil when there is none. What follows may be refused.
+local function fire_if_due(id, is_paused)
+  local s = read_schedule(id)
+  if s and s.next <= now and not is_paused then
+    fire(id, s.next)
+    note_next()
+    serve_waiters()
+    s = read_schedule(id)
+  end
+  return s
 end

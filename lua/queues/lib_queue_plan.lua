@@ -1,8 +1,8 @@
 -- A plan of writes. Nothing is written before commit(), which first looks at the type of every key:
 -- a foreign type half-applies nothing. Removals come before additions, one command a key and verb.
--- Wants lib/wake.lua, queues/lib_queue_settings.lua
--- and queues/lib_queue_change.lua.
+-- Wants queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 local planned, dropped, died = {}, 0, 0
+local comes_sooner = false -- a message may be due before the waiters look
 local function plan(verb, key, a, b)
   local name = verb .. key
   local command = planned[name]
@@ -15,20 +15,10 @@ local function plan(verb, key, a, b)
   command[#command + 1] = b
 end
 
--- What commit() announces to the waiters of this queue: something more is due at that instant. A
--- paused queue announces nothing; it will when it goes on.
-local ready_count, next_at = 0, math.huge
-local function announce(at)
-  if setting('paused') == 1 then
-    return
-  elseif at <= now then
-    ready_count = ready_count + 1
-  else
-    next_at = math.min(next_at, at)
-  end
-end
+--@include queue_waiters
 
-local function commit()
+-- serves_later: the script serves the waiters itself, once it knows what is left for them.
+local function commit(serves_later)
   if not planned[1] then
     return
   end
@@ -49,10 +39,10 @@ local function commit()
       redis.call(unpack(c))
     end
   end
-  if ready_count > 0 or next_at < math.huge then
-    wake(queue_key, ready_count, next_at < math.huge and next_at - now or -1)
+  if comes_sooner and not serves_later then
+    serve_waiters()
   end
-  planned, dropped, died, ready_count, next_at = {}, 0, 0, 0, math.huge
+  planned, dropped, died, comes_sooner = {}, 0, 0, false
 end
 
 -- Plans that a message is gone for good, its id with it.
@@ -89,7 +79,7 @@ local function put_due(m)
   else
     move(m, delayed_key, digits(m.at), member_of(m))
   end
-  announce(m.at)
+  comes_sooner = true
 end
 
 -- Plans what end_delivery or end_visibility returned (queues/lib_queue_ended.lua).

@@ -50,3 +50,10 @@ local function schedule_item(id, s)
   item[#item + 1] = redis.call('HGET', queue_key, '=' .. id) or ''
   return item
 end
+
+-- Whether a look has to make the messages of schedules first: the instant of one has come, and the
+-- queue is not paused.
+local function is_schedule_due()
+  local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused')
+  return (tonumber(settings[1]) or math.huge) <= now and settings[2] ~= '1'
+end

@@ -14,7 +14,6 @@ local function trim()
   over = redis.call('ZRANGE', done_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '500')
   if over[1] then
     redis.call('ZREM', done_key, unpack(over))
-    redis.call('HDEL', ids_key, unpack(over))
     is_all = is_all and #over < 500
   end
   if redis.call('ZCARD', dead_key) > 0 then

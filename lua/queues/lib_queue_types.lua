@@ -12,6 +12,7 @@ local function check_types()
   redis.call('HLEN', ids_key)
   redis.call('ZCARD', done_key)
   redis.call('ZCARD', schedules_key)
+  redis.call('ZCARD', waiters_key)
 end
 
 local function foreign(what)

@@ -5,5 +5,5 @@
 --@include time queue queue_types
 --@flags allow-oom
 check_types()
-local removed = redis.call('UNLINK', unpack(KEYS))
+local removed = redis.call('UNLINK', unpack(KEYS, 1, 8)) -- its waiters wait on
 return { removed > 0 and 1 or 0, now }

@@ -4,10 +4,10 @@
 -- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A
 -- replay: the visible_until_ms of now, while it is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom
---@idempotent
+--@idempotent proof
 local m = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))
 if granted then
   granted[4] = m and m.at
@@ -23,8 +23,6 @@ local visible_until = now + visibility_ms
 m.ends = digits(visible_until)
 plan('ZADD', flight_key, m.ends, m.member)
 plan('HSET', queue_key, m.member, state_of(m))
-if visible_until < m.at then -- sooner than was announced
-  announce(visible_until)
-end
+comes_sooner = visible_until < m.at
 commit()
-return { 1, now, id_of(m), visible_until }, true
+return { 1, now, id_of(m), visible_until }, true, visibility_ms

@@ -6,7 +6,7 @@
 -- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1,
 -- now_ms} when the delivery is no longer current. Errors: WRONGTYPE, nothing changed.
 -- O(log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent

@@ -6,7 +6,7 @@
 -- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is
 -- due since it was sent: in front of what came later, at the latest where it was. Errors:
 -- WRONGTYPE, nothing changed. O(messages * log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom
 local reply = { 0, now }

@@ -8,7 +8,7 @@
 -- when this delivery was acknowledged within the last minute), 2 rejected, 0 no longer current. One
 -- of the last does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent

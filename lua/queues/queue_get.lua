@@ -1,11 +1,12 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {0, now_ms, ready, delayed, in_flight, dead, oldest_ready_at_ms (-1: nothing is ready),
--- expired, sent, died, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms,
+-- expired, sent, died, visibility_ms, max_receives, backoff_base_ms (0: at once), backoff_max_ms,
 -- dedupe_ms, retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused,
 -- else 0}.
--- Deliveries whose visibility ended count as what they will be once settled: the first 1000
--- exactly, more as ready. A message past its ttl counts until a receive meets it.
+-- Deliveries whose visibility ended count as what they will be once settled: the first 250
+-- exactly, which is what a change of the settings settles, more as ready. A message past its ttl
+-- counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
@@ -39,11 +40,11 @@ if due_now > 0 then
   may_be_oldest(tonumber(redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]))
 end
 ready, delayed = ready + due_now, delayed - due_now
-local kept = digits(now - setting('retention_ms'))
+local kept_since = now - setting('retention_ms')
 local in_flight = redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')
-local dead = redis.call('ZCOUNT', dead_key, '(' .. kept, '+inf')
+local dead = redis.call('ZCOUNT', dead_key, '(' .. digits(kept_since), '+inf')
 local ended_count = redis.call('ZCOUNT', flight_key, '0', instant)
-local ended = ended_deliveries('1000')
+local ended = ended_deliveries('250')
 for _, m in ipairs(ended) do
   if m.state == 'due' and m.at > now then
     delayed = delayed + 1
@@ -51,7 +52,7 @@ for _, m in ipairs(ended) do
     ready = ready + 1
     may_be_oldest(m.at)
   elseif m.state == 'dead' then
-    dead, died = dead + 1, died + 1
+    dead, died = dead + (m.at > kept_since and 1 or 0), died + 1
   elseif not m.lost then
     expired = expired + 1
   end

@@ -12,10 +12,10 @@
 -- Bodies stay within 1 MiB, unless the first alone is longer. A page may be short; it also ends
 -- after a millisecond. Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
---@include queue_page queue_item
+--@include queue_page queue_item queue_schedule
 --@reads
 check_types()
-if ARGV[6] ~= '1' and setting('schedule_at') <= now and setting('paused') == 0 then
+if ARGV[6] ~= '1' and is_schedule_due() then
   return { -1, now }
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])
@@ -48,7 +48,8 @@ local function add_virtual(m)
   virtual[#virtual + 1] = m
 end
 for _, m in ipairs(is_flight and {} or ended_deliveries(VIRTUAL_MOST)) do
-  if m.state == 'dead' and state == 'dead' or m.state == 'due' and state == (m.at <= now and 'ready' or 'delayed') then
+  local is_dead = m.state == 'dead' and m.at > now - setting('retention_ms')
+  if is_dead and state == 'dead' or m.state == 'due' and state == (m.at <= now and 'ready' or 'delayed') then
     m.has_state = true
     add_virtual(m)
   end

@@ -3,13 +3,13 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past is now
 -- Returns {1, now_ms, item (queues/lib_queue_item.lua)}; {-1, now_ms} when there is none; {-2,
--- now_ms, visible_until_ms} while it is in flight. A dead message is brought back, as by
--- queue_redrive.
+-- now_ms, visible_until_ms} while it is in flight; {-3, now_ms, expires_at_ms} when it would be
+-- past its ttl before it is due. A dead message is brought back, as by queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_item
 --@idempotent
-local m, state = find(ARGV[1])
+local m, state = find_settled(ARGV[1])
 if not m or state == 'expired' then
   return { -1, now }
 elseif state == 'in_flight' then
@@ -22,6 +22,9 @@ if delay_ms >= 0 then
   m.at = now + delay_ms
 elseif deliver_at >= 0 then
   m.at = math.max(deliver_at, now)
+end
+if m.expires_at > 0 and m.at >= m.expires_at then
+  return { -3, now, m.expires_at }
 end
 if ARGV[4] ~= '-1' then
   m.priority = ARGV[4]

@@ -4,11 +4,13 @@
 -- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries
 --       (16 hex digits), 4 '1': each is done at once, as by queue_delivery_acknowledge; its
 --       visible_until_ms is then 0, and queue_delivery_return brings it back by the rest,
---       5 '1': return what is left
--- Returns {taken, now_ms, more, left, {sequence, content, state, visible_until_ms, queue (from 0)}
--- a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left
--- is for each queue how many more are ready and when the next one will be (-1: none is known);
--- empty unless asked for. A paused queue hands out nothing.
+--       5 ticket (lib/waiters.lua), '' for a request that does not wait, 6 how long it may still
+--       wait, ms; 0: this is its last try, it leaves the wait queues; 7 how long it has waited, us
+-- Returns {taken, now_ms, more, look_at_ms, {sequence, content, state, visible_until_ms, queue
+-- (from 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call
+-- again. look_at_ms is when a ticket that waits on should try again (-1: when it is notified). A
+-- paused queue hands out nothing. A waiter takes nothing while others wait before it: they are
+-- called.
 -- A replay: those deliveries that are still current, with the visible_until_ms of now; with ARGV[4]
 -- all, as then. Makes the messages of schedules that came due
 -- (50). Makes ready what came due (500 a queue; of more at once, the rest follows in the
@@ -19,12 +21,12 @@
 -- Runs without memory too: a full Redis must be able to drain.
 --@include time queue
 --@flags allow-oom
---@idempotent
+--@idempotent proof
 if granted then
-  local current = { granted[1], now, 0, {} }
+  local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 8 + 1], item[1] .. 's')
+    local state = redis.call('HGET', KEYS[item[5] * 9 + 1], item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
     if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
       item[4] = tonumber(state:sub(17, 29))
@@ -37,11 +39,10 @@ end
 -- There are no functions here, but in branches that few calls take: to make one costs more than
 -- most commands, whenever the script runs.
 local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local acknowledges, returns_left = ARGV[4] == '1', ARGV[5] == '1'
-local queue_count = #KEYS / 8
-local left = {}
-local reply = { 0, now, 0, left }
-local bytes, looked_at, is_full, reached_bound = 0, 0, false, false
+local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
+local queue_count = #KEYS / 9
+local reply = { 0, now, 0, -1 }
+local bytes, looked_at, lasts_ms, is_full, reached_bound = 0, 0, 0, false, false
 
 -- Whether there is more to do than to take. Of all queues before a key is written.
 local queues = {}
@@ -58,10 +59,11 @@ for i = 0, queue_count - 1 do
   local q = {
     is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
-    members = {}, flight = {}, states = {},
+    members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
   q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
   queues[i] = q
+  lasts_ms = math.max(lasts_ms, visibility_ms or 0)
   if trims or q.fires or due > 0 or back > 0 or acknowledges or queue_count > 1 or not visibility_ms then
 --@include queue_types
     check_types()
@@ -75,19 +77,14 @@ end
 for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
-  if q.trims or q.due > 0 or q.back > 0 then
---@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended
+  if q.trims or q.due > 0 or q.back > 0 or q.fires then
+--@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
 --@include queue_page queue_trim
     if q.trims then
       trim()
     end
     if q.back > 0 then
-      local ended = ended_deliveries('100')
-      for _, m in ipairs(ended) do
-        settle(m, m.state)
-      end
-      commit()
-      reached_bound = #ended == 100
+      reached_bound = settle_ended('100', true) == 100
     end
     if q.due > 0 then
       local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
@@ -103,19 +100,26 @@ for i = 0, queue_count - 1 do
       redis.call('ZREM', delayed_key, unpack(members))
       reached_bound = reached_bound or #members == 500
     end
-  end
-  if q.fires then
+    if q.fires then
 --@include queue_recurrence queue_schedule queue_leap queue_fire
-    local fired
-    fired, q.schedule_at = fire_due()
-    reached_bound = reached_bound or fired == 50
+      local fired
+      fired, q.schedule_at = fire_due()
+      reached_bound = reached_bound or fired == 50
+    end
   end
 
+  local has_turn = true
+  if q.is_awaited and ticket ~= '' then
+--@include waiters
+    local w = waiters_read(queue_key, waiters_key, now, ticket)
+    q.w = w
+    has_turn = w.is_called or waiters_is_next(w, clock[1] * 1000000 + clock[2], ARGV[7] + 0)
+  end
   local members, flight, states = q.members, q.flight, q.states
   local delivered = nonce .. digits(q.visible_until)
   local ends = delivered:sub(17)
   local first = 0
-  while not q.is_paused and reply[1] < most and looked_at < 1000 and not is_full do
+  while has_turn and not q.is_paused and reply[1] < most and looked_at < 1000 and not is_full do
     local count = first == 0 and most - reply[1] or 100
     local page = redis.call('ZRANGE', ready_key, digits(first), digits(first + count - 1))
     local at = 1
@@ -216,15 +220,20 @@ for i = 0, queue_count - 1 do
   if q.gone then
     redis.call('HDEL', queue_key, unpack(q.gone))
   end
-  if returns_left and q.is_paused then
-    left[#left + 1] = 0
-    left[#left + 1] = -1
-  elseif returns_left then
-    local delayed = redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]
-    local back = redis.call('ZRANGE', flight_key, '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
-    local next_at = math.min(tonumber(delayed or math.huge), tonumber(back or math.huge), q.schedule_at or math.huge)
-    left[#left + 1] = redis.call('ZCARD', ready_key)
-    left[#left + 1] = next_at < math.huge and next_at or -1
+  local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
+  if q.is_awaited or waits_on then
+--@include waiters queue_serve
+    local w = q.w or waiters_read(queue_key, waiters_key, now, ticket)
+    waiters_settle(w)
+    if waits_on then
+      waiters_join(w, clock[1] * 1000000 + clock[2], ARGV[7] + 0)
+    elseif ticket ~= '' and reply[3] == 0 then
+      waiters_leave(w)
+    end
+    serve(w)
+    if w.look_at and (reply[4] < 0 or w.look_at < reply[4]) then
+      reply[4] = w.look_at
+    end
   end
 end
-return reply, not acknowledges
+return reply, not acknowledges, lasts_ms

@@ -4,7 +4,7 @@
 -- ARGV  ids, at most 100
 -- Returns {1, now_ms, how many are ready again}.
 -- Errors: WRONGTYPE, nothing changed. O(ids * log(queue)); no content is read.
---@include time wake queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended
 --@idempotent
 local seqs, states = redis.call('HMGET', ids_key, unpack(ARGV)), {}
@@ -12,20 +12,36 @@ for i, id in ipairs(ARGV) do
   seqs[i] = seqs[i] or id
   states[i] = seqs[i] .. 's'
 end
-states = redis.call('HMGET', queue_key, unpack(states))
+local fields = states
+states = redis.call('HMGET', queue_key, unpack(fields))
+
+-- An id may be any text, and with an 's' the name of another field of the hash.
+local function is_sequence(seq)
+  return #seq == 16 and not seq:find('%D')
+end
+
+-- A delivery that has ended may be a dead letter.
+local has_settled = false
+for i, state in ipairs(states) do
+  if state and is_sequence(seqs[i]) and settle_message(seqs[i]) then
+    has_settled = true
+  end
+end
+if has_settled then
+  states = redis.call('HMGET', queue_key, unpack(fields))
+end
 
 -- The dead letter of that sequence, known by that id, or nil.
 local function dead_letter(seq, id, state)
-  if not state or #seq ~= 16 or seq:find('%D') or state:sub(30, 30) == 'd' then
+  if not state or not is_sequence(seq) or state:sub(30, 30) == 'd' then
     return nil
   end
   local m = read_state(state)
   m.seq = seq
   if id_of(m) ~= id then
     return nil
-  elseif m.nonce ~= NO_NONCE then -- a delivery, which may have ended
-    m.place, m.member, m.at = flight_key, seq .. 's', tonumber(m.ends)
-    return m.at <= now and end_visibility(m) == 'dead' and m
+  elseif m.nonce ~= NO_NONCE then
+    return nil
   end
   m.place, m.member = dead_key, member_of(m)
   local died_at = tonumber(redis.call('ZSCORE', dead_key, m.member) or 0)

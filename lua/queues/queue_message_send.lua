@@ -10,46 +10,48 @@
 --         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it
 --         is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
---@include time wake queue
+--@include time queue
 --@idempotent
-local settings = redis.call('HMGET', queue_key, 'seq', 'paused', 'sent')
+local settings = redis.call('HMGET', queue_key, 'seq', 'sent')
+local is_awaited = redis.call('ZCARD', waiters_key) > 0
 local last = tonumber(settings[1] or 0)
   or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
 last = math.max(last, clock[1] * 1000000 + clock[2])
 
 -- The sequences, and which of the ids are taken: a sequence may be the id that a sender gave.
-local seqs, ids = {}, {}
+local seqs, ids, has_given = {}, {}, false
 for i = 1, #ARGV, 3 do
   last = last + 1
   local seq = digits(last)
   seqs[#seqs + 1] = seq
+  has_given = has_given or ARGV[i] ~= ''
   ids[#seqs] = ARGV[i] ~= '' and ARGV[i] or seq
 end
 local holders = redis.call('HMGET', ids_key, unpack(ids))
+local remembered = has_given and redis.call('ZMSCORE', done_key, unpack(ids)) or {}
 
 local stored_at = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
-local ready, delayed, fields, given, next_at = {}, {}, {}, {}, math.huge
+local ready, delayed, fields, given = {}, {}, {}, {}
 for k, id in ipairs(ids) do
   local i = 3 * k - 2
   local is_given, seq = ARGV[i] ~= '', seqs[k]
   local taken_at = is_given and stored_at[id]
-  if is_given and not taken_at and (holders[k] or (#id == 16 and not id:find('%D'))) then
+  if is_given and not taken_at and tonumber(remembered[k] or 0) > now then
+    taken_at = 0
+  elseif is_given and not taken_at and (holders[k] or remembered[k] or (#id == 16 and not id:find('%D'))) then
     -- Few ids are taken, so what finds their messages is made only here.
---@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended
+--@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
 --@include queue_find
     local m, state = find(id)
-    local remembered_until = not m and holders[k] == '' and redis.call('ZSCORE', done_key, id)
     if m and state == 'expired' then
       drop(m)
       drops = drops or {}
       drops[#drops + 1] = commit
     elseif m then
       taken_at = state == 'due' and m.at or 0
-    elseif remembered_until and tonumber(remembered_until) > now then
-      taken_at = 0
-    elseif remembered_until then
+    elseif remembered[k] then
       plan('ZREM', done_key, id)
       drops = drops or {}
       drops[#drops + 1] = commit
@@ -87,7 +89,6 @@ for k, id in ipairs(ids) do
     if at > now then
       delayed[#delayed + 1] = digits(at)
       delayed[#delayed + 1] = member
-      next_at = math.min(next_at, at)
     else
       ready[#ready + 1] = priority .. instant
       ready[#ready + 1] = member
@@ -112,10 +113,15 @@ if reply[1] == 0 then
   return reply
 end
 
+if is_awaited then -- what serving them reads
+  redis.call('ZCARD', ready_key)
+  redis.call('ZCARD', delayed_key)
+  redis.call('ZCARD', flight_key)
+end
 fields[#fields + 1] = 'seq'
 fields[#fields + 1] = digits(last)
 fields[#fields + 1] = 'sent'
-fields[#fields + 1] = digits((settings[3] or 0) + reply[1])
+fields[#fields + 1] = digits((settings[2] or 0) + reply[1])
 if drops or (ready[1] and delayed[1]) then
 --@include queue_types
   check_types()
@@ -135,7 +141,8 @@ redis.call('HSET', queue_key, unpack(fields))
 if given[1] then
   redis.call('HSET', ids_key, unpack(given))
 end
-if settings[2] ~= '1' then
-  wake(queue_key, #ready / 2, next_at < math.huge and next_at - now or -1)
+if is_awaited then
+--@include queue_waiters
+  serve_waiters()
 end
 return reply

@@ -9,7 +9,7 @@
 -- free a MiB takes Redis 75 us), and ends after a millisecond. Each step is a part of the request,
 -- named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_types queue_settings queue_message queue_change
+--@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page
 --@flags allow-oom
 --@idempotent parts
@@ -19,12 +19,7 @@ local most, bytes_most = 1000, 4194304
 check_types()
 
 -- Deliveries whose visibility ended first become what they are: a step of its own.
-local ended = ended_deliveries('250')
-if #ended > 0 then
-  for _, m in ipairs(ended) do
-    settle(m, m.state)
-  end
-  commit()
+if settle_ended('250') > 0 then
   return { 0, now, total }
 end
 

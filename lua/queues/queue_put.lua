@@ -1,20 +1,26 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: none), 4 backoff_max_ms, 5
+-- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
 --       dedupe_ms, 6 retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the default
 -- Returns {1, now_ms, 1 when it was created else 0, the settings in that order}.
--- Errors: WRONGTYPE, nothing changed. O(1).
---@include time wake queue queue_types queue_settings
+-- At most 250 deliveries that have ended are settled first, by the settings before.
+-- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended
+check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
-local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
+local wanted = {}
 for i, name in ipairs(SETTINGS) do
   local given = tonumber(ARGV[i])
-  known[name] = given >= 0 and given or given == -2 and UNSET[name] or setting(name)
-  fields[2 * i + 1], fields[2 * i + 2] = name, digits(known[name])
+  wanted[i] = given >= 0 and given or given == -2 and UNSET[name] or setting(name)
+end
+settle_ended('250', true)
+local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
+for i, name in ipairs(SETTINGS) do
+  known[name] = wanted[i]
+  fields[2 * i + 1], fields[2 * i + 2] = name, digits(wanted[i])
 end
 add_settings(reply)
 redis.call('HSET', queue_key, unpack(fields))
-if known.paused == 0 then -- it may have been, or its retries come sooner now: each waiter retries
-  wake(queue_key, 1, -1)
-end
+serve_waiters() -- it may have been paused, or its retries come sooner now
 return reply

@@ -7,7 +7,7 @@
 -- there was nothing. A step settles at most 250, or moves at most 1000, and ends after a
 -- millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_types queue_settings queue_message queue_change
+--@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page
 --@idempotent parts
 local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -17,12 +17,7 @@ if most >= 0 then
 end
 
 -- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
-local ended = ended_deliveries('250')
-if #ended > 0 then
-  for _, m in ipairs(ended) do
-    settle(m, m.state)
-  end
-  commit()
+if settle_ended('250') > 0 then
   return { 0, now, total }
 end
 

@@ -1,11 +1,15 @@
--- queue_schedule_delete: removes a schedule; the messages that it made stay.
+-- queue_schedule_delete: removes a schedule; the messages that it made stay. An instant that came
+-- due makes its message first, as in the next receive.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id
 -- Returns {1, now_ms}; {0, now_ms} when there is none. Errors: WRONGTYPE, nothing changed.
 -- O(log(queue)).
---@include time queue queue_types queue_schedule
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
 --@flags allow-oom
 check_types()
-local removed = remove_schedule(ARGV[1])
+local exists = redis.call('HEXISTS', queue_key, ':' .. ARGV[1])
+fire_if_due(ARGV[1], redis.call('HGET', queue_key, 'paused') == '1') -- its last instant removes it
+remove_schedule(ARGV[1])
 note_next()
-return { removed, now }
+return { exists, now }

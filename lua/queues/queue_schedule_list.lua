@@ -1,11 +1,16 @@
 -- queue_schedule_list: one page of a queue's schedules, without headers and bodies.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000)
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000), 3 '1':
+--       what schedules would make was made
 -- Returns {0, now_ms, next cursor ('0': that was all), item (queues/lib_queue_schedule.lua, without
--- its last part) a schedule}; {-1, now_ms} that was no cursor.
+-- its last part) a schedule}; {-1, now_ms} that was no cursor; {-2, now_ms} when
+-- queue_schedule_run comes first.
 -- Errors: WRONGTYPE. O(page), and at most 2000 schedules are looked at, for a millisecond.
 --@include time out_of_time scan_page queue queue_schedule
 --@reads
+if ARGV[3] ~= '1' and is_schedule_due() then
+  return { -2, now }
+end
 local ids, next_cursor = scan_page('ZSCAN', schedules_key, ARGV[1], '', tonumber(ARGV[2]))
 if not ids then
   return { -1, now }

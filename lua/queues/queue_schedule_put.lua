@@ -6,19 +6,15 @@
 -- An instant that came due makes its message first, as in the next receive.
 -- Returns {1, now_ms, 1 when it was made else 0, item (queues/lib_queue_schedule.lua)}; {-1,
 -- now_ms} there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left,
--- {-4, now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do.
+-- {-4, now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do, unless
+-- Redis's clock was set back.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_recurrence queue_schedule queue_leap queue_fire
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
 check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
 local is_paused = redis.call('HGET', queue_key, 'paused') == '1'
-local s = read_schedule(id)
-if s and s.next <= now and not is_paused then
-  fire(id, s.next)
-  s = read_schedule(id)
-  local next_at = note_next()
-  wake(queue_key, 1, next_at and next_at - now or -1) -- what follows may be refused
-end
+local s = fire_if_due(id, is_paused)
 if is_patch and not s then
   return { -1, now }
 end
@@ -41,9 +37,15 @@ s.priority, s.overlap = given(9, s.priority, '4'), given(10, s.overlap, 'skip')
 if not s.every and s.cron == '' then
   return { -2, now }
 end
-if is_new or s.every ~= every or s.cron ~= cron or s.start ~= start then
+local is_changed = is_new or s.every ~= every or s.cron ~= cron or s.start ~= start
+if is_changed or s.start == 0 and s.anchor > now then
   s.anchor = s.start > 0 and s.start or now
-  s.next = next_of(s, now)
+end
+-- Of an unchanged schedule, a later instant than the next one was computed while Redis's clock was
+-- ahead.
+local next_at = next_of(s, now)
+if is_changed or next_at and s.next > next_at then
+  s.next = next_at
 elseif s.stop > 0 and s.next > s.stop then
   s.next = nil
 end
@@ -56,7 +58,5 @@ local headers, body = stored:match('^([^\t]*)\t(.*)$')
 redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
 put_schedule(id, s)
 note_next()
-if not is_paused then
-  wake(queue_key, 0, s.next - now)
-end
+serve_waiters()
 return { 1, now, is_new and 1 or 0, schedule_item(id, s) }

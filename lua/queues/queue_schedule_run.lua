@@ -2,11 +2,12 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {1, now_ms}, or {0, now_ms} when nothing was due, or the queue is paused.
 -- Errors: WRONGTYPE, nothing changed. O(50 * log(queue)).
---@include time wake queue queue_types queue_recurrence queue_schedule queue_leap queue_fire
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
 if redis.call('HGET', queue_key, 'paused') == '1' or redis.call('ZCOUNT', schedules_key, '-inf', instant) == 0 then
   return { 0, now }
 end
 check_types()
-local fired, next_at = fire_due()
-wake(queue_key, fired, next_at and next_at - now or -1)
+fire_due()
+serve_waiters()
 return { 1, now }

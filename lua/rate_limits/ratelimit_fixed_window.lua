@@ -5,7 +5,7 @@
 -- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
 -- more_at_ms | 0}. O(1).
 --@include time limit_fixed_window
---@idempotent
+--@idempotent window
 local now = now_ms()
 local cost = ARGV[3] + 0
 local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, _, used, started =
@@ -13,4 +13,4 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if allowed == 1 and cost > 0 then
   fixed_window_commit(KEYS[1], limit, window, used, started)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }, nil, reset_at - now

@@ -4,7 +4,7 @@
 -- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
 -- more_at_ms | 0}. A refusal writes nothing. O(1).
 --@include time limit_gcra
---@idempotent
+--@idempotent window
 local now = now_ms()
 local cost = ARGV[3] + 0
 local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst =
@@ -12,4 +12,4 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if allowed == 1 and cost > 0 then
   gcra_commit(KEYS[1], reset_at, limit, window, at, level, burst)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }, nil, window

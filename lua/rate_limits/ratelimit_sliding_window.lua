@@ -4,7 +4,7 @@
 -- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
 -- more_at_ms | 0}. O(log n).
 --@include time limit_sliding_window
---@idempotent
+--@idempotent window
 local now = now_ms()
 local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at,
   counts, total, expired, settings, floor, base =
@@ -12,4 +12,4 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if counts then
   sliding_window_commit(KEYS[1], allowed, limit, window, at, total, expired, settings, floor, base)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }, nil, window

@@ -1,15 +1,24 @@
 -- ratelimit_take_all: one decision over several limits: all are taken, or none.
--- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same
+-- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same; of a request that may wait,
+--       behind them the waiters of each (lib/waiters.lua)
 -- ARGV  six a check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
 --       (0 looks), burst of a leaky bucket | '1': a refused call counts too, '1': a shadow, which
---       does not count; behind them '1': limits in other slots have refused it already
--- Returns {1 granted | 0 refused, now_ms, then six a check: 1 fits by itself | 0, capacity,
--- remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0}. Errors: WRONGTYPE, nothing done.
--- O(checks), times O(log n) for a sliding window.
+--       does not count; behind them '1': limits in other slots have refused it already; and, of a
+--       request that may wait, ticket, how long it may still wait, ms (0: this is its last try),
+--       and how long it has waited, us
+-- Returns {1 admitted | 0 refused, now_ms, then six a check: 1 fits by itself | 0, capacity,
+-- remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0; of a request that may wait 1 it waits
+-- on | 0, when it should try again, ms (-1: when it is notified)}. It waits at the limit that takes
+-- longest, unless that takes longer than it may wait; no request that waits overtakes another.
+-- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window
---@idempotent
-local now = now_ms()
+--@idempotent window
+local t = redis.call('TIME')
+local now_us = t[1] * 1000000 + t[2]
+local now = math.floor(now_us / 1000)
 local FIELDS = 6
+local count = math.floor(#ARGV / FIELDS)
+local may_wait, is_refused = #KEYS > count, ARGV[FIELDS * count + 1] == '1'
 local function look(i, cost)
   local at = FIELDS * (i - 1)
   local algorithm, limit, window = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
@@ -30,23 +39,68 @@ local function take(i, c)
     fixed_window_commit(KEYS[i], c[7], c[8], c[10], c[11])
   end
 end
-local checks, granted = {}, ARGV[FIELDS * #KEYS + 1] == '1' and 0 or 1
-for i = 1, #KEYS do
-  local c = look(i, tonumber(ARGV[FIELDS * (i - 1) + 4]))
+local function cost_of(i)
+  return tonumber(ARGV[FIELDS * (i - 1) + 4])
+end
+local checks, admitted = {}, is_refused and 0 or 1
+for i = 1, count do
+  local c = look(i, cost_of(i))
   checks[i] = c
   if c[1] == 0 and ARGV[FIELDS * i] ~= '1' then
-    granted = 0
+    admitted = 0
   end
 end
-local taken, reply = {}, { granted, now }
+
+local waiting, serve
+if may_wait then
+--@include waiters
+  local ticket, wait_ms, queued_us = unpack(ARGV, FIELDS * count + 2)
+  wait_ms, queued_us = tonumber(wait_ms), tonumber(queued_us)
+  local queues, longest_at, at = {}, -1, nil
+  for i = 1, count do
+    queues[i] = waiters_read(KEYS[i], KEYS[count + i], now, ticket)
+    local is_behind = wait_ms > 0 and cost_of(i) > 0 and not waiters_is_next(queues[i], now_us, queued_us)
+    local free_at = checks[i][1] == 0 and checks[i][4] or is_behind and now or -1
+    if ARGV[FIELDS * i] ~= '1' and free_at > longest_at then
+      longest_at, at, admitted = free_at, i, 0
+    end
+  end
+  if wait_ms == 0 or is_refused or longest_at - now > wait_ms then
+    at = nil
+  end
+  for i, w in ipairs(queues) do
+    waiters_settle(w)
+    if i == at then
+      waiters_join(w, now_us, queued_us)
+    else
+      waiters_leave(w)
+    end
+  end
+  -- Once all is taken: the first waiter of each looks when its cost fits.
+  function serve()
+    for i, w in ipairs(queues) do
+      if w.head then
+        local c = look(i, w.head == ticket and cost_of(i) or tonumber(string.match(w.head, '%d+$') or 1))
+        waiters_watch(w, math.max(now, c[4]))
+      end
+    end
+    return at and queues[at].look_at or -1
+  end
+  waiting = at and 1 or 0
+end
+
+local taken, reply, longest = {}, { admitted, now }, 1
 for i, c in ipairs(checks) do
-  local cost = tonumber(ARGV[FIELDS * (i - 1) + 4])
+  local cost = cost_of(i)
   local counts_refused = ARGV[FIELDS * (i - 1) + 1] == '2' and ARGV[FIELDS * (i - 1) + 5] == '1'
   local told = c
-  if cost > 0 and (counts_refused or (granted == 1 and c[1] == 1)) then
+  if cost > 0 and (counts_refused or (admitted == 1 and c[1] == 1)) then
     taken[#taken + 1] = i
   elseif cost > 0 and c[1] == 1 then
     told = look(i, 0) -- it would have fitted, and is not taken
+  end
+  if cost > 0 then
+    longest = math.max(longest, ARGV[FIELDS * (i - 1) + 1] == '3' and c[5] - now or c[8])
   end
   reply[#reply + 1] = c[1]
   for field = 2, FIELDS do
@@ -56,4 +110,8 @@ end
 for _, i in ipairs(taken) do
   take(i, checks[i])
 end
-return reply
+if may_wait then
+  reply[#reply + 1] = waiting
+  reply[#reply + 1] = serve()
+end
+return reply, nil, longest

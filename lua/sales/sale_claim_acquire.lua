@@ -9,7 +9,7 @@
 -- A replay: the reply of then with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
---@idempotent
+--@idempotent proof
 local now = now_ms()
 local user, quantity = ARGV[2], tonumber(ARGV[3])
 local sale = read_sale()
@@ -46,4 +46,4 @@ local sale_expires_at = not sale.has_all_keys and expires_at(sale_keys)
 if sale_expires_at then -- the others may be new keys
   expire(sale_keys, sale_expires_at)
 end
-return {1, now, claim, expires_at_ms, remaining - quantity, 0}, true
+return {1, now, claim, expires_at_ms, remaining - quantity, 0}, true, sale.hold_ms

@@ -42,6 +42,12 @@ local function semaphore_grant(s, permit, expires_at_ms)
   redis.call('PEXPIREAT', s.permits_key, last)
 end
 
+-- semaphore_next_end(s): when the first permit expires, nil without one. O(log permits).
+local function semaphore_next_end(s)
+  return tonumber(redis.call('ZRANGE', s.permits_key, digits(s.now), '+inf', 'BYSCORE', 'LIMIT', '0', '1',
+    'WITHSCORES')[2])
+end
+
 -- semaphore_was_released(s, permit): whether it was released within the last minute. O(1).
 local function semaphore_was_released(s, permit)
   return -tonumber(redis.call('ZSCORE', s.permits_key, permit) or 0) > s.now
@@ -54,10 +60,24 @@ local function semaphore_drop(s, permit)
   s.held = s.held - 1
 end
 
--- semaphore_offer(s, waiters): notifies the first waiter when there is room for it (its ticket ends
--- in its limit).
-local function semaphore_offer(s, waiters)
-  if waiters.head and s.held < tonumber(string.match(waiters.head, '%d+$') or 0) then
-    waiters_offer(waiters, s.now)
+-- semaphore_has_room(s, waiters, limit): for one more beside those that were called, whose tickets
+-- end in their limits.
+local function semaphore_has_room(s, waiters, limit)
+  for _, ticket in ipairs(waiters.called) do
+    limit = math.min(limit, tonumber(string.match(ticket, '%d+$') or 0))
   end
+  return s.held + #waiters.called < limit
+end
+
+-- semaphore_serve(s, waiters): after any change: offers permits to as many waiters as there is room
+-- for.
+local function semaphore_serve(s, waiters)
+  while waiters.head and semaphore_has_room(s, waiters, tonumber(string.match(waiters.head, '%d+$') or 0)) do
+    waiters_offer(waiters)
+  end
+  if not waiters.head then
+    return
+  end
+  local next_end = semaphore_next_end(s)
+  waiters_watch(waiters, next_end and next_end + 1 or math.huge) -- it is good at its last instant
 end

@@ -1,17 +1,16 @@
 -- semaphore_delete: ends all permits and forgets the limit. Waiters stay in their order; the first
--- gets an offer.
--- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3, 4 its waiters and their offer
---       (lib/waiters.lua)
+-- get offers.
+-- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- Returns {1, now} removed, {0, now} it was not there
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; memory is
 -- freed in the background.
---@include time wake waiters semaphore
+--@include time waiters semaphore
 --@flags allow-oom
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local waiters = waiters_read(KEYS[1], KEYS[3], KEYS[4], now, '')
+local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
 local removed = redis.call('UNLINK', KEYS[1], KEYS[2])
 s.held = 0
 waiters_settle(waiters)
-semaphore_offer(s, waiters)
+semaphore_serve(s, waiters)
 return { removed > 0 and 1 or 0, now }

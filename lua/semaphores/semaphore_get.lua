@@ -2,11 +2,11 @@
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- Returns {0, now, limit, held, waiters, owner, expires_at of the first 16 permits to end}. Errors:
 -- WRONGTYPE. O(16 + log permits).
---@include time wake waiters semaphore
+--@include time waiters semaphore
 --@reads
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local reply = { 0, now, s.held > 0 and s.limit or 0, s.held, redis.call('ZCARD', KEYS[3]) }
+local reply = { 0, now, s.held > 0 and s.limit or 0, s.held, waiters_count(KEYS[3]) }
 local flat = redis.call('ZRANGE', KEYS[2], digits(now), '+inf', 'BYSCORE', 'LIMIT', '0', '16', 'WITHSCORES')
 for i = 1, #flat, 2 do
   reply[#reply + 1] = redis.call('HGET', KEYS[1], 'o:' .. flat[i]) or ''

@@ -3,12 +3,13 @@
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 hash of the permit; 2 ttl from now, ms
 -- Returns {1, now, expires_at}; {-1, now} it is not good (any more). A replay: the expires_at of
--- now, while it is good. Errors: WRONGTYPE, nothing done. O(log permits).
---@include time wake waiters semaphore
---@idempotent
+-- now, while it is good. Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon
+-- with waiters has died.
+--@include time waiters semaphore
+--@idempotent proof
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local waiters = redis.call('ZCARD', KEYS[3])
+local is_awaited = redis.call('ZCARD', KEYS[3]) > 0
 local was_until = semaphore_holds(s, ARGV[1])
 if granted then
   return was_until and { 1, now, was_until }
@@ -18,7 +19,9 @@ end
 local ttl_ms = tonumber(ARGV[2])
 semaphore_settle(s)
 semaphore_grant(s, ARGV[1], now + ttl_ms)
-if waiters > 0 and now + ttl_ms < was_until then -- sooner than the waiters know
-  wake(KEYS[1], 0, ttl_ms)
+if is_awaited then
+  local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
+  waiters_settle(waiters)
+  semaphore_serve(s, waiters)
 end
-return { 1, now, now + ttl_ms }, true
+return { 1, now, now + ttl_ms }, true, ttl_ms

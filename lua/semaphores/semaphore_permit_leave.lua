@@ -1,24 +1,23 @@
 -- semaphore_permit_leave: releases a permit, or takes a waiter that has left out of the wait queue.
--- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3, 4 its waiters and their offer
---       (lib/waiters.lua)
+-- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ticket, '' for none; 2 hash of the permit, '' for none
 -- Returns {1, now} the permit was good; {0, now} it was released within the last minute; {-1, now}
 -- it is not good (any more).
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
---@include time wake waiters semaphore
+--@include time waiters semaphore
 --@flags allow-oom
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local waiters = waiters_read(KEYS[1], KEYS[3], KEYS[4], now, ARGV[1])
+local waiters = waiters_read(KEYS[1], KEYS[3], now, ARGV[1])
 local held = ARGV[2] ~= '' and semaphore_holds(s, ARGV[2])
 local released = not held and ARGV[2] ~= '' and semaphore_was_released(s, ARGV[2])
 waiters_settle(waiters)
 semaphore_settle(s)
 if ARGV[1] ~= '' then
-  waiters_leave(waiters, ARGV[1])
+  waiters_leave(waiters)
 end
 if held then
   semaphore_drop(s, ARGV[2])
 end
-semaphore_offer(s, waiters)
+semaphore_serve(s, waiters)
 return { held and 1 or released and 0 or -1, now }

@@ -31,6 +31,12 @@ bool access_open(void)
 	return table != NULL;
 }
 
+void access_print(void)
+{
+	if (table)
+		printf("# --tokens has %zu token%s\n", table->count, table->count == 1 ? "" : "s");
+}
+
 void access_close(void)
 {
 	if (table)
@@ -149,8 +155,9 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	const struct token_file_entry *t = find(digest);
 	if (!t)
 		return refuse_token(req);
-	if (t->label.at)
-		req->caller = arena_copy(&req->arena, t->label.at, t->label.len);
+	struct text id = t->label.at ? t->label : (struct text){ (const char *)digest, sizeof(digest) };
+	req->caller = arena_copy(&req->arena, id.at, id.len);
+	req->caller_is_label = t->label.at != NULL;
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
 		struct text name = n->field < 0 ? (struct text){ 0 } : req->path_values[n->field];

@@ -20,6 +20,9 @@ struct request;
 bool access_open(void);
 void access_close(void);
 
+/* Prints how many tokens there are, as a comment on stdout. */
+void access_print(void);
+
 /* Rereads the file. If it is invalid, it logs why and keeps the old tokens. */
 void access_reload(void);
 

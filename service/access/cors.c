@@ -18,7 +18,8 @@ const char cors_exposed[] =
 
 /* The headers that every operation takes. */
 static const char own_headers[] =
-	"Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-ID, traceparent";
+	"Accept, Authorization, Content-Type, Idempotency-Key, Idempotency-TTL-Ms, If-Match, If-None-Match, "
+	"X-Request-ID, traceparent";
 
 static char *list; /* owned: a copy of the option, with a NUL after each origin */
 static const char *origins[MAX_ORIGINS];

@@ -9,15 +9,16 @@
 
 #include "core/text.h"
 #include "redis/reply.h"
+#include "request/replay.h"
 
 struct request;
 
 struct script {
 	const char *name;
 	struct text source;
-	char sha1[41]; /* hex digits */
-	bool idempotent;
-	bool writes; /* false: a lost reply has effect none */
+	char sha1[41];      /* hex digits */
+	enum replay replay; /* of its idempotency record; REPLAY_NONE: it keeps none */
+	bool writes;        /* false: a lost reply has effect none */
 };
 
 struct call;

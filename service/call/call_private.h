@@ -20,6 +20,7 @@ struct call {
 	const char *verb;            /* of a plain command; static */
 	bool writes;
 	bool without_record;
+	bool has_record; /* the script keeps its reply for a replay, if it has an effect */
 	bool sent_whole; /* after NOSCRIPT */
 	struct call_strings keys, args;
 	struct text *command; /* keys and args as they are sent, behind the head of the command */

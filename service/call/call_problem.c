@@ -99,7 +99,7 @@ void call_answer_error(struct call *c, struct text error)
 
 static void answer_lost(const struct call *c)
 {
-	bool takes_key = c->script && c->script->idempotent && !c->req->is_split;
+	bool takes_key = c->script && c->script->replay != REPLAY_NONE && !c->req->is_split;
 
 	answer_problem_effect(c->req, P_NO_ANSWER, effect_of(c),
 			      "the command was sent to Redis, which did not answer%s%s%s%s",

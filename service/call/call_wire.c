@@ -106,7 +106,7 @@ static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 /* The reply that lua/lib/idempotency.lua found in the record, or the one that came. */
 static const struct reply *unwrap(struct call *c, const struct reply *reply)
 {
-	if (!c->script || !c->script->idempotent || reply->type != REPLY_ARRAY || reply->count != 2 ||
+	if (!c->script || c->script->replay == REPLAY_NONE || reply->type != REPLY_ARRAY || reply->count != 2 ||
 	    !text_is(reply_text(reply, 0), "replayed"))
 		return reply;
 	c->result.replayed = true;
@@ -119,7 +119,24 @@ static bool has_ended(const struct reply *reply)
 	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
 }
 
-/* The handler reads the reply. A misread one is a problem, and the connection is replaced. */
+static void count_record(const struct call *c, const struct reply *reply)
+{
+	if (!c->has_record || c->result.replayed || reply_int(reply, 0) < 1)
+		return;
+	metrics_count(METRIC_idempotency_records);
+	metrics_add(METRIC_idempotency_record_bytes, reply_text_bytes(reply));
+}
+
+/* After a reply that may be another call's: so may be those behind it. */
+static void renew(struct redis_node *sent_to)
+{
+	static const char why[] = "a reply of another form than agreed";
+
+	reply_note_mismatch(why);
+	redis_reject(sent_to, why);
+}
+
+/* The handler reads the reply. A misread one is a problem, and the connection is closed. */
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -128,6 +145,7 @@ static void hand_over(struct call *c, const struct reply *reply)
 
 	if (c->script)
 		req->now_ms = now_ms_of(c, reply);
+	count_record(c, reply);
 	if (c->redis.at_replica)
 		metrics_count(METRIC_replica_reads);
 	req->from_replica |= c->redis.at_replica;
@@ -137,7 +155,7 @@ static void hand_over(struct call *c, const struct reply *reply)
 	req->misread |= reply_watched();
 	if (!req->misread)
 		return;
-	redis_reject(sent_to, "a reply of another form than agreed");
+	renew(sent_to);
 	if (req->state == CALLING && !may_fail)
 		answer_misread(req);
 }
@@ -146,7 +164,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (c->script && c->script->idempotent && has_ended(reply)) {
+	if (c->script && c->script->replay == REPLAY_GRANT && has_ended(reply)) {
 		req->is_replay = true;
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
@@ -154,13 +172,15 @@ static void take_reply(struct call *c, const struct reply *reply)
 	} else if (reply->type == REPLY_ERROR && c->skips_foreign && reply_error_begins(reply->text, "WRONGTYPE")) {
 		run_done(c, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
+		if (reply->type != REPLY_ERROR)
+			renew(c->redis.node);
 		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
 		c->outcome = REDIS_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
 		call_answer_error(c, reply->text);
 	} else if (!is_agreed(c, reply)) {
-		redis_reject(c->redis.node, "a reply of another form than agreed");
+		renew(c->redis.node);
 		answer_misread(req);
 	} else {
 		hand_over(c, reply);

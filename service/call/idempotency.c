@@ -23,5 +23,9 @@ struct text idempotency_record_key(struct request *req, struct text key)
 
 struct text idempotency_fingerprint(struct request *req)
 {
-	return request_digest(req, req->body.at ? req->body : TEXT(""));
+	char buffer[TEXT_DIGITS];
+	struct text digest = request_digest(req, req->body.at ? req->body : TEXT(""));
+	struct text kept_ms = text_of_int(req->record_ms ? req->record_ms : config()->idempotency_ttl_ms, buffer);
+
+	return arena_join(&req->arena, (struct text[]){ digest, kept_ms }, 2);
 }

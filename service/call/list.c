@@ -1,6 +1,7 @@
 /* list: SCAN, a look at each name found, one response; see list.h. Knows no kind of key. */
 #include "call/list.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,6 +72,14 @@ static bool parse_place(struct listing *l, struct text *cursor)
 	return has_place == is_cluster && l->place < REDIS_SLOTS;
 }
 
+/* Redis reads a cursor as an unsigned number of 64 bits. */
+static bool is_scan_cursor(const char *digits)
+{
+	errno = 0;
+	strtoull(digits, NULL, 10);
+	return errno == 0;
+}
+
 /* "123" or "123.0f5a...": a SCAN cursor, and the last hash listed of that step. */
 static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
 {
@@ -83,7 +92,7 @@ static bool parse_cursor(struct listing *l, struct request *req, struct text cur
 	const char *rest = cursor.at + digits;
 	bool has_hash = *rest == '.' && strlen(rest) == 17 && strspn(rest + 1, "0123456789abcdef") == 16;
 
-	if (digits == 0 || digits > 20 || (*rest && !has_hash) || strlen(cursor.at) != cursor.len)
+	if (digits == 0 || !is_scan_cursor(cursor.at) || (*rest && !has_hash) || strlen(cursor.at) != cursor.len)
 		return false;
 	l->step = arena_copy(&req->arena, cursor.at, digits);
 	l->after = has_hash ? strtoull(rest + 1, NULL, 16) : 0;

@@ -13,6 +13,7 @@ static const struct operation operation = { .id = "measure", .method = "GET" };
 static const struct measure *measures[MOST_MEASURES];
 static size_t measure_count;
 static size_t kind_at, name_at; /* the name that is asked now or next */
+static unsigned asked;          /* the birth of that name */
 static bool is_asking, has_failed;
 static int64_t scraped_us;
 static struct loop_timer next_round;
@@ -28,7 +29,7 @@ static void on_measured(struct request *req, const struct reply *r)
 	const struct measure *m = measures[kind_at];
 
 	has_failed = !r && req->result->failed;
-	if (r)
+	if (r && m->kind->names[name_at].born == asked)
 		m->read(named_measured(m->kind, name_at), req, r);
 }
 
@@ -49,6 +50,7 @@ static void ask(const struct measure *m)
 	if (!req)
 		return; /* without memory this round ends */
 	is_asking = true;
+	asked = m->kind->names[name_at].born;
 	struct call *c = m->look(req, m->kind->names[name_at].name);
 	call_skip_foreign(c);
 	call_may_fail(c);

@@ -1,6 +1,8 @@
 /* script: assembles the calls of scripts and commands; see script.h. call_wire.c sends them. */
 #include "call/script.h"
 
+#include <assert.h>
+
 #include "call/call_private.h"
 #include "call/call_wire.h"
 #include "call/idempotency.h"
@@ -148,6 +150,8 @@ static void push_record(struct call *c)
 		push(c, &c->args, TEXT(""));
 		return;
 	}
+	assert(c->script->replay == req->op->replay); /* no permission is kept without its proof */
+	c->has_record = true;
 	call_record_key(c);
 	push(c, &c->args, idempotency_fingerprint(req));
 }
@@ -158,7 +162,7 @@ static bool assemble(struct call *c)
 	struct arena *arena = &c->req->arena;
 	char buffer[TEXT_DIGITS];
 
-	if (c->script && c->script->idempotent)
+	if (c->script && c->script->replay != REPLAY_NONE)
 		push_record(c);
 	size_t head = c->script ? HEAD : COMMAND_HEAD;
 	c->command_count = head + c->keys.count + c->args.count;

@@ -99,6 +99,34 @@ static const struct operation *next_match(const struct resource *r, const struct
 	return NULL;
 }
 
+/* Fewer parameters win: /queues/receive goes before /queues/{name}. */
+static size_t parameters_of(const struct operation *op)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < op->segment_count; i++)
+		n += op->segments[i].len == 0;
+	return n;
+}
+
+/*
+ * The next operation of the path itself, as next_match. A path that also matches one with more
+ * parameters has none of its operations: its name is reserved there.
+ */
+static const struct operation *next_of_path(const struct resource *r, const struct operation *op,
+					    const struct text *segments, size_t count)
+{
+	const struct operation *least = NULL, *other = NULL;
+
+	while ((other = next_match(r, other, segments, count)))
+		if (!least || parameters_of(other) < parameters_of(least))
+			least = other;
+	while ((op = next_match(r, op, segments, count)))
+		if (parameters_of(op) == parameters_of(least))
+			return op;
+	return NULL;
+}
+
 /* True when an operation takes anything behind these segments: what cannot be decoded, too. */
 static bool takes_tail(const struct text *segments, size_t count)
 {
@@ -109,16 +137,6 @@ static bool takes_tail(const struct text *segments, size_t count)
 		if (op->tail)
 			return true;
 	return false;
-}
-
-/* Fewer parameters win: /queues/receive goes before /queues/{name}. */
-static size_t parameters_of(const struct operation *op)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < op->segment_count; i++)
-		n += op->segments[i].len == 0;
-	return n;
 }
 
 /* GET answers HEAD too; libmicrohttpd leaves the body out. */
@@ -142,7 +160,7 @@ static void list_methods(const struct text *segments, size_t count, char allow[A
 	size_t n = 0;
 
 	allow[0] = '\0';
-	while ((op = next_match(r, op, segments, count)) && n < ALLOW_BYTES)
+	while ((op = next_of_path(r, op, segments, count)) && n < ALLOW_BYTES)
 		if (!strstr(allow, op->method))
 			n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s%s", n ? ", " : "", op->method,
 					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
@@ -295,7 +313,7 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 		return false;
 	const struct resource *r = resource_of(segments[0]);
 	const struct operation *op = NULL;
-	while ((op = next_match(r, op, segments, count)) && *found_count < ROUTE_METHODS_MAX)
+	while ((op = next_of_path(r, op, segments, count)) && *found_count < ROUTE_METHODS_MAX)
 		found[(*found_count)++] = op;
 	if (*found_count == 0)
 		refuse_path(req, segments, count);

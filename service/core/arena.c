@@ -23,7 +23,7 @@ enum { GAP = 0 };
 #endif
 
 enum {
-	FIRST_BLOCK = 3776, /* bytes with the header: an ordinary request fits; a parked one stays below 4 KiB */
+	FIRST_BLOCK = 3648, /* bytes with the header: an ordinary request fits; a parked one stays below 4 KiB */
 	CACHED_BLOCKS = 128,
 	LARGEST_STEP = 256 * 1024, /* of blocks that double */
 	ALIGNMENT = 16,

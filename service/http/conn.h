@@ -51,6 +51,7 @@ struct conn {
 	struct http_server *server;        /* (ref) */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
+	bool head_fits;                    /* its request line and headers are within their limit */
 	bool body_unread;                  /* of the last request, rejected at its headers */
 	unsigned grace_polls;              /* runs of libmicrohttpd since it waits for Redis */
 	uint32_t grace_since_us;           /* when that wait began; the low bits */

@@ -25,6 +25,7 @@ static const struct {
 	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", REJECTED),
 	HEADER(REQUEST_METHOD, "Access-Control-Request-Method", FIRST_COUNTS),
 	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", REJECTED),
+	HEADER(IDEMPOTENCY_TTL, "Idempotency-TTL-Ms", REJECTED),
 	HEADER(REQUEST_ID, "X-Request-ID", FIRST_COUNTS),
 	HEADER(TRACEPARENT, "traceparent", FIRST_COUNTS),
 	HEADER(LOCK_TOKEN, "Lock-Token", REJECTED),
@@ -88,6 +89,7 @@ void http_headers_add(struct http_headers *h, const char *name, const char *valu
 {
 	size_t len = strlen(name);
 
+	h->lines++;
 	if (!h->flaw)
 		h->flaw = flaw_of(name, len, value);
 	for (size_t i = 0; i < HEADER_COUNT; i++) {

@@ -20,6 +20,7 @@ enum http_header_id {
 	HEADER_SEC_FETCH_SITE,
 	HEADER_REQUEST_METHOD,
 	HEADER_IDEMPOTENCY_KEY,
+	HEADER_IDEMPOTENCY_TTL,
 	HEADER_REQUEST_ID,
 	HEADER_TRACEPARENT,
 	HEADER_LOCK_TOKEN,
@@ -34,6 +35,7 @@ struct http_headers {
 	struct arena *arena;             /* (ref) for values that came on several lines */
 	struct text value[HEADER_COUNT]; /* absent: the header did not come */
 	unsigned count[HEADER_COUNT];    /* lines */
+	unsigned lines;                  /* of all headers, also those that the daemon does not read */
 	const char *flaw;                /* static: why the head is malformed; NULL: it is not */
 };
 

@@ -37,6 +37,7 @@ static struct http_server servers[SERVERS];
 static struct acceptor client_acceptor = { 0 }, health_acceptor = { 0 };
 static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32], health_url[LISTENER_HOST_BYTES + 32];
 static bool draining;
+static mode_t socket_mode;
 
 static const struct conn_timeouts health_timeouts = {
 	.header_ms = 2000,
@@ -90,7 +91,7 @@ unsigned http_request_count(void)
 /* ---- Start ---- */
 
 /* Without tokens only this machine may reach the daemon. */
-bool http_check_addresses(void)
+static bool check_addresses(void)
 {
 	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
 	char shown[LISTENER_HOST_BYTES + 16];
@@ -165,7 +166,7 @@ static double requests_in_progress(void)
 	return http_request_count() + servers[HEALTH].request_count;
 }
 
-static bool open_clients(unsigned max_connections, mode_t mode)
+static bool open_clients(unsigned max_connections)
 {
 	const struct config *o = config();
 	struct conn_timeouts timeouts = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms,
@@ -175,19 +176,20 @@ static bool open_clients(unsigned max_connections, mode_t mode)
 	client_acceptor.on_client = add_client;
 	servers[PLAIN] = (struct http_server){ .acceptor = &client_acceptor, .timeouts = timeouts };
 	servers[SECURE] = (struct http_server){ .acceptor = &client_acceptor, .timeouts = timeouts, .is_secure = true };
-	return open_tls() && http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
-	       acceptor_open(&client_acceptor, "listen", o->listen, mode);
+	return http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
+	       acceptor_open(&client_acceptor, "listen", o->listen, socket_mode);
 }
 
-static bool open_health(mode_t mode)
+static bool open_health(void)
 {
 	health_acceptor.max_connections = HEALTH_CONNECTIONS;
 	health_acceptor.on_client = add_health_client;
 	health_acceptor.on_full = on_health_full;
 	servers[HEALTH] =
 		(struct http_server){ .acceptor = &health_acceptor, .timeouts = health_timeouts, .is_health = true };
-	return !has_health() || (http_server_open(&servers[HEALTH]) &&
-				 acceptor_open(&health_acceptor, "health-listen", config()->health_listen, mode));
+	return !has_health() ||
+	       (http_server_open(&servers[HEALTH]) &&
+		acceptor_open(&health_acceptor, "health-listen", config()->health_listen, socket_mode));
 }
 
 static double request_memory(void)
@@ -207,18 +209,24 @@ static bool set_budget(void)
 	return true;
 }
 
+bool http_check(void)
+{
+	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
+	bool ok = check_addresses();
+
+	ok = (!has_health() || listener_addresses_parse("health-listen", config()->health_listen, addresses)) && ok;
+	ok = listener_parse_mode("listen-mode", config()->listen_mode, &socket_mode) && ok;
+	ok = set_budget() && ok;
+	return open_tls() && ok;
+}
+
 bool http_open(unsigned max_connections)
 {
-	mode_t mode;
-
-	if (!set_budget())
-		return false;
 	http_response_open(http_draining);
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests in progress.", requests_in_progress);
 	metrics_gauge("request_memory_bytes", "Memory that requests take: bodies, answers, streams.", request_memory);
-	if (!listener_parse_mode("listen-mode", config()->listen_mode, &mode) || !open_clients(max_connections, mode) ||
-	    !open_health(mode))
+	if (!open_clients(max_connections) || !open_health())
 		return false;
 	note_urls();
 	return true;

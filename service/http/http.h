@@ -12,12 +12,16 @@
 #include <stdint.h>
 
 /*
- * Whether the addresses of --listen are valid and, without tokens and --insecure, private to this
- * machine. False after one line on stderr.
+ * Reads the TLS files, and checks the addresses of --listen and --health-listen: without tokens and
+ * --insecure they must be private to this machine. Binds nothing. False after a line on stderr for
+ * each fault.
  */
-bool http_check_addresses(void);
+bool http_check(void);
 
-/* Binds --listen and --health-listen, and starts to serve. False after one line on stderr. */
+/*
+ * After http_check: binds --listen and --health-listen, and starts to serve. False after one line
+ * on stderr.
+ */
 bool http_open(unsigned max_connections);
 
 /* How many descriptors it may need besides the clients' sockets. */

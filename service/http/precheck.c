@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -17,8 +18,10 @@
 
 enum {
 	MAX_TARGET_BYTES = 8192,
+	HEADER_BYTES = 64, /* what libmicrohttpd needs for each header beside its text */
 	MAX_REQUEST_ID_BYTES = 128,
 	MAX_IDEMPOTENCY_KEY_BYTES = 200,
+	MIN_IDEMPOTENCY_TTL_MS = 1000,
 	AROUND_A_VALUE = 64 * 1024
 };
 
@@ -288,12 +291,31 @@ static bool check_accept(struct precheck *p)
 	return false;
 }
 
+/* A client may ask for less than --idempotency-ttl-ms. */
+static bool check_idempotency_ttl(struct precheck *p)
+{
+	struct text ttl = header(p, HEADER_IDEMPOTENCY_TTL);
+	int64_t most = config()->idempotency_ttl_ms, ms;
+
+	if (!ttl.at)
+		return true;
+	ms = ttl.len <= 15 && strspn(ttl.at, "0123456789") == ttl.len ? strtoll(ttl.at, NULL, 10) : 0;
+	if (ms < MIN_IDEMPOTENCY_TTL_MS) {
+		answer_field_problem(p->req, P_OUT_OF_RANGE,
+				     "Idempotency-TTL-Ms:", "must be a whole number of at least %d",
+				     MIN_IDEMPOTENCY_TTL_MS);
+		return false;
+	}
+	p->req->record_ms = ms < most ? ms : most;
+	return true;
+}
+
 /* A bare or a quoted string (draft-ietf-httpapi-idempotency-key-header-07). */
 static bool check_idempotency_key(struct precheck *p)
 {
 	struct text key = header(p, HEADER_IDEMPOTENCY_KEY);
 
-	if (!key.at)
+	if (!key.at || p->req->op->replay == REPLAY_NONE)
 		return true;
 	if (key.len >= 2 && key.at[0] == '"' && key.at[key.len - 1] == '"') {
 		key.at++;
@@ -306,7 +328,7 @@ static bool check_idempotency_key(struct precheck *p)
 		return false;
 	}
 	p->req->idempotency_key = arena_copy(&p->req->arena, key.at, key.len);
-	return true;
+	return check_idempotency_ttl(p);
 }
 
 static bool is_health(struct text target)
@@ -337,6 +359,22 @@ static bool check_target(struct precheck *p)
 	return true;
 }
 
+bool precheck_head_fits(const struct precheck *p)
+{
+	return p->head_bytes + (size_t)p->headers.lines * HEADER_BYTES <= PRECHECK_HEAD_BYTES;
+}
+
+static bool check_head(struct precheck *p)
+{
+	if (precheck_head_fits(p))
+		return true;
+	answer_problem(p->req, P_HEADERS_TOO_LARGE,
+		       "the request line and %u headers have %zu bytes; %d are allowed, and each header counts %d "
+		       "more: send fewer or shorter headers",
+		       p->headers.lines, p->head_bytes, PRECHECK_HEAD_BYTES, HEADER_BYTES);
+	return false;
+}
+
 /* A preflight of a page on an allowed origin, which browsers send without a token. */
 static bool is_preflight(const struct precheck *p)
 {
@@ -364,7 +402,7 @@ bool precheck_run(struct precheck *p)
 	trace(p);
 	keep_conditions(p);
 	p->req->cors_origin = cors_origin(header(p, HEADER_ORIGIN));
-	if (!check_framing(p) || !check_target(p))
+	if (!check_framing(p) || !check_target(p) || !check_head(p))
 		return false;
 	if (is_preflight(p) && (!check_host(p) || cors_preflight(p->req)))
 		return false;

@@ -15,9 +15,13 @@
 
 struct request;
 
+/* The request line and headers together; each header counts 64 bytes more. */
+enum { PRECHECK_HEAD_BYTES = 12 * 1024 };
+
 struct precheck {
 	struct request *req;
 	const char *version; /* "HTTP/1.1" */
+	size_t head_bytes;   /* of the request line and headers */
 	struct http_headers headers;
 	bool body_expected;
 	size_t body_len; /* 0 when it is not known beforehand */
@@ -27,6 +31,9 @@ void precheck_begin(struct precheck *p, struct request *req, const char *version
 
 /* The largest request body in bytes: a value of --max-body-bytes, and what surrounds it. */
 size_t precheck_max_body(void);
+
+/* The request line and headers are within their limit. */
+bool precheck_head_fits(const struct precheck *p);
 
 /* False: the request was answered with a problem; req->close: the connection must end. */
 bool precheck_run(struct precheck *p);

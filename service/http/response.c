@@ -5,12 +5,15 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "access/cors.h"
+#include "http/tls.h"
 #include "process/metrics.h"
 #include "request/stream.h"
 
@@ -19,6 +22,7 @@ enum {
 	GRACE_US = 20000,
 	STREAM_BLOCK = 4096,
 	STREAM_TIMEOUT_S = 1000000,
+	HEAD_BYTES = 512, /* of a response that libmicrohttpd does not make */
 	/* Bytes that a client may send after a request that waits. The TCP window is larger. */
 	MAX_PIPELINED_BYTES = 16 * 1024,
 };
@@ -300,6 +304,45 @@ bool http_response_send(struct conn *c)
 	MHD_destroy_response(response);
 	return ok;
 }
+
+/* ---- Past libmicrohttpd ---- */
+
+static int print_head(char head[HEAD_BYTES], const struct request *req)
+{
+	char date[64];
+	struct tm utc;
+	time_t now = time(NULL);
+
+	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &utc));
+	return snprintf(head, HEAD_BYTES,
+			"HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %s\r\n"
+			"Cache-Control: no-store\r\nX-Request-ID: %s\r\nContent-Length: %zu\r\n\r\n",
+			req->status, MHD_get_reason_phrase_for((unsigned)req->status), date, req->content_type,
+			req->request_id.at, req->response.len);
+}
+
+/* The socket's buffer is empty: libmicrohttpd has sent what came before, and the rest is small. */
+static void write_all(struct conn *c, const char *bytes, size_t len)
+{
+	if (c->server->is_secure)
+		http_tls_write(c, bytes, len);
+	else
+		send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void http_response_refuse_head(struct conn *c)
+{
+	struct request *req = c->req;
+	char head[HEAD_BYTES];
+
+	write_all(c, head, (size_t)print_head(head, req));
+	if (!req->method || strcmp(req->method, "HEAD") != 0)
+		write_all(c, req->response.at, req->response.len);
+	shutdown(c->fd, SHUT_WR);
+	c->body_unread = true; /* what the client still sends must not reset the connection */
+}
+
+/* ---- Runs ---- */
 
 static bool send_answered(struct http_server *s)
 {

@@ -20,6 +20,12 @@ void http_response_open(bool (*draining)(void));
 /* The request was answered, or streams. False: the connection must be closed. */
 bool http_response_send(struct conn *c);
 
+/*
+ * Writes the problem that answers a head beyond its limit to the socket, since such a head may have
+ * left no memory for response headers in libmicrohttpd. The connection must be closed then.
+ */
+void http_response_refuse_head(struct conn *c);
+
 /* Runs libmicrohttpd, with the responses to requests that were answered since its last run. */
 void http_response_run(struct http_server *s);
 

@@ -12,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "access/access.h"
 #include "contract/input.h"
 #include "contract/route.h"
+#include "http/access_log.h"
+#include "http/head.h"
 #include "http/precheck.h"
 #include "http/response.h"
 #include "http/tls.h"
@@ -26,12 +29,14 @@
 #include "process/metrics.h"
 #include "request/answer.h"
 #include "request/request.h"
-#include "request/resource.h"
-#include "request/traceparent.h"
 
 enum {
-	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and response headers */
-	CLIENT_LEFT = 499,             /* logged when the client disconnected before the response */
+	/*
+	 * libmicrohttpd's memory of a connection: a head within its limit, the response's headers,
+	 * and what a head may exceed its limit by, so that the daemon still sees and answers it.
+	 */
+	CONNECTION_MEMORY = PRECHECK_HEAD_BYTES + 4 * 1024,
+	CLIENT_LEFT = 499, /* logged when the client disconnected before the response */
 };
 
 const char *http_server_library(void)
@@ -67,13 +72,21 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 		http_tls_begin(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
 }
 
+/* To close the socket now would reset it, and discard a response that the client has not read. */
+static bool has_unread(int fd)
+{
+	int unread = 0;
+
+	return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 static void connection_closed(struct conn *c)
 {
 	if (c->req) /* rejected by libmicrohttpd after its target, without on_completed */
 		request_done(c);
 	if (c->server->is_secure)
 		http_tls_end(c);
-	if (c->body_unread)
+	if (c->body_unread || has_unread(c->fd))
 		lingering_close(c->fd);
 	acceptor_client_closed(c->server->acceptor);
 	conn_free(c);
@@ -97,17 +110,6 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 
 /* ---- The request ---- */
 
-static struct text header_value(struct request *req, const char *name)
-{
-	struct conn *c = req->exchange;
-	const char *value = NULL;
-	size_t len = 0;
-
-	if (MHD_lookup_connection_value_n(c->connection, MHD_HEADER_KIND, name, strlen(name), &value, &len) != MHD_YES)
-		return (struct text){ 0 };
-	return (struct text){ value, len };
-}
-
 /* The request line has come. The result becomes *con_cls of the handler. */
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
@@ -120,7 +122,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	if (!req)
 		return NULL;
 	req->exchange = c;
-	req->header = header_value;
+	req->header = http_head_value;
 	req->only_health = c->server->is_health;
 	if (req->only_health)
 		req->arena.bounded = false; /* HEALTH_CONNECTIONS bounds its memory */
@@ -128,73 +130,8 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	c->headers_seen = false;
 	c->server->request_count++;
 	conn_deadline_in(c, c->server->timeouts.header_ms);
+	http_head_hide(target, connection);
 	return req;
-}
-
-/*
- * The head of a request in the buffer of libmicrohttpd before 1.0, while its header lines are
- * walked in their order. libmicrohttpd parses in place: a NUL replaces each space of the request
- * line, each colon, CR and LF that it takes for a delimiter. So a head that was read as in RFC 9112
- * is one line after the other, without a gap. There is a gap (0.9.75, process_broken_line) after a
- * folded header, whose second line was appended to a copy of the header's name; after a line that
- * ends in a bare LF; and after a NUL, which cuts the line off. Two programs can read such a head
- * differently. libmicrohttpd 1.0 rejects all of these itself at this level of
- * MHD_OPTION_STRICT_FOR_CLIENT.
- */
-struct http_server_head {
-	struct http_headers *headers;
-	const char *next; /* where the next line must begin; NULL: there was a gap */
-};
-
-/* Whether the line at `at` follows without a gap. */
-static bool is_next(const struct http_server_head *h, const char *at)
-{
-	return h->next && h->next == at;
-}
-
-static const char *behind_crlf(const char *end)
-{
-	return end[0] == '\0' && end[1] == '\0' ? end + 2 : NULL;
-}
-
-static const char *behind_blanks(const char *at)
-{
-	return at + strspn(at, " \t");
-}
-
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	struct http_server_head *h = cls;
-
-	(void)kind;
-	if (!value)
-		value = "";
-	bool is_whole = is_next(h, name) && behind_blanks(name + strlen(name) + 1) == value;
-	h->next = is_whole ? behind_crlf(value + strlen(value)) : NULL;
-	http_headers_add(h->headers, name, value);
-	return MHD_YES;
-}
-
-/* Where the first header must begin; NULL: a NUL has cut the target short. */
-static const char *behind_request_line(const struct request *req, const char *version, const char *url)
-{
-	if (req->method + strlen(req->method) + 1 != url || url + req->target.len + 1 != version)
-		return NULL;
-	return behind_crlf(version + strlen(version));
-}
-
-static void walk_head(struct precheck *p, struct conn *c, const char *url)
-{
-	bool is_lenient = MHD_get_version()[0] == '0';
-	struct http_server_head h = { &p->headers, is_lenient ? behind_request_line(c->req, p->version, url) : NULL };
-
-	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &h);
-	if (!is_lenient)
-		return;
-	size_t size = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
-	if (!h.next || behind_crlf(h.next) != c->req->method + size)
-		p->headers.flaw =
-			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
 }
 
 /* After the headers, before the first byte of the body. True: go on. */
@@ -205,8 +142,9 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 
 	req->method = method;
 	precheck_begin(&p, req, version);
-	walk_head(&p, c, url);
+	http_head_read(&p, c, url);
 	bool ok = precheck_run(&p);
+	c->head_fits = precheck_head_fits(&p);
 	bool body_read = ok && p.body_expected && req->op->takes_body;
 	if (body_read) {
 		conn_deadline_in(c, c->server->timeouts.body_ms);
@@ -264,6 +202,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	if (!c->headers_seen) {
 		c->headers_seen = true;
 		bool ok = admit(c, method, version, url);
+		if (!c->head_fits) {
+			http_response_refuse_head(c);
+			return MHD_NO;
+		}
 		/* Without a body it waits for the next call: now it would close the connection. */
 		if (!ok || !req->close)
 			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
@@ -282,6 +224,22 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	return MHD_YES;
 }
 
+/* True: libmicrohttpd made the response by itself. on_library_message has logged it. */
+static bool is_refused(const struct conn *c)
+{
+	return c->req->state == READING && MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
+}
+
+static int status_of(const struct conn *c, enum MHD_RequestTerminationCode code)
+{
+	if (c->req->state >= STREAMING)
+		return c->req->status;
+	if (is_refused(c))
+		return (int)MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_HTTP_STATUS)->http_status;
+	return code == MHD_REQUEST_TERMINATED_WITH_ERROR && c->req->state == READING ? MHD_HTTP_BAD_REQUEST
+										     : CLIENT_LEFT;
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
 			 enum MHD_RequestTerminationCode code)
 {
@@ -291,27 +249,13 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	*con_cls = NULL;
 	if (!c || !c->req)
 		return;
-	struct request *req = c->req;
-	int64_t duration_us = loop_now_us() - req->started_us;
-	bool refused = code == MHD_REQUEST_TERMINATED_WITH_ERROR && req->state == READING;
-	int status = req->state >= STREAMING ? req->status : refused ? MHD_HTTP_BAD_REQUEST : CLIENT_LEFT;
-	metrics_request(operation_index(req->op), status, duration_us, request_waited_us(req));
-	size_t name_count = 0;
-	bool names = strcmp(config()->log_names, "on") == 0;
-	struct log_request line = {
-		.request_id = req->request_id,
-		.trace_id = traceparent_trace_id(req->traceparent),
-		.caller = names ? req->caller : (struct text){ 0 },
-		.resource = names ? resource_of(req, &name_count) : (struct text){ 0 },
-		.resources = name_count,
-		.operation = req->op ? req->op->id : "-",
-		.method = req->method ? req->method : "-",
-		.status = status,
-		.duration_us = duration_us,
-		.waited_us = request_waited_us(req),
-		.code = req->problem ? req->problem->code : NULL,
-	};
-	log_request(&line);
+	int64_t duration_us = loop_now_us() - c->req->started_us;
+	int status = status_of(c, code);
+	metrics_request(operation_index(c->req->op), status, duration_us, request_waited_us(c->req));
+	if (is_refused(c))
+		c->body_unread = true;
+	else
+		access_log(c->req, status, duration_us);
 	request_done(c);
 	conn_deadline_in(c, c->server->timeouts.idle_ms);
 	/* Its next request may have come, which http_server_timeout_ms cannot ask meanwhile. */
@@ -327,11 +271,21 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
 	return strlen(text);
 }
 
+static void log_refused(int status)
+{
+	const struct log_request line = {
+		.request_id = TEXT("-"), .operation = "-", .method = "-", .status = status, .is_notable = status >= 500
+	};
+
+	if (log_takes_request(line.is_notable))
+		log_request(&line);
+}
+
 static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 /*
  * Requests that libmicrohttpd rejects by itself reach no handler, and not always on_completed: this
- * message is the only sign of each.
+ * message, whose first argument is the status, is the only sign of each.
  */
 static void on_library_message(void *cls, const char *format, va_list args)
 {
@@ -339,8 +293,13 @@ static void on_library_message(void *cls, const char *format, va_list args)
 	char message[512];
 
 	(void)cls;
-	if (strncmp(format, refusal, sizeof(refusal) - 1) == 0)
+	if (strncmp(format, refusal, sizeof(refusal) - 1) == 0) {
+		va_list own;
+		va_copy(own, args);
 		metrics_count(METRIC_requests_malformed);
+		log_refused((int)va_arg(own, unsigned));
+		va_end(own);
+	}
 	/* Only for debug: it reports each setsockopt that a Unix socket does not support. */
 	if (*config()->log_level != 'd')
 		return;

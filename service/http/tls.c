@@ -1,6 +1,7 @@
 /* http_tls: see http/tls.h. */
 #include "http/tls.h"
 
+#include <arpa/inet.h>
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -8,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "process/log.h"
+#include "process/metrics.h"
 
 /* The files' contents, reference-counted: each connection keeps those it began with. */
 struct tls_credentials {
@@ -20,6 +23,7 @@ struct tls_credentials {
 
 struct http_tls {
 	struct tls_credentials *credentials; /* shared */
+	bool admitted;                       /* its certificate was accepted */
 	bool secured;
 };
 
@@ -89,6 +93,43 @@ bool http_tls_open(const char *cert, const char *key, const char *client_ca)
 	return current != NULL;
 }
 
+static void print_name(int kind, const char *name, size_t len)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	if (kind != GNUTLS_SAN_IPADDRESS)
+		printf(" %.*s", (int)len, name);
+	else if ((len == 4 || len == 16) && inet_ntop(len == 4 ? AF_INET : AF_INET6, name, address, sizeof(address)))
+		printf(" %s", address);
+}
+
+void http_tls_print(void)
+{
+	gnutls_x509_crt_t *list;
+	int kind;
+	unsigned count = 0;
+	char name[256], end[32] = "";
+	size_t size = sizeof(name);
+	struct tm tm;
+
+	if (!current || gnutls_certificate_get_x509_crt(current->certificates, 0, &list, &count) < 0)
+		return;
+	printf("# --tls-cert is for");
+	for (unsigned i = 0; (kind = gnutls_x509_crt_get_subject_alt_name(list[0], i, name, &size, NULL)) >= 0; i++) {
+		print_name(kind, name, size);
+		size = sizeof(name);
+	}
+	size = sizeof(name);
+	if (gnutls_x509_crt_get_dn(list[0], name, &size) == 0)
+		printf(" (%s)", name);
+	time_t until = gnutls_x509_crt_get_expiration_time(list[0]);
+	strftime(end, sizeof(end), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &tm));
+	printf("; it %s at %s\n", until < time(NULL) ? "expired" : "expires", end);
+	for (unsigned i = 0; i < count; i++)
+		gnutls_x509_crt_deinit(list[i]);
+	gnutls_free(list);
+}
+
 void http_tls_reload(void)
 {
 	char why[1024];
@@ -136,7 +177,7 @@ void *http_tls_certificate_callback(void)
 	return (void *)no_certificate;
 }
 
-/* The client's Finished message ends a handshake. */
+/* The client's Finished message ends a handshake. Without on_certificate it must not succeed. */
 static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
 		       const gnutls_datum_t *message)
 {
@@ -145,20 +186,75 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
 	(void)type;
 	(void)when;
 	(void)message;
+	if (incoming && t->credentials->demands && !t->admitted)
+		return GNUTLS_E_CERTIFICATE_REQUIRED;
 	if (incoming)
 		t->secured = true;
 	return 0;
 }
 
-/* Accepts certificates whose purpose is clientAuth, or that state no purpose. */
-static void demand_certificate(gnutls_session_t session)
+/* ---- Client certificates ---- */
+
+/* RFC 8446, 6.2: what a client reports to its user. */
+static gnutls_alert_description_t alert_for(gnutls_session_t session, bool shown, unsigned status)
+{
+	if (!shown) /* TLS 1.2 has no alert of its own for it */
+		return gnutls_protocol_get_version(session) >= GNUTLS_TLS1_3 ? GNUTLS_A_CERTIFICATE_REQUIRED
+									     : GNUTLS_A_HANDSHAKE_FAILURE;
+	if (status & GNUTLS_CERT_EXPIRED)
+		return GNUTLS_A_CERTIFICATE_EXPIRED;
+	return status & GNUTLS_CERT_SIGNER_NOT_FOUND ? GNUTLS_A_UNKNOWN_CA : GNUTLS_A_BAD_CERTIFICATE;
+}
+
+/* At most one line a second: any client can cause them. */
+static void log_refused(bool shown, unsigned status)
+{
+	static int64_t silent_until_us;
+	gnutls_datum_t why = { 0 };
+
+	if (loop_now_us() < silent_until_us)
+		return;
+	silent_until_us = loop_now_us() + 1000000;
+	if (shown && gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &why, 0) < 0)
+		why.data = NULL;
+	log_event(LOG_WARN, "tls_client_refused", "%s",
+		  why.data ? (const char *)why.data
+		  : shown  ? "the client's certificate cannot be verified"
+			   : "the client has no certificate, which --tls-client-ca demands");
+	gnutls_free(why.data);
+}
+
+/*
+ * Accepts certificates whose purpose is clientAuth, or that state no purpose. libmicrohttpd closes
+ * the connection of a failed handshake without an alert.
+ */
+static int on_certificate(gnutls_session_t session)
 {
 	static gnutls_typed_vdata_st wanted[] = { { .type = GNUTLS_DT_KEY_PURPOSE_OID,
 						    .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT } };
+	unsigned count = 0, status = 0;
+	bool shown = gnutls_certificate_get_peers(session, &count) && count > 0;
+	int error = shown ? gnutls_certificate_verify_peers(session, wanted, 1, &status) : 0;
 
-	gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-	gnutls_session_set_verify_cert2(session, wanted, 1, 0);
+	if (shown && error == 0 && status == 0) {
+		struct http_tls *t = gnutls_session_get_ptr(session);
+		t->admitted = true;
+		return 0;
+	}
+	metrics_count(METRIC_tls_clients_refused);
+	log_refused(shown, status);
+	gnutls_alert_send(session, GNUTLS_AL_FATAL, alert_for(session, shown, status));
+	return GNUTLS_E_CERTIFICATE_ERROR;
 }
+
+/* GnuTLS would refuse a client without a certificate by itself, before on_certificate. */
+static void demand_certificate(gnutls_session_t session)
+{
+	gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
+	gnutls_session_set_verify_function(session, on_certificate);
+}
+
+/* ---- Sessions ---- */
 
 /* NULL without memory. */
 static struct http_tls *prepare(gnutls_session_t session)
@@ -230,6 +326,14 @@ void http_tls_sleep(struct http_server *s)
 			sleep_until_bytes(c);
 	}
 	s->handshakes = NULL;
+}
+
+void http_tls_write(struct conn *c, const char *bytes, size_t len)
+{
+	gnutls_session_t session =
+		MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
+
+	gnutls_record_send(session, bytes, len);
 }
 
 void http_tls_end(struct conn *c)

@@ -21,6 +21,9 @@
  */
 bool http_tls_open(const char *cert, const char *key, const char *client_ca);
 
+/* Prints the names in the certificate and the end of its validity, as a comment on stdout. */
+void http_tls_print(void);
+
 /* Rereads the files. On failure it logs why, and the old certificate stays in use. */
 void http_tls_reload(void);
 void http_tls_close(void);
@@ -37,6 +40,9 @@ void http_tls_wake(struct conn *c);
 
 /* After a run: suspends the connections whose handshake waits for bytes. */
 void http_tls_sleep(struct http_server *s);
+
+/* Writes to a client whose handshake has ended. What the socket does not take at once is lost. */
+void http_tls_write(struct conn *c, const char *bytes, size_t len);
 
 /* The connection closes. */
 void http_tls_end(struct conn *c);

@@ -19,8 +19,8 @@
 #include "core/text.h"
 
 static const char unix_prefix[] = "unix:";
-static const char in_use[] =
-	"another process listens there already (as root, ss -ltxnp shows which); stop it, or give another address";
+static const char path_in_use[] =
+	"another process listens there already (as root, ss -lxnp shows which); stop it, or give another address";
 
 static bool refuse(const char *option, const char *what, size_t len, const char *why)
 {
@@ -173,6 +173,22 @@ static void note_address(struct listener *l)
 	snprintf(l->address, sizeof(l->address), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+/*
+ * SO_REUSEADDR only helps when the other socket had it, too. A client has not: as long as the port
+ * is the local end of its connection, and a minute longer, the port cannot be listened on.
+ */
+static const char *port_in_use(const char *port)
+{
+	static char why[320];
+
+	snprintf(why, sizeof(why),
+		 "another process listens there already, or the port is the local end of a connection, perhaps of one "
+		 "that ended within the last minute (as root, ss -tanp 'sport = :%s' shows which); end it, or give "
+		 "another address",
+		 port);
+	return why;
+}
+
 /* NULL, or why the address cannot be listened on. */
 static const char *listen_tcp(struct listener *l, const struct listener_address *a, bool only_v6)
 {
@@ -186,7 +202,7 @@ static const char *listen_tcp(struct listener *l, const struct listener_address 
 	error = errno;
 	freeaddrinfo(found);
 	if (l->fd < 0)
-		return error == EADDRINUSE ? in_use : strerror(error);
+		return error == EADDRINUSE ? port_in_use(a->port) : strerror(error);
 	note_address(l);
 	return NULL;
 }
@@ -217,7 +233,7 @@ static const char *clear_stale(const char *path)
 	int error = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : errno;
 	close(fd);
 	if (error == 0 || error == EAGAIN) /* EAGAIN: its backlog is full */
-		return in_use;
+		return path_in_use;
 	if (error != ECONNREFUSED)
 		return strerror(error);
 	return unlink(path) == 0 || errno == ENOENT ? NULL : strerror(errno);
@@ -245,7 +261,7 @@ static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 		error = errno;
 	close(l->fd);
 	l->fd = -1;
-	return error == EADDRINUSE ? in_use : strerror(error);
+	return error == EADDRINUSE ? path_in_use : strerror(error);
 }
 
 /*

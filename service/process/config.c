@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/option_names.h"
 #include "process/secret.h"
 #include "version.h"
 
@@ -35,13 +36,16 @@ static const struct option_row rows[] = {
 #include "process/options.def"
 };
 
-enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), VARIABLE_MAX = 64, LINE_MAX_BYTES = 4096 };
+enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), LINE_MAX_BYTES = 4096 };
 
 enum source { FROM_DEFAULT, FROM_FILE, FROM_VARIABLE, FROM_FLAG };
 static const char *const source_names[] = { "default", "file", "environment", "flag" };
 
 static struct config values;
 static enum source sources[ROWS];
+static int lines[ROWS]; /* of the file */
+static const char *file_path;
+static bool dry_run;
 static char *copies[ROWS]; /* copies of the texts that `values` points to */
 
 const struct config *config(void)
@@ -60,67 +64,6 @@ static const struct option_row *find(const char *name, size_t len)
 		if (rows[i].kind != KIND_ONCE && strlen(rows[i].flag) == len && memcmp(rows[i].flag, name, len) == 0)
 			return &rows[i];
 	return NULL;
-}
-
-bool config_is_set(const char *flag)
-{
-	return sources[find(flag, strlen(flag)) - rows] != FROM_DEFAULT;
-}
-
-/* --pool-size is PATTERND_POOL_SIZE. */
-static void variable_name(const struct option_row *row, char out[VARIABLE_MAX])
-{
-	size_t n = (size_t)snprintf(out, VARIABLE_MAX, "PATTERND_%s", row->flag);
-
-	for (size_t i = 0; i < n; i++)
-		if (out[i] == '-')
-			out[i] = '_';
-		else if (out[i] >= 'a' && out[i] <= 'z')
-			out[i] = (char)(out[i] - 'a' + 'A');
-}
-
-/* Levenshtein distance; 1 when `name` is a prefix of `flag`. */
-static size_t distance(const char *name, size_t len, const char *flag)
-{
-	size_t row[VARIABLE_MAX], flag_len = strlen(flag);
-
-	if (len && strncmp(name, flag, len) == 0)
-		return 1;
-	for (size_t j = 0; j <= flag_len; j++)
-		row[j] = j;
-	for (size_t i = 0; i < len; i++) {
-		size_t before = row[0];
-		row[0] = i + 1;
-		for (size_t j = 1; j <= flag_len; j++) {
-			size_t exchanged = before + (name[i] != flag[j - 1]);
-			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-			before = row[j];
-			row[j] = exchanged < other ? exchanged : other;
-		}
-	}
-	return row[flag_len];
-}
-
-/* Suggests the nearest option. `where` ends with ": " or is empty; `dashes` is "" in a file. */
-static bool refuse_name(const char *where, const char *dashes, const char *name, size_t len)
-{
-	size_t nearest = len / 4 + 2;
-	const char *meant = NULL;
-
-	for (size_t i = 0; i < ROWS && len < VARIABLE_MAX; i++) {
-		size_t d = *dashes || rows[i].kind != KIND_ONCE ? distance(name, len, rows[i].flag) : nearest;
-		if (d < nearest) {
-			nearest = d;
-			meant = rows[i].flag;
-		}
-	}
-	if (meant && strncmp(meant, name, len) == 0 && !meant[len]) {
-		fprintf(stderr, "patternd: %s%s%s takes no value\n", where, dashes, meant);
-		return false;
-	}
-	fprintf(stderr, "patternd: %sunknown option '%s%.*s'", where, dashes, (int)len, name);
-	fprintf(stderr, meant ? ": is %s%s meant?\n" : " (see --help)\n", dashes, meant);
-	return false;
 }
 
 static bool is_choice(const char *choices, const char *value)
@@ -239,7 +182,8 @@ static bool load_line(char *line, const char *path, int number)
 	const struct option_row *row = find(name, strlen(name));
 	snprintf(where, sizeof(where), "%.2000s:%d: %s", path, number, row ? row->flag : "");
 	if (!row)
-		return refuse_name(where, "", name, strlen(name));
+		return option_refuse_name(where, "", name, strlen(name));
+	lines[row - rows] = number;
 	return set(row, trimmed(equals + 1), FROM_FILE, where);
 }
 
@@ -253,16 +197,17 @@ static bool load_file(const char *path)
 		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
 		return false;
 	}
-	for (int number = 1; ok && fgets(line, sizeof(line), f); number++) {
+	file_path = path;
+	for (int number = 1; fgets(line, sizeof(line), f); number++) {
 		if (strlen(line) == sizeof(line) - 1) {
 			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
 				sizeof(line) - 2);
 			ok = false;
-			break;
+			break; /* what follows is no line */
 		}
-		ok = load_line(line, path, number);
+		ok = load_line(line, path, number) && ok;
 	}
-	if (ok && ferror(f)) {
+	if (ferror(f)) {
 		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
 		ok = false;
 	}
@@ -283,31 +228,34 @@ static const char *variable(char **environment, const char *name)
 
 static bool load_environment(char **environment)
 {
-	char name[VARIABLE_MAX];
+	char name[OPTION_NAME_MAX];
+	bool ok = true;
 
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].kind == KIND_ONCE)
 			continue;
-		variable_name(&rows[i], name);
+		option_variable(rows[i].flag, name);
 		const char *value = variable(environment, name);
-		if (value && !set(&rows[i], value, FROM_VARIABLE, name))
-			return false;
+		if (value)
+			ok = set(&rows[i], value, FROM_VARIABLE, name) && ok;
 	}
-	return true;
+	return ok;
 }
 
 /* Sets the option argv[*at], "--..."; also takes the next argument when that is its value. */
 static bool load_flag(int argc, char **argv, int *at)
 {
-	char where[VARIABLE_MAX];
+	char where[OPTION_NAME_MAX];
 	const char *name = argv[*at] + 2;
 	const char *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	const struct option_row *row = find(name, len);
 	const char *value = equals ? equals + 1 : row && row->kind == KIND_FLAG ? "true" : "";
 
-	if (!row)
-		return refuse_name("", "--", name, len);
+	if (!row) {
+		*at += !equals && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0; /* its value */
+		return option_refuse_name("", "--", name, len);
+	}
 	snprintf(where, sizeof(where), "--%s", row->flag);
 	if (!equals && row->kind != KIND_FLAG && row->kind != KIND_OPTIONAL) {
 		if (*at + 1 >= argc) {
@@ -324,20 +272,22 @@ static bool load_flag(int argc, char **argv, int *at)
 
 static bool load_flags(int argc, char **argv)
 {
+	bool ok = true;
+
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--config") == 0) {
 			i++; /* read before, in config_path */
-		} else if (strcmp(argv[i], "--print-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
+		} else if (strcmp(argv[i], "--check-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
 			continue;
 		} else if (strncmp(argv[i], "--", 2) != 0) {
 			fprintf(stderr, "patternd: unexpected argument '%s' (write --embedded=DIR; see --help)\n",
 				argv[i]);
-			return false;
-		} else if (!load_flag(argc, argv, &i)) {
-			return false;
+			ok = false;
+		} else {
+			ok = load_flag(argc, argv, &i) && ok;
 		}
 	}
-	return true;
+	return ok;
 }
 
 static bool given(int argc, char **argv, const char *flag)
@@ -377,7 +327,20 @@ static struct text shown(const struct option_row *row, char *buffer, size_t size
 	return row->kind == KIND_SECRET ? secret_redacted(value, buffer, size) : text_of(value);
 }
 
-static void print_config(void)
+static void print_source(size_t i)
+{
+	char name[OPTION_NAME_MAX];
+
+	option_variable(rows[i].flag, name);
+	printf("  # %s", source_names[sources[i]]);
+	if (sources[i] == FROM_FILE)
+		printf(" %s:%d", file_path, lines[i]);
+	else if (sources[i] == FROM_VARIABLE)
+		printf(" %s", name);
+	printf("\n");
+}
+
+void config_print(void)
 {
 	char buffer[1024];
 
@@ -385,10 +348,12 @@ static void print_config(void)
 		if (rows[i].kind == KIND_ONCE)
 			continue;
 		struct text value = shown(&rows[i], buffer, sizeof(buffer));
-		if (value.at)
-			printf("%s = %s  # %s\n", rows[i].flag, value.at, source_names[sources[i]]);
-		else
+		if (value.at) {
+			printf("%s = %s", rows[i].flag, value.at);
+			print_source(i);
+		} else {
 			printf("# %s is off\n", rows[i].flag);
+		}
 	}
 }
 
@@ -404,7 +369,7 @@ void config_out(struct json_out *o)
 /* Users might look for their data in the other one. */
 static bool names_two_redis(void)
 {
-	if (!values.embedded || !config_is_set("redis"))
+	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
 		return false;
 	fputs("patternd: --embedded runs a Redis of its own, and --redis names another: take one of them out\n",
 	      stderr);
@@ -423,14 +388,24 @@ enum config_outcome config_load(int argc, char **argv, char **environment)
 		printf("patternd %s\n", PATTERND_VERSION);
 		return CONFIG_DONE;
 	}
+	dry_run = given(argc, argv, "--check-config");
 	set_defaults();
-	if ((path && !load_file(path)) || !load_environment(environment) || !load_flags(argc, argv))
-		return CONFIG_REFUSED;
-	if (given(argc, argv, "--print-config")) {
-		print_config();
-		return CONFIG_DONE;
-	}
-	return names_two_redis() ? CONFIG_REFUSED : CONFIG_RUN;
+	bool ok = !path || load_file(path);
+	ok = load_environment(environment) && ok;
+	ok = load_flags(argc, argv) && ok;
+	return ok && !names_two_redis() ? CONFIG_RUN : CONFIG_REFUSED;
+}
+
+bool config_is_changed(const char *flag)
+{
+	const struct option_row *row = find(flag, strlen(flag));
+
+	return *(int64_t *)slot(row) != row->default_number;
+}
+
+bool config_is_dry_run(void)
+{
+	return dry_run;
 }
 
 void config_free(void)

@@ -42,17 +42,23 @@ extern const char help_text[];
 enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
 
 /*
- * Reads the options. CONFIG_DONE: --help, --version or --print-config was answered on stdout;
- * CONFIG_REFUSED: a line on stderr names the invalid option and the reason. `environment` as of
+ * Reads the options. CONFIG_DONE: --help or --version was answered on stdout; CONFIG_REFUSED: for
+ * each invalid option a line on stderr names its place and the reason. `environment` as of
  * environ(7).
  */
 enum config_outcome config_load(int argc, char **argv, char **environment);
 
+/* --check-config: the files are read, and nothing is opened. */
+bool config_is_dry_run(void);
+
+/* Prints the options in force and their sources, secrets redacted, on stdout. */
+void config_print(void);
+
 /* The options in force. */
 const struct config *config(void);
 
-/* True when something other than the default sets the option ("pool-size"). */
-bool config_is_set(const char *flag);
+/* True when the number ("pool-size") is not its default. */
+bool config_is_changed(const char *flag);
 
 /* Writes every option as a member, secrets redacted, into an open object. */
 void config_out(struct json_out *o);

@@ -13,10 +13,14 @@
 #include "process/config.h"
 #include "json/json_out.h"
 
-enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048, NAME_BYTES = 128 };
+enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048, NAME_BYTES = 128, END_BYTES = 32 };
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
+enum requests { NOTABLE, ALL, OFF };
+static const char *const requests_names[] = { "notable", "all", "off" };
+
+static enum requests requests = NOTABLE;
 static enum log_level min_level = LOG_WARN;
 static bool as_json;
 static int fd = STDERR_FILENO;
@@ -36,12 +40,22 @@ static void open_own_description(void)
 		fd = own;
 }
 
+static enum requests requests_of(const char *name)
+{
+	enum requests r = NOTABLE;
+
+	while (strcmp(requests_names[r], name) != 0)
+		r++;
+	return r;
+}
+
 void log_open(void)
 {
 	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
 		if (strcmp(config()->log_level, level_names[i]) == 0)
 			min_level = (enum log_level)i;
 	as_json = strcmp(config()->log_format, "json") == 0;
+	requests = requests_of(config()->access_log);
 	open_own_description();
 }
 
@@ -107,17 +121,6 @@ static void add_int(struct line *l, int64_t value)
 	add(l, digits.at, digits.len);
 }
 
-/* Text from outside: controls, quotes and backslashes cannot break a line or its JSON. */
-static void add_safe(struct line *l, struct text t)
-{
-	size_t from = l->len;
-
-	add(l, t.at, t.len);
-	for (char *c = l->at + from; c < l->at + l->len; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f || *c == '"' || *c == '\\')
-			*c = '?';
-}
-
 /* The wall clock, formatted once a second: "2026-11-20T12:00:00" and milliseconds. */
 static void add_time(struct line *l)
 {
@@ -148,48 +151,71 @@ static void line_lead(struct line *l, enum log_level level, const char *event)
 	add_string(l, as_json ? "\"" : "");
 }
 
-/* The name and opening of a member that holds text or a number. */
-static void member(struct line *l, const char *name, bool quoted)
+static void member(struct line *l, const char *name)
 {
 	add_string(l, as_json ? ",\"" : " ");
 	add_string(l, name);
-	add_string(l, as_json ? (quoted ? "\":\"" : "\":") : "=");
+	add_string(l, as_json ? "\":" : "=");
+}
+
+/* A value without anything to escape, which logfmt takes without quotes. */
+static bool is_plain(struct text t)
+{
+	for (const char *c = t.at; c < t.at + t.len; c++)
+		if (*c <= ' ' || *c >= 0x7f || *c == '"' || *c == '\\' || *c == '=')
+			return false;
+	return t.len > 0;
+}
+
+/* One character at the start of `t`, escaped. Returns the bytes that it has there. */
+static size_t add_escaped(struct line *l, struct text t)
+{
+	char escape[8];
+	size_t step = text_utf8_char(t);
+	struct text c = { t.at, step };
+
+	if (step == 0) {
+		add_string(l, "\xef\xbf\xbd");
+		return 1;
+	}
+	if (*c.at == '"' || *c.at == '\\') {
+		add(l, "\\", 1);
+		add(l, c.at, 1);
+	} else if (text_has_control(c)) {
+		int code = step == 1 ? (unsigned char)*c.at : 0x80 | (c.at[1] & 0x3f);
+		snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)code);
+		add_string(l, escape);
+	} else {
+		add(l, c.at, c.len);
+	}
+	return step;
+}
+
+/*
+ * At most `most` bytes of a text, which may come from outside: a JSON string, in the text format
+ * (logfmt) only where a blank, quote or `=` is in it. Bytes that are not UTF-8 become U+FFFD.
+ */
+static void member_cut(struct line *l, const char *name, struct text value, size_t most)
+{
+	bool plain = value.len <= most && is_plain(value), quoted = as_json || !plain;
+
+	member(l, name);
+	add(l, "\"", quoted);
+	if (plain)
+		add(l, value.at, value.len);
+	for (size_t i = 0, step; !plain && i < value.len && l->len < LINE_BYTES - END_BYTES; i += step) {
+		struct text rest = { value.at + i, value.len - i };
+		size_t next = text_utf8_char(rest);
+		if (i + (next ? next : 1) > most)
+			break;
+		step = add_escaped(l, rest);
+	}
+	add(l, "\"", quoted);
 }
 
 static void member_text(struct line *l, const char *name, struct text value)
 {
-	member(l, name, true);
-	add_safe(l, value);
-	add_string(l, as_json ? "\"" : "");
-}
-
-/*
- * At most NAME_BYTES of a name that a client chose, as a JSON string in either format: its quotes
- * keep blanks and `=` inside of it. Bytes that are not UTF-8 become U+FFFD.
- */
-static void member_name(struct line *l, const char *name, struct text value)
-{
-	char escape[8];
-
-	member(l, name, false);
-	add_string(l, "\"");
-	for (size_t i = 0, step; i < value.len; i += step) {
-		step = text_utf8_char((struct text){ value.at + i, value.len - i });
-		struct text c = { value.at + i, step };
-		if (i + (step ? step : 1) > NAME_BYTES)
-			break;
-		if (step == 0) {
-			add_string(l, "\xef\xbf\xbd");
-			step = 1;
-		} else if (*c.at == '"' || *c.at == '\\' || text_has_control(c)) {
-			int code = step == 1 ? (unsigned char)*c.at : 0x80 | (c.at[1] & 0x3f);
-			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)code);
-			add_string(l, escape);
-		} else {
-			add(l, c.at, c.len);
-		}
-	}
-	add_string(l, "\"");
+	member_cut(l, name, value, SIZE_MAX);
 }
 
 static void line_end(struct line *l)
@@ -219,39 +245,49 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 		log_flush();
 }
 
+/* ---- Requests ---- */
+
+bool log_takes_request(bool is_notable)
+{
+	return requests == ALL || (requests == NOTABLE && is_notable);
+}
+
+void log_switch_requests(void)
+{
+	enum requests configured = requests_of(config()->access_log);
+
+	requests = requests != ALL ? ALL : configured != ALL ? configured : NOTABLE;
+	log_event(LOG_WARN, "access_log", "requests logged from now on: %s", requests_names[requests]);
+}
+
+static void member_int(struct line *l, const char *name, int64_t value)
+{
+	member(l, name);
+	add_int(l, value);
+}
+
 void log_request(const struct log_request *r)
 {
-	enum log_level level = r->status >= 500 ? LOG_WARN : LOG_INFO;
-
-	if (level < min_level)
-		return;
 	struct line l = { .at = line_begin() };
+
 	if (!l.at)
 		return;
-	line_lead(&l, level, "request");
+	line_lead(&l, r->is_notable ? LOG_WARN : LOG_INFO, "request");
 	member_text(&l, "request_id", r->request_id);
 	if (r->trace_id.at)
 		member_text(&l, "trace_id", r->trace_id);
 	if (r->caller.at)
 		member_text(&l, "caller", r->caller);
-	member(&l, "operation", true);
-	add_string(&l, r->operation);
-	add_string(&l, as_json ? "\"" : "");
+	member_text(&l, "operation", text_of(r->operation));
 	if (r->resource.at)
-		member_name(&l, "resource", r->resource);
-	if (r->resources > 1) {
-		member(&l, "resources", false);
-		add_int(&l, (int64_t)r->resources);
-	}
+		member_cut(&l, "resource", r->resource, NAME_BYTES);
+	if (r->resources > 1)
+		member_int(&l, "resources", (int64_t)r->resources);
 	member_text(&l, "method", text_of(r->method));
-	member(&l, "status", false);
-	add_int(&l, r->status);
-	member(&l, "duration_us", false);
-	add_int(&l, r->duration_us);
-	if (r->waited_us > 0) {
-		member(&l, "waited_us", false);
-		add_int(&l, r->waited_us);
-	}
+	member_int(&l, "status", r->status);
+	member_int(&l, "duration_us", r->duration_us);
+	if (r->waited_us > 0)
+		member_int(&l, "waited_us", r->waited_us);
 	if (r->code)
 		member_text(&l, "code", text_of(r->code));
 	line_end(&l);

@@ -7,13 +7,17 @@
 #ifndef PATTERND_LOG_H
 #define PATTERND_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/text.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-/* Applies --log-level and --log-format; until then warnings and errors are written as text. */
+/*
+ * Applies --log-level, --log-format and --access-log; until then warnings and errors are written as
+ * text.
+ */
 void log_open(void);
 
 /* An event of the daemon itself: a short name ("redis_connected") and a sentence. */
@@ -31,8 +35,15 @@ struct log_request {
 	int status;
 	int64_t duration_us, waited_us; /* the whole time, and the part of it in which it was parked or streamed */
 	const char *code;               /* of the problem; NULL on success */
+	bool is_notable;                /* it needs a person: a warning */
 };
 void log_request(const struct log_request *r);
+
+/* Whether --access-log takes a request. --log-level is of events only. */
+bool log_takes_request(bool is_notable);
+
+/* SIGUSR1: switches between the requests of --access-log and all, and logs which. */
+void log_switch_requests(void);
 
 /* Writes what was gathered; called at the end of each loop iteration. */
 void log_flush(void);

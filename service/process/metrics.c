@@ -90,6 +90,11 @@ void metrics_count(enum metric m)
 	counters[m]++;
 }
 
+void metrics_add(enum metric m, uint64_t n)
+{
+	counters[m] += n;
+}
+
 void metrics_gauge(const char *name, const char *help, double (*read)(void))
 {
 	assert(gauge_count < MAX_GAUGES);

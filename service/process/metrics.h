@@ -30,6 +30,7 @@ bool metrics_open(size_t operations, const char *(*name)(size_t i));
 void metrics_close(void);
 
 void metrics_count(enum metric m);
+void metrics_add(enum metric m, uint64_t n);
 
 /* A gauge patternd_<name> that `read` reads for each GET /metrics. Texts are static. At most 16. */
 void metrics_gauge(const char *name, const char *help, double (*read)(void));

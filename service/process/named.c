@@ -59,21 +59,43 @@ static bool admits(const struct named_kind *kind, struct text name)
 	return false;
 }
 
-/* One more name. NULL: there are too many, or there is no memory. */
-static struct named *add(struct named_kind *kind, struct text name)
+/* A name that was only seen may be anyone's typing error: it gives way to one with an event. */
+static bool gives_way(const struct named *n, bool to_event)
 {
-	char *room = kind->count < NAMED_MOST ? malloc(3 * name.len + 2) : NULL;
+	bool is_idle = loop_now_us() - n->used_us > NAMED_IDLE_US;
+
+	return !n->is_fixed && (is_idle || (to_event && !n->has_event));
+}
+
+/* Where a new name goes: behind the others, or in place of one of them. NULL: nowhere. */
+static struct named *place(const struct named_kind *kind, bool for_event)
+{
+	struct named *idle = NULL;
+
+	if (kind->count < NAMED_MOST)
+		return &kind->names[kind->count];
+	for (struct named *n = kind->names; n < kind->names + NAMED_MOST; n++)
+		if (gives_way(n, for_event) && (!idle || n->used_us < idle->used_us))
+			idle = n;
+	return idle;
+}
+
+/* One more name. NULL: there are too many, or there is no memory. */
+static struct named *add(struct named_kind *kind, struct text name, bool for_event)
+{
+	static unsigned births;
 
 	if (!kind->names)
 		kind->names = calloc(NAMED_MOST, sizeof(*kind->names));
-	if (!room || !kind->names) {
-		free(room);
+	struct named *n = kind->names ? place(kind, for_event) : NULL;
+	char *room = n ? malloc(3 * name.len + 2) : NULL;
+	if (!room)
 		return NULL;
-	}
-	struct named *n = &kind->names[kind->count++];
+	kind->count += n == &kind->names[kind->count];
+	free((void *)(uintptr_t)n->name.at);
 	memcpy(room, name.at, name.len);
 	room[name.len] = '\0';
-	n->name = (struct text){ room, name.len };
+	*n = (struct named){ .name = { room, name.len }, .born = ++births };
 	n->label = exposition_label(room + name.len + 1, n->name);
 	return n;
 }
@@ -86,17 +108,34 @@ static struct named *known(struct named_kind *kind, struct text name)
 	return NULL;
 }
 
-void named_count(struct named_kind *kind, struct text name, size_t cell, uint64_t n)
+/* The name, for `n` events of it. NULL: it is not admitted, or there are too many. */
+static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 {
-	if (!kind->is_on || n == 0)
-		return;
 	struct named *it = known(kind, name);
+
 	if (!it && admits(kind, name)) {
-		it = add(kind, name);
+		it = add(kind, name, n > 0);
 		kind->dropped += it ? 0 : n;
 	}
+	if (it) {
+		it->used_us = loop_now_us();
+		it->has_event |= n > 0;
+	}
+	return it;
+}
+
+void named_count(struct named_kind *kind, struct text name, size_t cell, uint64_t n)
+{
+	struct named *it = kind->is_on && n ? use(kind, name, n) : NULL;
+
 	if (it)
 		it->cells[cell] += (double)n;
+}
+
+void named_seen(struct named_kind *kind, struct text name)
+{
+	if (kind->is_on)
+		use(kind, name, 0);
 }
 
 void named_duration(struct named_kind *kind, struct text name, int64_t us)
@@ -157,8 +196,9 @@ static bool admit(struct text item)
 	kind->is_on = true;
 	globs[glob_count].kind = kind;
 	globs[glob_count++].glob = glob;
-	if (stars == 0 && !known(kind, glob))
-		add(kind, glob);
+	struct named *n = stars == 0 && !known(kind, glob) ? add(kind, glob, true) : NULL;
+	if (n)
+		n->is_fixed = true;
 	return true;
 }
 
@@ -250,7 +290,7 @@ void named_out(struct exposition *e)
 	if (!is_on)
 		return;
 	exposition_head(e, "metrics_names_dropped_total", "counter",
-			"Events of names beyond the first 100 that --metrics-names admitted, by kind.");
+			"Events of names that --metrics-names admitted when 100 others were in use, by kind.");
 	for (const struct named_kind *k = kinds; k; k = k->next)
 		if (k->is_on)
 			exposition_add(e, "patternd_metrics_names_dropped_total{kind=\"%s\"} %llu\n", k->kind,

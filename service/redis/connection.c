@@ -132,7 +132,7 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 		connection_drain(c); /* the next handshake rejects the server and gives the reason */
 }
 
-/* Is the configuration still safe? Asked once a minute, but not on an idle connection. */
+/* Is the configuration still safe? Asked once a minute; if idle, only while it is not: on_timer. */
 static void check_server(struct redis_connection *c)
 {
 	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
@@ -251,7 +251,7 @@ static void become_ready(struct redis_connection *c)
 	c->checked_us = loop_now_us();
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
-	timer_stop(&c->timer);
+	timer_set(&c->timer, c->checked_us + CHECK_US);
 	if (credentials_are_shared(c->target) && credentials_accepted())
 		connections_retry_now();
 	if (changed)
@@ -300,7 +300,12 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		in_flight--;
 		answers.count++;
 		answers.took_us += loop_now_us() - call->due_us + reply_timeout_us(c);
+		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
+		if (reply_mismatch() && c->state >= READY) {
+			metrics_count(METRIC_redis_protocol_errors);
+			connection_lost(c, "%s", reply_mismatch());
+		}
 	}
 	return c->state >= HANDSHAKE;
 }
@@ -308,10 +313,8 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 /* The bytes in the read buffer are not RESP. 21, 3 is how a TLS alert begins. */
 static void not_redis(struct redis_connection *c, const char *why)
 {
-	bool is_alert = c->state == HANDSHAKE && read_buffer[0] == 21 && read_buffer[1] == 3;
-
 	metrics_count(METRIC_redis_protocol_errors);
-	if (is_alert)
+	if (c->state == HANDSHAKE && read_buffer[0] == 21 && read_buffer[1] == 3)
 		connection_lost(c, "this port speaks TLS: use rediss://");
 	else
 		connection_lost(c, "unexpected reply; is this Redis? (%s)", why);
@@ -358,7 +361,7 @@ static void on_failed(struct redis_socket *socket, const char *why)
 void connection_open(struct redis_connection *c)
 {
 	timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
-	c->handshake = (struct redis_handshake){ 0 };
+	c->handshake = (struct redis_handshake){ .has_loaded = c->handshake.has_loaded };
 	c->state = CONNECTING;
 	c->renew = false; /* from here on it uses what the files contain now */
 	/* Two message bodies and other replies; scripts keep the latter below 1 MiB. */
@@ -401,6 +404,10 @@ static void on_timer(struct loop_timer *t)
 			c->callbacks->timed_out(c);
 	} else if (c->ring.count) {
 		timer_set(t, call_ring_oldest(&c->ring)->due_us);
+	} else if (c->handshake.risks && !c->callbacks->received) {
+		check_server(c);
+		if (c->ring.count == 0)
+			timer_set(t, c->checked_us + CHECK_US);
 	}
 }
 

@@ -27,6 +27,11 @@ struct redis_connection_callbacks {
 	 * not loaded.
 	 */
 	void (*received)(struct redis_connection *c, const struct reply *reply);
+	/*
+	 * May be NULL. Returns a successor with its own context, not opened yet, which connects
+	 * while this one stays in use; NULL: none can be had now.
+	 */
+	struct redis_connection *(*renew)(struct redis_connection *c);
 	/* May be NULL. Lost because a call timed out; all its calls have ended. */
 	void (*timed_out)(struct redis_connection *c);
 };

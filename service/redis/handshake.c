@@ -51,15 +51,20 @@ static bool send_password(struct redis_handshake *h, struct resp_buffer *out)
 		    has_user ? 3 : 2);
 }
 
-/* Loads the scripts, and then asks for the user's name. */
+/*
+ * Loads the scripts, and then asks for the user's name. A connection loads them once: when a
+ * hundred daemons connect again after a failover, Redis compiles what they use, by NOSCRIPT,
+ * instead of all scripts for each.
+ */
 static bool send_scripts(struct redis_handshake *h, struct resp_buffer *out)
 {
 	bool ok = true;
 
 	if (!preload || !preload->at)
 		return true;
-	for (const struct text *s = preload; s->at && ok; s++)
+	for (const struct text *s = preload; s->at && ok && !h->has_loaded; s++)
 		ok = send(h, out, STEP_SCRIPT, (struct text[]){ TEXT("SCRIPT"), TEXT("LOAD"), *s }, 3);
+	h->has_loaded = true;
 	h->whoami = h->pending;
 	return ok && send(h, out, STEP_SCRIPT, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2);
 }
@@ -72,6 +77,7 @@ bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, boo
 
 	*h = (struct redis_handshake){ .url = url,
 				       .kind = url->kind,
+				       .has_loaded = h->has_loaded,
 				       .credentials_version_used = credentials_version() };
 	return send_password(h, out) && (!has_db || send(h, out, STEP_SELECT, select, 2)) &&
 	       send(h, out, STEP_NAME, name, 3) &&
@@ -120,6 +126,7 @@ static bool unsafe(struct redis_handshake *h, enum handshake_finding finding, co
 {
 	static bool logged[FINDINGS]; /* once, not for each connection */
 
+	h->risks |= 1U << finding;
 	metrics_count(METRIC_redis_config_unsafe);
 	if (!logged[finding])
 		log_event(LOG_WARN, "redis_config_unsafe", "%s", what);
@@ -134,6 +141,7 @@ bool handshake_is_safe(struct redis_handshake *h, struct text info)
 	note_memory(h, info);
 	if (h->url->replica)
 		return true; /* it is only read: nothing depends on what it keeps */
+	h->risks = 0;
 	info_value(info, "maxmemory_policy", value, sizeof(value));
 	snprintf(what, sizeof(what),
 		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",

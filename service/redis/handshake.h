@@ -42,7 +42,9 @@ struct redis_handshake {
 	char server[64];                   /* "redis 7.0.15" */
 	struct permissions_report permissions;
 	size_t permissions_asked;
+	bool has_loaded; /* the scripts, in this handshake or an earlier one */
 	struct redis_memory memory;
+	unsigned risks;         /* bits: ways to lose data by its configuration, as of its latest INFO */
 	char why[160];          /* set when handshake_reply returns false */
 	enum redis_error error; /* and what Redis returned, or would return to a command */
 };
@@ -50,8 +52,8 @@ struct redis_handshake {
 void handshake_set_preload(const struct text *preload);
 
 /*
- * Writes the commands, then the scripts if `has_scripts`, and last ACL WHOAMI. False without
- * memory.
+ * Writes the commands, then the scripts if `has_scripts` and it has not loaded them, and last ACL
+ * WHOAMI. False without memory. `h` is zeroed, or of the handshake before.
  */
 bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
 

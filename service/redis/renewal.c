@@ -19,17 +19,29 @@ static bool can_renew(const struct redis_connection *c)
 	return can;
 }
 
+/* False: it stays as it is. */
+static bool renew(struct redis_connection *c)
+{
+	struct redis_connection *successor = c->callbacks->renew ? c->callbacks->renew(c) : c;
+
+	if (!successor)
+		return false;
+	c->renew = false;
+	renewing = successor;
+	successor->renewing = true;
+	if (successor == c)
+		connection_drain(c);
+	else
+		connection_open(successor);
+	return true;
+}
+
 static void renew_next(void)
 {
 	struct redis_connection *c = renewing ? NULL : connection_first();
 
-	while (c && !can_renew(c))
+	while (c && !(can_renew(c) && renew(c)))
 		c = c->next;
-	if (!c)
-		return;
-	renewing = c;
-	c->renewing = true;
-	connection_drain(c);
 }
 
 static void renewal_done(struct redis_connection *c)
@@ -53,6 +65,11 @@ static void renewal_failed(struct redis_connection *c, const char *why)
 			  c->target->address, why);
 	if (!c->handshake.rejected)
 		renewal_done(c);
+}
+
+void connection_hold(struct redis_connection *c, bool held)
+{
+	redis_socket_hold(&c->socket, held);
 }
 
 void connections_renew(void)
@@ -91,6 +108,16 @@ unsigned connections_permissions_missing(void)
 	const struct redis_connection *c = first_lacking();
 
 	return c ? permissions_lacking(&c->permissions) : 0;
+}
+
+unsigned connections_config_risks(void)
+{
+	unsigned risks = 0;
+
+	for (const struct redis_connection *c = connection_first(); c; c = c->next)
+		if (!c->callbacks->received) /* the others are not checked again */
+			risks |= c->handshake.risks;
+	return (unsigned)__builtin_popcount(risks);
 }
 
 static void on_retry(struct loop_timer *t)

@@ -6,6 +6,7 @@
 #include "core/arena.h"
 
 static bool is_watched, is_misread;
+static const char *mismatch;
 
 void reply_watch(void)
 {
@@ -24,6 +25,25 @@ bool reply_watched(void)
 bool reply_is_misread(void)
 {
 	return is_watched && is_misread;
+}
+
+size_t reply_text_bytes(const struct reply *r)
+{
+	size_t bytes = r->type == REPLY_TEXT ? r->text.len : 0;
+
+	for (size_t i = 0; r->type == REPLY_ARRAY && i < r->count; i++)
+		bytes += reply_text_bytes(r->items[i]);
+	return bytes;
+}
+
+void reply_note_mismatch(const char *why)
+{
+	mismatch = why;
+}
+
+const char *reply_mismatch(void)
+{
+	return mismatch;
 }
 
 /* Item `i`; an empty array after the last item, which a reply may omit. */

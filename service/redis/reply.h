@@ -31,10 +31,21 @@ struct text reply_text(const struct reply *r, size_t i);
 const struct reply *reply_item(const struct reply *r, size_t i); /* an array in it */
 bool reply_is_text(const struct reply *r, size_t i);             /* of either type */
 
+/* Of all texts in it. */
+size_t reply_text_bytes(const struct reply *r);
+
 /* Whether anything is misread between reply_watch and reply_watched, which returns it. */
 void reply_watch(void);
 bool reply_watched(void);
 bool reply_is_misread(void); /* so far; false outside of them */
+
+/*
+ * In the `done` of an answered call: its reply is not one of its call, so those behind it may be
+ * replies of other calls, too. When `done` returns, the connection is closed, and the effect of its
+ * pending calls is unknown. `why` is static; NULL before each `done`.
+ */
+void reply_note_mismatch(const char *why);
+const char *reply_mismatch(void);
 
 /* True when an error's text is this word, or begins with it and a blank. */
 bool reply_error_begins(struct text error, const char *word);

@@ -47,8 +47,15 @@ static void fail_tls(struct redis_socket *s)
 static void want_write(struct redis_socket *s, bool wanted)
 {
 	/* Without memory for it, the next loop iteration or event tries again. */
-	if (s->wants_write != wanted && loop_rewatch(&s->watch, EPOLLIN | (wanted ? EPOLLOUT : 0U)))
+	if (s->wants_write != wanted && loop_rewatch(&s->watch, (s->held ? 0U : EPOLLIN) | (wanted ? EPOLLOUT : 0U)))
 		s->wants_write = wanted;
+}
+
+void redis_socket_hold(struct redis_socket *s, bool held)
+{
+	if (s->state == SOCKET_OPEN && s->held != held &&
+	    loop_rewatch(&s->watch, (held ? 0U : EPOLLIN) | (s->wants_write ? EPOLLOUT : 0U)))
+		s->held = held;
 }
 
 /* ---- Connecting ---- */
@@ -107,7 +114,9 @@ static void on_event(struct loop_watch *w, uint32_t events)
 		handshake(s);
 		return;
 	}
-	if (s->tls) /* a read may have waited to write, and the reverse */
+	if (s->held) /* an error comes anyhow */
+		events &= ~(uint32_t)EPOLLIN;
+	else if (s->tls) /* a read may have waited to write, and the reverse */
 		events |= EPOLLIN | EPOLLOUT;
 	/* Read first: the server may send the reason for closing. */
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -185,7 +194,7 @@ void redis_socket_close(struct redis_socket *s)
 	}
 	s->watch.fd = -1;
 	s->sealed = 0;
-	s->wants_write = false;
+	s->wants_write = s->held = false;
 }
 
 const char *redis_socket_overdue(const struct redis_socket *s)

@@ -40,6 +40,7 @@ struct redis_socket {
 	unsigned attempt;        /* which address of the name, modulo their number */
 	uint64_t sealed;         /* bytes that may have left, though not reported as written */
 	bool wants_write;        /* waiting for EPOLLOUT */
+	bool held;               /* not waiting for EPOLLIN */
 	bool was_read;           /* since it was opened */
 	bool tls_rejected;       /* the next attempt fails the same way */
 };
@@ -59,6 +60,9 @@ size_t redis_socket_read(struct redis_socket *s, char *at, size_t size);
  * 0 the next call must begin with the same bytes.
  */
 size_t redis_socket_write(struct redis_socket *s, const char *at, size_t len);
+
+/* While it is held nothing is read; what arrives stays with the kernel. Closing ends it. */
+void redis_socket_hold(struct redis_socket *s, bool held);
 
 /* Why an attempt has timed out, for people. */
 const char *redis_socket_overdue(const struct redis_socket *s);

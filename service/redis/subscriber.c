@@ -6,36 +6,65 @@
  */
 #include "redis/subscriber.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "core/loop.h"
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
 #include "redis/connection.h"
+#include "redis/renewal.h"
 
-enum { PING_MS = 10000 };
+enum { PING_MS = 10000, MARKER_BYTES = 512 };
+
+struct line {
+	struct redis_connection *connection; /* owned */
+	unsigned pending;                    /* unanswered commands */
+	unsigned unsubscribing;              /* of them, SUNSUBSCRIBE */
+};
+
+enum renewal {
+	NOT_RENEWED,
+	SUBSCRIBING, /* the successor subscribes; messages come from the connection in use */
+	MARKED,      /* the marker is published; the successor is held until it has come */
+	CATCHING_UP, /* the successor is in use; its messages up to the marker are known */
+};
 
 struct subscriber {
 	const struct subscriber_callbacks *callbacks; /* (ref) */
-	struct redis_connection *connection;          /* owned */
-	unsigned pending;                             /* unanswered commands */
-	unsigned unsubscribing;                       /* of them, SUNSUBSCRIBE */
-	unsigned channels;                            /* subscribed, or asked for */
-	bool is_cluster;                              /* a node of a Cluster */
-	struct loop_timer timer;                      /* next reply overdue, or PING due */
-	bool error_logged;                            /* on this connection */
+	const struct redis_url *url;                  /* (ref) */
+	subscriber_publish *publish;
+	void *context; /* (ref) of publish */
+	struct line now;
+	struct line next;                /* its successor; no connection: there is none */
+	struct redis_connection *former; /* owned: freed by the next flush */
+	enum renewal renewal;
+	struct loop_timer overdue; /* the renewal */
+	char marker[MARKER_BYTES]; /* its channel; "": there is no channel yet */
+	char token[20];            /* its message */
+	bool is_published;
+	unsigned channels;       /* subscribed, or asked for */
+	bool is_cluster;         /* a node of a Cluster */
+	struct loop_timer timer; /* next reply overdue, or PING due */
+	bool error_logged;       /* on this connection */
 };
 
 bool subscriber_is_up(const struct subscriber *s)
 {
-	return connection_is_ready(s->connection);
+	return connection_is_ready(s->now.connection);
+}
+
+bool subscriber_accepts(const struct subscriber *s)
+{
+	return s->renewal != MARKED;
 }
 
 static void set_timer(struct subscriber *s)
 {
-	if (s->pending > 0)
+	if (s->now.pending > 0)
 		timer_set(&s->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
 	else if (s->channels > 0)
 		timer_set(&s->timer, loop_now_us() + PING_MS * 1000);
@@ -43,44 +72,191 @@ static void set_timer(struct subscriber *s)
 		timer_stop(&s->timer);
 }
 
-static void send(struct subscriber *s, const struct text *args, size_t count)
+static void send(struct subscriber *s, struct line *line, const struct text *args, size_t count)
 {
-	if (!connection_write(s->connection, args, count)) {
-		connection_drop(s->connection, "no memory to subscribe");
+	if (!connection_write(line->connection, args, count)) {
+		connection_drop(line->connection, "no memory to subscribe");
 		return;
 	}
-	if (s->pending++ == 0)
+	if (line->pending++ == 0 && line == &s->now)
 		set_timer(s);
+}
+
+static bool has_successor(const struct subscriber *s)
+{
+	return s->renewal == SUBSCRIBING || s->renewal == MARKED;
+}
+
+static void subscribe(struct subscriber *s, struct line *line, struct text channel)
+{
+	send(s, line, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
+}
+
+static void unsubscribe(struct subscriber *s, struct line *line, struct text channel)
+{
+	line->unsubscribing++;
+	send(s, line, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
 }
 
 void subscriber_subscribe(struct subscriber *s, struct text channel)
 {
 	s->channels++;
-	send(s, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
+	if (has_successor(s))
+		subscribe(s, &s->next, channel);
+	subscribe(s, &s->now, channel);
 }
 
 void subscriber_unsubscribe(struct subscriber *s, struct text channel)
 {
 	if (s->channels > 0)
 		s->channels--;
-	s->unsubscribing++;
-	send(s, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
+	if (has_successor(s))
+		unsubscribe(s, &s->next, channel);
+	unsubscribe(s, &s->now, channel);
 }
 
 void subscriber_flush(struct subscriber *s)
 {
-	connection_flush(s->connection);
+	connection_free(s->former);
+	s->former = NULL;
+	if (s->renewal == MARKED && !s->is_published)
+		s->is_published = s->publish(s->context, text_of(s->marker), text_of(s->token));
+	connection_flush(s->now.connection);
+	if (s->next.connection)
+		connection_flush(s->next.connection);
 }
+
+/* ---- Renewal ---- */
+
+static void end_renewal(struct subscriber *s)
+{
+	s->renewal = NOT_RENEWED;
+	timer_stop(&s->overdue);
+}
+
+static void take_over(struct subscriber *s)
+{
+	connection_hold(s->next.connection, false);
+	s->former = s->now.connection;
+	s->now = s->next;
+	s->next = (struct line){ 0 };
+	s->error_logged = false;
+	set_timer(s);
+}
+
+/* Messages may be lost, or are: as if the connection had been. */
+static void take_over_now(struct subscriber *s)
+{
+	if (has_successor(s))
+		take_over(s);
+	end_renewal(s);
+	s->callbacks->down(s);
+	s->callbacks->up(s);
+}
+
+static void on_overdue(struct loop_timer *t)
+{
+	take_over_now(container_of(t, struct subscriber, overdue));
+}
+
+/* In the slot of the channel: a node of a Cluster has it. */
+static void name_marker(struct subscriber *s, struct text channel)
+{
+	const char *tag = memchr(channel.at, '{', channel.len);
+	size_t at = tag ? (size_t)(tag - channel.at) : channel.len;
+	unsigned long long random = 0;
+
+	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* it differs from those of other daemons */
+	snprintf(s->marker, sizeof(s->marker), "%srenewal:%.*s", config()->prefix, (int)(channel.len - at),
+		 channel.at + at);
+	snprintf(s->token, sizeof(s->token), "%016llx", random);
+}
+
+void subscriber_renew(struct subscriber *s, struct text channel)
+{
+	if (!s->marker[0])
+		name_marker(s, channel);
+	subscribe(s, &s->next, channel);
+}
+
+/* The successor is connected. */
+static void begin_renewal(struct subscriber *s)
+{
+	bool was_up = subscriber_is_up(s);
+
+	s->next.pending = s->next.unsubscribing = 0;
+	s->marker[0] = '\0';
+	if (was_up) {
+		s->renewal = SUBSCRIBING;
+		s->callbacks->renew(s);
+	}
+	if (!s->marker[0]) {
+		take_over(s);
+		end_renewal(s);
+		s->callbacks->up(s);
+	} else if (has_successor(s)) { /* not lost meanwhile, without memory */
+		timer_set(&s->overdue, loop_now_us() + config()->redis_timeout_ms * 1000);
+		subscribe(s, &s->next, text_of(s->marker));
+		subscribe(s, &s->now, text_of(s->marker));
+	}
+}
+
+/* Once both are subscribed to the same channels. */
+static void mark(struct subscriber *s)
+{
+	if (s->renewal != SUBSCRIBING || s->now.pending > 0 || s->next.pending > 0)
+		return;
+	s->renewal = MARKED;
+	s->is_published = false; /* by the next flush */
+	connection_hold(s->next.connection, true);
+}
+
+/* A message while the connection is renewed. True: it is the marker, or came by the former one. */
+static bool is_known(struct subscriber *s, const struct reply *reply)
+{
+	bool is_marker = text_is(reply_text(reply, 1), s->marker) && text_is(reply_text(reply, 2), s->token);
+
+	if (is_marker && s->renewal == MARKED) {
+		take_over(s);
+		s->renewal = CATCHING_UP;
+		s->callbacks->up(s);
+	} else if (is_marker && s->renewal == CATCHING_UP) {
+		end_renewal(s);
+		unsubscribe(s, &s->now, text_of(s->marker));
+	}
+	return is_marker || s->renewal == CATCHING_UP;
+}
+
+/* A reply to the successor. */
+static void on_successor_received(struct subscriber *s, const struct reply *reply)
+{
+	struct text kind = reply_text(reply, 0);
+
+	if (text_is(kind, "smessage"))
+		return;
+	bool is_gone = text_is(kind, "sunsubscribe");
+	if (is_gone && s->next.unsubscribing == 0)
+		return; /* its slot has moved: the connection in use gets the same reply */
+	if (reply->type == REPLY_ERROR || s->next.pending == 0) {
+		take_over_now(s);
+		return;
+	}
+	s->next.pending--;
+	s->next.unsubscribing -= is_gone;
+	mark(s);
+}
+
+/* ---- Callbacks of the connections ---- */
 
 static void on_timer(struct loop_timer *t)
 {
 	struct subscriber *s = container_of(t, struct subscriber, timer);
 
-	if (s->pending > 0) {
+	if (s->now.pending > 0) {
 		metrics_count(METRIC_redis_timeouts);
-		connection_drop(s->connection, "no answer to a subscription in time");
+		connection_drop(s->now.connection, "no answer to a subscription in time");
 	} else {
-		send(s, (struct text[]){ TEXT("PING") }, 1);
+		send(s, &s->now, (struct text[]){ TEXT("PING") }, 1);
 	}
 }
 
@@ -88,7 +264,11 @@ static void on_up(struct redis_connection *c)
 {
 	struct subscriber *s = connection_context(c);
 
-	s->pending = s->unsubscribing = s->channels = 0;
+	if (c == s->next.connection) {
+		begin_renewal(s);
+		return;
+	}
+	s->now.pending = s->now.unsubscribing = s->channels = 0;
 	s->error_logged = false;
 	s->callbacks->up(s);
 }
@@ -98,8 +278,22 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	struct subscriber *s = connection_context(c);
 
 	(void)why; /* the pool logs it */
+	if (c == s->former)
+		return;
+	if (c == s->next.connection) { /* it connects again */
+		if (was_up) {
+			end_renewal(s);
+			s->callbacks->up(s);
+		}
+		return;
+	}
+	if (has_successor(s)) {
+		take_over_now(s);
+		return;
+	}
+	end_renewal(s);
 	timer_stop(&s->timer);
-	s->pending = s->unsubscribing = s->channels = 0;
+	s->now.pending = s->now.unsubscribing = s->channels = 0;
 	if (was_up)
 		s->callbacks->down(s);
 }
@@ -120,7 +314,7 @@ static void log_error(struct subscriber *s, struct text error)
  */
 static bool was_unsubscribed(struct subscriber *s, struct text channel)
 {
-	return s->callbacks->unsubscribed(s, channel) || s->unsubscribing == 0;
+	return s->callbacks->unsubscribed(s, channel) || s->now.unsubscribing == 0;
 }
 
 static bool is_misdirected(const struct reply *reply)
@@ -135,20 +329,27 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 	struct subscriber *s = connection_context(c);
 	struct text kind = reply_text(reply, 0);
 
+	if (c == s->former)
+		return;
+	if (c == s->next.connection) {
+		on_successor_received(s, reply);
+		return;
+	}
 	if (text_is(kind, "smessage")) {
-		s->callbacks->message(s, reply_text(reply, 1), reply_text(reply, 2));
+		if (s->renewal == NOT_RENEWED || !is_known(s, reply))
+			s->callbacks->message(s, reply_text(reply, 1), reply_text(reply, 2));
 		return;
 	}
 	bool is_gone = text_is(kind, "sunsubscribe");
 	if (is_gone && s->is_cluster && was_unsubscribed(s, reply_text(reply, 1)))
 		return;
-	if (s->pending == 0) {
+	if (s->now.pending == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
 		connection_drop(c, "it sent a reply that no command asked for");
 		return;
 	}
-	s->pending--;
-	s->unsubscribing -= is_gone;
+	s->now.pending--;
+	s->now.unsubscribing -= is_gone;
 	set_timer(s);
 	if (text_is(kind, "ssubscribe"))
 		s->callbacks->subscribed(s, reply_text(reply, 1));
@@ -156,22 +357,42 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 		s->callbacks->misdirected(s);
 	else if (reply->type == REPLY_ERROR)
 		log_error(s, reply->text);
+	mark(s);
 }
 
-struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks)
+static struct redis_connection *on_renew(struct redis_connection *c);
+
+static const struct redis_connection_callbacks connection_callbacks = {
+	.up = on_up, .down = on_down, .received = on_received, .renew = on_renew
+};
+
+/* NULL: it has one already. */
+static struct redis_connection *on_renew(struct redis_connection *c)
 {
-	static const struct redis_connection_callbacks connection_callbacks = { .up = on_up,
-										.down = on_down,
-										.received = on_received };
+	struct subscriber *s = connection_context(c);
+
+	if (c != s->now.connection || s->next.connection)
+		return NULL;
+	s->next.connection = connection_new(s->url, &connection_callbacks, s);
+	return s->next.connection;
+}
+
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks,
+				  subscriber_publish *publish, void *context)
+{
 	struct subscriber *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->callbacks = callbacks;
+	s->url = url;
+	s->publish = publish;
+	s->context = context;
+	s->overdue.expired = on_overdue;
 	s->is_cluster = url->kind == REDIS_CLUSTER;
 	s->timer.expired = on_timer;
-	s->connection = connection_new(url, &connection_callbacks, s);
-	if (s->connection)
+	s->now.connection = connection_new(url, &connection_callbacks, s);
+	if (s->now.connection)
 		return s;
 	free(s);
 	return NULL;
@@ -179,12 +400,17 @@ struct subscriber *subscriber_new(const struct redis_url *url, const struct subs
 
 void subscriber_open(struct subscriber *s)
 {
-	connection_open(s->connection);
+	connection_open(s->now.connection);
 }
 
 void subscriber_retarget(struct subscriber *s)
 {
-	connection_retarget(s->connection);
+	struct redis_connection *successor = s->next.connection;
+
+	end_renewal(s);
+	s->next = (struct line){ 0 };
+	connection_free(successor);
+	connection_retarget(s->now.connection);
 }
 
 void subscriber_free(struct subscriber *s)
@@ -194,6 +420,9 @@ void subscriber_free(struct subscriber *s)
 	if (subscriber_is_up(s))
 		s->callbacks->down(s);
 	timer_stop(&s->timer);
-	connection_free(s->connection);
+	end_renewal(s);
+	connection_free(s->former);
+	connection_free(s->next.connection);
+	connection_free(s->now.connection);
 	free(s);
 }

@@ -3,6 +3,11 @@
  *
  * Reports when a channel is subscribed, its messages, and when the subscription ends. It does not
  * remember channels: subscribe again after a loss. It must not know requests.
+ *
+ * When the connection is renewed, its successor subscribes to all channels before it takes over.
+ * Redis writes a marker, published on a channel of its own, to both of them at once: all messages
+ * before the marker are taken from the former connection, all after it from the successor. So none
+ * is lost or comes twice. Without the marker in time the successor takes over as after a loss.
  */
 #ifndef PATTERND_SUBSCRIBER_H
 #define PATTERND_SUBSCRIBER_H
@@ -18,6 +23,7 @@ struct subscriber;
 struct subscriber_callbacks {
 	void (*up)(struct subscriber *s);                              /* subscribe now */
 	void (*down)(struct subscriber *s);                            /* none is subscribed */
+	void (*renew)(struct subscriber *s);                           /* call subscriber_renew for each channel */
 	void (*subscribed)(struct subscriber *s, struct text channel); /* messages follow */
 	void (*message)(struct subscriber *s, struct text channel, struct text message);
 	/* The server ended it because the slot moves. False: it is not subscribed here. */
@@ -26,15 +32,24 @@ struct subscriber_callbacks {
 	void (*misdirected)(struct subscriber *s);
 };
 
-/* Returns a new subscriber, not connected yet; NULL without memory. Borrows both. */
-struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks);
+/* Publishes at the subscriber's server. False: not sent; it is called again. */
+typedef bool subscriber_publish(void *context, struct text channel, struct text message);
+
+/* Returns a new subscriber, not connected yet; NULL without memory. Borrows all. */
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks,
+				  subscriber_publish *publish, void *context);
 void subscriber_open(struct subscriber *s);     /* starts to connect */
 void subscriber_retarget(struct subscriber *s); /* its URL has changed */
 void subscriber_free(struct subscriber *s);
 
 bool subscriber_is_up(const struct subscriber *s);
 
-/* Only while it is up. `subscribed` follows, or `down`. */
+/* False for a moment while it is renewed; `up` follows. */
+bool subscriber_accepts(const struct subscriber *s);
+/* In `renew`: the channel is subscribed here. */
+void subscriber_renew(struct subscriber *s, struct text channel);
+
+/* Only while it is up, and accepts. `subscribed` follows, or `down`. */
 void subscriber_subscribe(struct subscriber *s, struct text channel);
 void subscriber_unsubscribe(struct subscriber *s, struct text channel);
 

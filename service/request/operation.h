@@ -12,6 +12,7 @@
 
 #include "core/text.h"
 #include "request/problem.h"
+#include "request/replay.h"
 
 struct request;
 
@@ -99,8 +100,9 @@ struct operation {
 	bool takes_body;
 	bool takes_any; /* one of its fields, at any depth, is FIELD_ANY */
 	bool needs_body;
-	bool forwarded;           /* for reverse proxies: any method; headers and body are their client's */
-	bool tail;                /* what follows its segments is part of the path; it and the query are ignored */
+	bool forwarded; /* for reverse proxies: any method; headers and body are their client's */
+	bool tail;      /* what follows its segments is part of the path; it and the query are ignored */
+	enum replay replay;
 	enum problem grant_ended; /* of a replay, when the grant has expired */
 	bool writes;              /* false: it only reads, so a lost reply has effect none */
 	bool stale;               /* a replica may serve it */

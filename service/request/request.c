@@ -250,7 +250,7 @@ struct text request_digest(struct request *req, struct text bytes)
 struct text request_scope(struct request *req)
 {
 	char digits[MAX_PATH_PARAMETERS][TEXT_DIGITS];
-	struct text parts[3 * MAX_PATH_PARAMETERS + 3] = { text_of(req->op->id) };
+	struct text parts[3 * MAX_PATH_PARAMETERS + 5] = { text_of(req->op->id) };
 	size_t count = 1;
 
 	/* Decoded names with lengths: two spellings of a path have one scope, two paths two. */
@@ -261,6 +261,10 @@ struct text request_scope(struct request *req)
 	}
 	parts[count++] = TEXT("\n");
 	parts[count++] = req->idempotency_key;
+	if (req->caller.at) { /* a key has no line break */
+		parts[count++] = TEXT("\n");
+		parts[count++] = req->caller;
+	}
 	return arena_join(&req->arena, parts, count);
 }
 

@@ -65,6 +65,7 @@ struct request {
 	bool misread;             /* a reply of Redis had another form than agreed */
 	bool misread_answered;    /* it was answered with that problem */
 	bool close;               /* the connection must not be used again */
+	bool caller_is_label;     /* `caller` may be shown */
 	bool (*is_misread)(void); /* while a handler reads a reply: an element had another type */
 	unsigned calls_pending;   /* replies that have not come yet */
 	unsigned replica_turn;    /* picks the replica that it reads from; 0: none was chosen yet */
@@ -81,8 +82,9 @@ struct request {
 	size_t body_discarded;   /* bytes beyond the body's limit or memory, which are dropped */
 	const struct json *json; /* in the arena */
 	struct text request_id, idempotency_key;
+	int64_t record_ms;                 /* its idempotency record is kept so long; 0: by the option */
 	struct text traceparent;           /* TRACEPARENT_LEN bytes of a valid one; else absent */
-	struct text caller;                /* the label of its token; absent: it has none */
+	struct text caller;                /* its token's label, else the digest; absent: it needs none */
 	const unsigned char *token_digest; /* while the scopes depend on the input; else NULL */
 	const char *cors_origin;           /* static: the allowed origin it comes from, or NULL */
 	struct text accept;
@@ -185,7 +187,7 @@ void random_hex(char *out, size_t digits);
 /* SHA-256 as 64 hex digits, in the request's arena. */
 struct text request_digest(struct request *req, struct text bytes);
 
-/* What its Idempotency-Key is scoped to: operation, path and key. Only with a key. */
+/* What its Idempotency-Key is scoped to: operation, path, key and caller. Only with a key. */
 struct text request_scope(struct request *req);
 
 /*

@@ -146,15 +146,44 @@ int cluster_next_node(int slot)
 
 /* ---- The map ---- */
 
-/* True when every slot has a usable node. */
-static bool map_holds(void)
+unsigned cluster_slots_unserved(const struct redis_node **owner)
 {
+	unsigned count = 0;
+
+	*owner = NULL;
 	for (int slot = 0; slot < REDIS_SLOTS; slot++) {
 		const struct redis_node *n = by_number[slot_nodes[slot]];
-		if (!n || !can_be_asked(n))
-			return false;
+		if (n && can_be_asked(n))
+			continue;
+		count++;
+		if (!*owner)
+			*owner = n;
 	}
-	return true;
+	return count;
+}
+
+static bool map_holds(void)
+{
+	const struct redis_node *owner;
+
+	return cluster_slots_unserved(&owner) == 0;
+}
+
+/* A node that has just joined the map is not news: it connects in a moment. */
+static void log_unserved(void)
+{
+	static bool logged;
+	const struct redis_node *owner;
+	unsigned slots = cluster_slots_unserved(&owner);
+
+	if (!is_known || logged == (slots > 0) || (owner && node_is_new(owner)))
+		return;
+	logged = slots > 0;
+	if (!logged)
+		log_event(LOG_INFO, "cluster_slots_served", "every slot has a usable node again");
+	else
+		log_event(LOG_WARN, "cluster_slots_unserved", "%u slots cannot be served: %s", slots,
+			  owner ? owner->trouble : "no node has them");
 }
 
 static void ask_in(int64_t ms)
@@ -172,6 +201,7 @@ void cluster_refresh(void)
 
 void cluster_node_changed(void)
 {
+	log_unserved();
 	if (!is_known && questions == 0)
 		ask_in(0); /* the first usable node */
 	else if (!map_holds())
@@ -261,6 +291,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 	is_asked = false;
 	if (outcome == REDIS_ANSWERED && take_map(reply, call->node)) {
 		is_known = true;
+		log_unserved();
 		map_changed();
 	} else if (outcome == REDIS_ANSWERED) {
 		log_event(LOG_DEBUG, "cluster_map_refused", "%s: %s", call->node->url.address,
@@ -312,7 +343,7 @@ static struct redis_node *node_named(struct text error, const struct redis_node 
 		return NULL;
 	long number = strtol(at, &end, 10);
 	const char *colon = strrchr(error.at, ':');
-	if (number < 0 || number >= REDIS_SLOTS || *end != ' ' || !colon || colon <= end)
+	if (end == at || number < 0 || number >= REDIS_SLOTS || *end != ' ' || !colon || colon <= end)
 		return NULL;
 	*slot = (int)number;
 	int port = text_u16(text_of(colon + 1));
@@ -343,6 +374,13 @@ struct redis_node *cluster_asked(struct text error, const struct redis_node *fro
 
 /* ---- Start and end ---- */
 
+static double slots_unserved(void)
+{
+	const struct redis_node *owner;
+
+	return cluster_slots_unserved(&owner);
+}
+
 static double nodes_known(void)
 {
 	double count = 0;
@@ -360,6 +398,7 @@ bool cluster_open(const struct redis_urls *from, const struct redis_node_callbac
 	map_changed = changed;
 	timer.expired = on_timer;
 	metrics_gauge("cluster_nodes", "Nodes of the Cluster that serve slots.", nodes_known);
+	metrics_gauge("cluster_slots_unserved", "Slots of the Cluster that have no usable node.", slots_unserved);
 	open_seeds();
 	return node_first() != NULL;
 }

@@ -29,6 +29,12 @@ struct redis_node *cluster_asked(struct text error, const struct redis_node *fro
 /* Asks for the map soon, once, however often this is called. */
 void cluster_refresh(void);
 
+/*
+ * How many slots cannot be served: the map names no node for them, or one that is not usable. Sets
+ * `owner` to the first of these nodes; NULL if there is none.
+ */
+unsigned cluster_slots_unserved(const struct redis_node **owner);
+
 /* How many slots the node serves. */
 unsigned cluster_slots_of(const struct redis_node *n);
 

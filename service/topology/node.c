@@ -38,8 +38,7 @@ struct redis_memory node_memory(const struct redis_node *n)
 
 /* ---- Calls ---- */
 
-/* No attempt to connect has failed yet. */
-static bool is_new(const struct redis_node *n)
+bool node_is_new(const struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		if (!connection_is_untried(n->connections[i]))
@@ -85,7 +84,7 @@ enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, c
 {
 	call->node = n;
 	if (n->ready == 0)
-		return is_new(n) && !n->retired ? SEND_LATER : SEND_DOWN;
+		return node_is_new(n) && !n->retired ? SEND_LATER : SEND_DOWN;
 	if (connections_in_flight() >= config()->max_in_flight)
 		return SEND_FULL;
 	struct redis_connection *c = connection_for(n, call);
@@ -96,13 +95,13 @@ enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, c
 
 void node_flush(struct redis_node *n)
 {
+	if (n->subscriber) /* first: it may publish */
+		subscriber_flush(n->subscriber);
 	for (unsigned i = 0; i < n->count; i++)
 		connection_flush(n->connections[i]);
 	use_next_connection(n);
 	if (n->replica_ack)
 		replica_ack_flush(n->replica_ack);
-	if (n->subscriber)
-		subscriber_flush(n->subscriber);
 }
 
 /* ---- Its connections come and go ---- */
@@ -198,9 +197,28 @@ bool node_is_idle(const struct redis_node *n)
 
 /* ---- Start and end ---- */
 
+static void on_published(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
+{
+	(void)outcome;
+	(void)reply; /* what is not received is noticed by its absence */
+	container_of(call, struct redis_node, published)->is_publishing = false;
+}
+
+static bool publish(void *context, struct text channel, struct text message)
+{
+	struct redis_node *n = context;
+	struct text command[] = { TEXT("SPUBLISH"), channel, message };
+
+	if (n->is_publishing)
+		return false;
+	n->published = (struct redis_call){ .done = on_published };
+	n->is_publishing = node_send(n, &n->published, command, 3) == SEND_OK;
+	return n->is_publishing;
+}
+
 static bool make_subscriber(struct redis_node *n)
 {
-	n->subscriber = subscriber_new(&n->url, subscriber_callbacks);
+	n->subscriber = subscriber_new(&n->url, subscriber_callbacks, publish, n);
 	if (n->subscriber)
 		subscriber_open(n->subscriber);
 	return n->subscriber != NULL;

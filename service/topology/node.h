@@ -19,9 +19,11 @@ struct redis_node {
 	const struct redis_node_callbacks *callbacks; /* (ref) */
 	struct redis_url url;
 	struct redis_connection **connections;
-	unsigned count, ready;            /* connections, and the usable ones */
-	unsigned current;                 /* takes all commands of this iteration */
-	struct subscriber *subscriber;    /* NULL: no subscriptions */
+	unsigned count, ready;         /* connections, and the usable ones */
+	unsigned current;              /* takes all commands of this iteration */
+	struct subscriber *subscriber; /* NULL: no subscriptions */
+	struct redis_call published;   /* by publish */
+	bool is_publishing;
 	struct replica_ack *replica_ack;  /* NULL before the first call with replicas */
 	bool retired;                     /* takes no more calls; freed once idle */
 	unsigned number;                  /* topology/cluster.c's */
@@ -45,6 +47,9 @@ void node_free(struct redis_node *n);
 
 /* The first of the list. */
 struct redis_node *node_first(void);
+
+/* No attempt to connect has failed yet. */
+bool node_is_new(const struct redis_node *n);
 
 /* Usable connections to the nodes of the list. */
 unsigned nodes_ready(void);

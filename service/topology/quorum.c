@@ -10,6 +10,8 @@ enum { LEAST_MEMBERS = 3, URL_BYTES = 1024 };
 
 static struct redis_node *servers[REDIS_MOST_QUORUM];
 static unsigned count;
+static struct redis_url urls[REDIS_MOST_QUORUM];
+static unsigned url_count;
 
 unsigned quorum_count(void)
 {
@@ -76,8 +78,8 @@ static const char *parse_one(struct text written, struct redis_url *out)
 /* A server that is listed twice would vote twice. */
 static bool is_listed(const struct redis_url *url)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(servers[i]->url.address, url->address) == 0)
+	for (unsigned i = 0; i < url_count; i++)
+		if (strcmp(urls[i].address, url->address) == 0)
 			return true;
 	return false;
 }
@@ -92,27 +94,34 @@ static double quorum_usable(void)
 	return usable();
 }
 
-bool quorum_open(const char *urls)
+bool quorum_check(const char *list)
+{
+	for (struct text rest = text_of(list); rest.len;) {
+		if (url_count == REDIS_MOST_QUORUM)
+			return refuse(url_count + 1, "there may be 9 at most");
+		struct redis_url *url = &urls[url_count];
+		const char *why = parse_one(text_cut(&rest, ','), url);
+		if (why)
+			return refuse(url_count + 1, why);
+		url->kind = REDIS_QUORUM;
+		if (is_listed(url)) /* by another name: redis/handshake.c */
+			return refuse(url_count + 1, "it is in the list twice");
+		url_count++;
+	}
+	if (url_count > 0 && url_count < LEAST_MEMBERS)
+		return refuse(url_count + 1, "is missing: a majority needs 3 to 9 servers, URL,URL,URL");
+	return true;
+}
+
+bool quorum_open(void)
 {
 	static const struct redis_node_callbacks callbacks = { .up = on_up, .down = on_down };
-	struct redis_url url;
 
-	for (struct text rest = text_of(urls); rest.len;) {
-		if (count == REDIS_MOST_QUORUM)
-			return refuse(count + 1, "there may be 9 at most");
-		const char *why = parse_one(text_cut(&rest, ','), &url);
-		if (why)
-			return refuse(count + 1, why);
-		url.kind = REDIS_QUORUM;
-		if (is_listed(&url)) /* by another name: redis/handshake.c */
-			return refuse(count + 1, "it is in the list twice");
-		servers[count] = node_new_apart(&url, &callbacks, 1);
+	for (; count < url_count; count++) {
+		servers[count] = node_new_apart(&urls[count], &callbacks, 1);
 		if (!servers[count])
-			return refuse(count + 1, "out of memory");
-		count++;
+			return false;
 	}
-	if (count > 0 && count < LEAST_MEMBERS)
-		return refuse(count + 1, "is missing: a majority needs 3 to 9 servers, URL,URL,URL");
 	if (count > 0) {
 		metrics_gauge("lock_quorum_members", "Servers of --lock-quorum.", quorum_there);
 		metrics_gauge("lock_quorum_members_up", "Servers of --lock-quorum with a usable connection.",

@@ -9,8 +9,11 @@
 
 #include "topology/node.h"
 
-/* Connects to the servers in `urls`, or none. False: a line on stderr gives the reason. */
-bool quorum_open(const char *urls);
+/* Parses the URLs, or none. False: a line on stderr gives the reason. */
+bool quorum_check(const char *list);
+
+/* Connects to the servers of quorum_check. False without memory. */
+bool quorum_open(void);
 void quorum_close(void);
 
 /* The number of servers; and the address of each, from 1. */

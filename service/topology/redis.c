@@ -1,11 +1,7 @@
-/*
- * redis: see topology/redis.h. Owns the parsed --redis and the deferred calls, and chooses the node
- * for each call.
- */
+/* redis: see topology/redis.h. Owns the parsed --redis, and chooses the node for each call. */
 #include "topology/redis.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/loop.h"
 #include "net/resolve.h"
@@ -15,13 +11,14 @@
 #include "redis/handshake.h"
 #include "redis/renewal.h"
 #include "topology/cluster.h"
+#include "topology/deferred.h"
 #include "topology/node.h"
 #include "topology/quorum.h"
 #include "topology/replicas.h"
 #include "topology/sentinel.h"
 #include "topology/slot.h"
 
-enum { DEFER_MS = 20, MOST_REDIRECTS = 5 };
+enum { MOST_REDIRECTS = 5 };
 
 static struct redis_urls urls;
 static struct redis_node *master; /* NULL in a Cluster, and while the Sentinels know none */
@@ -29,10 +26,6 @@ static const struct subscriber_callbacks *subscriber_callbacks;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 static enum redis_error trouble_error;
-
-static struct redis_call *first_deferred, *last_deferred; /* in the order of their time */
-static unsigned deferred_count;
-static struct loop_timer deferred_timer;
 
 /* ---- Which node ---- */
 
@@ -69,6 +62,13 @@ bool redis_serves(struct text key)
 	const struct redis_node *n = node_at(redis_slot(key));
 
 	return n && n->ready > 0;
+}
+
+bool redis_is_away(struct text key)
+{
+	const struct redis_node *n = node_at(redis_slot(key));
+
+	return !n || (n->ready == 0 && (n->retired || !node_is_new(n)));
 }
 
 /* A call that may be stale, to a replica. False: it goes to the primary. */
@@ -142,34 +142,9 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 	return NEXT_DEFER;
 }
 
-static void on_deferred(struct loop_timer *t)
-{
-	unsigned due = deferred_count; /* without those deferred in this loop */
-
-	while (due--) {
-		struct redis_call *call = first_deferred;
-		first_deferred = call->next;
-		deferred_count--;
-		bool is_over = closing || loop_now_us() >= call->deadline_us;
-		call->done(call, is_over ? REDIS_NOT_SENT : REDIS_DEFERRED, NULL);
-	}
-	if (deferred_count > 0)
-		timer_set(t, loop_now_us() + DEFER_MS * 1000);
-}
-
 bool redis_defer(struct redis_call *call)
 {
-	if (closing || loop_now_us() >= call->deadline_us)
-		return false;
-	call->next = NULL;
-	if (deferred_count == 0)
-		first_deferred = call;
-	else
-		last_deferred->next = call;
-	last_deferred = call;
-	if (deferred_count++ == 0)
-		timer_set(&deferred_timer, loop_now_us() + DEFER_MS * 1000);
-	return true;
+	return deferred_add(call);
 }
 
 void redis_await_replicas(struct redis_call *call)
@@ -185,9 +160,9 @@ void redis_flush(void)
 	if (urls.kind == REDIS_SENTINEL)
 		sentinel_flush();
 	replicas_flush();
-	if (deferred_count == 0)
+	if (deferred_count() == 0)
 		replicas_sweep();
-	if (is_cluster() && deferred_count == 0)
+	if (is_cluster() && deferred_count() == 0)
 		cluster_sweep();
 }
 
@@ -286,6 +261,13 @@ void redis_refresh_topology(void)
 
 /* ---- State ---- */
 
+bool redis_is_up(void)
+{
+	const struct redis_node *owner;
+
+	return is_cluster() ? cluster_slots_unserved(&owner) == 0 : master && master->ready > 0;
+}
+
 unsigned redis_connections(void)
 {
 	return nodes_ready();
@@ -293,7 +275,7 @@ unsigned redis_connections(void)
 
 unsigned redis_in_flight(void)
 {
-	return connections_in_flight() + deferred_count;
+	return connections_in_flight() + deferred_count();
 }
 
 bool redis_was_reached(void)
@@ -318,12 +300,16 @@ static struct trouble trouble_of(const struct redis_call *call)
 {
 	const struct redis_node *n = call ? call->node : NULL;
 
-	if (n && call->replicas && n->replica_ack && *replica_ack_trouble(n->replica_ack))
+	if (!call && is_cluster())
+		cluster_slots_unserved(&n);
+	if (n && call && call->replicas && n->replica_ack && *replica_ack_trouble(n->replica_ack))
 		return (struct trouble){ replica_ack_trouble(n->replica_ack), replica_ack_error(n->replica_ack) };
 	if (n && n->trouble[0])
 		return (struct trouble){ n->trouble, n->error };
-	if (call && !n && is_cluster() && cluster_is_known())
-		return (struct trouble){ "no node of the Cluster serves this key's slot", ERROR_OTHER };
+	if (!n && is_cluster() && cluster_is_known())
+		return (struct trouble){ call ? "no node of the Cluster serves this key's slot"
+					      : "no node of the Cluster serves some of the slots",
+					 ERROR_OTHER };
 	if (urls.kind == REDIS_SENTINEL && !master)
 		return (struct trouble){ sentinel_trouble(), sentinel_error() };
 	return (struct trouble){ trouble, trouble_error };
@@ -365,8 +351,16 @@ bool redis_node_info(size_t i, struct redis_node_info *out)
 	for (const struct redis_node *n = node_first(); n; n = n->next) {
 		if (n->retired || i-- > 0)
 			continue;
-		*out = (struct redis_node_info){ n->url.address, n->server, n->ready,
-						 is_cluster() ? cluster_slots_of(n) : 0, node_memory(n) };
+		*out = (struct redis_node_info){
+			.address = n->url.address,
+			.server = n->server,
+			.connections = n->ready,
+			.trouble = n->ready      ? NULL
+				   : *n->trouble ? n->trouble
+						 : "not connected yet",
+			.slots = is_cluster() ? cluster_slots_of(n) : 0,
+			.memory = node_memory(n),
+		};
 		return true;
 	}
 	return false;
@@ -384,9 +378,14 @@ static double permissions_missing(void)
 	return connections_permissions_missing();
 }
 
+static double config_risks(void)
+{
+	return connections_config_risks();
+}
+
 static double is_up(void)
 {
-	return redis_connections() > 0;
+	return redis_is_up();
 }
 
 static double calls_in_flight(void)
@@ -404,38 +403,41 @@ static bool open_nodes(void)
 	return master != NULL;
 }
 
-bool redis_open(const char *url, const struct text *preload)
+bool redis_check(void)
 {
-	const char *why = redis_urls_parse(&urls, url, NULL);
+	const char *why = redis_urls_parse(&urls, config()->redis, NULL);
+	bool ok = quorum_check(config()->lock_quorum);
 
-	handshake_set_preload(preload);
-	renewal_open();
-	if (why) {
+	if (why)
 		fprintf(stderr,
 			"patternd: --redis: %s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "
 			"redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master\n",
 			why);
-		return false;
-	}
-	deferred_timer.expired = on_deferred;
+	return !why && replicas_check(urls.kind) && ok;
+}
+
+bool redis_open(const char *url, const struct text *preload)
+{
+	redis_urls_parse(&urls, url, NULL);
+	handshake_set_preload(preload);
+	renewal_open();
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", connections_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
 	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
 		      permissions_missing);
-	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
-	if (!quorum_open(config()->lock_quorum))
-		return false;
-	bool ok = open_nodes();
+	metrics_gauge("redis_config_risks",
+		      "Ways for Redis to lose data by its configuration, as of the latest checks.", config_risks);
+	metrics_gauge("redis_up", "1 when Redis is usable; in a Cluster, when every slot has a usable node.", is_up);
+	bool ok = quorum_open() && open_nodes();
 	if (!ok)
 		fprintf(stderr, "patternd: no memory for connections to Redis\n");
-	return ok && replicas_open(urls.kind, master);
+	return ok && replicas_open(master);
 }
 
 void redis_close(void)
 {
 	closing = true; /* a call that ends now sends no other */
-	timer_stop(&deferred_timer);
-	on_deferred(&deferred_timer);
+	deferred_close();
 	quorum_close();
 	cluster_close();
 	sentinel_close();

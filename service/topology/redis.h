@@ -22,8 +22,15 @@ struct subscriber;
 struct subscriber_callbacks;
 
 /*
- * Starts to connect. `url` is that of --redis. `preload`: scripts that each connection loads; ends
- * with an absent text, or is NULL. False: one line on stderr gives the reason.
+ * Checks the URLs of --redis, --lock-quorum and --redis-replicas; connects to none. False after a
+ * line on stderr for each fault.
+ */
+bool redis_check(void);
+
+/*
+ * After redis_check: starts to connect. `url` is that of --redis. `preload`: scripts that each
+ * connection loads once; ends with an absent text, or is NULL. False: one line on stderr gives the
+ * reason.
  */
 bool redis_open(const char *url, const struct text *preload);
 void redis_close(void);
@@ -62,6 +69,9 @@ void redis_await_replicas(struct redis_call *call);
 /* True when a call with this key would be sent now. */
 bool redis_serves(struct text key);
 
+/* Nor will it soon: its server was tried, or there is none. */
+bool redis_is_away(struct text key);
+
 /* Writes the buffered commands. Call it once per event-loop iteration. */
 void redis_flush(void);
 
@@ -91,6 +101,8 @@ void redis_refresh_topology(void);
 
 /* ---- State ---- */
 
+/* The server is usable; in a Cluster, every slot has a usable node. */
+bool redis_is_up(void);
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
 
@@ -110,6 +122,7 @@ const char *redis_mode(void);
 struct redis_node_info {
 	const char *address, *server; /* valid in this iteration; server "" if not reached */
 	unsigned connections;         /* usable */
+	const char *trouble;          /* NULL while it is usable */
 	unsigned slots;               /* in a Cluster */
 	struct redis_memory memory;
 };

@@ -34,6 +34,8 @@ struct replica {
 
 static struct replica *replicas;
 static struct loop_timer timer; /* the next probe of all */
+static struct redis_url given_urls[REDIS_MOST_HOSTS];
+static unsigned given_count; /* of --redis-replicas */
 
 bool replicas_enabled(void)
 {
@@ -340,7 +342,7 @@ static const char *why_not(enum redis_kind kind)
 
 	if (!replicas_enabled() && given)
 		return "--redis-replicas is given, but without --read-from replica no replica is read";
-	if (!replicas_enabled() && config_is_set("max-replica-lag-ms"))
+	if (!replicas_enabled() && config_is_changed("max-replica-lag-ms"))
 		return "--max-replica-lag-ms is given, but without --read-from replica no replica is read";
 	if (replicas_enabled() && kind == REDIS_SERVER && !given)
 		return "--read-from replica: --redis names one server, so name its replicas (--redis-replicas URL,...)";
@@ -349,46 +351,57 @@ static const char *why_not(enum redis_kind kind)
 	return NULL;
 }
 
-/* Adds the replicas of --redis-replicas. Returns NULL, or what is wrong with URL number *number. */
-static const char *add_given(struct redis_node *primary, unsigned *number)
+static bool is_given(const struct redis_url *url)
+{
+	for (unsigned i = 0; i < given_count; i++)
+		if (strcmp(given_urls[i].address, url->address) == 0)
+			return true;
+	return false;
+}
+
+/* Parses --redis-replicas. Returns NULL, or what is wrong with URL number given_count + 1. */
+static const char *parse_given(void)
 {
 	char one[URL_BYTES];
-	struct redis_url url;
+	struct text rest = text_of(*config()->redis_replicas ? config()->redis_replicas : NULL);
 
-	for (struct text rest = text_of(config()->redis_replicas); rest.at;) {
+	for (; rest.at; given_count++) {
 		struct text written = text_cut(&rest, ',');
-		if (++*number > REDIS_MOST_HOSTS)
+		if (given_count == REDIS_MOST_HOSTS)
 			return "there may be 16 at most";
 		if (written.len >= sizeof(one))
 			return "its URL is too long";
 		memcpy(one, written.at, written.len);
 		one[written.len] = '\0';
-		const char *why = redis_url_parse(&url, one, NULL);
+		const char *why = redis_url_parse(&given_urls[given_count], one, NULL);
 		if (why)
 			return why;
-		if (find(&url))
+		if (is_given(&given_urls[given_count]))
 			return "it is in the list twice";
-		replicas_add(&url, primary);
 	}
 	return NULL;
 }
 
-bool replicas_open(enum redis_kind kind, struct redis_node *primary)
+bool replicas_check(enum redis_kind kind)
 {
 	const char *why = why_not(kind);
-	unsigned number = 0;
 
 	if (why) {
 		fprintf(stderr, "patternd: %s\n", why);
 		return false;
 	}
+	why = parse_given();
+	if (why)
+		fprintf(stderr, "patternd: --redis-replicas: server %u: %s\n", given_count + 1, why);
+	return !why;
+}
+
+bool replicas_open(struct redis_node *primary)
+{
 	if (!replicas_enabled())
 		return true;
-	why = kind == REDIS_SERVER ? add_given(primary, &number) : NULL;
-	if (why) {
-		fprintf(stderr, "patternd: --redis-replicas: server %u: %s\n", number, why);
-		return false;
-	}
+	for (unsigned i = 0; i < given_count; i++)
+		replicas_add(&given_urls[i], primary);
 	metrics_gauge("replicas_usable", "Replicas that serve reads now.", usable);
 	timer.expired = on_timer;
 	timer_set(&timer, loop_now_us());

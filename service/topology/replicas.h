@@ -15,11 +15,11 @@
 /* True when --read-from is replica. */
 bool replicas_enabled(void);
 
-/*
- * Checks the options. A single server, `primary`, has the replicas of --redis-replicas. False: one
- * line on stderr names what is wrong.
- */
-bool replicas_open(enum redis_kind kind, struct redis_node *primary);
+/* Checks the options; `kind` is that of --redis. False: one line on stderr names what is wrong. */
+bool replicas_check(enum redis_kind kind);
+
+/* After replicas_check. A single server, `primary`, has the replicas of --redis-replicas. */
+bool replicas_open(struct redis_node *primary);
 /* After the primaries were freed, which end the probes. */
 void replicas_close(void);
 

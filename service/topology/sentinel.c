@@ -177,6 +177,7 @@ static void on_switch(struct sentinel *s, struct text message)
 	if (!text_is(name, urls->master) || !port.at)
 		return;
 	set_current(s);
+	timer_stop(&refresh); /* the next one may not know of it yet */
 	found(host, strtol(port.at, NULL, 10));
 }
 

@@ -9,11 +9,10 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/subscriber.h"
 #include "topology/redis.h"
-
-#define LONGEST_MS (INT64_MAX / 2000) /* of a timer: it fits in microseconds, and beyond now */
 
 enum { KEEP_EMPTY_MS = 10000 };
 
@@ -44,13 +43,8 @@ static struct channel *channel_find(struct text name)
 	return found ? *(struct channel **)found : NULL;
 }
 
-static void on_due(struct loop_timer *t)
-{
-	callbacks->available(container_of(t, struct channel, due), 1);
-}
-
 /* NULL without memory. */
-static struct channel *channel_get(struct text name, bool is_timed)
+static struct channel *channel_get(struct text name)
 {
 	struct channel *ch = channel_find(name);
 
@@ -64,9 +58,6 @@ static struct channel *channel_get(struct text name, bool is_timed)
 		free(ch);
 		return NULL;
 	}
-	ch->is_timed = is_timed;
-	ch->state = is_timed ? CHANNEL_SUBSCRIBED : CHANNEL_UNSUBSCRIBED;
-	ch->due.expired = on_due;
 	ch->next = channels;
 	if (channels)
 		channels->previous = ch;
@@ -77,7 +68,6 @@ static struct channel *channel_get(struct text name, bool is_timed)
 
 static void channel_free(struct channel *ch)
 {
-	timer_stop(&ch->due);
 	tdelete(ch, &channels_by_name, compare_names);
 	if (ch->next)
 		ch->next->previous = ch->previous;
@@ -89,9 +79,9 @@ static void channel_free(struct channel *ch)
 	free(ch);
 }
 
-bool channel_join(struct channel_waiter *w, struct text name, bool is_timed)
+bool channel_join(struct channel_waiter *w, struct text name)
 {
-	struct channel *ch = name.at ? channel_get(name, is_timed) : NULL;
+	struct channel *ch = name.at ? channel_get(name) : NULL;
 
 	if (!ch)
 		return false;
@@ -115,7 +105,7 @@ static void when_empty(struct channel *ch)
 {
 	if (!is_empty(ch))
 		return;
-	if (ch->is_timed || ch->state == CHANNEL_UNSUBSCRIBED) {
+	if (ch->state == CHANNEL_UNSUBSCRIBED) {
 		channel_free(ch);
 		return;
 	}
@@ -136,19 +126,17 @@ void channel_leave(struct channel_waiter *w)
 		w->previous->next = w->next;
 	else
 		ch->first = w->next;
-	if (!ch->first)
-		timer_stop(&ch->due);
 	when_empty(ch);
 }
 
-bool channel_can_subscribe(void)
+bool channel_can_subscribe(struct text name)
 {
-	return redis_connections() > 0; /* the subscriber connects with the others, or a moment later */
+	return !name.at || !redis_is_away(name); /* the subscriber connects with the others, or a moment later */
 }
 
 bool channel_listen(struct channel_listener *l, struct text name)
 {
-	struct channel *ch = name.at ? channel_get(name, false) : NULL;
+	struct channel *ch = name.at ? channel_get(name) : NULL;
 
 	if (!ch)
 		return false;
@@ -214,28 +202,17 @@ static void unsubscribed(struct channel *ch)
  */
 void channel_subscribe(struct channel *ch)
 {
-	struct subscriber *subscriber = ch->is_timed ? NULL : redis_subscriber(ch->name);
+	struct subscriber *subscriber = redis_subscriber(ch->name);
 
 	if (subscriber == ch->subscriber)
 		return;
 	if (ch->subscriber)
 		unsubscribed(ch);
-	if (!subscriber)
+	if (!subscriber || !subscriber_accepts(subscriber))
 		return;
 	ch->state = CHANNEL_SUBSCRIBING;
 	ch->subscriber = subscriber;
 	subscriber_subscribe(subscriber, ch->name);
-}
-
-void channel_due_in(struct channel *ch, int64_t ms)
-{
-	int64_t some_ms = ms < 0            ? 0
-			  : ms < LONGEST_MS ? ms
-					    : LONGEST_MS; /* any client of Redis may publish any number */
-	int64_t due_us = loop_now_us() + some_ms * 1000;
-
-	if (!timer_is_set(&ch->due) || ch->due.due_us > due_us)
-		timer_set(&ch->due, due_us);
 }
 
 /* ---- Callbacks of the subscriber ---- */
@@ -247,13 +224,20 @@ static void on_up(struct subscriber *s)
 		channel_subscribe(ch);
 }
 
+static void on_renew(struct subscriber *s)
+{
+	for (struct channel *ch = channels; ch; ch = ch->next)
+		if (ch->subscriber == s)
+			subscriber_renew(s, ch->name);
+}
+
 /* Perhaps within on_up, without memory to subscribe: so empty channels are left to the sweep. */
 static void on_down(struct subscriber *s)
 {
 	bool lost = false;
 
 	for (struct channel *ch = channels; ch; ch = ch->next) {
-		if (ch->subscriber != s || ch->is_timed)
+		if (ch->subscriber != s)
 			continue;
 		lost = true;
 		unsubscribed(ch);
@@ -304,15 +288,9 @@ static void on_subscribed(struct subscriber *s, struct text name)
 	}
 }
 
-/*
- * "<units> <ms>": so many units are there now, and more in that time (-1: nothing is known).
- * "@<ticket> <ms>": offered to that ticket; others check after that time whether it came.
- * "!<instance_id> -1": the tickets of a daemon that seemed dead were dropped.
- */
 static void on_message(struct subscriber *s, struct text name, struct text message)
 {
 	struct channel *ch = channel_find(name);
-	const char *space = message.at ? strchr(message.at, ' ') : NULL;
 
 	if (!ch || ch->subscriber != s) /* a former owner may still forward messages of the present one */
 		return;
@@ -320,21 +298,8 @@ static void on_message(struct subscriber *s, struct text name, struct text messa
 		next = l->next;
 		l->message(l, message);
 	}
-	if (!ch->first || !space)
-		return;
-	metrics_count(METRIC_wakeups);
-	int64_t in_ms = strtoll(space, NULL, 10);
-	struct text subject = { message.at + 1, (size_t)(space - message.at - 1) };
-	if (message.at[0] == '@') {
-		if (callbacks->offered(ch, subject))
-			return;
-	} else if (message.at[0] == '!') {
-		callbacks->dropped(ch, subject);
-	} else {
-		callbacks->available(ch, (unsigned)strtoull(message.at, NULL, 10));
-	}
-	if (in_ms >= 0)
-		channel_due_in(ch, in_ms);
+	if (ch->first && message.len)
+		callbacks->message(ch, message);
 }
 
 static double channels_open(void)
@@ -344,8 +309,13 @@ static double channels_open(void)
 
 bool channel_open(const struct channel_callbacks *to)
 {
-	static const struct subscriber_callbacks subscribers = { on_up,      on_down,       on_subscribed,
-								 on_message, on_taken_away, on_misdirected };
+	static const struct subscriber_callbacks subscribers = { .up = on_up,
+								 .down = on_down,
+								 .renew = on_renew,
+								 .subscribed = on_subscribed,
+								 .message = on_message,
+								 .unsubscribed = on_taken_away,
+								 .misdirected = on_misdirected };
 
 	callbacks = to;
 	sweep.expired = on_sweep;

@@ -1,10 +1,9 @@
 /*
- * channel: the waiters and the listeners of each resource; a resource's channel is named as its
- * first key.
+ * channel: the waiters and the listeners of each channel.
  *
- * Owns which channels are subscribed, the order of their waiters, and the timer for what becomes
- * due there. What a wake-up means for a request that waits is up to waiter.c. A listener does not
- * wait; it receives every message as it is.
+ * Owns which channels are subscribed, and the order of their waiters. What a message means for a
+ * request that waits is up to waiter.c. A listener does not wait; it receives every message as it
+ * is.
  */
 #ifndef PATTERND_CHANNEL_H
 #define PATTERND_CHANNEL_H
@@ -12,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/loop.h"
 #include "core/text.h"
 
 struct channel;
@@ -41,21 +39,16 @@ struct channel {
 	struct text name; /* behind the struct */
 	enum channel_state state;
 	struct subscriber *subscriber;       /* (ref) NULL while CHANNEL_UNSUBSCRIBED */
-	bool is_timed;                       /* nothing is published here, only time makes progress */
 	struct channel_waiter *first, *last; /* the waiters */
 	struct channel_listener *listeners;
-	unsigned pending;      /* waiter.c: units of the waiters whose attempt is under way or due */
-	struct loop_timer due; /* when time makes progress possible */
 	int64_t empty_since_us;
 	struct channel *next, *previous; /* in the list of all */
 };
 
 struct channel_callbacks {
-	void (*subscribed)(struct channel *ch);                       /* what is published from now on arrives */
-	void (*unsubscribed)(struct channel *ch);                     /* it no longer does */
-	void (*available)(struct channel *ch, unsigned units);        /* there are, or may be, so many units */
-	bool (*offered)(struct channel *ch, struct text ticket);      /* to this ticket; false: it has no waiter here */
-	void (*dropped)(struct channel *ch, struct text instance_id); /* its tickets, from the wait queue in Redis */
+	void (*subscribed)(struct channel *ch);                   /* what is published from now on arrives */
+	void (*unsubscribed)(struct channel *ch);                 /* it no longer does */
+	void (*message)(struct channel *ch, struct text message); /* for its waiters */
 };
 
 bool channel_open(const struct channel_callbacks *callbacks);
@@ -65,19 +58,16 @@ void channel_close(void);
 struct channel *channel_first(void);
 
 /* Becomes the last waiter of the channel of that name. False without memory. */
-bool channel_join(struct channel_waiter *w, struct text name, bool is_timed);
+bool channel_join(struct channel_waiter *w, struct text name);
 void channel_leave(struct channel_waiter *w);
 
-/* False while Redis is away. */
-bool channel_can_subscribe(void);
-/* Listens from when `subscribed` is called. False without memory. */
+/* False while the channel's server is away. */
+bool channel_can_subscribe(struct text name);
+/* Listens from when `subscribed` is called. False without memory; an absent name means the same. */
 bool channel_listen(struct channel_listener *l, struct text name);
 void channel_unlisten(struct channel_listener *l); /* also one that never listened */
 
 /* Subscribes at the channel's server by the newest map, unless it is subscribed there. */
 void channel_subscribe(struct channel *ch);
-
-/* In so many milliseconds there may be something, if not earlier. */
-void channel_due_in(struct channel *ch, int64_t ms);
 
 #endif

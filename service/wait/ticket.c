@@ -50,18 +50,14 @@ struct text ticket_tail(struct text ticket)
 	return ticket.len > TAIL_AT ? (struct text){ ticket.at + TAIL_AT, ticket.len - TAIL_AT } : TEXT("");
 }
 
-bool ticket_is_instance(struct text id)
+struct text ticket_channel(struct arena *a, struct text key)
 {
-	return id.len == TICKET_PART_DIGITS && memcmp(id.at, instance_id, TICKET_PART_DIGITS) == 0;
+	return key.at ? arena_join(a, (struct text[]){ key, TEXT("@"), text_of(instance_id) }, 3) : key;
 }
 
-bool ticket_is_ours(struct text ticket, uint64_t *number)
+struct text ticket_key(struct text channel)
 {
-	if (ticket.len < 2 * TICKET_PART_DIGITS + 1 ||
-	    !ticket_is_instance((struct text){ ticket.at, TICKET_PART_DIGITS }))
-		return false;
-	*number = strtoull(ticket.at + TICKET_PART_DIGITS + 1, NULL, 16);
-	return true;
+	return (struct text){ channel.at, channel.len - TICKET_PART_DIGITS - 1 };
 }
 
 /* ---- Departures ---- */

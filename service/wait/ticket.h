@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/arena.h"
 #include "core/text.h"
 
 struct operation;
@@ -41,10 +42,10 @@ size_t ticket_print(char to[TICKET_SIZE], uint64_t number, struct text tail);
 /* What ticket_print wrote at its end; empty when it is no ticket. */
 struct text ticket_tail(struct text ticket);
 
-/* True when it is a ticket of this daemon's, and then its number. */
-bool ticket_is_ours(struct text ticket, uint64_t *number);
-/* True when it is this daemon's. */
-bool ticket_is_instance(struct text instance_id);
+/* The channel of this daemon's tickets for the resource of that key. */
+struct text ticket_channel(struct arena *a, struct text key);
+/* What ticket_channel was given. */
+struct text ticket_key(struct text channel);
 
 /* Copies what it keeps. `channels`, all in one slot: the ticket may be in their wait queues. */
 void ticket_leave(const struct operation *op, const struct ticket_queue *queue, const struct text *channels,

@@ -38,6 +38,8 @@ static void begin_attempt(struct waiter *w)
 	w->state = WAITER_ATTEMPTING;
 	w->subscribed = waiter_is_subscribed(w);
 	w->retry_due = false;
+	timer_stop(&w->look);
+	w->attempted_us = loop_now_us();
 	w->left_ms = w->expired || until_ms < 1 ? 0 : until_ms;
 }
 
@@ -84,7 +86,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels)
 	assert(channels <= MAX_CHANNELS);
 	struct waiter *w = arena_alloc(&req->arena, sizeof(*w) + channels * sizeof(w->channels[0]));
 	if (w)
-		*w = (struct waiter){ .req = req, .size = channels, .units = 1, .number = ++last_number };
+		*w = (struct waiter){ .req = req, .size = channels, .number = ++last_number };
 	if (!w || (req->idempotency_key.at && !(w->in_flight_key = in_flight_key_add(req)))) {
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
@@ -98,20 +100,10 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels)
 	return true;
 }
 
-static void join(struct request *req, struct text name, bool is_timed)
+void wait_on(struct request *req, struct text key)
 {
-	if (req->waiter && !waiter_join(req->waiter, name, is_timed))
+	if (req->waiter && !waiter_join(req->waiter, ticket_channel(&req->arena, key)))
 		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send reports */
-}
-
-void wait_on(struct request *req, struct text channel)
-{
-	join(req, channel, false);
-}
-
-void wait_on_time(struct request *req, struct text name)
-{
-	join(req, name, true);
 }
 
 void wait_on_none(struct request *req)
@@ -120,21 +112,11 @@ void wait_on_none(struct request *req)
 
 	if (!w)
 		return;
-	waiter_set_pending(w, false);
 	waiter_leave(w);
-	w->woken = w->retry_due = false; /* those were for the channels that it left */
+	timer_stop(&w->look);
+	w->queued_us = 0;
+	w->retry_due = false; /* it was for the channels that it left */
 	w->subscribed = true;
-}
-
-void wait_on_units(struct request *req, unsigned units)
-{
-	struct waiter *w = req->waiter;
-
-	if (!w || w->units == units)
-		return;
-	waiter_set_pending(w, false);
-	w->units = units;
-	waiter_set_pending(w, true);
 }
 
 int64_t wait_left_ms(const struct request *req)
@@ -145,6 +127,11 @@ int64_t wait_left_ms(const struct request *req)
 int64_t wait_waited_ms(const struct request *req)
 {
 	return req->waiter ? (loop_now_us() - req->started_us) / 1000 : 0;
+}
+
+int64_t wait_queued_us(const struct request *req)
+{
+	return req->waiter && req->waiter->queued_us ? loop_now_us() - req->waiter->queued_us : 0;
 }
 
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail)
@@ -165,19 +152,10 @@ void wait_ticket_left(struct request *req)
 		req->waiter->queue = NULL;
 }
 
-void wait_next(struct request *req, size_t channel, unsigned ready, int64_t next_at_ms)
+void wait_look_at(struct request *req, int64_t at_ms)
 {
-	struct waiter *w = req->waiter;
-
-	if (!w || channel >= w->count)
-		return;
-	struct channel *ch = w->channels[channel].channel;
-	unsigned others = ch->pending - w->units; /* whose own attempts will find it */
-	w->woken = w->retry_due;                  /* this attempt may have missed what came during it */
-	if (ready > others)
-		waiter_wake(ch, ready - others, w);
-	if (next_at_ms >= 0)
-		channel_due_in(ch, request_ms_until(req, next_at_ms));
+	if (req->waiter && at_ms >= 0)
+		waiter_look_in(req->waiter, request_ms_until(req, at_ms));
 }
 
 bool wait_park(struct request *req, void (*retry)(struct request *req))
@@ -191,21 +169,34 @@ bool wait_park(struct request *req, void (*retry)(struct request *req))
 	request_move(req, PARKED);
 	w->retry = retry;
 	w->state = WAITER_PARKED;
-	waiter_set_pending(w, false);
+	if (!w->queued_us)
+		w->queued_us = w->attempted_us;
 	if (w->retry_due || w->expired || (!w->subscribed && waiter_is_subscribed(w)))
 		waiter_make_ready(w);
 	return true;
 }
 
+/* By a script for each slot. */
 static void leave_queues(const struct waiter *w)
 {
-	struct text channels[MAX_CHANNELS];
+	struct text keys[MAX_CHANNELS];
+	bool has_left[MAX_CHANNELS] = { false };
 	char ticket[TICKET_SIZE];
 	size_t len = ticket_print(ticket, w->number, w->tail);
 
-	for (size_t i = 0; i < w->count; i++)
-		channels[i] = w->channels[i].channel->name;
-	ticket_leave(w->req->op, w->queue, channels, w->count, (struct text){ ticket, len });
+	for (size_t i = 0; i < w->count; i++) {
+		size_t count = 0;
+		if (has_left[i])
+			continue;
+		for (size_t j = i; j < w->count; j++) {
+			struct text name = w->channels[j].channel->name;
+			if (redis_slot(name) != redis_slot(w->channels[i].channel->name))
+				continue;
+			keys[count++] = ticket_key(name);
+			has_left[j] = true;
+		}
+		ticket_leave(w->req->op, w->queue, keys, count, (struct text){ ticket, len });
+	}
 }
 
 /* Its request was answered, or the client disconnected. */
@@ -215,13 +206,12 @@ static void on_ended(struct request *req)
 
 	req->waiter = NULL;
 	timer_stop(&w->deadline);
+	timer_stop(&w->look);
 	if (w->queue)
 		leave_queues(w);
 	in_flight_key_remove(w->in_flight_key);
 	if (w->state == WAITER_READY)
 		waiter_leave_ready(w);
-	if (w->state != WAITER_PARKED)
-		waiter_set_pending(w, false);
 	waiter_leave(w);
 	waiting--;
 }

@@ -10,14 +10,14 @@
  *		attempt(req);
  *	}
  *	attempt: call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); ...
- *	on_acquired: wait_next(req, 0, ready, next_at_ms); if (wait_park(req, attempt)) return; ...
+ *	on_acquired: wait_look_at(req, next_at_ms); if (wait_park(req, attempt)) return; ...
  *
- * A channel is that of a resource, named as its first key. What makes progress possible publishes
- * there (lua/lib/wake.lua); wait_next names the time of what becomes due. Either wakes as many
- * waiters as there is something for, the longest waiting first, and calls the function that
- * wait_park was given. No wake-up is lost: a request that parked before its channel was subscribed
- * is attempted once more then, and a wake-up during an attempt is kept for it. At the end of its
- * time a request is attempted a last time, and wait_park returns false.
+ * The order of waiters is in Redis (lua/lib/waiters.lua). The scripts choose which waiter goes on,
+ * and notify its daemon on the channel that the daemon has for that resource; a reply can have an
+ * instant for wait_look_at. Either calls the function that wait_park was given. No wake-up is lost:
+ * a request that parked before its channel was subscribed is attempted once more then, and a
+ * wake-up during an attempt is kept for it. At the end of its time a request is attempted a last
+ * time, and wait_park returns false.
  */
 #ifndef PATTERND_WAIT_H
 #define PATTERND_WAIT_H
@@ -42,21 +42,18 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels);
 /* For a stream, as wait_begin: false when --max-parked allows no more, which was answered. */
 bool wait_has_room(struct request *req);
 
-/* Joins a channel, in order; `channel` as script_key makes it. */
-void wait_on(struct request *req, struct text channel);
-/* The same where nothing is published: only time makes progress, and waiters go one by one. */
-void wait_on_time(struct request *req, struct text name);
+/* Waits for the resource of that first key, as script_key makes it. */
+void wait_on(struct request *req, struct text key);
 
 /* Leaves all its channels: from now on it waits for something else, which wait_on names. */
 void wait_on_none(struct request *req);
-
-/* How many units it consumes at most when woken; 1 otherwise. */
-void wait_on_units(struct request *req, unsigned units);
 
 /* Milliseconds it may still wait after this attempt; 0: this is its last, or it never waits. */
 int64_t wait_left_ms(const struct request *req);
 /* How long it has waited. */
 int64_t wait_waited_ms(const struct request *req);
+/* How long it has been in the wait queues of its channels; 0 in the first attempt there. */
+int64_t wait_queued_us(const struct request *req);
 /*
  * Its ticket (ticket.h) in the wait queues of its channels, "" when it does not wait; in its arena.
  * However the request ends, its ticket then leaves them, unless wait_ticket_left was called.
@@ -67,11 +64,8 @@ struct text wait_ticket(struct request *req, const struct ticket_queue *queue, s
 /* In a `done`: Redis answered that the ticket is in no wait queue any more. */
 void wait_ticket_left(struct request *req);
 
-/*
- * After an attempt, for each channel: `ready` units are there for others, and at next_at_ms
- * (Redis's clock; -1: unknown) there may be more.
- */
-void wait_next(struct request *req, size_t channel, unsigned ready, int64_t next_at_ms);
+/* After an attempt: it tries again at that instant of Redis's clock, if not earlier; -1: never. */
+void wait_look_at(struct request *req, int64_t at_ms);
 
 /*
  * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken.

@@ -2,6 +2,11 @@
 #include "wait/waiter.h"
 
 #include <assert.h>
+#include <stdlib.h>
+
+#include "process/metrics.h"
+
+#define LONGEST_MS (INT64_MAX / 2000) /* of a timer: it fits in microseconds, and beyond now */
 
 static struct waiter *first_ready, *last_ready;
 
@@ -17,7 +22,6 @@ void waiter_make_ready(struct waiter *w)
 	assert(w->state == WAITER_PARKED);
 	w->state = WAITER_READY;
 	w->next_ready = NULL;
-	waiter_set_pending(w, true);
 	if (last_ready)
 		last_ready->next_ready = w;
 	else
@@ -38,12 +42,6 @@ void waiter_leave_ready(struct waiter *w)
 
 /* ---- Waking ---- */
 
-void waiter_set_pending(struct waiter *w, bool is_pending)
-{
-	for (size_t i = 0; i < w->count; i++)
-		w->channels[i].channel->pending += is_pending ? w->units : 0U - w->units; /* unsigned: that subtracts */
-}
-
 /* It is attempted now, or once more after the attempt under way. */
 static void retry_soon(struct waiter *w)
 {
@@ -53,59 +51,43 @@ static void retry_soon(struct waiter *w)
 		w->retry_due = true;
 }
 
-static void wake_one(struct waiter *w)
+static void on_look(struct loop_timer *t)
 {
-	w->woken = true;
-	retry_soon(w);
+	retry_soon(container_of(t, struct waiter, look));
 }
 
-/* Wakes those in `state` until there are enough for `units`; returns what is left. */
-static unsigned wake_in_state(struct channel *ch, enum waiter_state state, unsigned units, const struct waiter *except)
+void waiter_look_in(struct waiter *w, int64_t ms)
 {
-	for (struct channel_waiter *p = ch->first; p && units > 0; p = p->next) {
-		struct waiter *w = p->waiter;
-		if (w->state != state || w->retry_due || w == except)
-			continue;
-		units -= w->units < units ? w->units : units;
-		wake_one(w);
+	int64_t some_ms = ms < LONGEST_MS ? ms : LONGEST_MS; /* any client of Redis may publish any number */
+	int64_t due_us = loop_now_us() + some_ms * 1000;
+
+	if (ms <= 0) {
+		retry_soon(w);
+	} else if (!timer_is_set(&w->look) || w->look.due_us > due_us) {
+		w->look.expired = on_look;
+		timer_set(&w->look, due_us);
 	}
-	return units;
-}
-
-void waiter_wake(struct channel *ch, unsigned units, const struct waiter *except)
-{
-	wake_in_state(ch, WAITER_ATTEMPTING, wake_in_state(ch, WAITER_PARKED, units, except), except);
 }
 
 /* ---- Callbacks of channels ---- */
 
-/* Also when something may be due: one is attempted, and its reply wakes the others. */
-static void on_available(struct channel *ch, unsigned units)
+/* See lua/lib/waiters.lua. */
+static void on_message(struct channel *ch, struct text message)
 {
-	waiter_wake(ch, units, NULL);
-}
+	char *end;
 
-static bool on_offered(struct channel *ch, struct text ticket)
-{
-	uint64_t number;
-
-	if (!ticket_is_ours(ticket, &number))
-		return false;
+	metrics_count(METRIC_wakeups);
+	if (message.at[0] == '!') {
+		for (struct channel_waiter *p = ch->first; p; p = p->next)
+			waiter_look_in(p->waiter, strtoll(message.at + 1, NULL, 10));
+		return;
+	}
+	uint64_t number = strtoull(message.at, &end, 16);
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
 		if (p->waiter->number == number) {
-			wake_one(p->waiter);
-			return true;
+			waiter_look_in(p->waiter, strtoll(end, NULL, 10));
+			return;
 		}
-	return false;
-}
-
-/* This daemon was stopped or stalled, and taken for dead: all of its waiters join again. */
-static void on_dropped(struct channel *ch, struct text instance_id)
-{
-	if (!ticket_is_instance(instance_id))
-		return;
-	for (struct channel_waiter *p = ch->first; p; p = p->next)
-		retry_soon(p->waiter);
 }
 
 /* Messages are missed meanwhile: all are attempted once more after the next subscription. */
@@ -124,8 +106,7 @@ static void on_subscribed(struct channel *ch)
 
 bool waiter_open(void)
 {
-	static const struct channel_callbacks callbacks = { on_subscribed, on_unsubscribed, on_available, on_offered,
-							    on_dropped };
+	static const struct channel_callbacks callbacks = { on_subscribed, on_unsubscribed, on_message };
 
 	return channel_open(&callbacks);
 }
@@ -140,26 +121,22 @@ bool waiter_is_subscribed(const struct waiter *w)
 	return true;
 }
 
-bool waiter_join(struct waiter *w, struct text name, bool is_timed)
+bool waiter_join(struct waiter *w, struct text name)
 {
 	struct channel_waiter *p = &w->channels[w->count];
 
 	assert(w->count < w->size);
 	p->waiter = w;
-	if (!channel_join(p, name, is_timed))
+	if (!channel_join(p, name))
 		return false;
 	w->count++;
-	p->channel->pending += w->units;
 	w->subscribed = waiter_is_subscribed(w);
 	return true;
 }
 
 void waiter_leave(struct waiter *w)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		if (w->woken)
-			waiter_wake(w->channels[i].channel, 1, w);
+	for (size_t i = 0; i < w->count; i++)
 		channel_leave(&w->channels[i]);
-	}
 	w->count = 0;
 }

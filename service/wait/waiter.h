@@ -1,6 +1,5 @@
 /*
- * waiter: one request that waits, and which waiters of a channel a wake-up reaches. For wait.c,
- * which attempts their requests.
+ * waiter: one request that waits, and what wakes it. For wait.c, which attempts the requests.
  *
  *	ATTEMPTING --wait_park--> PARKED --woken--> READY --wait_run--> ATTEMPTING
  *
@@ -29,14 +28,15 @@ struct waiter {
 	enum waiter_state state;
 	bool subscribed;                  /* its channels were, when this attempt began */
 	bool retry_due;                   /* a wake-up came during this attempt */
-	bool woken;                       /* there may be something that no other waiter was woken for */
 	bool expired;                     /* its time to wait */
 	const struct ticket_queue *queue; /* (ref) its ticket may be in; NULL: it is in none */
 	struct text tail;                 /* (ref) the end of its ticket */
-	unsigned units;
 	uint64_t number;
-	int64_t left_ms; /* as of this attempt; 0: it is the last */
+	int64_t left_ms;      /* as of this attempt; 0: it is the last */
+	int64_t attempted_us; /* when this attempt began */
+	int64_t queued_us;    /* when its first attempt at its channels began; 0: that is this one */
 	struct loop_timer deadline;
+	struct loop_timer look; /* when it tries again, if nothing wakes it earlier */
 	struct waiter *next_ready;
 	struct in_flight_key *in_flight_key;
 	void (*retry)(struct request *req);
@@ -48,18 +48,15 @@ struct waiter {
 bool waiter_open(void);
 
 /* To the end of the channel of that name. False without memory. */
-bool waiter_join(struct waiter *w, struct text name, bool is_timed);
-/* Leaves all of its channels; a wake-up that it did not use goes to the next waiter. */
+bool waiter_join(struct waiter *w, struct text name);
+/* Leaves all of its channels. */
 void waiter_leave(struct waiter *w);
 
 /* True when what is published at its channels arrives. */
 bool waiter_is_subscribed(const struct waiter *w);
 
-/* Its attempt is due, or under way; other waiters need not be woken for as many units. */
-void waiter_set_pending(struct waiter *w, bool is_pending);
-
-/* There are so many units: wakes as many waiters as those suffice for, but not `except`. */
-void waiter_wake(struct channel *ch, unsigned units, const struct waiter *except);
+/* In so many milliseconds it tries again, if not earlier. */
+void waiter_look_in(struct waiter *w, int64_t ms);
 
 /* The waiters whose attempt is due, by ->next_ready. */
 struct waiter *waiter_first_ready(void);

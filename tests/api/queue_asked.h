@@ -23,6 +23,8 @@ enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: o
 #define IDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define KEY "Idempotency-Key: "
+/* A setting: what is rejected, or what no worker ended in time, is due at once. */
+#define AT_ONCE "\"backoff\":{\"base_ms\":0,\"max_ms\":0}"
 
 static struct redis_server redis;
 static struct daemon patternd;

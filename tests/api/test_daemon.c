@@ -35,6 +35,8 @@ static int set_up(void **state)
 	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
+	/* Of a Cluster, each node: one is enough to be ready. */
+	wait_until(bool_at(http(client, "GET", "/info", NULL), "/redis/connected"), ANSWER_MS);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include <cmocka.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include "../support/certificates.h"
@@ -214,6 +215,67 @@ static void test_client_certificates(void **state)
 	assert_int_equal(status_with(&ca, &old), 0);
 	assert_int_equal(status_with(&ca, &good), 200);
 	assert_true(daemon_is_alive(&patternd)); /* health needs none */
+}
+
+/* The alert that a client with this certificate gets; 0 if it is served. */
+static int alert_for(const struct certificate *shown, int version)
+{
+	static const char request[] = "GET /locks/a HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	struct raw *r = raw_connect(patternd.port);
+	char byte;
+
+	SSL_CTX_set_max_proto_version(context, version);
+	if (shown) {
+		assert_int_equal(SSL_CTX_use_certificate_file(context, shown->cert_path, SSL_FILETYPE_PEM), 1);
+		assert_int_equal(SSL_CTX_use_PrivateKey_file(context, shown->key_path, SSL_FILETYPE_PEM), 1);
+	}
+	SSL *tls = SSL_new(context);
+	SSL_set_fd(tls, raw_fd(r));
+	ERR_clear_error();
+	/* The client of TLS 1.3 learns it when it reads: its own handshake has ended before. */
+	bool ok = SSL_connect(tls) == 1 && SSL_write(tls, request, sizeof(request) - 1) > 0 &&
+		  SSL_read(tls, &byte, 1) == 1;
+	int reason = ERR_GET_REASON(ERR_peek_error());
+	SSL_free(tls);
+	SSL_CTX_free(context);
+	raw_close(r);
+	return ok ? 0 : reason - SSL_AD_REASON_OFFSET;
+}
+
+static void test_refusals_are_seen(void **state)
+{
+	struct certificate others = certificate_make((struct certificate_wish){ .name = "another CA" });
+	struct certificate good = certificate_make((struct certificate_wish){ .name = "a client", .by = &ca });
+	struct certificate old = certificate_make(
+		(struct certificate_wish){ .name = "late", .by = &ca, .starts_in_s = -7200, .ends_in_s = -3600 });
+	struct certificate foreign = certificate_make((struct certificate_wish){ .name = "a client", .by = &others });
+	const struct {
+		const struct certificate *shown;
+		int version;
+		int alert;
+	} rows[] = {
+		{ &good, TLS1_3_VERSION, 0 },
+		{ &good, TLS1_2_VERSION, 0 },
+		{ NULL, TLS1_3_VERSION, SSL_AD_CERTIFICATE_REQUIRED },
+		{ NULL, TLS1_2_VERSION, SSL_AD_HANDSHAKE_FAILURE },
+		{ &foreign, TLS1_3_VERSION, SSL_AD_UNKNOWN_CA },
+		{ &foreign, TLS1_2_VERSION, SSL_AD_UNKNOWN_CA },
+		{ &old, TLS1_3_VERSION, SSL_AD_CERTIFICATE_EXPIRED },
+		{ &old, TLS1_2_VERSION, SSL_AD_CERTIFICATE_EXPIRED },
+	};
+	long refused = 0;
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	start("--tls-client-ca", ca.cert_path);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(alert_for(rows[i].shown, rows[i].version), rows[i].alert);
+		refused += rows[i].alert != 0;
+		assert_int_equal(metric("tls_clients_refused_total"), refused);
+	}
+	assert_true(proc_wrote(&patternd.proc, "tls_client_refused"));
+	assert_true(proc_wrote(&patternd.proc, "the client has no certificate"));
 }
 
 /* ---- Certificates that change ---- */
@@ -421,6 +483,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plain_on_tls_port, start_one, stop_one),
 		cmocka_unit_test_setup_teardown(test_versions, start_one, stop_one),
 		cmocka_unit_test_teardown(test_client_certificates, stop_one),
+		cmocka_unit_test_teardown(test_refusals_are_seen, stop_one),
 		cmocka_unit_test_teardown(test_reload, stop_replaced),
 		cmocka_unit_test_teardown(test_unfinished_handshakes, stop_one),
 		cmocka_unit_test_setup_teardown(test_long_poll, start_one, stop_one),

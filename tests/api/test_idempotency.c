@@ -5,11 +5,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "stage.h"
+#include "waiter.h"
 
 static struct answer send_with_key(const char *target, const char *body)
 {
@@ -61,6 +64,68 @@ static void another_body_is_refused(void **state)
 	assert_true(json_is_null(json_at(get("/ratelimit/keys/b"), "/algorithm")));
 }
 
+/* The record, which is the one key of its kind. */
+static int64_t record_lasts_ms(void)
+{
+	const redisReply *keys = server_command(&redis, "KEYS p:idem:*");
+
+	assert_int_equal(keys->elements, 1);
+	char *key = strdup(keys->element[0]->str);
+	int64_t ms = server_command(&redis, "PTTL %s", key)->integer;
+	free(key);
+	return ms;
+}
+
+/* A change for a day, a grant as long as it lasts, at least a minute; or as the client asks for. */
+static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
+{
+	static const char day[] = "X: y", two_seconds[] = "Idempotency-TTL-Ms: 2000",
+			  year[] = "Idempotency-TTL-Ms: 99999999999";
+	static const struct {
+		const char *before, *body_before, *target, *body, *header;
+		int64_t most_ms;
+	} rows[] = {
+		{ NULL, NULL, "/counters/c/increment", "{\"n\":1}", day, 86400000 },
+		{ NULL, NULL, "/counters/c/increment", "{\"n\":1}", two_seconds, 2000 },
+		{ NULL, NULL, "/counters/c/increment", "{\"n\":1}", year, 86400000 },
+		{ NULL, NULL, "/locks/l", "{\"ttl_ms\":1000}", day, 60000 },
+		{ NULL, NULL, "/locks/l", "{\"ttl_ms\":600000}", day, 600000 },
+		{ NULL, NULL, "/locks/l", "{\"ttl_ms\":600000}", two_seconds, 2000 },
+		{ NULL, NULL, "/locks", "{\"names\":[\"l\"],\"ttl_ms\":600000}", day, 600000 },
+		{ NULL, NULL, "/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":120000}", day, 120000 },
+		{ NULL, NULL, "/cache/c/fill", "{\"fill_ms\":120000}", day, 120000 },
+		{ "/queues/q/messages", "{\"body\":1}", "/queues/q/receive", "{\"visibility_ms\":90000}", day, 90000 },
+		{ "/queues/q/messages", "{\"body\":1}", "/queues/q/receive", "{\"acknowledge\":true}", day, 60000 },
+		{ "/queues/q/messages", "{\"body\":1}", "/queues/q/messages", "{\"body\":1}", day, 86400000 },
+		{ NULL, NULL, "/ratelimit", "{\"key\":\"a\",\"limit\":5,\"window_ms\":5000}", day, 5000 },
+		{ NULL, NULL, "/ratelimit", "{\"key\":\"a\",\"limit\":5,\"window_ms\":500000}", two_seconds, 2000 },
+	};
+
+	(void)state;
+	long records = metric_of(&patternd, "idempotency_records_total");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].before)
+			assert_status(post(rows[i].before, rows[i].body_before), 201);
+		struct answer a =
+			http(client, "POST", rows[i].target, rows[i].body, "Idempotency-Key: k", rows[i].header);
+		assert_in_range(a.status, 200, 201);
+		assert_int_equal(metric_of(&patternd, "idempotency_records_total"), ++records);
+		int64_t ms = record_lasts_ms();
+		if (ms < rows[i].most_ms / 2 || ms > rows[i].most_ms)
+			fail_msg("%s %s, %s: %lld ms", rows[i].target, rows[i].body, rows[i].header, (long long)ms);
+		stage_forget(NULL);
+	}
+	static const char *const wrong[] = { "999", "0", "-1", "x", "1e9", "1000.5", "9999999999999999", "" };
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char header[64];
+		snprintf(header, sizeof(header), "Idempotency-TTL-Ms%s%s", *wrong[i] ? ": " : ";", wrong[i]);
+		struct answer a =
+			http(client, "POST", "/counters/c/increment", "{\"n\":1}", "Idempotency-Key: k", header);
+		assert_problem(a, 400, "out_of_range", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), "Idempotency-TTL-Ms:");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -68,6 +133,7 @@ int main(void)
 		cmocka_unit_test_teardown(another_path_is_another_request, stage_forget),
 		cmocka_unit_test_teardown(another_operation_is_another_request, stage_forget),
 		cmocka_unit_test_teardown(another_body_is_refused, stage_forget),
+		cmocka_unit_test_teardown(a_record_is_kept_as_long_as_it_is_of_use, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("idempotency", tests, stage_open, stage_close);

@@ -128,7 +128,7 @@ static void names_can_be_left_out(void **state)
 	start(&other, path, "on", "text");
 	char *line = line_by_token(&other);
 	assert_non_null(strstr(line, " caller=team-a "));
-	assert_non_null(strstr(line, " resource=\"a\\u0022 status=200\" "));
+	assert_non_null(strstr(line, " resource=\"a\\\" status=200\" "));
 	assert_null(strstr(line, "secret"));
 	free(line);
 	daemon_stop(&other);

@@ -383,7 +383,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* those: test_metrics_names.c */
 	client = client_open(patternd.port);
 	return 0;
 }

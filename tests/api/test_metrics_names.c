@@ -20,11 +20,13 @@
 #include "../support/redis_cluster.h"
 #include "../support/waiter.h"
 
-enum { SOON_MS = 8000, STALE_MS = 30000 };
+/* A round begins each 5 s, and figures of 15 s ago are old. */
+enum { SOON_MS = 8000, OLD_MS = 30000, ROUND_S = 5, OLD_S = 16 };
 
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
+static char later[256]; /* the file by which the daemon's time goes by */
 
 /* The value of a series without `patternd_`, now; NAN when it is not there. */
 static double value(const char *id)
@@ -48,6 +50,15 @@ static void assert_value(const char *id, double wanted)
 
 	if (!(found == wanted))
 		fail_msg("%s is %g, not %g", id, found, wanted);
+}
+
+/* Lets time go by, of a daemon that waits for no reply of Redis: one under way would seem late. */
+static void leap(int seconds)
+{
+	if (daemon_is_sanitized())
+		return; /* a sanitizer must be loaded first: the test waits */
+	wait_until(value("redis_calls_in_flight") == 0, SOON_MS);
+	clock_later_by(later, seconds);
 }
 
 static void events_are(const char *queue, double sent, double received, double acknowledged, double rejected)
@@ -107,15 +118,20 @@ static void figures_of_queues_come_from_redis(void **state)
 	assert_status(http(client, "POST", "/queues/ordinary/messages",
 			   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3,\"delay_ms\":600000}]}"),
 		      201);
+	int64_t sent_ms = monotonic_ms();
+	leap(ROUND_S);
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 2, SOON_MS);
 	assert_value("queue_messages{queue=\"ordinary\",state=\"delayed\"}", 1);
 	assert_value("queue_messages{queue=\"ordinary\",state=\"in_flight\"}", 0);
+	wait_until(monotonic_ms() >= sent_ms + 1000, SOON_MS);
+	leap(ROUND_S);
 	wait_until(value("queue_oldest_ready_seconds{queue=\"ordinary\"}") >= 1, SOON_MS);
 	assert_value("queue_messages{queue=\"known\",state=\"ready\"}", 0); /* named without a star, never used */
 	assert_value("queue_messages{queue=\"orders\",state=\"dead\"}", 1);
 	assert_value("queue_oldest_ready_seconds{queue=\"known\"}", 0);
 	/* Changes by another client count, too; a key of another type affects no other figure. */
 	assert_status(http(client, "DELETE", "/queues/ordinary", NULL), 204);
+	leap(ROUND_S);
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);
 }
 
@@ -152,6 +168,8 @@ static void acquisitions_and_waits_of_locks_are_counted(void **state)
 	assert_status(http(client, "POST", "/locks/jobs", "{\"ttl_ms\":1000}"), 409);
 	assert_status(http(client, "POST", "/locks/jobs", "{\"ttl_ms\":1000,\"wait_ms\":300}"), 409);
 	struct raw *waiting = waiter_at(&patternd, "/locks/jobs", "{\"ttl_ms\":1000,\"wait_ms\":30000}", "");
+	wait_until(value("requests_waiting") == 1, SOON_MS);
+	leap(ROUND_S);
 	wait_until(value("lock_waiters{lock=\"jobs\"}") == 1, SOON_MS);
 	assert_status(http(client, "DELETE", "/locks/jobs", NULL, token), 200);
 	assert_status(waiter_answer(waiting, "/locks/jobs", SOON_MS), 201);
@@ -162,6 +180,7 @@ static void acquisitions_and_waits_of_locks_are_counted(void **state)
 	assert_value("lock_wait_seconds_count", 4);
 	assert_value("lock_wait_seconds_bucket{le=\"0.001\"}", 2);
 	assert_value("lock_wait_seconds_bucket{le=\"60\"}", 4);
+	leap(ROUND_S);
 	wait_until(value("lock_waiters{lock=\"jobs\"}") == 0, SOON_MS);
 }
 
@@ -201,8 +220,10 @@ static void scrapes_ask_redis_little(void **state)
 	double names = 100 + 4 /* queues */, before = value("redis_commands_total");
 
 	(void)state;
-	while (monotonic_ms() < until_ms)
+	while (monotonic_ms() < until_ms) {
 		value("uptime_seconds");
+		nap_ms(5); /* each answer is recorded */
+	}
 	assert_true(value("redis_commands_total") - before <= names + 10);
 }
 
@@ -216,18 +237,19 @@ static void old_figures_are_left_out(void **state)
 	for (int i = 0; i < 20; i++)
 		value("uptime_seconds");
 	assert_true(monotonic_ms() - began_ms < patience_ms(500));
-	wait_until(isnan(value("queue_messages{queue=\"known\",state=\"ready\"}")), STALE_MS);
+	leap(OLD_S);
+	wait_until(isnan(value("queue_messages{queue=\"known\",state=\"ready\"}")), OLD_MS);
 	assert_value("queue_events_total{queue=\"known\",event=\"sent\"}", 0); /* its own stay */
 	server_signal(&redis, SIGCONT);
-	wait_until(value("queue_messages{queue=\"known\",state=\"ready\"}") == 0, STALE_MS);
+	wait_until(value("queue_messages{queue=\"known\",state=\"ready\"}") == 0, OLD_MS);
 }
 
-static void without_the_option_there_are_none(void **state)
+static void an_empty_option_admits_none(void **state)
 {
 	struct daemon plain = { 0 };
 
 	(void)state;
-	daemon_start(&plain, "--redis", redis.url);
+	daemon_start(&plain, "--redis", redis.url, "--metrics-names", "");
 	struct client *c = client_open(plain.port);
 	assert_status(http(c, "POST", "/queues/orders/messages", "{\"body\":1}"), 201);
 	struct answer a = http(c, "GET", "/metrics", NULL);
@@ -237,10 +259,105 @@ static void without_the_option_there_are_none(void **state)
 	daemon_stop(&plain);
 }
 
+/* Also a queue of which a worker gets nothing: it may be paused, or its messages wait. */
+static void by_default_there_are_queues_and_policies(void **state)
+{
+	struct daemon plain = { 0 };
+	struct client *usual = client;
+
+	(void)state;
+	assert_status(http(client, "POST", "/queues/by-default/messages", "{\"body\":1}"), 201);
+	assert_status(http(client, "PATCH", "/queues/by-default", "{\"paused\":true}"), 200);
+	daemon_start(&plain, "--redis", redis.url);
+	client = client_open(plain.port);
+	assert_status(http(client, "POST", "/queues/by-default/receive", NULL), 200);
+	assert_status(http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"shade\"}"), 200);
+	assert_status(http(client, "POST", "/locks/by-default", "{\"ttl_ms\":1000}"), 201);
+	wait_until(value("queue_messages{queue=\"by-default\",state=\"ready\"}") == 1, SOON_MS);
+	assert_true(value("queue_oldest_ready_seconds{queue=\"by-default\"}") > 0);
+	assert_value("ratelimit_decisions_total{policy=\"shade\",outcome=\"shadow_refused\"}", 1);
+	assert_true(isnan(value("lock_waiters{lock=\"by-default\"}")));
+	client_close(client);
+	client = usual;
+	daemon_stop(&plain);
+}
+
+static int queue_series(const char *queue)
+{
+	char label[64];
+	int found = 0;
+	struct answer a = http(client, "GET", "/metrics", NULL);
+
+	snprintf(label, sizeof(label), "queue_events_total{queue=\"%s\"", queue);
+	for (const char *at = a.body; (at = strstr(at, label)); at++)
+		found++;
+	client_forget(client);
+	return found;
+}
+
+static bool is_sent(const char *queue, int i)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s-%d/messages", queue, i);
+	return http(client, "POST", target, "{\"body\":1}").status == 201;
+}
+
+static void send_to(const char *queue, int i)
+{
+	assert_true(is_sent(queue, i));
+}
+
+/* A name that nothing has used for half an hour makes room for another, and only then. */
+static void idle_names_make_room(void **state)
+{
+	struct daemon busy = { 0 };
+	struct client *usual = client;
+	char an_hour[256];
+
+	(void)state;
+	if (daemon_is_sanitized())
+		skip(); /* a sanitizer must be loaded first */
+	snprintf(an_hour, sizeof(an_hour), "%s/an-hour", temp_dir());
+	busy.proc.env = clock_later_with(an_hour);
+	daemon_start(&busy, "--redis", redis.url, "--metrics-names", "queues:*,queues:fixed-0");
+	client = client_open(busy.port);
+	for (int i = 0; i < 150; i++) { /* nothing is there: these give way at once */
+		char target[64];
+		snprintf(target, sizeof(target), "/queues/typo-%d/receive", i);
+		assert_status(http(client, "POST", target, NULL), 200);
+	}
+	for (int i = 0; i < 99; i++)
+		send_to("idle", i);
+	assert_int_equal(queue_series("idle-98"), 4);
+	send_to("late", 0);
+	assert_int_equal(queue_series("late-0"), 0);
+	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 1);
+	client_close(client);
+
+	clock_later_by(an_hour, 3600);
+	client = client_open(busy.port);
+	wait_until(is_sent("idle", 0), SOON_MS); /* what Redis was asked then seems an hour late */
+	send_to("late", 0);
+	assert_int_equal(queue_series("late-0"), 4);
+	assert_int_equal(queue_series("idle-0"), 4);
+	assert_int_equal(queue_series("idle-1"), 0);
+	assert_int_equal(queue_series("fixed-0"), 4);
+	wait_until(value("queue_messages{queue=\"late-0\",state=\"ready\"}") == 2, SOON_MS);
+	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 1);
+	client_close(client);
+	client = usual;
+	daemon_stop(&busy);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
+	if (!daemon_is_sanitized()) {
+		snprintf(later, sizeof(later), "%s/later", temp_dir());
+		patternd.proc.env = clock_later_with(later);
+	}
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names",
 		     "queues:ord*,queues:known,ratelimit:*,locks:jobs,locks:many-*");
 	client = client_open(patternd.port);
@@ -267,7 +384,9 @@ int main(void)
 		cmocka_unit_test(a_hundred_names_are_the_most),
 		cmocka_unit_test(scrapes_ask_redis_little),
 		cmocka_unit_test(old_figures_are_left_out),
-		cmocka_unit_test(without_the_option_there_are_none),
+		cmocka_unit_test(an_empty_option_admits_none),
+		cmocka_unit_test(by_default_there_are_queues_and_policies),
+		cmocka_unit_test(idle_names_make_room),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

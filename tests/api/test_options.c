@@ -194,14 +194,14 @@ static void test_order_of_sources(void **state)
 
 	(void)state;
 	patternd.proc.env = environment;
-	assert_int_equal(daemon_run(&patternd, "--print-config", "--config", file, "--prefix", "flag:"), 0);
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", file, "--prefix", "flag:"), 0);
 	assert_printed("prefix = flag:");           /* flag over variable over file */
 	assert_printed("pool-size = 5");            /* variable over file */
 	assert_printed("redis-timeout-ms = 777");   /* file over default */
 	assert_printed("max-body-bytes = 1048576"); /* default */
 	assert_printed("strict = true");
 	patternd.proc.env = NULL;
-	assert_int_equal(daemon_run(&patternd, "--print-config", "--config", file), 0);
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", file), 0);
 	assert_printed("pool-size = 7");
 	assert_printed("prefix = file:");
 }
@@ -226,7 +226,7 @@ static void test_bad_variable(void **state)
 
 	(void)state;
 	patternd.proc.env = environment;
-	assert_int_equal(daemon_run(&patternd, "--print-config"), 2);
+	assert_int_equal(daemon_run(&patternd, "--check-config"), 2);
 	assert_true(proc_wrote(&patternd.proc, "PATTERND_POOL_SIZE"));
 	patternd.proc.env = NULL;
 }
@@ -236,7 +236,7 @@ static void test_secrets_are_not_printed(void **state)
 	static const char url[] = "redis://user:canary-4711@127.0.0.1:1/0";
 
 	(void)state;
-	assert_int_equal(daemon_run(&patternd, "--print-config", "--redis", url), 0);
+	assert_int_equal(daemon_run(&patternd, "--check-config", "--redis", url), 0);
 	char *text = printed();
 	assert_null(strstr(text, "canary"));
 	free(text);
@@ -369,6 +369,33 @@ static void test_strict(void **state)
 	server_stop(&redis);
 }
 
+/* The gauge reports what is true now, also of a daemon without requests. */
+static void test_risks_that_end(void **state)
+{
+	struct redis_server redis = { 0 };
+	char later[256];
+
+	(void)state;
+	if (daemon_is_sanitized())
+		skip(); /* a sanitizer must be loaded first */
+	snprintf(later, sizeof(later), "%s/risks-later", temp_dir());
+	server_start(&redis, "--maxmemory-policy", "allkeys-lru");
+	patternd.proc.env = clock_later_with(later);
+	daemon_start(&patternd, "--redis", redis.url);
+	patternd.proc.env = NULL;
+	assert_int_equal(metric_of(&patternd, "redis_config_risks"), 2);
+	server_command(&redis, "CONFIG SET maxmemory-policy noeviction");
+	server_command(&redis, "CONFIG SET appendonly yes");
+	wait_until(strstr(server_command(&redis, "INFO persistence")->str, "aof_rewrite_in_progress:0") &&
+			   strstr(redis.reply->str, "aof_rewrite_scheduled:0"),
+		   5000); /* Redis does not end before its first append-only file is written */
+	assert_int_equal(metric_of(&patternd, "redis_config_risks"), 2);
+	clock_later_by(later, 3600);
+	wait_until(metric_of(&patternd, "redis_config_risks") == 0, 5000);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
 /* A setting that changes while a connection lasts is noticed after a minute. */
 static void test_strict_while_it_lasts(void **state)
 {
@@ -389,7 +416,7 @@ static void test_strict_while_it_lasts(void **state)
 	assert_int_equal(metric_of(&patternd, "redis_config_unsafe_total"), 0);
 	client_close(c);
 
-	fclose(fopen(later, "w"));
+	clock_later_by(later, 3600);
 	c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/locks/b", NULL), 201);
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
@@ -477,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_database_and_prefix),
 		cmocka_unit_test(test_allowed_hosts),
 		cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_risks_that_end),
 		cmocka_unit_test(test_strict_while_it_lasts),
 		cmocka_unit_test(test_servers_of_another_kind),
 		cmocka_unit_test(test_one_server_under_two_names),

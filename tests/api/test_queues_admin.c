@@ -4,7 +4,7 @@
  */
 #include "queue_asked.h"
 
-enum { DEFAULT_DEDUPE_MS = 300000 };
+enum { DEFAULT_DEDUPE_MS = 300000, RECEIVES = 25, BASE_MS = 1000, MAX_MS = 600000 }; /* the defaults */
 
 #define DEFAULT_RETENTION_MS 1209600000
 
@@ -14,9 +14,8 @@ static void assert_settings(struct answer a, const int64_t wanted[7])
 {
 	assert_int_equal(int_at(a, "/settings/visibility_ms"), wanted[0]);
 	assert_int_equal(int_at(a, "/settings/max_receives"), wanted[1]);
-	assert_int_equal(json_integer_value(json_at(a, "/settings/backoff/base_ms")), wanted[2]);
-	assert_int_equal(json_integer_value(json_at(a, "/settings/backoff/max_ms")), wanted[3]);
-	assert_int_equal(json_is_null(json_at(a, "/settings/backoff")), wanted[2] == 0);
+	assert_int_equal(int_at(a, "/settings/backoff/base_ms"), wanted[2]);
+	assert_int_equal(int_at(a, "/settings/backoff/max_ms"), wanted[3]);
 	assert_int_equal(int_at(a, "/settings/dedupe_ms"), wanted[4]);
 	assert_int_equal(int_at(a, "/settings/retention_ms"), wanted[5]);
 	assert_int_equal(bool_at(a, "/settings/paused"), wanted[6]);
@@ -32,11 +31,11 @@ static void settings_are_replaced_as_a_whole(void **state)
 		  "\"retention_ms\":1,\"paused\":true}",
 		  { 1, 1, 2, 2, 0, 1, 1 } },
 		{ "{\"max_receives\":1000}",
-		  { VISIBILITY_MS, 1000, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+		  { VISIBILITY_MS, 1000, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
 		{ "{\"visibility_ms\":43200000,\"backoff\":{\"base_ms\":1,\"max_ms\":86400000},\"dedupe_ms\":31622400000,"
 		  "\"retention_ms\":3155760000000}",
-		  { 43200000, 5, 1, 86400000, 31622400000, 3155760000000, 0 } },
-		{ "{}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+		  { 43200000, RECEIVES, 1, 86400000, 31622400000, 3155760000000, 0 } },
+		{ "{}", { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
 	};
 	static const struct {
 		const char *body, *code, *pointer;
@@ -76,15 +75,18 @@ static void settings_are_merged(void **state)
 		const char *body;
 		int64_t wanted[7];
 	} rows[] = {
-		{ "{}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
-		{ "{\"paused\":true}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
+		{ "{}", { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+		{ "{\"paused\":true}",
+		  { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
 		{ "{\"visibility_ms\":7,\"max_receives\":8,\"backoff\":{\"base_ms\":2,\"max_ms\":3},\"dedupe_ms\":0}",
 		  { 7, 8, 2, 3, 0, DEFAULT_RETENTION_MS, 1 } },
 		{ "{\"retention_ms\":9,\"visibility_ms\":null}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 1 } },
 		{ "{\"paused\":false}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 0 } },
+		{ "{" AT_ONCE "}", { VISIBILITY_MS, 8, 0, 0, 0, 9, 0 } },
 		{ "{\"backoff\":null,\"max_receives\":null,\"dedupe_ms\":null,\"retention_ms\":null,\"paused\":true}",
-		  { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
-		{ "{\"paused\":null}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+		  { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
+		{ "{\"paused\":null}",
+		  { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
 	};
 
 	(void)state;
@@ -134,7 +136,7 @@ static void counts_have_every_state(void **state)
 	assert_int_equal(int_at(a, "/expired"), 0);
 	assert_string_equal(text_at(a, "/name"), "q");
 	/* Ended deliveries that no call has settled count as what they are. */
-	configure("{\"max_receives\":1}");
+	configure("{\"max_receives\":1," AT_ONCE "}");
 	send_body("{\"body\":1,\"id\":\"back\",\"max_receives\":2,\"priority\":0}");
 	assert_int_equal(count_in(receive("{\"limit\":3,\"visibility_ms\":100}")), 3);
 	wait_until(count_of("/in_flight") == 1, SOON_MS);

@@ -50,6 +50,7 @@ static void a_retried_receive_gets_the_same_delivery(void **state)
 	static const char two[] = "{\"limit\":2,\"visibility_ms\":60000}", moment[] = "{\"visibility_ms\":30}";
 
 	(void)state;
+	configure("{" AT_ONCE "}");
 	struct answer first = post("/receive", two, KEY "one");
 	assert_int_equal(count_in(first), 0); /* nothing was received: not recorded */
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\"}]}");
@@ -96,6 +97,7 @@ static void a_retried_extend_extends_once(void **state)
 static void a_retried_reject_rejects_once(void **state)
 {
 	(void)state;
+	configure("{" AT_ONCE "}");
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	const char *receipt = receipt_in(receive(NULL));
 	struct answer first = post_delivery(receipt, "/reject", NULL, KEY "one");
@@ -304,7 +306,7 @@ static void rivals_never_share_a_delivery(void **state)
 	assert_non_null(rivals);
 	assert_non_null(book);
 	daemon_start(&other, "--redis", redis.url);
-	configure("{\"max_receives\":1000}");
+	configure("{\"max_receives\":1000," AT_ONCE "}");
 	send_many(messages, "");
 	for (int i = 0; i < RIVALS; i++) {
 		rivals[i].client = client_open(i % 2 ? other.port : patternd.port);

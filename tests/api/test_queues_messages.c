@@ -86,6 +86,24 @@ static void a_change_moves_a_message(void **state)
 	assert_ids(receive("{\"limit\":10}"), IDS("urgent", "delayed", "dead", "ready"));
 }
 
+/* As sending refuses it: the message would be dropped before it is due. */
+static void a_change_cannot_outlive_the_ttl(void **state)
+{
+	char body[64];
+
+	(void)state;
+	send_body("{\"body\":1,\"id\":\"a\",\"ttl_ms\":60000}");
+	int64_t expires_ms = int_at(message("GET", "a", NULL), "/expires_at_ms");
+	assert_problem(message("PATCH", "a", "{\"delay_ms\":60001}"), 400, "invalid_value", "none");
+	snprintf(body, sizeof(body), "{\"deliver_at_ms\":%lld}", (long long)expires_ms);
+	struct answer a = message("PATCH", "a", body);
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/deliver_at_ms");
+	assert_string_equal(text_at(message("GET", "a", NULL), "/state"), "ready");
+	snprintf(body, sizeof(body), "{\"deliver_at_ms\":%lld}", (long long)expires_ms - 1);
+	assert_int_equal(int_at(message("PATCH", "a", body), "/deliver_at_ms"), expires_ms - 1);
+}
+
 static void cancel_takes_what_is_not_in_flight(void **state)
 {
 	static const char *const ids[] = { "ready", "delayed", "dead", "urgent" };
@@ -218,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_look_has_all_members, forget_all),
 		cmocka_unit_test_teardown(a_change_moves_a_message, forget_all),
+		cmocka_unit_test_teardown(a_change_cannot_outlive_the_ttl, forget_all),
 		cmocka_unit_test_teardown(cancel_takes_what_is_not_in_flight, forget_all),
 		cmocka_unit_test_teardown(names_are_any_text, forget_all),
 		cmocka_unit_test_teardown(each_state_is_listed, forget_all),

@@ -152,6 +152,7 @@ static void acknowledged_long_ago(void)
 
 static void ended(void)
 {
+	configure("{" AT_ONCE "}");
 	in_flight();
 	int64_t until_ms = int_at(extend(receipt, "{\"visibility_ms\":1}"), "/visible_until_ms");
 	wait_until(redis_now_ms() >= until_ms, SOON_MS);

@@ -259,6 +259,8 @@ static void what_is_wrong_is_named(void **state)
 		assert_problem(a, 400, rows[i].code, "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
+	const char *why = text_at(schedule("PUT", "s", "{\"cron\":\"@daily\",\"body\":1}"), "/detail");
+	assert_non_null(strstr(why, "write five fields"));
 	assert_problem(schedule("GET", "s", NULL), 404, "not_found", "none");
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }

@@ -1,7 +1,10 @@
 /*
- * Replays of time-limited grants: every operation that x-grants marks, each way in which its grant
- * can end, with and without another holder by then. A replay, by another daemon, reports what is
- * held now, or that the grant has ended; it changes nothing.
+ * Retries after the world has changed, of every operation whose answer lets a client go on.
+ *
+ * Those that grant something for a time (x-replay): each way in which the grant can end, with and
+ * without another holder by then. A replay, by another daemon, reports what is held now, or that
+ * the grant has ended; it changes nothing. Those that decide, by a limit or a fence: a retry with
+ * the key of a request that passed is decided again, and is refused now.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,6 +348,81 @@ static void a_replay_never_reports_a_grant_that_has_ended(void **state)
 			try_ending(g, g->endings[i], other);
 }
 
+/* ---- Decisions ---- */
+
+static void a_policy(void)
+{
+	assert_status(ask(0, "PUT", "/ratelimit/policies/p",
+			  "{\"limit\":1,\"window_ms\":60000,\"key_header\":\"Idempotency-Key\"}", NULL),
+		      201);
+}
+
+static void a_higher_fence_passes(void)
+{
+	assert_status(ask(0, "POST", "/fences/a", "{\"fence\":200}", NULL), 200);
+}
+
+/* The window of the first decision passes, and others use up the next one. */
+static void another_takes_the_next_window(void)
+{
+	wait_until(ask(0, "POST", "/ratelimit", "{\"key\":\"a\",\"limit\":1,\"window_ms\":300}", NULL).status == 200,
+		   SOON_MS);
+}
+
+static void another_takes_the_next_sliding_window(void)
+{
+	wait_until(ask(0, "POST", "/ratelimit",
+		       "{\"key\":\"a\",\"limit\":1,\"window_ms\":300,\"algorithm\":\"sliding_window\"}", NULL)
+				   .status == 200,
+		   SOON_MS);
+}
+
+static void another_takes_the_next_fixed_window(void)
+{
+	wait_until(ask(0, "POST", "/ratelimit",
+		       "{\"key\":\"a\",\"limit\":1,\"window_ms\":300,\"algorithm\":\"fixed_window\"}", NULL)
+				   .status == 200,
+		   SOON_MS);
+}
+
+static const struct decision {
+	const char *operation;
+	step *prepare;
+	const char *method, *target, *body;
+	step *change; /* what makes a retry be refused */
+	int status;
+	const char *code;
+} decisions[] = {
+	{ "fence_check", nothing, "POST", "/fences/a", "{\"fence\":100}", a_higher_fence_passes, 409, "stale_fence" },
+	{ "ratelimit_take", nothing, "POST", "/ratelimit", "{\"key\":\"a\",\"limit\":1,\"window_ms\":300}",
+	  another_takes_the_next_window, 429, "rate_limited" },
+	{ "ratelimit_take", nothing, "POST", "/ratelimit",
+	  "{\"key\":\"a\",\"limit\":1,\"window_ms\":300,\"algorithm\":\"sliding_window\"}",
+	  another_takes_the_next_sliding_window, 429, "rate_limited" },
+	{ "ratelimit_take", nothing, "POST", "/ratelimit",
+	  "{\"key\":\"a\",\"limit\":1,\"window_ms\":300,\"algorithm\":\"fixed_window\"}",
+	  another_takes_the_next_fixed_window, 429, "rate_limited" },
+	{ "ratelimit_take", nothing, "POST", "/ratelimit",
+	  "{\"checks\":[{\"name\":\"default\",\"key\":\"a\",\"limit\":1,\"window_ms\":300},"
+	  "{\"name\":\"other\",\"key\":\"b\",\"limit\":9,\"window_ms\":200}]}",
+	  another_takes_the_next_window, 429, "rate_limited" },
+	{ "ratelimit_authorize", a_policy, "GET", "/ratelimit/authorize?policy=p&key=a", NULL, nothing, 429,
+	  "rate_limited" },
+	{ "ratelimit_authorize_path", a_policy, "GET", "/ratelimit/authorize/p/", NULL, nothing, 429, "rate_limited" },
+};
+enum { DECISIONS = sizeof(decisions) / sizeof(decisions[0]) };
+
+static void a_retry_is_decided_again(void **state)
+{
+	const struct decision *d = *state;
+	static const char key[] = "Idempotency-Key: k";
+
+	d->prepare();
+	assert_status(ask(0, d->method, d->target, d->body, key), 200);
+	d->change();
+	assert_problem(ask(1, d->method, d->target, d->body, key), d->status, d->code, "none");
+}
+
 /* ---- No operation is forgotten ---- */
 
 static bool is_in_table(const char *id)
@@ -353,16 +431,9 @@ static bool is_in_table(const char *id)
 
 	for (size_t i = 0; i < GRANTS; i++)
 		found = found || strcmp(grants[i].operation, id) == 0;
+	for (size_t i = 0; i < DECISIONS; i++)
+		found = found || strcmp(decisions[i].operation, id) == 0;
 	return found;
-}
-
-static bool takes_key(const struct contract_operation *op)
-{
-	bool takes = false;
-
-	for (size_t i = 0; i < op->parameter_count; i++)
-		takes = takes || strcasecmp(op->parameters[i].name, "Idempotency-Key") == 0;
-	return takes;
 }
 
 static bool has_member(const json_t *schema, const char *quoted)
@@ -374,14 +445,20 @@ static bool has_member(const json_t *schema, const char *quoted)
 	return has;
 }
 
-/* A success whose schema or example has one of these members grants something for a time. */
-static bool grants_something(const struct contract_operation *op)
+/*
+ * A success whose schema or example has one of these members lets a client go on, or the action of
+ * the scope is a decision.
+ */
+static bool permits_something(const struct contract_operation *op)
 {
-	static const char *const members[] = { "\"token\"", "\"permit\"", "\"ttl_ms\"", "\"visible_until_ms\"" };
+	static const char *const members[] = { "\"token\"",   "\"permit\"", "\"ttl_ms\"", "\"visible_until_ms\"",
+					       "\"allowed\"", "\"ticket\"" };
 	const char *code;
 	json_t *response;
-	bool found = false;
+	char *scope = json_dumps(op->scope, JSON_ENCODE_ANY);
+	bool found = scope && (strstr(scope, ":check") || strstr(scope, ":authorize") || strstr(scope, ":take"));
 
+	free(scope);
 	json_object_foreach((json_t *)(uintptr_t)op->responses, code, response) {
 		if (code[0] != '2')
 			continue;
@@ -391,34 +468,45 @@ static bool grants_something(const struct contract_operation *op)
 	return found;
 }
 
-/* Its message is never in flight, so its visible_until_ms is null (test_queues_messages.c). */
-static bool grants_nothing(const char *id)
+/*
+ * A patched message is never in flight, so its visible_until_ms is null (test_queues_messages.c). A
+ * refund takes nothing: its `allowed` is what the next request would get.
+ */
+static bool permits_nothing(const char *id)
 {
-	return strcmp(id, "queue_message_patch") == 0;
+	return strcmp(id, "queue_message_patch") == 0 || strcmp(id, "ratelimit_refund") == 0;
 }
 
-static void all_that_grant_are_marked_and_tried(void **state)
+/* An operation without x-replay reads no record. It is tried if a record would admit a retry. */
+static void all_that_permit_are_marked_and_tried(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
-		if (op->grants && !is_in_table(op->id))
-			fail_msg("%s is marked x-grants, but has no row here", op->id);
-		if (!op->grants && takes_key(op) && grants_something(op) && !grants_nothing(op->id))
-			fail_msg("%s answers with something granted for a time, and takes an Idempotency-Key: mark it "
-				 "x-grants in openapi.yaml",
-				 op->id);
+		bool is_done = op->replay && strcmp(op->replay, "done") == 0;
+		if (op->replay && !is_done && !is_in_table(op->id))
+			fail_msg("%s has x-replay: %s, but no row here", op->id, op->replay);
+		if (is_done && permits_something(op) && !permits_nothing(op->id))
+			fail_msg("%s answers with something that lets a client go on: x-replay cannot be done", op->id);
+		if (op->writes && strcmp(op->method, "POST") == 0 && !op->replay && permits_something(op) &&
+		    strcmp(op->id, "lock_hold") != 0 && !is_in_table(op->id))
+			fail_msg("%s decides, but has no row here", op->id);
 	}
 }
 
 int main(void)
 {
-	struct CMUnitTest tests[GRANTS + 1] = { cmocka_unit_test(all_that_grant_are_marked_and_tried) };
+	struct CMUnitTest tests[GRANTS + DECISIONS + 1] = { cmocka_unit_test(all_that_permit_are_marked_and_tried) };
 
 	for (size_t i = 0; i < GRANTS; i++)
 		tests[i + 1] = (struct CMUnitTest){ .name = grants[i].operation,
 						    .test_func = a_replay_never_reports_a_grant_that_has_ended,
 						    .teardown_func = pair_forget,
 						    .initial_state = (void *)(uintptr_t)&grants[i] };
+	for (size_t i = 0; i < DECISIONS; i++)
+		tests[GRANTS + i + 1] = (struct CMUnitTest){ .name = decisions[i].operation,
+							     .test_func = a_retry_is_decided_again,
+							     .teardown_func = pair_forget,
+							     .initial_state = (void *)(uintptr_t)&decisions[i] };
 	return cmocka_run_group_tests_name("replayed grants", tests, pair_open, pair_close);
 }

@@ -369,6 +369,32 @@ static void force_is_a_scope_of_its_own(void **state)
 	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL, AUTHORIZATION("both")), 200);
 }
 
+static const char *acquired_by(const char *authorization)
+{
+	struct answer a = http(client, "POST", "/locks/a", "{}", authorization, "Idempotency-Key: guessed");
+
+	return a.status == 201 ? text_at(a, "/token") : "";
+}
+
+/* A guessed key gets no other caller's answer. A successor with its label is the same caller. */
+static void a_record_belongs_to_its_caller(void **state)
+{
+	static const char *const own = SECRET, *const others = AUTHORIZATION("other");
+	static const char *const old = AUTHORIZATION("old"), *const successor = AUTHORIZATION("successor");
+	char token[64];
+
+	(void)state;
+	start(tokens_file("secret", "locks:*", "other", "locks:*", "old", "locks:* # worker", "successor",
+			  "locks:* # worker", "third", "locks:* # third"));
+	snprintf(token, sizeof(token), "%s", acquired_by(own));
+	assert_string_equal(acquired_by(own), token);
+	assert_string_equal(acquired_by(others), "");
+	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL, own), 200);
+	snprintf(token, sizeof(token), "%s", acquired_by(old));
+	assert_string_equal(acquired_by(successor), token);
+	assert_string_equal(acquired_by(AUTHORIZATION("third")), "");
+}
+
 static void the_daemon_itself(void **state)
 {
 	(void)state;
@@ -421,7 +447,7 @@ static void no_output_has_a_token(void **state)
 	wait_until(proc_wrote(&patternd.proc, "the-last"), WAIT_MS);
 	assert_false(proc_wrote(&patternd.proc, "canary"));
 	assert_false(proc_wrote(&patternd.proc, hex));
-	assert_true(proc_wrote(&patternd.proc, "\"caller\":\"the worker ?7?\""));
+	assert_true(proc_wrote(&patternd.proc, "\"caller\":\"the worker \\\"7\\\"\""));
 	struct answer a = http(client, "GET", "/info", NULL, AUTHORIZATION("canary-0123456789abcdef"));
 	assert_null(strstr(a.body, hex));
 }
@@ -488,6 +514,7 @@ int main(void)
 		cmocka_unit_test_teardown(under_way, stop),
 		cmocka_unit_test_teardown(names_in_bodies, stop),
 		cmocka_unit_test_teardown(force_is_a_scope_of_its_own, stop),
+		cmocka_unit_test_teardown(a_record_belongs_to_its_caller, stop),
 		cmocka_unit_test_teardown(the_daemon_itself, stop),
 		cmocka_unit_test_teardown(no_output_has_a_token, stop),
 		cmocka_unit_test_teardown(no_output_has_a_granted_secret, stop),

@@ -12,7 +12,9 @@
 
 #include "../support/events.h"
 #include "../support/proc.h"
+#include "../support/raw.h"
 #include "../support/stage.h"
+#include "../support/waiter.h"
 
 enum { SOON_MS = 3000, CROWD = 50 };
 
@@ -95,6 +97,59 @@ static void it_reports_when_it_listens_again(void **state)
 	wait_until(post("/topics/back", "{\"body\":5}").status == 200, SOON_MS);
 	assert_int_equal(json_integer_value(next_body(e)), 5);
 	events_close(e);
+}
+
+/* ---- While connections are renewed ---- */
+
+enum { RENEWALS = 20, AT_ONCE = 20 };
+
+/* Requests that publish 0, 1, 2 ... are on their way whenever connections are renewed. */
+static int publish_over_renewals(struct daemon *to)
+{
+	struct raw *r = raw_connect(to->port);
+	char request[256], body[32];
+	int number = 0;
+
+	for (int round = 0; round < RENEWALS; round++) {
+		for (int from = 0; from < 10; from++) {
+			for (int i = 0; i < AT_ONCE; i++) {
+				int len = snprintf(body, sizeof(body), "{\"body\":%d}", number++);
+				snprintf(request, sizeof(request),
+					 "POST /topics/renewed HTTP/1.1\r\nHost: localhost\r\n"
+					 "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+					 len, body);
+				raw_text(r, request);
+			}
+			if (from == 5)
+				proc_signal(&patternd.proc, SIGHUP);
+			for (int i = 0; i < AT_ONCE; i++)
+				assert_status(raw_answer(r, SOON_MS), 200);
+			raw_forget(r);
+		}
+	}
+	raw_close(r);
+	return number;
+}
+
+/* Each message arrives once, in order, and the stream reports no gap. */
+static void it_goes_on_while_connections_are_renewed(void **state)
+{
+	struct events *e = listen_to(patternd.port, "renewed"), *quiet = listen_to(patternd.port, "quiet");
+	struct daemon other = { 0 };
+	long connects = metric_of(&patternd, "redis_connects_total");
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	int count = publish_over_renewals(&other);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(json_integer_value(next_body(e)), i);
+	assert_true(metric_of(&patternd, "redis_connects_total") >= connects + RENEWALS);
+	wait_until(int_at(get("/topics/quiet"), "/daemons") == 1, SOON_MS); /* no connection is left over */
+	post("/topics/quiet", "{\"body\":7}");
+	assert_int_equal(json_integer_value(next_body(quiet)), 7);
+	events_close(e);
+	events_close(quiet);
+	daemon_stop(&other);
 }
 
 static void a_drain_ends_it_in_order(void **state)
@@ -228,6 +283,7 @@ int main(void)
 		cmocka_unit_test_teardown(no_listener_is_needed, stage_forget),
 		cmocka_unit_test_teardown(a_retry_publishes_once, stage_forget),
 		cmocka_unit_test_teardown(it_reports_when_it_listens_again, stage_forget),
+		cmocka_unit_test_teardown(it_goes_on_while_connections_are_renewed, stage_forget),
 		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
 		cmocka_unit_test_teardown(one_that_begins_in_the_drain_ends_in_order, stage_forget),
 		cmocka_unit_test_teardown(streams_count_for_max_parked, stage_forget),

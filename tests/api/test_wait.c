@@ -130,13 +130,21 @@ static void in_flight(void)
 
 static void in_flight_for_a_moment(void)
 {
+	configure("{\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
 	send_one("{\"body\":1,\"id\":\"m\"}");
 	receipt = take("{\"visibility_ms\":150}");
 }
 
+static void in_flight_without_backoff(void)
+{
+	configure("{\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
+	in_flight();
+}
+
+/* Of which jitter leaves at least the half. */
 static void in_flight_then_backoff(void)
 {
-	configure("{\"backoff\":{\"base_ms\":150,\"max_ms\":150}}");
+	configure("{\"backoff\":{\"base_ms\":300,\"max_ms\":300}}");
 	in_flight();
 }
 
@@ -241,12 +249,12 @@ static const struct event {
 	{ "sent in a batch", nothing_more, is_sent_in_a_batch, 0, 1 },
 	{ "sent with a delay", nothing_more, delayed_for_a_moment, MOMENT_MS, 1 },
 	{ "delayed already", delayed_for_a_moment, nothing_more, MOMENT_MS, 1 },
-	{ "rejected", in_flight, is_rejected, 0, 2 },
+	{ "rejected", in_flight_without_backoff, is_rejected, 0, 2 },
 	{ "rejected with a delay", in_flight, is_rejected_for_a_moment, MOMENT_MS, 2 },
 	{ "rejected with backoff", in_flight_then_backoff, is_rejected, MOMENT_MS, 2 },
 	{ "rejected by settle", in_flight, is_settled, 0, 2 },
 	{ "not visible any more", in_flight_for_a_moment, nothing_more, MOMENT_MS, 2 },
-	{ "extended to a shorter time", in_flight, is_extended_to_a_moment, MOMENT_MS, 2 },
+	{ "extended to a shorter time", in_flight_without_backoff, is_extended_to_a_moment, MOMENT_MS, 2 },
 	{ "due now", delayed_for_an_hour, is_patched, 0, 1 },
 	{ "due sooner", delayed_for_an_hour, is_patched_to_a_moment, MOMENT_MS, 1 },
 	{ "due later", delayed_for_an_hour, is_put_off, 2 * MOMENT_MS, 1 },

@@ -1,6 +1,7 @@
 // GET /ui: views show what the API was given, change something only where that is offered, and
 // report what fails. views.test.mjs goes through all views.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 
 import { api, begin, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
@@ -256,6 +257,26 @@ test('a token is asked for', SLOW, async (t) => {
   await go(page, 'queues');
   await shows(page.getByRole('alert').filter({ hasText: 'queues:list' }));
   assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
+});
+
+test('a token without a scope can be replaced', SLOW, async (t) => {
+  const better = createHash('sha256').update('better').digest('hex');
+  const stage = await guarded(t, `locks:list\n${better} info:read locks:list queues:list`);
+  const page = await stage.visit('/ui#/locks');
+  const another = page.getByRole('button', { name: 'Enter another token' });
+  await give(page, 'secret');
+  await shows(page.getByRole('alert').filter({ hasText: "the token lacks the scope 'info:read'" }));
+  await another.click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await shows(page.getByRole('alert').filter({ hasText: 'info:read' }));
+  await another.click();
+  await give(page, 'better');
+  await shows(page.getByText('No lock is held.'));
+  assert.equal(await another.count(), 0);
+  await go(page, 'topics');
+  await go(page, 'sets');
+  await shows(page.getByRole('alert').filter({ hasText: 'sets:list' }));
+  await shows(another);
 });
 
 test('a cancelled token dialog does not open again', SLOW, async (t) => {

@@ -118,8 +118,74 @@ static void a_node_hangs(void **state)
 			assert_failed_in_time(a);
 		}
 	}
+	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS); /* its circuit breaker is open */
 	server_signal(&cluster.nodes[1].server, SIGCONT);
 	wait_until(send_to(stage_names[1]).status == 201, SOON_MS);
+}
+
+/* ---- A shard is gone, and the others serve ---- */
+
+/* The entry of GET /info for a node; it lives until the next answer. */
+static const json_t *node_in(struct answer info, int node)
+{
+	const json_t *all = json_at(info, "/redis/nodes"), *one;
+	char address[32];
+	size_t i;
+
+	snprintf(address, sizeof(address), "127.0.0.1:%d", cluster.nodes[node].server.port);
+	json_array_foreach(all, i, one)
+		if (strcmp(json_string_value(json_object_get(one, "address")), address) == 0)
+			return one;
+	fail_msg("GET /info does not have %s", address);
+	return NULL;
+}
+
+static void assert_all_is_served(void)
+{
+	struct answer info = http(client, "GET", "/info", NULL);
+
+	assert_true(bool_at(info, "/redis/connected"));
+	assert_true(json_is_null(json_at(info, "/redis/error")));
+	assert_true(json_is_true(json_object_get(node_in(info, 1), "connected")));
+	assert_true(json_is_null(json_object_get(node_in(info, 1), "error")));
+}
+
+/* Part of the slots cannot be served: all that operators look at reports so, and names the node. */
+static void a_shard_is_gone(void **state)
+{
+	const int slots = 5462;
+
+	(void)state;
+	for (int i = 0; i < cluster.count; i++)
+		server_command(&cluster.nodes[i].server, "CONFIG SET cluster-require-full-coverage no");
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
+	assert_true(metric_of(&patternd, "redis_up") == 1);
+	assert_all_is_served();
+	cluster_kill(&cluster, CLUSTER_MASTERS + 1); /* the replica of the next */
+	cluster_kill(&cluster, 1);
+	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
+	assert_int_equal(metric_of(&patternd, "cluster_slots_unserved"), slots);
+	wait_until(send_to(stage_names[0]).status == 201 && send_to(stage_names[2]).status == 201, SOON_MS);
+	assert_problem(send_to(stage_names[1]), 503, NULL, "none");
+	char topic[64];
+	snprintf(topic, sizeof(topic), "/topics/%s/stream", stage_names[1]);
+	assert_problem(http(client, "GET", topic, NULL), 503, "redis_unavailable", "none");
+	wait_until(strstr(text_at(http(client, "GET", "/info", NULL), "/redis/error"), "refused"), SOON_MS);
+	struct answer info = http(client, "GET", "/info", NULL);
+	assert_false(bool_at(info, "/redis/connected"));
+	assert_int_equal(int_at(info, "/activity/gauges/redis_up"), 0);
+	assert_true(json_is_false(json_object_get(node_in(info, 1), "connected")));
+	assert_non_null(strstr(json_string_value(json_object_get(node_in(info, 1), "error")), "refused"));
+	assert_int_equal(json_integer_value(json_object_get(node_in(info, 1), "slots")), slots);
+	assert_true(json_is_true(json_object_get(node_in(info, 0), "connected")));
+	assert_true(json_is_null(json_object_get(node_in(info, 0), "error")));
+	/* All daemons see the same: if none were ready, no client would reach the other shards. */
+	assert_true(daemon_is_ready(&patternd, 0));
+	cluster_restart(&cluster, 1);
+	wait_until(metric_of(&patternd, "redis_up") == 1, SOON_MS);
+	assert_all_is_served();
+	assert_int_equal(metric_of(&patternd, "cluster_slots_unserved"), 0);
 }
 
 int main(void)
@@ -129,6 +195,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(replicas_take_over, cluster_with_replicas, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(a_master_dies, cluster_with_replicas, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(all_die_and_come_back, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(a_shard_is_gone, cluster_with_replicas, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(a_node_hangs, cluster_of_masters, cluster_stage_close),
 	};
 

@@ -156,6 +156,19 @@ static void fill_set(void)
 	make("for i = 1, 200000 do redis.call('SADD', 'p:set:{huge}', 'member' .. i) end");
 }
 
+static void fill_days(void)
+{
+	char body[64];
+
+	for (int day = 1; day <= 500; day++) {
+		snprintf(body, sizeof(body), "{\"visitors\":[\"a\"],\"at_ms\":%d00000}", day * 864);
+		done("POST", "/uv/full", body);
+	}
+	make("for _, key in ipairs(redis.call('KEYS', 'p:uv:{full}:*')) do"
+	     "  redis.call('PFDEBUG', 'TODENSE', key) "
+	     "end");
+}
+
 /* Two boards of 1000, and sets that differ. */
 static void make_others(void)
 {
@@ -174,13 +187,7 @@ static void make_others(void)
 	     "end");
 	done("PUT", "/bloom/b", "{\"capacity\":1000000,\"error_rate\":0.000001}");
 	done("PUT", "/geo/split", "{\"cells\":256}");
-	for (int day = 1; day <= 500; day++) {
-		snprintf(body, sizeof(body), "{\"visitors\":[\"a\"],\"at_ms\":%d00000}", day * 864);
-		done("POST", "/uv/full", body);
-	}
-	make("for _, key in ipairs(redis.call('KEYS', 'p:uv:{full}:*')) do"
-	     "  redis.call('PFDEBUG', 'TODENSE', key) "
-	     "end");
+	fill_days();
 	fill_feed();
 	send_messages();
 }
@@ -304,10 +311,10 @@ static const struct row rows[] = {
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = send_large },
 	{ .method = "DELETE", .target = "/queues/q", .again = send_messages },
 	{ .method = "DELETE", .target = "/sets/huge", .again = fill_set },
-	{ .method = "DELETE", .target = "/keys/set:%7Bbig%7D" },
+	{ .method = "DELETE", .target = "/keys/set:%7Bbig%7D", .again = make_names },
 	{ .method = "PATCH", .target = "/geo/split", .head = "{\"ttl_ms\":600000}" },
-	{ .method = "DELETE", .target = "/geo/big" },
-	{ .method = "DELETE", .target = "/uv/full" },
+	{ .method = "DELETE", .target = "/geo/big", .again = make_names },
+	{ .method = "DELETE", .target = "/uv/full", .again = fill_days },
 };
 
 static void the_most_is_quick(void **state)

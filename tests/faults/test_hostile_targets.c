@@ -53,12 +53,15 @@ static bool is_name(const json_t *schema)
 
 /* ---- Methods and paths ---- */
 
-static bool path_takes(const char *path, const char *method)
+/* Exactly the methods of that path (RFC 9110, 10.2.1). */
+static bool lists_methods(const char *allow, const char *path)
 {
-	for (size_t i = 0; i < contract_count(); i++)
-		if (strcmp(contract_at(i)->path, path) == 0 && strcmp(contract_at(i)->method, method) == 0)
-			return true;
-	return false;
+	static const char *const listed[] = { "GET", "PUT", "POST", "PATCH", "DELETE" };
+
+	for (size_t i = 0; allow && i < sizeof(listed) / sizeof(listed[0]); i++)
+		if (contract_path_takes(path, listed[i]) != (strstr(allow, listed[i]) != NULL))
+			return false;
+	return allow && contract_path_takes(path, "GET") == (strstr(allow, "HEAD") != NULL);
 }
 
 static void methods(const struct contract_operation *op, struct refusals *seen)
@@ -68,12 +71,12 @@ static void methods(const struct contract_operation *op, struct refusals *seen)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct contract_operation *other = contract_find(all[i], target);
-		if (path_takes(op->path, all[i]) || other)
+		if (contract_path_takes(op->path, all[i]) || other)
 			continue;
 		struct answer a = http(client, all[i], target, NULL);
 		must_refuse(seen, a, 405, "method_not_allowed", NULL, "%s %s", all[i], target);
 		const char *allow = header_of(a, "Allow");
-		if (!allow || !strstr(allow, op->method) || (path_takes(op->path, "GET") && !strstr(allow, "HEAD")))
+		if (!lists_methods(allow, op->path))
 			note_flaw(seen, a, "%s %s: Allow is '%s'", all[i], target, allow ? allow : "");
 	}
 	free(target);
@@ -439,7 +442,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
+	/* Metrics of names would be looked up after the request that reads them. */
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", "");
 	client = client_open(patternd.port);
 	return 0;
 }
@@ -472,6 +476,65 @@ static void redis_is_as_before(const struct contract_operation *op, struct refus
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
+/* ---- Cursors ---- */
+
+/* By their examples, so that there is something to list. */
+static void write_examples(void)
+{
+	for (size_t i = 0; i < contract_count(); i++) {
+		const struct contract_operation *op = contract_at(i);
+		if (op->writes && strcmp(op->id, "lock_hold") != 0 && strcmp(op->method, "DELETE") != 0)
+			ask(op, NULL, NULL);
+	}
+	client_forget(client);
+}
+
+/* Any cursor is served or refused: it is never an error of Redis or of the daemon. */
+static void cursors(const struct contract_operation *op, struct refusals *seen)
+{
+	static const char *const odd[] = {
+		"x",
+		"-1",
+		"1.",
+		".1",
+		"0.",
+		"1e3",
+		"%201",
+		"0x10",
+		"1-0",
+		"0-0",
+		"9223372036854775807",
+		"9223372036854775808",
+		"18446744073709551615",
+		"18446744073709551616",
+		"99999999999999999999",
+		"999999999999999999999",
+		"18446744073709551616.0123456789abcdef",
+		"1.ffffffffffffffff",
+		"0.0000000000000000",
+		"18446744073709551615-18446744073709551616",
+		"1795223759272486",
+		"4.1795223759272.1795223759272486",
+		"9.99999999999999999.1795223759272486",
+	};
+	static bool has_written;
+
+	if (!has_written)
+		write_examples();
+	has_written = true;
+	for (size_t i = 0; i < op->parameter_count; i++) {
+		if (strcmp(op->parameters[i].name, "cursor") != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+			struct answer a = ask(op, "cursor", odd[k]);
+			seen->seen++;
+			if (a.status != 200 && a.status != 404)
+				must_refuse(seen, a, 400, NULL, NULL, "%s, cursor %s", op->id, odd[k]);
+		}
+	}
+	client_forget(client);
+}
+
 int main(void)
 {
 	static const struct operation_test tests[] = {
@@ -484,6 +547,7 @@ int main(void)
 		{ "asked Redis for nothing", redis_is_as_before },
 		{ "odd names", odd_names },
 		{ "HEAD", head },
+		{ "cursors", cursors },
 	};
 
 	return run_per_operation("hostile targets", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);

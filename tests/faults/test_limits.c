@@ -3,11 +3,13 @@
  * connections taken, a port that is in use. It never spins, never dies, refuses clearly, and goes
  * on when there is room again.
  */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -134,7 +136,30 @@ static void test_port_in_use(void **state)
 	int status = daemon_run(&second, "--redis", redis.url, "--listen", listen);
 	assert_in_range(status, 1, 127);
 	assert_true(proc_wrote(&second.proc, port)); /* the message names what it could not have */
+	assert_true(proc_wrote(&second.proc, "another process listens there already"));
 	assert_true(daemon_is_alive(&patternd));
+	daemon_stop(&patternd);
+}
+
+/* No process listens there, and the message shows how to find out. */
+static void test_port_of_a_connection(void **state)
+{
+	struct daemon second = { 0 };
+	struct sockaddr_in own;
+	socklen_t len = sizeof(own);
+	char listen[64], shown[64];
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url);
+	struct raw *r = raw_connect(patternd.port);
+	assert_int_equal(getsockname(raw_fd(r), (struct sockaddr *)&own, &len), 0);
+	snprintf(listen, sizeof(listen), "127.0.0.1:%d", ntohs(own.sin_port));
+	snprintf(shown, sizeof(shown), "ss -tanp 'sport = :%d'", ntohs(own.sin_port));
+	assert_in_range(daemon_run(&second, "--redis", redis.url, "--listen", listen), 1, 127);
+	assert_true(proc_wrote(&second.proc, "the local end of a connection"));
+	assert_true(proc_wrote(&second.proc, shown));
+	raw_close(r);
 	daemon_stop(&patternd);
 }
 
@@ -172,9 +197,9 @@ static void test_pool_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few_descriptors),  cmocka_unit_test(test_all_connections_taken),
-		cmocka_unit_test(test_many_connections), cmocka_unit_test(test_port_in_use),
-		cmocka_unit_test(test_pool_bound),
+		cmocka_unit_test(test_few_descriptors),      cmocka_unit_test(test_all_connections_taken),
+		cmocka_unit_test(test_many_connections),     cmocka_unit_test(test_port_in_use),
+		cmocka_unit_test(test_port_of_a_connection), cmocka_unit_test(test_pool_bound),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -530,7 +530,7 @@ static void test_secrets(void **state)
 	wait_until(!writes(), SOON_MS);
 	assert_nowhere("canary");
 	struct daemon printer = { 0 };
-	assert_int_equal(daemon_run(&printer, "--redis", "rediss://app:canary-url@h", "--print-config"), 0);
+	assert_int_equal(daemon_run(&printer, "--redis", "rediss://app:canary-url@h", "--check-config"), 0);
 	assert_file_without(printer.proc.out_path, "canary");
 }
 

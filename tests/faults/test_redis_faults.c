@@ -311,6 +311,40 @@ static void test_stray_replies(void **state)
 	client_forget(client);
 }
 
+/*
+ * A reply of another form than agreed belongs to another call, perhaps, and so do those behind it.
+ */
+static void test_stray_replies_among_others(void **state)
+{
+	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"), TEXT("+OK\r\n"), TEXT("$-1\r\n"),
+						    TEXT("*1\r\n:1\r\n"), TEXT("*2\r\n:0\r\n:-1\r\n") };
+	enum { LOCKS = 10 };
+	char text[128];
+	struct raw *clients[LOCKS];
+
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	remember_owners(LOCKS);
+	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+		proxy_set(proxy, (struct proxy_fault){ .delay_ms = 50, .before = stray[i] });
+		for (int k = 0; k < LOCKS; k++) {
+			snprintf(text, sizeof(text), "GET /locks/owned-%d HTTP/1.1\r\nHost: localhost\r\n\r\n", k);
+			clients[k] = raw_connect(patternd.port);
+			raw_text(clients[k], text);
+		}
+		for (int k = 0; k < LOCKS; k++) {
+			struct answer a = raw_answer(clients[k], RECOVER_MS);
+			snprintf(text, sizeof(text), "owner-%d", k);
+			assert_true(a.status == 200 || a.status == 500 || a.status == 504);
+			if (a.status == 200)
+				assert_string_equal(text_at(a, "/owner"), text);
+			raw_close(clients[k]);
+		}
+		heal();
+	}
+	client_forget(client);
+}
+
 struct sums {
 	long long sure, possible; /* increments that happened; that may have happened */
 };
@@ -389,12 +423,27 @@ static int set_up(void **state)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Else a hundred daemons that connect again after a failover would each have Redis compile all. */
+static void test_connected_again_loads_no_script(void **state)
+{
+	(void)state;
+	heal();
+	for (int i = 0; i < 2; i++) {
+		server_command(&redis, i ? "SCRIPT FLUSH" : "PING");
+		server_command(&redis, "CONFIG RESETSTAT");
+		assert_true(server_command(&redis, "CLIENT KILL TYPE normal SKIPME yes")->integer > 0);
+		wait_until(works(), RECOVER_MS);
+		assert_null(strstr(server_command(&redis, "INFO commandstats")->str, "cmdstat_script|load"));
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_scripts_flushed),
 		cmocka_unit_test(test_script_flush_pipelined),
+		cmocka_unit_test(test_connected_again_loads_no_script),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_resets),
 		cmocka_unit_test(test_killed_before),
@@ -402,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_killed_while_loading),
 		cmocka_unit_test(test_late_replies),
 		cmocka_unit_test(test_stray_replies),
+		cmocka_unit_test(test_stray_replies_among_others),
 		cmocka_unit_test(test_all_at_once),
 	};
 	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];

@@ -72,6 +72,7 @@ static void a_failover_under_sentinels(void **state)
 	(void)state;
 	assert_true(count_up("a"));
 	wait_until(is_read_from_replica("a", 1), SOON_MS);
+	long failovers = metric_of(&patternd, "redis_failovers_total"); /* a busy machine may have made one */
 	int old = sentinel_kill_master(&sentinel);
 	int master = sentinel_wait_master(&sentinel, old);
 	wait_until(count_up("b"), SOON_MS);
@@ -81,7 +82,8 @@ static void a_failover_under_sentinels(void **state)
 	replicated_wait_usable(2);
 	wait_until(is_read_from_replica("b", 1), SOON_MS);
 	assert_int_equal(sentinel_master(&sentinel), master);
-	assert_int_equal(metric_of(&patternd, "redis_failovers_total"), 1);
+	/* Sentinels on a busy machine may promote twice; to the old one and away again is three. */
+	assert_in_range(metric_of(&patternd, "redis_failovers_total") - failovers, 1, 2);
 }
 
 /* Of what the daemon reports, nothing changes by a replica that dies; it comes back by itself. */

@@ -218,14 +218,16 @@ static void what_is_due_in_ages_wakes_no_waiter(void **state)
 {
 	static const char *const ages[] = { "9223372036854775807", "9223372036854775", "99999999999999999999" };
 	struct raw *w = waiter(&patternd, queue, LONG);
-	char message[32];
+	char message[32], channel[160];
 
 	(void)state;
 	wait_until(subscribers_of(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
+	snprintf(channel, sizeof(channel), "%s",
+		 server_command(&redis, "PUBSUB SHARDCHANNELS p:queue:{%s}@*", queue)->element[0]->str);
 	long commands = metric_of(&patternd, "redis_commands_total"), heard = metric_of(&patternd, "wakeups_total");
 	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
-		snprintf(message, sizeof(message), "0 %s", ages[i]);
-		assert_int_equal(server_command(&redis, "SPUBLISH p:queue:{%s} %s", queue, message)->integer, 1);
+		snprintf(message, sizeof(message), "! %s", ages[i]);
+		assert_int_equal(server_command(&redis, "SPUBLISH %s %s", channel, message)->integer, 1);
 	}
 	wait_until(metric_of(&patternd, "wakeups_total") == heard + (long)(sizeof(ages) / sizeof(*ages)), SOON_MS);
 	nap_ms(20); /* a timer that has expired fires within a millisecond */

@@ -123,8 +123,8 @@ static void open_daemon(void)
 
 	if (front.daemon)
 		return;
-	world_open((const char *const[]){ "--log-level", "error", "--max-body-bytes", "65536", "--pool-size", "1",
-					  "--redis", "unix:///redis", NULL });
+	world_open((const char *const[]){ "--log-level", "error", "--access-log", "off", "--max-body-bytes", "65536",
+					  "--pool-size", "1", "--redis", "unix:///redis", NULL });
 	server_open(&play);
 	budget_limit(16 * 1024 * 1024);
 	http_response_open(never);

@@ -120,6 +120,7 @@ const tests = {
   },
 
   async leftLoopsReject() {
+    await client.request('PUT', '/queues/rejected', { backoff: { base_ms: 0, max_ms: 0 } });
     await client.queue('rejected').send('a');
     await thrown(
       RangeError,
@@ -238,7 +239,8 @@ const tests = {
         .queue('bad-sent')
         .send('a')
         .then(() => assertState('bad-sent', { ready: 1 })),
-      bad.limit('bad', { limit: 5, windowMs: 60000 }).then(({ remaining }) => assert.equal(remaining, 4)),
+      // One was counted and not answered.
+      bad.limit('bad', { limit: 5, windowMs: 60000 }).then(({ remaining }) => assert.equal(remaining, 3)),
       bad.cached('bad', { ttlMs: 60000, fill: () => 7 }).then((value) => assert.equal(value, 7)),
       client
         .queue('bad')

@@ -1,14 +1,15 @@
 /*
  * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds
  * ahead, or behind if that is negative. With CLOCK_FILE, which holds microseconds as an int64_t, it
- * is that instant, until the file changes. The clock that counts from the start is an hour ahead
- * while there is a file CLOCK_LATER_FILE: as if that hour had gone by in no time. (libfaketime does
- * not get on with the allocator that redis-server is linked with.)
+ * is that instant, until the file changes. The clock that counts from the start is a second ahead
+ * for each byte of the file CLOCK_LATER_FILE: as if that time had gone by in no time. (libfaketime
+ * does not get on with the allocator that redis-server is linked with.)
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -51,14 +52,15 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	const char *later = getenv("CLOCK_LATER_FILE");
+	struct stat st;
 	long status = syscall(SYS_clock_gettime, id, t);
 
 	if (status == 0 && id == CLOCK_REALTIME)
 		t->tv_sec += ahead_s();
 	if (id == CLOCK_REALTIME && file_clock_us())
 		*t = (struct timespec){ *file_clock_us() / 1000000, *file_clock_us() % 1000000 * 1000 };
-	if (status == 0 && id == CLOCK_MONOTONIC && later && access(later, F_OK) == 0)
-		t->tv_sec += 3600;
+	if (status == 0 && id == CLOCK_MONOTONIC && later && stat(later, &st) == 0)
+		t->tv_sec += st.st_size;
 	return (int)status;
 }
 

@@ -65,7 +65,7 @@ static bool take_words(struct proxy_fault *fault, char *words)
 
 int main(int argc, char **argv)
 {
-	static char words[PROXIES_MAX][LINE_BYTES]; /* a proxy refers to those of its last line */
+	static char *words[PROXIES_MAX]; /* a proxy refers to those of the fault in force */
 	struct proxy *proxies[PROXIES_MAX];
 	int count = argc - 1;
 	char line[LINE_BYTES];
@@ -83,15 +83,18 @@ int main(int argc, char **argv)
 		long which = strtol(line, &rest, 10);
 		if (which < 0 || which >= count)
 			return 2;
-		proxy_set(proxies[which], fault);
-		snprintf(words[which], sizeof(words[which]), "%s", rest);
-		if (!take_words(&fault, words[which]))
+		char *given = strdup(rest);
+		if (!given || !take_words(&fault, given))
 			return 2;
 		proxy_set(proxies[which], fault);
+		free(words[which]);
+		words[which] = given;
 		puts("ok");
 		fflush(stdout);
 	}
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		proxy_close(proxies[i]);
+		free(words[i]);
+	}
 	return 0;
 }

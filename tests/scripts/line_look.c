@@ -1,6 +1,7 @@
 /* line_look: see line_look.h. */
 #include "line_look.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@
 
 enum { TEXT_BYTES = 16384, KEY_BYTES = 256 };
 
+static const char *const daemons[] = { DAEMON_A, DAEMON_B, DAEMON_C };
+
 static redisContext *listener;
 static char channel[KEY_BYTES];
 
@@ -20,10 +23,29 @@ static void join(char *text, size_t *len, const char *separator, const char *mor
 	assert_true(*len < TEXT_BYTES);
 }
 
+/* The members with that mark, without it, and the score of the first. */
+static const char *marked(struct redis_server *r, const char *key, char mark, int64_t *score)
+{
+	static char text[TEXT_BYTES];
+	const redisReply *all = server_command(r, "ZRANGE %s:waiters -inf (100000000000000 BYSCORE WITHSCORES", key);
+	size_t len = 0;
+
+	text[0] = '\0';
+	*score = 0;
+	for (size_t i = 0; i + 1 < all->elements; i += 2) {
+		if (all->element[i]->str[0] != mark)
+			continue;
+		if (len == 0)
+			*score = strtoll(all->element[i + 1]->str, NULL, 10);
+		join(text, &len, " ", all->element[i]->str + 1);
+	}
+	return text;
+}
+
 const char *line_tickets(struct redis_server *r, const char *key)
 {
 	static char text[TEXT_BYTES];
-	const redisReply *line = server_command(r, "ZRANGE %s:waiters 0 -1", key);
+	const redisReply *line = server_command(r, "ZRANGE %s:waiters 100000000000000 +inf BYSCORE", key);
 	size_t len = 0;
 
 	text[0] = '\0';
@@ -32,43 +54,69 @@ const char *line_tickets(struct redis_server *r, const char *key)
 	return text;
 }
 
-/* "<ticket> <until>", "" when the present first waiter has no offer. */
-static const char *offer_of(struct redis_server *r, const char *key)
-{
-	static char text[KEY_BYTES];
-	const redisReply *offer = server_command(r, "GET %s:offer", key);
-
-	snprintf(text, sizeof(text), "%s", offer->type == REDIS_REPLY_STRING ? offer->str : "");
-	const redisReply *first = server_command(r, "ZRANGE %s:waiters 0 0", key);
-	size_t len = strcspn(text, " ");
-	if (first->elements == 0 || len != first->element[0]->len || memcmp(text, first->element[0]->str, len) != 0)
-		text[0] = '\0';
-	return text;
-}
-
 const char *line_offered_to(struct redis_server *r, const char *key)
 {
-	static char ticket[KEY_BYTES];
+	int64_t until_ms;
 
-	snprintf(ticket, sizeof(ticket), "%s", offer_of(r, key));
-	ticket[strcspn(ticket, " ")] = '\0';
-	return ticket;
+	return marked(r, key, 'o', &until_ms);
 }
 
 int64_t line_offered_until(struct redis_server *r, const char *key)
 {
-	const char *space = strchr(offer_of(r, key), ' ');
+	int64_t until_ms;
 
-	return space ? strtoll(space, NULL, 10) : 0;
+	marked(r, key, 'o', &until_ms);
+	return until_ms;
+}
+
+const char *line_watchers(struct redis_server *r, const char *key)
+{
+	int64_t at_ms;
+
+	return marked(r, key, 'w', &at_ms);
+}
+
+static void lapse(struct redis_server *r, const char *key, char mark)
+{
+	char all[TEXT_BYTES], *at = all, *ticket;
+	int64_t at_ms;
+
+	snprintf(all, sizeof(all), "%s", marked(r, key, mark, &at_ms));
+	assert_int_not_equal(all[0], '\0');
+	while ((ticket = strsep(&at, " ")))
+		server_command(r, mark == 'o' ? "ZADD %s:waiters 1 o%s" : "ZADD %s:waiters 1 w%s", key, ticket);
 }
 
 void line_lapse(struct redis_server *r, const char *key)
 {
-	char text[KEY_BYTES + 8];
+	lapse(r, key, 'o');
+}
 
-	snprintf(text, sizeof(text), "%s 1", line_offered_to(r, key));
-	assert_int_not_equal(text[0], ' ');
-	server_command(r, "SET %s:offer %s", key, text);
+void line_watch_lapse(struct redis_server *r, const char *key)
+{
+	lapse(r, key, 'w');
+}
+
+static redisContext *subscribed(struct redis_server *r, const char *key)
+{
+	redisContext *c = redisConnectUnix(r->socket_path);
+
+	assert_false(c->err);
+	for (size_t i = 0; i < sizeof(daemons) / sizeof(daemons[0]); i++) {
+		redisReply *reply = redisCommand(c, "SSUBSCRIBE %s@%s", key, daemons[i]);
+		assert_non_null(reply);
+		freeReplyObject(reply);
+	}
+	return c;
+}
+
+void line_attend(struct redis_server *r, const char *key)
+{
+	static redisContext *attending[16];
+	static size_t count;
+
+	assert_true(count < sizeof(attending) / sizeof(attending[0]));
+	attending[count++] = subscribed(r, key);
 }
 
 void line_subscribe(struct redis_server *r, const char *key)
@@ -78,12 +126,8 @@ void line_subscribe(struct redis_server *r, const char *key)
 	listener = NULL;
 	if (!key)
 		return;
-	snprintf(channel, sizeof(channel), "%s", key);
-	listener = redisConnectUnix(r->socket_path);
-	assert_false(listener->err);
-	redisReply *reply = redisCommand(listener, "SSUBSCRIBE %s", key);
-	assert_non_null(reply);
-	freeReplyObject(reply);
+	snprintf(channel, sizeof(channel), "%s@%s", key, daemons[0]);
+	listener = subscribed(r, key);
 }
 
 const char *line_published(struct redis_server *r)
@@ -96,7 +140,10 @@ const char *line_published(struct redis_server *r)
 	server_command(r, "SPUBLISH %s end", channel);
 	text[0] = '\0';
 	while (redisGetReply(listener, (void **)&reply) == REDIS_OK && strcmp(reply->element[2]->str, "end") != 0) {
-		join(text, &len, ", ", reply->element[2]->str);
+		const char *daemon = strchr(reply->element[1]->str, '@') + 1, *message = reply->element[2]->str;
+		char told[64];
+		snprintf(told, sizeof(told), "%c%s", toupper((unsigned char)*daemon), message + strspn(message, "0"));
+		join(text, &len, ", ", told);
 		freeReplyObject(reply);
 	}
 	freeReplyObject(reply);

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-enum { NAMES_MAX = 16, PARTS_MAX = 5, NAME_BYTES = 96, TTL_MS = 30000 };
+enum { NAMES_MAX = 16, PARTS_MAX = 4, NAME_BYTES = 96, TTL_MS = 30000 };
 
-const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":waiters", ":offer", NULL };
-const char *const parts_to_release[] = { "", ":readers", ":waiters", ":offer", NULL };
+const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":waiters", NULL };
+const char *const parts_to_release[] = { "", ":readers", ":waiters", NULL };
 const char *const parts_to_extend[] = { "", ":readers", ":waiters", NULL };
 const char *const parts_to_look[] = { "", ":readers", ":waiters", ":fence", NULL };
 
@@ -70,7 +70,7 @@ const char *const *lock_try_keys(const struct lock_try *t)
 
 const char *const *lock_try_args(const struct lock_try *t)
 {
-	static const char *args[10];
+	static const char *args[11];
 
 	args[0] = number(t->ttl_ms ? t->ttl_ms : TTL_MS);
 	args[1] = given(t->owner);
@@ -81,6 +81,7 @@ const char *const *lock_try_args(const struct lock_try *t)
 	args[6] = given(t->mode);
 	args[7] = given(t->ticket);
 	args[8] = number(t->wait_ms);
+	args[9] = number(t->queued_us);
 	return args;
 }
 

@@ -34,7 +34,7 @@ struct lock_try {
 	const char *token, *presented, *owner, *metadata, *sealed;
 	const char *mode, *ticket;
 	int64_t ttl_ms; /* 0: 30000 */
-	int64_t wait_ms;
+	int64_t wait_ms, queued_us;
 };
 
 /* KEYS and ARGV of lock_acquire; they live until the next call. */

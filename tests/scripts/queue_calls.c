@@ -2,6 +2,7 @@
 #include "queue_calls.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 96 };
 enum { FIELDS = ITEM_REASON + 1 + RECEIVED_CONTENT + 1 };
 
-static const char *const parts[QUEUE_KEYS] = { "",      ":ready", ":delayed", ":flight",
-					       ":dead", ":ids",   ":done",    ":schedules" };
+static const char *const parts[QUEUE_KEYS] = { "",     ":ready", ":delayed",   ":flight", ":dead",
+					       ":ids", ":done",  ":schedules", ":waiters" };
 
 const char *queue_key(const char *queue, const char *part)
 {
@@ -101,16 +102,30 @@ int64_t queue_message_receive(struct redis_server *r, const char *queue, int max
 			      const char *nonce)
 {
 	run(r, &queue_message_receive_script, queue_keys(queue),
-	    ARGS(number(max), number(visibility_ms), nonce, "0", "0"));
+	    ARGS(number(max), number(visibility_ms), nonce, "0", "", "0", "0"));
 	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
 	return item_int(r, 0);
 }
 
 int64_t queue_take(struct redis_server *r, const char *queue, int max)
 {
-	run(r, &queue_message_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1", "0"));
+	run(r, &queue_message_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1", "", "0", "0"));
 	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
 	return item_int(r, 0);
+}
+
+int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us)
+{
+	run(r, &queue_message_receive_script, queue_keys(queue),
+	    ARGS(strrchr(ticket, '.') + 1, "60000", NONCE_B, "0", ticket, number(wait_ms), number(waited_us)));
+	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
+	return item_int(r, 0);
+}
+
+void queue_leave(struct redis_server *r, const char *queue, const char *ticket)
+{
+	run(r, &queue_leave_script, queue_keys(queue), ARGS(ticket, ""));
+	assert_int_equal(item_int(r, 0), 1);
 }
 
 /*
@@ -364,7 +379,7 @@ void queue_trim_next(struct redis_server *r, const char *queue)
 
 const struct queue_settings standard_settings = {
 	.visibility_ms = 30000,
-	.max_receives = 5,
+	.max_receives = 25,
 	.dedupe_ms = 300000,
 	.retention_ms = 1209600000,
 };
@@ -375,6 +390,14 @@ void queue_put(struct redis_server *r, const char *queue, struct queue_settings 
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
 		 number(s.dedupe_ms), number(s.retention_ms), s.paused ? "1" : "0"));
 	assert_int_equal(item_int(r, 0), 1);
+}
+
+int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms)
+{
+	uint64_t of_nonce = strtoull(receipt + 25, NULL, 16);
+	uint64_t random = (of_nonce + strtoull(receipt + 10, NULL, 10) * 2654435761U) % 4294967296U;
+
+	return (int64_t)ceil((double)whole_ms * (0.5 + (double)random / 8589934592.0));
 }
 
 struct queue_counts queue_get(struct redis_server *r, const char *queue)

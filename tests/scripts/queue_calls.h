@@ -14,7 +14,7 @@
 #define NONCE_A "aaaaaaaaaaaaaaaa"
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
-enum { QUEUE_KEYS = 8, BATCH_MAX = 100 };
+enum { QUEUE_KEYS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
@@ -46,6 +46,22 @@ int64_t queue_message_receive(struct redis_server *r, const char *queue, int max
 			      const char *nonce);
 /* The same, each acknowledged at once. */
 int64_t queue_take(struct redis_server *r, const char *queue, int max);
+
+/*
+ * The ticket of a waiter that takes `limit` messages: its daemon (line_look.h) and a number of one
+ * digit.
+ */
+#define QUEUE_TICKET(daemon, number, limit) daemon ".000000000000000" #number "." #limit
+
+/*
+ * The same for a waiter, of as many as its ticket states, for a minute each. It may still wait for
+ * wait_ms, and has waited for waited_us. The item LOOK_AT of the reply: when it looks by itself.
+ */
+enum { LOOK_AT = 3 };
+int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us);
+
+/* A waiter leaves the wait queue. */
+void queue_leave(struct redis_server *r, const char *queue, const char *ticket);
 enum received_field {
 	RECEIVED_ID,
 	RECEIVED_RECEIPT,
@@ -110,8 +126,12 @@ struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, retention_ms;
 	bool paused;
 };
-extern const struct queue_settings standard_settings; /* the settings of a queue without any */
+/* Those of a queue that none were PUT to, but without its backoff: what fails is due at once. */
+extern const struct queue_settings standard_settings;
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
+
+/* What jitter makes of a backoff for the delivery of a receipt: lua/queues/lib_queue_ended.lua. */
+int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms);
 
 struct queue_counts {
 	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired, sent, died;

@@ -47,7 +47,7 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 		assert_true(n < WORDS_MAX - 1);
 		words[n++] = *args;
 	}
-	if (s->idempotent)
+	if (s->replay != REPLAY_NONE)
 		words[n++] = fingerprint;
 	words[0] = "EVALSHA";
 	words[1] = s->sha1;
@@ -104,7 +104,7 @@ redisReply *run(struct redis_server *r, const struct script *s, const char *cons
 redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
 			    const char *const args[], const char *record, const char *fingerprint)
 {
-	assert_true(s->idempotent);
+	assert_true(s->replay != REPLAY_NONE);
 	call(r, s, keys, args, record, fingerprint);
 	return must_be_reply(r, s);
 }

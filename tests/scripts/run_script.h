@@ -20,9 +20,13 @@
 #define KEYS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 #define ARGS(...) KEYS(__VA_ARGS__)
 
-/* A request's fingerprint: 64 hex digits. */
-#define FINGERPRINT_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define FINGERPRINT_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+/* A request's fingerprint: 64 hex digits, and for how many milliseconds its record is kept. */
+#define FINGERPRINT_A                                                      \
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+	"86400000"
+#define FINGERPRINT_B                                                      \
+	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" \
+	"86400000"
 
 /* Runs a script. Lists end with NULL. */
 redisReply *run(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[]);

@@ -8,11 +8,20 @@
 #ifndef TEST_SCRIPT_STAGE_H
 #define TEST_SCRIPT_STAGE_H
 
+#include <stdint.h>
+
 #include "redis_server.h"
 
 extern struct redis_server r;
 
 int script_stage_open(void **state);
+
+/*
+ * The same, but Redis's clock is what the test sets *script_clock_us to, in microseconds since
+ * 1970: 1,700,000,000 s at first.
+ */
+extern volatile int64_t *script_clock_us;
+int script_stage_open_by_clock(void **state);
 int script_stage_close(void **state);
 
 /* FLUSHALL, and no limit of memory any more. */

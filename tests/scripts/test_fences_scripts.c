@@ -13,19 +13,12 @@
 #include "script_stage.h"
 
 #define FENCE "p:fence:{a}"
-#define RECORD "p:fence:{a}:idem:k"
 
 enum { PASSED = 1, STALE = -1 };
 
 static int64_t check(const char *fence)
 {
 	run(&r, &fence_check_script, KEYS(FENCE), ARGS(fence));
-	return item_int(&r, 0);
-}
-
-static int64_t check_with_record(const char *fence, const char *fingerprint)
-{
-	run_with_record(&r, &fence_check_script, KEYS(FENCE), ARGS(fence), RECORD, fingerprint);
 	return item_int(&r, 0);
 }
 
@@ -65,19 +58,6 @@ static void what_is_not_below_the_highest_passes(void **state)
 	}
 }
 
-static void a_replay_gets_the_first_answer(void **state)
-{
-	(void)state;
-	assert_int_equal(check_with_record("5", FINGERPRINT_A), PASSED);
-	assert_int_equal(check("9"), PASSED);
-	unchanged(&r, assert_int_equal(check_with_record("5", FINGERPRINT_A), PASSED));
-	check_with_record("5", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 2), 5);
-	assert_int_equal(check("5"), STALE);
-	run_with_record_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("9"), RECORD, FINGERPRINT_B,
-			      "IDEMPOTENCY_KEY_REUSED");
-}
-
 static int64_t highest(void)
 {
 	run(&r, &fence_get_script, KEYS(FENCE), ARGS());
@@ -102,15 +82,6 @@ static void what_was_deleted_was_never_seen(void **state)
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
 	assert_int_equal(highest(), 0);
 	assert_int_equal(check("1"), PASSED);
-}
-
-static void a_refusal_is_not_kept(void **state)
-{
-	(void)state;
-	check("9");
-	unchanged(&r, assert_int_equal(check_with_record("5", FINGERPRINT_A), STALE));
-	server_command(&r, "DEL " FENCE);
-	assert_int_equal(check_with_record("5", FINGERPRINT_A), PASSED);
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)
@@ -143,9 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_is_not_below_the_highest_passes, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(what_was_deleted_was_never_seen, script_stage_empty),
-		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_refuses_a_check_and_still_deletes, script_stage_empty),
 	};

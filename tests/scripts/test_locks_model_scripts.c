@@ -1,7 +1,8 @@
 /*
- * The lock scripts against a plain model: clients of three daemons acquire, share, wait for, leave
- * and release three locks at random, alone and several at once, while offers lapse. After each step
- * Redis must equal the model.
+ * The lock scripts against a plain model. Clients of three daemons acquire, share, wait for, leave
+ * and release three locks at random, alone and several at once. Meanwhile locks expire, offers
+ * lapse and daemons do not look when they should. After each step Redis must equal the model, and
+ * whatever may happen by time alone is looked at by two daemons.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +16,15 @@
 #include "lock_calls.h"
 #include "script_stage.h"
 
-enum { LOCKS = 3, CLIENTS = 12, STEPS = 4000, TOKENS_MAX = 64, WAIT_MS = 20000 };
+enum { LOCKS = 3, CLIENTS = 12, STEPS = 4000, TOKENS_MAX = 64, DAEMONS = 3 };
+enum { WAIT_MS = 20000, OFFER_MS = 1000, SHORT_MS = 3000, LONG_MS = 30000, NO_CLIENT = CLIENTS };
 
 /* ---- The model ---- */
 
 struct hold {
 	unsigned token;
 	unsigned reader; /* the token that the reader presented */
+	int64_t expires_at_ms;
 };
 
 struct lock {
@@ -30,21 +33,29 @@ struct lock {
 	size_t count;
 	size_t line[CLIENTS]; /* the waiters, the first one first */
 	size_t waiters;
-	bool offered, lapsed; /* to the first waiter */
+	size_t called; /* has the offer */
+	int64_t until_ms;
+	int64_t looks_at_ms[DAEMONS]; /* as Redis states; 0: it does not */
 };
 
 struct client {
 	unsigned names; /* a bit each */
 	bool shared, waits;
 	unsigned number; /* of the ticket */
+	int64_t joined_us;
 };
 
 static struct lock locks[LOCKS];
 static struct client clients[CLIENTS];
 static unsigned last_token, last_number;
 static struct {
-	unsigned taken, held, waited, several, dropped, offered;
+	unsigned taken, held, waited, several, dropped, late, offered, again, expired;
 } seen;
+
+static int64_t now_ms(void)
+{
+	return *script_clock_us / 1000;
+}
 
 static char daemon_of(size_t client)
 {
@@ -70,13 +81,13 @@ static bool admits(const struct lock *l, bool shared)
 
 static void unline(struct lock *l, size_t client)
 {
+	if (l->called == client)
+		l->called = NO_CLIENT;
 	for (size_t i = 0; i < l->waiters; i++) {
 		if (l->line[i] != client)
 			continue;
 		memmove(&l->line[i], &l->line[i + 1], (l->waiters - i - 1) * sizeof(l->line[0]));
 		l->waiters--;
-		if (i == 0)
-			l->offered = l->lapsed = false;
 		return;
 	}
 }
@@ -89,72 +100,117 @@ static bool waits_in(const struct lock *l, size_t client)
 	return false;
 }
 
-/* A call arrives; `asking` is CLIENTS for one without a ticket. */
+/* By its arrival, also when it was dropped meanwhile. */
+static void join(struct lock *l, size_t client)
+{
+	size_t i = l->waiters;
+
+	if (waits_in(l, client))
+		return;
+	for (; i > 0 && clients[l->line[i - 1]].joined_us > clients[client].joined_us; i--)
+		l->line[i] = l->line[i - 1];
+	seen.again += i < l->waiters;
+	l->line[i] = client;
+	l->waiters++;
+}
+
+/* The first that has no offer, NO_CLIENT for none. */
+static size_t head_of(const struct lock *l)
+{
+	for (size_t i = 0; i < l->waiters; i++)
+		if (l->line[i] != l->called)
+			return l->line[i];
+	return NO_CLIENT;
+}
+
+/* A call arrives; `asking` is NO_CLIENT for one without a ticket. */
 static void settle(struct lock *l, size_t asking)
 {
-	size_t first = l->line[0], kept = 0;
+	bool dead[DAEMONS] = { false };
+	size_t kept = 0;
 
-	if (l->waiters == 0 || !l->lapsed || first == asking)
-		return;
-	bool lives = asking < CLIENTS && daemon_of(asking) == daemon_of(first);
+	for (size_t d = 0; d < DAEMONS; d++)
+		dead[d] = l->looks_at_ms[d] && l->looks_at_ms[d] + OFFER_MS <= now_ms();
+	if (l->called != NO_CLIENT && l->called != asking && l->until_ms <= now_ms()) {
+		if (asking != NO_CLIENT && asking % DAEMONS == l->called % DAEMONS) {
+			seen.late++;
+			unline(l, l->called);
+		} else {
+			dead[l->called % DAEMONS] = true;
+		}
+	}
+	if (asking != NO_CLIENT)
+		dead[asking % DAEMONS] = false;
 	for (size_t i = 0; i < l->waiters; i++)
-		if (l->line[i] != first && (lives || daemon_of(l->line[i]) != daemon_of(first)))
+		if (!dead[l->line[i] % DAEMONS])
 			l->line[kept++] = l->line[i];
+	seen.dropped += kept < l->waiters;
 	l->waiters = kept;
-	l->offered = l->lapsed = false;
-	seen.dropped++;
+	if (l->called != NO_CLIENT && dead[l->called % DAEMONS])
+		l->called = NO_CLIENT;
 }
 
 static void offer(struct lock *l)
 {
-	if (l->waiters && !l->offered && admits(l, clients[l->line[0]].shared)) {
-		l->offered = true;
-		seen.offered++;
-	}
+	size_t head = head_of(l);
+
+	if (head == NO_CLIENT || l->called != NO_CLIENT || !admits(l, clients[head].shared))
+		return;
+	l->called = head;
+	l->until_ms = now_ms() + OFFER_MS;
+	seen.offered++;
+}
+
+static bool is_next(const struct lock *l, size_t asking)
+{
+	if (l->called != NO_CLIENT || l->waiters == 0)
+		return l->called == asking || l->called == NO_CLIENT;
+	return asking != NO_CLIENT && clients[asking].joined_us <= clients[l->line[0]].joined_us;
 }
 
 /* True when they were acquired. */
-static bool model_try(size_t client, bool has_ticket, bool may_wait, unsigned token)
+static bool model_try(size_t client, bool has_ticket, bool may_wait, struct hold hold)
 {
 	const struct client *c = &clients[client];
-	size_t asking = has_ticket ? client : CLIENTS, places = 0, wanted = 0;
-	bool can_take = true;
+	size_t asking = has_ticket ? client : NO_CLIENT;
+	bool can_take = true, had_offer[LOCKS];
 
 	for (size_t i = 0; i < LOCKS; i++) {
 		struct lock *l = &locks[i];
 		if (!(c->names & 1U << i))
 			continue;
 		settle(l, asking);
-		can_take = can_take && admits(l, c->shared) && (l->waiters == 0 || l->line[0] == asking);
-		places += has_ticket && waits_in(l, client);
-		wanted++;
+		can_take = can_take && admits(l, c->shared) && is_next(l, asking);
+		had_offer[i] = has_ticket && l->called == asking;
+		if (had_offer[i])
+			l->called = NO_CLIENT;
 	}
 	for (size_t i = 0; i < LOCKS; i++) {
 		struct lock *l = &locks[i];
 		if (!(c->names & 1U << i))
 			continue;
-		if (has_ticket && (can_take || !may_wait || places < wanted))
+		if (has_ticket && (can_take || !may_wait))
 			unline(l, client);
+		else if (has_ticket)
+			join(l, client);
 		if (can_take) {
 			l->shared = c->shared;
-			l->holds[l->count++] = (struct hold){ token, token };
-			offer(l);
-		} else if (has_ticket && may_wait && !waits_in(l, client)) {
-			l->line[l->waiters++] = client;
+			l->holds[l->count++] = hold;
+		} else if (has_ticket && may_wait && admits(l, c->shared) && (had_offer[i] || is_next(l, asking))) {
+			l->called = asking; /* another of them makes the client wait */
+			l->until_ms = now_ms() + WAIT_MS + OFFER_MS;
 		}
-	}
-	for (size_t i = 0; i < LOCKS && !can_take; i++) {
-		struct lock *l = &locks[i];
-		if (!(c->names & 1U << i))
-			continue;
-		if (l->waiters && l->line[0] == asking && admits(l, c->shared)) {
-			l->offered = true; /* another of them makes the client wait */
-			l->lapsed = false;
-		} else {
-			offer(l);
-		}
+		offer(l);
 	}
 	return can_take;
+}
+
+/* The leases of one holder, or of the reader of that token. */
+static void model_renew(struct lock *l, unsigned reader, int64_t expires_at_ms)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (!l->shared || l->holds[i].reader == reader)
+			l->holds[i].expires_at_ms = expires_at_ms;
 }
 
 /* Releases a token, if it has a hold; true then. */
@@ -166,6 +222,15 @@ static bool model_drop(struct lock *l, unsigned token)
 			return true;
 		}
 	return false;
+}
+
+static void model_expire(struct lock *l)
+{
+	for (size_t i = l->count; i-- > 0;)
+		if (l->holds[i].expires_at_ms < now_ms()) {
+			l->holds[i] = l->holds[--l->count];
+			seen.expired++;
+		}
 }
 
 /* ---- Steps ---- */
@@ -199,10 +264,16 @@ static unsigned below(unsigned n)
 	return (unsigned)random() % n;
 }
 
+static int64_t some_ttl_ms(void)
+{
+	return below(3) == 0 ? SHORT_MS : LONG_MS;
+}
+
 static void step_try(size_t client)
 {
 	struct client *c = &clients[client];
 	bool waits = c->waits || below(3) > 0, last = c->waits && below(4) == 0;
+	int64_t queued_us = c->waits ? *script_clock_us - c->joined_us : 0, ttl_ms = some_ttl_ms();
 
 	if (!c->waits) {
 		c->names = 1 + below((1U << LOCKS) - 1);
@@ -210,14 +281,17 @@ static void step_try(size_t client)
 			c->names = 1U << below(LOCKS);
 		c->shared = (c->names & (c->names - 1)) == 0 && below(2);
 		c->number = ++last_number;
+		c->joined_us = *script_clock_us;
 	}
 	unsigned token = ++last_token;
 	const struct lock_try t = { .names = names_of(c->names),
 				    .token = token_text(token),
 				    .mode = c->shared ? "shared" : "exclusive",
 				    .ticket = waits ? ticket_of(client) : NULL,
-				    .wait_ms = waits && !last ? WAIT_MS : 0 };
-	bool taken = model_try(client, waits, waits && !last, token);
+				    .ttl_ms = ttl_ms,
+				    .wait_ms = waits && !last ? WAIT_MS : 0,
+				    .queued_us = queued_us };
+	bool taken = model_try(client, waits, waits && !last, (struct hold){ token, token, now_ms() + ttl_ms });
 	assert_int_equal(lock_acquire(&r, t), taken ? TAKEN : HELD);
 	seen.several += taken && (c->names & (c->names - 1));
 	seen.waited += taken && c->waits;
@@ -226,17 +300,28 @@ static void step_try(size_t client)
 	seen.held += !taken;
 }
 
-static void step_enter_again(struct lock *l)
+/* Each changes when the lock ends. */
+static void step_renew(struct lock *l)
 {
+	int64_t ttl_ms = some_ttl_ms(), expires_at_ms = now_ms() + ttl_ms;
 	unsigned token = ++last_token;
 
 	if (l->count == 0 || l->count == TOKENS_MAX)
 		return;
 	struct hold of = l->holds[below((unsigned)l->count)];
 	const char name[] = { (char)('a' + (l - locks)), '\0' };
-	const struct lock_try t = { .names = name, .presented = token_text(of.token), .token = token_text(token) };
-	assert_int_equal(lock_acquire(&r, t), ENTERED);
-	l->holds[l->count++] = (struct hold){ token, of.reader };
+	const struct lock_try t = {
+		.names = name, .presented = token_text(of.token), .token = token_text(token), .ttl_ms = ttl_ms
+	};
+	if (below(2)) {
+		assert_int_equal(lock_acquire(&r, t), ENTERED);
+		l->holds[l->count++] = (struct hold){ token, of.reader, expires_at_ms };
+	} else {
+		assert_int_equal(lock_extend(&r, name, token_text(of.token), ttl_ms), 1);
+	}
+	model_renew(l, of.reader, expires_at_ms);
+	settle(l, NO_CLIENT);
+	offer(l);
 }
 
 /* A release with a token that may have a hold, or with an unknown one. */
@@ -258,9 +343,8 @@ static void step_release(struct lock *l)
 			return;
 		assert_int_equal(item_int(&r, 2), l->count);
 	}
-	settle(l, CLIENTS);
-	if (l->count == 0)
-		offer(l);
+	settle(l, NO_CLIENT);
+	offer(l);
 }
 
 /* The client left; its attempt may have acquired them meanwhile. */
@@ -283,12 +367,61 @@ static void step_leave(size_t client)
 	c->waits = false;
 }
 
-static void step_lapse(struct lock *l)
+static void step_time(void)
 {
-	if (!l->offered || l->lapsed)
+	static const int64_t steps_ms[] = { 1, OFFER_MS / 2, OFFER_MS, SHORT_MS, LONG_MS };
+
+	*script_clock_us += steps_ms[below(100) == 0 ? 4 : below(4)] * 1000;
+}
+
+/* When each daemon looks, as Redis states. */
+static void read_watchers(struct lock *l, const char *name)
+{
+	const redisReply *marks =
+		server_command(&r, "ZRANGE %s:waiters -inf (100000000000000 BYSCORE WITHSCORES", lock_key(name, ""));
+
+	memset(l->looks_at_ms, 0, sizeof(l->looks_at_ms));
+	for (size_t i = 0; i + 1 < marks->elements; i += 2) {
+		const char *mark = marks->element[i]->str;
+		if (*mark == 'w' && !l->looks_at_ms[mark[1] - 'a']) /* the earliest are first */
+			l->looks_at_ms[mark[1] - 'a'] = strtoll(marks->element[i + 1]->str, NULL, 10);
+	}
+}
+
+/* How many daemons look by then; `but` does not count. */
+static size_t looks_by(const struct lock *l, int64_t at_ms, size_t but)
+{
+	size_t count = 0;
+
+	for (size_t d = 0; d < DAEMONS; d++)
+		count += d != but && l->looks_at_ms[d] && l->looks_at_ms[d] <= at_ms;
+	return count;
+}
+
+/* Should any one daemon be dead, those that wait at others still get their turn. */
+static void assert_watched(const struct lock *l)
+{
+	size_t others = 0, daemons = 0, busy = l->called == NO_CLIENT ? DAEMONS : l->called % DAEMONS;
+	bool waits[DAEMONS] = { false };
+	int64_t ends_at = 0;
+
+	if (head_of(l) == NO_CLIENT)
 		return;
-	line_lapse(&r, lock_key((char[]){ (char)('a' + (l - locks)), '\0' }, ""));
-	l->lapsed = true;
+	for (size_t i = 0; i < l->waiters; i++)
+		waits[l->line[i] % DAEMONS] = true;
+	for (size_t d = 0; d < DAEMONS; d++) {
+		daemons += waits[d];
+		others += waits[d] && d != busy;
+	}
+	if (busy < DAEMONS && others)
+		assert_true(looks_by(l, l->until_ms, busy) > 0);
+	for (size_t i = 0; i < l->count; i++)
+		if (ends_at < l->holds[i].expires_at_ms)
+			ends_at = l->holds[i].expires_at_ms;
+	if (!ends_at)
+		return;
+	assert_true(looks_by(l, ends_at + 1, DAEMONS) > 0);
+	assert_true(looks_by(l, ends_at + 1 + OFFER_MS, DAEMONS) >= (daemons > 1 ? 2 : 1));
 }
 
 static void compare(struct lock *l)
@@ -299,7 +432,12 @@ static void compare(struct lock *l)
 	for (size_t i = 0; i < l->waiters; i++)
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s", i ? " " : "", ticket_of(l->line[i]));
 	assert_string_equal(line_tickets(&r, lock_key(name, "")), line);
-	assert_string_equal(line_offered_to(&r, lock_key(name, "")), l->offered ? ticket_of(l->line[0]) : "");
+	assert_string_equal(line_offered_to(&r, lock_key(name, "")),
+			    l->called != NO_CLIENT ? ticket_of(l->called) : "");
+	if (l->called != NO_CLIENT)
+		assert_int_equal(line_offered_until(&r, lock_key(name, "")), l->until_ms);
+	read_watchers(l, name);
+	assert_watched(l);
 	assert_int_equal(lock_get(&r, name), l->count ? 0 : -1);
 	assert_int_equal(item_int(&r, LOOK_WAITERS), l->waiters);
 	if (!l->count)
@@ -312,22 +450,27 @@ static void steps_of(unsigned seed)
 {
 	print_message("seed %u\n", seed);
 	srandom(seed);
+	for (size_t k = 0; k < LOCKS; k++)
+		locks[k].called = NO_CLIENT;
 	for (int i = 0; i < STEPS; i++) {
 		struct lock *l = &locks[below(LOCKS)];
-		size_t client = l->offered && below(3) ? l->line[0] : below(CLIENTS);
+		size_t client = l->called != NO_CLIENT && below(3) ? l->called : below(CLIENTS);
 		unsigned what = below(100);
 
 		if (what < 50 && locks[0].count + 1 < TOKENS_MAX && locks[1].count + 1 < TOKENS_MAX &&
 		    locks[2].count + 1 < TOKENS_MAX)
 			step_try(client);
 		else if (what < 55)
-			step_enter_again(l);
+			step_renew(l);
 		else if (what < 90)
 			step_release(l);
 		else if (what < 95)
 			step_leave(client);
 		else
-			step_lapse(l);
+			step_time();
+		*script_clock_us += 1000;
+		for (size_t k = 0; k < LOCKS; k++)
+			model_expire(&locks[k]);
 		for (size_t k = 0; k < LOCKS; k++)
 			compare(&locks[k]);
 	}
@@ -339,11 +482,22 @@ static void locks_do_as_the_model_does(void **state)
 
 	(void)state;
 	steps_of(seed ? (unsigned)strtoul(seed, NULL, 10) : (unsigned)monotonic_us());
-	print_message("taken %u (after waiting %u, several %u), held %u, offered %u, dropped %u\n", seen.taken,
-		      seen.waited, seen.several, seen.held, seen.offered, seen.dropped);
+	print_message("taken %u (after waiting %u, several %u), held %u, offered %u, dropped %u, late %u, again %u, "
+		      "expired %u\n",
+		      seen.taken, seen.waited, seen.several, seen.held, seen.offered, seen.dropped, seen.late,
+		      seen.again, seen.expired);
 	/* A run with few events proves little. */
 	assert_true(seen.taken > STEPS / 20 && seen.waited > STEPS / 30 && seen.several > STEPS / 400);
 	assert_true(seen.held > STEPS / 10 && seen.offered > STEPS / 20 && seen.dropped > STEPS / 500);
+	assert_true(seen.late > 0 && seen.again > STEPS / 400 && seen.expired > STEPS / 400);
+}
+
+static int open_attended(void **state)
+{
+	script_stage_open_by_clock(state);
+	for (size_t i = 0; i < LOCKS; i++)
+		line_attend(&r, lock_key((char[]){ (char)('a' + i), '\0' }, ""));
+	return 0;
 }
 
 int main(void)
@@ -352,5 +506,5 @@ int main(void)
 		cmocka_unit_test_teardown(locks_do_as_the_model_does, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("lock model", tests, script_stage_open, script_stage_close);
+	return cmocka_run_group_tests_name("lock model", tests, open_attended, script_stage_close);
 }

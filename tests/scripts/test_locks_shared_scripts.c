@@ -171,7 +171,7 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 	line_subscribe(&r, LOCK);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_int_equal(item_int(&r, 2), 0);
-	assert_string_equal(line_published(&r), "@" WRITER " 1000");
+	assert_string_equal(line_published(&r), "A1 0");
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 	line_subscribe(&r, NULL);
 }
@@ -275,10 +275,10 @@ static void a_writer_in_line_stops_new_readers(void **state)
 	assert_int_equal(read_as(READER_2, TOKEN_4), HELD);
 	line_subscribe(&r, LOCK);
 	lock_release(&r, "a", TOKEN_1);
-	assert_string_equal(line_published(&r), "@" WRITER " 1000");
+	assert_string_equal(line_published(&r), "A1 0, B3 1000");
 	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
 	assert_int_equal(write_as(WRITER, TOKEN_2), TAKEN);
-	assert_string_equal(line_published(&r), "");
+	assert_string_equal(line_published(&r), "A2 31001"); /* B3 looks first */
 	assert_string_equal(line_tickets(&r, LOCK), READER_1 " " READER_2);
 	line_subscribe(&r, NULL);
 }
@@ -295,12 +295,12 @@ static void readers_in_a_row_go_in_together(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	assert_int_equal(read_as(READER_1, TOKEN_2), TAKEN);
 	assert_int_equal(read_as(READER_2, TOKEN_3), TAKEN);
-	assert_string_equal(line_published(&r), "@" READER_1 " 1000, @" READER_2 " 1000");
-	assert_int_equal(read_as(READER_3, TOKEN_4), HELD); /* behind the writer */
+	assert_string_equal(line_published(&r), "A2 0, B4 1000, B3 0, A1 1000"); /* each with a guard */
+	assert_int_equal(read_as(READER_3, TOKEN_4), HELD);                      /* behind the writer */
 	lock_release(&r, "a", TOKEN_2);
 	assert_string_equal(line_published(&r), "");
 	lock_release(&r, "a", TOKEN_3);
-	assert_string_equal(line_published(&r), "@" WRITER " 1000");
+	assert_string_equal(line_published(&r), "A1 0, B4 1000");
 	line_subscribe(&r, NULL);
 }
 
@@ -318,13 +318,13 @@ static void a_writer_that_leaves_lets_readers_in(void **state)
 			lock_leave(&r, "a", WRITER, TOKEN_2);
 		else
 			lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = WRITER });
-		assert_string_equal(line_published(&r), "@" READER_1 " 1000");
+		assert_string_equal(line_published(&r), "A2 0");
 		assert_int_equal(read_as(READER_1, TOKEN_3), TAKEN);
 	}
 	line_subscribe(&r, NULL);
 }
 
-/* Waiters were notified of the end of the reader that released. */
+/* The first waiter was to look at the end of the reader that released. */
 static void waiters_are_notified_of_the_last_readers_end(void **state)
 {
 	(void)state;
@@ -341,7 +341,7 @@ static void waiters_are_notified_of_the_last_readers_end(void **state)
 			lock_release(&r, "a", TOKEN_2);
 		int64_t now = item_int(&r, 1);
 		char announced[32];
-		snprintf(announced, sizeof(announced), "0 %lld", (long long)(ends - now));
+		snprintf(announced, sizeof(announced), "A1 %lld", (long long)(ends + 1 - now));
 		assert_string_equal(line_published(&r), announced);
 	}
 	line_subscribe(&r, NULL);
@@ -388,6 +388,34 @@ static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 }
 
+/* The first reader's daemon is dead: its offer lapses, and the readers behind it go in. */
+static void a_reader_that_does_not_come_is_passed(void **state)
+{
+	(void)state;
+	lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 });
+	read_as(READER_1, TOKEN_2);
+	read_as(READER_2, TOKEN_3);
+	read_as(READER_3, TOKEN_4);
+	lock_release(&r, "a", TOKEN_1);
+	assert_int_equal(read_as(READER_3, TOKEN_4), HELD);
+	line_lapse(&r, LOCK);
+	line_subscribe(&r, LOCK);
+	assert_int_equal(read_as(READER_3, TOKEN_4), HELD);
+	assert_string_equal(line_published(&r), "A!, B3 0");
+	assert_int_equal(read_as(READER_2, TOKEN_3), TAKEN);
+	assert_string_equal(line_published(&r), "B4 0");
+	assert_int_equal(read_as(READER_3, TOKEN_4), TAKEN);
+	assert_string_equal(line_tickets(&r, LOCK), "");
+	line_subscribe(&r, NULL);
+}
+
+static int open_attended(void **state)
+{
+	script_stage_open_by_clock(state);
+	line_attend(&r, LOCK);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +429,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_token_holds_in_its_own_mode, script_stage_empty),
 		cmocka_unit_test_teardown(a_writer_in_line_stops_new_readers, script_stage_empty),
 		cmocka_unit_test_teardown(readers_in_a_row_go_in_together, script_stage_empty),
+		cmocka_unit_test_teardown(a_reader_that_does_not_come_is_passed, script_stage_empty),
 		cmocka_unit_test_teardown(a_writer_that_leaves_lets_readers_in, script_stage_empty),
 		cmocka_unit_test_teardown(waiters_are_notified_of_the_last_readers_end, script_stage_empty),
 		cmocka_unit_test_teardown(force_frees_all_readers, script_stage_empty),
@@ -408,5 +437,5 @@ int main(void)
 		cmocka_unit_test_teardown(readers_of_a_lock_that_is_gone_do_not_count, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("shared lock scripts", tests, script_stage_open, script_stage_close);
+	return cmocka_run_group_tests_name("shared lock scripts", tests, open_attended, script_stage_close);
 }

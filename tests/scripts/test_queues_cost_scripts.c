@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
 
@@ -43,7 +44,7 @@ struct cost {
 	int64_t send, receive, acknowledge;
 };
 
-static struct cost cost_of(size_t count, bool has_ids, const char *returns_left)
+static struct cost cost_of(size_t count, bool has_ids, const char *ticket)
 {
 	static char ids[BATCH_MAX][8];
 	struct outgoing batch[BATCH_MAX] = { 0 };
@@ -59,7 +60,7 @@ static struct cost cost_of(size_t count, bool has_ids, const char *returns_left)
 	queue_send_all(&r, "q", batch, count);
 	cost.send = commands();
 	snprintf(most, sizeof(most), "%zu", count);
-	run(&r, &queue_message_receive_script, queue_keys("q"), ARGS(most, "-1", NONCE_A, "0", returns_left));
+	run(&r, &queue_message_receive_script, queue_keys("q"), ARGS(most, "-1", NONCE_A, "0", ticket, "5000", "0"));
 	assert_int_equal(item_int(&r, 0), count);
 	for (size_t i = 0; i < count; i++) {
 		snprintf(receipts[i], sizeof(receipts[i]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
@@ -78,61 +79,100 @@ static struct cost cost_of(size_t count, bool has_ids, const char *returns_left)
  * The first messages load the scripts, and the receive behind them trims, which happens once a
  * second: the later ones are counted.
  */
-static void assert_cost(size_t count, bool has_ids, const char *returns_left, struct cost most)
+static void assert_cost(size_t count, bool has_ids, const char *ticket, struct cost most)
 {
-	cost_of(count, false, returns_left);
+	cost_of(count, false, ticket);
 	queue_message_receive(&r, "q", 1, -1, NONCE_A);
-	struct cost cost = cost_of(count, has_ids, returns_left);
+	struct cost cost = cost_of(count, has_ids, ticket);
 
 	if (cost.send > most.send || cost.receive > most.receive || cost.acknowledge > most.acknowledge)
 		fail_msg("%zu cost %d, %d and %d commands", count, (int)cost.send, (int)cost.receive,
 			 (int)cost.acknowledge);
 }
 
-static void a_message_costs_twenty_commands(void **state)
+static void a_message_costs_21_commands(void **state)
 {
 	(void)state;
-	assert_cost(1, false, "0", (struct cost){ 6, 9, 5 });
+	assert_cost(1, false, "", (struct cost){ 6, 10, 5 });
 }
 
-static void one_for_a_waiter_costs_three_more(void **state)
+static void one_for_a_waiter_costs_no_more(void **state)
 {
 	(void)state;
-	assert_cost(1, false, "1", (struct cost){ 6, 12, 5 });
+	assert_cost(1, false, QUEUE_TICKET(DAEMON_A, 1, 1), (struct cost){ 6, 10, 5 });
 }
 
 static void an_id_is_remembered(void **state)
 {
 	(void)state;
-	assert_cost(1, true, "0", (struct cost){ 7, 9, 10 });
+	assert_cost(1, true, "", (struct cost){ 8, 10, 10 });
 }
 
 static void a_hundred_cost_what_one_costs(void **state)
 {
 	(void)state;
-	assert_cost(BATCH_MAX, false, "0", (struct cost){ 6, 9, 5 });
-	assert_cost(BATCH_MAX, true, "0", (struct cost){ 7, 9, 17 });
+	assert_cost(BATCH_MAX, false, "", (struct cost){ 6, 10, 5 });
+	assert_cost(BATCH_MAX, true, "", (struct cost){ 8, 10, 18 });
 }
 
 /* The cost of an empty queue for a worker that polls it. */
-static void an_empty_receive_costs_six(void **state)
+static void an_empty_receive_costs_seven(void **state)
 {
 	(void)state;
 	queue_message_receive(&r, "q", 1, -1, NONCE_A);
 	commands();
 	queue_message_receive(&r, "q", 1, -1, NONCE_A);
-	assert_in_range(commands(), 1, 6);
+	assert_in_range(commands(), 1, 7);
+}
+
+static int open_all(void **state)
+{
+	script_stage_open(state);
+	line_attend(&r, "p:queue:{q}");
+	return 0;
+}
+
+/* What a message costs that a waiter is called for, and its receive, while so many wait. */
+static void assert_cost_with(int waiters, struct cost most)
+{
+	static const char *const daemons[] = { DAEMON_A, DAEMON_B, DAEMON_C };
+	char ticket[64];
+
+	script_stage_empty(NULL);
+	cost_of(1, false, "");
+	queue_message_receive(&r, "q", 1, -1, NONCE_A);
+	for (int i = 0; i < waiters; i++) {
+		snprintf(ticket, sizeof(ticket), "%s.%016d.1", daemons[i % 3], i);
+		assert_int_equal(queue_wait(&r, "q", ticket, 5000, 0), 0);
+	}
+	commands();
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	int64_t send = commands();
+	assert_int_equal(queue_wait(&r, "q", DAEMON_A ".0000000000000000.1", 5000, 0), 1);
+	int64_t receive = commands();
+	if (send > most.send || receive > most.receive)
+		fail_msg("with %d waiters it cost %d and %d commands", waiters, (int)send, (int)receive);
+}
+
+/* One is called; of a crowd, others look in case that it does not come. */
+static void a_crowd_costs_what_a_few_cost(void **state)
+{
+	(void)state;
+	assert_cost_with(1, (struct cost){ 19, 21, 0 });
+	assert_cost_with(3, (struct cost){ 22, 24, 0 });
+	assert_cost_with(300, (struct cost){ 22, 24, 0 });
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_message_costs_twenty_commands, script_stage_empty),
-		cmocka_unit_test_setup(one_for_a_waiter_costs_three_more, script_stage_empty),
+		cmocka_unit_test_setup(a_message_costs_21_commands, script_stage_empty),
+		cmocka_unit_test_setup(one_for_a_waiter_costs_no_more, script_stage_empty),
 		cmocka_unit_test_setup(an_id_is_remembered, script_stage_empty),
 		cmocka_unit_test_setup(a_hundred_cost_what_one_costs, script_stage_empty),
-		cmocka_unit_test_setup(an_empty_receive_costs_six, script_stage_empty),
+		cmocka_unit_test_setup(an_empty_receive_costs_seven, script_stage_empty),
+		cmocka_unit_test_setup(a_crowd_costs_what_a_few_cost, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+	return cmocka_run_group_tests(tests, open_all, script_stage_close);
 }

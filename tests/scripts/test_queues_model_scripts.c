@@ -3,15 +3,12 @@
  * After each step the received messages and their order, the counts, and the list of ready messages
  * are those of the model.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,7 +16,6 @@
 #include "script_stage.h"
 
 enum { MESSAGES = 60, STEPS = 800, VISIBILITY_MS = 50, MAX_RECEIVES = 3, BASE_MS = 5, CEILING_MS = 12, PAGE = 7 };
-static const int64_t begin_ms = INT64_C(1700000000000);
 
 enum place { GONE, DUE, FLIGHT, DEAD };
 struct model {
@@ -29,8 +25,7 @@ struct model {
 	char id[24], receipt[64];
 };
 
-static volatile int64_t *clock_us; /* Redis's */
-static int64_t now_ms;
+static int64_t now_ms = INT64_C(1700000000000);
 static struct model all[MESSAGES];
 static struct model *ready[MESSAGES];
 static size_t ready_count;
@@ -49,7 +44,7 @@ static int64_t backoff_of(const struct model *m)
 {
 	int64_t delay_ms = (int64_t)BASE_MS << (m->receives - 1);
 
-	return delay_ms < CEILING_MS ? delay_ms : CEILING_MS;
+	return queue_backoff_ms(m->receipt, delay_ms < CEILING_MS ? delay_ms : CEILING_MS);
 }
 
 /* A delivery ended at `ended_ms`. */
@@ -239,7 +234,7 @@ static void every_step_is_as_in_the_model(void **state)
 	queue_put(&r, "q", settings);
 	for (int i = 0; i < STEPS; i++) {
 		now_ms += ONE_OF(0, 0, 0, 1, 3, 20);
-		*clock_us = now_ms * 1000;
+		*script_clock_us = now_ms * 1000;
 		look();
 		if (random_below(40) == 0)
 			redrive_all();
@@ -251,28 +246,12 @@ static void every_step_is_as_in_the_model(void **state)
 	}
 }
 
-static int set_up(void **state)
-{
-	char path[256];
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/clock", temp_dir());
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, sizeof(*clock_us)), 0);
-	clock_us = mmap(NULL, sizeof(*clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(clock_us, MAP_FAILED);
-	close(fd);
-	now_ms = begin_ms;
-	*clock_us = now_ms * 1000;
-	r.proc.env = clock_read_from(path);
-	return script_stage_open(state);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(every_step_is_as_in_the_model, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("queue scripts, the model", tests, set_up, script_stage_close);
+	return cmocka_run_group_tests_name("queue scripts, the model", tests, script_stage_open_by_clock,
+					   script_stage_close);
 }

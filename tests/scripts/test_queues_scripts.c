@@ -12,8 +12,20 @@
 
 #include <cmocka.h>
 
+#include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
+
+#define TICKET QUEUE_TICKET(DAEMON_A, 1, 1)
+/* ARGV of queue_message_receive for a client that does not wait. */
+#define RECEIVE_ARGS(max, visibility_ms, nonce) ARGS(max, visibility_ms, nonce, "0", "", "0", "0")
+
+static int open_all(void **state)
+{
+	script_stage_open(state);
+	line_attend(&r, "p:queue:{q}");
+	return 0;
+}
 
 /* Receives one message and returns a copy of its receipt in `receipt`. */
 static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
@@ -248,27 +260,27 @@ static void a_retry_gets_the_first_answer(void **state)
 	run_with_record_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:2",
-			FINGERPRINT_A);
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_A),
+			"p:idem:2", FINGERPRINT_A);
 	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
-			FINGERPRINT_A);
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_B),
+			"p:idem:2", FINGERPRINT_A);
 	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, receipt);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
-	unchanged(&r, run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B),
-				      "p:idem:2", FINGERPRINT_A));
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
-			FINGERPRINT_A);
+	unchanged(&r, run_with_record(&r, &queue_message_receive_script, queue_keys("q"),
+				      RECEIVE_ARGS("1", "30000", NONCE_B), "p:idem:2", FINGERPRINT_A));
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_B),
+			"p:idem:2", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(r.reply->elements, 4); /* acknowledged messages are left out */
 
 	/* An empty receive is not recorded: the retry looks again. */
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
-			FINGERPRINT_A);
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_A),
+			"p:idem:3", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 0);
 	queue_message_send(&r, "q", m);
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
-			FINGERPRINT_A);
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_A),
+			"p:idem:3", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 }
 
@@ -276,12 +288,16 @@ static void a_retry_gets_the_first_answer(void **state)
  * One of each: a dead letter, one ready, one delayed, one in flight (its receipt cut in two), one
  * acknowledged.
  */
-static void make_one_of_each(char seq[32], char nonce[32])
+static void make_one_of_each(char seq[32], char nonce[32], bool has_waiters)
 {
 	char receipt[64];
 
 	server_command(&r, "FLUSHALL");
 	queue_put(&r, "q", standard_settings);
+	if (has_waiters) {
+		queue_wait(&r, "q", TICKET, 20000, 0);
+		queue_wait(&r, "q", QUEUE_TICKET(DAEMON_B, 1, 1), 20000, 0);
+	}
 	queue_message_send(&r, "q", (struct outgoing){ .id = "dead" });
 	receive_one(30000, NONCE_A, receipt);
 	queue_delivery_reject(&r, "q", receipt, -1, "bad", true);
@@ -296,6 +312,14 @@ static void make_one_of_each(char seq[32], char nonce[32])
 	queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .priority = 4, .delay_ms = 60000 });
 }
 
+static void make_schedule_due(void)
+{
+	run(&r, &queue_schedule_put_script, queue_keys("q"),
+	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	int64_t put_ms = item_int(&r, 1);
+	wait_for_clock(&r, put_ms + 1);
+}
+
 /* Replaces a key by something of a type that no queue uses. */
 static void plant(const char *key, bool a_set)
 {
@@ -306,7 +330,27 @@ static void plant(const char *key, bool a_set)
 		server_command(&r, "SET %s foreign", key);
 }
 
-/* Each script, and which of the keys it must refuse when they are foreign ('!'). */
+/* Runs the script beside a foreign key: it refuses that if it must, and then changes nothing. */
+static void run_beside_a_foreign_key(const struct script *script, const char *const *args, size_t key, bool has_waiters,
+				     bool must_refuse)
+{
+	char *before = server_picture(&r);
+	bool ran = run_may_fail(&r, script, queue_keys("q"), args, "WRONGTYPE");
+	char *after = server_picture(&r);
+
+	if (ran && must_refuse)
+		fail_msg("%s did not refuse a foreign key %zu", script->name, key);
+	if (!ran && strcmp(before, after) != 0)
+		fail_msg("%s changed something beside a foreign key %zu%s", script->name, key,
+			 has_waiters ? ", with waiters" : "");
+	free(before);
+	free(after);
+}
+
+/*
+ * Each script, and which of the keys it must refuse when they are foreign ('!'). Another may be
+ * refused as well; nothing is changed then either.
+ */
 static void a_foreign_key_half_applies_nothing(void **state)
 {
 	char seq[32], nonce[32];
@@ -315,47 +359,49 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		const char *const *args;
 		const char *refuses;
 	} rows[] = {
-		/* the hash, ready, delayed, flight, dead, ids, done */
-		{ &queue_message_send_script, ARGS("new", "1", "4"), "!!...!." },
-		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0"), "!.!..!." },
-		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0", "", "2", "0"), "!!!!!!!" },
-		{ &queue_message_send_script, ARGS("done", "1", "4"), "!....!!" },
-		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B), "!!!!..." },
-		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "0"), "!!!!!!!" },
-		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!" },
-		{ &queue_delivery_settle_script, ARGS("1", seq, nonce), "!!!!!!!" },
-		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5", "", "0"), "!!!!!!!" },
-		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!!!!!!!" },
-		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!" },
-		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!" },
-		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!" },
-		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!" },
-		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!" },
-		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!" },
-		{ &queue_message_get_script, ARGS("ready"), "!!...!." },
-		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!" },
-		{ &queue_get_script, ARGS(), "!!!!!.." },
-		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!......" },
-		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!" },
-		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!" },
-		{ &queue_message_redrive_script, ARGS("dead"), "!!!!!!!" },
-		{ &queue_delete_script, ARGS(), "!!!!!!!" },
+		/* the hash, ready, delayed, flight, dead, ids, done, schedules, waiters */
+		{ &queue_message_send_script, ARGS("new", "1", "4"), "!!...!..!" },
+		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0"), "!.!..!..!" },
+		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0", "", "2", "0"), "!!!!!!!!!" },
+		{ &queue_message_send_script, ARGS("done", "1", "4"), "!....!!.!" },
+		{ &queue_message_receive_script, RECEIVE_ARGS("10", "-1", NONCE_B), "!!!!....!" },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "0", TICKET, "9", "0"), "!!!!....!" },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "", "0", "0"), "!!!!!!!!!" },
+		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!.." },
+		{ &queue_delivery_settle_script, ARGS("1", seq, nonce), "!!!!!!!!!" },
+		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5", "", "0"), "!!!!!!!!!" },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!!!!!!!!!" },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!!!" },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!!!" },
+		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!" },
+		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!!!" },
+		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!!!" },
+		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!" },
+		{ &queue_message_get_script, ARGS("ready"), "!!...!..." },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!" },
+		{ &queue_get_script, ARGS(), "!!!!!...." },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!.......!" },
+		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!" },
+		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!!!" },
+		{ &queue_message_redrive_script, ARGS("dead"), "!!!!!!!!!" },
+		{ &queue_delete_script, ARGS(), "!!!!!!!!!" },
+		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1"),
+		  "!!!!!!!!!" },
+		{ &queue_schedule_run_script, ARGS(), "!!!!!!!!!" },
+		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!" },
+		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!" },
 	};
 
 	(void)state;
+	/* Each with either of two types, and with and without waiters. */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		for (size_t k = 0; k < 2 * QUEUE_KEYS; k++) {
-			if (rows[i].refuses[k / 2] != '!')
-				continue;
-			make_one_of_each(seq, nonce);
-			plant(queue_keys("q")[k / 2], k % 2);
-			char *before = server_picture(&r);
-			run_fails(&r, rows[i].script, queue_keys("q"), rows[i].args, "WRONGTYPE");
-			char *after = server_picture(&r);
-			if (strcmp(before, after) != 0)
-				fail_msg("%s changed something beside a foreign key %zu", rows[i].script->name, k / 2);
-			free(before);
-			free(after);
+		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
+			make_one_of_each(seq, nonce, k / 2 % 2);
+			if (rows[i].script == &queue_schedule_run_script)
+				make_schedule_due();
+			plant(queue_keys("q")[k / 4], k % 2);
+			bool must_refuse = rows[i].refuses[k / 4] == '!';
+			run_beside_a_foreign_key(rows[i].script, rows[i].args, k / 4, k / 2 % 2, must_refuse);
 		}
 	}
 }
@@ -371,8 +417,8 @@ static void a_foreign_key_stops_what_time_has_changed(void **state)
 		queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 2 });
 		wait_for_clock(&r, item_int(&r, 1) + 2);
 		plant(queue_keys("q")[k / 2], k % 2);
-		unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"), ARGS("10", "-1", NONCE_B),
-					"WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
+					RECEIVE_ARGS("10", "-1", NONCE_B), "WRONGTYPE"));
 	}
 }
 
@@ -384,7 +430,7 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	server_command(&r, "HSET %s %s gibberish", queue_key("q", ""), seq);
 	free(seq);
 	char *before = server_picture(&r);
-	run_fails(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A), "WRONGTYPE");
+	run_fails(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "-1", NONCE_A), "WRONGTYPE");
 	run_fails(&r, &queue_message_delete_script, queue_keys("q"), ARGS("a"), "WRONGTYPE");
 	char *after = server_picture(&r);
 	assert_string_equal(before, after);
@@ -394,8 +440,8 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	seq = strdup(server_command(&r, "HGET %s a", queue_key("other", ":ids"))->str);
 	server_command(&r, "HSET %s %ss gibberish", queue_key("other", ""), seq);
 	free(seq);
-	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("other"), ARGS("1", "-1", NONCE_A),
-				"WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("other"),
+				RECEIVE_ARGS("1", "-1", NONCE_A), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
 }
 
@@ -416,5 +462,5 @@ int main(void)
 		cmocka_unit_test_setup(a_record_that_is_not_ours_is_refused, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+	return cmocka_run_group_tests(tests, open_all, script_stage_close);
 }

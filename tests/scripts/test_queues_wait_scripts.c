@@ -1,6 +1,7 @@
 /*
- * The queue scripts for waiters, on a real Redis: what each announces, what a receive reports of
- * the remaining messages, and how messages return that were received for a client that had left.
+ * The queue scripts for waiters, on a real Redis: what each change notifies waiters of, and how
+ * messages return that were received for a client that had left. More of the wait queue is in
+ * test_queues_line_scripts.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,61 +11,58 @@
 
 #include <cmocka.h>
 
+#include "line_look.h"
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { PATIENCE_S = 5, ALL_BYTES = 256 };
-
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
-#define CHANNEL "p:queue:{q}"
+#define QUEUE "p:queue:{q}"
+#define A1 QUEUE_TICKET(DAEMON_A, 1, 1)
+#define B1 QUEUE_TICKET(DAEMON_B, 1, 1)
+#define C1 QUEUE_TICKET(DAEMON_C, 1, 1)
 
-/* ---- Announcements: "<units> <in_ms>", on the channel of the queue ---- */
-
-static redisContext *listener;
+enum { WAIT_MS = 20000 };
 
 static int open_all(void **state)
 {
-	struct timeval patience = { .tv_sec = PATIENCE_S };
-
 	script_stage_open(state);
-	listener = redisConnectUnix(r.socket_path);
-	assert_non_null(listener);
-	redisSetTimeout(listener, patience);
-	redisReply *reply = redisCommand(listener, "SSUBSCRIBE " CHANNEL);
-	assert_non_null(reply);
-	freeReplyObject(reply);
+	line_attend(&r, QUEUE);
+	line_subscribe(&r, QUEUE);
 	return 0;
 }
 
 static int close_all(void **state)
 {
-	redisFree(listener);
+	line_subscribe(&r, NULL);
 	return script_stage_close(state);
 }
 
-/* All announcements since the last call, joined by commas. */
-static const char *published(void)
+/* What was published since the last call: "A1 0" for the waiter A1, to come now. */
+static const char *notified(void)
 {
-	static char all[ALL_BYTES];
-
-	*all = '\0';
-	server_command(&r, "SPUBLISH " CHANNEL " end");
-	for (;;) {
-		redisReply *reply = NULL;
-		if (redisGetReply(listener, (void **)&reply) != REDIS_OK)
-			fail_msg("nothing is heard: %s", listener->errstr);
-		assert_int_equal(reply->elements, 3);
-		bool is_end = strcmp(reply->element[2]->str, "end") == 0;
-		size_t len = strlen(all);
-		if (!is_end)
-			snprintf(all + len, sizeof(all) - len, "%s%s", *all ? "," : "", reply->element[2]->str);
-		freeReplyObject(reply);
-		if (is_end)
-			return all;
-	}
+	return line_published(&r);
 }
 
-static char receipt[64], other_receipt[64];
+static int empty_all(void **state)
+{
+	notified();
+	return script_stage_empty(state);
+}
+
+/* Three wait, one message each. What they were notified of so far is no more of interest. */
+static void three_wait(void)
+{
+	static const char *const tickets[] = { A1, B1, C1 };
+
+	for (size_t i = 0; i < ROWS(tickets); i++)
+		assert_int_equal(queue_wait(&r, "q", tickets[i], WAIT_MS, 0), 0);
+	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
+	notified();
+}
+
+/* ---- What each change publishes ---- */
+
+static char receipt[64], other_receipt[64], record[160], content[160];
 
 static void take_two(void)
 {
@@ -105,15 +103,21 @@ static void delayed(void)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 60000 });
 }
 
-static void backoff(void)
+static void without_backoff(void)
 {
-	configured(500, false);
+	configured(0, false);
 	two_in_flight();
 }
 
 static void paused(void)
 {
 	two_in_flight();
+	configured(0, true);
+}
+
+static void paused_with_one(void)
+{
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	configured(0, true);
 }
 
@@ -137,6 +141,20 @@ static void a_batch_is_sent(void)
 	const struct outgoing batch[] = { { 0 }, { .delay_ms = 700 }, { .priority = 9 }, { .delay_ms = 300 } };
 
 	queue_send_all(&r, "q", batch, 4);
+}
+
+static void a_batch_is_ready(void)
+{
+	const struct outgoing batch[] = { { 0 }, { .priority = 9 } };
+
+	queue_send_all(&r, "q", batch, 2);
+}
+
+static void more_than_wait_is_ready(void)
+{
+	const struct outgoing batch[] = { { 0 }, { 0 }, { 0 }, { 0 }, { .delay_ms = 700 } };
+
+	queue_send_all(&r, "q", batch, 5);
 }
 
 static void another_queue_is_sent_to(void)
@@ -180,6 +198,38 @@ static void is_shortened(void)
 	queue_delivery_extend(&r, "q", receipt, 500);
 }
 
+static int64_t put_back(const char *const proofs[])
+{
+	run(&r, &queue_delivery_return_script, queue_keys("q"), proofs);
+	return item_int(&r, 0);
+}
+
+static void are_returned(void)
+{
+	char seqs[2][32];
+
+	snprintf(seqs[0], sizeof(seqs[0]), "%.16s", receipt);
+	snprintf(seqs[1], sizeof(seqs[1]), "%.16s", other_receipt);
+	put_back(ARGS(seqs[0], NONCE_A, "", seqs[1], NONCE_A, ""));
+}
+
+static void one_done(void)
+{
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m" });
+	queue_take(&r, "q", 1);
+	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	snprintf(record, sizeof(record), "%s", received(&r, 0, RECEIVED_STATE)->str);
+	snprintf(content, sizeof(content), "%s", received(&r, 0, RECEIVED_CONTENT)->str);
+}
+
+static void is_brought_back(void)
+{
+	char seq[32];
+
+	snprintf(seq, sizeof(seq), "%.16s", receipt);
+	put_back(ARGS(seq, record, content));
+}
+
 static void is_due(void)
 {
 	queue_message_patch(&r, "q", "m", 0, -1, -1);
@@ -195,6 +245,16 @@ static void is_cancelled(void)
 	queue_message_delete(&r, "q", "m");
 }
 
+static void is_later(void)
+{
+	queue_message_patch(&r, "q", "m", 70000, -1, -1);
+}
+
+static void is_redriven(void)
+{
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("m"));
+}
+
 static void are_redriven(void)
 {
 	queue_redrive(&r, "q", -1, NULL);
@@ -203,6 +263,22 @@ static void are_redriven(void)
 static void is_purged(void)
 {
 	queue_purge(&r, "q", "dead", NULL);
+}
+
+static void all_is_purged(void)
+{
+	queue_purge(&r, "q", "", NULL);
+}
+
+static void is_deleted(void)
+{
+	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
+}
+
+static void is_scheduled(void)
+{
+	run(&r, &queue_schedule_put_script, queue_keys("q"),
+	    ARGS("s", "\"s\"", "0", "=500", "~", "~", "~", "~", "~", "~", "~", "=1"));
 }
 
 static void goes_on(void)
@@ -217,181 +293,129 @@ static void stays_paused(void)
 	queue_delivery_reject(&r, "q", receipt, 0, "", false);
 }
 
-static const struct announced {
+/* With three that wait before `then`: which waiter looks when, and which guards a second later. */
+static const struct change {
 	const char *name;
 	void (*before)(void), (*then)(void);
 	const char *wanted;
-} announcements[] = {
-	{ "a message", nothing, is_sent, "1 -1" },
-	{ "a message for later", nothing, is_sent_for_later, "0 500" },
-	{ "a batch", nothing, a_batch_is_sent, "2 300" },
-	{ "a duplicate", is_sent, is_sent_again, "" },
+} changes[] = {
+	{ "a message", nothing, is_sent, "A1 0, C1 1000" },
+	{ "a message for later", nothing, is_sent_for_later, "A1 500, C1 1500" },
+	{ "a batch that is ready", nothing, a_batch_is_ready, "A1 0, B1 0, C1 1000" },
+	{ "a batch", nothing, a_batch_is_sent, "A1 0, B1 0, C1 1000, C1 300, B1 1300" },
+	{ "more than wait for it", nothing, more_than_wait_is_ready, "A1 0, B1 0, C1 0" },
+	{ "a duplicate", delayed, is_sent_again, "" },
 	{ "a message of another queue", nothing, another_queue_is_sent_to, "" },
-	{ "rejected", two_in_flight, is_rejected, "1 -1" },
-	{ "rejected for later", two_in_flight, is_rejected_for_later, "0 400" },
-	{ "rejected with backoff", backoff, is_rejected, "0 500" },
+	{ "rejected", without_backoff, is_rejected, "A1 0, C1 1000" },
+	{ "rejected for later", two_in_flight, is_rejected_for_later, "A1 400, C1 1400" },
 	{ "rejected for ever", two_in_flight, is_rejected_for_ever, "" },
-	{ "settled", two_in_flight, are_rejected, "2 -1" },
+	{ "settled", two_in_flight, are_rejected, "A1 0, B1 0, C1 1000" },
+	{ "returned", two_in_flight, are_returned, "A1 0, B1 0, C1 1000" },
+	{ "returned though it was done", one_done, is_brought_back, "A1 0, C1 1000" },
 	{ "done", two_in_flight, are_done, "" },
 	{ "extended", two_in_flight, is_extended, "" },
-	{ "shortened", two_in_flight, is_shortened, "0 500" },
-	{ "due now", delayed, is_due, "1 -1" },
-	{ "due sooner", delayed, is_due_sooner, "0 500" },
+	{ "shortened", two_in_flight, is_shortened, "A1 500, C1 1500" },
+	{ "due now", delayed, is_due, "A1 0, C1 1000" },
+	{ "due sooner", delayed, is_due_sooner, "A1 500, C1 1500" },
+	{ "due later", delayed, is_later, "" },
 	{ "cancelled", delayed, is_cancelled, "" },
-	{ "redriven", two_dead, are_redriven, "2 -1" },
-	{ "a dead letter due now", two_dead, is_due, "1 -1" },
-	{ "purged", two_dead, is_purged, "" },
-	{ "no longer paused", paused, goes_on, "1 -1" },
+	{ "redriven", two_dead, are_redriven, "A1 0, B1 0, C1 1000" },
+	{ "redriven by its id", two_dead, is_redriven, "A1 0, C1 1000" },
+	{ "a dead letter due now", two_dead, is_due, "A1 0, C1 1000" },
+	{ "dead letters purged", two_dead, is_purged, "" },
+	{ "all purged", delayed, all_is_purged, "" },
+	{ "deleted", delayed, is_deleted, "" },
+	{ "no longer paused", paused_with_one, goes_on, "A1 0, C1 1000" },
 	{ "paused", paused, stays_paused, "" },
+	{ "paused while they wait", two_in_flight, stays_paused, "" },
+	{ "scheduled", nothing, is_scheduled, "A1 500, C1 1500" },
+	{ "scheduled while paused", paused_with_one, is_scheduled, "" },
 };
 
-static void what_can_be_taken_is_announced(void **state)
+static void the_waiter_that_can_go_on_is_notified(void **state)
 {
-	const struct announced *a = *state;
+	const struct change *c = *state;
 
-	a->before();
-	published();
-	a->then();
-	assert_string_equal(published(), a->wanted);
+	c->before();
+	three_wait();
+	c->then();
+	assert_string_equal(notified(), c->wanted);
+	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
 }
 
-/* Any look settles ended deliveries, and these may be due later than announced. */
-static void what_a_look_makes_due_is_announced(void **state)
+/* The same changes without any waiter. */
+static void nothing_is_published_without_a_waiter(void **state)
 {
 	(void)state;
-	configured(500, false);
-	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
-	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
-	wait_for_clock(&r, until_ms);
-	published();
-	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_B), 0);
-	int64_t in_ms = until_ms + 500 - item_int(&r, 1);
-	char wanted[32];
-	snprintf(wanted, sizeof(wanted), "%d %lld", in_ms <= 0 ? 1 : 0, in_ms <= 0 ? -1LL : (long long)in_ms);
-	assert_string_equal(published(), wanted);
-}
-
-static void what_fails_announces_nothing(void **state)
-{
-	(void)state;
-	published();
-	server_command(&r, "SET %s foreign", queue_key("q", ":ids"));
-	run_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&(struct outgoing){ 0 }, 1),
-		  "WRONGTYPE");
-	assert_string_equal(published(), "");
-}
-
-/* ---- The remaining messages ---- */
-
-/* KEYS of two queues. */
-static const char *const *keys_of(const char *first, const char *second)
-{
-	static char *names[2 * QUEUE_KEYS + 1];
-
-	for (size_t q = 0; q < 2; q++) {
-		const char *const *keys = queue_keys(q ? second : first);
-		for (size_t i = 0; i < QUEUE_KEYS; i++) {
-			free(names[q * QUEUE_KEYS + i]);
-			names[q * QUEUE_KEYS + i] = strdup(keys[i]);
-		}
-	}
-	return (const char *const *)names;
-}
-
-/* A receive that reports what remains; that part of its reply. */
-static int64_t left_of(const char *const *keys, const char *most, size_t part)
-{
-	run(&r, &queue_message_receive_script, keys, ARGS(most, "60000", NONCE_B, "0", "1"));
-	const redisReply *left = r.reply->element[3];
-	assert_true(part < left->elements);
-	return left->element[part]->integer;
-}
-
-enum { READY, NEXT_AT, SECOND_READY, SECOND_NEXT_AT };
-
-static void a_receive_reports_what_is_left(void **state)
-{
-	(void)state;
-	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
-	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), -1);
-	const struct outgoing batch[] = {
-		{ 0 }, { .priority = 9 }, { .priority = 1 }, { .priority = 1, .delay_ms = 5000 }
-	};
-	queue_send_all(&r, "q", batch, 4);
-	int64_t due_ms = sent(&r, 3, SENT_DELIVER_AT)->integer;
-	assert_int_equal(left_of(queue_keys("q"), "1", READY), 2);
-	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), due_ms);
-	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
-	/* Messages in flight may return earlier. */
-	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	assert_int_equal(queue_message_receive(&r, "q", 1, 2000, NONCE_A), 1);
-	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
-	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), until_ms);
-	configured(0, true);
-	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
-	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), -1);
-}
-
-static void a_receive_of_two_queues_reports_each(void **state)
-{
-	const struct outgoing two[] = { { 0 }, { .delay_ms = 5000 } };
-
-	(void)state;
-	queue_send_all(&r, "q", two, 2);
-	queue_send_all(&r, "s", two, 2);
-	int64_t due_ms = sent(&r, 1, SENT_DELIVER_AT)->integer;
-	assert_int_equal(left_of(keys_of("s", "q"), "1", READY), 0);
-	assert_int_equal(received(&r, 0, RECEIVED_QUEUE)->integer, 0);
-	assert_int_equal(r.reply->element[3]->element[NEXT_AT]->integer, due_ms);
-	assert_int_equal(r.reply->element[3]->element[SECOND_READY]->integer, 1);
-	assert_int_equal(left_of(keys_of("s", "q"), "1", SECOND_READY), 0);
-	assert_int_equal(received(&r, 0, RECEIVED_QUEUE)->integer, 1);
-	assert_true(r.reply->element[3]->element[SECOND_NEXT_AT]->integer <= due_ms);
-}
-
-/* The first queue is left alone when a key of the second is foreign. */
-static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
-{
-	(void)state;
-	for (size_t k = 0; k < QUEUE_KEYS; k++) {
+	for (size_t i = 0; i < ROWS(changes); i++) {
+		changes[i].before();
+		changes[i].then();
+		assert_string_equal(notified(), "");
+		assert_int_equal(redis_exists(&r, QUEUE ":waiters"), 0);
 		script_stage_empty(NULL);
-		queue_message_send(&r, "s", (struct outgoing){ 0 });
-		queue_message_send(&r, "q", (struct outgoing){ 0 });
-		char *key = strdup(queue_keys("q")[k]);
-		server_command(&r, "DEL %s", key);
-		server_command(&r, "SET %s foreign", key);
-		free(key);
-		unchanged(&r, run_fails(&r, &queue_message_receive_script, keys_of("s", "q"),
-					ARGS("2", "60000", NONCE_B, "0", "1"), "WRONGTYPE"));
 	}
 }
 
-/* A replay reports the remaining messages of the first time, and marks them as such. */
-static void a_replay_reports_nothing_of_what_is_left(void **state)
+static void a_backoff_is_published(void **state)
 {
-	const char *const record = "p:idem:{1}";
+	char wanted[64];
 
 	(void)state;
+	two_in_flight();
+	three_wait();
+	is_rejected();
+	long long backoff_ms = queue_backoff_ms(receipt, 1000);
+	snprintf(wanted, sizeof(wanted), "A1 %lld, C1 %lld", backoff_ms, backoff_ms + 1000);
+	assert_string_equal(notified(), wanted);
+}
+
+/* Any look settles ended deliveries, and these may be due later than their end. */
+static void what_a_look_makes_due_is_published(void **state)
+{
+	(void)state;
+	configured(900, false);
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A, "0", "1"), record,
-			FINGERPRINT_A);
-	int64_t then_ms = item_int(&r, 1);
-	wait_for_clock(&r, then_ms + 1);
-	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_B, "0", "1"), record,
-			FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_true(item_int(&r, 1) > then_ms);
-	assert_int_equal(r.reply->element[3]->elements, 0);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 50, NONCE_A), 1);
+	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
+	int64_t due_ms = until_ms + queue_backoff_ms(received(&r, 0, RECEIVED_RECEIPT)->str, 900);
+	three_wait();
+	wait_for_clock(&r, until_ms);
+	assert_int_equal(queue_wait(&r, "q", A1, WAIT_MS, 1), 0);
+	assert_int_equal(item_int(&r, LOOK_AT), due_ms);
+	notified();
+	/* When this one leaves, it is up to the next. */
+	queue_leave(&r, "q", A1);
+	char wanted[64];
+	snprintf(wanted, sizeof(wanted), "B1 %lld", (long long)(due_ms - item_int(&r, 1)));
+	assert_memory_equal(notified(), wanted, strlen(wanted));
+}
+
+/* The message that had the id has passed its ttl. */
+static void a_message_with_an_id_that_is_free_again_is_published(void **state)
+{
+	(void)state;
+	three_wait();
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 5, .ttl_ms = 6 });
+	int64_t sent_ms = item_int(&r, 1);
+	assert_string_equal(notified(), "A1 5, C1 1005");
+	wait_for_clock(&r, sent_ms + 6);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "m" }), 1);
+	assert_string_equal(notified(), "A1 0");
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	assert_int_equal(queue_get(&r, "q").expired, 1);
+}
+
+static void what_fails_publishes_nothing(void **state)
+{
+	(void)state;
+	three_wait();
+	server_command(&r, "SET %s foreign", queue_key("q", ":ids"));
+	unchanged(&r, run_fails(&r, &queue_message_send_script, queue_keys("q"),
+				outgoing_args(&(struct outgoing){ 0 }, 1), "WRONGTYPE"));
+	assert_string_equal(notified(), "");
 }
 
 /* ---- Returned messages ---- */
-
-static int64_t put_back(const char *const proofs[])
-{
-	run(&r, &queue_delivery_return_script, queue_keys("q"), proofs);
-	return item_int(&r, 0);
-}
 
 /*
  * The halves of the receipt of message `i` of the last receive; they live until the next command.
@@ -416,9 +440,7 @@ static void what_goes_back_was_not_received(void **state)
 		assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 		assert_string_equal(received(&r, 1, RECEIVED_BODY)->str, "2");
 		const char *const proofs[] = { sequence(0), NONCE_A, "", sequence(1), NONCE_A, "", NULL };
-		published();
 		assert_int_equal(put_back(proofs), 2);
-		assert_string_equal(published(), "2 -1");
 		assert_counts(&r, "q", 3, 0, 0, 0);
 	}
 }
@@ -448,7 +470,7 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 {
 	(void)state;
 	for (int id_is_taken = 0; id_is_taken < 2; id_is_taken++) {
-		char seq[32], record[160], content[160];
+		char seq[32];
 		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "[1]", .priority = 7 });
 		assert_int_equal(queue_take(&r, "q", 1), 1);
 		snprintf(seq, sizeof(seq), "%s", sequence(0));
@@ -460,9 +482,7 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 			server_command(&r, "HDEL %s a", queue_key("q", ":ids"));
 			assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 1);
 		}
-		published();
 		assert_int_equal(put_back(ARGS(seq, record, content)), 1);
-		assert_string_equal(published(), "1 -1");
 		assert_int_equal(queue_message_receive(&r, "q", 10, 60000, NONCE_A), 1 + id_is_taken);
 		size_t last = (size_t)id_is_taken; /* behind the other, whose priority is 0 */
 		assert_string_equal(received(&r, last, RECEIVED_BODY)->str, "[1]");
@@ -504,43 +524,41 @@ static void end_schedule(void)
 }
 
 /* A refused change of a schedule has made the message of an instant that came before. */
-static void a_refused_schedule_announces_what_it_made(void **state)
+static void a_refused_schedule_publishes_what_it_made(void **state)
 {
 	(void)state;
-	const char *message = "";
-
+	three_wait();
 	put_schedule();
-	published();
-	for (int i = 0; i < 10000 && !*message; i++) { /* until an instant has come */
+	assert_string_equal(notified(), "A1 1, C1 1001");
+	do { /* until an instant has come */
 		end_schedule();
-		message = published();
-	}
-	assert_memory_equal(message, "1 ", 2);
-	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
+	} while (queue_get(&r, "q").sent == 0);
+	const char *message = notified();
+	assert_memory_equal(message, "A1 0", 4);
+	assert_int_equal(queue_wait(&r, "q", A1, WAIT_MS, 1), 1);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
-		cmocka_unit_test_teardown(what_a_look_makes_due_is_announced, script_stage_empty),
-		cmocka_unit_test_teardown(what_fails_announces_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(a_receive_reports_what_is_left, script_stage_empty),
-		cmocka_unit_test_teardown(a_receive_of_two_queues_reports_each, script_stage_empty),
-		cmocka_unit_test_teardown(a_foreign_key_of_the_second_queue_stops_the_first, script_stage_empty),
-		cmocka_unit_test_teardown(a_replay_reports_nothing_of_what_is_left, script_stage_empty),
-		cmocka_unit_test_teardown(what_goes_back_was_not_received, script_stage_empty),
-		cmocka_unit_test_teardown(an_ended_delivery_returns_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(what_was_acknowledged_for_a_lost_client_returns, script_stage_empty),
-		cmocka_unit_test_teardown(a_foreign_key_keeps_all_as_it_is, script_stage_empty),
-		cmocka_unit_test_teardown(a_refused_schedule_announces_what_it_made, script_stage_empty),
+		cmocka_unit_test_teardown(nothing_is_published_without_a_waiter, empty_all),
+		cmocka_unit_test_teardown(a_backoff_is_published, empty_all),
+		cmocka_unit_test_teardown(what_a_look_makes_due_is_published, empty_all),
+		cmocka_unit_test_teardown(a_message_with_an_id_that_is_free_again_is_published, empty_all),
+		cmocka_unit_test_teardown(what_fails_publishes_nothing, empty_all),
+		cmocka_unit_test_teardown(what_goes_back_was_not_received, empty_all),
+		cmocka_unit_test_teardown(an_ended_delivery_returns_nothing, empty_all),
+		cmocka_unit_test_teardown(what_was_acknowledged_for_a_lost_client_returns, empty_all),
+		cmocka_unit_test_teardown(a_foreign_key_keeps_all_as_it_is, empty_all),
+		cmocka_unit_test_teardown(a_refused_schedule_publishes_what_it_made, empty_all),
 	};
-	static struct CMUnitTest tests[ROWS(others) + ROWS(announcements)];
+	static struct CMUnitTest tests[ROWS(others) + ROWS(changes)];
 
 	memcpy(tests, others, sizeof(others));
-	for (size_t i = 0; i < ROWS(announcements); i++)
-		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = announcements[i].name,
-							       .test_func = what_can_be_taken_is_announced,
-							       .teardown_func = script_stage_empty,
-							       .initial_state = (void *)(uintptr_t)&announcements[i] };
+	for (size_t i = 0; i < ROWS(changes); i++)
+		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = changes[i].name,
+							       .test_func = the_waiter_that_can_go_on_is_notified,
+							       .teardown_func = empty_all,
+							       .initial_state = (void *)(uintptr_t)&changes[i] };
 	return cmocka_run_group_tests_name("queue wait scripts", tests, open_all, close_all);
 }

@@ -3,15 +3,12 @@
  * by milliseconds, minutes and a year while parameters change, and all pairs of extreme parameters.
  * Each answer is the model's, to the millisecond.
  */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,7 +21,6 @@ static const int64_t begin_ms = INT64_C(1700000000000), year_ms = INT64_C(316224
 static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window", "p:limit:{a}:x:fixed_window",
 				    NULL };
 
-static volatile int64_t *clock_us; /* Redis's */
 static int64_t now_ms;
 static struct limit_model models[ALGORITHMS_END]; /* by the algorithm's number */
 
@@ -54,7 +50,7 @@ static const char *digits_of(int64_t value)
 static void clock_set(int64_t ms)
 {
 	now_ms = ms;
-	*clock_us = ms * 1000 + 999;
+	*script_clock_us = ms * 1000 + 999;
 	server_command(&r, "EXISTS %s %s %s", keys[0], keys[1], keys[2]);
 	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		limit_model_see(&models[a], now_ms);
@@ -445,24 +441,6 @@ static void totals_never_leave_exact_numbers(void **state)
 	take(SLIDING_WINDOW, &rule, 9);
 }
 
-/* ---- The stage ---- */
-
-static int set_up(void **state)
-{
-	char path[256];
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/clock", temp_dir());
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, sizeof(*clock_us)), 0);
-	clock_us = mmap(NULL, sizeof(*clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(clock_us, MAP_FAILED);
-	close(fd);
-	*clock_us = begin_ms * 1000;
-	r.proc.env = clock_read_from(path);
-	return script_stage_open(state);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,5 +449,6 @@ int main(void)
 		cmocka_unit_test_teardown(totals_never_leave_exact_numbers, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("ratelimit scripts, the model", tests, set_up, script_stage_close);
+	return cmocka_run_group_tests_name("ratelimit scripts, the model", tests, script_stage_open_by_clock,
+					   script_stage_close);
 }

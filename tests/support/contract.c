@@ -112,7 +112,7 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	op->stale = json_is_true(json_object_get(node, "x-stale"));
 	op->forwarded = json_is_true(json_object_get(node, "x-forwarded"));
 	op->scope = json_object_get(node, "x-scope");
-	op->grants = json_object_get(node, "x-grants") != NULL;
+	op->replay = json_string_value(json_object_get(node, "x-replay"));
 	op->tail = json_is_true(json_object_get(node, "x-tail"));
 	add_parameters(op, shared);
 	add_parameters(op, json_object_get(node, "parameters"));
@@ -302,6 +302,14 @@ static const struct contract_parameter *path_parameter(const struct contract_ope
 		if (strlen(op->parameters[i].name) == len && strncmp(op->parameters[i].name, at, len) == 0)
 			return &op->parameters[i];
 	return NULL;
+}
+
+bool contract_path_takes(const char *path, const char *method)
+{
+	for (size_t i = 0; i < contract_count(); i++)
+		if (strcmp(contract_at(i)->path, path) == 0 && strcmp(contract_at(i)->method, method) == 0)
+			return true;
+	return false;
 }
 
 char *contract_target(const struct contract_operation *op, const char *name, const char *value)

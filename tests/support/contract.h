@@ -28,7 +28,7 @@ struct contract_operation {
 	bool stale;                /* x-stale */
 	bool forwarded;            /* x-forwarded: any method is as good, headers and body are not looked at */
 	bool tail;                 /* x-tail: the last segment of its path is anything, or nothing */
-	bool grants;               /* x-grants */
+	const char *replay;        /* x-replay; NULL: it takes no Idempotency-Key */
 	const json_t *scope;       /* x-scope: a text or several */
 	const json_t *body_schema; /* NULL: takes no body */
 	bool body_required;
@@ -45,6 +45,9 @@ const struct contract_operation *contract_at(size_t i);
 /* By operationId, or by what a request would match (HEAD as GET). NULL when none. */
 const struct contract_operation *contract_operation(const char *id);
 const struct contract_operation *contract_find(const char *method, const char *target);
+
+/* Whether that very path, a template, has the method. */
+bool contract_path_takes(const char *path, const char *method);
 
 /* The schema of a member, $ref followed; NULL when it has none. */
 const json_t *contract_member(const json_t *schema, const char *member, const char *inner);

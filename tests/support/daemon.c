@@ -76,7 +76,7 @@ static void wait_listening(struct daemon *d)
 	fail_msg("%s does not listen", program());
 }
 
-static const char *const any_port[] = { "--listen", "127.0.0.1:0", NULL };
+static const char *const usual[] = { "--listen", "127.0.0.1:0", "--access-log", "all", NULL };
 static const char *const nothing[] = { NULL };
 
 void daemon_launch_with(struct daemon *d, ...)
@@ -84,7 +84,7 @@ void daemon_launch_with(struct daemon *d, ...)
 	va_list options;
 
 	va_start(options, d);
-	launch(d, any_port, options);
+	launch(d, usual, options);
 	va_end(options);
 	wait_listening(d);
 }
@@ -103,7 +103,7 @@ void daemon_start_with(struct daemon *d, ...)
 	va_list options;
 
 	va_start(options, d);
-	launch(d, any_port, options);
+	launch(d, usual, options);
 	va_end(options);
 	wait_listening(d);
 	wait_ready(d);
@@ -114,7 +114,7 @@ bool daemon_try_launch_with(struct daemon *d, ...)
 	va_list options;
 
 	va_start(options, d);
-	launch(d, any_port, options);
+	launch(d, usual, options);
 	va_end(options);
 	if (wait_for(listens_or_died, d, LISTEN_MS) && !d->proc.pid)
 		return false;
@@ -147,7 +147,7 @@ static int status_of(struct daemon *d, const char *path)
 		return 0;
 	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
 	raw_text(r, request);
-	struct answer a = raw_answer(r, ALIVE_MS);
+	struct answer a = raw_answer(r, daemon_is_sanitized() ? 5 * ALIVE_MS : ALIVE_MS);
 	status = a.status;
 	raw_close(r);
 	return status;

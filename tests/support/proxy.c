@@ -43,6 +43,7 @@ struct way {
 	int64_t busy_until_us; /* when the last byte queued will have passed a limited bandwidth */
 	bool ended;            /* `from` sent its last byte */
 	bool shut;             /* and `to` was shut down */
+	bool lost;             /* some of its bytes were dropped: none may follow them */
 };
 
 struct link {
@@ -185,6 +186,23 @@ static bool chooses(struct proxy *p, const char *bytes, size_t len)
 	return true;
 }
 
+static bool drops_up(const struct proxy *p)
+{
+	return p->fault.drop_up || p->fault.answer.at;
+}
+
+/* The commands that begin in it, each an array; what has none counts as one. */
+static size_t commands_in(const char *bytes, size_t len)
+{
+	static const char next[] = { '\r', '\n', '*' };
+	const char *end = bytes + len;
+	size_t count = len > 0 && *bytes == '*';
+
+	for (const char *at = bytes; (at = memmem(at, (size_t)(end - at), next, sizeof(next))); at += sizeof(next))
+		count++;
+	return count > 0 ? count : 1;
+}
+
 static void came_up(struct proxy *p, struct link *l, const char *bytes, size_t len)
 {
 	p->counts.bytes_up += len;
@@ -193,9 +211,11 @@ static void came_up(struct proxy *p, struct link *l, const char *bytes, size_t l
 		l->chosen = true;
 		l->replied = 0;
 	}
-	if (p->fault.answer.at)
+	for (size_t n = p->fault.answer.at ? commands_in(bytes, len) : 0; n > 0; n--)
 		way_push(p, &l->down, p->fault.answer.at, p->fault.answer.len);
-	else if (!p->fault.drop_up)
+	if (drops_up(p))
+		l->up.lost = true;
+	else
 		way_push(p, &l->up, bytes, len);
 }
 
@@ -210,7 +230,8 @@ static void inject(struct proxy *p, struct link *l, struct proxy_bytes bytes, bo
 static void came_down(struct proxy *p, struct link *l, const char *bytes, size_t len)
 {
 	p->counts.bytes_down += len;
-	if (p->fault.drop_down || l->cut)
+	l->down.lost |= p->fault.drop_down;
+	if (l->down.lost || l->cut)
 		return;
 	link_renew(p, l);
 	bool may_cut = p->fault.cut && (!p->fault.cut_on.at || l->chosen);
@@ -362,12 +383,19 @@ static void set_listening(struct proxy *p, bool listening)
 	}
 }
 
+/* Whether bytes would pass where earlier ones were lost. TCP leaves no such hole. */
+static bool would_skip(const struct proxy *p, const struct link *l)
+{
+	return (l->up.lost && !drops_up(p)) || (l->down.lost && !p->fault.drop_down);
+}
+
 /* Does at once what a new fault asks for at once. */
 static void take_fault(struct proxy *p)
 {
 	set_listening(p, !p->fault.refuse);
-	for (struct link *l = p->links; l && p->fault.reset; l = l->next)
-		l->dead = l->reset = true;
+	for (struct link *l = p->links; l; l = l->next)
+		if (p->fault.reset || would_skip(p, l))
+			l->dead = l->reset = true;
 	sweep(p, false);
 	p->taken = p->generation;
 	pthread_cond_broadcast(&p->taken_up);

@@ -9,7 +9,9 @@
  *	proxy_close(p);
  *
  * "Up" is from the client to the server, "down" is back. Faults can be combined and changed while
- * connections are open; a change applies to what is read from then on. Runs in a thread of its own.
+ * connections are open; a change applies to what is read from then on. A connection that lost bytes
+ * is reset (RST) by the change after which later bytes would pass: no stream has a hole. Runs in a
+ * thread of its own.
  */
 #ifndef TEST_PROXY_H
 #define TEST_PROXY_H
@@ -28,13 +30,13 @@ struct proxy_fault {
 	bool refuse;             /* connecting is refused. Open connections stay */
 	bool reset;              /* every connection that is open now ends with RST, new ones pass */
 	int delay_ms;            /* each way */
-	bool drop_up, drop_down; /* bytes vanish and nothing closes: a half-open link */
+	bool drop_up, drop_down; /* bytes vanish and nothing closes until the fault ends: a half-open link */
 	bool hold_up;            /* bytes up are not read, so that the sender soon cannot write any more */
 	bool cut;                /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
 	size_t cut_at;           /* 0: the whole reply is lost, its effect is not */
 	struct proxy_bytes cut_on; /* cut only where a piece with these bytes went up, from there on ... */
 	int cut_percent;           /* ... of so many of a hundred such pieces */
-	struct proxy_bytes answer; /* nothing goes up: each piece that arrives is answered with these bytes */
+	struct proxy_bytes answer; /* nothing goes up: each command that arrives is answered with these bytes */
 	struct proxy_bytes before; /* put before the next reply of each connection */
 	struct proxy_bytes after;  /* put after it */
 	size_t slice;              /* at most so many bytes go out at a time */

@@ -106,11 +106,36 @@ long waiting_at(const struct daemon *d)
 	return metric_of(d, "requests_waiting");
 }
 
+long subscribers_at(struct redis_server *r, const char *key)
+{
+	return (long)server_command(r, "PUBSUB SHARDCHANNELS %s@*", key)->elements;
+}
+
 long subscribers_of(struct redis_server *r, const char *queue)
 {
-	const redisReply *reply = server_command(r, "PUBSUB SHARDNUMSUB p:queue:{%s}", queue);
+	char key[256];
 
-	return reply->elements == 2 ? (long)reply->element[1]->integer : 0;
+	snprintf(key, sizeof(key), "p:queue:{%s}", queue);
+	return subscribers_at(r, key);
+}
+
+void wake_waiters(struct redis_server *r, const char *key)
+{
+	const redisReply *channels = server_command(r, "PUBSUB SHARDCHANNELS %s@*", key);
+	char *names[64];
+	size_t count = 0;
+
+	for (; count < channels->elements && count < 64; count++)
+		names[count] = strdup(channels->element[count]->str);
+	while (count > 0) {
+		server_command(r, "SPUBLISH %s !", names[--count]);
+		free(names[count]);
+	}
+}
+
+long tickets_at(struct redis_server *r, const char *key)
+{
+	return (long)server_command(r, "ZCOUNT %s:waiters 100000000000000 +inf", key)->integer;
 }
 
 bool all_parked(const struct daemon *d, long count)

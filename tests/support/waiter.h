@@ -33,6 +33,11 @@ bool waiter_is_answered(const struct raw *r);
 
 /* How many daemons are subscribed to a queue's channel. */
 long subscribers_of(struct redis_server *r, const char *queue);
+/* The same for a resource by its first key; and how many wait for it. */
+long subscribers_at(struct redis_server *r, const char *key);
+long tickets_at(struct redis_server *r, const char *key);
+/* Each of them tries again. */
+void wake_waiters(struct redis_server *r, const char *key);
 
 /*
  * True when `count` requests are parked at the daemon, and no attempt for one is under way. Once

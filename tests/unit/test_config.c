@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "process/config.h"
+#include "process/option_names.h"
 #include "stride.h"
 
 enum { MOST = 6 };
@@ -83,9 +84,11 @@ static enum config_outcome load(const struct given *g)
 		dup2(fileno(to_err), 2);
 		copy_arguments(argv, argc);
 		enum config_outcome outcome = config_load(argc, argv, environment);
-		if (outcome == CONFIG_RUN)
+		if (config_is_dry_run())
+			config_print();
+		else if (outcome == CONFIG_RUN)
 			show_arguments(argv, argc);
-		if (outcome == CONFIG_RUN) {
+		if (outcome == CONFIG_RUN && !config_is_dry_run()) {
 			struct arena arena = { 0 };
 			struct json_out o;
 			out_init(&o, &arena, 1000);
@@ -160,7 +163,7 @@ static void what_is_refused(void **state)
 		{ { .flags = { "--no-such" } }, "--no-such' (see --help)" },
 		{ { .flags = { "--pool-sise=3" } }, "--pool-size meant?" },
 		{ { .flags = { "--pool-siz" } }, "--pool-size meant?" },
-		{ { .flags = { "--print-confg" } }, "--print-config meant?" },
+		{ { .flags = { "--check-confg" } }, "--check-config meant?" },
 		{ { .flags = { "--ready-follows-redis-ready-follows-redis-ready-follows-redis-and-so-on" } },
 		  "(see --help)" },
 		{ { .flags = { "--" } }, "'--'" },
@@ -251,18 +254,18 @@ static void secrets_are_not_shown(void **state)
 	};
 	/* Nor does a mistyped option put a password into a log. */
 	static const struct given slips[] = {
-		{ .flags = { "--redis=redis:me:hush@h", "--print-config" } },
-		{ .flags = { "--redis=me:hush@h", "--print-config" } },
+		{ .flags = { "--redis=redis:me:hush@h", "--check-config" } },
+		{ .flags = { "--redis=me:hush@h", "--check-config" } },
 		{ .flags = { "--rediss=redis://me:hush@h" } },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (int print = 0; print < 2; print++) {
 			struct given g = rows[i].given;
-			g.flags[1] = print ? "--print-config" : NULL;
+			g.flags[1] = print ? "--check-config" : NULL;
 			if (!g.flags[0])
 				g.flags[0] = "--strict";
-			assert_int_equal(load(&g), print ? CONFIG_DONE : CONFIG_RUN);
+			assert_int_equal(load(&g), CONFIG_RUN);
 			if (strstr(out, "hush") || !strstr(out, rows[i].shown))
 				fail_msg("row %zu: no %s in %s", i, rows[i].shown, out);
 		}
@@ -273,21 +276,84 @@ static void secrets_are_not_shown(void **state)
 	}
 }
 
+/* One line each, so that a file is mended in one go. */
+static void every_fault_is_reported(void **state)
+{
+	(void)state;
+	static const struct given g = { .file = "pool-sise = 3\nstrict = perhaps\n",
+					.environment = { "PATTERND_LOG_LEVEL=loud", "PATTERND_DRAIN_MS=x" },
+					.flags = { "--no-such", "7", "--max-in-flight=0", "stray" } };
+	static const char *const named[] = { ":1: unknown option 'pool-sise': is pool-size meant?",
+					     ":2: strict: 'perhaps'",
+					     "PATTERND_LOG_LEVEL: 'loud'",
+					     "PATTERND_DRAIN_MS: 'x'",
+					     "'--no-such'",
+					     "--max-in-flight: '0'",
+					     "'stray'" };
+	size_t lines = 0;
+
+	assert_int_equal(load(&g), CONFIG_REFUSED);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (!strstr(err, named[i]))
+			fail_msg("no %s in %s", named[i], err);
+	for (const char *at = err; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, sizeof(named) / sizeof(named[0]));
+}
+
+static char reported[2000];
+
+static void note(const char *message)
+{
+	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%s\n", message);
+}
+
+static void unknown_variables_are_reported(void **state)
+{
+	(void)state;
+	static char *const passed_over[] = {
+		"PATTERND_POOL_SIZE=3",
+		"PATTERND_CONFIG=/x",
+		"PATTERND_URL=http://h",
+		"PATTERND_TOKEN=t",
+		"PATTERND_PORT=tcp://10.0.0.1:8379",
+		"PATTERND_PORT_8379_TCP=tcp://10.0.0.1:8379",
+		"PATTERND_PORT_8379_TCP_ADDR=10.0.0.1",
+		"PATTERND_SERVICE_HOST=10.0.0.1",
+		"PATTERND_SERVICE_PORT=8379",
+		"PATTERND_SERVICE_PORT_HTTP=8379",
+		"PATTERND_METRICS_PORT_8380_UDP_PROTO=udp",
+		"PATTERND_METRICS_SERVICE_HOST=10.0.0.2",
+		"XPATTERND_POOL_SISE=3",
+		NULL,
+	};
+	static char *const unknown[] = { "PATTERND_POOL_SISE=3", "PATTERND_PORT=8379", "PATTERND_VERSION=1",
+					 "PATTERND_=", NULL };
+
+	option_unknown_variables((char **)(uintptr_t)passed_over, note);
+	assert_string_equal(reported, "");
+	option_unknown_variables((char **)(uintptr_t)unknown, note);
+	assert_string_equal(reported, "the variable PATTERND_POOL_SISE is not an option: is PATTERND_POOL_SIZE meant?\n"
+				      "the variable PATTERND_PORT is not an option; see --help\n"
+				      "the variable PATTERND_VERSION is not an option; see --help\n"
+				      "the variable PATTERND_ is not an option; see --help\n");
+}
+
 static void help_version_and_print(void **state)
 {
 	(void)state;
 	static const struct given help = { .flags = { "--help" } }, version = { .flags = { "--no-such", "--version" } };
 	static const struct given print = { .file = "pool-size = 3",
 					    .environment = { "PATTERND_PREFIX=q:" },
-					    .flags = { "--strict", "--print-config" } };
+					    .flags = { "--strict", "--check-config" } };
 
 	assert_int_equal(load(&help), CONFIG_DONE);
 	assert_non_null(strstr(out, "--max-in-flight"));
 	assert_int_equal(load(&version), CONFIG_DONE);
 	assert_memory_equal(out, "patternd ", 9);
-	assert_int_equal(load(&print), CONFIG_DONE);
-	assert_non_null(strstr(out, "pool-size = 3  # file\n"));
-	assert_non_null(strstr(out, "prefix = q:  # environment\n"));
+	assert_int_equal(load(&print), CONFIG_RUN);
+	assert_non_null(strstr(out, "pool-size = 3  # file /tmp/patternd-config-"));
+	assert_non_null(strstr(out, "prefix = q:  # environment PATTERND_PREFIX\n"));
 	assert_non_null(strstr(out, "strict = true  # flag\n"));
 	assert_non_null(strstr(out, "drain-ms = 5000  # default\n"));
 	assert_non_null(strstr(out, "# embedded is off\n"));
@@ -296,9 +362,13 @@ static void help_version_and_print(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(which_source_counts),    cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(long_lines_are_refused), cmocka_unit_test(secrets_are_not_shown),
+		cmocka_unit_test(which_source_counts),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(long_lines_are_refused),
+		cmocka_unit_test(secrets_are_not_shown),
 		cmocka_unit_test(help_version_and_print),
+		cmocka_unit_test(every_fault_is_reported),
+		cmocka_unit_test(unknown_variables_are_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,9 @@ static void either_day_field_or_both(void **state)
 		const char *expression;
 		char either;
 	} rows[] = {
-		{ "0 0 * * *", '0' },   { "0 0 1 * *", '0' },   { "0 0 * * 1", '0' },  { "0 0 1 * 1", '1' },
-		{ "0 0 */2 * 1", '0' }, { "0 0 1 * */2", '0' }, { "0 0 30 2 1", '1' }, { "  0  0 31  12 * ", '0' },
+		{ "0 0 * * *", '0' },  { "0 0 1 * *", '0' },        { "0 0 * * 1", '0' },
+		{ "0 0 1 * 1", '1' },  { "0 0 */2 * 1", '0' },      { "0 0 1 * */2", '0' },
+		{ "0 0 30 2 1", '1' }, { "  0  0 31  12 * ", '0' }, { "\t0\t 0 1 *\t1\t", '1' },
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
@@ -69,7 +70,8 @@ static void what_is_wrong_is_named(void **state)
 	} rows[] = {
 		{ "", "0 of five fields" },
 		{ "* * * *", "4 of five fields" },
-		{ "* * * * * *", "more than five fields" },
+		{ "* * * * * *", "6 fields; it takes five, without seconds" },
+		{ "0 30 2 * * * 2026", "7 fields" },
 		{ "60 * * * *", "minute '60'" },
 		{ "* 24 * * *", "hour '24'" },
 		{ "* * 0 * *", "day of month '0'" },
@@ -78,18 +80,20 @@ static void what_is_wrong_is_named(void **state)
 		{ "* * * * 8", "day of week '8'" },
 		{ "* * * january *", "month 'january'" },
 		{ "* * * mon *", "month 'mon'" },
-		{ "5/15 * * * *", "minute '5/15'" },
-		{ "*/0 * * * *", "minute '*/0'" },
-		{ "*/100 * * * *", "minute '*/100'" },
-		{ "5-1 * * * *", "minute '5-1'" },
+		{ "5/15 * * * *", "minute '5/15', which has a step but is neither * nor a range" },
+		{ "*/0 * * * *", "minute '*/0', which has a step that is not 1 to 99" },
+		{ "*/100 * * * *", "minute '*/100', which has a step" },
+		{ "*/x * * * *", "minute '*/x', which has a step" },
+		{ "5-1 * * * *", "minute '5-1', which ends before it begins" },
+		{ "* * * * fri-mon", "day of week 'fri-mon', which ends before it begins" },
 		{ "1- * * * *", "minute '1-'" },
 		{ "-1 * * * *", "minute '-1'" },
 		{ "1,,2 * * * *", "minute ''" },
 		{ "1, * * * *", "minute ''" },
 		{ "+1 * * * *", "minute '+1'" },
 		{ "1.5 * * * *", "minute '1.5'" },
-		{ "@daily", "minute '@daily'" },
-		{ "*\t* * * *", "minute '*\t*'" },
+		{ "@daily", "a name with @; write five fields" },
+		{ "*\n* * * *", "4 of five fields" },
 		{ "0 0 30 2 *", "names a day that no month of it has" },
 		{ "0 0 31 4,6,9,11 *", "names a day that no month of it has" },
 	};

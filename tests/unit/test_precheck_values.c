@@ -28,9 +28,10 @@ static int free_options(void **state)
  * A request with up to two values of one header (NULL: none), through all checks. The caller frees
  * it.
  */
-static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
+static struct request *admitted_by(const char *method, const char *target, const char *name, const char *value,
+				   const char *second)
 {
-	struct request *req = asked("GET", text_of(target), NOTHING);
+	struct request *req = asked(method, text_of(target), NOTHING);
 	struct precheck a;
 
 	precheck_begin(&a, req, "HTTP/1.1");
@@ -41,6 +42,11 @@ static struct request *admitted(const char *target, const char *name, const char
 	bool ok = precheck_run(&a);
 	assert_int_equal(req->state, ok ? READING : ANSWERED);
 	return req;
+}
+
+static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
+{
+	return admitted_by("GET", target, name, value, second);
 }
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -152,7 +158,8 @@ static void idempotency_keys(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct request *req = admitted("/locks", "Idempotency-Key", rows[i].given, NULL);
+		struct request *req =
+			admitted_by("POST", "/counters/a/increment", "Idempotency-Key", rows[i].given, NULL);
 		if (rows[i].key && req->state != READING)
 			fail_msg("'%s' is refused", rows[i].given);
 		if (rows[i].key)
@@ -161,7 +168,12 @@ static void idempotency_keys(void **state)
 			fail_msg("'%s' is taken", rows[i].given);
 		asked_end(req);
 	}
-	struct request *req = admitted("/locks", "Idempotency-Key", NULL, NULL);
+	struct request *req = admitted_by("POST", "/counters/a/increment", "Idempotency-Key", NULL, NULL);
+	assert_null(req->idempotency_key.at);
+	asked_end(req);
+	/* An operation that takes none ignores it, whatever it is. */
+	req = admitted("/locks", "Idempotency-Key", "a\tb", NULL);
+	assert_int_equal(req->state, READING);
 	assert_null(req->idempotency_key.at);
 	asked_end(req);
 }

@@ -219,16 +219,20 @@ static void test_inject_now(void **state)
 	assert_int_equal(incr(), 2);
 }
 
+/* Each of two commands, also when they arrive together. */
 static void test_answer(void **state)
 {
 	redisReply *r;
 
 	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .answer = PROXY_BYTES("-LOADING not yet\r\n") });
-	r = redisCommand(through, "INCR n");
-	assert_non_null(r);
-	assert_int_equal(r->type, REDIS_REPLY_ERROR);
-	freeReplyObject(r);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(redisAppendCommand(through, "INCR n"), REDIS_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(redisGetReply(through, (void **)&r), REDIS_OK);
+		assert_int_equal(r->type, REDIS_REPLY_ERROR);
+		freeReplyObject(r);
+	}
 	assert_int_equal(counted(), 0);
 }
 
@@ -275,6 +279,92 @@ static void test_refuse(void **state)
 	redisFree(c);
 }
 
+static void ask_numbered(int first, int last)
+{
+	int done = 0;
+
+	for (int i = first; i <= last; i++)
+		redisAppendCommand(through, "ECHO %d", i);
+	while (!done)
+		if (redisBufferWrite(through, &done) != REDIS_OK)
+			return; /* the link is gone already */
+}
+
+/* Reads replies to ECHO up to `last` or the end; none may be skipped. Returns the last. */
+static int read_numbered(int first, int last)
+{
+	redisReply *r;
+	int next = first;
+
+	while (next <= last && redisGetReply(through, (void **)&r) == REDIS_OK) {
+		bool is_echo = r->type == REDIS_REPLY_STRING; /* else the proxy's own answer */
+		int n = is_echo ? atoi(r->str) : 0;
+		freeReplyObject(r);
+		if (is_echo && n != next)
+			fail_msg("reply %d came where %d was due", n, next);
+		next += is_echo;
+	}
+	return next - 1;
+}
+
+/* Whether the proxy has three requests that it drops, or the replies to them. */
+static bool has_lost(const struct proxy_fault *loss, struct proxy_counts before)
+{
+	const size_t requests = 3 * (sizeof("*2\r\n$4\r\nECHO\r\n$1\r\n6\r\n") - 1),
+		     replies = 3 * (sizeof("$1\r\n6\r\n") - 1);
+	struct proxy_counts now = proxy_count(proxy);
+
+	return now.bytes_up >= before.bytes_up + requests &&
+	       (loss->drop_up || loss->answer.at || now.bytes_down >= before.bytes_down + replies);
+}
+
+/* A link that lost bytes passes no later ones, whichever fault comes next: it is reset. */
+static void no_hole(struct proxy_fault loss, struct proxy_fault next)
+{
+	ask_numbered(1, 5);
+	assert_int_equal(read_numbered(1, 5), 5);
+	struct proxy_counts before = proxy_count(proxy);
+	proxy_set(proxy, loss);
+	ask_numbered(6, 8);
+	wait_until(has_lost(&loss, before), ANSWER_MS);
+	proxy_set(proxy, next);
+	ask_numbered(9, 9);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	ask_numbered(10, 10);
+	assert_int_equal(read_numbered(6, 10), 5);
+	assert_int_equal(proxy_count(proxy).open, 0);
+	redisFree(through);
+	through = connect_through(proxy_port(proxy));
+}
+
+static void test_no_holes(void **state)
+{
+	static const struct proxy_fault losses[] = {
+		{ .drop_up = true },
+		{ .drop_down = true },
+		{ .drop_up = true, .drop_down = true },
+		{ .answer = PROXY_BYTES("+mine\r\n") },
+	};
+	static const struct proxy_fault next[] = {
+		{ 0 },
+		{ .delay_ms = 1 },
+		{ .slice = 3 },
+		{ .bytes_per_second = 10000 },
+		{ .cut = true },
+		{ .cut = true, .cut_at = 1000 },
+		{ .before = PROXY_BYTES("+mine\r\n") },
+		{ .drop_up = true },
+		{ .drop_down = true },
+		{ .hold_up = true },
+		{ .refuse = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		for (size_t k = 0; k < sizeof(next) / sizeof(next[0]); k++)
+			no_hole(losses[i], next[k]);
+}
+
 static void test_server_gone(void **state)
 {
 	(void)state;
@@ -314,7 +404,7 @@ int main(void)
 		TEST(test_cut_at_byte), TEST(test_cut_on),          TEST(test_inject),
 		TEST(test_inject_now),  TEST(test_answer),          TEST(test_slices_and_bandwidth),
 		TEST(test_reset),       TEST(test_refuse),          TEST(test_server_gone),
-		TEST(test_stubborn),
+		TEST(test_no_holes),    TEST(test_stubborn),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

@@ -189,7 +189,11 @@ static void methods(void **state)
 		{ "GET", "/locks/x/extend", "POST" },
 		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },
 		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE" },
-		{ "PATCH", "/uv/union", "GET, HEAD, POST, DELETE" },
+		/* Not the methods of /uv/{name}: no name is "union". */
+		{ "PATCH", "/uv/union", "GET, HEAD" },
+		{ "TRACE", "/queues/receive", "POST" },
+		{ "POST", "/geo/nearby", "GET, HEAD" },
+		{ "POST", "/sets/combine", "GET, HEAD" },
 	};
 
 	check(ROWS(rows));

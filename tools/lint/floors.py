@@ -42,7 +42,12 @@ OPENS_ALL = "patterns.c"
 GENERATED = {"operations.h", "scripts.h", "version.h"}
 # A library's header (or a folder of headers), and the only files that include it.
 WRAPPERS = {
-    "microhttpd.h": ["service/http/server.c", "service/http/response.c", "service/http/tls.c"],
+    "microhttpd.h": [
+        "service/http/server.c",
+        "service/http/head.c",
+        "service/http/response.c",
+        "service/http/tls.c",
+    ],
     "gnutls/": ["service/http/tls.c"],
     "hiredis/": ["service/redis/reply_reader.c"],
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],

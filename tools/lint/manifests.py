@@ -2,7 +2,8 @@
 """Lint: the files of docker/ agree. Its YAML parses; every variable PATTERND_X there, and
 in packaging/, is an option of service/process/options.def (another would be ignored without a
 word); a kustomization names the files beside it; ports, volumes and labels that are referred to by
-name are there.
+name are there. A container of patternd has the memory that docs/operate.md computes of its options,
+and no variables of Services.
 """
 import pathlib
 import re
@@ -20,7 +21,8 @@ OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTER
 
 lint = tree.Lint(
     "Name it as it is defined: an option in service/process/options.def, a port or volume in its own pod. "
-    "The rule: OF_THE_BUILD of tools/lint/manifests.py."
+    "Raise a limit of memory, or lower the options that it must hold. "
+    "The rules: OF_THE_BUILD and memory() of tools/lint/manifests.py."
 )
 # Of what only a command line can ask for, config alone is a variable, too.
 known = {"PATTERND_CONFIG"} | {
@@ -36,9 +38,39 @@ def line_with(path, text):
     return next((number for number, line in enumerate(lines, 1) if text in line), 1)
 
 
+KIB, MIB = 1024, 1024 * 1024
+RECEIVES = 32  # of 1 MiB that are answered at once
+DEFAULTS = {option.flag: option.default for _, group in options.groups() for option in group if option.kind == "INT"}
+
+
+def memory(container):
+    """What a daemon of these options takes at most: the formula of docs/operate.md, in bytes."""
+    given = {variable["name"]: variable.get("value") for variable in container.get("env", [])}
+
+    def value(flag):
+        return int(given.get("PATTERND_" + flag.upper().replace("-", "_")) or DEFAULTS[flag])
+
+    requests, redis = value("max-request-memory"), value("pool-size")
+    commands = min(requests, 64 * MIB * redis)
+    replies = redis * (8 * MIB + 2 * value("max-body-bytes"))
+    return 10 * MIB + 20 * KIB * value("max-connections") + requests + commands + replies + RECEIVES * MIB
+
+
+def check_daemon(path, pod, container):
+    written = container["resources"]["limits"]["memory"]
+    limit = int(written.removesuffix("Mi")) * MIB
+    if limit < memory(container):
+        most = f"{memory(container) / MIB:.0f}Mi"
+        lint.finding(path, line_with(path, f"memory: {written}}}"), f"the daemon's options allow {most}, not {written}")
+    if pod.get("enableServiceLinks") is not False:
+        lint.finding(path, 1, "a Service named patternd sets PATTERND_PORT: set enableServiceLinks: false")
+
+
 def check_pod(path, pod):
     volumes = {v["name"] for v in pod.get("volumes", [])}
     for container in pod.get("initContainers", []) + pod["containers"]:
+        if container["name"] == "patternd":
+            check_daemon(path, pod, container)
         ports = {p["name"] for p in container.get("ports", [])}
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
             port = container.get(probe, {}).get("httpGet", {}).get("port")

@@ -1,6 +1,7 @@
 """The symbols of the objects of the release build, which is brought up to date first; another build
 folder may be named on the command line.
 """
+import fcntl
 import pathlib
 import re
 import subprocess
@@ -19,21 +20,24 @@ def symbols():
     """{source file: (the symbols it defines, the symbols it uses of others)}"""
     build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build")
     if len(sys.argv) < 2:
-        run("cmake", "--preset", "release")
-        run("cmake", "--build", "--preset", "release", "--target", "patternd")
-    found = {}
-    for target in ("daemon", "patternd", "scripts", "operations"):
-        for path in sorted((build / "CMakeFiles" / f"{target}.dir").rglob("*.o")):
-            source = re.sub(r".*\.dir/|\.o$", "", str(path))
-            if not pathlib.Path(source).exists() and "generated" not in source:
-                continue  # an object of a file that has gone
-            defined, used = found.setdefault(source, (set(), set()))
-            for line in run("nm", str(path)).splitlines():
-                kind, name = line.split()[-2:]
-                if kind == "U":
-                    used.add(name)
-                elif kind.isupper():
-                    defined.add(name)
-    if not found:
+        with open(__file__) as lock:  # one build at a time: lints run side by side
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (build / "build.ninja").exists():
+                run("cmake", "--preset", "release")
+            run("cmake", "--build", "--preset", "release", "--target", "patternd")
+    folders = [build / "CMakeFiles" / f"{target}.dir" for target in ("daemon", "patternd", "scripts", "operations")]
+    objects = [str(path) for folder in folders for path in sorted(folder.rglob("*.o"))]
+    if not objects:
         sys.exit(f"{build}:1: has no objects")
+    found = {}
+    for line in run("nm", "-A", *objects).splitlines():  # OBJECT:ADDRESS KIND NAME
+        path, kind, name = line.partition(":")[0], *line.split()[-2:]
+        source = re.sub(r".*\.dir/|\.o$", "", path)
+        if not pathlib.Path(source).exists() and "generated" not in source:
+            continue  # an object of a file that has gone
+        defined, used = found.setdefault(source, (set(), set()))
+        if kind == "U":
+            used.add(name)
+        elif kind.isupper():
+            defined.add(name)
     return found

@@ -28,7 +28,9 @@ WORDS = [
     (r"prolongs?|prolonged", "extend, renew"),
     (r"hangs? up|hung up", "close the connection"),
 ]
-FOUND = re.compile("|".join(rf"(?P<w{i}>(?<![\w'-])(?:{word})(?![\w-]))" for i, (word, _) in enumerate(WORDS)), re.I)
+FOUND = re.compile(
+    rf"(?<![\w'-])(?=\w)(?:{'|'.join(f'(?P<w{i}>{word})' for i, (word, _) in enumerate(WORDS))})(?![\w-])", re.I
+)
 LONGEST = 25
 # Folders whose comments are checked; pages are checked everywhere.
 CODE = "service handlers lua openapi tools packaging web examples docker bench clients tests".split()

@@ -69,6 +69,12 @@ function newToken(refused) {
 	return asked;
 }
 
+/** Asks for another token than the one in use; true when one was entered. */
+export function changeToken() {
+	declined = false;
+	return newToken(sessionStorage.getItem(TOKEN));
+}
+
 /** The user does something: a token may be asked for again. */
 export function acts() {
 	declined = false;

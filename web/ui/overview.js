@@ -182,7 +182,10 @@ function lockWaiters(locks) {
 const rate = (name, value, note, kind) => ({ name, value: rough(value), note, kind: value > 0 ? kind : null });
 
 function redis(info, latest) {
-	if (info.redis.error) return { name: 'Redis', value: 'away', kind: 'bad', note: info.redis.error };
+	if (info.redis.error) {
+		const value = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
+		return { name: 'Redis', value, kind: 'bad', note: info.redis.error };
+	}
 	const note = latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}`;
 	return { name: 'Redis', value: 'answers', kind: 'good', note };
 }

@@ -106,12 +106,7 @@ export function settingsOf(page, name) {
 			shown.show([
 				['Visibility', duration(settings.visibility_ms)],
 				['Receives until dead', number(settings.max_receives)],
-				[
-					'Backoff',
-					settings.backoff
-						? `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`
-						: 'none',
-				],
+				['Backoff', `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`],
 				['Ids remembered for', duration(settings.dedupe_ms)],
 				['Dead letters kept for', duration(settings.retention_ms)],
 			]);
@@ -131,30 +126,19 @@ async function change(page, name, settings) {
 	const said = await askUser({
 		title: `Settings of '${name}'`,
 		go: 'Save',
-		text: 'New settings apply from the next step of each message on. Both backoffs 0: no backoff.',
+		text: 'New settings apply from the next step of each message on. With both backoffs 0, a message is due at once.',
 		fields: [
 			...SETTINGS.map(([field, label]) => ({ ...whole, name: field, label, value: settings[field] })),
-			{
-				...whole,
-				name: 'base_ms',
-				label: 'First backoff, ms',
-				value: settings.backoff?.base_ms ?? 0,
-			},
-			{
-				...whole,
-				name: 'max_ms',
-				label: 'Longest backoff, ms',
-				value: settings.backoff?.max_ms ?? 0,
-			},
+			{ ...whole, name: 'base_ms', label: 'First backoff, ms', value: settings.backoff.base_ms },
+			{ ...whole, name: 'max_ms', label: 'Longest backoff, ms', value: settings.backoff.max_ms },
 		],
 	});
 	if (!said) return;
 	const body = {};
 	for (const [field] of SETTINGS) if (Number(said[field]) !== settings[field]) body[field] = Number(said[field]);
 	const backoff = { base_ms: Number(said.base_ms), max_ms: Number(said.max_ms) };
-	const before = settings.backoff ?? { base_ms: 0, max_ms: 0 };
-	if (backoff.base_ms !== before.base_ms || backoff.max_ms !== before.max_ms)
-		body.backoff = backoff.base_ms || backoff.max_ms ? backoff : null;
+	const before = settings.backoff;
+	if (backoff.base_ms !== before.base_ms || backoff.max_ms !== before.max_ms) body.backoff = backoff;
 	if (Object.keys(body).length)
 		await page.act('PATCH', path('queues', name), body, () => `The settings of '${name}' are saved.`);
 }

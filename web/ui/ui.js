@@ -1,6 +1,6 @@
 // The page around the views: which one is shown, when it is refreshed, and what is reported when
 // something fails.
-import { acts, ask, daemon, Gone, Problem } from './api.js';
+import { acts, ask, changeToken, daemon, Gone, Problem } from './api.js';
 import { el, nothing, route, setText } from './dom.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
@@ -225,6 +225,9 @@ function showProblem(error, of = 'act') {
 			? [el('ul', {}, ...errors.map((one) => el('li', {}, `${one.pointer} ${one.detail}`)))]
 			: []),
 		...(status === 401 ? [el('button', { type: 'button', onclick: enterToken }, 'Enter a token')] : []),
+		...(code === 'forbidden'
+			? [el('button', { type: 'button', onclick: enterAnother }, 'Enter another token')]
+			: []),
 		el('small', {}, where),
 	);
 	box.hidden = false;
@@ -233,6 +236,13 @@ function showProblem(error, of = 'act') {
 function enterToken() {
 	by('problem').hidden = true;
 	acts();
+	begin();
+}
+
+/** The token lacks a scope, which the problem names. Cancel keeps the token. */
+async function enterAnother() {
+	if (!(await changeToken())) return;
+	by('problem').hidden = true;
 	begin();
 }
 

@@ -189,11 +189,12 @@ class Client:
             content, sent["Content-Type"] = json.dumps(body, allow_nan=False).encode(), "application/json"
         if self._token:
             sent["Authorization"] = f"Bearer {self._token}"
-        has_key = method in ("POST", "PATCH") and key != ""
-        if has_key:
-            sent["Idempotency-Key"] = key or str(uuid.uuid4())
-        target = self._base + path + ("?" + urlencode(query, doseq=True) if query else "")
         timeout_ms = self.timeout_ms if timeout_ms is None else timeout_ms
+        has_key = method in ("POST", "PATCH") and key != ""
+        if has_key:  # one that is made here is of no use after the last attempt
+            made = {"Idempotency-TTL-Ms": str(int(timeout_ms + wait_ms) + 30000)}
+            sent |= {"Idempotency-Key": key} if key else {"Idempotency-Key": str(uuid.uuid4())} | made
+        target = self._base + path + ("?" + urlencode(query, doseq=True) if query else "")
         deadline = time.monotonic() + (timeout_ms + wait_ms) / 1000
         attempt_s = (min(self.attempt_ms, timeout_ms / 3) + wait_ms) / 1000
         is_repeatable, is_doubtful, step = True, False, PAUSE_S
@@ -273,7 +274,7 @@ class Client:
         """
         wait_ms, body = more.get("wait_ms") or 0, _given(key=key, limit=limit, window_ms=window_ms, **more)
         try:
-            reply = self.request("POST", "/ratelimit", body, wait_ms=wait_ms).body
+            reply = self.request("POST", "/ratelimit", body, key="", wait_ms=wait_ms).body
         except Problem as problem:
             if problem.code != "rate_limited":
                 raise
@@ -323,7 +324,6 @@ class _Lease:
         threading.Thread(target=self._run, args=(time_ms / 1000, extension, until), daemon=True).start()
 
     def _extend(self, extension: dict[str, Any], timeout_ms: float) -> float:
-        # Without a key: its record would stay in Redis for a day, and twice does no harm.
         answer = self._client.request("POST", self._path + "/extend", extension, key="", timeout_ms=timeout_ms)
         return answer.sent + float(answer.body.get("ttl_ms") or extension["visibility_ms"]) * 0.00099
 
@@ -450,7 +450,7 @@ class Queue:
         self.name, self._client, self._path = name, client, _path("queues", name)
 
     def send(self, body: Any, *, id: str | None = None, delay_ms: int | None = None, **more: Any) -> dict[str, Any]:
-        """Returns {"id", "duplicate", "deliver_at_ms"}; with an `id` a message is stored once.
+        """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
 
         `more`: its other members (deliver_at_ms, priority, ttl_ms, headers, traceparent).
         """
@@ -458,13 +458,15 @@ class Queue:
 
     def send_many(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}."""
-        sent = self._client.request("POST", self._path + "/messages", {"messages": list(messages)})
-        return list(sent.body["messages"])
+        given = list(messages)
+        batch = [{**m, "id": m.get("id") or uuid.uuid4().hex} for m in given]
+        sent = self._client.request("POST", self._path + "/messages", {"messages": batch}, key="").body["messages"]
+        return [s | {"duplicate": s["duplicate"] and bool(m.get("id"))} for s, m in zip(sent, given)]
 
     def receive(self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000) -> Message | None:
         """One message, or None. A thread extends it until it is settled: `max_work_ms` at most."""
         extension = {"visibility_ms": visibility_ms}
-        body = {**extension, "wait_ms": wait_ms}
+        body = extension | {"wait_ms": wait_ms}
         response = self._client.request("POST", self._path + "/receive", body, wait_ms=wait_ms)
         began, until = response.sent, time.monotonic() + max_work_ms / 1000
         for reply in response.body["messages"]:

@@ -1,0 +1,20 @@
+-- queue_leave: removes the ticket of a client that disconnected from the wait queues of queues.
+-- KEYS  those of one queue (queues/lib_queue.lua) or of several
+-- ARGV  1 ticket (lib/waiters.lua), 2 ''
+-- Returns {1, now_ms}. Errors: WRONGTYPE, nothing changed. O(queues * log waiters), O(waiters) when
+-- a daemon with waiters has died.
+--@include time queue waiters queue_serve
+--@flags allow-oom
+local queue_count = #KEYS / 9
+for i = 0, queue_count - 1 do
+--@include queue_use queue_types
+  check_types()
+end
+for i = 0, queue_count - 1 do
+--@include queue_use
+  local w = waiters_read(queue_key, waiters_key, now, ARGV[1])
+  waiters_settle(w)
+  waiters_leave(w)
+  serve(w)
+end
+return { 1, now }

@@ -1,0 +1,22 @@
+-- ratelimit_leave: removes the ticket of a client that disconnected from the wait queues of limits.
+-- What it would have taken is for the next.
+-- KEYS  two a limit: its state (lib/limit_*.lua), its waiters (lib/waiters.lua)
+-- ARGV  1 ticket, 2 ''
+-- Returns {1, now_ms}. Errors: WRONGTYPE, nothing done. O(limits * log waiters), O(waiters) when a
+-- daemon with waiters has died.
+--@include time waiters
+--@flags allow-oom
+local now = now_ms()
+local queues = {}
+for i = 1, #KEYS, 2 do
+  queues[#queues + 1] = waiters_read(KEYS[i], KEYS[i + 1], now, ARGV[1])
+end
+for _, w in ipairs(queues) do
+  local was_head = w.head == ARGV[1]
+  waiters_settle(w)
+  waiters_leave(w)
+  if was_head then
+    waiters_watch(w, now)
+  end
+end
+return { 1, now }

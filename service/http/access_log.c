@@ -1,0 +1,43 @@
+/* access_log: see access_log.h. */
+#include "http/access_log.h"
+
+#include "process/config.h"
+#include "process/log.h"
+#include "request/operation.h"
+#include "request/request.h"
+#include "request/resource.h"
+#include "request/traceparent.h"
+
+/* A failure, a refused caller, or a slow answer. A limit that is reached is what limits are for. */
+static bool is_notable(const struct request *req, int status, int64_t working_us)
+{
+	bool is_refused = (status == 401 || status == 403) && req->problem != problem_row(P_RATE_DENIED);
+
+	return status >= 500 || is_refused || working_us > config()->slow_request_ms * 1000;
+}
+
+void access_log(struct request *req, int status, int64_t duration_us)
+{
+	int64_t waited_us = request_waited_us(req);
+	bool notable = is_notable(req, status, duration_us - waited_us);
+
+	if (!log_takes_request(notable))
+		return;
+	size_t name_count = 0;
+	bool names = strcmp(config()->log_names, "on") == 0;
+	struct log_request line = {
+		.request_id = req->request_id,
+		.trace_id = traceparent_trace_id(req->traceparent),
+		.caller = names && req->caller_is_label ? req->caller : (struct text){ 0 },
+		.resource = names ? resource_of(req, &name_count) : (struct text){ 0 },
+		.resources = name_count,
+		.operation = req->op ? req->op->id : "-",
+		.method = req->method ? req->method : "-",
+		.status = status,
+		.duration_us = duration_us,
+		.waited_us = waited_us,
+		.code = req->problem ? req->problem->code : NULL,
+		.is_notable = notable,
+	};
+	log_request(&line);
+}

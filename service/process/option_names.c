@@ -1,0 +1,144 @@
+/* option_names: see option_names.h. */
+#include "process/option_names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct option_name {
+	const char *flag;
+	bool once; /* of the command line only */
+} names[] = {
+#define OPTION_GROUP(title)
+#define OPTION_TEXT(field, flag, argument, standard, help) { flag, false },
+#define OPTION_SECRET(field, flag, argument, standard, help) { flag, false },
+#define OPTION_OPTIONAL(field, flag, argument, help) { flag, false },
+#define OPTION_CHOICE(field, flag, standard, choices, help) { flag, false },
+#define OPTION_INT(field, flag, argument, standard, low, high, help) { flag, false },
+#define OPTION_FLAG(field, flag, help) { flag, false },
+#define OPTION_ONCE(flag, argument, help) { flag, true },
+#include "process/options.def"
+};
+
+enum { NAMES = sizeof(names) / sizeof(names[0]), PREFIX = sizeof("PATTERND_") - 1 };
+
+void option_variable(const char *flag, char out[OPTION_NAME_MAX])
+{
+	size_t n = (size_t)snprintf(out, OPTION_NAME_MAX, "PATTERND_%s", flag);
+
+	for (size_t i = PREFIX; i < n; i++)
+		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+}
+
+/* Levenshtein distance; 1 when `name` is a prefix of `flag`. */
+static size_t distance(const char *name, size_t len, const char *flag)
+{
+	size_t row[OPTION_NAME_MAX], flag_len = strlen(flag);
+
+	if (len && strncmp(name, flag, len) == 0)
+		return 1;
+	for (size_t j = 0; j <= flag_len; j++)
+		row[j] = j;
+	for (size_t i = 0; i < len; i++) {
+		size_t before = row[0];
+		row[0] = i + 1;
+		for (size_t j = 1; j <= flag_len; j++) {
+			size_t exchanged = before + (name[i] != flag[j - 1]);
+			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+			before = row[j];
+			row[j] = exchanged < other ? exchanged : other;
+		}
+	}
+	return row[flag_len];
+}
+
+/* NULL: none is near. */
+static const char *nearest(const char *name, size_t len, bool once)
+{
+	size_t least = len / 4 + 2;
+	const char *meant = NULL;
+
+	for (size_t i = 0; i < NAMES && len < OPTION_NAME_MAX; i++) {
+		size_t d = once || !names[i].once ? distance(name, len, names[i].flag) : least;
+		if (d < least) {
+			least = d;
+			meant = names[i].flag;
+		}
+	}
+	return meant;
+}
+
+bool option_refuse_name(const char *where, const char *dashes, const char *name, size_t len)
+{
+	const char *meant = nearest(name, len, *dashes);
+
+	if (meant && strncmp(meant, name, len) == 0 && !meant[len]) {
+		fprintf(stderr, "patternd: %s%s%s takes no value\n", where, dashes, meant);
+		return false;
+	}
+	fprintf(stderr, "patternd: %sunknown option '%s%.*s'", where, dashes, (int)len, name);
+	fprintf(stderr, meant ? ": is %s%s meant?\n" : " (see --help)\n", dashes, meant);
+	return false;
+}
+
+/* ---- Variables ---- */
+
+/*
+ * Kubernetes gives each container {SERVICE}_SERVICE_HOST, _SERVICE_PORT[_NAME], _PORT and
+ * _PORT_{number}_{protocol}[_ADDR, ...] of each Service; `name` is what follows "PATTERND_".
+ */
+static bool is_of_service(const char *name, size_t len)
+{
+	char text[256];
+
+	if (len >= sizeof(text) - 1)
+		return false;
+	snprintf(text, sizeof(text), "_%.*s", (int)len, name);
+	if (strstr(text, "_SERVICE_HOST") || strstr(text, "_SERVICE_PORT"))
+		return true;
+	for (const char *at = text; (at = strstr(at, "_PORT")); at++)
+		if ((at[5] == '\0' && strstr(name + len, "://")) || (at[5] == '_' && isdigit((unsigned char)at[6])))
+			return true;
+	return false;
+}
+
+static bool is_known(const char *name, size_t len)
+{
+	static const char *const others[] = { "CONFIG", "URL", "TOKEN" }; /* the last two are the clients' */
+	char variable[OPTION_NAME_MAX];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strlen(others[i]) == len && memcmp(others[i], name, len) == 0)
+			return true;
+	for (size_t i = 0; i < NAMES; i++) {
+		option_variable(names[i].flag, variable);
+		if (!names[i].once && strlen(variable + PREFIX) == len && memcmp(variable + PREFIX, name, len) == 0)
+			return true;
+	}
+	return is_of_service(name, len);
+}
+
+static void report_unknown(const char *name, size_t len, void (*report)(const char *message))
+{
+	char flag[OPTION_NAME_MAX] = "", variable[OPTION_NAME_MAX], message[512];
+
+	for (size_t i = 0; i < len && i < sizeof(flag) - 1; i++)
+		flag[i] = name[i] == '_' ? '-' : (char)tolower((unsigned char)name[i]);
+	const char *meant = len < sizeof(flag) ? nearest(flag, len, false) : NULL;
+	option_variable(meant ? meant : "", variable);
+	snprintf(message, sizeof(message), "the variable PATTERND_%.*s is not an option%s%s%s", (int)len, name,
+		 meant ? ": is " : "; see --help", meant ? variable : "", meant ? " meant?" : "");
+	report(message);
+}
+
+void option_unknown_variables(char **environment, void (*report)(const char *message))
+{
+	for (char **e = environment; *e; e++) {
+		const char *name = *e + PREFIX;
+		if (strncmp(*e, "PATTERND_", PREFIX) != 0)
+			continue;
+		size_t len = strcspn(name, "=");
+		if (!is_known(name, len))
+			report_unknown(name, len, report);
+	}
+}

@@ -1,0 +1,440 @@
+/*
+ * The wait queue of a lock on a real Redis: which daemons are notified of a change, which look when
+ * time passes, and what happens to those that do not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "lock_calls.h"
+#include "script_stage.h"
+
+#define LOCK "p:lock:{a}"
+#define A1 DAEMON_A ".0000000000000001.x"
+#define A2 DAEMON_A ".0000000000000002.x"
+#define A3 DAEMON_A ".0000000000000003.x"
+#define B1 DAEMON_B ".0000000000000001.x"
+#define B2 DAEMON_B ".0000000000000002.x"
+#define C1 DAEMON_C ".0000000000000001.x"
+#define C2 DAEMON_C ".0000000000000002.x"
+/* No daemon receives what is published for these. */
+#define D1 "dddddddddddddddd.0000000000000001.x"
+#define D2 "dddddddddddddddd.0000000000000002.x"
+#define CD1 "cddddddddddddddd.0000000000000001.x"
+
+enum { OFFER_MS = 1000, UNHEARD_MS = 200, WAIT_MS = 20000 };
+
+/* Another client holds the lock. */
+static void is_held(int64_t ttl_ms)
+{
+	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), TAKEN);
+}
+
+/* An attempt of a waiter; 0 for its last one. */
+static int64_t wait_for_it(const char *ticket, int64_t wait_ms)
+{
+	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = ticket, .wait_ms = wait_ms });
+}
+
+/* An attempt of one that was dropped, and has waited since then. */
+static int64_t join_again(const char *ticket, int64_t since_us)
+{
+	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_2,
+						   .ticket = ticket,
+						   .wait_ms = WAIT_MS,
+						   .queued_us = *script_clock_us - since_us });
+}
+
+static void later(int64_t ms)
+{
+	*script_clock_us += ms * 1000;
+}
+
+/* An attempt without waiting. */
+static int64_t pass_by(void)
+{
+	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_3 });
+}
+
+/* All that was published since the last call, or since line_subscribe. */
+static void assert_published(const char *messages)
+{
+	assert_string_equal(line_published(&r), messages);
+}
+
+static void assert_line(const char *tickets, const char *offered_to)
+{
+	assert_string_equal(line_tickets(&r, LOCK), tickets);
+	assert_string_equal(line_offered_to(&r, LOCK), offered_to);
+}
+
+/* ---- Which waiter is notified ---- */
+
+static void join_many(int each)
+{
+	static const char *const daemons[] = { DAEMON_A, DAEMON_B, DAEMON_C };
+	char ticket[64];
+
+	for (int i = 0; i < 3 * each; i++) {
+		snprintf(ticket, sizeof(ticket), "%s.%016x.x", daemons[i % 3], i / 3 + 1);
+		assert_int_equal(wait_for_it(ticket, WAIT_MS), HELD);
+	}
+}
+
+/* However many wait: the one that has its turn, and one of another daemon in case it is dead. */
+static void a_release_notifies_one_waiter_and_one_guard(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		script_stage_empty(NULL);
+		is_held(30000);
+		line_subscribe(&r, LOCK);
+		join_many(way ? 100 : 1);
+		assert_published(""); /* each learnt from its reply when to look */
+		lock_release(&r, "a", TOKEN_1);
+		assert_published(way ? "A1 0, C64 1000" : "A1 0, C1 1000");
+		assert_string_equal(line_offered_to(&r, LOCK), A1);
+	}
+	line_subscribe(&r, NULL);
+}
+
+static void the_guard_takes_what_a_dead_daemon_was_offered(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(A2, WAIT_MS);
+	wait_for_it(C1, WAIT_MS);
+	line_subscribe(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	assert_published("A1 0, C1 1000");
+	later(OFFER_MS - 1);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD); /* not before the offer lapsed */
+	assert_line(A1 " " A2 " " C1, A1);
+	later(1);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), TAKEN);
+	assert_published("A!");
+	assert_line("", "");
+	line_subscribe(&r, NULL);
+}
+
+/* It is not its turn: it sees to it that the next one has it, and guards again. */
+static void the_guard_offers_to_the_one_before_it(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	wait_for_it(C1, WAIT_MS);
+	line_subscribe(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	assert_published("A1 0, C1 1000");
+	later(OFFER_MS);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD);
+	assert_int_equal(item_int(&r, HELD_NEXT_AT), item_int(&r, 1) + OFFER_MS);
+	assert_published("A!, B1 0");
+	assert_line(B1 " " C1, B1);
+	assert_string_equal(line_watchers(&r, LOCK), C1 " " B1); /* B1 would have looked at the end */
+	later(OFFER_MS);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), TAKEN); /* B is dead, too */
+	assert_published("B!");
+	line_subscribe(&r, NULL);
+}
+
+/* The lock expires: the first waiter looks, and a second later another daemon would. */
+static void the_end_of_a_lock_is_looked_at_twice(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		script_stage_empty(NULL);
+		is_held(30000);
+		wait_for_it(A1, WAIT_MS);
+		wait_for_it(A2, WAIT_MS);
+		wait_for_it(B1, WAIT_MS);
+		assert_string_equal(line_watchers(&r, LOCK), A1 " " B1);
+		later(30001);
+		if (way == 0) {
+			assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
+			continue;
+		}
+		later(OFFER_MS);
+		assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN); /* A did not look, so it is dead */
+		assert_line("", "");
+	}
+}
+
+/* The last of the queue, which stay the longest, are all of the daemon that has the offer. */
+static void the_first_guards_when_the_last_cannot(void **state)
+{
+	char ticket[64];
+
+	(void)state;
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	for (int i = 2; i < 60; i++) {
+		snprintf(ticket, sizeof(ticket), DAEMON_A ".%016x.x", i);
+		wait_for_it(ticket, WAIT_MS);
+	}
+	line_subscribe(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	assert_published("A1 0, B1 1000");
+	line_subscribe(&r, NULL);
+}
+
+/* D1's daemon died, or subscribes again at this moment: its offer is brief. */
+static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(D1, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	wait_for_it(D2, WAIT_MS);
+	wait_for_it(C1, WAIT_MS);
+	assert_line(D1 " " B1 " " D2 " " C1, "");
+	line_subscribe(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	assert_published("C1 200");
+	assert_line(D1 " " B1 " " D2 " " C1, D1);
+	later(UNHEARD_MS);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD);
+	assert_published("B1 0");
+	assert_line(B1 " " C1, B1);
+	line_subscribe(&r, NULL);
+}
+
+/* Nor does it stay as the one that looks when the lock ends. */
+static void a_daemon_that_receives_nothing_does_not_look(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(D1, WAIT_MS);
+	wait_for_it(D2, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	wait_for_it(C1, WAIT_MS);
+	line_subscribe(&r, LOCK);
+	lock_extend(&r, "a", TOKEN_1, 5000);
+	assert_published("C1 5001, B1 6001");
+	assert_line(D1 " " D2 " " B1 " " C1, "");
+	line_subscribe(&r, NULL);
+}
+
+static void only_daemons_that_receive_nothing_wait(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(D1, WAIT_MS);
+	wait_for_it(D2, WAIT_MS);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
+	assert_int_equal(pass_by(), HELD);
+	later(UNHEARD_MS);
+	assert_int_equal(pass_by(), TAKEN);
+	assert_int_equal(redis_exists(&r, LOCK ":waiters"), 0);
+}
+
+static void one_that_was_dropped_keeps_its_place(void **state)
+{
+	(void)state;
+	is_held(30000);
+	int64_t joined_us[2];
+	joined_us[0] = *script_clock_us;
+	wait_for_it(A1, WAIT_MS);
+	later(10);
+	wait_for_it(B1, WAIT_MS);
+	later(10);
+	joined_us[1] = *script_clock_us;
+	wait_for_it(A2, WAIT_MS);
+	later(10);
+	wait_for_it(C1, WAIT_MS);
+	lock_release(&r, "a", TOKEN_1);
+	later(OFFER_MS);
+	assert_int_equal(pass_by(), HELD);
+	assert_line(B1 " " C1, B1);
+	assert_int_equal(join_again(A2, joined_us[1]), HELD);
+	assert_int_equal(join_again(A1, joined_us[0]), HELD);
+	assert_line(A1 " " B1 " " A2 " " C1, B1); /* it had its turn: the offer is B1's */
+	later(10);
+	assert_int_equal(join_again(A2, joined_us[1]), HELD); /* another attempt changes nothing */
+	assert_line(A1 " " B1 " " A2 " " C1, B1);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	lock_release(&r, "a", TOKEN_2);
+	assert_line(A1 " " A2 " " C1, A1);
+}
+
+/* It joins again before any other call notices that the lock is free: then it is its turn. */
+static void one_that_was_dropped_has_its_turn(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		script_stage_empty(NULL);
+		int64_t joined_us = *script_clock_us;
+		is_held(30000);
+		later(10);
+		wait_for_it(B1, WAIT_MS);
+		wait_for_it(B2, WAIT_MS);
+		if (way) { /* the offer was made, and has lapsed */
+			lock_release(&r, "a", TOKEN_1);
+			later(OFFER_MS);
+			assert_int_equal(join_again(A1, joined_us), TAKEN);
+			assert_line("", "");
+		} else {
+			server_command(&r, "PEXPIRE " LOCK " 0");
+			assert_int_equal(join_again(A1, joined_us), TAKEN);
+			assert_line(B1 " " B2, "");
+		}
+	}
+}
+
+static void a_late_watcher_counts_as_dead(void **state)
+{
+	(void)state;
+	is_held(5000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(A2, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	wait_for_it(C1, WAIT_MS);
+	assert_string_equal(line_watchers(&r, LOCK), A1 " " B1);
+	line_subscribe(&r, LOCK);
+	lock_extend(&r, "a", TOKEN_1, 60000);
+	assert_published("");
+	later(5001 + OFFER_MS - 1);
+	assert_int_equal(pass_by(), HELD);
+	assert_published("");
+	assert_line(A1 " " A2 " " B1 " " C1, "");
+	later(1);
+	assert_int_equal(pass_by(), HELD);
+	assert_published("A!, C1 55000"); /* B1 looks in time, C1 a second after the end */
+	assert_line(B1 " " C1, "");
+	assert_string_equal(line_watchers(&r, LOCK), B1 " " C1);
+
+	line_watch_lapse(&r, LOCK); /* both */
+	wait_for_it(A1, WAIT_MS);
+	assert_published("B!, C!");
+	assert_line(A1, "");
+	assert_string_equal(line_watchers(&r, LOCK), A1);
+	line_subscribe(&r, NULL);
+}
+
+/* Any of its waiters proves that a daemon lives, however late its watcher is. */
+static void a_late_watcher_of_a_daemon_that_asks_is_alive(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(A2, WAIT_MS);
+	line_watch_lapse(&r, LOCK);
+	line_subscribe(&r, LOCK);
+	assert_int_equal(wait_for_it(A2, WAIT_MS), HELD);
+	assert_published("A1 30001");
+	assert_line(A1 " " A2, "");
+	assert_string_equal(line_watchers(&r, LOCK), A1);
+	line_subscribe(&r, NULL);
+}
+
+static void nothing_is_published_without_a_waiter(void **state)
+{
+	(void)state;
+	line_subscribe(&r, LOCK);
+	for (int way = 0; way < 2; way++) {
+		const char *mode = way ? "shared" : "exclusive";
+		lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = mode });
+		lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_4, .mode = mode });
+		pass_by();
+		assert_int_equal(wait_for_it(A1, 0), HELD);
+		lock_extend(&r, "a", TOKEN_1, 5000);
+		lock_release(&r, "a", TOKEN_4);
+		lock_leave(&r, "a", B1, TOKEN_1);
+		lock_force(&r, "a");
+		assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
+		lock_release(&r, "a", TOKEN_2);
+		assert_int_equal(redis_exists(&r, LOCK ":waiters"), 0);
+	}
+	assert_published("");
+	line_subscribe(&r, NULL);
+}
+
+/* While one looks early enough: the usual case of short holds. */
+static void a_hand_over_publishes_the_offer_alone(void **state)
+{
+	static const char *const order[] = { A1, A2, A3 };
+	static const char *const offers[] = { "A1 0, C1 1000", "A2 0", "A3 0" };
+
+	(void)state;
+	is_held(30000);
+	for (int i = 0; i < 3; i++)
+		wait_for_it(order[i], WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	wait_for_it(C1, WAIT_MS);
+	line_subscribe(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	for (int i = 0; i < 3; i++) {
+		assert_published(offers[i]);
+		assert_int_equal(wait_for_it(order[i], WAIT_MS), TAKEN);
+		assert_published("");
+		later(1);
+		lock_release(&r, "a", TOKEN_2);
+	}
+	assert_published("B1 0");
+	line_subscribe(&r, NULL);
+}
+
+/* An instance may begin with the letter of a mark. */
+static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(C1, WAIT_MS);
+	wait_for_it(C2, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	lock_release(&r, "a", TOKEN_1);
+	line_lapse(&r, LOCK);
+	line_subscribe(&r, LOCK);
+	assert_int_equal(pass_by(), HELD);
+	assert_published("C!, B1 0");
+	assert_line(B1, B1);
+	line_subscribe(&r, NULL);
+
+	script_stage_empty(NULL);
+	is_held(30000);
+	wait_for_it(CD1, WAIT_MS); /* it receives nothing */
+	wait_for_it(B1, WAIT_MS);
+	lock_release(&r, "a", TOKEN_1);
+	later(UNHEARD_MS);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_line("", "");
+}
+
+static int open_attended(void **state)
+{
+	script_stage_open_by_clock(state);
+	line_attend(&r, LOCK);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_release_notifies_one_waiter_and_one_guard, script_stage_empty),
+		cmocka_unit_test_teardown(the_guard_takes_what_a_dead_daemon_was_offered, script_stage_empty),
+		cmocka_unit_test_teardown(the_guard_offers_to_the_one_before_it, script_stage_empty),
+		cmocka_unit_test_teardown(the_end_of_a_lock_is_looked_at_twice, script_stage_empty),
+		cmocka_unit_test_teardown(the_first_guards_when_the_last_cannot, script_stage_empty),
+		cmocka_unit_test_teardown(a_daemon_that_receives_nothing_has_a_brief_offer, script_stage_empty),
+		cmocka_unit_test_teardown(a_daemon_that_receives_nothing_does_not_look, script_stage_empty),
+		cmocka_unit_test_teardown(only_daemons_that_receive_nothing_wait, script_stage_empty),
+		cmocka_unit_test_teardown(one_that_was_dropped_keeps_its_place, script_stage_empty),
+		cmocka_unit_test_teardown(one_that_was_dropped_has_its_turn, script_stage_empty),
+		cmocka_unit_test_teardown(a_late_watcher_counts_as_dead, script_stage_empty),
+		cmocka_unit_test_teardown(a_late_watcher_of_a_daemon_that_asks_is_alive, script_stage_empty),
+		cmocka_unit_test_teardown(nothing_is_published_without_a_waiter, script_stage_empty),
+		cmocka_unit_test_teardown(a_hand_over_publishes_the_offer_alone, script_stage_empty),
+		cmocka_unit_test_teardown(a_daemon_with_the_letter_of_a_mark_is_dropped_whole, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("lock watch scripts", tests, open_attended, script_stage_close);
+}

@@ -1,0 +1,274 @@
+/*
+ * What time has ended counts the same, whichever script meets it first: a walk of random sends,
+ * receives, changes of messages, settings and schedules, and looks, while the clock goes on.
+ *
+ * After each step: the counters of the queue have not fallen; each message that was ever stored is
+ * in the queue, or was acknowledged, removed or dropped for its ttl; each instant of the schedule
+ * made a message, was missed or was skipped; and none was skipped unless the message of the one
+ * before was still to be done.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { STEPS = 3000, EVERY_MS = 100, IDS = 40, RECEIPTS = 16 };
+enum { S_NEXT = 7, S_LAST, S_SENT, S_MISSED, S_SKIPPED }; /* of a schedule's item */
+
+static int64_t now_ms = INT64_C(1700000000000); /* by Redis's clock */
+static int64_t made_at_ms;                      /* the schedule's anchor */
+static int64_t acknowledged, removed;
+static char ids[IDS][32], receipts[RECEIPTS][64];
+static struct queue_counts last;
+
+/* A pseudo-random walk that is the same in every run. */
+static uint64_t seed = 11;
+static int64_t random_below(int64_t below)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (int64_t)((seed >> 24) % (uint64_t)below);
+}
+#define ONE_OF(...) \
+	(((const int[]){ __VA_ARGS__ })[random_below((int64_t)(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)))])
+
+static const char *any_id(void)
+{
+	return ids[random_below(IDS)];
+}
+
+static const char *any_receipt(void)
+{
+	return receipts[random_below(RECEIPTS)];
+}
+
+static void remember_id(const char *id)
+{
+	snprintf(ids[random_below(IDS)], sizeof(ids[0]), "%s", id);
+}
+
+/* ---- Steps ---- */
+
+static void send_one(void)
+{
+	int64_t ttl_ms = ONE_OF(0, 0, 40, 200);
+
+	queue_message_send(&r, "q",
+			   (struct outgoing){ .priority = ONE_OF(0, 4, 9),
+					      .delay_ms = ONE_OF(0, 0, 10),
+					      .ttl_ms = ttl_ms,
+					      .max_receives = ONE_OF(0, 0, 1) });
+	remember_id(sent(&r, 0, SENT_ID)->str);
+}
+
+static void receive_some(void)
+{
+	static int nonces;
+	char nonce[24];
+
+	snprintf(nonce, sizeof(nonce), "%016d", ++nonces);
+	int64_t count = queue_message_receive(&r, "q", ONE_OF(1, 3), ONE_OF(5, 30, 120), nonce);
+	for (size_t i = 0; i < (size_t)count; i++) {
+		snprintf(receipts[random_below(RECEIPTS)], sizeof(receipts[0]), "%s",
+			 received(&r, i, RECEIVED_RECEIPT)->str);
+		remember_id(received(&r, i, RECEIVED_ID)->str);
+	}
+}
+
+static void end_one(void)
+{
+	const char *receipt = any_receipt();
+
+	if (!*receipt)
+		return;
+	if (random_below(2))
+		acknowledged += queue_delivery_acknowledge(&r, "q", receipt) == 1;
+	else
+		queue_delivery_reject(&r, "q", receipt, ONE_OF(-1, 0, 10), "no", false);
+}
+
+static void patch_one(void)
+{
+	queue_message_patch(&r, "q", any_id(), ONE_OF(-1, 0, 20, 500), -1, ONE_OF(0, 9));
+}
+
+static void delete_one(void)
+{
+	removed += queue_message_delete(&r, "q", any_id()) == 1;
+}
+
+static void redrive(void)
+{
+	const char *chosen = any_id();
+
+	if (random_below(2))
+		queue_redrive(&r, "q", -1, NULL);
+	else if (*chosen)
+		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS(chosen, any_id(), chosen));
+}
+
+static void purge(void)
+{
+	static const char *const states[] = { "ready", "delayed", "in_flight", "dead", "" };
+
+	if (random_below(8) == 0)
+		removed += queue_purge(&r, "q", states[random_below(5)], NULL);
+}
+
+static void change_settings(void)
+{
+	struct queue_settings settings = standard_settings;
+
+	settings.max_receives = ONE_OF(1, 1, 2, 5);
+	settings.backoff_base_ms = ONE_OF(0, 5);
+	settings.backoff_max_ms = ONE_OF(5, 12);
+	settings.paused = random_below(6) == 0;
+	queue_put(&r, "q", settings);
+}
+
+/* The program starts again, and PUTs its schedule as it is. */
+static void put_schedule(void)
+{
+	run(&r, &queue_schedule_put_script, queue_keys("q"),
+	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", "~", "=4", "=skip", "~", "=1"));
+	assert_int_equal(item_int(&r, 0), 1);
+}
+
+static void look(void)
+{
+	switch (random_below(4)) {
+	case 0:
+		run(&r, &queue_schedule_run_script, queue_keys("q"), ARGS());
+		break;
+	case 1:
+		queue_message_get(&r, "q", any_id());
+		break;
+	case 2:
+		run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "10", "-1", "-1", "", "1"));
+		break;
+	default:
+		queue_get(&r, "q");
+	}
+}
+
+/* ---- What must hold ---- */
+
+struct schedule {
+	int64_t next, sent, missed, skipped;
+};
+
+static struct schedule schedule_now(void)
+{
+	run(&r, &queue_schedule_get_script, queue_keys("q"), ARGS("s", "1"));
+	assert_int_equal(item_int(&r, 0), 0);
+	redisReply **s = r.reply->element[2]->element;
+	return (struct schedule){ s[S_NEXT]->integer, s[S_SENT]->integer, s[S_MISSED]->integer, s[S_SKIPPED]->integer };
+}
+
+/* Whether a message that the schedule made is ready, delayed or in flight. */
+static bool is_to_be_done(void)
+{
+	static const char *const states[] = { "ready", "delayed", "in_flight" };
+
+	for (size_t i = 0; i < 3; i++) {
+		run(&r, &queue_message_list_script, queue_keys("q"), ARGS(states[i], "1000", "-1", "-1", "", "1"));
+		for (size_t k = LIST_ITEMS; k < r.reply->elements; k++)
+			if (strstr(r.reply->element[k]->element[3]->str, "\ts{\"id\""))
+				return true;
+	}
+	return false;
+}
+
+static void assert_counters_rise(void)
+{
+	struct queue_counts c = queue_get(&r, "q");
+
+	assert_true(c.sent >= last.sent);
+	assert_true(c.expired >= last.expired);
+	assert_true(c.died >= last.died);
+	/* A message past its ttl counts until a receive meets it. */
+	assert_int_equal(c.sent, c.ready + c.delayed + c.in_flight + c.dead + c.expired + acknowledged + removed);
+	last = c;
+}
+
+static void assert_every_instant_counts(struct schedule before, bool was_to_be_done)
+{
+	struct schedule s = schedule_now();
+
+	assert_true(s.skipped == before.skipped || was_to_be_done);
+	assert_int_equal(made_at_ms + (s.sent + s.missed + s.skipped + 1) * EVERY_MS, s.next);
+	assert_true(s.next >= before.next);
+}
+
+static void whatever_meets_it_first(void **state)
+{
+	static void (*const steps[])(void) = { send_one, send_one,        receive_some, receive_some, end_one,
+					       end_one,  patch_one,       delete_one,   redrive,      purge,
+					       look,     change_settings, put_schedule, look,         put_schedule };
+	(void)state;
+	made_at_ms = now_ms;
+	put_schedule();
+	for (int i = 0; i < STEPS; i++) {
+		now_ms += ONE_OF(0, 0, 1, 7, 40, 130);
+		*script_clock_us = now_ms * 1000;
+		bool was_to_be_done = is_to_be_done();
+		struct schedule before = schedule_now();
+		steps[random_below(sizeof(steps) / sizeof(*steps))]();
+		assert_every_instant_counts(before, was_to_be_done);
+		assert_counters_rise();
+	}
+	/* The walk met what it is for. */
+	struct schedule s = schedule_now();
+	assert_true(s.sent > 50 && s.skipped > 50 && last.died > 50 && last.expired > 50);
+}
+
+/* Redis's clock leaps ahead while a receive runs, and is set back. */
+static void a_clock_that_was_ahead_is_healed(void **state)
+{
+	static const int64_t hour_ms = 3600000;
+
+	(void)state;
+	put_schedule();
+	int64_t next = schedule_now().next;
+	*script_clock_us = (now_ms + hour_ms) * 1000;
+	receive_some();
+	assert_true(schedule_now().next > now_ms + hour_ms);
+	*script_clock_us = now_ms * 1000;
+	put_schedule();
+	assert_int_equal(schedule_now().next, next);
+}
+
+/* Its last instant has come: it makes its message, and is removed all the same. */
+static void a_schedule_that_is_due_is_deleted(void **state)
+{
+	char until[32];
+
+	(void)state;
+	snprintf(until, sizeof(until), "=%" PRId64, now_ms + EVERY_MS);
+	run(&r, &queue_schedule_put_script, queue_keys("q"),
+	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", until, "=4", "=skip", "~", "=1"));
+	*script_clock_us = (now_ms + EVERY_MS) * 1000;
+	run(&r, &queue_schedule_delete_script, queue_keys("q"), ARGS("s"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	run(&r, &queue_schedule_delete_script, queue_keys("q"), ARGS("s"));
+	assert_int_equal(item_int(&r, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(whatever_meets_it_first, script_stage_empty),
+		cmocka_unit_test_teardown(a_clock_that_was_ahead_is_healed, script_stage_empty),
+		cmocka_unit_test_teardown(a_schedule_that_is_due_is_deleted, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("queue scripts, what has ended", tests, script_stage_open_by_clock,
+					   script_stage_close);
+}

@@ -1,0 +1,81 @@
+/*
+ * What Redis keeps beside the messages themselves, while workers run as the clients of clients/ do:
+ * each message has an id of 32 bytes, each receive an idempotency record for as long as its client
+ * may repeat it. It is bounded by time, not by the number of jobs.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { JOBS_A_SECOND = 100, SECONDS = 420, MOST_BYTES = 10 * 1000 * 1000 };
+/* The clients' timeout_ms, the wait of a worker's loop, and 30 s. */
+#define CLIENT_FINGERPRINT                                                 \
+	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc" \
+	"80000"
+
+static long long used_memory(void)
+{
+	const char *line = strstr(server_command(&r, "INFO memory")->str, "used_memory:");
+
+	assert_non_null(line);
+	return strtoll(line + strlen("used_memory:"), NULL, 10);
+}
+
+/* One second of work: a batch is sent, each job is received alone, all are acknowledged. */
+static void work(int second)
+{
+	static char ids[JOBS_A_SECOND][40], receipts[JOBS_A_SECOND][64];
+	struct outgoing batch[JOBS_A_SECOND] = { 0 };
+	const char *done[JOBS_A_SECOND + 1] = { NULL };
+	char record[96], nonce[24];
+
+	for (int i = 0; i < JOBS_A_SECOND; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "%032x", second * JOBS_A_SECOND + i);
+		batch[i].id = ids[i];
+	}
+	queue_send_all(&r, "q", batch, JOBS_A_SECOND);
+	for (int i = 0; i < JOBS_A_SECOND; i++) {
+		int job = second * JOBS_A_SECOND + i;
+		snprintf(record, sizeof(record), "p:idem:{q}:%032x", job);
+		snprintf(nonce, sizeof(nonce), "%016x", job);
+		run_with_record(&r, &queue_message_receive_script, queue_keys("q"),
+				ARGS("1", "30000", nonce, "0", "", "0", "0"), record, CLIENT_FINGERPRINT);
+		assert_int_equal(item_int(&r, 0), 1);
+		snprintf(receipts[i], sizeof(receipts[i]), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+		done[i] = receipts[i];
+	}
+	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(), 0), JOBS_A_SECOND);
+}
+
+static void a_worker_fills_redis_with_nothing(void **state)
+{
+	(void)state;
+	work(0);
+	long long before = used_memory(), largest = 0;
+	for (int second = 1; second <= SECONDS; second++) {
+		*script_clock_us += 1000000;
+		work(second);
+		long long used = used_memory() - before;
+		largest = used > largest ? used : largest;
+	}
+	print_message("%d jobs a second: %lld bytes\n", JOBS_A_SECOND, largest);
+	assert_true(largest < MOST_BYTES);
+	assert_counts(&r, "q", 0, 0, 0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_worker_fills_redis_with_nothing, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("records", tests, script_stage_open_by_clock, script_stage_close);
+}
