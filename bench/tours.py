@@ -147,6 +147,7 @@ TOURS = {
         "counter_increment",
         "counter_get",
         "counter_list",
+        "name_rebuild",
         "counter_patch",
         "counter_delete",
         "feed_item_push",

@@ -1,8 +1,9 @@
 /*
  * kinds: the kinds of Redis keys, one a resource. A key is <prefix><kind>:{<name>}[:<part>]; the
  * braces keep all keys of one resource in one Cluster slot. Names contain no brace, so no two
- * triples (kind, name, part) make the same key. The kind `idem` is the machine's own: records of
- * answers (service/call/idempotency.c).
+ * triples (kind, name, part) make the same key. Two kinds are the machine's own: `idem`, records of
+ * answers (service/call/idempotency.c), and `names`, indexes of names
+ * (service/call/name_index.h).
  */
 #ifndef PATTERND_KINDS_H
 #define PATTERND_KINDS_H

@@ -18,11 +18,11 @@ VERBS = set(
     """get list put patch delete acquire acquire_many release extend hold check send receive
     receive_any acknowledge reject settle redrive purge take refund authorize authorize_path add
     exists lookup union combine merge push increment confirm invalidate fill publish stream write
-    count""".split()
+    count rebuild""".split()
 )
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
 # A kind's first segment, and why it lacks rows of the table of verbs.
-NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit"}
+NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit", "names"}
 CREATED_BY_USE = "locks semaphores fences uv pv counters feeds sets bitmaps checkins cache keys topics".split()
 NOT_DELETED = {"topics"}  # nothing of a topic is kept
 OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", "resource", "max", "n"}

@@ -67,6 +67,10 @@ NO_TOUR = {
 }
 
 
+FIRST_KEY = re.compile(rb"p:(\w+):\{(.*)\}")
+INDEXED = {b"lock", b"semaphore", b"queue", b"policy", b"sale", b"board", b"bloom", b"geo", b"counter", b"feed", b"set"}
+
+
 class Costs:
     """Counts what Redis runs during each script, by its own statistics."""
 
@@ -93,6 +97,10 @@ class Costs:
         answer, body = self.stage.ask(request)
         if answer.status >= 300:
             self.stage.flaw(f"{operation}: {answer.status} {body}")
+        for key in self.redis.ask("KEYS", "p:*}"):
+            kind, name = FIRST_KEY.fullmatch(key).groups()
+            if kind in INDEXED and self.redis.ask("ZSCORE", b"p:names:{}:" + kind, name) is None:
+                self.stage.flaw(f"{operation}: made {key.decode()}, and its name is in no index: see lua/lib/names.lua")
         return body
 
     def table(self):

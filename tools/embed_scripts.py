@@ -25,6 +25,9 @@ A script file reads:
                                scripts on a replica
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
 
+A script that includes `names` may make the first key of a resource: its last key, before that of
+the record, is the index of names.
+
 and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency
 record keeps), 0 and below had none; now_ms is Redis's clock, which a replay renews, so instants are
 returned absolute and remaining times computed from them. A script with `proof` returns a proof of
@@ -126,6 +129,7 @@ def assemble(path, lib):
         "name": path.stem,
         "source": shebang + without_indentation(body) + "\n",
         "replay": replay,
+        "indexed": bool(re.search(r"^--@include .*\bnames\b", text, re.M)),
         "writes": not reads,
     }
 
@@ -159,6 +163,7 @@ def main(folder, out):
             f"\t.source = {{ {s['name']}_source, {len(source)} }},",
             f"\t.replay = REPLAY_{s['replay']},",
             f"\t.writes = {str(s['writes']).lower()},",
+            f"\t.indexed = {str(s['indexed']).lower()},",
             "};",
             "",
         ]

@@ -174,7 +174,9 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void bloom_list(struct request *req, const struct bloom_list_input *in)
 {
-	static const struct list_of filters = { .kind = KEY_BLOOM, .look = get_one, .item = item_of };
+	static const struct list_of filters = {
+		.kind = KEY_BLOOM, .is_indexed = true, .look = get_one, .item = item_of
+	};
 
 	list_keys(req, &filters, in->match, in->cursor, in->limit);
 }

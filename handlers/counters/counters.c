@@ -122,7 +122,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void counter_list(struct request *req, const struct counter_list_input *in)
 {
-	static const struct list_of counters = { .kind = KEY_COUNTER, .item = item_of };
+	static const struct list_of counters = { .kind = KEY_COUNTER, .is_indexed = true, .item = item_of };
 
 	list_keys(req, &counters, in->match, in->cursor, in->limit);
 }

@@ -97,7 +97,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void feed_list(struct request *req, const struct feed_list_input *in)
 {
-	static const struct list_of feeds = { .kind = KEY_FEED, .look = get_one, .item = item_of };
+	static const struct list_of feeds = { .kind = KEY_FEED, .is_indexed = true, .look = get_one, .item = item_of };
 
 	list_keys(req, &feeds, in->match, in->cursor, in->limit);
 }

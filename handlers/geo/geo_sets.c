@@ -151,7 +151,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void geo_list(struct request *req, const struct geo_list_input *in)
 {
-	static const struct list_of sets = { .kind = KEY_GEO, .look = get_one, .item = item_of };
+	static const struct list_of sets = { .kind = KEY_GEO, .is_indexed = true, .look = get_one, .item = item_of };
 
 	list_keys(req, &sets, in->match, in->cursor, in->limit);
 }

@@ -169,7 +169,9 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void leaderboard_list(struct request *req, const struct leaderboard_list_input *in)
 {
-	static const struct list_of boards = { .kind = KEY_BOARD, .look = get_one, .item = item_of };
+	static const struct list_of boards = {
+		.kind = KEY_BOARD, .is_indexed = true, .look = get_one, .item = item_of
+	};
 
 	list_keys(req, &boards, in->match, in->cursor, in->limit);
 }

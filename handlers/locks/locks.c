@@ -242,7 +242,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void lock_list(struct request *req, const struct lock_list_input *in)
 {
-	static const struct list_of locks = { .kind = KEY_LOCK, .look = get_one, .item = item_of };
+	static const struct list_of locks = { .kind = KEY_LOCK, .is_indexed = true, .look = get_one, .item = item_of };
 
 	if (!lock_quorum_has_no(req, "list of locks"))
 		list_keys(req, &locks, in->match, in->cursor, in->limit);

@@ -376,7 +376,9 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void queue_list(struct request *req, const struct queue_list_input *in)
 {
-	static const struct list_of queues = { .kind = KEY_QUEUE, .look = get_one, .item = item_of };
+	static const struct list_of queues = {
+		.kind = KEY_QUEUE, .is_indexed = true, .look = get_one, .item = item_of
+	};
 
 	list_keys(req, &queues, in->match, in->cursor, in->limit);
 }

@@ -252,13 +252,16 @@ static bool list_fixed(struct request *req, const struct ratelimit_policy_list_i
 	}
 	out_close(o);
 	out_text(o, "next_cursor", arena_printf(&req->arena, FILE_CURSOR "%zu", i));
+	out_bool(o, "complete", true);
 	answer_end(req);
 	return true;
 }
 
 void ratelimit_policy_list(struct request *req, const struct ratelimit_policy_list_input *in)
 {
-	static const struct list_of policies = { .kind = KEY_POLICY, .look = get_one, .item = item };
+	static const struct list_of policies = {
+		.kind = KEY_POLICY, .is_indexed = true, .look = get_one, .item = item
+	};
 	const size_t lead = sizeof(FILE_CURSOR) - 1;
 	struct text cursor = in->cursor, glob;
 	bool in_file = cursor.at && strncmp(cursor.at, FILE_CURSOR, lead) == 0;

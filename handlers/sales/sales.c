@@ -225,7 +225,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void sale_list(struct request *req, const struct sale_list_input *in)
 {
-	static const struct list_of sales = { .kind = KEY_SALE, .look = get_one, .item = item_of };
+	static const struct list_of sales = { .kind = KEY_SALE, .is_indexed = true, .look = get_one, .item = item_of };
 
 	list_keys(req, &sales, in->match, in->cursor, in->limit);
 }

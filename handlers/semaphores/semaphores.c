@@ -284,7 +284,9 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void semaphore_list(struct request *req, const struct semaphore_list_input *in)
 {
-	static const struct list_of semaphores = { .kind = KEY_SEMAPHORE, .look = get_one, .item = item_of };
+	static const struct list_of semaphores = {
+		.kind = KEY_SEMAPHORE, .is_indexed = true, .look = get_one, .item = item_of
+	};
 
 	list_keys(req, &semaphores, in->match, in->cursor, in->limit);
 }

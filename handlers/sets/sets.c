@@ -182,7 +182,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void set_list(struct request *req, const struct set_list_input *in)
 {
-	static const struct list_of sets = { .kind = KEY_SET, .look = get_one, .item = item_of };
+	static const struct list_of sets = { .kind = KEY_SET, .is_indexed = true, .look = get_one, .item = item_of };
 
 	list_keys(req, &sets, in->match, in->cursor, in->limit);
 }

@@ -1,6 +1,6 @@
 -- bloom_put: creates a filter, or replaces the expiry of one that has the same capacity and error
 -- rate. bloom_add allocates the bits.
--- KEYS     the filter's (bloom/lib_bloom.lua)
+-- KEYS     the filter's (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
 -- ARGV[3]  ttl_ms, as lua/lib/expiry.lua reads it
@@ -11,7 +11,7 @@
 --         {-2, now, segments}, {-3, now}: call again (bloom/lib_bloom.lua); for -3 one of this name
 --         is still being deleted
 -- Errors: WRONGTYPE, nothing done. O(segments).
---@include time expiry bloom
+--@include time names expiry bloom
 local now = now_ms()
 local filter, left = bloom_read()
 local function is_other()
@@ -29,4 +29,5 @@ end
 filter = { capacity = ARGV[1], error_rate = ARGV[2], segments = 0, keys = 1 }
 redis.call('HSET', KEYS[1], 'capacity', ARGV[1], 'error_rate', ARGV[2], 'segments', '0')
 bloom_grow(filter)
+name_made(KEYS[1])
 return bloom_told(1, now, filter, bloom_expire(filter, now, ARGV[3]))

@@ -1,11 +1,11 @@
 -- counter_increment: adds to counters, to all of them or to none.
--- KEYS[1]  the counters: hash; its TTL, if it has one, stays
+-- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
 -- ARGV     name, what to add (within +-(2^53 - 1)); and so on, at most 100, none twice
 -- Returns {1, now, value, ...}: what each counter is now, in the order of ARGV
 --         {-1, now, name, value, what to add} the sum of the first such is beyond +-(2^53 - 1)
 --         {-2, now, counters} there would be that many, more than 500
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(N).
---@include time counter
+--@include time names counter
 --@idempotent
 local now = now_ms()
 local names = {}
@@ -28,5 +28,8 @@ end
 local reply = { 1, now }
 for i = 1, #names do
   reply[i + 2] = redis.call('HINCRBY', KEYS[1], names[i], ARGV[2 * i])
+end
+if count == new then
+  name_made(KEYS[1])
 end
 return reply

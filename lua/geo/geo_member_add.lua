@@ -1,6 +1,6 @@
 -- geo_member_add: puts members where they are now, all or none.
 -- KEYS[1]  the set: sorted set of GEOADD, or hash of one with settings. KEYS[2..] cells,
---          see geo/lib_geo_cells.lua
+--          see geo/lib_geo_cells.lua; and the index of names (lib/names.lua)
 -- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the
 --          last counts); of a split set for each of KEYS[2..] how many, and then these; at last how
 --          many cells
@@ -8,10 +8,10 @@
 --         moved or not
 --         {-3, now, cells}: call again, with cells (0: with the set alone)
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
---@include time expiry geo_cells geo_added
+--@include time names expiry geo_cells geo_added
 --@idempotent
 local now = now_ms()
-local cells, other = geo_cells(now)
+local cells, other, is_new = geo_cells(now)
 if not cells then
   return other
 end
@@ -35,4 +35,7 @@ for _, group in ipairs(groups) do
   added = added + redis.call('GEOADD', group[1], unpack(group[2]))
 end
 geo_added(cells, added)
+if is_new then
+  name_made(KEYS[1])
+end
 return {1, now, added, members - added}

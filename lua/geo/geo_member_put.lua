@@ -1,6 +1,6 @@
 -- geo_member_put: puts one member where it is now.
 -- KEYS[1]  the set: sorted set of GEOADD, or hash of one with settings. KEYS[2] the member's
---          cell
+--          cell; and the index of names (lib/names.lua)
 -- ARGV[1]  longitude
 -- ARGV[2]  latitude
 -- ARGV[3]  the member
@@ -9,13 +9,16 @@
 --         52 bits
 --         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
---@include time expiry geo geo_cells geo_added
+--@include time names expiry geo geo_cells geo_added
 local now = now_ms()
-local cells, other = geo_cells(now)
+local cells, other, is_new = geo_cells(now)
 if not cells then
   return other
 end
 local key = KEYS[2] or KEYS[1]
 local added = redis.call('GEOADD', key, ARGV[1], ARGV[2], ARGV[3])
 geo_added(cells, added)
+if is_new then
+  name_made(KEYS[1])
+end
 return {1, now, added, unpack(geo_places(key, {ARGV[3]}))}

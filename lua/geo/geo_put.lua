@@ -1,6 +1,7 @@
 -- geo_put: the settings of a set, all of them or (PATCH) some. The set becomes a hash beside its
 -- cells, see geo/lib_geo_cells.lua; of one that was a sorted set that becomes the only cell.
--- KEYS[1]  the set. KEYS[2..] all its cells, when it has members; '0' of a sorted set
+-- KEYS[1]  the set. KEYS[2..] all its cells, when it has members; '0' of a sorted set; and the
+--          index of names (lib/names.lua)
 -- ARGV[1]  cells; '' leaves them
 -- ARGV[2]  ttl_ms as lib/expiry.lua has it
 -- ARGV[3]  '1': only of a set that exists
@@ -10,7 +11,7 @@
 --         {-2, now} it does not exist
 --         {-3, now, cells}: call again with so many cells
 -- Errors: WRONGTYPE, nothing done. O(cells).
---@include time expiry geo_size
+--@include time names expiry geo_size
 local now = now_ms()
 local size, cells, kind = geo_size()
 if not size then
@@ -33,4 +34,7 @@ elseif kind == 'zset' then
 end
 redis.call('HSET', KEYS[1], 'cells', digits(wanted), 'size', digits(size))
 expire(KEYS, at)
+if kind == 'none' then
+  name_made(KEYS[1])
+end
 return {1, now, size, wanted, expiry_reply(at), kind == 'none' and 1 or 0}

@@ -6,11 +6,12 @@
 -- have.
 
 -- geo_cells(now): how many cells the set has, 0 when it is not split; takes the last of ARGV away.
--- nil and what to answer when the caller takes it to have another number ({-3, now, cells}), or
--- KEYS[1] is not ours.
+-- The third value is whether there is no set yet. nil and what to answer when the caller takes it
+-- to have another number ({-3, now, cells}), or KEYS[1] is not ours.
 local function geo_cells(now)
   local cells, told = 0, 0
-  if redis.call('TYPE', KEYS[1]).ok == 'hash' then
+  local kind = redis.call('TYPE', KEYS[1]).ok
+  if kind == 'hash' then
     cells = tonumber(redis.call('HGET', KEYS[1], 'cells') or '')
     if not cells then
       return nil, redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
@@ -22,7 +23,7 @@ local function geo_cells(now)
   if told ~= cells then
     return nil, {-3, now, cells}
   end
-  return cells
+  return cells, nil, kind == 'none'
 end
 
 -- geo_groups(stride): what ARGV has for each sorted set, as {key, args}: all of it when the set is

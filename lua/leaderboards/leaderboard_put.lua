@@ -7,7 +7,7 @@
 --         {-1, now, its dimensions} it has others, and members
 -- Errors: WRONGTYPE, nothing done. O(1). If the first key alone was deleted, what it left goes too,
 -- freed in the background.
---@include time expiry board
+--@include time names expiry board
 local now = now_ms()
 local board = read_board(KEYS[1])
 local size = redis.call('ZCARD', KEYS[3])
@@ -19,4 +19,7 @@ elseif not board then
 end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1])
 expire(KEYS, expiry_after(ARGV[2], now, false))
+if not board then
+  name_made(KEYS[1])
+end
 return board_reply(board and 1 or 2, now, ARGV[1])

@@ -7,7 +7,7 @@
 --         members meanwhile
 --         {-3, now} what was built was lost
 -- Errors: WRONGTYPE, nothing done. O(1); what was on the board is freed in the background.
---@include time expiry board
+--@include time names expiry board
 --@idempotent
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
@@ -29,4 +29,7 @@ if size > 0 then
 end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1], 'last', digits(math.max(board and board.last or 0, now_us)))
 expire(board_keys, expires_at(board_keys))
+if not board then
+  name_made(KEYS[1])
+end
 return board_reply(1, now, ARGV[1])

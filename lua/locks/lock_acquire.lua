@@ -2,7 +2,7 @@
 -- there before; or enters one once more for one of its holder's tokens. A waiter is in the wait
 -- queue of each.
 -- KEYS  four a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set,
---       TTL; its waiters (lib/waiters.lua)
+--       TTL; its waiters (lib/waiters.lua); and the index of names (lib/names.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none
@@ -27,7 +27,7 @@
 -- each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
---@include time
+--@include time names
 local LOCK_KEYS = 4
 local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local mode, ticket, wait_ms, waited_us = ARGV[7], ARGV[8], ARGV[9] + 0, ARGV[10] + 0
@@ -40,6 +40,7 @@ local function take_alone(key, fence_text)
   redis.call('HSET', key, 'fence', fence_text, 'owner', owner, 'mode', 'exclusive', 'metadata', metadata,
     't:' .. new_hash, digits(now))
   redis.call('PEXPIREAT', key, digits(expires_at))
+  name_made(key)
 end
 
 -- Most calls acquire one lock that is free, without waiters, in exclusive mode. They are answered
@@ -157,6 +158,9 @@ local function take(n)
       fence_text)
     local reader = { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }
     lock_write_reader(lock, reader, expires_at)
+    if not n.lock then
+      name_made(n.key)
+    end
   end
   lock_serve(lock, n.waiters) -- the next may be a reader too
   return fence

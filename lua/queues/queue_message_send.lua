@@ -1,6 +1,6 @@
 -- queue_message_send: stores a batch of messages, all of them or none. A taken id makes a
 -- duplicate, not a second message.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  three a message: id ('': one is made), body (as stored behind the header), and its options:
 --       priority 0..9 alone, or, with a blank between, also delay_ms, deliver_at_ms (-1: delay_ms
 --       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's)
@@ -10,7 +10,7 @@
 --         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it
 --         is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
---@include time queue
+--@include time names queue
 --@idempotent
 local settings = redis.call('HMGET', queue_key, 'seq', 'sent')
 local is_awaited = redis.call('ZCARD', waiters_key) > 0
@@ -140,6 +140,9 @@ end
 redis.call('HSET', queue_key, unpack(fields))
 if given[1] then
   redis.call('HSET', ids_key, unpack(given))
+end
+if not settings[1] then
+  name_made(queue_key)
 end
 if is_awaited then
 --@include queue_waiters

@@ -1,11 +1,11 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
 --       dedupe_ms, 6 retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the default
 -- Returns {1, now_ms, 1 when it was created else 0, the settings in that order}.
 -- At most 250 deliveries that have ended are settled first, by the settings before.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended
 check_types()
 local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
@@ -22,5 +22,8 @@ for i, name in ipairs(SETTINGS) do
 end
 add_settings(reply)
 redis.call('HSET', queue_key, unpack(fields))
+if reply[3] == 1 then
+  name_made(queue_key)
+end
 serve_waiters() -- it may have been paused, or its retries come sooner now
 return reply

@@ -1,5 +1,5 @@
 -- queue_schedule_put: makes a schedule, or changes one.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 id, 2 the same as JSON, 3 '1': only one that exists; then '=' and a value, '~' for the
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
 --       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body
@@ -9,7 +9,7 @@
 -- {-4, now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do, unless
 -- Redis's clock was set back.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
 check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
@@ -57,6 +57,9 @@ local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
 local headers, body = stored:match('^([^\t]*)\t(.*)$')
 redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
 put_schedule(id, s)
+if is_new then -- and perhaps the first of a new queue
+  name_made(queue_key)
+end
 note_next()
 serve_waiters()
 return { 1, now, is_new and 1 or 0, schedule_item(id, s) }

@@ -1,10 +1,10 @@
 -- ratelimit_policy_put: stores a policy, whole.
--- KEYS  1 policy: hash, no TTL
+-- KEYS  1 policy: hash, no TTL; 2 the index of names (lib/names.lua)
 -- ARGV  1..8 the fields (rate_limits/lib_limit_policy.lua); of a PATCH 9..16, as
 --       ratelimit_policy_get returned them: stored only while the policy still has those
 -- Returns {1 it is new | 2 it replaced one | 0 it is another by now, nothing done, now_ms}.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time limit_policy
+--@include time names limit_policy
 local outcome = redis.call('HLEN', KEYS[1]) > 0 and 2 or 1
 local old, new = redis.call('HMGET', KEYS[1], unpack(POLICY_FIELDS)), {}
 for i, field in ipairs(POLICY_FIELDS) do
@@ -15,4 +15,7 @@ for i, field in ipairs(POLICY_FIELDS) do
 end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(new))
+if outcome == 1 then
+  name_made(KEYS[1])
+end
 return { outcome, now_ms() }

@@ -6,5 +6,10 @@
 --         {-2, now, ...the sale} the stock is too small, {-3, now} it would close before it opens
 --         {0, now, ...} call again
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time expiry sale
-return change(read_sale(), now_ms())
+--@include time names expiry sale
+local sale = read_sale()
+local reply = change(sale, now_ms())
+if not sale and reply[1] > 0 then
+  name_made(sale_key)
+end
+return reply

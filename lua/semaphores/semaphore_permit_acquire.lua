@@ -1,5 +1,6 @@
 -- semaphore_permit_acquire: takes one of `limit` permits, unless others were there before.
--- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
+-- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
+--       the index of names (lib/names.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed:
 --       returned as it is, for a replay; 6 ticket, its mode the limit, '' for a request that does
 --       not wait; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has
@@ -9,7 +10,7 @@
 --         ticket that waits on, when it should (-1: when it is notified)
 -- A replay: the reply of then, with the held and expires_at of now, while the permit is good.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
---@include time waiters semaphore
+--@include time names waiters semaphore
 --@idempotent proof
 local limit, ttl_ms, owner, permit, sealed = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local ticket, wait_ms, waited_us = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -28,9 +29,13 @@ waiters_settle(waiters)
 semaphore_settle(s)
 
 if has_turn then
+  local is_new = s.limit == 0
   s.limit, s.held = limit, s.held + 1
   redis.call('HSET', KEYS[1], 'limit', digits(limit), 'o:' .. permit, owner)
   semaphore_grant(s, permit, now + ttl_ms)
+  if is_new then
+    name_made(KEYS[1])
+  end
   if ticket ~= '' then
     waiters_leave(waiters)
   end

@@ -1,9 +1,13 @@
 -- set_member_put: puts one member into a set.
--- KEYS[1]  the set; its TTL, if it has one, stays
+-- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
 -- ARGV[1]  the member
 -- Returns {1, now, members} it is new, {0, now, members} it was there
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time
+--@include time names
 local now = now_ms()
 local added = redis.call('SADD', KEYS[1], ARGV[1])
-return { added, now, redis.call('SCARD', KEYS[1]) }
+local size = redis.call('SCARD', KEYS[1])
+if added == size then
+  name_made(KEYS[1])
+end
+return { added, now, size }

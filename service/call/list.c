@@ -1,103 +1,16 @@
-/* list: SCAN, a look at each name found, one response; see list.h. Knows no kind of key. */
+/* list: a look at each name found, and the response; see list.h. Knows no kind of key. */
 #include "call/list.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
+#include "call/list_names.h"
+#include "call/list_scan.h"
 #include "call/match.h"
-#include "process/config.h"
+#include "core/loop.h"
 #include "request/request.h"
-#include "topology/redis.h"
-#include "topology/slot.h"
 
-/*
- * Keys of one SCAN: 500 take Redis less than a millisecond, unless its matcher compares a long text
- * at each byte of long names. SCAN_DEPTH bytes of text behind a star halve the count.
- */
-enum { SCAN_COUNT = 500, SCAN_DEPTH = 4, MAX_ROUNDS = 40 };
-
-struct found {
-	struct text name, part;
-};
-
-/* One list under way; in the request's arena. */
-struct listing {
-	const struct list_of *of;
-	struct text pattern;
-	int64_t scan_count;
-	const char *type; /* NULL: any */
-	size_t limit;
-	/*
-	 * A page may hold fewer keys than one SCAN step found. A step's keys are listed in the
-	 * order of a hash, and the cursor is then that step's own with the last hash listed: keys
-	 * that appear or vanish meanwhile do not hide others.
-	 */
-	struct text step;
-	int place;        /* a slot of the Cluster's node that is asked; REDIS_ANYWHERE without one */
-	uint64_t after;   /* list only keys whose hash is greater */
-	struct text next; /* the next page's cursor; absent: this was the last */
-	unsigned rounds;
-	struct found *found;
-	size_t found_count;
-	size_t looks_owed;
-};
-
-static void take_step(struct request *req, struct listing *l);
-
-static struct text pattern_of(struct request *req, const struct list_of *of, struct text glob)
-{
-	struct text prefix = match_literal(req, text_of(config()->prefix));
-	const char *names = glob.at ? glob.at : "*";
-
-	if (!prefix.at)
-		return prefix;
-	if (!of->kind)
-		return arena_printf(&req->arena, "%s%s", prefix.at, names);
-	return arena_printf(&req->arena, "%s%s:{%s}%s", prefix.at, of->kind, names,
-			    of->part_pattern ? of->part_pattern : "");
-}
-
-/* In a Cluster it begins with "<slot>-", which names the node. */
-static bool parse_place(struct listing *l, struct text *cursor)
-{
-	bool is_cluster = l->place != REDIS_ANYWHERE;
-	size_t digits = strspn(cursor->at, "0123456789");
-	bool has_place = digits > 0 && digits <= 5 && cursor->at[digits] == '-';
-
-	if (has_place) {
-		l->place = (int)strtol(cursor->at, NULL, 10);
-		*cursor = (struct text){ cursor->at + digits + 1, cursor->len - digits - 1 };
-	}
-	return has_place == is_cluster && l->place < REDIS_SLOTS;
-}
-
-/* Redis reads a cursor as an unsigned number of 64 bits. */
-static bool is_scan_cursor(const char *digits)
-{
-	errno = 0;
-	strtoull(digits, NULL, 10);
-	return errno == 0;
-}
-
-/* "123" or "123.0f5a...": a SCAN cursor, and the last hash listed of that step. */
-static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
-{
-	l->place = redis_next_node(REDIS_ANYWHERE);
-	if (cursor.at && !parse_place(l, &cursor))
-		return false;
-	if (!cursor.at)
-		cursor = TEXT("0");
-	size_t digits = strspn(cursor.at, "0123456789");
-	const char *rest = cursor.at + digits;
-	bool has_hash = *rest == '.' && strlen(rest) == 17 && strspn(rest + 1, "0123456789abcdef") == 16;
-
-	if (digits == 0 || !is_scan_cursor(cursor.at) || (*rest && !has_hash) || strlen(cursor.at) != cursor.len)
-		return false;
-	l->step = arena_copy(&req->arena, cursor.at, digits);
-	l->after = has_hash ? strtoull(rest + 1, NULL, 16) : 0;
-	return l->step.at != NULL;
-}
+/* A page that is not full by then is answered as it is. */
+enum { PAGE_US = 100000 };
 
 static void finish(struct request *req, struct listing *l)
 {
@@ -105,116 +18,13 @@ static void finish(struct request *req, struct listing *l)
 
 	out_close(o);
 	out_text(o, "next_cursor", l->next);
+	out_bool(o, "complete", !l->next.at || l->found_count == l->limit);
 	answer_end(req);
 }
 
 static void begin(struct request *req)
 {
 	out_array(answer_begin(req, 200), "items");
-}
-
-/* Splits {prefix}{kind}:{name}:part; without a kind all behind the prefix is the name. */
-static bool split(const struct listing *l, struct text key, struct found *out)
-{
-	size_t lead = strlen(config()->prefix) + (l->of->kind ? strlen(l->of->kind) + 2 : 0);
-
-	if (key.len <= lead)
-		return false;
-	if (!l->of->kind) {
-		*out = (struct found){ { key.at + lead, key.len - lead }, { key.at + key.len, 0 } };
-		return true;
-	}
-	const char *close = memchr(key.at + lead, '}', key.len - lead);
-	if (!close)
-		return false;
-	out->name = (struct text){ key.at + lead, (size_t)(close - key.at) - lead };
-	out->part = (struct text){ close + 1, (size_t)(key.at + key.len - close - 1) };
-	if (out->part.len) { /* without its colon */
-		out->part.at++;
-		out->part.len--;
-	}
-	return true;
-}
-
-static bool is_listed(const struct listing *l, const struct found *f)
-{
-	for (size_t i = 0; i < l->found_count; i++)
-		if (text_equal(l->found[i].name, f->name) &&
-		    (l->of->once_a_name || text_equal(l->found[i].part, f->part)))
-			return true;
-	return false;
-}
-
-/* FNV-1a, 64 bits; never 0, so that 0 comes before all. */
-static uint64_t hash_of(struct text t)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < t.len; i++)
-		hash = (hash ^ (unsigned char)t.at[i]) * 0x100000001b3;
-	return hash ? hash : 1;
-}
-
-/* A key of one SCAN step. */
-struct hashed {
-	uint64_t hash;
-	struct text key; /* (ref) the reply's */
-};
-
-static int by_hash(const void *a, const void *b)
-{
-	const struct hashed *x = a, *y = b;
-
-	return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
-/* The step's keys that are not listed yet, in the order of their hash. NULL without memory. */
-static struct hashed *in_order(struct request *req, const struct listing *l, const struct reply *keys, size_t *count)
-{
-	struct hashed *list = arena_alloc(&req->arena, (keys->count + 1) * sizeof(*list));
-
-	*count = 0;
-	for (size_t i = 0; list && i < keys->count; i++) {
-		struct text key = reply_text(keys, i);
-		if (key.at && hash_of(key) > l->after)
-			list[(*count)++] = (struct hashed){ hash_of(key), key };
-	}
-	if (list)
-		qsort(list, *count, sizeof(*list), by_hash);
-	return list;
-}
-
-static struct text cursor_at(struct request *req, int place, struct text step)
-{
-	if (place == REDIS_ANYWHERE)
-		return arena_copy(&req->arena, step.at, step.len);
-	return arena_printf(&req->arena, "%d-%s", place, step.at);
-}
-
-/* Keeps the names of one SCAN step that the page has room for, and sets the next cursor. */
-static void keep(struct request *req, struct listing *l, const struct reply *keys, struct text next_step)
-{
-	size_t count, i = 0;
-	struct hashed *list = in_order(req, l, keys, &count);
-
-	for (; i < count && l->found_count < l->limit; i++) {
-		struct found f;
-		if (!split(l, list[i].key, &f) || is_listed(l, &f))
-			continue;
-		f.name = arena_copy(&req->arena, f.name.at, f.name.len);
-		f.part = arena_copy(&req->arena, f.part.at, f.part.len);
-		if (f.name.at && f.part.at)
-			l->found[l->found_count++] = f;
-	}
-	l->next = (struct text){ 0 };
-	if (i < count) {
-		l->next = cursor_at(req, l->place, l->step);
-		l->next = arena_printf(&req->arena, "%s.%016llx", l->next.at, (unsigned long long)list[i - 1].hash);
-	} else if (!text_is(next_step, "0")) {
-		l->next = cursor_at(req, l->place, next_step);
-	} else if (redis_next_node(l->place) != REDIS_ANYWHERE) {
-		l->next = cursor_at(req, redis_next_node(l->place), TEXT("0"));
-	}
 }
 
 static void on_look(struct request *req, const struct reply *reply)
@@ -249,57 +59,20 @@ static void answer(struct request *req, struct listing *l)
 	}
 }
 
-static void on_scan(struct request *req, const struct reply *reply)
+static void look_further(struct request *req, struct listing *l)
 {
-	struct listing *l = req->work;
-	struct text next_step = l->of->is_channels ? TEXT("0") : reply_text(reply, 0);
+	if (l->of->is_indexed)
+		list_names(req, l);
+	else
+		list_scan(req, l);
+}
 
-	if (!next_step.at) {
-		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "SCAN returned an unexpected reply");
-		return;
-	}
-	keep(req, l, l->of->is_channels ? reply : reply_item(reply, 1), next_step);
-	bool goes_on = l->found_count == 0 && l->next.at && ++l->rounds < MAX_ROUNDS;
-	if (goes_on && parse_cursor(l, req, l->next))
-		take_step(req, l);
+static void go_on(struct request *req, struct listing *l)
+{
+	if (l->found_count < l->limit && l->next.at && loop_now_us() < l->until_us)
+		look_further(req, l);
 	else
 		answer(req, l);
-}
-
-static void scan(struct request *req, struct listing *l)
-{
-	struct call *c = command_call(req, "SCAN", false);
-
-	call_at(c, l->place);
-	call_text(c, l->step);
-	call_string(c, "MATCH");
-	call_text(c, l->pattern);
-	call_string(c, "COUNT");
-	call_int(c, l->scan_count);
-	if (l->type) {
-		call_string(c, "TYPE");
-		call_string(c, l->type);
-	}
-	call_send(c, on_scan);
-}
-
-/* A node's channels are one step, since Redis has no cursor over them. */
-static void list_channels(struct request *req, struct listing *l)
-{
-	struct call *c = command_call(req, "PUBSUB", false);
-
-	call_at(c, l->place);
-	call_string(c, "SHARDCHANNELS");
-	call_text(c, l->pattern);
-	call_send(c, on_scan);
-}
-
-static void take_step(struct request *req, struct listing *l)
-{
-	if (l->of->is_channels)
-		list_channels(req, l);
-	else
-		scan(req, l);
 }
 
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit)
@@ -322,22 +95,24 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 	if (!match_glob(req, match, &glob))
 		return;
 	if (l) {
-		l->of = of;
-		l->type = type;
-		l->limit = (size_t)limit;
-		l->pattern = pattern_of(req, of, glob);
-		l->scan_count = SCAN_COUNT * SCAN_DEPTH / (SCAN_DEPTH + (int64_t)match_depth(match));
+		*l = (struct listing){ .of = of,
+				       .match = match,
+				       .glob = glob,
+				       .type = type,
+				       .limit = (size_t)limit,
+				       .go_on = go_on,
+				       .until_us = loop_now_us() + PAGE_US };
 		l->found = arena_alloc(&req->arena, l->limit * sizeof(*l->found));
 	}
-	if (!l || !l->found || !l->pattern.at) {
+	if (!l || !l->found) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	if (!parse_cursor(l, req, cursor)) {
+	if (!(of->is_indexed ? list_names_at : list_scan_at)(req, l, cursor)) {
 		answer_field_problem(req, P_INVALID_VALUE, "?cursor",
 				     "must be the next_cursor of an earlier page of this list");
 		return;
 	}
 	req->work = l;
-	take_step(req, l);
+	look_further(req, l);
 }

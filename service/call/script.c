@@ -6,6 +6,7 @@
 #include "call/call_private.h"
 #include "call/call_wire.h"
 #include "call/idempotency.h"
+#include "call/name_index.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "request/answer.h"
@@ -162,6 +163,8 @@ static bool assemble(struct call *c)
 	struct arena *arena = &c->req->arena;
 	char buffer[TEXT_DIGITS];
 
+	if (c->script && c->script->indexed)
+		push(c, &c->keys, name_index_key(c->req, c->keys.at[0]));
 	if (c->script && c->script->replay != REPLAY_NONE)
 		push_record(c);
 	size_t head = c->script ? HEAD : COMMAND_HEAD;

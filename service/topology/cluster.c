@@ -144,6 +144,15 @@ int cluster_next_node(int slot)
 	return REDIS_ANYWHERE;
 }
 
+int cluster_slots_from(int slot, int most)
+{
+	int count = 1;
+
+	while (count < most && slot + count < REDIS_SLOTS && slot_nodes[slot + count] == slot_nodes[slot])
+		count++;
+	return count;
+}
+
 /* ---- The map ---- */
 
 unsigned cluster_slots_unserved(const struct redis_node **owner)

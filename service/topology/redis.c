@@ -29,25 +29,25 @@ static enum redis_error trouble_error;
 
 /* ---- Which node ---- */
 
-static bool is_cluster(void)
+bool redis_is_cluster(void)
 {
 	return urls.kind == REDIS_CLUSTER;
 }
 
 int redis_slot(struct text key)
 {
-	return is_cluster() ? redis_slot_of(key) : REDIS_ANYWHERE;
+	return redis_is_cluster() ? redis_slot_of(key) : REDIS_ANYWHERE;
 }
 
 int redis_next_node(int slot)
 {
-	return is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
+	return redis_is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
 }
 
 /* The node of --redis that has the slot; NULL: none is known. */
 static struct redis_node *node_at(int slot)
 {
-	return is_cluster() ? cluster_node(slot) : master;
+	return redis_is_cluster() ? cluster_node(slot) : master;
 }
 
 static struct redis_node *node_of(const struct redis_call *call)
@@ -134,7 +134,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 {
 	if (call->quorum_server)
 		return NEXT_NOTHING;
-	if (is_cluster())
+	if (redis_is_cluster())
 		return follow_in_cluster(call, error);
 	if (urls.kind != REDIS_SENTINEL || !reply_error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
@@ -162,7 +162,7 @@ void redis_flush(void)
 	replicas_flush();
 	if (deferred_count() == 0)
 		replicas_sweep();
-	if (is_cluster() && deferred_count() == 0)
+	if (redis_is_cluster() && deferred_count() == 0)
 		cluster_sweep();
 }
 
@@ -179,7 +179,7 @@ void redis_reject(struct redis_node *node, const char *why)
 static void on_up(struct redis_node *n)
 {
 	(void)n;
-	if (is_cluster())
+	if (redis_is_cluster())
 		cluster_node_changed();
 	else
 		was_reached = true;
@@ -193,7 +193,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 	was_advised = true;
 	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
 	trouble_error = n->error;
-	if (is_cluster())
+	if (redis_is_cluster())
 		cluster_node_changed();
 	else if (urls.kind == REDIS_SENTINEL && strcmp(why, CONNECTION_DRAINED) != 0)
 		sentinel_refresh();
@@ -255,7 +255,7 @@ struct subscriber *redis_subscriber(struct text channel)
 
 void redis_refresh_topology(void)
 {
-	if (is_cluster())
+	if (redis_is_cluster())
 		cluster_refresh();
 }
 
@@ -265,7 +265,7 @@ bool redis_is_up(void)
 {
 	const struct redis_node *owner;
 
-	return is_cluster() ? cluster_slots_unserved(&owner) == 0 : master && master->ready > 0;
+	return redis_is_cluster() ? cluster_slots_unserved(&owner) == 0 : master && master->ready > 0;
 }
 
 unsigned redis_connections(void)
@@ -300,13 +300,13 @@ static struct trouble trouble_of(const struct redis_call *call)
 {
 	const struct redis_node *n = call ? call->node : NULL;
 
-	if (!call && is_cluster())
+	if (!call && redis_is_cluster())
 		cluster_slots_unserved(&n);
 	if (n && call && call->replicas && n->replica_ack && *replica_ack_trouble(n->replica_ack))
 		return (struct trouble){ replica_ack_trouble(n->replica_ack), replica_ack_error(n->replica_ack) };
 	if (n && n->trouble[0])
 		return (struct trouble){ n->trouble, n->error };
-	if (!n && is_cluster() && cluster_is_known())
+	if (!n && redis_is_cluster() && cluster_is_known())
 		return (struct trouble){ call ? "no node of the Cluster serves this key's slot"
 					      : "no node of the Cluster serves some of the slots",
 					 ERROR_OTHER };
@@ -358,7 +358,7 @@ bool redis_node_info(size_t i, struct redis_node_info *out)
 			.trouble = n->ready      ? NULL
 				   : *n->trouble ? n->trouble
 						 : "not connected yet",
-			.slots = is_cluster() ? cluster_slots_of(n) : 0,
+			.slots = redis_is_cluster() ? cluster_slots_of(n) : 0,
 			.memory = node_memory(n),
 		};
 		return true;
@@ -395,7 +395,7 @@ static double calls_in_flight(void)
 
 static bool open_nodes(void)
 {
-	if (is_cluster())
+	if (redis_is_cluster())
 		return cluster_open(&urls, &node_callbacks, on_map);
 	if (urls.kind == REDIS_SENTINEL)
 		return sentinel_open(&urls, on_master, replicas_enabled() ? on_sentinel_replicas : NULL);

@@ -86,6 +86,7 @@ void redis_reject(struct redis_node *node, const char *why);
  * nodes.
  */
 int redis_next_node(int slot);
+bool redis_is_cluster(void);
 
 /* ---- Pub/sub ---- */
 

@@ -1,6 +1,10 @@
 /* slot: see topology/slot.h. */
 #include "topology/slot.h"
 
+#include <string.h>
+
+enum { TAG_BYTES = 5 };
+
 /* Four bits at a time, by the table of the CRCs of 0 to 15: polynomial 0x1021, no reflection. */
 static unsigned crc16(struct text t)
 {
@@ -24,4 +28,35 @@ int redis_slot_of(struct text key)
 	if (close && close > open + 1)
 		key = (struct text){ open + 1, (size_t)(close - open - 1) };
 	return (int)(crc16(key) % REDIS_SLOTS);
+}
+
+static void count_up(char *tag)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+	size_t i = strlen(tag);
+
+	while (i > 0 && tag[i - 1] == 'z')
+		tag[--i] = '0';
+	if (i > 0) {
+		tag[i - 1] = strchr(digits, tag[i - 1])[1];
+	} else {
+		memmove(tag + 1, tag, strlen(tag) + 1);
+		*tag = '1';
+	}
+}
+
+const char *redis_slot_tag(int slot)
+{
+	static char tags[REDIS_SLOTS][TAG_BYTES];
+	static int known;
+	char tag[TAG_BYTES] = "0";
+
+	for (; known < REDIS_SLOTS; count_up(tag)) {
+		char *of = tags[crc16((struct text){ tag, strlen(tag) }) % REDIS_SLOTS];
+		if (*of)
+			continue;
+		memcpy(of, tag, sizeof(tag));
+		known++;
+	}
+	return tags[slot];
 }

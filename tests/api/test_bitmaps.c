@@ -79,7 +79,7 @@ static void offsets_end_where_redis_ends(void **state)
 	assert_problem(put("/bitmaps/b/bits/0", "{\"value\":2}"), 400, "out_of_range", "none");
 	assert_problem(put("/bitmaps/b/bits/0", "{\"value\":true}"), 400, "wrong_type", "none");
 	assert_problem(put("/bitmaps/b/bits/0", "{}"), 400, "missing_field", "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 /* ---- Whole bitmaps ---- */
@@ -104,7 +104,7 @@ static void a_bitmap_goes_in_and_comes_out(void **state)
 	a = get("/bitmaps/b"); /* like one that was never used */
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/bytes"), 0);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 /*
@@ -141,7 +141,7 @@ static void base64_is_taken_strictly(void **state)
 		snprintf(body, sizeof(body), "{\"base64\":\"%s\"}", rows[i][0]);
 		assert_refused(put("/bitmaps/b", body), "invalid_value", "/base64", rows[i][1]);
 	}
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void parts_of_a_bitmap(void **state)
@@ -408,7 +408,7 @@ static void operations_are_checked(void **state)
 		assert_problem(a, 400, rows[i].code, "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 	struct answer a = fields("{\"op\":\"get\",\"type\":\"u8\",\"offset\":4294967288},"
 				 "{\"op\":\"get\",\"type\":\"i64\",\"element\":67108863},"
 				 "{\"op\":\"get\",\"type\":\"u63\",\"offset\":4294967233}");
@@ -514,7 +514,7 @@ static void names_of_all_kinds(void **state)
 		snprintf(target, sizeof(target), "/bitmaps/%s/count", names[i]);
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, sizeof(names) / sizeof(names[0]));
+	assert_int_equal(server_keys(&redis), sizeof(names) / sizeof(names[0]));
 	assert_problem(get("/bitmaps/.."), 400, "reserved_name", "none");
 }
 

@@ -80,7 +80,7 @@ static void a_day_is_noted_and_taken_back(void **state)
 	assert_problem(check("DELETE", "alice", "2026-11-19"), 404, "not_found", "none");
 	assert_status(check("DELETE", "alice", "2026-11-20"), 204);
 	assert_problem(check("DELETE", "alice", "2026-11-20"), 404, "not_found", "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 struct story {
@@ -176,7 +176,7 @@ static void all_days_expire_or_are_deleted(void **state)
 	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
 	assert_true(json_is_null(json_at(get("/checkins/alice"), "/expires_at_ms")));
 	assert_status(http(client, "DELETE", "/checkins/alice", NULL), 204);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 	assert_problem(http(client, "DELETE", "/checkins/alice", NULL), 404, "not_found", "none");
 }
 
@@ -265,7 +265,7 @@ static void a_user_without_checkins_has_zeros(void **state)
 	assert_int_equal(int_at(a, "/current_streak"), 0);
 	assert_int_equal(int_at(a, "/longest_streak"), 0);
 	assert_true(json_is_null(json_at(a, "/first_day")));
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void ranges_have_an_order_and_an_end(void **state)
@@ -312,7 +312,7 @@ static void what_is_no_day_is_refused(void **state)
 			assert_string_equal(text_at(put, "/errors/0/pointer"), "{date}");
 		}
 	}
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void users_of_all_kinds(void **state)

@@ -138,7 +138,7 @@ static void a_foreign_key_is_reported(void **state)
 	assert_problem(get("/feeds/home"), 500, "foreign_key", "none");
 	assert_problem(http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":1}"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/feeds/home", NULL), 500, "foreign_key", "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
+	assert_int_equal(server_keys(&redis), 1);
 }
 
 /* Also the keys that a later push creates, and all of them at once. */
@@ -161,7 +161,7 @@ static void a_feed_expires_whole(void **state)
 	assert_true(json_is_null(json_at(get("/feeds/home"), "/expires_at_ms")));
 	assert_status(http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":1}"), 200);
 	wait_until(int_at(get("/feeds/home"), "/size") == 0, 5000);
-	wait_until(server_command(&redis, "DBSIZE")->integer == 0, 5000);
+	wait_until(server_keys(&redis) == 0, 5000);
 	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 1000);
 }
 

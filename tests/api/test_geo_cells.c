@@ -254,7 +254,7 @@ static void no_key_is_much_larger_than_another(void **state)
 	assert_int_equal(int_at(in_set("split", "POST", "/members", body), "/added"), 1000);
 	for (int i = 0; i < CELLS; i++)
 		assert_in_range(server_command(&redis, "ZCARD p:geo:{split}:%d", i)->integer, 60, 140);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, CELLS + 1);
+	assert_int_equal(server_keys(&redis), CELLS + 1);
 }
 
 static void cells_are_set_before_there_are_members(void **state)
@@ -309,7 +309,7 @@ static void a_set_made_by_its_members_gets_settings(void **state)
 		a = get("/geo");
 		assert_string_equal(text_at(a, "/items/0/name"), "a");
 		assert_status(in_set("a", "DELETE", "", NULL), 204);
-		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+		assert_int_equal(server_keys(&redis), 0);
 	}
 }
 
@@ -342,7 +342,7 @@ static void a_set_expires_whole(void **state)
 	configure("a", "PATCH", "{\"ttl_ms\":600000}", 200, 50, 3);
 	assert_true(json_is_null(json_at(configure("a", "PATCH", "{\"ttl_ms\":null}", 200, 50, 3), "/expires_at_ms")));
 	configure("a", "PATCH", "{\"ttl_ms\":1}", 200, 50, 3);
-	wait_until(server_command(&redis, "DBSIZE")->integer == 0, 20000);
+	wait_until(server_keys(&redis) == 0, 20000);
 	a = in_set("a", "GET", "", NULL);
 	assert_int_equal(int_at(a, "/size"), 0);
 	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
@@ -369,7 +369,7 @@ static void a_split_set_is_listed_and_deleted(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_int_equal(int_at(a, "/items/0/size"), 2000);
 	assert_status(in_set("big", "DELETE", "", NULL), 204);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 	assert_problem(in_set("big", "DELETE", "", NULL), 404, "not_found", "none");
 }
 

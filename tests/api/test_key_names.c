@@ -93,7 +93,7 @@ static void each_name_has_a_key_of_its_own(void **state)
 {
 	(void)state;
 	ask_all("/counters/", "/increment", "{\"n\":1}", 200, 200);
-	const redisReply *keys = server_command(&redis, "KEYS *");
+	const redisReply *keys = server_command(&redis, "KEYS p:counter:*");
 	assert_int_equal(keys->elements, count);
 	for (size_t i = 0; i < keys->elements; i++) {
 		check_key(keys->element[i], "p:counter:");
@@ -105,7 +105,7 @@ static void all_keys_of_a_resource_have_its_tag(void **state)
 {
 	(void)state;
 	ask_all("/queues/", "/messages", "{\"body\":1,\"id\":\"a\"}", 201, 200);
-	const redisReply *keys = server_command(&redis, "KEYS *");
+	const redisReply *keys = server_command(&redis, "KEYS p:queue:*");
 	assert_true(keys->elements >= 2 * count);
 	for (size_t i = 0; i < keys->elements; i++)
 		check_key(keys->element[i], "p:queue:");

@@ -326,7 +326,8 @@ static void look_at_a_lock_free_and_held(void **state)
 static void list_shows_what_is_held(void **state)
 {
 	(void)state;
-	assert_string_equal(http(client, "GET", "/locks", NULL).body, "{\"items\":[],\"next_cursor\":null}\n");
+	assert_string_equal(http(client, "GET", "/locks", NULL).body,
+			    "{\"items\":[],\"next_cursor\":null,\"complete\":true}\n");
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
 	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: its fence stays, and is no lock */

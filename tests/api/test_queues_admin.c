@@ -108,7 +108,7 @@ static void a_put_returns_whether_it_created(void **state)
 {
 	(void)state;
 	assert_problem(queue("PUT", NULL), 400, "missing_field", "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 	assert_status(queue("PUT", "{}"), 201);
 	assert_status(queue("PUT", "{}"), 200);
 	assert_status(queue("DELETE", NULL), 204);
@@ -127,7 +127,7 @@ static void counts_have_every_state(void **state)
 	assert_counts(0, 0, 0, 0);
 	const json_t *none = json_at(queue("GET", NULL), "/oldest_ready_ms");
 	assert_true(json_is_null(none));
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* a look creates no queue */
+	assert_int_equal(server_keys(&redis), 0); /* a look creates no queue */
 	send_each_state();
 	assert_counts(2, 1, 1, 1);
 	int64_t due_ms = int_at(message("GET", "ready", NULL), "/deliver_at_ms"), before_ms = redis_now_ms();
@@ -180,7 +180,7 @@ static void purge_removes_one_state_or_all(void **state)
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	const char *receipt = receipt_in(receive(NULL));
 	assert_int_equal(int_at(post("/purge", NULL, NULL), "/purged"), 1);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1); /* only the queue itself remains */
+	assert_int_equal(server_keys(&redis), 1); /* only the queue itself remains */
 	assert_problem(extend(receipt, NULL), 410, "receipt_expired", "none");
 	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
 }
@@ -271,7 +271,7 @@ static void a_deleted_queue_leaves_nothing(void **state)
 	send_each_state();
 	const char *receipt = receipt_in(receive(NULL));
 	assert_status(queue("DELETE", NULL), 204);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 	assert_problem(queue("DELETE", NULL), 404, "not_found", "none");
 	assert_problem(extend(receipt, NULL), 410, "receipt_expired", "none");
 	assert_counts(0, 0, 0, 0);
@@ -347,7 +347,7 @@ static void receive_is_no_name_of_a_queue(void **state)
 		snprintf(target, sizeof(target), "/queues/receive%s", operations[i][1]);
 		assert_problem(http(client, operations[i][0], target, operations[i][2]), 400, "reserved_name", "none");
 	}
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void a_foreign_key_is_reported_and_kept(void **state)
@@ -361,7 +361,7 @@ static void a_foreign_key_is_reported_and_kept(void **state)
 		assert_problem(http(client, operations[i][0], target, operations[i][2]), 500, "foreign_key", "none");
 	}
 	assert_int_equal(server_command(&redis, "SCARD p:queue:{q}")->integer, 1);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
+	assert_int_equal(server_keys(&redis), 1);
 }
 
 int main(void)

@@ -100,7 +100,7 @@ static void cost_of_nothing_looks(void **state)
 		assert_int_equal(int_at(a, "/remaining"), 2);
 		assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=2");
 	}
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void what_can_never_fit_is_refused(void **state)
@@ -121,7 +121,7 @@ static void what_can_never_fit_is_refused(void **state)
 		       "invalid_value", "none");
 	assert_problem(take("{\"key\":\"n\",\"limit\":999999937,\"window_ms\":31622400000}"), 400, "out_of_range",
 		       "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, const char *key)
@@ -152,7 +152,7 @@ static void extremes_are_exact_or_refused(void **state)
 				assert_problem(a, 400, "out_of_range", "none");
 				const char *at = strstr(text_at(a, "/errors/0/detail"), "at most ");
 				assert_int_equal(sscanf(at, "at most %lld", &most), 1);
-				assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+				assert_int_equal(server_keys(&redis), 0);
 				assert_status(take_by(limits[l], windows_ms[w], most + 1, "x"), 400);
 				a = take_by(limits[l], windows_ms[w], most, "x");
 				refused++;
@@ -198,7 +198,7 @@ static void look_list_forget(void **state)
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_status(http(client, "DELETE", "/ratelimit/keys/x?algorithm=fixed_window", NULL), 204);
 	assert_status(http(client, "DELETE", "/ratelimit/keys/x", NULL), 204);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 /* More keys than a page has, among keys of others: each one is found, whatever the page size. */

@@ -74,7 +74,7 @@ static void a_page_never_used_has_zeros(void **state)
 	struct answer a = get("/uv/union?name=x&name=y");
 	assert_int_equal(int_at(a, "/count"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* a look leaves nothing */
+	assert_int_equal(server_keys(&redis), 0); /* a look leaves nothing */
 }
 
 /* Ten thousand visitors, counted within three standard errors. */
@@ -106,7 +106,7 @@ static void visitors_are_one_to_a_thousand(void **state)
 	assert_problem(post("/uv/a", "{\"visitors\":[]}"), 400, "out_of_range", "none");
 	assert_problem(post("/uv/a", "{\"visitors\":[\"\"]}"), 400, NULL, "none");
 	assert_problem(post("/uv/a", "{}"), 400, "missing_field", "none");
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void several_pages_make_one_union(void **state)
@@ -277,9 +277,9 @@ static void a_page_is_deleted_whole(void **state)
 			snprintf(body, sizeof(body), "{\"at_ms\":%s}", ends[i]);
 			assert_status(post("/pv/home", body), 200);
 		}
-		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 9);
+		assert_int_equal(server_keys(&redis), 9);
 		assert_status(http(client, "DELETE", kinds[k][0], NULL), 204);
-		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 5);
+		assert_int_equal(server_keys(&redis), 5);
 		assert_problem(http(client, "DELETE", kinds[k][0], NULL), 404, "not_found", "none");
 		assert_status(http(client, "DELETE", kinds[k][1], NULL), 204);
 		assert_int_equal(int_at(get("/uv/other?to=2000-02-29"), "/count"), 1);

@@ -196,15 +196,16 @@ static void to_strangers(void **state)
 static void keys_on_their_way(void **state)
 {
 	int slot = slot_of(stage_names[0]);
-	char target[64], added[80];
+	char counted[64], bit[80];
 
 	(void)state;
 	cluster_mark_moving(&cluster, slot, 0, 1);
-	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
-	snprintf(added, sizeof(added), "%s/increment", target);
-	for (int i = 0; i < 3; i++) /* one key: ASK leads to it */
-		assert_status(http(client, "POST", added, "{\"n\":1}"), 200);
-	assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), 3);
+	snprintf(counted, sizeof(counted), "/bitmaps/%s/count", stage_names[0]);
+	for (int i = 0; i < 3; i++) { /* one key: ASK leads to it */
+		snprintf(bit, sizeof(bit), "/bitmaps/%s/bits/%d", stage_names[0], i);
+		assert_status(http(client, "PUT", bit, "{\"value\":1}"), 200);
+	}
+	assert_int_equal(int_at(http(client, "GET", counted, NULL), "/count"), 3);
 	struct answer a = send_to(stage_names[0]); /* several: they may be at either end */
 	assert_status(a, 503);
 	assert_failed_in_time(a);
@@ -212,7 +213,7 @@ static void keys_on_their_way(void **state)
 	assert_status(send_to(stage_names[3]), 201);
 	cluster_migrate(&cluster, slot, 1, NULL, NULL);
 	assert_status(send_to(stage_names[0]), 201);
-	assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), 3);
+	assert_int_equal(int_at(http(client, "GET", counted, NULL), "/count"), 3);
 }
 
 /* ---- Slots without a node ---- */

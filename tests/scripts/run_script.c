@@ -31,6 +31,16 @@ static void load(struct redis_server *r, const struct script *s)
 	assert_string_equal(reply->str, s->sha1);
 }
 
+/* The index that has the name of "p:queue:{a}": "p:names:{}:queue". */
+static const char *names_of(const char *key)
+{
+	static char index[64];
+	const char *kind = strchr(key, ':') + 1;
+
+	snprintf(index, sizeof(index), "p:names:{}:%.*s", (int)strcspn(kind, ":"), kind);
+	return index;
+}
+
 static redisReply *call(struct redis_server *r, const struct script *s, const char *const keys[],
 			const char *const args[], const char *record, const char *fingerprint)
 {
@@ -38,8 +48,11 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	char key_count[16];
 	int n = 3;
 
+	const char *first = *keys;
 	for (; *keys; keys++)
 		words[n++] = *keys;
+	if (s->indexed)
+		words[n++] = names_of(first);
 	if (record)
 		words[n++] = record;
 	snprintf(key_count, sizeof(key_count), "%d", n - 3);

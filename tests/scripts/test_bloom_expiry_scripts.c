@@ -18,7 +18,7 @@ enum { MADE = 1, THERE = 2, MORE_KEYS = -2, OTHER = -4 };
 /* The filter expires at that instant, segments beyond eight later; -1: never. */
 static void all_expire_at(int segments, int64_t at)
 {
-	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + segments);
+	assert_int_equal(server_keys(&r), 1 + segments);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " FILTER)->integer, at);
 	for (int i = 0; i < segments; i++)
 		assert_int_equal(server_command(&r, "PEXPIRETIME " FILTER ":%d", i)->integer,
@@ -98,7 +98,7 @@ static void an_expired_filter_leaves_nothing(void **state)
 	assert_int_equal(filter_put("10", "0.01"), MADE);
 	filter_add(19, 0, 20, added);
 	assert_int_equal(filter_patch(2, "1"), 1);
-	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
+	wait_until(server_keys(&r) == 0, 5000);
 	assert_int_equal(filter_put("10", "0.01"), MADE);
 	filter_add(19, 0, 1, added);
 	assert_int_equal(added[0], '1');

@@ -56,7 +56,7 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		assert_near(item_real(&r, 3), atof(rows[i].error_rate), 0);
 		assert_int_equal(r.reply->elements, 5 + 5);
 		layer_is(1, rows[i].bits, rows[i].hashes, atoll(rows[i].capacity), 0);
-		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1); /* no bits yet */
+		assert_int_equal(server_keys(&r), 1); /* no bits yet */
 		assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
 	}
 }
@@ -164,7 +164,7 @@ static void a_layer_may_have_several_segments(void **state)
 	}
 	do {
 		run(&r, &bloom_add_script, filter_keys(4), filter_hashes(3, 0, 1, "0"));
-		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + (again < 4 ? again + 1 : 4));
+		assert_int_equal(server_keys(&r), 1 + (again < 4 ? again + 1 : 4));
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
 	} while (item_int(&r, 8) == 0);
@@ -335,13 +335,13 @@ static void deleting_goes_in_steps(void **state)
 
 	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
 	filter_add(12, 0, 1, added);
-	assert_int_equal(server_command(&r, "DBSIZE")->integer, 12);
+	assert_int_equal(server_keys(&r), 12);
 	run(&r, &bloom_delete_script, filter_keys(4), ARGS());
 	assert_int_equal(item_int(&r, 0), MORE_KEYS);
 	assert_int_equal(item_int(&r, 2), 11);
 	run(&r, &bloom_delete_script, filter_keys(11), ARGS());
 	assert_int_equal(item_int(&r, 0), AGAIN);
-	assert_int_equal(server_command(&r, "DBSIZE")->integer, 4);
+	assert_int_equal(server_keys(&r), 4);
 	unchanged(&r, { /* no call finds the filter any more */
 			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
@@ -355,7 +355,7 @@ static void deleting_goes_in_steps(void **state)
 	});
 	run(&r, &bloom_delete_script, filter_keys(3), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+	assert_int_equal(server_keys(&r), 0);
 }
 
 static void making_goes_on_with_a_deletion_that_broke_off(void **state)
@@ -369,7 +369,7 @@ static void making_goes_on_with_a_deletion_that_broke_off(void **state)
 	assert_int_equal(item_int(&r, 0), AGAIN);
 	assert_int_equal(filter_put("10", "0.01"), MADE);
 	layer_is(1, 1024, 8, 10, 0);
-	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1);
+	assert_int_equal(server_keys(&r), 1);
 	assert_int_equal(server_command(&r, "HEXISTS " FILTER " deleting")->integer, 0);
 	filter_add(12, 0, 1, added);
 	assert_int_equal(added[0], '1');
@@ -486,7 +486,7 @@ static void a_filter_that_lost_bits_is_an_error(void **state)
 		all_are_refused();
 		run(&r, &bloom_delete_script, filter_keys(2), ARGS());
 		assert_int_equal(item_int(&r, 0), 1);
-		assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+		assert_int_equal(server_keys(&r), 0);
 	}
 	assert_int_equal(filter_put("10", "0.01"), MADE);
 	filter_add(15, 0, 20, added);

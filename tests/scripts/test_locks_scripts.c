@@ -90,8 +90,9 @@ static void one_of_many_gets_it(void **state)
 	int taken = 0, held = 0;
 
 	for (int i = 0; i < TRIES; i++)
-		redisAppendCommand(c[i % 2], "EVALSHA %s 4 %s %s %s %s 30000 o %s %s %032d %s %s %s 0 0 %s", script,
-				   LOCK, FENCE, READERS, LINE, "", "", i, "", "", "", "");
+		redisAppendCommand(c[i % 2],
+				   "EVALSHA %s 5 %s %s %s %s p:names:{}:lock 30000 o %s %s %032d %s %s %s 0 0 %s",
+				   script, LOCK, FENCE, READERS, LINE, "", "", i, "", "", "", "");
 	for (int i = 0; i < TRIES; i++) {
 		redisReply *reply = NULL;
 		assert_int_equal(redisGetReply(c[i % 2], (void **)&reply), REDIS_OK);

@@ -263,6 +263,13 @@ long long server_scripts_run(struct redis_server *r)
 	       calls_of(stats, "eval_ro") + calls_of(stats, "fcall");
 }
 
+long long server_keys(struct redis_server *r)
+{
+	long long indexes = (long long)server_command(r, "KEYS *:names:{*")->elements;
+
+	return server_command(r, "DBSIZE")->integer - indexes;
+}
+
 long long server_commands_run(struct redis_server *r)
 {
 	static const char *const looks[] = { "info:", "ping:", "pubsub|", "client|", "config|", "cluster|" };

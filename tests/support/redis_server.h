@@ -69,6 +69,9 @@ void server_signal(struct redis_server *r, int number);
  */
 redisReply *server_command(struct redis_server *r, const char *format, ...);
 
+/* How many keys there are, without the indexes of names. */
+long long server_keys(struct redis_server *r);
+
 /*
  * All keys with their values and expiry: two equal texts mean that nothing changed. The caller
  * frees.

@@ -176,9 +176,9 @@ export function hasToken() {
 }
 
 /**
- * The items of a list that goes on by cursor, from `cursor` on. It is a SCAN: pages may be short
- * and repeat, so what is known is kept by its name; after `pages` of them, or `most` items, it is
- * enough. `more`: there are more, and `next` is the cursor of those.
+ * The items of a list that goes on by cursor, from `cursor` on. It may be a SCAN: pages may be
+ * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
+ * it is enough. `more`: there are more, and `next` is the cursor of those.
  */
 export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {} }) {
 	const items = new Map();

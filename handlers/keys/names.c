@@ -1,0 +1,22 @@
+/* names: the indexes of names that lists of the patterns are read from (call/name_index.h). */
+#include "call/name_rebuild.h"
+#include "handler.h"
+#include "kinds.h"
+
+static void on_rebuilt(struct request *req, const struct name_rebuild *found)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	out_int(o, "names", found->names);
+	out_int(o, "added", found->added);
+	answer_end(req);
+}
+
+void name_rebuild(struct request *req, const struct name_rebuild_input *in)
+{
+	static const char *const kinds[] = { KEY_LOCK,  KEY_SEMAPHORE, KEY_QUEUE,   KEY_POLICY, KEY_SALE, KEY_BOARD,
+					     KEY_BLOOM, KEY_GEO,       KEY_COUNTER, KEY_FEED,   KEY_SET,  NULL };
+
+	(void)in;
+	name_indexes_rebuild(req, kinds, on_rebuilt);
+}

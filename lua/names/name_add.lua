@@ -1,0 +1,8 @@
+-- name_add: puts the name of a key that exists into its index, as the script that makes a key
+-- does.
+-- KEYS  1 the first key of a resource, 2 the index of names (lib/names.lua)
+-- Returns {1, now} added, {0, now} it was there, or the key does not exist any more
+-- O(log names).
+--@include time names
+local now = now_ms()
+return { redis.call('EXISTS', KEYS[1]) == 1 and name_made(KEYS[1]) and 1 or 0, now }

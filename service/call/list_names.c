@@ -1,0 +1,113 @@
+/* list_names: names by their index; see list_names.h. */
+#include "call/list_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/name_index.h"
+#include "core/hex.h"
+#include "process/config.h"
+#include "request/request.h"
+#include "topology/cluster.h"
+#include "topology/redis.h"
+#include "topology/slot.h"
+
+/* Indexes of one call: 512 that are empty take Redis half a millisecond. */
+enum { SLOTS_A_STEP = 512, FIRST_NAME = 4 };
+
+/* "<slot>.<name in hexadecimal digits>": what follows that name, or all of the slot. */
+static struct text cursor_at(struct request *req, int slot, struct text name)
+{
+	char *hex = arena_alloc(&req->arena, 2 * name.len + 1);
+
+	if (!hex)
+		return (struct text){ 0 };
+	hex_write((const unsigned char *)name.at, name.len, hex);
+	return arena_printf(&req->arena, "%d.%s", slot, hex);
+}
+
+bool list_names_at(struct request *req, struct listing *l, struct text cursor)
+{
+	char *dot = NULL;
+
+	if (!cursor.at)
+		cursor = TEXT("0.");
+	long slot = cursor.at[0] >= '0' && cursor.at[0] <= '9' ? strtol(cursor.at, &dot, 10) : -1;
+	if (slot < 0 || slot >= REDIS_SLOTS || *dot != '.' || strlen(dot + 1) % 2 != 0)
+		return false;
+	char *name = arena_alloc(&req->arena, strlen(dot) / 2 + 1);
+	size_t len = 0;
+	for (const char *at = dot + 1; name && *at; at += 2) {
+		int high = hex_value(at[0]), low = hex_value(at[1]);
+		if (high < 0 || low < 0)
+			return false;
+		name[len++] = (char)(high << 4 | low);
+	}
+	l->slot = (int)slot;
+	l->name = (struct text){ name, len };
+	return name != NULL;
+}
+
+/* "3,a7,": the tags of so many slots. One server has one index, its tag is empty. */
+static struct text tags_from(struct request *req, int slot, int count)
+{
+	size_t size = (size_t)count * 5 + 1, len = 0;
+	char *tags = arena_alloc(&req->arena, size);
+
+	if (!redis_is_cluster())
+		return TEXT(",");
+	for (int i = 0; tags && i < count; i++)
+		len += (size_t)snprintf(tags + len, size - len, "%s,", redis_slot_tag(slot + i));
+	return (struct text){ tags, len };
+}
+
+static int slot_of(struct request *req, const struct listing *l, struct text name)
+{
+	struct text key = script_key(req, l->of->kind, name, NULL);
+
+	return key.at && redis_is_cluster() ? redis_slot(key) : 0;
+}
+
+static void on_page(struct request *req, const struct reply *r)
+{
+	struct listing *l = req->work;
+	int64_t ended = reply_int(r, 2);
+	size_t i = FIRST_NAME;
+
+	if (ended < 0 || ended > l->asked) {
+		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "name_page returned an unexpected reply");
+		return;
+	}
+	for (; i < r->count && l->found_count < l->limit; i++)
+		if (reply_text(r, i).at)
+			listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
+	if (i < r->count) { /* the page is full, and one is left */
+		struct text last = l->found[l->found_count - 1].name;
+		l->next = cursor_at(req, slot_of(req, l, last), last);
+	} else {
+		struct text stopped_at = reply_text(r, 3);
+		l->slot += (int)ended;
+		l->name = arena_copy(&req->arena, stopped_at.at, stopped_at.len);
+		bool is_end = l->slot >= (redis_is_cluster() ? REDIS_SLOTS : 1);
+		l->next = is_end ? (struct text){ 0 } : cursor_at(req, l->slot, l->name);
+	}
+	l->go_on(req, l);
+}
+
+void list_names(struct request *req, struct listing *l)
+{
+	struct call *c = script_call(req, &name_page_script);
+	const char *prefix = config()->prefix;
+
+	l->asked = redis_is_cluster() ? cluster_slots_from(l->slot, SLOTS_A_STEP) : 1;
+	call_at(c, redis_is_cluster() ? l->slot : REDIS_ANYWHERE);
+	call_text(c, arena_printf(&req->arena, "%s%s:{", prefix, l->of->kind));
+	call_text(c, arena_printf(&req->arena, "%snames:{", prefix));
+	call_text(c, arena_printf(&req->arena, "}:%s", l->of->kind));
+	call_text(c, l->name);
+	call_text(c, l->match);
+	call_int(c, (int64_t)(l->limit - l->found_count) + 1);
+	call_text(c, tags_from(req, l->slot, l->asked));
+	call_send(c, on_page);
+}

@@ -1,0 +1,115 @@
+/* name_rebuild: see name_rebuild.h. */
+#include "call/name_rebuild.h"
+
+#include <string.h>
+
+#include "call/match.h"
+#include "call/name_index.h"
+#include "call/script.h"
+#include "process/config.h"
+#include "request/answer.h"
+#include "request/request.h"
+#include "topology/redis.h"
+
+enum { SCAN_COUNT = 500 };
+
+/* In the request's arena. */
+struct rebuild {
+	struct name_rebuild found;
+	const char *const *kinds;
+	void (*done)(struct request *req, const struct name_rebuild *found);
+	struct text pattern; /* of first keys */
+	char step[24];       /* of the SCAN */
+	int slot;            /* of the node that is asked */
+	size_t adds_owed;
+	struct arena_mark since; /* what comes after belongs to one step */
+};
+
+static void scan(struct request *req, struct rebuild *b);
+
+static bool has_name(const struct rebuild *b, struct text rest)
+{
+	for (const char *const *kind = b->kinds; *kind; kind++) {
+		size_t len = strlen(*kind);
+		if (rest.len > len + 3 && strncmp(rest.at, *kind, len) == 0 && strncmp(rest.at + len, ":{", 2) == 0)
+			return memchr(rest.at, '}', rest.len) == rest.at + rest.len - 1;
+	}
+	return false;
+}
+
+static void go_on(struct request *req, struct rebuild *b)
+{
+	if (strcmp(b->step, "0") == 0) {
+		b->slot = redis_next_node(b->slot);
+		if (b->slot == REDIS_ANYWHERE) {
+			b->done(req, &b->found);
+			return;
+		}
+	}
+	arena_rewind(&req->arena, b->since);
+	scan(req, b);
+}
+
+static void on_added(struct request *req, const struct reply *r)
+{
+	struct rebuild *b = req->work;
+
+	b->found.added += reply_int(r, 0);
+	if (--b->adds_owed == 0)
+		go_on(req, b);
+}
+
+static void on_scan(struct request *req, const struct reply *r)
+{
+	struct rebuild *b = req->work;
+	const struct reply *keys = reply_item(r, 1);
+	size_t lead = strlen(config()->prefix), adds = 0;
+	struct call **calls = arena_alloc(&req->arena, (keys->count + 1) * sizeof(struct call *));
+
+	snprintf(b->step, sizeof(b->step), "%s", reply_text(r, 0).at ? reply_text(r, 0).at : "0");
+	for (size_t i = 0; calls && i < keys->count; i++) {
+		struct text key = reply_text(keys, i);
+		if (!key.at || key.len < lead)
+			continue;
+		struct text rest = { key.at + lead, key.len - lead };
+		if (!has_name(b, rest))
+			continue;
+		calls[adds] = script_call(req, &name_add_script);
+		call_raw_key(calls[adds++], arena_copy(&req->arena, rest.at, rest.len));
+	}
+	b->found.names += (int64_t)adds;
+	b->adds_owed = adds;
+	for (size_t i = 0; i < adds; i++)
+		call_send(calls[i], on_added);
+	if (adds == 0)
+		go_on(req, b);
+}
+
+static void scan(struct request *req, struct rebuild *b)
+{
+	struct call *c = command_call(req, "SCAN", false);
+
+	call_at(c, b->slot);
+	call_string(c, b->step);
+	call_string(c, "MATCH");
+	call_text(c, b->pattern);
+	call_string(c, "COUNT");
+	call_int(c, SCAN_COUNT);
+	call_send(c, on_scan);
+}
+
+void name_indexes_rebuild(struct request *req, const char *const *kinds,
+			  void (*done)(struct request *req, const struct name_rebuild *found))
+{
+	struct rebuild *b = req->work = arena_alloc(&req->arena, sizeof(*b));
+	struct text prefix = match_literal(req, text_of(config()->prefix));
+
+	if (!b || !prefix.at) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*b = (struct rebuild){ .kinds = kinds, .done = done, .step = "0", .slot = redis_next_node(REDIS_ANYWHERE) };
+	b->pattern = arena_printf(&req->arena, "%s*}", prefix.at);
+	b->since = arena_mark(&req->arena);
+	scan(req, b);
+}

@@ -1,0 +1,174 @@
+/*
+ * The indexes of names on a real Redis: what is made is in them, what is gone leaves them, and
+ * nothing of them refuses a call.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define INDEX "p:names:{}:set"
+
+enum { ENDED = 2, STOPPED_AT, FIRST };
+
+static void put(const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "p:set:{%s}", name);
+	run(&r, &set_member_put_script, KEYS(key), ARGS("member"));
+}
+
+/* The names of a page, with a blank behind each. */
+static const char *page(const char *after, const char *match, const char *most, const char *tags)
+{
+	static char all[1024];
+
+	run(&r, &name_page_script, KEYS(), ARGS("p:set:{", "p:names:{", "}:set", after, match, most, tags));
+	*all = '\0';
+	for (size_t i = FIRST; i < r.reply->elements; i++)
+		strcat(strcat(all, item_text(&r, i)), " ");
+	return all;
+}
+
+static int64_t index_size(void)
+{
+	return server_command(&r, "ZCARD " INDEX)->integer;
+}
+
+static void names_come_in_order(void **state)
+{
+	(void)state;
+	put("b");
+	put("c/d");
+	put("a");
+	put("b");
+	assert_string_equal(page("", "", "10", ","), "a b c/d ");
+	assert_int_equal(item_int(&r, ENDED), 1);
+	assert_string_equal(item_text(&r, STOPPED_AT), "");
+	assert_string_equal(page("", "", "2", ","), "a b ");
+	assert_int_equal(item_int(&r, ENDED), 0);
+	assert_string_equal(item_text(&r, STOPPED_AT), "b");
+	assert_string_equal(page("b", "", "2", ","), "c/d ");
+	assert_string_equal(page("d", "", "2", ","), "");
+}
+
+static void a_match_is_literal_but_for_its_stars(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "a", "a.c", "abc", "a%c", "b[a]", "b", NULL };
+	static const char *const rows[][2] = {
+		{ "a", "a " },      { "a.c", "a.c " },  { "a*", "a a%c a.c abc " },       { "*c", "a%c a.c abc " },
+		{ "a%c", "a%c " },  { "*[*", "b[a] " }, { "*", "a a%c a.c abc b b[a] " }, { "b[a]", "b[a] " },
+		{ "a*b*", "abc " }, { "x*", "" },
+	};
+	for (size_t i = 0; names[i]; i++)
+		put(names[i]);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(page("", rows[i][0], "10", ","), rows[i][1]);
+}
+
+/* Deleted, by whatever means, or expired. */
+static void what_is_gone_is_forgotten_when_it_is_read(void **state)
+{
+	(void)state;
+	put("a");
+	put("b");
+	put("c");
+	server_command(&r, "DEL p:set:{b}");
+	server_command(&r, "PEXPIRE p:set:{c} 1");
+	wait_until(server_command(&r, "EXISTS p:set:{c}")->integer == 0, 1000);
+	assert_int_equal(index_size(), 3);
+	assert_string_equal(page("", "", "10", ","), "a ");
+	assert_int_equal(index_size(), 1);
+	put("b");
+	assert_string_equal(page("", "", "10", ","), "a b ");
+}
+
+/* A thousand names that live for one call each leave no thousand behind; those that live stay. */
+static void names_that_go_make_room(void **state)
+{
+	char name[24], key[40];
+
+	(void)state;
+	put("lives");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		snprintf(key, sizeof(key), "p:set:{%s}", name);
+		put(name);
+		server_command(&r, "DEL %s", key);
+		assert_in_range(index_size(), 1, 30);
+	}
+	assert_string_equal(page("", "", "10", ","), "lives ");
+}
+
+/* What the index of a known name costs: nothing. */
+static void a_known_name_costs_nothing(void **state)
+{
+	(void)state;
+	put("a");
+	long long before = server_calls(&r, "zadd");
+	for (int i = 0; i < 10; i++)
+		put("a");
+	assert_int_equal(server_calls(&r, "zadd"), before);
+}
+
+static void a_foreign_index_refuses_nothing(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " INDEX " mine");
+	put("a");
+	assert_int_equal(server_command(&r, "SCARD p:set:{a}")->integer, 1);
+	run_fails(&r, &name_page_script, KEYS(), ARGS("p:set:{", "p:names:{", "}:set", "", "", "10", ","), "WRONGTYPE");
+	assert_string_equal(server_command(&r, "GET " INDEX)->str, "mine");
+}
+
+static void several_indexes_are_read_in_turn(void **state)
+{
+	(void)state;
+	for (const char *const *n = (const char *const[]){ "a", "b", "c", NULL }; *n; n++)
+		server_command(&r, "SADD p:set:{%s} m", *n);
+	server_command(&r, "ZADD p:names:{3}:set 0 b");
+	server_command(&r, "ZADD p:names:{7}:set 0 a 0 c");
+	assert_string_equal(page("", "", "10", "1,3,5,7,"), "b a c ");
+	assert_int_equal(item_int(&r, ENDED), 4);
+	assert_string_equal(page("", "", "2", "1,3,5,7,"), "b a ");
+	assert_int_equal(item_int(&r, ENDED), 3);
+	assert_string_equal(item_text(&r, STOPPED_AT), "a");
+	assert_string_equal(page("a", "", "2", "7,"), "c ");
+}
+
+static void a_key_that_exists_is_added(void **state)
+{
+	(void)state;
+	server_command(&r, "SADD p:set:{a} m");
+	run(&r, &name_add_script, KEYS("p:set:{a}"), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	run(&r, &name_add_script, KEYS("p:set:{a}"), ARGS());
+	assert_int_equal(item_int(&r, 0), 0);
+	run(&r, &name_add_script, KEYS("p:set:{b}"), ARGS());
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(index_size(), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(names_come_in_order, script_stage_empty),
+		cmocka_unit_test_teardown(a_match_is_literal_but_for_its_stars, script_stage_empty),
+		cmocka_unit_test_teardown(what_is_gone_is_forgotten_when_it_is_read, script_stage_empty),
+		cmocka_unit_test_teardown(names_that_go_make_room, script_stage_empty),
+		cmocka_unit_test_teardown(a_known_name_costs_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(a_foreign_index_refuses_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(several_indexes_are_read_in_turn, script_stage_empty),
+		cmocka_unit_test_teardown(a_key_that_exists_is_added, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("name scripts", tests, script_stage_open, script_stage_close);
+}
