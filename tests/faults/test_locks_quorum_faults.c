@@ -237,9 +237,14 @@ static void scripts_that_were_forgotten_are_sent_again(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
+/* A daemon's connections: two and a subscriber to Redis, one to each server of the quorum. */
+enum { LINKS = QUORUM_SERVERS + 3 };
+
 /* Locks and everything else fail independently. */
 static void locks_do_not_need_redis_nor_redis_them(void **state)
 {
+	long connects = metric_of(&quorum.d[0], "redis_connects_total");
+
 	(void)state;
 	for (int i = 0; i < QUORUM_SERVERS; i++)
 		server_kill(&quorum.servers[i]);
@@ -256,12 +261,12 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 	server_restart(&quorum.main);
 	for (int i = 0; i < 2; i++)
 		wait_until(metric_of(&quorum.d[i], "redis_up") == 1, SOON_MS);
+	wait_until(metric_of(&quorum.d[0], "redis_connects_total") == connects + LINKS, SOON_MS);
 }
 
 /* SIGHUP renews the connections to all of them, and none is missed. */
 static void renewed_connections_cost_no_vote(void **state)
 {
-	enum { LINKS = QUORUM_SERVERS + 3 };
 	long connects = metric_of(&quorum.d[0], "redis_connects_total");
 
 	(void)state;
