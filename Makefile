@@ -41,6 +41,9 @@ DIST_PACKAGES = $(sort $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev p
 JOBS := $(shell nproc)
 # Tests mostly wait.
 TEST_JOBS := $(shell echo $$((2 * $(JOBS))))
+# What fails beside the others is tried once more, one after the other, and then shows its output.
+run_tests = ctest --preset $(1) || \
+	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any exchanges --output-on-failure
 PREFIX := /usr/local
 # ON: `make test` tries the program as `make build` links it, with link-time optimisation.
 LTO := OFF
@@ -82,7 +85,7 @@ test: packages-test ## all tests, on real redis-servers; LTO=ON: of the program 
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@ctest --preset release -j $(TEST_JOBS)
+	@$(call run_tests,release -j $(TEST_JOBS))
 
 # The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server
 # and on a Cluster, its page; what its answers and the contract have of each other; and the lints.
@@ -92,7 +95,7 @@ check: packages-test packages-lint ## one pattern: PATTERN=locks
 	@cmake --preset release -DPATTERND_TESTS=ON -DPATTERND_TESTS_LTO=$(LTO) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
-	@ctest --preset release -j $(TEST_JOBS) --repeat until-pass:1 --no-tests=error -R \
+	@ctest --preset release -j $(TEST_JOBS) --output-on-failure --no-tests=error -R \
 		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_reference|redis_keys|from_redis_commands)$$'
 	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json \
 		build/exchanges/test_$(PATTERN)[._]*jsonl
@@ -103,7 +106,7 @@ check: packages-test packages-lint ## one pattern: PATTERN=locks
 test-asan: packages-test ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@ctest --preset asan -j $(TEST_JOBS) $(if $(CLUSTER),,--label-exclude cluster)
+	@$(call run_tests,asan -j $(TEST_JOBS) $(if $(CLUSTER),,--label-exclude cluster))
 
 # TypeScript clients that two generators of npm's make of the contract, and the packages of clients/.
 test-clients: packages-clients build ## generated TypeScript clients, packages of clients/
@@ -114,7 +117,7 @@ test-clients: packages-clients build ## generated TypeScript clients, packages o
 test-valgrind: packages-valgrind ## tests under memcheck
 	@cmake --preset valgrind >/dev/null
 	@cmake --build --preset valgrind -j $(JOBS)
-	@ctest --preset valgrind -j $$((4 * $(JOBS)))
+	@$(call run_tests,valgrind -j $$((4 * $(JOBS))))
 
 # The pages /ui and /docs in Chromium, which is steered by playwright-core.
 test-browser: packages-browser tests/browser/node_modules/.package-lock.json build ## the pages /ui and /docs in Chromium

@@ -343,7 +343,7 @@ static void idle_names_make_room(void **state)
 	assert_int_equal(queue_series("idle-0"), 4);
 	assert_int_equal(queue_series("idle-1"), 0);
 	assert_int_equal(queue_series("fixed-0"), 4);
-	wait_until(value("queue_messages{queue=\"late-0\",state=\"ready\"}") == 2, SOON_MS);
+	wait_until(value("queue_messages{queue=\"late-0\",state=\"ready\"}") == 2, 3 * SOON_MS);
 	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 1);
 	client_close(client);
 	client = usual;

@@ -57,7 +57,7 @@ static void remember(struct answer a, const char *pointer)
 
 static void lock_expires(void)
 {
-	assert_status(with_capability("POST", "/locks/a/extend", "{\"token\":\"$\",\"ttl_ms\":1}", NULL), 200);
+	assert_status(with_capability("POST", "/locks/a/extend", "{\"token\":\"$\",\"ttl_ms\":100}", NULL), 200);
 	wait_until(!bool_at(ask(0, "GET", "/locks/a", NULL, NULL), "/held"), SOON_MS);
 }
 
@@ -86,7 +86,7 @@ static void lock_is_anothers(void)
 
 static void permit_expires(void)
 {
-	assert_status(with_capability("POST", "/semaphores/a/permits/$/extend", "{\"ttl_ms\":1}", NULL), 200);
+	assert_status(with_capability("POST", "/semaphores/a/permits/$/extend", "{\"ttl_ms\":100}", NULL), 200);
 	wait_until(int_at(ask(0, "GET", "/semaphores/a", NULL, NULL), "/held") == 0, SOON_MS);
 }
 
