@@ -63,6 +63,7 @@ NO_TOUR = {
     "several servers": "lock_confirm lock_quorum_fence lock_quorum_take lock_revoke",
     "a client that disconnects": "lock_leave queue_delivery_return queue_leave ratelimit_leave",
     "500 keys at a time": "page_delete",
+    "a name that is gone": "name_forget",
     "a schedule that came due": "queue_schedule_run",
 }
 

@@ -204,7 +204,7 @@ static bool is_in(int64_t n, int64_t low, int64_t high)
 	return n >= low && n <= high;
 }
 
-static int algorithm_of(struct text name)
+int limit_algorithm_of(struct text name)
 {
 	for (int i = 0; i < ALGORITHMS; i++)
 		if (text_is(name, limit_algorithm_names[i]))
@@ -234,7 +234,7 @@ bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 	int64_t burst = number_at(r, 5);
 
 	*out = (struct limit_policy){
-		.limit = { .algorithm = algorithm_of(reply_text(r, 2)),
+		.limit = { .algorithm = limit_algorithm_of(reply_text(r, 2)),
 			   .limit = number_at(r, 3),
 			   .window_ms = number_at(r, 4),
 			   .burst = burst ? burst : number_at(r, 3),

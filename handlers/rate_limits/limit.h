@@ -20,6 +20,8 @@ enum { LIMIT_HEAD_FIELDS = 2 }; /* of a reply, before the first check */
  * Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1.
  */
 extern const char *const limit_algorithm_names[ALGORITHMS];
+/* The number of an algorithm, 0 for a name that is none. */
+int limit_algorithm_of(struct text name);
 enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 
 struct limit {

@@ -121,15 +121,6 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 
 /* ---- GET /ratelimit/keys ---- */
 
-/* The number of an algorithm, 0 for a name that is none. */
-static int algorithm_of(struct text name)
-{
-	for (int i = 1; i <= ALGORITHMS; i++)
-		if (text_is(name, limit_algorithm_names[i - 1]))
-			return i;
-	return 0;
-}
-
 static struct call *look_one(struct request *req, struct text name, struct text part)
 {
 	struct call *c = script_call(req, &ratelimit_key_get_script);
@@ -137,7 +128,7 @@ static struct call *look_one(struct request *req, struct text name, struct text 
 
 	for (int i = 1; i <= ALGORITHMS; i++)
 		call_key(c, KEY_LIMIT, name, limit_state_part(req, policy, i));
-	call_int(c, algorithm_of(part));
+	call_int(c, limit_algorithm_of(part));
 	return c;
 }
 
@@ -145,7 +136,7 @@ static void list_item(struct json_out *o, struct request *req, struct text name,
 		      const struct reply *r)
 {
 	struct text policy = text_cut(&part, ':');
-	int algorithm = algorithm_of(part);
+	int algorithm = limit_algorithm_of(part);
 
 	if (algorithm == 0 || reply_int(r, 2) != algorithm)
 		return;

@@ -4,20 +4,24 @@
 -- slot has its own index.
 local names_key = table.remove(KEYS)
 
--- name_made(key): that first key is new. A name that the index does not have is added, and two
--- others, chosen by chance, are removed if they do not exist any more: so, however many names come
--- and go, the index has about as many that went as that exist. Nothing of it refuses the call. A
--- slot of a Cluster that is on its way makes no new keys, so what does not exist here exists
--- nowhere. Returns whether it was added. O(log names).
+-- name_put(key): that first key exists. Returns whether the index did not have its name; what is
+-- wrong with the index refuses nothing. O(log names).
+local function name_put(key)
+  return redis.pcall('ZADD', names_key, '0', string.match(key, '^.*{(.*)}$')) == 1
+end
+
+-- name_made(key): the script made that first key. Its name is added, and then two others, chosen by
+-- chance, are removed if they do not exist any more: so, however many names come and go, the index
+-- has about as many that went as that exist. Redis runs no script that makes a key of a slot which
+-- is on its way to another node, so what does not exist here exists nowhere. O(log names).
 local function name_made(key)
-  local lead, name = string.match(key, '^(.*{)(.*)}$')
-  if redis.pcall('ZADD', names_key, '0', name) ~= 1 then
-    return false
+  if not name_put(key) then
+    return
   end
+  local lead = string.match(key, '^(.*{)')
   for _, other in ipairs(redis.pcall('ZRANDMEMBER', names_key, '2')) do
     if redis.pcall('EXISTS', lead .. other .. '}') == 0 then
-      redis.call('ZREM', names_key, other)
+      redis.pcall('ZREM', names_key, other)
     end
   end
-  return true
 end

@@ -5,4 +5,4 @@
 -- O(log names).
 --@include time names
 local now = now_ms()
-return { redis.call('EXISTS', KEYS[1]) == 1 and name_made(KEYS[1]) and 1 or 0, now }
+return { redis.call('EXISTS', KEYS[1]) == 1 and name_put(KEYS[1]) and 1 or 0, now }

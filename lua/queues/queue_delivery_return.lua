@@ -1,12 +1,12 @@
 -- queue_delivery_return: messages that were taken for a client that had left: ready again, as if
 -- they had not been received.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  three a message, as queue_message_receive returned them: sequence, state, ''; or, done
 --       already, sequence, state, content
 -- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is
 -- due since it was sent: in front of what came later, at the latest where it was. Errors:
 -- WRONGTYPE, nothing changed. O(messages * log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom
 local reply = { 0, now }
@@ -52,4 +52,7 @@ for i = 1, #ARGV, 3 do
   end
 end
 commit()
+if reply[1] > 0 then -- of a queue that was deleted meanwhile, too
+  name_made(queue_key)
+end
 return reply

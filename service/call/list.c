@@ -21,7 +21,7 @@ static void finish(struct request *req, struct listing *l)
 
 	out_close(o);
 	out_text(o, "next_cursor", l->next);
-	out_bool(o, "complete", !l->next.at || l->found_count == l->limit);
+	out_bool(o, "complete", !l->has_gap && (!l->next.at || l->found_count == l->limit));
 	answer_end(req);
 }
 

@@ -14,7 +14,7 @@
 #include "topology/slot.h"
 
 /* Indexes of one call: 512 that are empty take Redis half a millisecond. */
-enum { SLOTS_A_STEP = 512, FIRST_NAME = 4 };
+enum { SLOTS_A_STEP = 512, FIRST_NAME = 5 };
 
 /* "<slot>.<name in hexadecimal digits>": what follows that name, or all of the slot. */
 static struct text cursor_at(struct request *req, int slot, struct text name)
@@ -69,30 +69,67 @@ static int slot_of(struct request *req, const struct listing *l, struct text nam
 	return key.at && redis_is_cluster() ? redis_slot(key) : 0;
 }
 
+/* Or not: a later page tries again. */
+static void on_forgotten(struct request *req, const struct reply *r)
+{
+	struct listing *l = req->work;
+
+	(void)r;
+	if (--l->looks_owed == 0)
+		l->go_on(req, l);
+}
+
+/* Items of the reply from `at` on. */
+static void forget(struct request *req, struct listing *l, const struct reply *r, size_t at)
+{
+	size_t count = r->count - at;
+	struct call **calls = arena_alloc(&req->arena, (count + 1) * sizeof(struct call *));
+
+	for (size_t i = 0; calls && i < count; i++) {
+		calls[i] = script_call(req, &name_forget_script);
+		call_key(calls[i], l->of->kind, reply_text(r, at + i), NULL);
+		call_may_fail(calls[i]);
+	}
+	l->looks_owed = count;
+	for (size_t i = 0; calls && i < count; i++)
+		call_send(calls[i], on_forgotten);
+	if (!calls)
+		answer_no_memory(req, EFFECT_NONE);
+}
+
 static void on_page(struct request *req, const struct reply *r)
 {
 	struct listing *l = req->work;
-	int64_t ended = reply_int(r, 2);
+	int64_t ended = reply_int(r, 2), names = reply_int(r, 4);
 	size_t i = FIRST_NAME;
 
-	if (ended < 0 || ended > l->asked) {
+	if (ended < 0 || ended > l->asked || names < 0 || names > (int64_t)(r->count - FIRST_NAME)) {
 		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "name_page returned an unexpected reply");
 		return;
 	}
-	for (; i < r->count && l->found_count < l->limit; i++)
+	size_t end = FIRST_NAME + (size_t)names;
+	for (; i < end && l->found_count < l->limit; i++)
 		if (reply_text(r, i).at)
 			listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
-	if (i < r->count) { /* the page is full, and one is left */
+	bool is_away = reply_int(r, 0) < 0;
+	if (is_away) { /* that slot moves, or has moved: it is left out */
+		redis_refresh_topology();
+		l->has_gap = true;
+	}
+	if (i < end) { /* the page is full, and one is left */
 		struct text last = l->found[l->found_count - 1].name;
 		l->next = cursor_at(req, slot_of(req, l, last), last);
 	} else {
-		struct text stopped_at = reply_text(r, 3);
-		l->slot += (int)ended;
+		struct text stopped_at = is_away ? TEXT("") : reply_text(r, 3);
+		l->slot += (int)ended + is_away;
 		l->name = arena_copy(&req->arena, stopped_at.at, stopped_at.len);
 		bool is_end = l->slot >= (redis_is_cluster() ? REDIS_SLOTS : 1);
 		l->next = is_end ? (struct text){ 0 } : cursor_at(req, l->slot, l->name);
 	}
-	l->go_on(req, l);
+	if (end < r->count)
+		forget(req, l, r, end);
+	else
+		l->go_on(req, l);
 }
 
 void list_names(struct request *req, struct listing *l)

@@ -48,6 +48,7 @@ struct listing {
 	const char *type; /* and that have it; NULL: any */
 	struct text name; /* of an index: only names after this one */
 	int asked;        /* indexes of the call under way */
+	bool has_gap;     /* an index could not be read */
 };
 
 /* Copies what was found. There must be room for it. */

@@ -4,14 +4,14 @@
  * An index is a sorted set of names, <prefix>names:{<tag>}:<kind>. One server has one a kind, with
  * an empty tag; a Cluster one for each slot that has names of the kind, in that slot, so that the
  * script that makes a name writes both. lua/lib/names.lua adds names, lua/names/name_page.lua reads
- * them and removes those that are gone.
+ * them, and the daemon then removes those that are gone (name_forget).
  */
 #ifndef PATTERND_NAME_INDEX_H
 #define PATTERND_NAME_INDEX_H
 
 #include "call/call.h"
 
-extern const struct script name_page_script, name_add_script;
+extern const struct script name_page_script, name_add_script, name_forget_script;
 
 /* The index of the name of `key`, a first key of script_key. In the request's arena. */
 struct text name_index_key(struct request *req, struct text key);

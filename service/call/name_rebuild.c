@@ -11,7 +11,7 @@
 #include "request/request.h"
 #include "topology/redis.h"
 
-enum { SCAN_COUNT = 500 };
+enum { SCAN_COUNT = 500, AT_ONCE = 32, NAME_BYTES = 200 };
 
 /* In the request's arena. */
 struct rebuild {
@@ -21,7 +21,8 @@ struct rebuild {
 	struct text pattern; /* of first keys */
 	char step[24];       /* of the SCAN */
 	int slot;            /* of the node that is asked */
-	size_t adds_owed;
+	struct call **adds;  /* of this step */
+	size_t add_count, add_next, adds_owed;
 	struct arena_mark since; /* what comes after belongs to one step */
 };
 
@@ -31,7 +32,8 @@ static bool has_name(const struct rebuild *b, struct text rest)
 {
 	for (const char *const *kind = b->kinds; *kind; kind++) {
 		size_t len = strlen(*kind);
-		if (rest.len > len + 3 && strncmp(rest.at, *kind, len) == 0 && strncmp(rest.at + len, ":{", 2) == 0)
+		if (rest.len > len + 3 && rest.len <= len + 3 + NAME_BYTES && strncmp(rest.at, *kind, len) == 0 &&
+		    strncmp(rest.at + len, ":{", 2) == 0)
 			return memchr(rest.at, '}', rest.len) == rest.at + rest.len - 1;
 	}
 	return false;
@@ -50,39 +52,53 @@ static void go_on(struct request *req, struct rebuild *b)
 	scan(req, b);
 }
 
+static void add_some(struct request *req, struct rebuild *b);
+
 static void on_added(struct request *req, const struct reply *r)
 {
 	struct rebuild *b = req->work;
 
 	b->found.added += reply_int(r, 0);
 	if (--b->adds_owed == 0)
+		add_some(req, b);
+}
+
+static void add_some(struct request *req, struct rebuild *b)
+{
+	size_t count = b->add_count - b->add_next;
+
+	if (count == 0) {
 		go_on(req, b);
+		return;
+	}
+	b->adds_owed = count < AT_ONCE ? count : AT_ONCE;
+	count = b->adds_owed;
+	for (size_t i = 0; i < count; i++)
+		call_send(b->adds[b->add_next++], on_added);
 }
 
 static void on_scan(struct request *req, const struct reply *r)
 {
 	struct rebuild *b = req->work;
 	const struct reply *keys = reply_item(r, 1);
-	size_t lead = strlen(config()->prefix), adds = 0;
-	struct call **calls = arena_alloc(&req->arena, (keys->count + 1) * sizeof(struct call *));
+	size_t lead = strlen(config()->prefix);
+
+	b->adds = arena_alloc(&req->arena, (keys->count + 1) * sizeof(struct call *));
+	b->add_count = b->add_next = 0;
 
 	snprintf(b->step, sizeof(b->step), "%s", reply_text(r, 0).at ? reply_text(r, 0).at : "0");
-	for (size_t i = 0; calls && i < keys->count; i++) {
+	for (size_t i = 0; b->adds && i < keys->count; i++) {
 		struct text key = reply_text(keys, i);
 		if (!key.at || key.len < lead)
 			continue;
 		struct text rest = { key.at + lead, key.len - lead };
 		if (!has_name(b, rest))
 			continue;
-		calls[adds] = script_call(req, &name_add_script);
-		call_raw_key(calls[adds++], arena_copy(&req->arena, rest.at, rest.len));
+		struct call *c = b->adds[b->add_count++] = script_call(req, &name_add_script);
+		call_raw_key(c, arena_copy(&req->arena, rest.at, rest.len));
 	}
-	b->found.names += (int64_t)adds;
-	b->adds_owed = adds;
-	for (size_t i = 0; i < adds; i++)
-		call_send(calls[i], on_added);
-	if (adds == 0)
-		go_on(req, b);
+	b->found.names += (int64_t)b->add_count;
+	add_some(req, b);
 }
 
 static void scan(struct request *req, struct rebuild *b)

@@ -206,13 +206,20 @@ static void keys_on_their_way(void **state)
 		assert_status(http(client, "PUT", bit, "{\"value\":1}"), 200);
 	}
 	assert_int_equal(int_at(http(client, "GET", counted, NULL), "/count"), 3);
-	struct answer a = send_to(stage_names[0]); /* several: they may be at either end */
+	struct answer a = http(client, "GET", "/queues", NULL); /* that slot is left out */
+	assert_status(a, 200);
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
+	assert_false(bool_at(a, "/complete"));
+	a = send_to(stage_names[0]); /* several: they may be at either end */
 	assert_status(a, 503);
 	assert_failed_in_time(a);
 	assert_non_null(header_of(a, "Retry-After"));
 	assert_status(send_to(stage_names[3]), 201);
 	cluster_migrate(&cluster, slot, 1, NULL, NULL);
 	assert_status(send_to(stage_names[0]), 201);
+	a = http(client, "GET", "/queues", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
+	assert_true(bool_at(a, "/complete"));
 	assert_int_equal(int_at(http(client, "GET", counted, NULL), "/count"), 3);
 }
 

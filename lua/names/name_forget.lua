@@ -1,0 +1,11 @@
+-- name_forget: removes a name that does not exist any more from its index.
+-- KEYS  1 the first key of a resource, 2 the index of names (lib/names.lua)
+-- Returns {1, now} removed, {0, now} it exists, or was removed before
+-- O(log names).
+--@include time names
+--@flags allow-oom
+local now = now_ms()
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  return { 0, now }
+end
+return { redis.call('ZREM', names_key, string.match(KEYS[1], '^.*{(.*)}$')), now }
