@@ -381,7 +381,7 @@ static void on_step(struct request *req, const struct reply *r)
 	struct bloom_work *w = req->work;
 	size_t from = req->result->tag, end = end_of_step(w, from);
 	int64_t outcome = reply_int(r, 0);
-	struct text digits = reply_is_text(r, 2) ? reply_text(r, 2) : (struct text){ 0 };
+	struct text digits = outcome < 0 ? (struct text){ 0 } : reply_text(r, 2);
 
 	if (is_again(req, r)) {
 		send_step(req, from);

@@ -15,7 +15,7 @@
 #include "handler.h"
 #include "kinds.h"
 
-enum { MEMBERS_MAX = 1000, FIRST = 2 }; /* as in lua/sets/set_combine.lua; items of a reply begin there */
+enum { MEMBERS_MAX = 1000 }; /* as in lua/sets/set_combine.lua */
 
 enum set_way { UNION, INTERSECT, SUBTRACT };
 static const char *const ways[] = { "union", "intersect", "subtract" };
@@ -120,11 +120,11 @@ static bool take_in(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;
 
-	if (reply_int(r, 0) < 0) {
-		answer_too_many(req, reply_int(r, FIRST));
+	if (reply_outcome(r) == SET_COMBINE_TOO_MANY) {
+		answer_too_many(req, reply_int(r, SET_COMBINE_SIZE));
 		return false;
 	}
-	for (size_t i = FIRST; i < r->count && co->member_count < co->member_room; i++) {
+	for (size_t i = SET_COMBINE_MEMBERS; i < r->count && co->member_count < co->member_room; i++) {
 		struct text member = reply_text(r, i);
 		co->members[co->member_count++] =
 			(struct member){ arena_copy(&req->arena, member.at, member.len), hash_of(member) };
@@ -157,7 +157,7 @@ static void on_united(struct request *req, const struct reply *r)
 static void on_filtered(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;
-	struct text stays = reply_text(r, FIRST);
+	struct text stays = reply_text(r, SET_FILTER_STAYS);
 
 	for (size_t i = 0; i < co->member_count; i++)
 		co->stays[i] = (char)(i < stays.len && stays.at[i] == '1' && co->stays[i]);
@@ -230,7 +230,7 @@ static void on_sizes(struct request *req, const struct reply *r)
 	const struct slots_group *group = &co->slots->groups[req->result->tag];
 
 	for (size_t i = 0; i < group->count; i++)
-		co->sizes[group->which[i]] = reply_int(r, FIRST + i);
+		co->sizes[group->which[i]] = reply_int(r, SET_SIZES_SIZES + i);
 	if (--co->pending == 0)
 		go_on(req);
 }

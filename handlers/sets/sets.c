@@ -26,7 +26,8 @@ static void on_put(struct request *req, const struct reply *r)
 {
 	const struct set_member_put_input *in = req->input;
 
-	answer_member(req, reply_int(r, 0) > 0 ? 201 : 200, in->name, in->member, reply_int(r, 2));
+	answer_member(req, reply_outcome(r) == SET_MEMBER_PUT_NEW ? 201 : 200, in->name, in->member,
+		      reply_int(r, SET_MEMBER_PUT_SIZE));
 }
 
 void set_member_put(struct request *req, const struct set_member_put_input *in)
@@ -41,10 +42,10 @@ static void on_member(struct request *req, const struct reply *r)
 {
 	const struct set_member_get_input *in = req->input;
 
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == SET_MEMBER_GET_ABSENT)
 		answer_no_member(req, in->name, in->member);
 	else
-		answer_member(req, 200, in->name, in->member, reply_int(r, 2));
+		answer_member(req, 200, in->name, in->member, reply_int(r, SET_MEMBER_GET_SIZE));
 }
 
 void set_member_get(struct request *req, const struct set_member_get_input *in)
@@ -75,15 +76,15 @@ void set_member_delete(struct request *req, const struct set_member_delete_input
 
 static void on_members(struct request *req, const struct reply *r)
 {
-	struct text cursor = reply_text(r, 2);
+	struct text cursor = reply_text(r, SET_MEMBER_LIST_NEXT_CURSOR);
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == SET_MEMBER_LIST_NO_CURSOR) {
 		handler_answer_cursor(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
-	for (size_t i = 3; i < r->count; i++)
+	for (size_t i = SET_MEMBER_LIST_MEMBERS; i < r->count; i++)
 		out_text(o, NULL, reply_text(r, i));
 	out_close(o);
 	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
@@ -105,12 +106,11 @@ void set_member_list(struct request *req, const struct set_member_list_input *in
 
 /* ---- GET, PATCH, DELETE /sets/{name} ---- */
 
-/* Items 2 and 3 are size and expires_at. */
 static void write_state(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
-	out_int(o, "size", reply_int(r, 2));
-	handler_out_expiry(o, r, 3);
+	out_int(o, "size", reply_int(r, SET_SIZE));
+	handler_out_expiry(o, r, SET_EXPIRES_AT_MS);
 }
 
 static void answer_state(struct request *req, struct text name, const struct reply *r)
@@ -135,7 +135,7 @@ static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct set_patch_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
+	if (reply_outcome(r) > 0)
 		answer_state(req, in->name, r);
 	else
 		handler_answer_missing(req, "set", in->name);
@@ -173,7 +173,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	(void)req, (void)part;
-	if (reply_int(r, 2) == 0)
+	if (reply_int(r, SET_SIZE) == 0)
 		return;
 	out_object(o, NULL);
 	write_state(o, name, r);

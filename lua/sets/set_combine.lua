@@ -2,10 +2,10 @@
 -- others.
 -- KEYS     the sets, at most 16
 -- ARGV[1]  'union', 'intersect' or 'subtract'
--- Returns {0, now, member, ...}
---         {-1, now, members, most} that many would have to be gone through, and most is the most:
---         of all sets together for a union, of the smallest for an intersection, of the first for a
---         difference
+--@reply 0: members text...
+--@reply -1 too_many: size int, most int
+-- size is how many members would have to be gone through: of all sets together for a union, of the
+-- smallest for an intersection, of the first for a difference.
 -- Errors: WRONGTYPE. O(sets * 1000).
 --@include time
 --@reads

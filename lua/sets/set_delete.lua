@@ -1,6 +1,6 @@
 -- set_delete: removes a set.
 -- KEYS[1]  the set
--- Returns {1, now} removed, {0, now} it had no members
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
 --@include time
 --@flags allow-oom

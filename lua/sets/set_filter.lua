@@ -2,7 +2,8 @@
 -- KEYS     the sets that are combined here, at most 16
 -- ARGV[1]  'intersect': those that are in all of them; 'subtract': those that are in none
 -- ARGV     members, 1 to 1000
--- Returns {0, now, a digit for each: '1' it stays}
+--@reply 0: stays text
+-- stays has a digit for each: '1' it stays.
 -- Errors: WRONGTYPE. O(sets * members).
 --@include time
 --@reads

@@ -1,6 +1,6 @@
 -- set_get: how many members a set has, and when it expires.
 -- KEYS[1]  the set
--- Returns {0, now, members, expires_at (-1: never)}
+--@reply 0: set
 -- Errors: WRONGTYPE. O(1).
 --@include time expiry set
 --@reads

@@ -1,7 +1,7 @@
 -- set_member_delete: takes one member out of a set.
 -- KEYS[1]  the set
 -- ARGV[1]  the member
--- Returns {1, now} it is out, {0, now} it was not there
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time
 --@flags allow-oom

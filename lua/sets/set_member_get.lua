@@ -1,7 +1,8 @@
 -- set_member_get: whether a member is in a set.
 -- KEYS[1]  the set
 -- ARGV[1]  the member
--- Returns {0, now, members} it is there, {-1, now} it is not
+--@reply 0: size int
+--@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
 --@include time
 --@reads

@@ -3,8 +3,9 @@
 -- ARGV[1]  cursor: '0' to begin, or as answered before
 -- ARGV[2]  glob that members must match (service/call/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
--- Returns {0, now, next cursor ('0': that was all), member, ...}
---         {-1, now} that was no cursor
+--@reply 0: next_cursor text, members text...
+--@reply -1 no_cursor
+-- next_cursor is '0' when that was all.
 -- Errors: WRONGTYPE. O(page), and at most 2000 members are looked at, for a millisecond.
 --@include time out_of_time scan_page
 --@reads

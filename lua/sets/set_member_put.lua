@@ -1,7 +1,7 @@
 -- set_member_put: puts one member into a set.
 -- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
 -- ARGV[1]  the member
--- Returns {1, now, members} it is new, {0, now, members} it was there
+--@reply 1 new, 0 known: size int
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time names
 local now = now_ms()

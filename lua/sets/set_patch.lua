@@ -1,8 +1,8 @@
 -- set_patch: sets when a set expires.
 -- KEYS[1]  the set
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
--- Returns {1, now, members, expires_at (-1: never)}
---         {0, now} it has no members
+--@reply 1: set
+--@reply 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry set
 --@flags allow-oom

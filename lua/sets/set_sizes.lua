@@ -1,6 +1,6 @@
 -- set_sizes: how many members sets have.
 -- KEYS  the sets, at most 16
--- Returns {0, now, members of each}
+--@reply 0: sizes int...
 -- Errors: WRONGTYPE. O(sets).
 --@include time
 --@reads

@@ -9,6 +9,7 @@
 
 #include "core/text.h"
 #include "redis/reply.h"
+#include "redis/reply_form.h"
 #include "request/replay.h"
 
 struct request;
@@ -16,10 +17,11 @@ struct request;
 struct script {
 	const char *name;
 	struct text source;
-	char sha1[41];      /* hex digits */
-	enum replay replay; /* of its idempotency record; REPLAY_NONE: it keeps none */
-	bool writes;        /* false: a lost reply has effect none */
-	bool indexed;       /* its last key, before that of the record, is the index of names (name_index.h) */
+	const struct reply_form *forms; /* of its replies, by outcome */
+	char sha1[41];                  /* hex digits */
+	enum replay replay;             /* of its idempotency record; REPLAY_NONE: it keeps none */
+	bool writes;                    /* false: a lost reply has effect none */
+	bool indexed; /* its last key, before that of the record, is the index of names (name_index.h) */
 };
 
 struct call;

@@ -17,7 +17,7 @@ struct call {
 	struct redis_call redis;
 	struct request *req;         /* (ref) */
 	const struct script *script; /* NULL: a plain command */
-	const char *verb;            /* of a plain command; static */
+	const char *verb, *form;     /* of a plain command, and of its reply; static */
 	bool writes;
 	bool without_record;
 	bool has_record; /* the script keeps its reply for a replay, if it has an effect */

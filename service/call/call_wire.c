@@ -19,7 +19,9 @@ static void run_done(struct call *c, const struct reply *reply)
 	const struct call_result *outer = req->result;
 
 	req->result = &c->result;
+	reply_expect_types(true);
 	c->done(req, reply);
+	reply_expect_types(outer);
 	req->result = outer;
 }
 
@@ -91,37 +93,35 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 
 static bool is_agreed(const struct call *c, const struct reply *reply)
 {
-	if (!c->script)
-		return reply->type != REPLY_ERROR;
-	return reply->type == REPLY_ARRAY && reply->count >= 2 && reply->items[0]->type == REPLY_INTEGER &&
-	       reply->items[1]->type == REPLY_INTEGER && reply->items[1]->integer >= 0;
+	return c->script ? reply_has_form(reply, c->script->forms) : reply_fits(reply, c->form);
 }
 
 /* Redis's clock now; the reply may have been kept for a while. */
 static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 {
-	return reply_int(reply, 1) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
+	return reply_int(reply, REPLY_NOW_MS) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
 }
 
-/* The reply that lua/lib/idempotency.lua found in the record, or the one that came. */
+/* Whether lua/lib/idempotency.lua returned {word, ...} in place of the script's reply. */
+static bool is_of_record(const struct call *c, const struct reply *reply, const char *word)
+{
+	return c->script && c->script->replay != REPLAY_NONE && reply->type == REPLY_ARRAY && reply->count == 2 &&
+	       reply->items[0] && reply_is_text(reply->items[0]) && text_is(reply->items[0]->text, word);
+}
+
+/* The reply that was found in the record, or the one that came. */
 static const struct reply *unwrap(struct call *c, const struct reply *reply)
 {
-	if (!c->script || c->script->replay == REPLAY_NONE || reply->type != REPLY_ARRAY || reply->count != 2 ||
-	    !text_is(reply_text(reply, 0), "replayed"))
+	if (!is_of_record(c, reply, "replayed"))
 		return reply;
 	c->result.replayed = true;
 	c->req->is_replay = true;
 	return reply_item(reply, 1);
 }
 
-static bool has_ended(const struct reply *reply)
-{
-	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
-}
-
 static void count_record(const struct call *c, const struct reply *reply)
 {
-	if (!c->has_record || c->result.replayed || reply_int(reply, 0) < 1)
+	if (!c->has_record || c->result.replayed || reply_outcome(reply) < 1)
 		return;
 	metrics_count(METRIC_idempotency_records);
 	metrics_add(METRIC_idempotency_record_bytes, reply_text_bytes(reply));
@@ -136,12 +136,10 @@ static void renew(struct redis_node *sent_to)
 	redis_reject(sent_to, why);
 }
 
-/* The handler reads the reply. A misread one is a problem, and the connection is closed. */
+/* The handler reads the reply. */
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
-	struct redis_node *sent_to = c->redis.node; /* `done` may end or reuse the call */
-	bool may_fail = c->may_fail;
 
 	if (c->script)
 		req->now_ms = now_ms_of(c, reply);
@@ -149,22 +147,14 @@ static void hand_over(struct call *c, const struct reply *reply)
 	if (c->redis.at_replica)
 		metrics_count(METRIC_replica_reads);
 	req->from_replica |= c->redis.at_replica;
-	req->is_misread = reply_is_misread;
-	reply_watch();
 	run_done(c, reply);
-	req->misread |= reply_watched();
-	if (!req->misread)
-		return;
-	renew(sent_to);
-	if (req->state == CALLING && !may_fail)
-		answer_misread(req);
 }
 
 static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (c->script && c->script->replay == REPLAY_GRANT && has_ended(reply)) {
+	if (is_of_record(c, reply, "ended")) {
 		req->is_replay = true;
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
@@ -201,7 +191,7 @@ static void take_failure(struct call *c, enum redis_outcome outcome)
 /* The client disconnected meanwhile. */
 static void compensate(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
-	bool agreed = outcome == REDIS_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
+	bool agreed = outcome == REDIS_ANSWERED && is_agreed(c, reply);
 
 	if (agreed && c->script)
 		c->req->now_ms = now_ms_of(c, reply);
@@ -211,7 +201,7 @@ static void compensate(struct call *c, enum redis_outcome outcome, const struct 
 /* True: it had an effect, and `done` waits for the acknowledgements of replicas. */
 static bool await_replicas(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
-	if (outcome != REDIS_ANSWERED || c->redis.replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
+	if (outcome != REDIS_ANSWERED || c->redis.replicas == 0 || !is_agreed(c, reply) || reply_outcome(reply) < 1)
 		return false;
 	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();

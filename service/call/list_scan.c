@@ -187,7 +187,7 @@ static void on_scan(struct request *req, const struct reply *reply)
 
 static void scan(struct request *req, struct listing *l)
 {
-	struct call *c = command_call(req, "SCAN", false);
+	struct call *c = command_call(req, "SCAN", "(t(*t))", false);
 
 	call_at(c, l->slot);
 	call_text(c, l->step);
@@ -205,7 +205,7 @@ static void scan(struct request *req, struct listing *l)
 /* A node's channels are one step, since Redis has no cursor over them. */
 static void list_channels(struct request *req, struct listing *l)
 {
-	struct call *c = command_call(req, "PUBSUB", false);
+	struct call *c = command_call(req, "PUBSUB", "(*t)", false);
 
 	call_at(c, l->slot);
 	call_string(c, "SHARDCHANNELS");

@@ -103,7 +103,7 @@ static void on_scan(struct request *req, const struct reply *r)
 
 static void scan(struct request *req, struct rebuild *b)
 {
-	struct call *c = command_call(req, "SCAN", false);
+	struct call *c = command_call(req, "SCAN", "(t(*t))", false);
 
 	call_at(c, b->slot);
 	call_string(c, b->step);

@@ -55,11 +55,12 @@ struct call *script_call(struct request *req, const struct script *s)
 	return call_new(req, s, s->writes && req->op->writes);
 }
 
-struct call *command_call(struct request *req, const char *verb, bool writes)
+struct call *command_call(struct request *req, const char *verb, const char *form, bool writes)
 {
 	struct call *c = call_new(req, NULL, writes);
 
 	c->verb = verb;
+	c->form = form;
 	return c;
 }
 

@@ -9,8 +9,8 @@
  *
  * Scripts are the files in lua/, embedded by the build with their SHA1; tools/embed_scripts.py
  * documents their form. A failure (no connection, no reply, LOADING, READONLY, OOM, WRONGTYPE, a
- * reused Idempotency-Key) is answered by itself: `done` sees only replies of the form {outcome,
- * now_ms, ...}. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
+ * reused Idempotency-Key) is answered by itself: `done` sees only replies of the forms that
+ * the script declares. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
  *
  * For scripts marked @idempotent, call_send appends the key of the idempotency record and the
  * fingerprint when the request carries an Idempotency-Key, and an empty fingerprint otherwise.
@@ -29,8 +29,11 @@ struct text script_key(struct request *req, const char *kind, struct text name, 
 /* Starts a call; owned by the request's arena. */
 struct call *script_call(struct request *req, const struct script *s);
 
-/* Starts a plain command (SCAN, for example), `verb` static. `done` gets the reply as it is. */
-struct call *command_call(struct request *req, const char *verb, bool writes);
+/*
+ * Starts a plain command (SCAN, for example), whose reply is one item of this form
+ * (redis/reply_form.h); both static.
+ */
+struct call *command_call(struct request *req, const char *verb, const char *form, bool writes);
 
 /* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
 void call_key(struct call *c, const char *kind, struct text name, const char *part);

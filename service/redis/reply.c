@@ -1,30 +1,17 @@
 /* reply: see redis/reply.h. */
 #include "redis/reply.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/arena.h"
 
-static bool is_watched, is_misread;
+static bool expects_types;
 static const char *mismatch;
 
-void reply_watch(void)
+void reply_expect_types(bool expect)
 {
-	is_watched = true;
-	is_misread = false;
-}
-
-bool reply_watched(void)
-{
-	bool misread = reply_is_misread();
-
-	is_watched = false;
-	return misread;
-}
-
-bool reply_is_misread(void)
-{
-	return is_watched && is_misread;
+	expects_types = expect;
 }
 
 size_t reply_text_bytes(const struct reply *r)
@@ -46,53 +33,71 @@ const char *reply_mismatch(void)
 	return mismatch;
 }
 
-/* Item `i`; an empty array after the last item, which a reply may omit. */
-static const struct reply *item_of(const struct reply *r, size_t i)
-{
-	static const struct reply left_out = { .type = REPLY_ARRAY };
-
-	return r->type == REPLY_ARRAY && i < r->count && r->items[i] ? r->items[i] : &left_out;
-}
-
-static bool is_left_out(const struct reply *r, size_t i)
-{
-	return r->type == REPLY_ARRAY && i >= r->count;
-}
-
-static bool is_text(const struct reply *item)
+bool reply_is_text(const struct reply *item)
 {
 	return item->type == REPLY_TEXT || item->type == REPLY_STATUS;
 }
 
-const struct reply *reply_item(const struct reply *r, size_t i)
+/* Reads the whole text; false when it is no number. */
+static bool read_int(const struct reply *item, int64_t *value)
 {
-	const struct reply *item = item_of(r, i);
+	char *end = NULL;
 
-	is_misread |= item->type != REPLY_ARRAY;
-	return item;
+	if (item->type == REPLY_INTEGER)
+		*value = item->integer;
+	else if (reply_is_text(item))
+		*value = strtoll(item->text.at, &end, 10);
+	return item->type == REPLY_INTEGER || (end && end != item->text.at && *end == '\0');
+}
+
+static bool read_real(const struct reply *item, double *value)
+{
+	char *end = NULL;
+
+	if (item->type == REPLY_INTEGER)
+		*value = (double)item->integer;
+	else if (reply_is_text(item))
+		*value = strtod(item->text.at, &end);
+	return item->type == REPLY_INTEGER || (end && end != item->text.at && *end == '\0');
+}
+
+bool reply_is_int(const struct reply *item)
+{
+	int64_t value;
+
+	return read_int(item, &value);
+}
+
+bool reply_is_real(const struct reply *item)
+{
+	double value;
+
+	return read_real(item, &value);
+}
+
+/* NULL after the last item. */
+static const struct reply *item_of(const struct reply *r, size_t i)
+{
+	return r->type == REPLY_ARRAY && i < r->count ? r->items[i] : NULL;
 }
 
 int64_t reply_int(const struct reply *r, size_t i)
 {
 	const struct reply *item = item_of(r, i);
-	char *end = NULL;
+	int64_t value = 0;
 
-	if (item->type == REPLY_INTEGER)
-		return item->integer;
-	int64_t value = is_text(item) ? strtoll(item->text.at, &end, 10) : 0;
-	is_misread |= !is_left_out(r, i) && (!end || end == item->text.at || *end != '\0');
+	bool is_read = !item || read_int(item, &value);
+	assert(is_read || !expects_types);
 	return value;
 }
 
 double reply_real(const struct reply *r, size_t i)
 {
 	const struct reply *item = item_of(r, i);
-	char *end = NULL;
+	double value = 0;
 
-	if (item->type == REPLY_INTEGER)
-		return (double)item->integer;
-	double value = is_text(item) ? strtod(item->text.at, &end) : 0;
-	is_misread |= !is_left_out(r, i) && (!end || end == item->text.at || *end != '\0');
+	bool is_read = !item || read_real(item, &value);
+	assert(is_read || !expects_types);
 	return value;
 }
 
@@ -100,13 +105,17 @@ struct text reply_text(const struct reply *r, size_t i)
 {
 	const struct reply *item = item_of(r, i);
 
-	is_misread |= !is_text(item) && !is_left_out(r, i);
-	return is_text(item) ? item->text : (struct text){ 0 };
+	assert(!item || reply_is_text(item) || !expects_types);
+	return item && reply_is_text(item) ? item->text : (struct text){ 0 };
 }
 
-bool reply_is_text(const struct reply *r, size_t i)
+const struct reply *reply_item(const struct reply *r, size_t i)
 {
-	return is_text(item_of(r, i));
+	static const struct reply nothing = { .type = REPLY_ARRAY };
+	const struct reply *item = item_of(r, i);
+
+	assert(!item || item->type == REPLY_ARRAY || !expects_types);
+	return item && item->type == REPLY_ARRAY ? item : &nothing;
 }
 
 bool reply_error_begins(struct text error, const char *word)

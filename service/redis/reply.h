@@ -21,23 +21,27 @@ struct reply {
 };
 
 /*
- * Item `i` of an array; integers are also read from decimal text. After the last item: 0, absent
- * text, an empty array. The same for an item of another type, but then the reply is misread, and
- * the response becomes a problem (request/answer.c).
+ * Item `i` of an array; integers are also read from decimal text. 0, absent text, an empty array
+ * after the last item, and for an item of another type.
  */
 int64_t reply_int(const struct reply *r, size_t i);
 double reply_real(const struct reply *r, size_t i);
 struct text reply_text(const struct reply *r, size_t i);
 const struct reply *reply_item(const struct reply *r, size_t i); /* an array in it */
-bool reply_is_text(const struct reply *r, size_t i);             /* of either type */
+
+/* What can be read so: an integer or its digits; a number or its text; a text of either type. */
+bool reply_is_int(const struct reply *item);
+bool reply_is_real(const struct reply *item);
+bool reply_is_text(const struct reply *item);
 
 /* Of all texts in it. */
 size_t reply_text_bytes(const struct reply *r);
 
-/* Whether anything is misread between reply_watch and reply_watched, which returns it. */
-void reply_watch(void);
-bool reply_watched(void);
-bool reply_is_misread(void); /* so far; false outside of them */
+/*
+ * While a reply is read whose form was checked (reply_form.h): an item of another type than is read
+ * is then a defect, and asserted.
+ */
+void reply_expect_types(bool expect);
 
 /*
  * In the `done` of an answered call: its reply is not one of its call, so those behind it may be

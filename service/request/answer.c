@@ -44,22 +44,12 @@ static void answer_broken_json(struct request *req)
 			      "a stored value is not JSON: something other than patternd has changed it in Redis");
 }
 
-/* True when a problem was the answer, instead of what was read from a reply. */
-static bool is_answered_as_misread(struct request *req)
-{
-	bool misread = req->misread || (req->is_misread && req->is_misread());
-	bool broken = req->out && req->out->broken;
-
-	if (!(misread || broken) || req->misread_answered)
-		return false;
-	(misread ? answer_misread : answer_broken_json)(req);
-	return true;
-}
-
 void answer_end(struct request *req)
 {
-	if (is_answered_as_misread(req))
+	if (req->out->broken) {
+		answer_broken_json(req);
 		return;
+	}
 	out_close(req->out);
 	out_newline(req->out); /* for terminals */
 	req->response = out_all(req->out);
@@ -79,8 +69,6 @@ void answer_end(struct request *req)
 
 void answer_body(struct request *req, int status, const char *content_type, struct text body)
 {
-	if (is_answered_as_misread(req))
-		return;
 	req->status = status;
 	req->content_type = content_type;
 	req->response = body;
@@ -231,9 +219,6 @@ void answer_internal(struct request *req, const char *why)
 
 void answer_misread(struct request *req)
 {
-	req->misread = req->misread_answered = true;
-	req->header_count = 0;
-	req->cache_control = NULL;
 	answer_internal(req, "Redis's reply has an unexpected form");
 }
 

@@ -61,8 +61,7 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 void answer_internal(struct request *req, const char *why);
 
 /*
- * 500: Redis's reply has an unexpected form. Every answer of a request whose reply was misread
- * becomes this one.
+ * 500: Redis's reply has an unexpected form.
  */
 void answer_misread(struct request *req);
 

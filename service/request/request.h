@@ -54,21 +54,18 @@ struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
 	/* Flags side by side: every waiting request occupies this struct. */
-	bool http_done;           /* the HTTP side is done with it */
-	bool client_gone;         /* the client disconnected; the HTTP side need not know yet */
-	bool only_health;         /* it came by --health-listen, which serves nothing but health */
-	bool background;          /* never had a client; its steps run all the same */
-	bool has_effect;          /* an earlier step changed something: no problem may be `none` */
-	bool is_split;            /* over several slots of a Cluster: no idempotency record */
-	bool from_replica;        /* a reply came from a replica: Patternd-Source */
-	bool reads_primary;       /* a read that a replica may serve went to the primary */
-	bool misread;             /* a reply of Redis had another form than agreed */
-	bool misread_answered;    /* it was answered with that problem */
-	bool close;               /* the connection must not be used again */
-	bool caller_is_label;     /* `caller` may be shown */
-	bool (*is_misread)(void); /* while a handler reads a reply: an element had another type */
-	unsigned calls_pending;   /* replies that have not come yet */
-	unsigned replica_turn;    /* picks the replica that it reads from; 0: none was chosen yet */
+	bool http_done;         /* the HTTP side is done with it */
+	bool client_gone;       /* the client disconnected; the HTTP side need not know yet */
+	bool only_health;       /* it came by --health-listen, which serves nothing but health */
+	bool background;        /* never had a client; its steps run all the same */
+	bool has_effect;        /* an earlier step changed something: no problem may be `none` */
+	bool is_split;          /* over several slots of a Cluster: no idempotency record */
+	bool from_replica;      /* a reply came from a replica: Patternd-Source */
+	bool reads_primary;     /* a read that a replica may serve went to the primary */
+	bool close;             /* the connection must not be used again */
+	bool caller_is_label;   /* `caller` may be shown */
+	unsigned calls_pending; /* replies that have not come yet */
+	unsigned replica_turn;  /* picks the replica that it reads from; 0: none was chosen yet */
 
 	/* What was asked */
 	const char *method;

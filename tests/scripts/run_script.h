@@ -49,7 +49,10 @@ void run_with_record_fails(struct redis_server *r, const struct script *s, const
 bool run_may_fail(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
 		  const char *part);
 
-/* Item `i` of the latest reply; another type, or nothing, fails the test. */
+/* The outcome of the latest reply, which had a form that its script declares. */
+int64_t outcome(const struct redis_server *r);
+
+/* Item `i` of it, by the names of scripts.h; another type, or nothing, fails the test. */
 int64_t item_int(const struct redis_server *r, size_t i);
 double item_real(const struct redis_server *r, size_t i);
 const char *item_text(const struct redis_server *r, size_t i);

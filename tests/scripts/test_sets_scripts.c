@@ -28,25 +28,25 @@ static void a_member_is_there_once(void **state)
 {
 	(void)state;
 	run(&r, &set_member_get_script, KEYS(A), ARGS("ann"));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 	run(&r, &set_member_put_script, KEYS(A), ARGS("ann"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, SET_MEMBER_PUT_SIZE), 1);
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 	unchanged(&r, {
 		run(&r, &set_member_put_script, KEYS(A), ARGS("ann"));
-		assert_int_equal(item_int(&r, 0), 0);
-		assert_int_equal(item_int(&r, 2), 1);
+		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(item_int(&r, SET_MEMBER_PUT_SIZE), 1);
 		run(&r, &set_member_get_script, KEYS(A), ARGS("ann"));
-		assert_int_equal(item_int(&r, 0), 0);
-		assert_int_equal(item_int(&r, 2), 1);
+		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(item_int(&r, SET_MEMBER_GET_SIZE), 1);
 		run(&r, &set_member_get_script, KEYS(A), ARGS("Ann"));
-		assert_int_equal(item_int(&r, 0), -1);
+		assert_int_equal(outcome(&r), -1);
 		run(&r, &set_member_delete_script, KEYS(A), ARGS("bob"));
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	run(&r, &set_member_delete_script, KEYS(A), ARGS("ann"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, A), 0);
 }
 
@@ -61,15 +61,15 @@ static int walk(int members, const char *count, const char *match)
 	memset(came, 0, sizeof(came));
 	do {
 		run(&r, &set_member_list_script, KEYS(A), ARGS(cursor, match, count));
-		assert_int_equal(item_int(&r, 0), 0);
-		assert_true(r.reply->elements <= 3 + limit);
-		for (size_t i = 3; i < r.reply->elements; i++) {
+		assert_int_equal(outcome(&r), 0);
+		assert_true(r.reply->elements <= SET_MEMBER_LIST_MEMBERS + limit);
+		for (size_t i = SET_MEMBER_LIST_MEMBERS; i < r.reply->elements; i++) {
 			int n = atoi(item_text(&r, i) + 1);
 			assert_in_range(n, 0, members - 1);
 			distinct += !came[n];
 			came[n] = true;
 		}
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, SET_MEMBER_LIST_NEXT_CURSOR));
 		assert_true(++pages <= members + 1);
 	} while (strcmp(cursor, "0") != 0);
 	return distinct;
@@ -88,11 +88,11 @@ static void all_members_can_be_walked(void **state)
 	assert_int_equal(walk(1000, "1000", ""), 1000);
 	assert_int_equal(walk(1000, "50", "m99?"), 10);
 	run(&r, &set_member_list_script, KEYS(A), ARGS("0", "", "100"));
-	assert_in_range(r.reply->elements, 3 + 1, 3 + 100);
+	assert_in_range(r.reply->elements, SET_MEMBER_LIST_MEMBERS + 1, SET_MEMBER_LIST_MEMBERS + 100);
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		run(&r, &set_member_list_script, KEYS(A), ARGS(wrong[i], "", "10"));
-		assert_int_equal(item_int(&r, 0), -1);
+		assert_int_equal(outcome(&r), -1);
 	}
 }
 
@@ -109,9 +109,9 @@ static const char *combined(const char *how, const char *const keys[])
 	size_t n = 0;
 
 	run(&r, &set_combine_script, keys, ARGS(how));
-	assert_int_equal(item_int(&r, 0), 0);
-	for (; n + 2 < r.reply->elements; n++)
-		members[n] = item_text(&r, n + 2);
+	assert_int_equal(outcome(&r), 0);
+	for (; n + SET_COMBINE_MEMBERS < r.reply->elements; n++)
+		members[n] = item_text(&r, n + SET_COMBINE_MEMBERS);
 	qsort(members, n, sizeof(members[0]), in_order);
 	text[0] = '\0';
 	for (size_t i = 0; i < n; i++)
@@ -156,10 +156,10 @@ static void too_much_work_is_refused(void **state)
 	fill(C, 0, 1002);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		run(&r, &set_combine_script, rows[i].keys, ARGS(rows[i].how));
-		assert_int_equal(item_int(&r, 0), rows[i].members ? -1 : 0);
+		assert_int_equal(outcome(&r), rows[i].members ? -1 : 0);
 		if (rows[i].members) {
-			assert_int_equal(item_int(&r, 2), rows[i].members);
-			assert_int_equal(item_int(&r, 3), 1000);
+			assert_int_equal(item_int(&r, SET_COMBINE_SIZE), rows[i].members);
+			assert_int_equal(item_int(&r, SET_COMBINE_MOST), 1000);
 		}
 	}
 }
@@ -169,19 +169,19 @@ static void the_expiry_stays_until_it_is_changed(void **state)
 	(void)state;
 	fill(A, 0, 2);
 	run(&r, &set_get_script, KEYS(A), ARGS());
-	assert_int_equal(item_int(&r, 2), 2);
-	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(item_int(&r, SET_SIZE), 2);
+	assert_int_equal(item_int(&r, SET_EXPIRES_AT_MS), -1);
 	run(&r, &set_patch_script, KEYS(A), ARGS("60000"));
-	assert_int_equal(item_int(&r, 0), 1);
-	int64_t at = item_int(&r, 3);
+	assert_int_equal(outcome(&r), 1);
+	int64_t at = item_int(&r, SET_EXPIRES_AT_MS);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, at);
 	run(&r, &set_member_put_script, KEYS(A), ARGS("new"));
 	run(&r, &set_member_delete_script, KEYS(A), ARGS("m0"));
 	run(&r, &set_patch_script, KEYS(A), ARGS(""));
-	assert_int_equal(item_int(&r, 3), at);
+	assert_int_equal(item_int(&r, SET_EXPIRES_AT_MS), at);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, at);
 	run(&r, &set_patch_script, KEYS(A), ARGS("null"));
-	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(item_int(&r, SET_EXPIRES_AT_MS), -1);
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 }
 
@@ -190,13 +190,13 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &set_patch_script, KEYS(A), ARGS("60000"));
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 		run(&r, &set_delete_script, KEYS(A), ARGS());
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	fill(A, 0, 2);
 	run(&r, &set_delete_script, KEYS(A), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, A), 0);
 }
 

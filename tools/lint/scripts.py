@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lint: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of
 a number by itself, so that goes through string.format; every key is one of KEYS; the contract is
-the first comment.
+the first comment, and what reads a reply does so by the names that it declares.
 """
 import re
 
@@ -26,6 +26,7 @@ RULES = [
     ),
     (re.compile(r"\bKEYS\[[^]]*\]\s*" + JOINED), "a key is built here: every key is declared in KEYS"),
 ]
+POSITION = re.compile(r"\b(?:reply|item)_(?:int|real|text|item)\((?:[^(),;]|\([^()]*\))*,[^,;]*\b(?<!\[)\d+\)")
 CALL = re.compile(r"\bredis\.p?call\(")
 # What is known from an index of names only (docs/adr/0021-index-of-names.md).
 LED_BY_AN_INDEX = {"lua/lib/names.lua", "lua/names/name_page.lua"}
@@ -57,9 +58,9 @@ lint = tree.Lint("lua/counters/counter_get.lua keeps all the rules. They are: RU
 for path in tree.files("lua", ".lua"):
     text = path.read_text()
     code = code_of(text)
-    contract = re.match(r"(?:--[^@\n][^\n]*\n)*", text).group()
+    contract = re.match(r"(?:--[^\n]+\n)*", text).group()
     if path.parent.name != "lib" and not path.stem.startswith("lib_"):
-        wanted = [f"-- {path.stem}:", "KEYS", "Returns"] + ["ARGV"] * ("ARGV" in code)
+        wanted = [f"-- {path.stem}:", "KEYS", "--@reply"] + ["ARGV"] * ("ARGV" in code)
         for missing in (word for word in wanted if word not in contract):
             lint.finding(path, 1, f"the contract, its first comment, has no '{missing}'")
     elif not contract:
@@ -71,4 +72,8 @@ for path in tree.files("lua", ".lua"):
         key = (list(arguments(code, call.end())) + ["", ""])[1]
         if str(path) not in LED_BY_AN_INDEX and (re.search(JOINED, key) or key.startswith(("'", '"'))):
             lint.finding(path, tree.line_of(code, call.start()), "a key is built here: every key is declared in KEYS")
+for path in tree.files("handlers", ".c", ".h") + tree.files("service/call", ".c") + tree.files("tests/scripts", ".c"):
+    code = tree.code_of(path.read_text())
+    for found in POSITION.finditer(code):
+        lint.finding(path, tree.line_of(code, found.start()), "a position in a reply: take its name from scripts.h")
 lint.done()

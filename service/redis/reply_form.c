@@ -1,0 +1,82 @@
+/* reply_form: see redis/reply_form.h. */
+#include "redis/reply_form.h"
+
+#include <stddef.h>
+
+static bool items_fit(struct reply *const *items, size_t count, const char **form);
+
+/* Behind the bracket that closes the array in which `form` is; the end without one. */
+static const char *behind(const char *form)
+{
+	for (size_t depth = 0; *form; form++) {
+		if (*form == ')' && depth-- == 0)
+			return form + 1;
+		depth += *form == '(';
+	}
+	return form;
+}
+
+/* Steps over the item's form, whether it fits or not. */
+static bool item_fits(const struct reply *item, const char **form)
+{
+	switch (*(*form)++) {
+	case 'i':
+		return reply_is_int(item);
+	case 'r':
+		return reply_is_real(item);
+	case 't':
+		return reply_is_text(item);
+	default: /* a bracket opens */
+		if (item->type == REPLY_ARRAY)
+			return items_fit(item->items, item->count, form);
+		*form = behind(*form);
+		return false;
+	}
+}
+
+/* Steps behind the bracket that closes. */
+static bool items_fit(struct reply *const *items, size_t count, const char **form)
+{
+	const char *at = *form, *again = NULL;
+	bool fit = true;
+	size_t i = 0;
+
+	*form = behind(at);
+	while (fit) {
+		if (*at == '*')
+			again = ++at;
+		bool is_end = *at == '\0' || *at == ')';
+		if (i == count)
+			return is_end || at == again;
+		if (is_end && !again)
+			return false;
+		if (is_end)
+			at = again;
+		fit = items[i] && item_fits(items[i], &at);
+		i++;
+	}
+	return false;
+}
+
+bool reply_fits(const struct reply *r, const char *item)
+{
+	return item_fits(r, &item);
+}
+
+bool reply_has_form(const struct reply *r, const struct reply_form *forms)
+{
+	if (r->type != REPLY_ARRAY || r->count < REPLY_OWN)
+		return false;
+	const struct reply *outcome = r->items[REPLY_OUTCOME], *now = r->items[REPLY_NOW_MS];
+	if (!outcome || !now || outcome->type != REPLY_INTEGER || now->type != REPLY_INTEGER || now->integer < 0)
+		return false;
+	if (!forms->items)
+		return true; /* TRANSITION */
+	for (; forms->items; forms++) {
+		const char *items = forms->items;
+		if (outcome->integer >= forms->least && outcome->integer <= forms->most &&
+		    items_fit(r->items + REPLY_OWN, r->count - REPLY_OWN, &items))
+			return true;
+	}
+	return false;
+}

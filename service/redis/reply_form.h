@@ -1,0 +1,38 @@
+/*
+ * reply_form: what a reply must look like, checked before anybody reads it.
+ *
+ * A form describes the items of an array: `i` an integer, or its digits; `r` a number, or its text;
+ * `t` a text; `(...)` an array of such items. What follows a `*` repeats, any number of times, to
+ * the end of its array: "ii*tr" is two integers, then pairs.
+ *
+ * The build makes the forms of scripts from what their heads declare (tools/replies.py).
+ */
+#ifndef PATTERND_REPLY_FORM_H
+#define PATTERND_REPLY_FORM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redis/reply.h"
+
+/* What scripts reply begins so; the items of a script's own follow. */
+enum { REPLY_OUTCOME, REPLY_NOW_MS, REPLY_OWN };
+
+static inline int64_t reply_outcome(const struct reply *r)
+{
+	return reply_int(r, REPLY_OUTCOME);
+}
+
+/* The own items of a reply whose outcome is from `least` to `most`. */
+struct reply_form {
+	int64_t least, most;
+	const char *items;
+};
+
+/* Whether it is {outcome, now_ms, ...} as one of these forms, which end with one without items. */
+bool reply_has_form(const struct reply *r, const struct reply_form *forms);
+
+/* The same for the reply of a plain command, which is described as one item. */
+bool reply_fits(const struct reply *r, const char *item);
+
+#endif
