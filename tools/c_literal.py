@@ -1,4 +1,6 @@
-"""Text and bytes as C string literals, which compilers read faster than tables of numbers."""
+"""What the build makes of C: text and bytes as string literals, which compilers read faster than
+tables of numbers; and files that change only when their text does.
+"""
 import re
 
 ROW_BYTES = 100
@@ -31,3 +33,9 @@ def c_rows(data):
         for line in re.findall(rb"[^\n]*\n|[^\n]+", data)
         for i in range(0, len(line), ROW_BYTES)
     )
+
+
+def write_changed(path, text):
+    """Leaves a file as it is that has this text: what includes it would be compiled again."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)

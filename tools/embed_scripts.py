@@ -44,7 +44,7 @@ import pathlib
 import re
 import sys
 
-from c_literal import c_rows
+from c_literal import c_rows, write_changed
 from replies import Replies
 
 REPLAYS = {"": "DONE", "parts": "DONE", "proof": "GRANT", "window": "WINDOW"}
@@ -138,12 +138,6 @@ def assemble(path, lib):
     }
 
 
-def write(path, text):
-    """Only what differs: what includes it would be compiled again."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-
-
 def main(folder, out):
     folder, out = pathlib.Path(folder), pathlib.Path(out)
     scripts = [
@@ -165,7 +159,7 @@ def main(folder, out):
     for s in scripts:
         source = s["source"].encode()
         forms, enum = replies.of_script(s["path"])
-        write(out / "lua" / (s["name"] + ".lua"), s["source"])
+        write_changed(out / "lua" / (s["name"] + ".lua"), s["source"])
         h += ["", f"extern const struct script {s['name']}_script;"] + ([enum] if enum else [])
         c += [
             f"static const char {s['name']}_source[] =\n{c_rows(source)};",
@@ -205,8 +199,8 @@ def main(folder, out):
         + [f"\t&{s['name']}_script," for s in scripts]
         + ["\tNULL,", "};"]
     )
-    write(out / "scripts.h", "\n".join(h) + "\n")
-    write(out / "scripts.c", "\n".join(c) + "\n")
+    write_changed(out / "scripts.h", "\n".join(h) + "\n")
+    write_changed(out / "scripts.c", "\n".join(c) + "\n")
 
 
 if __name__ == "__main__":

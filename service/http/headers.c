@@ -8,11 +8,10 @@
 enum repeat { REJECTED, FIRST_COUNTS, ONE_LIST };
 
 static const struct {
-	const char *name;
-	size_t len;
+	struct text name;
 	enum repeat repeat;
-} known[HEADER_COUNT] = {
-#define HEADER(id, text, repeat) [HEADER_##id] = { (text), sizeof(text) - 1, (repeat) }
+} own[HEADER_OF_OPERATIONS] = {
+#define HEADER(id, text, repeat) [HEADER_##id] = { TEXT(text), (repeat) }
 	HEADER(HOST, "Host", REJECTED),
 	HEADER(CONTENT_LENGTH, "Content-Length", REJECTED),
 	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REJECTED),
@@ -28,13 +27,25 @@ static const struct {
 	HEADER(IDEMPOTENCY_TTL, "Idempotency-TTL-Ms", REJECTED),
 	HEADER(REQUEST_ID, "X-Request-ID", FIRST_COUNTS),
 	HEADER(TRACEPARENT, "traceparent", FIRST_COUNTS),
-	HEADER(LOCK_TOKEN, "Lock-Token", REJECTED),
-	HEADER(FENCE, "Fence", REJECTED),
-	HEADER(FILL_TICKET, "Fill-Ticket", REJECTED),
 	HEADER(IF_MATCH, "If-Match", ONE_LIST),
 	HEADER(IF_NONE_MATCH, "If-None-Match", ONE_LIST),
 #undef HEADER
 };
+
+static struct text name_of(size_t i)
+{
+	return i < HEADER_OF_OPERATIONS ? own[i].name : operation_headers[i - HEADER_OF_OPERATIONS];
+}
+
+static enum repeat repeat_of(size_t i)
+{
+	return i < HEADER_OF_OPERATIONS ? own[i].repeat : REJECTED;
+}
+
+static bool is_named(size_t i, const char *name, size_t len)
+{
+	return name_of(i).len == len && strncasecmp(name_of(i).at, name, len) == 0;
+}
 
 /* tchar, RFC 9110 section 5.6.2 */
 static const bool token_bytes[256] = {
@@ -69,7 +80,7 @@ static bool is_underscored(const char *name, size_t len)
 	for (size_t i = 0; i <= len; i++)
 		dashed[i] = name[i] == '_' ? '-' : name[i];
 	for (size_t i = 0; i < HEADER_COUNT; i++)
-		if (strcasecmp(known[i].name, dashed) == 0)
+		if (is_named(i, dashed, len))
 			return true;
 	return false;
 }
@@ -93,11 +104,11 @@ void http_headers_add(struct http_headers *h, const char *name, const char *valu
 	if (!h->flaw)
 		h->flaw = flaw_of(name, len, value);
 	for (size_t i = 0; i < HEADER_COUNT; i++) {
-		if (known[i].len != len || strncasecmp(known[i].name, name, len) != 0)
+		if (!is_named(i, name, len))
 			continue;
 		if (h->count[i]++ == 0)
 			h->value[i] = text_of(value);
-		else if (known[i].repeat == ONE_LIST) /* RFC 9110 section 5.3 */
+		else if (repeat_of(i) == ONE_LIST) /* RFC 9110 section 5.3 */
 			h->value[i] =
 				arena_join(h->arena, (struct text[]){ h->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
@@ -107,7 +118,7 @@ void http_headers_add(struct http_headers *h, const char *name, const char *valu
 const char *http_headers_repeated(const struct http_headers *h)
 {
 	for (size_t i = 0; i < HEADER_COUNT; i++)
-		if (h->count[i] > 1 && known[i].repeat == REJECTED)
-			return known[i].name;
+		if (h->count[i] > 1 && repeat_of(i) == REJECTED)
+			return name_of(i).at;
 	return NULL;
 }

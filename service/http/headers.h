@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/text.h"
+#include "operations.h"
 
 enum http_header_id {
 	HEADER_HOST,
@@ -23,12 +24,10 @@ enum http_header_id {
 	HEADER_IDEMPOTENCY_TTL,
 	HEADER_REQUEST_ID,
 	HEADER_TRACEPARENT,
-	HEADER_LOCK_TOKEN,
-	HEADER_FENCE,
-	HEADER_FILL_TICKET,
 	HEADER_IF_MATCH,
 	HEADER_IF_NONE_MATCH,
-	HEADER_COUNT
+	HEADER_OF_OPERATIONS, /* the first of operation_headers */
+	HEADER_COUNT = HEADER_OF_OPERATIONS + OPERATION_HEADERS
 };
 
 struct http_headers {

@@ -126,6 +126,9 @@ extern const size_t resource_count;
 size_t operation_index(const struct operation *op);
 const char *operation_name(size_t i);
 
+/* Generated: the headers that are inputs of operations, OPERATION_HEADERS in number. */
+extern const struct text operation_headers[];
+
 /* Generated: openapi.yaml as JSON. */
 extern const struct text openapi_json_text;
 
