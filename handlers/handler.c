@@ -5,7 +5,7 @@
 
 struct call *handler_call(struct request *req, const struct script *s, const char *kind, struct text name)
 {
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 
 	call_key(c, kind, name, NULL);
 	return c;
@@ -36,13 +36,13 @@ struct text handler_random(struct request *req, size_t digits)
 {
 	char hex[HANDLER_SECRET_DIGITS + 1];
 
-	random_hex(hex, digits);
+	hex_random(hex, digits);
 	return arena_copy(&req->arena, hex, digits);
 }
 
 struct text handler_secret_hash(struct request *req, struct text secret)
 {
-	struct text digest = request_digest(req, secret);
+	struct text digest = seal_digest(req, secret);
 
 	return arena_copy(&req->arena, digest.at, digest.at ? HANDLER_SECRET_DIGITS : 0);
 }

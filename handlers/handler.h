@@ -5,23 +5,25 @@
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H
 
+#include "call/call.h"
 #include "call/call_problem.h"
 #include "call/list.h"
 #include "call/match.h"
-#include "call/script.h"
 #include "call/slots.h"
-#include "core/days.h"
+#include "core/day.h"
+#include "core/hex.h"
 #include "core/loop.h"
 #include "operations.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/etag.h"
 #include "request/request.h"
+#include "request/seal.h"
 #include "request/stream.h"
 #include "scripts.h"
 #include "wait/channel.h"
 #include "wait/wait.h"
-#include "json/json_tree.h"
+#include "json/tree.h"
 
 enum { HANDLER_SECRET_DIGITS = 32 };
 

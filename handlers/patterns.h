@@ -16,6 +16,9 @@ bool patterns_open(void);
 /* Prints how many policies --policies has, as a comment on stdout. */
 void patterns_print(void);
 
+/* Prints requests to try, each a line on stdout, of the daemon at this URL. */
+void patterns_print_examples(const char *url);
+
 /* Called once, when loop and metrics are open: starts timers. */
 void patterns_start(void);
 

@@ -12,7 +12,7 @@
 
 #include "net/listener.h"
 #include "process/config.h"
-#include "json/json_read.h"
+#include "json/read.h"
 
 enum { CHECK_S = 2, RESPONSE_BYTES = 8192, URL_BYTES = 512 };
 
@@ -193,7 +193,7 @@ static void print_detail(const char *response)
 	const char *body = strstr(response, "\r\n\r\n");
 	struct arena arena = { 0 };
 	struct json_error error;
-	const struct json *problem = body ? json_tree_read(&arena, text_of(body + 4), NULL, NULL, &error) : NULL;
+	const struct json *problem = body ? json_read(&arena, text_of(body + 4), NULL, NULL, &error) : NULL;
 	struct text detail = json_tree_string(problem, "detail");
 
 	if (detail.at)

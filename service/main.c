@@ -24,21 +24,21 @@
 #include "core/loop.h"
 #include "embedded.h"
 #include "http/http.h"
-#include "http/tls.h"
+#include "http/https.h"
 #include "patterns.h"
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
 #include "process/named.h"
 #include "process/notify.h"
-#include "process/option_names.h"
+#include "process/option.h"
 #include "redis/credentials.h"
 #include "redis/renewal.h"
 #include "redis/url.h"
 #include "request/operation.h"
 #include "scripts.h"
-#include "topology/redis.h"
 #include "topology/replicas.h"
+#include "topology/topology.h"
 #include "version.h"
 #include "wait/wait.h"
 
@@ -53,7 +53,7 @@ static void on_drain_end(struct loop_timer *t)
 {
 	(void)t;
 	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms",
-		  http_request_count(), redis_in_flight(), (long long)config()->drain_ms);
+		  http_request_count(), topology_in_flight(), (long long)config()->drain_ms);
 	loop_stop();
 }
 
@@ -68,7 +68,7 @@ static void drain(void)
 	http_drain();
 	wait_drain();
 	drain_end.expired = on_drain_end;
-	timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
+	loop_timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
 }
 
 /*
@@ -87,11 +87,11 @@ static void find_terminal(void)
 static void reload(void)
 {
 	access_reload();
-	http_tls_reload();
+	https_reload();
 	if (credentials_have_files() && !credentials_reread())
 		return;
 	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
-	connections_renew();
+	renewal_start();
 }
 
 static void on_signal(struct loop_watch *w, uint32_t events)
@@ -143,12 +143,9 @@ static void print_hint(void)
 		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);
 	else
 		snprintf(at, sizeof(at), "%s", address);
-	printf("patternd listens on %s; Ctrl-C stops it. Try:\n"
-	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
-	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
-	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n"
-	       "and open %s/ in a browser.\n%s",
-	       address, at, at, at, address,
+	printf("patternd listens on %s; Ctrl-C stops it. Try:\n", address);
+	patterns_print_examples(at);
+	printf("and open %s/ in a browser.\n%s", address,
 	       *config()->embedded ? "" : "Its data is deleted at the end; to keep it: --embedded=DIR\n");
 	fflush(stdout);
 }
@@ -160,18 +157,18 @@ static int64_t iterate(void)
 
 	for (int i = 0; i < MAX_HTTP_RUNS; i++) {
 		bool again = http_run();
-		redis_flush();
+		topology_flush();
 		if (!again || loop_iteration_is_long())
 			break;
 	}
-	if (hint_pending && redis_connections()) {
+	if (hint_pending && topology_connections()) {
 		hint_pending = false;
 		log_flush();
 		print_hint();
 	}
 	log_flush();
 	/* Commands for clients that disconnected count too: what they acquired is released. */
-	if (http_draining() && http_request_count() == 0 && redis_in_flight() == 0)
+	if (http_draining() && http_request_count() == 0 && topology_in_flight() == 0)
 		loop_stop();
 	return is_busy ? 0 : http_timeout_ms();
 }
@@ -201,9 +198,9 @@ static bool open_redis(void)
 	char url[2048];
 
 	if (!config()->embedded)
-		return redis_open(config()->redis, script_sources);
+		return topology_open(config()->redis, script_sources);
 	hint_pending = true;
-	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, script_sources);
+	return embedded_start(config()->embedded, url, sizeof(url)) && topology_open(url, script_sources);
 }
 
 /* One line for --listen, one for --health-listen. */
@@ -222,13 +219,13 @@ static void log_addresses(void)
 static void close_all(void)
 {
 	http_close();
-	redis_close(); /* fails pending commands, and with them waiting requests */
+	topology_close(); /* fails pending commands, and with them waiting requests */
 	credentials_close();
 	wait_close();
 	embedded_stop();
 	access_close();
 	cors_close();
-	timer_stop(&drain_end);
+	loop_timer_stop(&drain_end);
 	if (signals.fd >= 0)
 		close(signals.fd);
 	loop_close();
@@ -260,7 +257,7 @@ static bool read_files(void)
 	ok = cors_open() && ok;
 	ok = patterns_open() && ok;
 	ok = (config()->embedded || credentials_open(config()->redis)) && ok;
-	return redis_check() && ok;
+	return topology_check() && ok;
 }
 
 static void warn_of_variable(const char *message)
@@ -284,7 +281,7 @@ static int check_config(bool ok)
 	config_print();
 	access_print();
 	patterns_print();
-	http_tls_print();
+	https_print();
 	return ok && unknown_variables == 0 ? EXIT_SUCCESS : EXIT_OPTIONS;
 }
 

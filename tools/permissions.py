@@ -58,7 +58,7 @@ def texts(top, pattern):
 def check(top, listed):
     lua = texts(top, "lua/**/*.lua")
     c = texts(top, "service/**/*.c") + texts(top, "handlers/**/*.c")
-    called = set(re.findall(r"redis\.p?call\('([A-Z]+)'", lua)) | set(re.findall(r'command_call\(\w+, "([A-Z]+)"', c))
+    called = set(re.findall(r"redis\.p?call\('([A-Z]+)'", lua)) | set(re.findall(r'call_command\(\w+, "([A-Z]+)"', c))
     literals = set(re.findall(r"'([A-Z]+)'", lua)) | set(re.findall(r'"([A-Z]+)"', c))
     known = {row.split()[0] for row in listed} | OTHERS
     if called - known:

@@ -28,7 +28,7 @@ CONSTANTS = [
     ("a request body with `wait_ms`", "service/wait/wait.c", "MAX_BODY", "bytes"),
     ("an `Idempotency-Key`", "service/http/precheck.c", "MAX_IDEMPOTENCY_KEY_BYTES", "bytes"),
     ("an `X-Request-ID`", "service/http/precheck.c", "MAX_REQUEST_ID_BYTES", "bytes"),
-    ("nesting of JSON", "service/json/json_read.c", "MAX_DEPTH", "levels"),
+    ("nesting of JSON", "service/json/read.c", "MAX_DEPTH", "levels"),
     ("errors in one 400", "service/contract/validation.h", "VALIDATION_ERRORS_MAX", "errors"),
     ("requests pipelined behind one that waits or streams", "service/http/response.c", "MAX_PIPELINED_BYTES", "bytes"),
     ("events that a slow listener is behind", "service/request/stream.c", "MAX_BYTES", "bytes"),

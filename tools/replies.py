@@ -7,7 +7,7 @@ A script declares each form of its reply, {outcome, now_ms, ...}, in its head:
     --@reply 0 held: next_at_ms int, waiters int, holder (lock_holder)...
     --@reply -1 not_holder
 
-That is: outcomes, with names where handlers tell them apart; then the items behind now_ms, each
+That is: outcomes, with names where handlers differ by them; then the items behind now_ms, each
 with its type. `0..` is an outcome of 0 and above, `..-1` one below 0. Types are `int` (or its
 digits), `real` (or its text), `text`, `(shape)`, the items of a shape, and `[shape]`, an array of
 them. What ends with `...`, the last item, repeats any number of times. A line that ends with a

@@ -36,7 +36,7 @@ static bool is_within_limit(struct request *req, const char *pointer, int64_t la
 
 static struct call *get_size(struct request *req, struct text name, struct text part)
 {
-	struct call *c = command_call(req, "STRLEN", "i", false);
+	struct call *c = call_command(req, "STRLEN", "i", false);
 
 	(void)part;
 	call_key(c, KEY_BITMAP, name, NULL);
@@ -88,7 +88,7 @@ void bitmap_get(struct request *req, const struct bitmap_get_input *in)
 		answer_field_problem(req, P_OUT_OF_RANGE, "?end", "must not be before ?start");
 		return;
 	}
-	struct call *c = command_call(req, "GETRANGE", "t", false);
+	struct call *c = call_command(req, "GETRANGE", "t", false);
 	call_key(c, KEY_BITMAP, in->name, NULL);
 	call_int(c, in->start);
 	call_int(c, in->has_end && in->end < end ? in->end : end);

@@ -53,7 +53,7 @@ static struct bloom_work *work_new(struct request *req)
 
 static struct call *filter_call(struct request *req, const struct script *s, struct text name, size_t segments)
 {
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 	char digits[TEXT_DIGITS];
 
 	call_key(c, KEY_BLOOM, name, NULL);
@@ -193,13 +193,14 @@ static void on_put(struct request *req, const struct reply *r)
 		put(req);
 	} else if (reply_int(r, 0) < 0) {
 		char rate[TEXT_PLAIN];
-		struct json_out *o = problem_begin(req, P_FILTER_EXISTS,
-						   "filter '%s' was created with capacity %lld and error_rate %s",
-						   in->name.at, (long long)reply_int(r, CAPACITY),
-						   text_plain_real(reply_real(r, ERROR_RATE), rate));
+		struct json_out *o =
+			answer_begin_problem(req, P_FILTER_EXISTS,
+					     "filter '%s' was created with capacity %lld and error_rate %s",
+					     in->name.at, (long long)reply_int(r, CAPACITY),
+					     text_plain_real(reply_real(r, ERROR_RATE), rate));
 		out_int(o, "capacity", reply_int(r, CAPACITY));
 		out_real(o, "error_rate", reply_real(r, ERROR_RATE));
-		problem_end(req);
+		answer_end(req);
 	} else {
 		answer_filter(req, reply_int(r, 0) == 1 ? 201 : 200, in->name, r);
 	}

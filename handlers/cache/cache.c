@@ -39,7 +39,7 @@ static bool take_condition(struct request *req, const char *pointer, struct text
 static bool take_conditions(struct request *req, struct call *c)
 {
 	static const struct request_conditions none = { { 0 }, { 0 } };
-	const struct request_conditions *given = req->conditions ? req->conditions : &none;
+	const struct request_conditions *given = req->asked.conditions ? req->asked.conditions : &none;
 
 	return take_condition(req, "If-Match:", given->match, ETAG_STRONG, c) &&
 	       take_condition(req, "If-None-Match:", given->none_match, ETAG_WEAK, c);
@@ -48,13 +48,13 @@ static bool take_conditions(struct request *req, struct call *c)
 /* `version` is empty when there is no value. */
 static void answer_precondition_failed(struct request *req, struct text key, struct text version)
 {
-	struct json_out *o = version.len
-				     ? problem_begin(req, P_PRECONDITION_FAILED, "the current version of '%s' is %s",
-						     key.at, version.at)
-				     : problem_begin(req, P_PRECONDITION_FAILED, "cache key '%s' has no value", key.at);
+	struct json_out *o =
+		version.len ? answer_begin_problem(req, P_PRECONDITION_FAILED, "the current version of '%s' is %s",
+						   key.at, version.at)
+			    : answer_begin_problem(req, P_PRECONDITION_FAILED, "cache key '%s' has no value", key.at);
 
 	out_text_or_null(o, "version", version);
-	problem_end(req);
+	answer_end(req);
 }
 
 /* ---- GET /cache/{key} ---- */
@@ -139,12 +139,12 @@ void cache_list(struct request *req, const struct cache_list_input *in)
 
 static void answer_stale_fence(struct request *req, struct text key, int64_t fence, int64_t highest)
 {
-	struct json_out *o =
-		problem_begin(req, P_STALE_FENCE, "fencing token %lld is below %lld, the highest that '%s' has seen",
-			      (long long)fence, (long long)highest, key.at);
+	struct json_out *o = answer_begin_problem(req, P_STALE_FENCE,
+						  "fencing token %lld is below %lld, the highest that '%s' has seen",
+						  (long long)fence, (long long)highest, key.at);
 
 	out_int(o, "highest", highest);
-	problem_end(req);
+	answer_end(req);
 }
 
 /*
@@ -154,7 +154,7 @@ static int64_t random_up_to(int64_t most)
 {
 	char hex[16 + 1];
 
-	random_hex(hex, 16);
+	hex_random(hex, 16);
 	return (int64_t)(strtoull(hex, NULL, 16) % ((uint64_t)most + 1));
 }
 
@@ -260,11 +260,11 @@ static void answer_filling(struct request *req, struct text key, int64_t expires
 	int64_t left_ms = request_ms_until(req, expires_at_ms);
 
 	answer_retry_after_ms(req, left_ms);
-	struct json_out *o = problem_begin(req, P_CACHE_FILL_IN_PROGRESS,
-					   "another client makes the value of '%s', for at most another %lld ms",
-					   key.at, (long long)left_ms);
+	struct json_out *o = answer_begin_problem(req, P_CACHE_FILL_IN_PROGRESS,
+						  "another client makes the value of '%s', for at most another %lld ms",
+						  key.at, (long long)left_ms);
 	out_int(o, "retry_after_ms", left_ms);
-	problem_end(req);
+	answer_end(req);
 }
 
 static void answer_ticket(struct request *req, struct text key, const struct reply *r)

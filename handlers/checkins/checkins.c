@@ -12,7 +12,7 @@ enum { MOST_DAYS = 36600 }; /* of a range: a hundred years */
 
 static struct call *get_expiry(struct request *req, struct text name, struct text part)
 {
-	struct call *c = command_call(req, "PEXPIRETIME", "i", false);
+	struct call *c = call_command(req, "PEXPIRETIME", "i", false);
 
 	(void)part;
 	call_key(c, KEY_CHECKIN, name, NULL);

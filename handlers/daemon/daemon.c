@@ -16,8 +16,8 @@
 #include "redis/renewal.h"
 #include "request/answer.h"
 #include "request/request.h"
-#include "topology/redis.h"
 #include "topology/replicas.h"
+#include "topology/topology.h"
 #include "version.h"
 
 void healthz_get(struct request *req, const struct healthz_get_input *in)
@@ -32,12 +32,13 @@ void readyz_get(struct request *req, const struct readyz_get_input *in)
 	(void)in;
 	if (http_draining()) {
 		answer_problem(req, P_NOT_READY, "the daemon is shutting down");
-	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
-		answer_problem(req, P_NOT_READY, "Redis is not usable: %s%s", redis_trouble(NULL), redis_advice());
+	} else if (!topology_was_reached() || (config()->ready_follows_redis && topology_connections() == 0)) {
+		answer_problem(req, P_NOT_READY, "Redis is not usable: %s%s", topology_trouble(NULL),
+			       topology_advice());
 	} else if (*handshake_duplicates()) {
 		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", handshake_duplicates());
-	} else if (*connections_missing_permissions()) {
-		answer_problem(req, P_NOT_READY, "%s", connections_missing_permissions());
+	} else if (*renewal_missing_permissions()) {
+		answer_problem(req, P_NOT_READY, "%s", renewal_missing_permissions());
 	} else {
 		out_string(answer_begin(req, 200), "status", "ready");
 		answer_end(req);
@@ -54,10 +55,10 @@ void metrics_get(struct request *req, const struct metrics_get_input *in)
 static void out_nodes(struct json_out *o)
 {
 	struct redis_node_info node;
-	bool is_cluster = strcmp(redis_mode(), "cluster") == 0;
+	bool is_cluster = strcmp(topology_mode(), "cluster") == 0;
 
 	out_array(o, "nodes");
-	for (size_t i = 0; redis_node_info(i, &node); i++) {
+	for (size_t i = 0; topology_node_info(i, &node); i++) {
 		out_object(o, NULL);
 		out_string(o, "address", node.address);
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
@@ -114,18 +115,18 @@ void info_get(struct request *req, const struct info_get_input *in)
 
 	(void)in;
 	out_string(o, "version", PATTERND_VERSION);
-	out_string(o, "mode", redis_mode());
+	out_string(o, "mode", topology_mode());
 	out_array(o, "addresses");
 	for (size_t i = 0; http_address(i); i++)
 		out_string(o, NULL, http_address(i));
 	out_close(o);
 	out_text(o, "health_address", text_of(http_health_address()));
 	out_object(o, "redis");
-	out_string(o, "address", redis_address());
-	out_string(o, "version", redis_server());
-	out_text(o, "role", text_of(redis_connections() ? "master" : NULL));
-	out_bool(o, "connected", redis_is_up());
-	out_string(o, "error", redis_is_up() ? NULL : redis_trouble(NULL));
+	out_string(o, "address", topology_address());
+	out_string(o, "version", topology_server());
+	out_text(o, "role", text_of(topology_connections() ? "master" : NULL));
+	out_bool(o, "connected", topology_is_up());
+	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
 	out_nodes(o);
 	out_replicas(o);
 	out_close(o);
@@ -156,8 +157,8 @@ static void out_problem(struct json_out *o, struct request *req, const struct pr
 	out_string(o, "code", row->code);
 	out_int(o, "status", row->status);
 	out_string(o, "title", row->title);
-	out_string(o, "effect", effect_name(row->effect));
-	out_string(o, "retry", retry_name(row->retry));
+	out_string(o, "effect", problem_effect_name(row->effect));
+	out_string(o, "retry", problem_retry_name(row->retry));
 	out_string(o, "help", row->help);
 }
 

@@ -67,14 +67,14 @@ static void take(struct loop_timer *t)
 	before = now;
 	answers_before = answers;
 	before_us = loop_now_us();
-	timer_set(t, before_us + INTERVAL_MS * 1000);
+	loop_timer_set(t, before_us + INTERVAL_MS * 1000);
 }
 
 void history_open(void)
 {
 	before_us = loop_now_us();
 	next.expired = take;
-	timer_set(&next, before_us + INTERVAL_MS * 1000);
+	loop_timer_set(&next, before_us + INTERVAL_MS * 1000);
 }
 
 /* ---- GET /info/history ---- */

@@ -19,10 +19,10 @@
 
 static void send(struct request *req, const struct web_asset *asset)
 {
-	struct text known = req->conditions ? req->conditions->none_match : (struct text){ 0 };
+	struct text known = req->asked.conditions ? req->asked.conditions->none_match : (struct text){ 0 };
 	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
 
-	req->cache_control = "no-cache"; /* kept, but revalidated each time */
+	req->answer.cache_control = "no-cache"; /* kept, but revalidated each time */
 	answer_header(req, "ETag", "%s", asset->etag);
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");
@@ -84,7 +84,7 @@ static struct text path_of(struct text target)
 
 static void serve(struct request *req, const void *in)
 {
-	struct text path = path_of(req->target);
+	struct text path = path_of(req->asked.target);
 	const struct web_asset *asset = asset_of(path);
 
 	(void)in;

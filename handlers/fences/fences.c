@@ -16,11 +16,12 @@ static void on_checked(struct request *req, const struct reply *r)
 	int64_t highest = reply_int(r, 2);
 
 	if (reply_int(r, 0) < 1) {
-		struct json_out *o = problem_begin(req, P_STALE_FENCE,
-						   "fencing token %lld is below %lld, the highest that '%s' has seen",
-						   (long long)in->fence, (long long)highest, in->name.at);
+		struct json_out *o =
+			answer_begin_problem(req, P_STALE_FENCE,
+					     "fencing token %lld is below %lld, the highest that '%s' has seen",
+					     (long long)in->fence, (long long)highest, in->name.at);
 		out_int(o, "highest", highest);
-		problem_end(req);
+		answer_end(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);

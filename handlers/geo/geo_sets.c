@@ -47,12 +47,12 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 	} else if (reply_int(r, 0) < 0) {
 		int64_t cells = reply_int(r, 3);
 		struct json_out *o =
-			problem_begin(req, P_GEO_CELLS_DIFFER,
-				      "'%s' has members and %" PRId64 " as its number of cells, not %" PRId64
-				      "; ask for the same number, or use another set",
-				      name.at, cells, wanted);
+			answer_begin_problem(req, P_GEO_CELLS_DIFFER,
+					     "'%s' has members and %" PRId64 " as its number of cells, not %" PRId64
+					     "; ask for the same number, or use another set",
+					     name.at, cells, wanted);
 		out_int(o, "cells", cells);
-		problem_end(req);
+		answer_end(req);
 	} else {
 		write_set(answer_begin(req, reply_int(r, 5) > 0 ? 201 : 200), name, r);
 		answer_end(req);

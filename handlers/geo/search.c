@@ -8,6 +8,7 @@
 
 #include "geo/geo_call.h"
 #include "geo/score.h"
+#include "request/accept.h"
 
 /* ---- GET /geo/{name}/distance ---- */
 
@@ -109,7 +110,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 	const struct geo_nearby_list_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
-	req->content_type = "application/geo+json";
+	req->answer.content_type = "application/geo+json";
 	out_string(o, "type", "FeatureCollection");
 	out_array(o, "features");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
@@ -142,7 +143,8 @@ static void answer_found(struct request *req, const struct geo_search *s)
 {
 	const struct geo_nearby_list_input *in = req->input;
 
-	if (request_accepts(req, req->op->other_type) > request_accepts(req, req->op->media_type)) {
+	if (accept_quality(req->asked.accept, req->op->other_type) >
+	    accept_quality(req->asked.accept, req->op->media_type)) {
 		answer_features(req, s);
 		return;
 	}

@@ -25,7 +25,7 @@ static void write_ttl(struct json_out *o, struct request *req, int64_t expires_a
 
 static struct call *key_call(struct request *req, const struct script *s, struct text key)
 {
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 
 	call_raw_key(c, key);
 	return c;

@@ -18,5 +18,5 @@ void name_rebuild(struct request *req, const struct name_rebuild_input *in)
 					     KEY_BLOOM, KEY_GEO,       KEY_COUNTER, KEY_FEED,   KEY_SET,  NULL };
 
 	(void)in;
-	name_indexes_rebuild(req, kinds, on_rebuilt);
+	name_rebuild_start(req, kinds, on_rebuilt);
 }

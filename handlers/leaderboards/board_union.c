@@ -86,7 +86,7 @@ static void on_ended(struct request *req, const struct reply *r)
 static void end(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct call *c = script_call(req, &leaderboard_union_end_script);
+	struct call *c = call_script(req, &leaderboard_union_end_script);
 
 	board_call_keys(c, in->name);
 	call_key(c, KEY_BOARD, in->name, b->places);
@@ -126,7 +126,7 @@ static void on_ranked(struct request *req, const struct reply *r)
 static void rank(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct call *c = script_call(req, &leaderboard_union_rank_script);
+	struct call *c = call_script(req, &leaderboard_union_rank_script);
 
 	call_key(c, KEY_BOARD, in->name, b->places);
 	call_key(c, KEY_BOARD, in->name, b->ranks);
@@ -175,7 +175,7 @@ static void call_source(struct request *req, struct call *c, const struct board_
 static void add(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct call *c = script_call(req, &leaderboard_union_add_script);
+	struct call *c = call_script(req, &leaderboard_union_add_script);
 	struct text source = in->sources.items[b->source];
 
 	call_key(c, KEY_BOARD, source, NULL);
@@ -197,7 +197,7 @@ static void on_paged(struct request *req, const struct reply *r)
 		on_added(req, r);
 		return;
 	}
-	struct call *c = script_call(req, &leaderboard_union_put_script);
+	struct call *c = call_script(req, &leaderboard_union_put_script);
 	call_key(c, KEY_BOARD, in->name, b->places);
 	call_text(c, arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len));
 	call_source(req, c, b);
@@ -209,7 +209,7 @@ static void on_paged(struct request *req, const struct reply *r)
 static void ask_page(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct call *c = script_call(req, &leaderboard_union_page_script);
+	struct call *c = call_script(req, &leaderboard_union_page_script);
 	struct text source = in->sources.items[b->source];
 
 	call_key(c, KEY_BOARD, source, NULL);
@@ -321,7 +321,7 @@ static void get_all(struct request *req)
 	}
 	for (size_t i = 0; i <= in->sources.count; i++) {
 		struct text board = i < in->sources.count ? in->sources.items[i] : in->name;
-		struct call *c = script_call(req, &leaderboard_get_script);
+		struct call *c = call_script(req, &leaderboard_get_script);
 		board_call_keys(c, board);
 		call_tag(c, i);
 		call_send(c, on_state);
@@ -335,7 +335,7 @@ static struct board_union *union_new(struct request *req)
 
 	if (!b)
 		return NULL;
-	random_hex(nonce, NONCE_DIGITS);
+	hex_random(nonce, NONCE_DIGITS);
 	snprintf(b->places, sizeof(b->places), "union:%s:places", nonce);
 	snprintf(b->ranks, sizeof(b->ranks), "union:%s:ranks", nonce);
 	snprintf(b->cursor, sizeof(b->cursor), "0");

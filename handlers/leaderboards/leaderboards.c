@@ -20,7 +20,7 @@ static const char *const orders[] = { NULL, "desc", "asc" };
 
 static struct call *board_call(struct request *req, const struct script *s, struct text board)
 {
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 
 	board_call_keys(c, board);
 	return c;

@@ -28,7 +28,7 @@ static void on_revoked(struct request *req, const struct reply *r)
 
 static void revoke(struct request *req, const struct lock_acquisition *wanted)
 {
-	struct call *c = script_call(req, &lock_revoke_script);
+	struct call *c = call_script(req, &lock_revoke_script);
 
 	lock_call_keys(c, wanted->names[0], lock_parts_to_change);
 	call_record_key(c);
@@ -62,7 +62,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 
 static void confirm(struct request *req, struct lock_acquisition *wanted, const struct reply *r)
 {
-	struct call *c = script_call(req, &lock_confirm_script);
+	struct call *c = call_script(req, &lock_confirm_script);
 
 	wanted->grant = reply_keep(&req->arena, r);
 	call_key(c, KEY_LOCK, wanted->names[0], "fence");
@@ -75,7 +75,7 @@ static void grant(struct request *req, struct lock_acquisition *wanted, const st
 	struct text sealed = reply_text(r, LOCK_SEALED);
 
 	if (sealed.len)
-		wanted->token = request_mask(req, sealed); /* a replay returns the first one, which the record kept */
+		wanted->token = seal_mask(req, sealed); /* a replay returns the first one, which the record kept */
 	wanted->safety = lock_single;
 	if (wanted->min_replicas == 0 || (!req->result->replayed && has_enough(req, wanted))) {
 		lock_metrics_acquired(req, wanted->names, wanted->count);
@@ -141,7 +141,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 	const struct lock_acquisition *wanted = req->work;
 
 	(void)r;
-	if (!req->idempotency_key.at)
+	if (!req->asked.idempotency_key.at)
 		call_send(lock_call_leave(req, wanted), NULL);
 }
 
@@ -179,6 +179,6 @@ void lock_acquire_begin(struct request *req, const struct lock_acquisition *give
 	if (!wait_begin(req, given->presented.at ? 0 : given->wait_ms, given->count))
 		return;
 	for (size_t i = 0; i < given->count; i++)
-		wait_on(req, script_key(req, KEY_LOCK, given->names[i], NULL));
+		wait_on(req, call_key_name(req, KEY_LOCK, given->names[i], NULL));
 	attempt(req);
 }

@@ -29,7 +29,7 @@ static void free_when_unneeded(struct lock_hold *h)
 {
 	if (h->stream || h->calls)
 		return;
-	timer_stop(&h->timer);
+	loop_timer_stop(&h->timer);
 	free(h);
 }
 
@@ -40,7 +40,7 @@ static void end(struct lock_hold *h, const char *event, const char *reason, cons
 	int len = snprintf(data, sizeof(data), "{\"reason\":\"%s\"%s%s%s}", reason, detail ? ",\"detail\":\"" : "",
 			   detail ? detail : "", detail ? "\"" : "");
 
-	timer_stop(&h->timer);
+	loop_timer_stop(&h->timer);
 	h->is_lost = true;
 	if (!h->stream)
 		return;
@@ -65,8 +65,8 @@ static void on_release_ended(struct request *req)
 
 	h->calls--;
 	if (!h->is_lost)
-		end(h, req->problem ? "lost" : "released", h->ending,
-		    req->problem ? "the lock could not be released; it expires by itself" : NULL);
+		end(h, req->answer.problem ? "lost" : "released", h->ending,
+		    req->answer.problem ? "the lock could not be released; it expires by itself" : NULL);
 	free_when_unneeded(h);
 }
 
@@ -81,13 +81,13 @@ static void release(struct lock_hold *h, const char *why)
 	if (h->ending || h->is_lost)
 		return;
 	h->ending = why;
-	timer_stop(&h->timer);
+	loop_timer_stop(&h->timer);
 	struct request *req = begin_call(h, on_release_ended);
 	if (!req) {
 		end(h, "lost", "out_of_memory", "the daemon is out of memory; the lock expires by itself");
 		return;
 	}
-	struct call *c = script_call(req, &lock_leave_script);
+	struct call *c = call_script(req, &lock_leave_script);
 	lock_call_keys(c, h->name, lock_parts_to_change);
 	call_string(c, "");
 	call_text(c, h->token_hash);
@@ -103,7 +103,7 @@ static void schedule(struct lock_hold *h)
 
 	if (next_us > h->sure_until_us)
 		next_us = h->sure_until_us;
-	timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
+	loop_timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
 }
 
 /* Redis has the token no more. It expires there only after sure_until_us. */
@@ -163,7 +163,7 @@ static void on_timer(struct loop_timer *t)
 	struct request *req = begin_call(h, on_renewal_ended);
 	if (!req)
 		return;
-	struct call *c = script_call(req, &lock_extend_script);
+	struct call *c = call_script(req, &lock_extend_script);
 	lock_call_keys(c, h->name, lock_parts_to_change);
 	call_int(c, h->ttl_ms);
 	call_text(c, h->token_hash);
@@ -173,7 +173,7 @@ static void on_timer(struct loop_timer *t)
 
 /* ---- Its client ---- */
 
-static void on_left(void *context)
+static void on_ended(void *context)
 {
 	struct lock_hold *h = context;
 
@@ -227,7 +227,7 @@ static struct text acquired_event(struct request *req, const struct lock_acquisi
 
 static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
-	static const struct stream_callbacks owner = { on_left, on_drain };
+	static const struct stream_callbacks owner = { on_ended, on_drain };
 	struct lock_hold *h = hold_new(req, wanted);
 	struct text event = acquired_event(req, wanted, r);
 

@@ -69,12 +69,13 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 	long long rest = rest_ms;
 
 	if (mode.len == 0)
-		return problem_begin(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
+		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
 	if (text_is(mode, "shared"))
-		return problem_begin(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
-				     (r->count - HELD_HOLDERS) / 3, rest);
-	return problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-			     owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "", rest);
+		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
+					    (r->count - HELD_HOLDERS) / 3, rest);
+	return answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
+				    owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
+				    rest);
 }
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)
@@ -102,14 +103,14 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 		out_null(o, "holder");
 	}
 	out_int(o, "waiters", reply_int(r, HELD_WAITERS));
-	problem_end(req);
+	answer_end(req);
 }
 
 /* ---- Calls ---- */
 
 struct call *lock_call_leave(struct request *req, const struct lock_acquisition *wanted)
 {
-	struct call *c = script_call(req, &lock_leave_script);
+	struct call *c = call_script(req, &lock_leave_script);
 
 	for (size_t i = 0; i < wanted->count; i++)
 		lock_call_keys(c, wanted->names[i], lock_parts_to_change);
@@ -126,7 +127,7 @@ struct text lock_metadata(struct text given)
 struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted)
 {
 	static const struct ticket_queue queue = { &lock_leave_script, lock_parts_to_change };
-	struct call *c = script_call(req, &lock_acquire_script);
+	struct call *c = call_script(req, &lock_acquire_script);
 
 	for (size_t i = 0; i < wanted->count; i++)
 		lock_call_keys(c, wanted->names[i], parts_to_acquire);
@@ -135,7 +136,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 	call_text(c, lock_metadata(wanted->metadata));
 	call_text(c, wanted->presented.at ? handler_secret_hash(req, wanted->presented) : TEXT(""));
 	call_text(c, wanted->token_hash);
-	call_text(c, req->idempotency_key.at ? request_mask(req, wanted->token) : TEXT(""));
+	call_text(c, req->asked.idempotency_key.at ? seal_mask(req, wanted->token) : TEXT(""));
 	call_string(c, wanted->mode);
 	call_text(c, wait_ticket(req, &queue, wanted->ticket_tail));
 	call_int(c, wait_left_ms(req));

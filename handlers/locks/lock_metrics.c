@@ -48,7 +48,7 @@ void lock_metrics_refused(const struct request *req, struct text name)
 
 static struct call *look(struct request *req, struct text name)
 {
-	struct call *c = script_call(req, &lock_get_script);
+	struct call *c = call_script(req, &lock_get_script);
 
 	lock_call_keys(c, name, lock_parts_to_get);
 	return c;

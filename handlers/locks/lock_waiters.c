@@ -1,7 +1,7 @@
 /* lock_waiters: see locks/lock_waiters.h. The list is lua/locks/lock_waiter_list.lua. */
 #include "locks/lock_waiters.h"
 
-#include "core/hex.h"
+#include "core/percent.h"
 #include "kinds.h"
 #include "locks/lock_call.h"
 #include "locks/quorum_locks.h"
@@ -15,7 +15,7 @@ struct text lock_ticket_tail(struct request *req, struct text owner, bool is_sha
 	if (!tail)
 		return TEXT("");
 	if (owner.len) {
-		len = hex_escape(owner, tail);
+		len = percent_encode(owner, tail);
 		tail[len++] = '.';
 	}
 	tail[len++] = is_shared ? 's' : 'x';
@@ -33,7 +33,7 @@ static void out_waiter(struct json_out *o, struct request *req, struct text tick
 
 	if (tail.len > 2) {
 		owner = arena_copy(&req->arena, tail.at, tail.len - 2);
-		if (owner.at && !hex_unescape((char *)owner.at, &owner.len))
+		if (owner.at && !percent_decode((char *)owner.at, &owner.len))
 			owner = (struct text){ 0 };
 	}
 	out_object(o, NULL);
@@ -65,7 +65,7 @@ void lock_waiter_list(struct request *req, const struct lock_waiter_list_input *
 
 	if (lock_quorum_has_no(req, "list of waiters") || !handler_cursor(req, in->cursor, &after_us))
 		return;
-	struct call *c = script_call(req, &lock_waiter_list_script);
+	struct call *c = call_script(req, &lock_waiter_list_script);
 	lock_call_keys(c, in->name, parts);
 	call_int(c, after_us);
 	call_int(c, in->limit);

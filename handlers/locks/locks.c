@@ -113,7 +113,7 @@ void lock_extend(struct request *req, const struct lock_extend_input *in)
 		lock_quorum_extend(req, in);
 		return;
 	}
-	struct call *c = script_call(req, &lock_extend_script);
+	struct call *c = call_script(req, &lock_extend_script);
 
 	lock_call_keys(c, in->name, lock_parts_to_change);
 	call_int(c, in->ttl_ms);
@@ -156,7 +156,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 		lock_quorum_release(req, in);
 		return;
 	}
-	struct call *c = script_call(req, &lock_release_script);
+	struct call *c = call_script(req, &lock_release_script);
 	lock_call_keys(c, in->name, lock_parts_to_change);
 	call_text(c, in->force ? TEXT("") : handler_secret_hash(req, in->lock_token));
 	call_int(c, in->force);
@@ -205,7 +205,7 @@ void lock_get(struct request *req, const struct lock_get_input *in)
 		lock_quorum_get(req, in);
 		return;
 	}
-	struct call *c = script_call(req, &lock_get_script);
+	struct call *c = call_script(req, &lock_get_script);
 	lock_call_keys(c, in->name, lock_parts_to_get);
 	call_send(c, on_state);
 }
@@ -215,7 +215,7 @@ void lock_get(struct request *req, const struct lock_get_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	static const char *const parts[] = { "readers", "waiters", NULL };
-	struct call *c = script_call(req, &lock_get_script);
+	struct call *c = call_script(req, &lock_get_script);
 
 	(void)part;
 	lock_call_keys(c, name, parts);

@@ -27,7 +27,7 @@ static struct lock_round *begin(struct request *req, const struct quorum_lock *g
 {
 	struct quorum_lock *w = arena_alloc(&req->arena, sizeof(*w));
 
-	if (req->idempotency_key.at) {
+	if (req->asked.idempotency_key.at) {
 		answer_field_problem(
 			req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
 			"has no meaning for locks on a quorum of servers: none of them knows what all answered");
@@ -76,7 +76,7 @@ static void release_all(struct lock_round *r)
 	for (size_t i = 0; i < r->of; i++) {
 		if (r->votes[i].said && r->votes[i].outcome < 1)
 			continue;
-		struct call *c = script_call(req, &lock_release_script);
+		struct call *c = call_script(req, &lock_release_script);
 		lock_call_keys(c, name, lock_parts_to_change);
 		call_text(c, hash);
 		call_int(c, 0);
@@ -104,11 +104,11 @@ static void answer_held(struct lock_round *r)
 	lock_metrics_refused(req, w->name);
 	answer_retry_after_ms(req, is_held ? holder.left_ms : 0);
 	if (is_held)
-		o = problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", w->name.at,
-				  owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
-				  (long long)holder.left_ms);
+		o = answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", w->name.at,
+					 owner.len ? "'" : "", owner.len ? owner.at : "another client",
+					 owner.len ? "'" : "", (long long)holder.left_ms);
 	else
-		o = problem_begin(
+		o = answer_begin_problem(
 			req, P_LOCK_HELD,
 			"other clients have '%s' at %zu of %zu lock servers, and none has a majority: they came at the same "
 			"time, or lost it",
@@ -124,7 +124,7 @@ static void answer_held(struct lock_round *r)
 		out_null(o, "holder");
 	}
 	out_int(o, "waiters", 0);
-	problem_end(req);
+	answer_end(req);
 }
 
 static void answer_acquired(struct lock_round *r, int64_t left_ms)
@@ -163,7 +163,7 @@ static void on_fenced(struct lock_round *r)
 static struct call *ask_to_fence(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct call *c = script_call(r->req, &lock_quorum_fence_script);
+	struct call *c = call_script(r->req, &lock_quorum_fence_script);
 
 	lock_call_keys(c, w->name, parts_to_raise);
 	call_text(c, w->hash);
@@ -198,7 +198,7 @@ static void on_asked(struct lock_round *r)
 static struct call *ask_to_acquire(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct call *c = script_call(r->req, &lock_quorum_take_script);
+	struct call *c = call_script(r->req, &lock_quorum_take_script);
 
 	lock_call_keys(c, w->name, parts_to_acquire);
 	call_int(c, r->ttl_ms);
@@ -301,7 +301,7 @@ static void on_extended(struct lock_round *r)
 static struct call *ask_to_extend(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct call *c = script_call(r->req, &lock_extend_script);
+	struct call *c = call_script(r->req, &lock_extend_script);
 
 	lock_call_keys(c, w->name, lock_parts_to_change);
 	call_int(c, r->ttl_ms);
@@ -343,7 +343,7 @@ static void on_released(struct lock_round *r)
 static struct call *ask_to_release(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct call *c = script_call(r->req, &lock_release_script);
+	struct call *c = call_script(r->req, &lock_release_script);
 
 	lock_call_keys(c, w->name, lock_parts_to_change);
 	call_text(c, w->hash);
@@ -406,7 +406,7 @@ static void on_state(struct lock_round *r)
 static struct call *ask_to_get(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct call *c = script_call(r->req, &lock_get_script);
+	struct call *c = call_script(r->req, &lock_get_script);
 
 	lock_call_keys(c, w->name, lock_parts_to_get);
 	return c;

@@ -54,14 +54,14 @@ static int64_t timeout_ms(const struct lock_round *r)
 
 static void decide(struct lock_round *r)
 {
-	timer_stop(&r->deadline);
+	loop_timer_stop(&r->deadline);
 	r->number++; /* later answers are ignored */
 	r->decide(r);
 }
 
 static void leave(struct lock_round *r)
 {
-	timer_stop(&r->deadline);
+	loop_timer_stop(&r->deadline);
 	r->number++;
 	r->req->on_disconnect = NULL;
 	if (r->left)
@@ -97,7 +97,7 @@ static void on_vote(struct request *req, const struct reply *reply)
 	if (v->said)
 		v->outcome = reply_int(v->reply, 0);
 	else
-		r->trouble = call_trouble(req->result->failed);
+		r->trouble = call_problem_text(req->result->failed);
 	r->said += v->said;
 	r->pending -= v->awaited;
 	if (r->pending == 0)
@@ -124,7 +124,7 @@ void lock_round_ask(struct lock_round *r, struct call *(*ask)(struct lock_round 
 		call_send(c, on_vote);
 	}
 	if (r->number == number && r->req->state != ANSWERED)
-		timer_set(&r->deadline, loop_now_us() + timeout_ms(r) * 1000);
+		loop_timer_set(&r->deadline, loop_now_us() + timeout_ms(r) * 1000);
 }
 
 struct lock_round *lock_round_new(struct request *req, void *context, int64_t ttl_ms)

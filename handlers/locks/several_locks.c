@@ -36,7 +36,7 @@ static void answer_not_acquired(struct request *req, const struct several_locks 
 	const struct lock_acquisition *group = &s->groups[s->held];
 
 	if (s->failed) {
-		call_answer_failure(s->failed);
+		call_problem_answer(s->failed);
 	} else if (s->refusal) {
 		size_t which = (size_t)reply_int(s->refusal, LOCK_HELD_WHICH);
 		req->now_ms = reply_int(s->refusal, 1); /* of the node that refused */
@@ -138,7 +138,7 @@ static void extend(struct request *req)
 	s->pending = s->wanted.count;
 	s->asked_us = loop_now_us();
 	for (size_t i = 0; i < s->wanted.count; i++) {
-		struct call *c = script_call(req, &lock_extend_script);
+		struct call *c = call_script(req, &lock_extend_script);
 		lock_call_keys(c, s->wanted.names[i], lock_parts_to_change);
 		call_int(c, s->wanted.ttl_ms);
 		call_text(c, s->wanted.token_hash);
@@ -159,7 +159,7 @@ static void on_decided(struct request *req, const struct reply *r)
 
 	if (!r) {
 		s->failed = req->result->failed;
-		release_all(req, s->held + call_was_lost(s->failed));
+		release_all(req, s->held + call_problem_is_unknown(s->failed));
 	} else if (reply_int(r, 0) < 1) {
 		wait_look_at(req, reply_int(r, LOCK_HELD_NEXT_AT));
 		if (wait_park(req, acquire_next))
@@ -171,7 +171,7 @@ static void on_decided(struct request *req, const struct reply *r)
 			s->fences[group->which[i]] = reply_int(r, LOCK_FENCES + i);
 		if (++s->held < s->slots->count)
 			acquire_next(req);
-		else if (req->waiter)
+		else if (req->pending.waiter)
 			extend(req);
 		else
 			finish(req);
@@ -188,9 +188,9 @@ static void acquire_next(struct request *req)
 		s->queued_at = s->held + 1;
 		wait_on_none(req);
 		for (size_t i = 0; i < group->count; i++)
-			wait_on(req, script_key(req, KEY_LOCK, group->names[i], NULL));
+			wait_on(req, call_key_name(req, KEY_LOCK, group->names[i], NULL));
 	}
-	group->ttl_ms = req->waiter && s->wanted.ttl_ms < cover_ms ? cover_ms : s->wanted.ttl_ms;
+	group->ttl_ms = req->pending.waiter && s->wanted.ttl_ms < cover_ms ? cover_ms : s->wanted.ttl_ms;
 	struct call *c = lock_call_acquire(req, group);
 	call_may_fail(c);
 	call_send(c, on_decided);

@@ -19,7 +19,7 @@ void queue_call_keys(struct call *c, struct text queue)
 
 struct call *queue_call(struct request *req, const struct script *s, struct text queue)
 {
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 
 	queue_call_keys(c, queue);
 	return c;
@@ -42,7 +42,7 @@ static void write_check(struct request *req, struct text queue, struct text deli
 {
 	const struct text parts[] = { queue, delivery };
 	struct arena_mark mark = arena_mark(&req->arena);
-	struct text digest = request_digest(req, arena_join(&req->arena, parts, 2));
+	struct text digest = seal_digest(req, arena_join(&req->arena, parts, 2));
 
 	memset(check, '0', CHECK_DIGITS);
 	if (digest.at) /* else the request ends for want of memory */

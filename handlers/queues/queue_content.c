@@ -24,7 +24,7 @@ struct text queue_headers(struct request *req, struct text_pairs headers)
 
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m)
 {
-	struct text traceparent = m->traceparent.at ? m->traceparent : req->traceparent;
+	struct text traceparent = m->traceparent.at ? m->traceparent : req->asked.traceparent;
 	struct text headers = queue_headers(req, m->headers), none = TEXT("");
 
 	if (!traceparent.at && !headers.len)

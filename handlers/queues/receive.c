@@ -70,7 +70,7 @@ static void out_unanswered(struct json_out *o, struct text queue)
 	out_array(o, "unanswered");
 	out_object(o, NULL);
 	out_text(o, "queue", queue);
-	out_string(o, "effect", effect_name(EFFECT_UNKNOWN));
+	out_string(o, "effect", problem_effect_name(EFFECT_UNKNOWN));
 	out_close(o);
 	out_close(o);
 }
@@ -127,11 +127,11 @@ static void on_received(struct request *req, const struct reply *r)
 	struct receive_order *order = req->work;
 
 	if (!r && order->count == 0) {
-		call_answer_failure(req->result->failed);
+		call_problem_answer(req->result->failed);
 		return;
 	}
 	if (!r) { /* the client should have what there is */
-		answer_deliveries(req, call_was_lost(req->result->failed));
+		answer_deliveries(req, call_problem_is_unknown(req->result->failed));
 		return;
 	}
 	if (reply_int(r, 0) == 0 &&
@@ -175,7 +175,7 @@ static void release(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
 
-	if (req->idempotency_key.at)
+	if (req->asked.idempotency_key.at)
 		return;
 	if (r)
 		take_in(req, order, r);
@@ -198,7 +198,7 @@ static void receive(struct request *req)
 	static const struct ticket_queue queue = { &queue_leave_script, queue_parts };
 	struct receive_order *order = req->work;
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
-	struct call *c = script_call(req, &queue_message_receive_script);
+	struct call *c = call_script(req, &queue_message_receive_script);
 	for (size_t i = order->at; i < end; i++)
 		queue_call_keys(c, order->queues[i]);
 	call_int(c, order->limit - (int64_t)order->count);
@@ -247,7 +247,7 @@ static void begin(struct request *req, const struct receive_order *given)
 	if (!wait_begin(req, given->wait_ms, given->queue_count))
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
-		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
+		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
 	attempt(req);
 }
 

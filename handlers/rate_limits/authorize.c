@@ -43,13 +43,13 @@ static struct text trimmed(struct text value)
 
 static struct text key_from(struct request *req, const char *header)
 {
-	struct text value = trimmed(req->header(req, header));
+	struct text value = trimmed(req->asked.header(req, header));
 
 	if (value.len == 0)
 		return TEXT("-");
 	if (is_key(value) && !is_credential(header))
 		return arena_copy(&req->arena, value.at, value.len);
-	struct text parts[] = { TEXT("sha256:"), request_digest(req, value) };
+	struct text parts[] = { TEXT("sha256:"), seal_digest(req, value) };
 	return arena_join(&req->arena, parts, 2);
 }
 

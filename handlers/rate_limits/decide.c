@@ -36,7 +36,7 @@ static void decide_one(struct request *req, const struct limit_check *c)
 	static const struct script *const scripts[] = { &ratelimit_gcra_script, &ratelimit_sliding_window_script,
 							&ratelimit_fixed_window_script };
 	const struct limit *l = &c->policy.limit;
-	struct call *call = script_call(req, scripts[l->algorithm - 1]);
+	struct call *call = call_script(req, scripts[l->algorithm - 1]);
 
 	limit_call_key(req, call, c);
 	call_int(call, l->limit);
@@ -126,8 +126,8 @@ void ratelimit_decide(struct request *req)
 		return;
 	for (size_t i = 0; wanted->wait_ms && i < wanted->count; i++) {
 		const struct limit_check *c = &wanted->checks[i];
-		wait_on(req, script_key(req, KEY_LIMIT, c->key,
-					limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
+		wait_on(req, call_key_name(req, KEY_LIMIT, c->key,
+					   limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
 	}
 	attempt(req);
 }

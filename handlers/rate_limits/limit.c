@@ -160,7 +160,7 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 	static const char *const parts[] = { "waiters", NULL };
 	static const struct ticket_queue queue = { &ratelimit_leave_script, parts };
 	struct limit_request *wanted = req->work;
-	struct call *call = script_call(req, &ratelimit_take_all_script);
+	struct call *call = call_script(req, &ratelimit_take_all_script);
 	int64_t cost = 0;
 
 	for (size_t i = 0; i < some->count; i++) {

@@ -45,7 +45,7 @@ static void on_state(struct request *req, const struct reply *r)
 
 void ratelimit_key_get(struct request *req, const struct ratelimit_key_get_input *in)
 {
-	struct call *c = script_call(req, &ratelimit_key_get_script);
+	struct call *c = call_script(req, &ratelimit_key_get_script);
 
 	for (int i = 1; i <= ALGORITHMS; i++)
 		call_key(c, KEY_LIMIT, in->key, limit_state_part(req, discriminator_of(in->policy), i));
@@ -66,7 +66,7 @@ static void on_forgotten(struct request *req, const struct reply *r)
 
 void ratelimit_key_delete(struct request *req, const struct ratelimit_key_delete_input *in)
 {
-	struct call *c = script_call(req, &ratelimit_key_delete_script);
+	struct call *c = call_script(req, &ratelimit_key_delete_script);
 
 	for (int i = 1; i <= ALGORITHMS; i++)
 		if (in->algorithm == 0 || (int)in->algorithm == i)
@@ -93,7 +93,7 @@ static void refund(struct request *req)
 	const struct ratelimit_refund_input *in = req->input;
 	const struct limit_request *wanted = req->work;
 	const struct limit_check *c = &wanted->checks[0];
-	struct call *call = script_call(req, &ratelimit_refund_script);
+	struct call *call = call_script(req, &ratelimit_refund_script);
 
 	call_key(call, KEY_LIMIT, in->key, limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
 	call_int(call, c->policy.limit.algorithm);
@@ -123,7 +123,7 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 
 static struct call *look_one(struct request *req, struct text name, struct text part)
 {
-	struct call *c = script_call(req, &ratelimit_key_get_script);
+	struct call *c = call_script(req, &ratelimit_key_get_script);
 	struct text policy = text_cut(&part, ':');
 
 	for (int i = 1; i <= ALGORITHMS; i++)

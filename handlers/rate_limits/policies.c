@@ -187,7 +187,7 @@ static void on_state(struct request *req, const struct reply *r)
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
-	struct call *c = script_call(req, &ratelimit_policy_get_script);
+	struct call *c = call_script(req, &ratelimit_policy_get_script);
 
 	(void)part;
 	call_key(c, KEY_POLICY, name, NULL);

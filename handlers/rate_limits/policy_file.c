@@ -6,7 +6,7 @@
  * name and what PUT /ratelimit/policies/{name} takes. It is held against that operation's own
  * rows of the contract, so the two cannot differ.
  */
-#include "json/json_read.h"
+#include "json/read.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static bool refuse_as_answered(const struct request *req, const char *name)
 {
 	struct arena arena = { 0 };
 	struct json_error error;
-	const struct json *problem = json_tree_read(&arena, req->response, NULL, NULL, &error);
+	const struct json *problem = json_read(&arena, req->answer.body, NULL, NULL, &error);
 	const struct json *faults = json_tree_member(problem, "errors");
 	const struct json *fault = faults ? faults->first : NULL;
 
@@ -62,8 +62,8 @@ static bool load_policy(struct request *req, const char *name, struct text body)
 
 	req->http_done = true; /* its answer goes to no client */
 	req->op = put_operation();
-	req->path_values[0] = arena_copy(&req->arena, name, strlen(name));
-	req->body = body;
+	req->asked.path_values[0] = arena_copy(&req->arena, name, strlen(name));
+	req->asked.body = body;
 	const struct ratelimit_policy_put_input *in = input_fill(req);
 	if (!in || !limit_policy_of_input(req, in, &policy))
 		return refuse_as_answered(req, name);
@@ -125,7 +125,7 @@ static bool load_all(struct arena *arena, const char *path)
 
 	if (!file.at)
 		return false;
-	const struct json *root = json_tree_read(arena, file, place_of_policy, NULL, &error);
+	const struct json *root = json_read(arena, file, place_of_policy, NULL, &error);
 	if (!root)
 		fprintf(stderr, "patternd: --policies: %s:%zu:%zu: %s\n", path, error.line, error.column,
 			error.why ? error.why : "there is no memory for it");

@@ -140,8 +140,8 @@ void ratelimit_answer(struct request *req)
 	if (wanted->granted)
 		o = answer_begin(req, 200);
 	else
-		o = problem_begin(req, wanted->refusal, "rate limit for key '%s' exceeded; retry in %lld ms", c->key.at,
-				  (long long)c->decision.retry_after_ms);
+		o = answer_begin_problem(req, wanted->refusal, "rate limit for key '%s' exceeded; retry in %lld ms",
+					 c->key.at, (long long)c->decision.retry_after_ms);
 	write_values(o, c, wanted->granted);
 	out_bool(o, "degraded", wanted->degraded);
 	write_shadow(o, wanted);
@@ -150,5 +150,5 @@ void ratelimit_answer(struct request *req)
 	if (wanted->granted)
 		answer_end(req);
 	else
-		problem_end(req);
+		answer_end(req);
 }

@@ -47,7 +47,7 @@ static struct slots_group taken_of(const struct limit_request *wanted, size_t g,
 static struct call *compensate(struct request *req, const struct slots_group *taken, int64_t taken_at_ms)
 {
 	const struct limit_request *wanted = req->work;
-	struct call *call = script_call(req, &ratelimit_compensate_script);
+	struct call *call = call_script(req, &ratelimit_compensate_script);
 
 	for (size_t i = 0; i < taken->count; i++) {
 		const struct limit_check *c = &wanted->checks[taken->which[i]];
@@ -75,7 +75,7 @@ static void when_all_answered(struct request *req)
 
 	wanted->series = NULL; /* of this attempt only */
 	if (failed)
-		call_answer_failure(failed);
+		call_problem_answer(failed);
 	else
 		ratelimit_answer(req);
 }

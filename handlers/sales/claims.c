@@ -68,39 +68,40 @@ static void answer_not_open(struct request *req, struct text sale, int64_t opens
 	struct json_out *o;
 
 	if (state == SALE_CLOSED) {
-		o = problem_begin(req, P_SALE_NOT_OPEN, "sale '%s' has closed", sale.at);
+		o = answer_begin_problem(req, P_SALE_NOT_OPEN, "sale '%s' has closed", sale.at);
 	} else {
 		answer_retry_after_ms(req, wait_ms);
-		o = problem_begin(req, P_SALE_NOT_OPEN, "sale '%s' opens in %" PRId64 " ms", sale.at, wait_ms);
+		o = answer_begin_problem(req, P_SALE_NOT_OPEN, "sale '%s' opens in %" PRId64 " ms", sale.at, wait_ms);
 	}
 	out_string(o, "state", sale_state_names[state]);
 	sale_out_setting(o, "opens_at_ms", opens_at_ms);
 	sale_out_setting(o, "closes_at_ms", closes_at_ms);
-	problem_end(req);
+	answer_end(req);
 }
 
 static void answer_limit_reached(struct request *req, const struct sale_claim_acquire_input *in, int64_t has,
 				 int64_t per_user)
 {
-	struct json_out *o = problem_begin(req, P_SALE_LIMIT_REACHED,
-					   "user '%s' has %" PRId64 " of sale '%s' and asks for %" PRId64
-					   " more; per_user allows %" PRId64,
-					   in->user.at, has, in->name.at, in->quantity, per_user);
+	struct json_out *o = answer_begin_problem(req, P_SALE_LIMIT_REACHED,
+						  "user '%s' has %" PRId64 " of sale '%s' and asks for %" PRId64
+						  " more; per_user allows %" PRId64,
+						  in->user.at, has, in->name.at, in->quantity, per_user);
 
 	out_int(o, "claimed", has);
 	out_int(o, "per_user", per_user);
-	problem_end(req);
+	answer_end(req);
 }
 
 static void answer_sold_out(struct request *req, const struct sale_claim_acquire_input *in, int64_t remaining,
 			    int64_t held)
 {
-	struct json_out *o = problem_begin(req, P_SALE_SOLD_OUT, "sale '%s' has %" PRId64 " left, and %" PRId64 " held",
-					   in->name.at, remaining, held);
+	struct json_out *o =
+		answer_begin_problem(req, P_SALE_SOLD_OUT, "sale '%s' has %" PRId64 " left, and %" PRId64 " held",
+				     in->name.at, remaining, held);
 
 	out_int(o, "remaining", remaining);
 	out_int(o, "held", held);
-	problem_end(req);
+	answer_end(req);
 }
 
 static void on_granted(struct request *req, const struct reply *r)

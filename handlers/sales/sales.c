@@ -17,7 +17,7 @@ const char *const sale_state_names[] = { NULL, "upcoming", "open", "closed" };
 struct call *sale_call(struct request *req, const struct script *s, struct text sale)
 {
 	static const char *const parts[] = { NULL, "claims", "holds", "users" };
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		call_key(c, KEY_SALE, sale, parts[i]);
@@ -62,14 +62,14 @@ static void write_sale(struct json_out *o, struct request *req, struct text sale
 static void answer_stock_below_sold(struct request *req, struct text sale, int64_t stock, const struct reply *r)
 {
 	int64_t held = reply_int(r, 8), confirmed = reply_int(r, 9);
-	struct json_out *o =
-		problem_begin(req, P_STOCK_BELOW_SOLD,
-			      "a stock of %" PRId64 " is below the %" PRId64 " of sale '%s' that are sold or held",
-			      stock, held + confirmed, sale.at);
+	struct json_out *o = answer_begin_problem(req, P_STOCK_BELOW_SOLD,
+						  "a stock of %" PRId64 " is below the %" PRId64
+						  " of sale '%s' that are sold or held",
+						  stock, held + confirmed, sale.at);
 
 	out_int(o, "held", held);
 	out_int(o, "confirmed", confirmed);
-	problem_end(req);
+	answer_end(req);
 }
 
 /* `stock` is the one asked for. */

@@ -44,18 +44,19 @@ static void answer_none_free(struct request *req, const struct reply *r)
 
 	answer_retry_after_ms(req, next_ms);
 	if (held < in->limit)
-		o = problem_begin(req, P_NO_PERMIT, "the free permit of '%s' is reserved for a waiting client",
-				  in->name.at);
+		o = answer_begin_problem(req, P_NO_PERMIT, "the free permit of '%s' is reserved for a waiting client",
+					 in->name.at);
 	else if (in->limit == 1)
-		o = problem_begin(req, P_NO_PERMIT, "the only permit of '%s' is taken; it expires in %lld ms",
-				  in->name.at, (long long)next_ms);
+		o = answer_begin_problem(req, P_NO_PERMIT, "the only permit of '%s' is taken; it expires in %lld ms",
+					 in->name.at, (long long)next_ms);
 	else
-		o = problem_begin(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first expires in %lld ms",
-				  (long long)in->limit, in->name.at, (long long)next_ms);
+		o = answer_begin_problem(req, P_NO_PERMIT,
+					 "all %lld permits of '%s' are taken; the first expires in %lld ms",
+					 (long long)in->limit, in->name.at, (long long)next_ms);
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", held);
 	out_int(o, "waiters", reply_int(r, 4));
-	problem_end(req);
+	answer_end(req);
 }
 
 static void attempt(struct request *req);
@@ -84,7 +85,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "name", in->name);
-	out_text(o, "permit", sealed.len ? request_mask(req, sealed) : new->permit);
+	out_text(o, "permit", sealed.len ? seal_mask(req, sealed) : new->permit);
 	out_owner(o, reply_text(r, 4));
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", reply_int(r, 2));
@@ -113,7 +114,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 	const struct semaphore_permit *new = req->work;
 
 	(void)r;
-	if (!req->idempotency_key.at)
+	if (!req->asked.idempotency_key.at)
 		release(req, in->name, new->hash, NULL);
 }
 
@@ -137,7 +138,7 @@ static void attempt(struct request *req)
 	call_int(c, in->ttl_ms);
 	call_text(c, in->owner);
 	call_text(c, new->hash);
-	call_text(c, req->idempotency_key.at ? request_mask(req, new->permit) : TEXT(""));
+	call_text(c, req->asked.idempotency_key.at ? seal_mask(req, new->permit) : TEXT(""));
 	call_text(c, ticket_of(req, in->limit));
 	call_int(c, wait_left_ms(req));
 	call_int(c, wait_queued_us(req));
@@ -157,7 +158,7 @@ void semaphore_permit_acquire(struct request *req, const struct semaphore_permit
 	req->work = new;
 	if (!wait_begin(req, in->wait_ms, 1))
 		return;
-	wait_on(req, script_key(req, KEY_SEMAPHORE, in->name, NULL));
+	wait_on(req, call_key_name(req, KEY_SEMAPHORE, in->name, NULL));
 	attempt(req);
 }
 

@@ -42,13 +42,13 @@ struct set_combination {
 
 static void answer_too_many(struct request *req, int64_t members)
 {
-	struct json_out *o =
-		problem_begin(req, P_TOO_MANY_MEMBERS, "the sets have %lld members to go through; %d are allowed",
-			      (long long)members, MEMBERS_MAX);
+	struct json_out *o = answer_begin_problem(req, P_TOO_MANY_MEMBERS,
+						  "the sets have %lld members to go through; %d are allowed",
+						  (long long)members, MEMBERS_MAX);
 
 	out_int(o, "members", members);
 	out_int(o, "limit", MEMBERS_MAX);
-	problem_end(req);
+	answer_end(req);
 }
 
 /* Above 0, and small enough for a cursor. */
@@ -104,7 +104,7 @@ static void answer_members(struct request *req, struct set_combination *co)
 static struct call *call_combine(struct request *req, const struct slots_group *group, const struct script *s)
 {
 	const struct set_combination *co = req->work;
-	struct call *c = script_call(req, s);
+	struct call *c = call_script(req, s);
 
 	for (size_t i = 0; i < group->count; i++)
 		call_key(c, KEY_SET, co->names[group->which[i]], NULL);

@@ -105,22 +105,22 @@ static void on_alive(struct loop_timer *t)
 	struct topic_listener *l = container_of(t, struct topic_listener, alive);
 
 	stream_comment(l->stream, "alive");
-	timer_set(t, loop_now_us() + ALIVE_MS * 1000);
+	loop_timer_set(t, loop_now_us() + ALIVE_MS * 1000);
 }
 
-static void on_left(void *context)
+static void on_ended(void *context)
 {
 	struct topic_listener *l = context;
 
-	timer_stop(&l->alive);
+	loop_timer_stop(&l->alive);
 	channel_unlisten(&l->listener);
 	free(l);
 }
 
 void topic_stream(struct request *req, const struct topic_stream_input *in)
 {
-	static const struct stream_callbacks owner = { .left = on_left };
-	struct text channel = script_key(req, KEY_TOPIC, in->name, NULL);
+	static const struct stream_callbacks owner = { .ended = on_ended };
+	struct text channel = call_key_name(req, KEY_TOPIC, in->name, NULL);
 
 	if (!wait_has_room(req))
 		return;
@@ -144,7 +144,7 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 		return;
 	}
 	if (channel_listen(&l->listener, channel))
-		timer_set(&l->alive, loop_now_us() + ALIVE_MS * 1000);
+		loop_timer_set(&l->alive, loop_now_us() + ALIVE_MS * 1000);
 	else
 		stream_end(l->stream);
 }

@@ -70,7 +70,7 @@ static void on_step(struct request *req, const struct reply *r)
 static void next_step(struct request *req)
 {
 	struct page_delete *d = req->work;
-	struct call *c = script_call(req, &page_delete_script);
+	struct call *c = call_script(req, &page_delete_script);
 	struct visitor_days days = { .from = d->next_day, .to = d->next_day + DAYS_A_STEP - 1 };
 
 	if (days.to >= DAYS_END)

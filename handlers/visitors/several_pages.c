@@ -26,7 +26,7 @@ static void call_scratch(struct request *req, struct call *c, struct text page)
 {
 	char hex[SCRATCH_DIGITS + 1];
 
-	random_hex(hex, SCRATCH_DIGITS);
+	hex_random(hex, SCRATCH_DIGITS);
 	const char *part = arena_printf(&req->arena, "scratch:%s", hex).at;
 	call_key(c, KEY_UV, page, part ? part : "scratch");
 }
@@ -37,7 +37,7 @@ static void send_part(struct request *req, struct visitor_days *w, size_t g)
 {
 	const struct slots_group *group = &w->parts->slots->groups[g];
 	const struct text *pages = w->parts->pages;
-	struct call *c = script_call(req, w->parts->script);
+	struct call *c = call_script(req, w->parts->script);
 
 	call_scratch(req, c, pages[group->which[0]]);
 	for (size_t i = 0; i < group->count; i++)
@@ -106,7 +106,7 @@ static void on_summed(struct request *req, const struct reply *r)
 static void sum_union(struct request *req, struct visitor_days *w)
 {
 	const struct page_parts *parts = w->parts;
-	struct call *c = script_call(req, &uv_union_sum_script);
+	struct call *c = call_script(req, &uv_union_sum_script);
 
 	for (int i = 0; i < 2; i++)
 		call_scratch(req, c, parts->pages[0]);
@@ -134,7 +134,7 @@ static void sum_merge(struct request *req, struct visitor_days *w)
 {
 	const struct uv_merge_input *in = req->input;
 	const struct page_parts *parts = w->parts;
-	struct call *c = script_call(req, &uv_merge_sum_script);
+	struct call *c = call_script(req, &uv_merge_sum_script);
 
 	call_scratch(req, c, in->name);
 	visitor_call_days(c, KEY_UV, in->name, w);

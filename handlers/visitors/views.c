@@ -27,7 +27,7 @@ static void on_viewed(struct request *req, const struct reply *r)
 static void send_views(struct request *req, struct visitor_days *w)
 {
 	const struct pv_add_input *in = req->input;
-	struct call *c = script_call(req, &pv_add_script);
+	struct call *c = call_script(req, &pv_add_script);
 
 	visitor_call_days(c, KEY_PV, in->name, w);
 	call_int(c, w->to);
@@ -63,7 +63,7 @@ static void on_views(struct request *req, const struct reply *r)
 static void send_view_count(struct request *req, struct visitor_days *w)
 {
 	const struct pv_get_input *in = req->input;
-	struct call *c = script_call(req, &pv_get_script);
+	struct call *c = call_script(req, &pv_get_script);
 
 	visitor_call_days(c, KEY_PV, in->name, w);
 	visitor_call_today(c, w);

@@ -20,7 +20,7 @@ static void on_visited(struct request *req, const struct reply *r)
 static void send_visitors(struct request *req, struct visitor_days *w)
 {
 	const struct uv_add_input *in = req->input;
-	struct call *c = script_call(req, &uv_add_script);
+	struct call *c = call_script(req, &uv_add_script);
 
 	visitor_call_days(c, KEY_UV, in->name, w);
 	call_int(c, w->to);
@@ -55,7 +55,7 @@ static void on_counted(struct request *req, const struct reply *r)
 static void send_count(struct request *req, struct visitor_days *w)
 {
 	const struct uv_get_input *in = req->input;
-	struct call *c = script_call(req, &uv_get_script);
+	struct call *c = call_script(req, &uv_get_script);
 
 	visitor_call_days(c, KEY_UV, in->name, w);
 	visitor_call_today(c, w);
@@ -112,7 +112,7 @@ static void send_union(struct request *req, struct visitor_days *w)
 		several_pages_count(req, w, slots, answer_union);
 		return;
 	}
-	struct call *c = script_call(req, &uv_get_script);
+	struct call *c = call_script(req, &uv_get_script);
 	for (size_t i = 0; i < in->name.count; i++)
 		visitor_call_days(c, KEY_UV, in->name.items[i], w);
 	visitor_call_today(c, w);
@@ -154,7 +154,7 @@ static void send_merge(struct request *req, struct visitor_days *w)
 		several_pages_merge(req, w, on_merged);
 		return;
 	}
-	struct call *c = script_call(req, &uv_merge_script);
+	struct call *c = call_script(req, &uv_merge_script);
 	visitor_call_days(c, KEY_UV, in->name, w);
 	for (size_t i = 0; i < in->sources.count; i++)
 		visitor_call_days(c, KEY_UV, in->sources.items[i], w);

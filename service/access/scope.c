@@ -1,7 +1,7 @@
 /* scope: see scope.h. */
 #include "access/scope.h"
 
-#include "core/hex.h"
+#include "core/percent.h"
 
 enum { MAX_PARTS = 3 };
 
@@ -32,7 +32,7 @@ static const char *parse_name(struct arena *arena, struct text raw, struct scope
 		return "out of memory";
 	if (memchr(raw.at, '*', raw.len))
 		return "a * is only allowed at the end of a name; %2A is one that belongs to it";
-	if (!hex_unescape((char *)(uintptr_t)out->name.at, &out->name.len))
+	if (!percent_decode((char *)(uintptr_t)out->name.at, &out->name.len))
 		return "a % in a name starts an escape like %3A; %25 is one that belongs to it";
 	return out->name.len || out->is_prefix ? NULL : "a name is empty";
 }

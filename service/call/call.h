@@ -1,38 +1,85 @@
 /*
- * call: what handlers see of a call: its script, its `done`, and its result. script.h makes calls.
+ * call: one atomic step in Redis, a script or a plain command.
+ *
+ *	struct call *c = call_script(req, &lock_acquire_script);
+ *	call_key(c, KEY_LOCK, in->name, NULL);
+ *	call_key(c, KEY_LOCK, in->name, "fence");
+ *	call_int(c, in->ttl_ms);
+ *	call_send(c, on_acquired);
+ *
+ * Scripts are the files in lua/, embedded by the build with their SHA1; tools/embed_scripts.py
+ * documents their form. A failure (no connection, no reply, LOADING, READONLY, OOM, WRONGTYPE, a
+ * reused Idempotency-Key) is answered by itself: `done` sees only replies of the forms that
+ * the script declares. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
+ *
+ * For scripts marked @idempotent, call_send appends the key of the idempotency record and the
+ * fingerprint when the request carries an Idempotency-Key, and an empty fingerprint otherwise.
  */
 #ifndef PATTERND_CALL_H
 #define PATTERND_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "call/result.h"
+#include "call/script.h"
 #include "core/text.h"
-#include "redis/reply.h"
-#include "redis/reply_form.h"
-#include "request/replay.h"
 
 struct request;
 
-struct script {
-	const char *name;
-	struct text source;
-	const struct reply_form *forms; /* of its replies, by outcome */
-	char sha1[41];                  /* hex digits */
-	enum replay replay;             /* of its idempotency record; REPLAY_NONE: it keeps none */
-	bool writes;                    /* false: a lost reply has effect none */
-	bool indexed; /* its last key, before that of the record, is the index of names (name_index.h) */
-};
+/* A key's name; the channel of a resource is that of its first key. In the request's arena. */
+struct text call_key_name(struct request *req, const char *kind, struct text name, const char *part);
 
-struct call;
-typedef void (*call_done)(struct request *req, const struct reply *reply);
+/* Starts a call; owned by the request's arena. */
+struct call *call_script(struct request *req, const struct script *s);
 
-/* What is known of a call beside its reply: req->result while its `done` runs. */
-struct call_result {
-	size_t tag;               /* of call_tag */
-	struct call *failed;      /* the call when it has no reply (call_may_fail), else NULL */
-	bool replayed;            /* the reply is that of an earlier request with the same Idempotency-Key */
-	unsigned acked, replicas; /* replicas that acknowledged it, and that are connected (call_replicas) */
-};
+/*
+ * Starts a plain command (SCAN, for example), whose reply is one item of this form
+ * (redis/reply_form.h); both static.
+ */
+struct call *call_command(struct request *req, const char *verb, const char *form, bool writes);
+
+/* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
+void call_key(struct call *c, const char *kind, struct text name, const char *part);
+void call_raw_key(struct call *c, struct text rest); /* <prefix><rest>: a key as it is */
+void call_text(struct call *c, struct text value);   /* borrows until the request ends; absent is sent as "" */
+void call_string(struct call *c, const char *value);
+void call_int(struct call *c, int64_t value);
+void call_real(struct call *c, double value); /* %.17g */
+
+/* Leaves the idempotency record alone: the reply only looks, and must not be stored. */
+void call_without_record(struct call *c);
+
+/* One more key: the idempotency record, for a call that undoes its effect; none without one. */
+void call_record_key(struct call *c);
+
+/* A key that holds something else is not a problem of the request: `done` gets NULL then. */
+void call_skip_foreign(struct call *c);
+
+/*
+ * A failure of it is not yet a problem of the request: `done` gets NULL and result->failed, perhaps
+ * within call_send, so that the handler can compensate earlier steps. It is followed to its end
+ * even when the client disconnects.
+ */
+void call_may_fail(struct call *c);
+/*
+ * When it had an effect, `done` waits until so many replicas have acknowledged it, or its time has
+ * run out; result->acked and result->replicas are the counts.
+ */
+void call_replicas(struct call *c, unsigned replicas);
+
+/* Sends it to a server of --lock-quorum, from 1, instead of that of --redis. */
+void call_member(struct call *c, unsigned server);
+unsigned call_members(void); /* how many there are */
+
+/* Sends a call without keys to the node that serves this slot (redis_next_node). */
+void call_at(struct call *c, int slot);
+
+/* Marks the call, to distinguish it from others in `done`: result->tag. */
+void call_tag(struct call *c, size_t tag);
+
+/* Sends it. Several calls of a request may be under way; the first `done` that answers wins. */
+void call_send(struct call *c, call_done done);
 
 #endif

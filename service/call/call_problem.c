@@ -1,7 +1,7 @@
 /* call_problem: see call_problem.h. */
 #include "call/call_problem.h"
 
-#include "call/call_private.h"
+#include "call/state.h"
 #include "process/log.h"
 #include "request/answer.h"
 #include "topology/quorum.h"
@@ -42,8 +42,8 @@ static enum problem problem_of_trouble(enum redis_error error)
 
 static void answer_unavailable(const struct call *c)
 {
-	answer_problem(c->req, problem_of_trouble(redis_trouble_error(&c->redis)), "Redis is not usable: %s",
-		       redis_trouble(&c->redis));
+	answer_problem(c->req, problem_of_trouble(topology_trouble_error(&c->redis)), "Redis is not usable: %s",
+		       topology_trouble(&c->redis));
 }
 
 static enum effect effect_of(const struct call *c)
@@ -56,10 +56,10 @@ static void answer_script_error(const struct call *c, struct text error)
 {
 	struct request *req = c->req;
 
-	log_event(LOG_ERROR, "script_failed", "request %s, %s: %s", req->request_id.at ? req->request_id.at : "-",
-		  req->op->id, error.at);
+	log_event(LOG_ERROR, "script_failed", "request %s, %s: %s",
+		  req->asked.request_id.at ? req->asked.request_id.at : "-", req->op->id, error.at);
 	answer_problem_effect(req, P_INTERNAL, effect_of(c), "internal error in %s; please report request_id %s",
-			      req->op->id, req->request_id.at ? req->request_id.at : "-");
+			      req->op->id, req->asked.request_id.at ? req->asked.request_id.at : "-");
 }
 
 /* The error does not name the key; only the call is known. */
@@ -70,13 +70,13 @@ static void answer_foreign_key(const struct call *c, struct text error)
 		       reply_error_length(error), error.at);
 }
 
-void call_answer_error(struct call *c, struct text error)
+void call_problem_answer_error(struct call *c, struct text error)
 {
 	struct request *req = c->req;
 	enum redis_error known = redis_error_of(error);
 
 	if (error_rows[known].reconnect)
-		redis_reject(c->redis.node, error.at);
+		topology_reject(c->redis.node, error.at);
 	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
 		answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
 			       "this Idempotency-Key was used with another body; use a new key for another request");
@@ -103,36 +103,36 @@ static void answer_lost(const struct call *c)
 
 	answer_problem_effect(c->req, P_NO_ANSWER, effect_of(c),
 			      "the command was sent to Redis, which did not answer%s%s%s%s",
-			      c->is_late ? " in time" : ": ", c->is_late ? "" : redis_trouble(&c->redis),
+			      c->is_late ? " in time" : ": ", c->is_late ? "" : topology_trouble(&c->redis),
 			      c->writes ? "; it may or may not have taken effect" : "",
 			      takes_key ? "; an Idempotency-Key makes a retry safe" : "");
 }
 
-void call_answer_failure(struct call *c)
+void call_problem_answer(struct call *c)
 {
 	if (c->was_full)
 		answer_problem(c->req, P_OVERLOADED,
 			       "as many Redis commands are in flight as --max-in-flight allows (%u)",
-			       redis_in_flight());
+			       topology_in_flight());
 	else if (c->outcome == REDIS_ANSWERED || (c->outcome == REDIS_NOT_SENT && c->error.at))
-		call_answer_error(c, c->error);
+		call_problem_answer_error(c, c->error);
 	else if (c->outcome == REDIS_UNKNOWN)
 		answer_lost(c);
 	else
 		answer_unavailable(c);
 }
 
-bool call_was_lost(const struct call *c)
+bool call_problem_is_unknown(const struct call *c)
 {
 	return c->outcome == REDIS_UNKNOWN;
 }
 
-const char *call_trouble(const struct call *c)
+const char *call_problem_text(const struct call *c)
 {
 	if (c->was_full)
 		return "too many commands are in flight";
 	if (c->outcome != REDIS_ANSWERED)
-		return redis_trouble(&c->redis);
+		return topology_trouble(&c->redis);
 	return arena_printf(&c->req->arena, "%s returned: %.*s",
 			    c->redis.quorum_server ? quorum_address(c->redis.quorum_server) : "Redis",
 			    reply_error_length(c->error), c->error.at ? c->error.at : "")

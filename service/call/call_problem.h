@@ -12,13 +12,13 @@
 struct call;
 
 /* Answers the problem of a call without a reply (result->failed). */
-void call_answer_failure(struct call *c);
+void call_problem_answer(struct call *c);
 /* True when it may have run all the same. */
-bool call_was_lost(const struct call *c);
+bool call_problem_is_unknown(const struct call *c);
 /* What failed, as text. */
-const char *call_trouble(const struct call *c);
+const char *call_problem_text(const struct call *c);
 
 /* For call_wire.c: answers the problem of an error that Redis returned. */
-void call_answer_error(struct call *c, struct text error);
+void call_problem_answer_error(struct call *c, struct text error);
 
 #endif

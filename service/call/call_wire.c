@@ -6,7 +6,7 @@
  */
 #include "call/call_wire.h"
 
-#include "call/call_private.h"
+#include "call/state.h"
 #include "call/call_problem.h"
 #include "process/metrics.h"
 #include "request/answer.h"
@@ -35,18 +35,18 @@ static void fail(struct call *c)
 static bool put_on_wire(struct call *c)
 {
 	bool may_be_stale = c->redis.may_be_stale;
-	enum redis_send_error refusal = redis_send(&c->redis, c->command, c->command_count);
+	enum redis_send_error refusal = topology_send(&c->redis, c->command, c->command_count);
 
-	c->req->reads_primary |= may_be_stale && !c->redis.at_replica;
+	c->req->pending.reads_primary |= may_be_stale && !c->redis.at_replica;
 	if (refusal == SEND_OK && c->was_deferred)
-		timer_set(&c->late, c->redis.deadline_us);
-	if (refusal == SEND_OK || (refusal == SEND_LATER && redis_defer(&c->redis)))
+		loop_timer_set(&c->late, c->redis.deadline_us);
+	if (refusal == SEND_OK || (refusal == SEND_LATER && topology_defer(&c->redis)))
 		return true;
 	metrics_count(METRIC_redis_refused);
 	c->was_full = refusal == SEND_FULL;
 	c->outcome = REDIS_NOT_SENT;
 	if (!c->may_fail)
-		call_answer_failure(c);
+		call_problem_answer(c);
 	return false;
 }
 
@@ -71,20 +71,20 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 	if (outcome == REDIS_ANSWERED && failed && c->script && !c->sent_whole &&
 	    reply_error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
-	if (failed && redis_leave_replica(&c->redis)) {
+	if (failed && topology_leave_replica(&c->redis)) {
 		c->was_deferred = true; /* the primary has the time that is left */
-		c->req->reads_primary = true;
+		c->req->pending.reads_primary = true;
 		return put_on_wire(c);
 	}
 	if (outcome != REDIS_ANSWERED || !failed)
 		return false;
-	switch (redis_follow(&c->redis, reply->text)) {
+	switch (topology_follow(&c->redis, reply->text)) {
 	case NEXT_SEND:
 		return put_on_wire(c);
 	case NEXT_DEFER:
 		if (reply_error_begins(reply->text, "TRYAGAIN")) /* the problem if it stays so */
 			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
-		return redis_defer(&c->redis);
+		return topology_defer(&c->redis);
 	case NEXT_NOTHING:
 		break;
 	}
@@ -115,7 +115,7 @@ static const struct reply *unwrap(struct call *c, const struct reply *reply)
 	if (!is_of_record(c, reply, "replayed"))
 		return reply;
 	c->result.replayed = true;
-	c->req->is_replay = true;
+	c->req->answer.is_replay = true;
 	return reply_item(reply, 1);
 }
 
@@ -133,7 +133,7 @@ static void renew(struct redis_node *sent_to)
 	static const char why[] = "a reply of another form than agreed";
 
 	reply_note_mismatch(why);
-	redis_reject(sent_to, why);
+	topology_reject(sent_to, why);
 }
 
 /* The handler reads the reply. */
@@ -146,7 +146,7 @@ static void hand_over(struct call *c, const struct reply *reply)
 	count_record(c, reply);
 	if (c->redis.at_replica)
 		metrics_count(METRIC_replica_reads);
-	req->from_replica |= c->redis.at_replica;
+	req->answer.from_replica |= c->redis.at_replica;
 	run_done(c, reply);
 }
 
@@ -155,7 +155,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	struct request *req = c->req;
 
 	if (is_of_record(c, reply, "ended")) {
-		req->is_replay = true;
+		req->answer.is_replay = true;
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
 			"the original request succeeded, but what it granted has expired or was released");
@@ -168,7 +168,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 		c->outcome = REDIS_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
-		call_answer_error(c, reply->text);
+		call_problem_answer_error(c, reply->text);
 	} else if (!is_agreed(c, reply)) {
 		renew(c->redis.node);
 		answer_misread(req);
@@ -185,7 +185,7 @@ static void take_failure(struct call *c, enum redis_outcome outcome)
 	if (c->may_fail)
 		fail(c);
 	else
-		call_answer_failure(c);
+		call_problem_answer(c);
 }
 
 /* The client disconnected meanwhile. */
@@ -206,7 +206,7 @@ static bool await_replicas(struct call *c, enum redis_outcome outcome, const str
 	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();
 	if (c->kept)
-		redis_await_replicas(&c->redis);
+		topology_await_replicas(&c->redis);
 	return c->kept != NULL;
 }
 
@@ -229,7 +229,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	bool lives = req->state == CALLING &&
 		     (!req->http_done || req->background || req->on_disconnect || !c->done || c->may_fail);
 
-	timer_stop(&c->late);
+	loop_timer_stop(&c->late);
 	if (outcome == REDIS_ANSWERED)
 		reply = unwrap(c, reply);
 	if (lives && (resend(c, outcome, reply) || await_replicas(c, outcome, reply)))
@@ -240,17 +240,17 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	}
 	c->result.acked = redis->replicas_acked;
 	c->result.replicas = redis->replicas_connected;
-	bool client_gone = !req->background && request_client_gone(req);
+	bool is_disconnected = !req->background && request_is_disconnected(req);
 	if (req->state != CALLING || !c->done)
 		; /* answered by another call, or without a `done` */
-	else if (client_gone)
+	else if (is_disconnected)
 		compensate(c, outcome, reply);
 	else if (outcome == REDIS_ANSWERED && c->outcome == REDIS_ANSWERED)
 		take_reply(c, reply);
 	else
 		take_failure(c, outcome);
 	/* A handler that neither answered nor called would leave its client waiting. */
-	if (req->state == CALLING && !client_gone && !req->background && req->calls_pending == 1)
+	if (req->state == CALLING && !is_disconnected && !req->background && req->pending.calls == 1)
 		answer_internal(req, "the handler ended without an answer");
 	request_call_ended(req);
 }
@@ -265,12 +265,12 @@ static void allow_replica(struct call *c)
 	struct request *req = c->req;
 	bool reads = !c->writes && !(c->script && c->script->writes);
 
-	if (!req->op->stale || req->reads_primary || !reads || c->keys.count == 0 || !replicas_enabled())
+	if (!req->op->stale || req->pending.reads_primary || !reads || c->keys.count == 0 || !replicas_enabled())
 		return;
-	if (req->replica_turn == 0)
-		req->replica_turn = ++turns ? turns : ++turns;
+	if (req->pending.replica_turn == 0)
+		req->pending.replica_turn = ++turns ? turns : ++turns;
 	c->redis.may_be_stale = true;
-	c->redis.turn = req->replica_turn;
+	c->redis.turn = req->pending.replica_turn;
 }
 
 void call_wire_send(struct call *c)
@@ -281,7 +281,7 @@ void call_wire_send(struct call *c)
 	c->late.expired = on_late;
 	c->redis.done = on_reply;
 	if (c->keys.count)
-		c->redis.slot = redis_slot(c->keys.at[0]);
+		c->redis.slot = topology_slot(c->keys.at[0]);
 	if (!put_on_wire(c)) {
 		if (c->may_fail)
 			fail(c);
@@ -289,5 +289,5 @@ void call_wire_send(struct call *c)
 	}
 	if (req->state == READING)
 		request_move(req, CALLING);
-	req->calls_pending++;
+	req->pending.calls++;
 }

@@ -5,17 +5,18 @@
 
 #include "process/config.h"
 #include "request/request.h"
-#include "topology/redis.h"
+#include "request/seal.h"
+#include "topology/topology.h"
 
 enum { RECORD_DIGITS = 32 };
 
 struct text idempotency_record_key(struct request *req, struct text key)
 {
 	const char *open = memchr(key.at, '{', key.len), *close = open ? strchr(open, '}') : NULL;
-	struct text prefix = text_of(config()->prefix), digest = request_digest(req, request_scope(req));
+	struct text prefix = text_of(config()->prefix), digest = seal_digest(req, seal_scope(req));
 
 	digest.len = digest.at ? RECORD_DIGITS : 0;
-	if (redis_slot(key) == REDIS_ANYWHERE || !close)
+	if (topology_slot(key) == REDIS_ANYWHERE || !close)
 		return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:{"), digest, TEXT("}") }, 4);
 	struct text tag = { open, (size_t)(close + 1 - open) };
 	return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:"), tag, TEXT(":"), digest }, 5);
@@ -24,8 +25,9 @@ struct text idempotency_record_key(struct request *req, struct text key)
 struct text idempotency_fingerprint(struct request *req)
 {
 	char buffer[TEXT_DIGITS];
-	struct text digest = request_digest(req, req->body.at ? req->body : TEXT(""));
-	struct text kept_ms = text_of_int(req->record_ms ? req->record_ms : config()->idempotency_ttl_ms, buffer);
+	struct text digest = seal_digest(req, req->asked.body.at ? req->asked.body : TEXT(""));
+	struct text kept_ms =
+		text_of_int(req->asked.record_ms ? req->asked.record_ms : config()->idempotency_ttl_ms, buffer);
 
 	return arena_join(&req->arena, (struct text[]){ digest, kept_ms }, 2);
 }

@@ -17,7 +17,7 @@ enum { SCAN_US = 100000, INDEX_US = 1000000 };
 
 static void finish(struct request *req, struct listing *l)
 {
-	struct json_out *o = req->out;
+	struct json_out *o = req->answer.out;
 
 	out_close(o);
 	out_text(o, "next_cursor", l->next);
@@ -37,7 +37,7 @@ static void on_look(struct request *req, const struct reply *reply)
 
 	l->looks_owed--;
 	if (reply) /* without it the key is not ours */
-		l->of->item(req->out, req, f->name, f->part, reply);
+		l->of->item(req->answer.out, req, f->name, f->part, reply);
 	if (l->looks_owed == 0)
 		finish(req, l);
 }
@@ -47,7 +47,7 @@ static void answer(struct request *req, struct listing *l)
 	begin(req);
 	if (!l->of->look) {
 		for (size_t i = 0; i < l->found_count; i++)
-			l->of->item(req->out, req, l->found[i].name, l->found[i].part, NULL);
+			l->of->item(req->answer.out, req, l->found[i].name, l->found[i].part, NULL);
 		finish(req, l);
 		return;
 	}

@@ -10,8 +10,8 @@
 #include "process/config.h"
 #include "request/request.h"
 #include "topology/cluster.h"
-#include "topology/redis.h"
 #include "topology/slot.h"
+#include "topology/topology.h"
 
 /* Indexes of one call: 512 that are empty take Redis half a millisecond. */
 enum { SLOTS_A_STEP = 512, FIRST_NAME = 5 };
@@ -55,18 +55,18 @@ static struct text tags_from(struct request *req, int slot, int count)
 	size_t size = (size_t)count * 5 + 1, len = 0;
 	char *tags = arena_alloc(&req->arena, size);
 
-	if (!redis_is_cluster())
+	if (!topology_is_cluster())
 		return TEXT(",");
 	for (int i = 0; tags && i < count; i++)
-		len += (size_t)snprintf(tags + len, size - len, "%s,", redis_slot_tag(slot + i));
+		len += (size_t)snprintf(tags + len, size - len, "%s,", slot_tag(slot + i));
 	return (struct text){ tags, len };
 }
 
-static int slot_of(struct request *req, const struct listing *l, struct text name)
+static int slot_of_name(struct request *req, const struct listing *l, struct text name)
 {
-	struct text key = script_key(req, l->of->kind, name, NULL);
+	struct text key = call_key_name(req, l->of->kind, name, NULL);
 
-	return key.at && redis_is_cluster() ? redis_slot(key) : 0;
+	return key.at && topology_is_cluster() ? topology_slot(key) : 0;
 }
 
 /* Or not: a later page tries again. */
@@ -86,7 +86,7 @@ static void forget(struct request *req, struct listing *l, const struct reply *r
 	struct call **calls = arena_alloc(&req->arena, (count + 1) * sizeof(struct call *));
 
 	for (size_t i = 0; calls && i < count; i++) {
-		calls[i] = script_call(req, &name_forget_script);
+		calls[i] = call_script(req, &name_forget_script);
 		call_key(calls[i], l->of->kind, reply_text(r, at + i), NULL);
 		call_may_fail(calls[i]);
 	}
@@ -113,17 +113,17 @@ static void on_page(struct request *req, const struct reply *r)
 			listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
 	bool is_away = reply_int(r, 0) < 0;
 	if (is_away) { /* that slot moves, or has moved: it is left out */
-		redis_refresh_topology();
+		topology_refresh();
 		l->has_gap = true;
 	}
 	if (i < end) { /* the page is full, and one is left */
 		struct text last = l->found[l->found_count - 1].name;
-		l->next = cursor_at(req, slot_of(req, l, last), last);
+		l->next = cursor_at(req, slot_of_name(req, l, last), last);
 	} else {
 		struct text stopped_at = is_away ? TEXT("") : reply_text(r, 3);
 		l->slot += (int)ended + is_away;
 		l->name = arena_copy(&req->arena, stopped_at.at, stopped_at.len);
-		bool is_end = l->slot >= (redis_is_cluster() ? REDIS_SLOTS : 1);
+		bool is_end = l->slot >= (topology_is_cluster() ? REDIS_SLOTS : 1);
 		l->next = is_end ? (struct text){ 0 } : cursor_at(req, l->slot, l->name);
 	}
 	if (end < r->count)
@@ -134,11 +134,11 @@ static void on_page(struct request *req, const struct reply *r)
 
 void list_names(struct request *req, struct listing *l)
 {
-	struct call *c = script_call(req, &name_page_script);
+	struct call *c = call_script(req, &name_page_script);
 	const char *prefix = config()->prefix;
 
-	l->asked = redis_is_cluster() ? cluster_slots_from(l->slot, SLOTS_A_STEP) : 1;
-	call_at(c, redis_is_cluster() ? l->slot : REDIS_ANYWHERE);
+	l->asked = topology_is_cluster() ? cluster_slots_from(l->slot, SLOTS_A_STEP) : 1;
+	call_at(c, topology_is_cluster() ? l->slot : REDIS_ANYWHERE);
 	call_text(c, arena_printf(&req->arena, "%s%s:{", prefix, l->of->kind));
 	call_text(c, arena_printf(&req->arena, "%snames:{", prefix));
 	call_text(c, arena_printf(&req->arena, "}:%s", l->of->kind));

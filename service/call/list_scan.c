@@ -7,8 +7,8 @@
 #include "call/match.h"
 #include "process/config.h"
 #include "request/request.h"
-#include "topology/redis.h"
 #include "topology/slot.h"
+#include "topology/topology.h"
 
 /*
  * Keys of one SCAN: 500 take Redis less than a millisecond, unless its matcher compares a long text
@@ -53,7 +53,7 @@ static bool is_scan_cursor(const char *digits)
 /* "123" or "123.0f5a...": a SCAN cursor, and the last hash listed of that step. */
 bool list_scan_at(struct request *req, struct listing *l, struct text cursor)
 {
-	l->slot = redis_next_node(REDIS_ANYWHERE);
+	l->slot = topology_next_node(REDIS_ANYWHERE);
 	if (cursor.at && !parse_place(l, &cursor))
 		return false;
 	if (!cursor.at)
@@ -165,8 +165,8 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 		l->next = arena_printf(&req->arena, "%s.%016llx", l->next.at, (unsigned long long)list[i - 1].hash);
 	} else if (!text_is(next_step, "0")) {
 		l->next = cursor_at(req, l->slot, next_step);
-	} else if (redis_next_node(l->slot) != REDIS_ANYWHERE) {
-		l->next = cursor_at(req, redis_next_node(l->slot), TEXT("0"));
+	} else if (topology_next_node(l->slot) != REDIS_ANYWHERE) {
+		l->next = cursor_at(req, topology_next_node(l->slot), TEXT("0"));
 	}
 }
 
@@ -187,7 +187,7 @@ static void on_scan(struct request *req, const struct reply *reply)
 
 static void scan(struct request *req, struct listing *l)
 {
-	struct call *c = command_call(req, "SCAN", "(t(*t))", false);
+	struct call *c = call_command(req, "SCAN", "(t(*t))", false);
 
 	call_at(c, l->slot);
 	call_text(c, l->step);
@@ -205,7 +205,7 @@ static void scan(struct request *req, struct listing *l)
 /* A node's channels are one step, since Redis has no cursor over them. */
 static void list_channels(struct request *req, struct listing *l)
 {
-	struct call *c = command_call(req, "PUBSUB", "(*t)", false);
+	struct call *c = call_command(req, "PUBSUB", "(*t)", false);
 
 	call_at(c, l->slot);
 	call_string(c, "SHARDCHANNELS");

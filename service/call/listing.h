@@ -2,7 +2,7 @@
 #ifndef PATTERND_LISTING_H
 #define PATTERND_LISTING_H
 
-#include "call/script.h"
+#include "call/call.h"
 #include "request/answer.h"
 
 struct list_of {

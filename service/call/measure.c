@@ -73,7 +73,7 @@ static void begin_round(struct loop_timer *t)
 {
 	if (loop_now_us() - scraped_us > SCRAPES_END_US)
 		return;
-	timer_set(t, loop_now_us() + ROUND_US);
+	loop_timer_set(t, loop_now_us() + ROUND_US);
 	if (is_asking)
 		return;
 	if (kind_at >= measure_count) /* else the last round failed: go on behind that name */
@@ -89,7 +89,7 @@ void measure_scraped(void)
 	for (size_t i = 0; i < measure_count; i++)
 		is_on = is_on || measures[i]->kind->is_on;
 	scraped_us = loop_now_us();
-	if (!is_on || timer_is_set(&next_round))
+	if (!is_on || loop_timer_is_set(&next_round))
 		return;
 	next_round.expired = begin_round;
 	begin_round(&next_round);

@@ -9,7 +9,7 @@
 #ifndef PATTERND_MEASURE_H
 #define PATTERND_MEASURE_H
 
-#include "call/script.h"
+#include "call/call.h"
 #include "process/named.h"
 
 struct measure {

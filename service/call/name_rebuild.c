@@ -3,13 +3,13 @@
 
 #include <string.h>
 
+#include "call/call.h"
 #include "call/match.h"
 #include "call/name_index.h"
-#include "call/script.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 
 enum { SCAN_COUNT = 500, AT_ONCE = 32, NAME_BYTES = 200 };
 
@@ -42,7 +42,7 @@ static bool has_name(const struct rebuild *b, struct text rest)
 static void go_on(struct request *req, struct rebuild *b)
 {
 	if (strcmp(b->step, "0") == 0) {
-		b->slot = redis_next_node(b->slot);
+		b->slot = topology_next_node(b->slot);
 		if (b->slot == REDIS_ANYWHERE) {
 			b->done(req, &b->found);
 			return;
@@ -94,7 +94,7 @@ static void on_scan(struct request *req, const struct reply *r)
 		struct text rest = { key.at + lead, key.len - lead };
 		if (!has_name(b, rest))
 			continue;
-		struct call *c = b->adds[b->add_count++] = script_call(req, &name_add_script);
+		struct call *c = b->adds[b->add_count++] = call_script(req, &name_add_script);
 		call_raw_key(c, arena_copy(&req->arena, rest.at, rest.len));
 	}
 	b->found.names += (int64_t)b->add_count;
@@ -103,7 +103,7 @@ static void on_scan(struct request *req, const struct reply *r)
 
 static void scan(struct request *req, struct rebuild *b)
 {
-	struct call *c = command_call(req, "SCAN", "(t(*t))", false);
+	struct call *c = call_command(req, "SCAN", "(t(*t))", false);
 
 	call_at(c, b->slot);
 	call_string(c, b->step);
@@ -114,8 +114,8 @@ static void scan(struct request *req, struct rebuild *b)
 	call_send(c, on_scan);
 }
 
-void name_indexes_rebuild(struct request *req, const char *const *kinds,
-			  void (*done)(struct request *req, const struct name_rebuild *found))
+void name_rebuild_start(struct request *req, const char *const *kinds,
+			void (*done)(struct request *req, const struct name_rebuild *found))
 {
 	struct rebuild *b = req->work = arena_alloc(&req->arena, sizeof(*b));
 	struct text prefix = match_literal(req, text_of(config()->prefix));
@@ -124,7 +124,7 @@ void name_indexes_rebuild(struct request *req, const char *const *kinds,
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	*b = (struct rebuild){ .kinds = kinds, .done = done, .step = "0", .slot = redis_next_node(REDIS_ANYWHERE) };
+	*b = (struct rebuild){ .kinds = kinds, .done = done, .step = "0", .slot = topology_next_node(REDIS_ANYWHERE) };
 	b->pattern = arena_printf(&req->arena, "%s*}", prefix.at);
 	b->since = arena_mark(&req->arena);
 	scan(req, b);

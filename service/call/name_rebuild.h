@@ -16,7 +16,7 @@ struct name_rebuild {
  * indexes do not have. It takes as long as it takes, other requests go on meanwhile; it ends when
  * the client disconnects. `done` answers.
  */
-void name_indexes_rebuild(struct request *req, const char *const *kinds,
-			  void (*done)(struct request *req, const struct name_rebuild *found));
+void name_rebuild_start(struct request *req, const char *const *kinds,
+			void (*done)(struct request *req, const struct name_rebuild *found));
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "request/answer.h"
 #include "request/request.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 
 struct placed {
 	int slot;
@@ -34,7 +34,7 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 	}
 	/* A name has no braces, so it lies where its keys do, whose tag it is. */
 	for (size_t i = 0; i < count; i++)
-		placed[i] = (struct placed){ redis_slot(names[i]), i };
+		placed[i] = (struct placed){ topology_slot(names[i]), i };
 	qsort(placed, count, sizeof(*placed), compare);
 	s->count = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -48,13 +48,13 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 
 bool slots_are_one(struct text a, struct text b)
 {
-	return redis_slot(a) == redis_slot(b);
+	return topology_slot(a) == topology_slot(b);
 }
 
 bool slots_bear_key(struct request *req, const struct slots *s)
 {
 	req->is_split = s->count > 1;
-	if (!req->is_split || !req->idempotency_key.at)
+	if (!req->is_split || !req->asked.idempotency_key.at)
 		return true;
 	answer_field_problem(req, P_IDEMPOTENCY_UNAVAILABLE,
 			     "Idempotency-Key:", "cannot be kept for names in %zu different slots of the Cluster",

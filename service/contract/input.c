@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 #include "contract/input_json.h"
-#include "contract/input_value.h"
 #include "contract/validation.h"
+#include "contract/value.h"
 #include "core/nearest.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
-#include "json/json_read.h"
+#include "json/read.h"
 
 /* ---- From text: path, query, headers ---- */
 
@@ -54,12 +54,12 @@ static bool store_repeated(struct validation *v, const struct field *field, cons
 	struct input_array array = { 0 };
 	bool ok = true;
 
-	array.items = arena_alloc(&req->arena, req->query_count * field->size);
-	for (size_t i = 0; array.items && i < req->query_count; i++) {
-		if (!text_is(req->query[i].name, field->name))
+	array.items = arena_alloc(&req->arena, req->asked.query_count * field->size);
+	for (size_t i = 0; array.items && i < req->asked.query_count; i++) {
+		if (!text_is(req->asked.query[i].name, field->name))
 			continue;
 		void *item = (char *)array.items + array.count++ * field->size;
-		ok = store_parsed(v, field->fields, at, req->query[i].value, item) && ok;
+		ok = store_parsed(v, field->fields, at, req->asked.query[i].value, item) && ok;
 	}
 	if (array.count == 0 && field->required)
 		return validation_error(v, at, P_MISSING_FIELD, "is required");
@@ -78,15 +78,15 @@ static struct text outside_value(struct validation *v, const struct field *field
 	struct text found = { 0 };
 
 	if (field->place == IN_PATH)
-		return req->path_values[path_index];
+		return req->asked.path_values[path_index];
 	if (field->place == IN_HEADER)
-		return req->header(req, field->name);
-	for (size_t i = 0; i < req->query_count; i++) {
-		if (!text_is(req->query[i].name, field->name))
+		return req->asked.header(req, field->name);
+	for (size_t i = 0; i < req->asked.query_count; i++) {
+		if (!text_is(req->asked.query[i].name, field->name))
 			continue;
 		if (found.at)
 			validation_error(v, at, P_INVALID_VALUE, "is given more than once");
-		found = req->query[i].value;
+		found = req->asked.query[i].value;
 	}
 	return found;
 }
@@ -104,8 +104,8 @@ static void check_query_names(struct validation *v)
 	const struct operation *op = v->req->op;
 	char hint[NEAREST_HINT];
 
-	for (size_t i = 0; i < v->req->query_count; i++) {
-		struct nearest near = { .given = v->req->query[i].name };
+	for (size_t i = 0; i < v->req->asked.query_count; i++) {
+		struct nearest near = { .given = v->req->asked.query[i].name };
 		if (takes_query(op, near.given))
 			continue;
 		for (size_t k = 0; k < op->field_count; k++)
@@ -164,9 +164,9 @@ static void fill_body(struct validation *v, void *into)
 
 	if (!op->takes_body)
 		return;
-	if (!v->req->json && op->needs_body && !is_whole)
+	if (!v->req->asked.json && op->needs_body && !is_whole)
 		refuse_no_body(v, &root);
-	input_json_fill(v, op->fields, op->field_count, v->req->json, &root, into);
+	input_json_fill(v, op->fields, op->field_count, v->req->asked.json, &root, into);
 }
 
 /* The body is one JSON value, or nothing. False: it was answered. */
@@ -178,12 +178,13 @@ static bool read_body(struct request *req)
 	const struct field *root = last->place == IN_WHOLE_BODY ? last : &all;
 	struct json_error error;
 
-	if (!op->takes_body || req->body.len == 0)
+	if (!op->takes_body || req->asked.body.len == 0)
 		return true;
-	req->json = json_tree_read(&req->arena, req->body, op->takes_any ? input_json_place : NULL, root, &error);
-	if (!req->json && !error.why)
+	req->asked.json =
+		json_read(&req->arena, req->asked.body, op->takes_any ? input_json_place : NULL, root, &error);
+	if (!req->asked.json && !error.why)
 		answer_no_memory(req, EFFECT_NONE);
-	else if (!req->json)
+	else if (!req->asked.json)
 		answer_problem(req, P_MALFORMED_JSON, "the body is not valid JSON: %s (line %zu, column %zu)",
 			       error.why, error.line, error.column);
 	else

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "contract/input_value.h"
+#include "contract/value.h"
 #include "core/nearest.h"
 #include "process/config.h"
 #include "request/request.h"

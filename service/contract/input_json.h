@@ -4,7 +4,7 @@
 
 #include "contract/validation.h"
 #include "request/operation.h"
-#include "json/json_read.h"
+#include "json/read.h"
 
 /*
  * Stores what `object` has of the fields of a body; NULL: no body was sent. What is unknown,
@@ -13,7 +13,7 @@
 void input_json_fill(struct validation *v, const struct field *fields, size_t count, const struct json *object,
 		     const struct json_pointer *at, void *into);
 
-/* A json_place (json_read.h) over field descriptors: values of FIELD_ANY are opaque. */
+/* A json_place (json/read.h) over field descriptors: values of FIELD_ANY are opaque. */
 const void *input_json_place(const void *parent, struct text key, bool *opaque);
 
 #endif

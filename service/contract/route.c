@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "core/hex.h"
 #include "core/nearest.h"
+#include "core/percent.h"
 #include "request/answer.h"
 #include "request/request.h"
 
@@ -26,7 +26,7 @@ static struct text decode(struct request *req, struct text raw, bool plus_is_spa
 	for (size_t i = 0; plus_is_space && i < out.len; i++)
 		if (bytes[i] == '+')
 			bytes[i] = ' ';
-	return bytes && hex_unescape(bytes, &out.len) ? out : (struct text){ 0 };
+	return bytes && percent_decode(bytes, &out.len) ? out : (struct text){ 0 };
 }
 
 static bool refuse_target(struct request *req, const char *why)
@@ -49,15 +49,15 @@ static bool parse_query(struct request *req, struct text query)
 		n += query.at[i] == '&';
 	if (n > MAX_QUERY_PARAMETERS)
 		return refuse_target(req, "has more than 128 query parameters");
-	req->query = arena_alloc(&req->arena, n * sizeof(*req->query));
-	if (!req->query)
+	req->asked.query = arena_alloc(&req->arena, n * sizeof(*req->asked.query));
+	if (!req->asked.query)
 		return refuse_target(req, "");
 	while (query.len) {
 		struct text value = text_cut(&query, '&');
 		struct text name = text_cut(&value, '=');
 		if (name.len == 0 && value.len == 0)
 			continue;
-		struct request_parameter *p = &req->query[req->query_count++];
+		struct request_parameter *p = &req->asked.query[req->asked.query_count++];
 		p->name = decode(req, name, true);
 		p->value = decode(req, value, true);
 		if (!p->name.at || !p->value.at)
@@ -149,7 +149,8 @@ static bool method_matches(const struct operation *op, const char *method)
 static void refuse_method(struct request *req, const char *allow)
 {
 	answer_header(req, "Allow", "%s", allow);
-	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->method, allow);
+	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->asked.method,
+		       allow);
 }
 
 /* The methods of a path; empty when there is none. */
@@ -205,7 +206,7 @@ static const struct operation *nearest_operation(const char *method, const struc
 
 static void refuse_path(struct request *req, const struct text *segments, size_t count)
 {
-	const struct operation *near = nearest_operation(req->method, segments, count);
+	const struct operation *near = nearest_operation(req->asked.method, segments, count);
 	char path[PATH_BYTES] = "";
 	size_t n = 0, parameter = 0;
 
@@ -214,14 +215,14 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 			n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", near->segments[i].at);
 		else
 			n += (size_t)snprintf(path + n, sizeof(path) - n, "/{%s}", near->fields[parameter++].name);
-	int len = (int)strcspn(req->target.at, "?");
+	int len = (int)strcspn(req->asked.target.at, "?");
 	if (near)
-		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s %s?", len, req->target.at,
-			       near->method, path);
+		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s %s?", len,
+			       req->asked.target.at, near->method, path);
 	else
 		answer_problem(req, P_UNKNOWN_PATH,
 			       "no such path: '%.*s'; /docs shows all paths, /openapi.json lists them", len,
-			       req->target.at);
+			       req->asked.target.at);
 }
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
@@ -231,7 +232,7 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	char allow[ALLOW_BYTES];
 
 	while ((op = next_match(r, op, segments, count)))
-		if (method_matches(op, req->method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
+		if (method_matches(op, req->asked.method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
 			req->op = op;
 	if (req->op)
 		return true;
@@ -272,11 +273,11 @@ static bool decode_path(struct request *req, struct text path, struct text segme
 /* True: the target is of no operation of the contract, but a page; it may have been answered. */
 static bool find_page(struct request *req)
 {
-	const struct operation *page = pages && *req->target.at == '/' ? pages(req->target) : NULL;
+	const struct operation *page = pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;
 
 	if (!page)
 		return false;
-	if (method_matches(page, req->method))
+	if (method_matches(page, req->asked.method))
 		req->op = page;
 	else
 		refuse_method(req, "GET, HEAD");
@@ -287,7 +288,7 @@ bool route_request(struct request *req)
 {
 	struct text segments[MAX_SEGMENTS];
 	size_t count, value = 0;
-	struct text query = req->target;
+	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
 
 	if (find_page(req))
@@ -297,7 +298,7 @@ bool route_request(struct request *req)
 		return false;
 	for (size_t i = 0; i < req->op->segment_count; i++)
 		if (req->op->segments[i].len == 0)
-			req->path_values[value++] = segments[i];
+			req->asked.path_values[value++] = segments[i];
 	return true;
 }
 
@@ -305,7 +306,7 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 {
 	struct text segments[MAX_SEGMENTS];
 	size_t count;
-	struct text query = req->target;
+	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
 
 	*found_count = 0;

@@ -61,8 +61,9 @@ bool validation_error(struct validation *v, const struct json_pointer *at, enum 
 void validation_answer(struct validation *v)
 {
 	const char *pointer = v->errors[0].pointer;
-	struct json_out *o = problem_begin(v->req, v->errors[0].problem, "%s %s%s", *pointer ? pointer : "the body",
-					   v->errors[0].detail, v->count > 1 ? " (and more, see errors)" : "");
+	struct json_out *o =
+		answer_begin_problem(v->req, v->errors[0].problem, "%s %s%s", *pointer ? pointer : "the body",
+				     v->errors[0].detail, v->count > 1 ? " (and more, see errors)" : "");
 
 	out_array(o, "errors");
 	for (size_t i = 0; i < v->count; i++) {
@@ -72,5 +73,5 @@ void validation_answer(struct validation *v)
 		out_close(o);
 	}
 	out_close(o);
-	problem_end(v->req);
+	answer_end(v->req);
 }

@@ -1,7 +1,9 @@
 /* hex: see hex.h. */
 #include "core/hex.h"
 
-#include <string.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/random.h>
 
 int hex_value(char c)
 {
@@ -21,43 +23,14 @@ void hex_write(const unsigned char *bytes, size_t count, char *out)
 	*out = '\0';
 }
 
-size_t hex_escape(struct text t, char *out)
+void hex_random(char *out, size_t digits)
 {
-	char *to = out;
+	unsigned char bytes[64];
 
-	for (size_t i = 0; i < t.len; i++) {
-		unsigned char c = (unsigned char)t.at[i];
-		bool is_letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-		if (is_letter || (c >= '0' && c <= '9') || memchr("-._~", c, 4)) {
-			*to++ = (char)c;
-			continue;
-		}
-		*to++ = '%';
-		*to++ = hex_digit(c >> 4);
-		*to++ = hex_digit(c);
-	}
-	*to = '\0';
-	return (size_t)(to - out);
-}
-
-bool hex_unescape(char *at, size_t *len)
-{
-	char *to = at;
-
-	for (const char *from = at, *end = at + *len; from < end; from++) {
-		char c = *from;
-		if (c == '%') {
-			int high = end - from > 2 ? hex_value(from[1]) : -1, low = high < 0 ? -1 : hex_value(from[2]);
-			if (low < 0)
-				return false;
-			c = (char)(high << 4 | low);
-			from += 2;
-		}
-		if (c == '\0')
-			return false;
-		*to++ = c;
-	}
-	*to = '\0';
-	*len = (size_t)(to - at);
-	return true;
+	assert(digits % 2 == 0 && digits / 2 <= sizeof(bytes));
+	/* Up to 256 bytes come whole or not at all (getrandom(2)). */
+	ssize_t n = getrandom(bytes, digits / 2, 0);
+	if (n != (ssize_t)(digits / 2))
+		abort();
+	hex_write(bytes, digits / 2, out);
 }

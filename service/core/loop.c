@@ -137,7 +137,7 @@ static bool heap_add(struct loop_timer *t)
 	return true;
 }
 
-bool timer_set(struct loop_timer *t, int64_t due_us)
+bool loop_timer_set(struct loop_timer *t, int64_t due_us)
 {
 	t->due_us = due_us;
 	if (t->slot && t->key_us <= due_us)
@@ -149,7 +149,7 @@ bool timer_set(struct loop_timer *t, int64_t due_us)
 	return true;
 }
 
-void timer_stop(struct loop_timer *t)
+void loop_timer_stop(struct loop_timer *t)
 {
 	size_t at = t->slot;
 
@@ -175,7 +175,7 @@ static void run_timers(void)
 			sift_down(t, 1);
 			continue;
 		}
-		timer_stop(t);
+		loop_timer_stop(t);
 		t->expired(t);
 	}
 }

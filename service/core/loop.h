@@ -36,10 +36,10 @@ struct loop_timer {
 };
 
 /* False without memory: the timer is then not set. */
-bool timer_set(struct loop_timer *t, int64_t due_us);
-void timer_stop(struct loop_timer *t);
+bool loop_timer_set(struct loop_timer *t, int64_t due_us);
+void loop_timer_stop(struct loop_timer *t);
 
-static inline bool timer_is_set(const struct loop_timer *t)
+static inline bool loop_timer_is_set(const struct loop_timer *t)
 {
 	return t->slot != 0;
 }

@@ -11,7 +11,7 @@
 /* A failure, a refused caller, or a slow answer. A limit that is reached is what limits are for. */
 static bool is_notable(const struct request *req, int status, int64_t working_us)
 {
-	bool is_refused = (status == 401 || status == 403) && req->problem != problem_row(P_RATE_DENIED);
+	bool is_refused = (status == 401 || status == 403) && req->answer.problem != problem_row(P_RATE_DENIED);
 
 	return status >= 500 || is_refused || working_us > config()->slow_request_ms * 1000;
 }
@@ -26,17 +26,17 @@ void access_log(struct request *req, int status, int64_t duration_us)
 	size_t name_count = 0;
 	bool names = strcmp(config()->log_names, "on") == 0;
 	struct log_request line = {
-		.request_id = req->request_id,
-		.trace_id = traceparent_trace_id(req->traceparent),
-		.caller = names && req->caller_is_label ? req->caller : (struct text){ 0 },
+		.request_id = req->asked.request_id,
+		.trace_id = traceparent_trace_id(req->asked.traceparent),
+		.caller = names && req->caller.is_label ? req->caller.name : (struct text){ 0 },
 		.resource = names ? resource_of(req, &name_count) : (struct text){ 0 },
 		.resources = name_count,
 		.operation = req->op ? req->op->id : "-",
-		.method = req->method ? req->method : "-",
+		.method = req->asked.method ? req->asked.method : "-",
 		.status = status,
 		.duration_us = duration_us,
 		.waited_us = waited_us,
-		.code = req->problem ? req->problem->code : NULL,
+		.code = req->answer.problem ? req->answer.problem->code : NULL,
 		.is_notable = notable,
 	};
 	log_request(&line);

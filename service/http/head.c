@@ -26,7 +26,7 @@ static enum MHD_Result find_header(void *cls, enum MHD_ValueKind kind, const cha
 
 struct text http_head_value(struct request *req, const char *name)
 {
-	struct conn *c = req->exchange;
+	struct client *c = req->exchange;
 	struct wanted_header wanted = { .name = name };
 
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, find_header, &wanted);
@@ -95,19 +95,19 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 /* Where the first header must begin; NULL: a NUL has cut the target short. */
 static const char *behind_request_line(const struct request *req, const char *version, const char *url)
 {
-	if (req->method + strlen(req->method) + 1 != url || url + req->target.len + 1 != version)
+	if (req->asked.method + strlen(req->asked.method) + 1 != url || url + req->asked.target.len + 1 != version)
 		return NULL;
 	return behind_crlf(version + strlen(version));
 }
 
-void http_head_read(struct precheck *p, struct conn *c, const char *url)
+void http_head_read(struct precheck *p, struct client *c, const char *url)
 {
 	bool is_lenient = MHD_get_version()[0] == '0';
 	struct header_walk h = { &p->headers, is_lenient ? behind_request_line(c->req, p->version, url) : NULL };
 
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &h);
 	p->head_bytes = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
-	if (is_lenient && (!h.next || behind_crlf(h.next) != c->req->method + p->head_bytes))
+	if (is_lenient && (!h.next || behind_crlf(h.next) != c->req->asked.method + p->head_bytes))
 		p->headers.flaw =
 			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
 }

@@ -6,7 +6,7 @@
 #define PATTERND_HTTP_HEAD_H
 
 #include "core/text.h"
-#include "http/conn.h"
+#include "http/client.h"
 #include "http/precheck.h"
 
 /*
@@ -18,7 +18,7 @@
 void http_head_hide(const char *target, struct MHD_Connection *connection);
 
 /* After the headers: reads them, their size, and what is wrong with their lines. */
-void http_head_read(struct precheck *p, struct conn *c, const char *url);
+void http_head_read(struct precheck *p, struct client *c, const char *url);
 
 /* The first header of that name; absent: none. As struct request has it. */
 struct text http_head_value(struct request *req, const char *name);

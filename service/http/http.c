@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 
 #include "core/budget.h"
-#include "http/conn.h"
+#include "http/client.h"
+#include "http/https.h"
 #include "http/response.h"
 #include "http/server.h"
-#include "http/tls.h"
 #include "net/acceptor.h"
 #include "net/lingering_close.h"
 #include "process/config.h"
@@ -39,7 +39,7 @@ static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32], health_url[L
 static bool draining;
 static mode_t socket_mode;
 
-static const struct conn_timeouts health_timeouts = {
+static const struct client_timeouts health_timeouts = {
 	.header_ms = 2000,
 	.body_ms = 2000,
 	.write_ms = 2000,
@@ -126,7 +126,7 @@ static void on_health_full(struct acceptor *a)
 {
 	unsigned seen = 0;
 
-	for (struct conn *c = conn_first(); c; c = c->next) /* the newest is first */
+	for (struct client *c = client_first(); c; c = c->next) /* the newest is first */
 		if (c->server == &servers[HEALTH] && seen++ + HEALTH_EVICTED >= a->connection_count)
 			shutdown(c->fd, SHUT_RDWR);
 }
@@ -153,12 +153,12 @@ static bool open_tls(void)
 			http_server_library());
 		return false;
 	}
-	return http_tls_open(config()->tls_cert, config()->tls_key, config()->tls_client_ca);
+	return https_open(config()->tls_cert, config()->tls_key, config()->tls_client_ca);
 }
 
 static double open_connections(void)
 {
-	return conn_count();
+	return client_count();
 }
 
 static double requests_in_progress(void)
@@ -169,8 +169,8 @@ static double requests_in_progress(void)
 static bool open_clients(unsigned max_connections)
 {
 	const struct config *o = config();
-	struct conn_timeouts timeouts = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms,
-					  o->idle_timeout_ms };
+	struct client_timeouts timeouts = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms,
+					    o->idle_timeout_ms };
 
 	client_acceptor.max_connections = max_connections;
 	client_acceptor.on_client = add_client;
@@ -263,22 +263,22 @@ void http_drain(void)
 		return;
 	draining = true;
 	acceptor_close(&client_acceptor);
-	for (struct conn *c = conn_first(); c; c = c->next)
+	for (struct client *c = client_first(); c; c = c->next)
 		if (c->server->is_health)
 			continue;
 		else if (!c->req)
 			shutdown(c->fd, SHUT_RDWR);
-		else if (c->req->stream)
-			stream_drain(c->req->stream);
+		else if (c->req->pending.stream)
+			stream_drain(c->req->pending.stream);
 }
 
 /* libmicrohttpd aborts if a connection is suspended when it stops. */
-static void end_conn(struct conn *c)
+static void end_client(struct client *c)
 {
 	if (c->in_handshake && c->suspended)
-		http_tls_wake(c);
-	else if (c->req && c->req->stream)
-		stream_end(c->req->stream);
+		https_wake(c);
+	else if (c->req && c->req->pending.stream)
+		stream_end(c->req->pending.stream);
 	else if (c->req && (c->req->state == CALLING || c->req->state == PARKED))
 		answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is shutting down");
 }
@@ -287,9 +287,9 @@ void http_close(void)
 {
 	http_drain();
 	acceptor_close(&health_acceptor);
-	for (struct conn *c = conn_first(); c; c = c->next)
-		end_conn(c);
+	for (struct client *c = client_first(); c; c = c->next)
+		end_client(c);
 	for (int i = 0; i < SERVERS; i++)
 		http_server_close(&servers[i]);
-	http_tls_close();
+	https_close();
 }

@@ -11,7 +11,9 @@
 #include "access/access.h"
 #include "access/cors.h"
 #include "contract/route.h"
+#include "core/hex.h"
 #include "process/config.h"
+#include "request/accept.h"
 #include "request/answer.h"
 #include "request/request.h"
 #include "request/traceparent.h"
@@ -54,17 +56,17 @@ static void identify(struct precheck *p)
 	struct text given = header(p, HEADER_REQUEST_ID);
 
 	if (given.at && given.len <= MAX_REQUEST_ID_BYTES && is_printable(given)) {
-		p->req->request_id = arena_copy(&p->req->arena, given.at, given.len);
+		p->req->asked.request_id = arena_copy(&p->req->arena, given.at, given.len);
 		return;
 	}
 	if (!*process) {
-		random_hex(process, 8);
+		hex_random(process, 8);
 		process[8] = '-';
 	}
 	struct text parts[] = { { process, 9 }, text_of_int(++serial, buffer) };
-	p->req->request_id = arena_join(&p->req->arena, parts, 2);
-	if (!p->req->request_id.at)
-		p->req->request_id = TEXT("-");
+	p->req->asked.request_id = arena_join(&p->req->arena, parts, 2);
+	if (!p->req->asked.request_id.at)
+		p->req->asked.request_id = TEXT("-");
 }
 
 /* One that is not valid, or came twice, is ignored. */
@@ -73,7 +75,7 @@ static void trace(struct precheck *p)
 	struct text t = header(p, HEADER_TRACEPARENT);
 
 	if (p->headers.count[HEADER_TRACEPARENT] == 1 && traceparent_is_valid(t))
-		p->req->traceparent = arena_copy(&p->req->arena, t.at, TRACEPARENT_LEN);
+		p->req->asked.traceparent = arena_copy(&p->req->arena, t.at, TRACEPARENT_LEN);
 }
 
 /* ---- Framing ---- */
@@ -81,7 +83,7 @@ static void trace(struct precheck *p)
 /* Where the next request begins is unknown: the connection ends. */
 static bool refuse_framing(struct precheck *p, const char *why)
 {
-	p->req->close = true;
+	p->req->answer.close = true;
 	answer_problem(p->req, P_MALFORMED_REQUEST, "%s", why);
 	return false;
 }
@@ -112,7 +114,7 @@ static bool check_framing(struct precheck *p)
 		return refuse_framing(p, "HTTP/1.1 is expected");
 	const char *repeated = http_headers_repeated(&p->headers);
 	if (repeated) {
-		p->req->close = true;
+		p->req->answer.close = true;
 		answer_problem(p->req, P_MALFORMED_REQUEST, "the header %s was sent more than once", repeated);
 		return false;
 	}
@@ -203,7 +205,7 @@ static bool check_site(struct precheck *p)
 	struct text origin = header(p, HEADER_ORIGIN), site = header(p, HEADER_SEC_FETCH_SITE),
 		    host = header(p, HEADER_HOST);
 
-	if (p->req->cors_origin)
+	if (p->req->caller.cors_origin)
 		return true;
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
 		answer_problem(p->req, P_CROSS_SITE,
@@ -273,8 +275,9 @@ static bool check_body(struct precheck *p)
 /* `curl --json` accepts nothing but JSON: it gets the stream all the same. */
 static bool is_stream_for_json(struct request *req)
 {
-	return strcmp(req->op->media_type, "text/event-stream") == 0 && request_accepts(req, req->op->media_type) < 0 &&
-	       request_accepts(req, "application/json") > 0;
+	return strcmp(req->op->media_type, "text/event-stream") == 0 &&
+	       accept_quality(req->asked.accept, req->op->media_type) < 0 &&
+	       accept_quality(req->asked.accept, "application/json") > 0;
 }
 
 static bool check_accept(struct precheck *p)
@@ -282,9 +285,9 @@ static bool check_accept(struct precheck *p)
 	struct request *req = p->req;
 	const struct operation *op = req->op;
 
-	req->accept = header(p, HEADER_ACCEPT);
-	if (!op->media_type || request_accepts(req, op->media_type) > 0 ||
-	    (op->other_type && request_accepts(req, op->other_type) > 0) || is_stream_for_json(req))
+	req->asked.accept = header(p, HEADER_ACCEPT);
+	if (!op->media_type || accept_quality(req->asked.accept, op->media_type) > 0 ||
+	    (op->other_type && accept_quality(req->asked.accept, op->other_type) > 0) || is_stream_for_json(req))
 		return true;
 	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type,
 		       op->other_type ? " or " : "", op->other_type ? op->other_type : "");
@@ -306,7 +309,7 @@ static bool check_idempotency_ttl(struct precheck *p)
 				     MIN_IDEMPOTENCY_TTL_MS);
 		return false;
 	}
-	p->req->record_ms = ms < most ? ms : most;
+	p->req->asked.record_ms = ms < most ? ms : most;
 	return true;
 }
 
@@ -327,7 +330,7 @@ static bool check_idempotency_key(struct precheck *p)
 				     MAX_IDEMPOTENCY_KEY_BYTES);
 		return false;
 	}
-	p->req->idempotency_key = arena_copy(&p->req->arena, key.at, key.len);
+	p->req->asked.idempotency_key = arena_copy(&p->req->arena, key.at, key.len);
 	return check_idempotency_ttl(p);
 }
 
@@ -346,14 +349,14 @@ static bool check_target(struct precheck *p)
 {
 	struct request *req = p->req;
 
-	if (req->only_health && !is_health(req->target)) {
+	if (req->asked.only_health && !is_health(req->asked.target)) {
 		answer_problem(req, P_UNKNOWN_PATH,
 			       "nothing but /healthz, /readyz and /metrics is served by --health-listen");
 		return false;
 	}
-	if (req->target.len > MAX_TARGET_BYTES) {
+	if (req->asked.target.len > MAX_TARGET_BYTES) {
 		answer_problem(req, P_TARGET_TOO_LONG, "the request target has %zu bytes; %d are allowed",
-			       req->target.len, MAX_TARGET_BYTES);
+			       req->asked.target.len, MAX_TARGET_BYTES);
 		return false;
 	}
 	return true;
@@ -378,7 +381,8 @@ static bool check_head(struct precheck *p)
 /* A preflight of a page on an allowed origin, which browsers send without a token. */
 static bool is_preflight(const struct precheck *p)
 {
-	return p->req->cors_origin && header(p, HEADER_REQUEST_METHOD).at && strcmp(p->req->method, "OPTIONS") == 0;
+	return p->req->caller.cors_origin && header(p, HEADER_REQUEST_METHOD).at &&
+	       strcmp(p->req->asked.method, "OPTIONS") == 0;
 }
 
 static bool check_token(struct precheck *p)
@@ -393,7 +397,7 @@ static void keep_conditions(struct precheck *p)
 
 	if (kept) /* without memory nothing is sent to Redis: arena.failed is set */
 		*kept = c;
-	p->req->conditions = kept;
+	p->req->asked.conditions = kept;
 }
 
 bool precheck_run(struct precheck *p)
@@ -401,7 +405,7 @@ bool precheck_run(struct precheck *p)
 	identify(p);
 	trace(p);
 	keep_conditions(p);
-	p->req->cors_origin = cors_origin(header(p, HEADER_ORIGIN));
+	p->req->caller.cors_origin = cors_origin(header(p, HEADER_ORIGIN));
 	if (!check_framing(p) || !check_target(p) || !check_head(p))
 		return false;
 	if (is_preflight(p) && (!check_host(p) || cors_preflight(p->req)))
@@ -413,7 +417,7 @@ bool precheck_run(struct precheck *p)
 	 * among them a client would be admitted for ever.
 	 */
 	if (p->req->op->forwarded) {
-		p->req->cors_origin = NULL;
+		p->req->caller.cors_origin = NULL;
 		return check_token(p);
 	}
 	return check_host(p) && check_site(p) && check_token(p) && check_accept(p) && check_idempotency_key(p) &&

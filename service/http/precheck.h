@@ -35,7 +35,7 @@ size_t precheck_max_body(void);
 /* The request line and headers are within their limit. */
 bool precheck_head_fits(const struct precheck *p);
 
-/* False: the request was answered with a problem; req->close: the connection must end. */
+/* False: the request was answered with a problem; req->answer.close: the connection must end. */
 bool precheck_run(struct precheck *p);
 
 #endif

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "access/cors.h"
-#include "http/tls.h"
+#include "http/https.h"
 #include "process/metrics.h"
 #include "request/stream.h"
 
@@ -31,9 +31,9 @@ static bool (*draining)(void);
 
 /* ---- Suspended, and back ---- */
 
-static void resume(struct conn *c)
+static void resume(struct client *c)
 {
-	loop_unwatch(&c->hangup);
+	loop_unwatch(&c->disconnect);
 	c->suspended = false;
 	/* 0.9.75 loses a resume unless MHD_run follows in the same iteration. */
 	c->server->must_run = true;
@@ -46,39 +46,39 @@ static void resume(struct conn *c)
  * MAX_PIPELINED_BYTES bytes after a request that waits, or streams, counts as gone, while its FIN
  * could still arrive.
  */
-static bool may_hide_fin(const struct conn *c)
+static bool may_hide_fin(const struct client *c)
 {
 	int unread = 0;
 
-	return (c->req->waiter || c->req->state == STREAMING) && !c->body_unread &&
+	return (c->req->pending.waiter || c->req->state == STREAMING) && !c->body_unread &&
 	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MAX_PIPELINED_BYTES;
 }
 
 /*
- * The client closed its side, or the connection broke. A half-close counts as gone: it looks like a
+ * The client closed its side, or the connection broke. A half-close counts, too: it looks like a
  * close until a response is sent, and then it is too late to release what the request acquired.
  */
-static void on_hangup(struct loop_watch *w, uint32_t events)
+static void on_disconnect(struct loop_watch *w, uint32_t events)
 {
-	struct conn *c = container_of(w, struct conn, hangup);
+	struct client *c = container_of(w, struct client, disconnect);
 
 	if (events == EPOLLIN && !may_hide_fin(c))
 		return;
-	metrics_count(METRIC_clients_left);
-	c->client_gone = true;
+	metrics_count(METRIC_clients_disconnected);
+	c->is_disconnected = true;
 	c->grace_polls = 0;
 	resume(c);
 }
 
 /* The same, when the disconnect is seen as the reply comes. */
-static void on_left(struct request *req)
+static void on_disconnected(struct request *req)
 {
-	struct conn *c = req->exchange;
+	struct client *c = req->exchange;
 
-	if (c->client_gone)
+	if (c->is_disconnected)
 		return;
-	metrics_count(METRIC_clients_left);
-	c->client_gone = c->server->must_run = true;
+	metrics_count(METRIC_clients_disconnected);
+	c->is_disconnected = c->server->must_run = true;
 	if (!c->suspended)
 		return; /* its next run calls the handler */
 	c->grace_polls = 0;
@@ -86,10 +86,10 @@ static void on_left(struct request *req)
 }
 
 /* False: the socket cannot be watched, so a disconnect would go unnoticed. */
-static bool suspend(struct conn *c)
+static bool suspend(struct client *c)
 {
-	c->hangup = (struct loop_watch){ .fd = c->fd, .ready = on_hangup };
-	if (!loop_watch(&c->hangup, EPOLLRDHUP | EPOLLIN | EPOLLET))
+	c->disconnect = (struct loop_watch){ .fd = c->fd, .ready = on_disconnect };
+	if (!loop_watch(&c->disconnect, EPOLLRDHUP | EPOLLIN | EPOLLET))
 		return false;
 	c->suspended = true;
 	MHD_suspend_connection(c->connection);
@@ -97,12 +97,12 @@ static bool suspend(struct conn *c)
 }
 
 /* True when the client has disconnected, also when epoll has not reported it yet. */
-static bool client_gone(struct request *req)
+static bool is_disconnected(struct request *req)
 {
-	struct conn *c = req->exchange;
+	struct client *c = req->exchange;
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
-	return c->client_gone || poll(&p, 1, 0) > 0 || may_hide_fin(c);
+	return c->is_disconnected || poll(&p, 1, 0) > 0 || may_hide_fin(c);
 }
 
 static void on_grace_end(struct loop_timer *t);
@@ -110,14 +110,14 @@ static void on_grace_end(struct loop_timer *t);
 static void start_grace(struct http_server *s)
 {
 	s->grace_end.expired = on_grace_end;
-	timer_set(&s->grace_end, loop_now_us() + GRACE_US);
+	loop_timer_set(&s->grace_end, loop_now_us() + GRACE_US);
 }
 
 /* One request less gets grace polls. */
 static void end_grace(struct http_server *s)
 {
 	if (--s->grace_polled == 0)
-		timer_stop(&s->grace_end);
+		loop_timer_stop(&s->grace_end);
 }
 
 static void on_grace_end(struct loop_timer *t)
@@ -135,7 +135,7 @@ static void on_grace_end(struct loop_timer *t)
  * 1.0.1: "in external polling mode this function can be called any time"), and sends it in its next
  * run. A response that the handler queues is sent in the run after that.
  */
-static void add_answered(struct conn *c)
+static void add_answered(struct client *c)
 {
 	struct http_server *s = c->server;
 
@@ -147,9 +147,9 @@ static void add_answered(struct conn *c)
 	s->answered_end = &c->next_answered;
 }
 
-static void remove_answered(struct conn *c)
+static void remove_answered(struct client *c)
 {
-	struct conn **at = &c->server->answered;
+	struct client **at = &c->server->answered;
 
 	if (!c->is_answered)
 		return;
@@ -168,7 +168,7 @@ static void remove_answered(struct conn *c)
  * unread body: libmicrohttpd would wait for the body, and a proxy may announce its client's body
  * without sending it.
  */
-void http_response_wait(struct conn *c)
+void http_response_wait(struct client *c)
 {
 	struct http_server *s = c->server;
 
@@ -178,7 +178,7 @@ void http_response_wait(struct conn *c)
 			start_grace(s);
 	}
 	bool is_soon = c->grace_polls <= MAX_GRACE_POLLS && (uint32_t)loop_now_us() - c->grace_since_us < GRACE_US;
-	if (is_soon && c->req->state == CALLING && !c->req->close)
+	if (is_soon && c->req->state == CALLING && !c->req->answer.close)
 		return;
 	if (suspend(c))
 		end_grace(s);
@@ -189,7 +189,7 @@ void http_response_wait(struct conn *c)
 /* Answered, or streaming: has libmicrohttpd call the handler again. */
 static void on_answered(struct request *req)
 {
-	struct conn *c = req->exchange;
+	struct client *c = req->exchange;
 
 	if (c->grace_polls == 0)
 		return; /* within its handler: the response is queued when that returns */
@@ -208,21 +208,21 @@ static void on_answered(struct request *req)
 
 static struct MHD_Response *body_of(struct request *req)
 {
-	return MHD_create_response_from_buffer(req->response.len, (void *)(uintptr_t)req->response.at,
+	return MHD_create_response_from_buffer(req->answer.body.len, (void *)(uintptr_t)req->answer.body.at,
 					       MHD_RESPMEM_PERSISTENT);
 }
 
 /* Reads more of a stream; suspends when there is none yet. */
 static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 {
-	struct conn *c = cls;
+	struct client *c = cls;
 
 	(void)at;
-	size_t n = c->client_gone || !c->req ? 0 : stream_take(c->req->stream, to, most);
+	size_t n = c->is_disconnected || !c->req ? 0 : stream_take(c->req->pending.stream, to, most);
 	if (n > 0)
 		return (ssize_t)n;
-	bool is_over = !c->client_gone && c->req && stream_has_ended(c->req->stream);
-	if (!c->client_gone && c->req && !is_over && suspend(c))
+	bool is_over = !c->is_disconnected && c->req && stream_has_ended(c->req->pending.stream);
+	if (!c->is_disconnected && c->req && !is_over && suspend(c))
 		return 0;
 	c->server->must_run = true; /* see stream_of */
 	return is_over ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
@@ -230,11 +230,11 @@ static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 
 static void on_streamed(struct request *req)
 {
-	struct conn *c = req->exchange;
+	struct client *c = req->exchange;
 
 	if (!c->suspended || c->grace_polls)
 		return; /* its reader is called anyway */
-	conn_deadline_in(c, c->server->timeouts.write_ms);
+	client_deadline_in(c, c->server->timeouts.write_ms);
 	resume(c);
 }
 
@@ -246,7 +246,7 @@ static void on_streamed(struct request *req)
  * only the oldest. A connection with its own timeout is checked in each run; this timeout never
  * passes, since each suspension restarts it.
  */
-static struct MHD_Response *stream_of(struct conn *c)
+static struct MHD_Response *stream_of(struct client *c)
 {
 	unsigned ms = (unsigned)c->server->timeouts.write_ms;
 
@@ -255,7 +255,7 @@ static struct MHD_Response *stream_of(struct conn *c)
 	struct MHD_Response *r =
 		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
 	/* libmicrohttpd 0.9.75 answers HEAD with the last chunk of a chunked body: so no chunks. */
-	if (r && strcmp(c->req->method, "HEAD") == 0)
+	if (r && strcmp(c->req->asked.method, "HEAD") == 0)
 		MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 	return r;
 }
@@ -265,42 +265,45 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 {
 	unsigned missing = 0;
 
-	if (req->content_type)
-		missing += MHD_add_response_header(r, "Content-Type", req->content_type) != MHD_YES;
-	missing += MHD_add_response_header(r, "Cache-Control", req->cache_control ? req->cache_control : "no-store") !=
-		   MHD_YES;
-	missing += MHD_add_response_header(r, "X-Request-ID", req->request_id.at) != MHD_YES;
-	if (req->is_replay && req->status < 500)
+	if (req->answer.content_type)
+		missing += MHD_add_response_header(r, "Content-Type", req->answer.content_type) != MHD_YES;
+	missing +=
+		MHD_add_response_header(r, "Cache-Control",
+					req->answer.cache_control ? req->answer.cache_control : "no-store") != MHD_YES;
+	missing += MHD_add_response_header(r, "X-Request-ID", req->asked.request_id.at) != MHD_YES;
+	if (req->answer.is_replay && req->answer.status < 500)
 		missing += MHD_add_response_header(r, "Idempotent-Replayed", "true") != MHD_YES;
-	if (req->from_replica && req->status < 500)
+	if (req->answer.from_replica && req->answer.status < 500)
 		missing += MHD_add_response_header(r, "Patternd-Source", "replica") != MHD_YES;
 	if (cors_is_on())
 		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;
-	if (req->cors_origin) {
-		missing += MHD_add_response_header(r, "Access-Control-Allow-Origin", req->cors_origin) != MHD_YES;
+	if (req->caller.cors_origin) {
+		missing +=
+			MHD_add_response_header(r, "Access-Control-Allow-Origin", req->caller.cors_origin) != MHD_YES;
 		missing += MHD_add_response_header(r, "Access-Control-Expose-Headers", cors_exposed) != MHD_YES;
 	}
-	for (size_t i = 0; i < req->header_count; i++)
-		missing += MHD_add_response_header(r, req->headers[i].name, req->headers[i].value) != MHD_YES;
-	if (req->close || req->state == STREAMING || draining())
+	for (size_t i = 0; i < req->answer.header_count; i++)
+		missing += MHD_add_response_header(r, req->answer.headers[i].name, req->answer.headers[i].value) !=
+			   MHD_YES;
+	if (req->answer.close || req->state == STREAMING || draining())
 		missing += MHD_add_response_header(r, "Connection", "close") != MHD_YES;
 	return missing == 0;
 }
 
-bool http_response_send(struct conn *c)
+bool http_response_send(struct client *c)
 {
 	struct request *req = c->req;
 
 	remove_answered(c);
 	if (req->state == STREAMING && draining()) /* it began after http_drain */
-		stream_drain(req->stream);
+		stream_drain(req->pending.stream);
 	struct MHD_Response *response = req->state == STREAMING ? stream_of(c) : body_of(req);
 
 	if (!response)
 		return false;
-	conn_deadline_in(c, c->server->timeouts.write_ms);
+	client_deadline_in(c, c->server->timeouts.write_ms);
 	bool ok = add_headers(response, req) &&
-		  MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
+		  MHD_queue_response(c->connection, (unsigned)req->answer.status, response) == MHD_YES;
 	MHD_destroy_response(response);
 	return ok;
 }
@@ -317,27 +320,27 @@ static int print_head(char head[HEAD_BYTES], const struct request *req)
 	return snprintf(head, HEAD_BYTES,
 			"HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %s\r\n"
 			"Cache-Control: no-store\r\nX-Request-ID: %s\r\nContent-Length: %zu\r\n\r\n",
-			req->status, MHD_get_reason_phrase_for((unsigned)req->status), date, req->content_type,
-			req->request_id.at, req->response.len);
+			req->answer.status, MHD_get_reason_phrase_for((unsigned)req->answer.status), date,
+			req->answer.content_type, req->asked.request_id.at, req->answer.body.len);
 }
 
 /* The socket's buffer is empty: libmicrohttpd has sent what came before, and the rest is small. */
-static void write_all(struct conn *c, const char *bytes, size_t len)
+static void write_all(struct client *c, const char *bytes, size_t len)
 {
 	if (c->server->is_secure)
-		http_tls_write(c, bytes, len);
+		https_write(c, bytes, len);
 	else
 		send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void http_response_refuse_head(struct conn *c)
+void http_response_refuse_head(struct client *c)
 {
 	struct request *req = c->req;
 	char head[HEAD_BYTES];
 
 	write_all(c, head, (size_t)print_head(head, req));
-	if (!req->method || strcmp(req->method, "HEAD") != 0)
-		write_all(c, req->response.at, req->response.len);
+	if (!req->asked.method || strcmp(req->asked.method, "HEAD") != 0)
+		write_all(c, req->answer.body.at, req->answer.body.len);
 	shutdown(c->fd, SHUT_WR);
 	c->body_unread = true; /* what the client still sends must not reset the connection */
 }
@@ -349,9 +352,9 @@ static bool send_answered(struct http_server *s)
 	bool any = s->answered != NULL;
 
 	while (s->answered) {
-		struct conn *c = s->answered;
+		struct client *c = s->answered;
 		remove_answered(c);
-		if (!c->client_gone)
+		if (!c->is_disconnected)
 			http_response_send(c); /* if it fails, the handler closes the connection */
 	}
 	return any;
@@ -366,7 +369,7 @@ void http_response_run(struct http_server *s)
 	s->must_run |= sends;
 }
 
-void http_response_end(struct conn *c)
+void http_response_end(struct client *c)
 {
 	struct request *req = c->req;
 
@@ -374,10 +377,10 @@ void http_response_end(struct conn *c)
 	if (c->grace_polls && !c->suspended)
 		end_grace(c->server);
 	if (c->suspended)
-		loop_unwatch(&c->hangup);
+		loop_unwatch(&c->disconnect);
 	/* During grace polls libmicrohttpd notices a disconnect. */
-	if (!c->client_gone && (req->state == CALLING || req->state == PARKED))
-		metrics_count(METRIC_clients_left);
+	if (!c->is_disconnected && (req->state == CALLING || req->state == PARKED))
+		metrics_count(METRIC_clients_disconnected);
 	c->req = NULL;
 	c->suspended = false;
 	c->grace_polls = 0;
@@ -386,7 +389,8 @@ void http_response_end(struct conn *c)
 
 void http_response_open(bool (*check_draining)(void))
 {
-	static const struct request_callbacks callbacks = { on_answered, on_streamed, client_gone, on_left };
+	static const struct request_callbacks callbacks = { on_answered, on_streamed, is_disconnected,
+							    on_disconnected };
 
 	draining = check_draining;
 	request_set_http(&callbacks);

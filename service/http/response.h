@@ -12,27 +12,27 @@
 
 #include <stdbool.h>
 
-#include "http/conn.h"
+#include "http/client.h"
 
 /* Called once. While `draining` returns true, each response is its connection's last. */
 void http_response_open(bool (*draining)(void));
 
 /* The request was answered, or streams. False: the connection must be closed. */
-bool http_response_send(struct conn *c);
+bool http_response_send(struct client *c);
 
 /*
  * Writes the problem that answers a head beyond its limit to the socket, since such a head may have
  * left no memory for response headers in libmicrohttpd. The connection must be closed then.
  */
-void http_response_refuse_head(struct conn *c);
+void http_response_refuse_head(struct client *c);
 
 /* Runs libmicrohttpd, with the responses to requests that were answered since its last run. */
 void http_response_run(struct http_server *s);
 
 /* It waits: libmicrohttpd calls the handler again, in its next run or after the answer. */
-void http_response_wait(struct conn *c);
+void http_response_wait(struct client *c);
 
 /* HTTP is done with the connection's request. */
-void http_response_end(struct conn *c);
+void http_response_end(struct client *c);
 
 #endif

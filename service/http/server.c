@@ -20,9 +20,9 @@
 #include "contract/route.h"
 #include "http/access_log.h"
 #include "http/head.h"
+#include "http/https.h"
 #include "http/precheck.h"
 #include "http/response.h"
-#include "http/tls.h"
 #include "net/lingering_close.h"
 #include "process/config.h"
 #include "process/log.h"
@@ -36,7 +36,7 @@ enum {
 	 * and what a head may exceed its limit by, so that the daemon still sees and answers it.
 	 */
 	CONNECTION_MEMORY = PRECHECK_HEAD_BYTES + 4 * 1024,
-	CLIENT_LEFT = 499, /* logged when the client disconnected before the response */
+	CLIENT_DISCONNECTED = 499, /* logged when the client disconnected before the response */
 };
 
 const char *http_server_library(void)
@@ -52,7 +52,7 @@ bool http_server_has_tls(void)
 /* ---- Connections ---- */
 
 /* HTTP is done with the connection's request. */
-static void request_done(struct conn *c)
+static void request_done(struct client *c)
 {
 	c->server->request_count--;
 	http_response_end(c);
@@ -60,16 +60,16 @@ static void request_done(struct conn *c)
 
 static void connection_opened(struct http_server *s, struct MHD_Connection *connection, void **context)
 {
-	struct conn *c =
-		conn_new(connection, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-			 s);
+	struct client *c =
+		client_new(connection,
+			   MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd, s);
 
 	*context = c;
 	if (!c)
 		return;
 	acceptor_client_opened(s->acceptor);
 	if (s->is_secure)
-		http_tls_begin(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+		https_begin(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
 }
 
 /* To close the socket now would reset it, and discard a response that the client has not read. */
@@ -80,16 +80,16 @@ static bool has_unread(int fd)
 	return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
 }
 
-static void connection_closed(struct conn *c)
+static void connection_closed(struct client *c)
 {
 	if (c->req) /* rejected by libmicrohttpd after its target, without on_completed */
 		request_done(c);
 	if (c->server->is_secure)
-		http_tls_end(c);
+		https_end(c);
 	if (c->body_unread || has_unread(c->fd))
 		lingering_close(c->fd);
 	acceptor_client_closed(c->server->acceptor);
-	conn_free(c);
+	client_free(c);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
@@ -103,7 +103,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 	}
 }
 
-static struct conn *conn_of(struct MHD_Connection *connection)
+static struct client *client_of(struct MHD_Connection *connection)
 {
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
@@ -113,7 +113,7 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 /* The request line has come. The result becomes *con_cls of the handler. */
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
-	struct conn *c = conn_of(connection);
+	struct client *c = client_of(connection);
 
 	(void)cls;
 	if (!c || !target)
@@ -122,49 +122,49 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	if (!req)
 		return NULL;
 	req->exchange = c;
-	req->header = http_head_value;
-	req->only_health = c->server->is_health;
-	if (req->only_health)
+	req->asked.header = http_head_value;
+	req->asked.only_health = c->server->is_health;
+	if (req->asked.only_health)
 		req->arena.bounded = false; /* HEALTH_CONNECTIONS bounds its memory */
 	c->req = req;
 	c->headers_seen = false;
 	c->server->request_count++;
-	conn_deadline_in(c, c->server->timeouts.header_ms);
+	client_deadline_in(c, c->server->timeouts.header_ms);
 	http_head_hide(target, connection);
 	return req;
 }
 
 /* After the headers, before the first byte of the body. True: go on. */
-static bool admit(struct conn *c, const char *method, const char *version, const char *url)
+static bool admit(struct client *c, const char *method, const char *version, const char *url)
 {
 	struct request *req = c->req;
 	struct precheck p;
 
-	req->method = method;
+	req->asked.method = method;
 	precheck_begin(&p, req, version);
 	http_head_read(&p, c, url);
 	bool ok = precheck_run(&p);
 	c->head_fits = precheck_head_fits(&p);
 	bool body_read = ok && p.body_expected && req->op->takes_body;
 	if (body_read) {
-		conn_deadline_in(c, c->server->timeouts.body_ms);
+		client_deadline_in(c, c->server->timeouts.body_ms);
 		ok = request_expect_body(req, p.body_len);
 		if (!ok)
 			answer_no_memory(req, EFFECT_NONE);
 	}
 	/* An unread body: the response is sent at once, and the connection ends. */
 	if (p.body_expected && !(body_read && ok))
-		req->close = c->body_unread = true;
+		req->answer.close = c->body_unread = true;
 	return ok;
 }
 
 /* The request is complete: runs its handler. */
-static void run(struct conn *c)
+static void run(struct client *c)
 {
 	struct request *req = c->req;
 
-	if (req->body_discarded) {
-		req->close = true;
+	if (req->asked.body_discarded) {
+		req->answer.close = true;
 		if (req->arena.failed)
 			answer_no_memory(req, EFFECT_NONE);
 		else
@@ -184,7 +184,7 @@ static void run(struct conn *c)
 		req->op->run(req, input);
 }
 
-static enum MHD_Result to_answer(struct conn *c)
+static enum MHD_Result to_answer(struct client *c)
 {
 	return http_response_send(c) ? MHD_YES : MHD_NO;
 }
@@ -193,10 +193,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 				  const char *version, const char *upload_data, size_t *upload_data_size,
 				  void **con_cls)
 {
-	struct conn *c = conn_of(connection);
+	struct client *c = client_of(connection);
 
 	(void)cls;
-	if (!c || !*con_cls || !c->req || c->client_gone)
+	if (!c || !*con_cls || !c->req || c->is_disconnected)
 		return MHD_NO;
 	struct request *req = c->req;
 	if (!c->headers_seen) {
@@ -207,8 +207,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 			return MHD_NO;
 		}
 		/* Without a body it waits for the next call: now it would close the connection. */
-		if (!ok || !req->close)
-			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
+		if (!ok || !req->answer.close)
+			return req->state == ANSWERED && req->answer.close ? to_answer(c) : MHD_YES;
 	}
 	if (*upload_data_size) {
 		bool ok = req->state == ANSWERED ||
@@ -225,25 +225,25 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 }
 
 /* True: libmicrohttpd made the response by itself. on_library_message has logged it. */
-static bool is_refused(const struct conn *c)
+static bool is_refused(const struct client *c)
 {
 	return c->req->state == READING && MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
 }
 
-static int status_of(const struct conn *c, enum MHD_RequestTerminationCode code)
+static int status_of(const struct client *c, enum MHD_RequestTerminationCode code)
 {
 	if (c->req->state >= STREAMING)
-		return c->req->status;
+		return c->req->answer.status;
 	if (is_refused(c))
 		return (int)MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_HTTP_STATUS)->http_status;
 	return code == MHD_REQUEST_TERMINATED_WITH_ERROR && c->req->state == READING ? MHD_HTTP_BAD_REQUEST
-										     : CLIENT_LEFT;
+										     : CLIENT_DISCONNECTED;
 }
 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
 			 enum MHD_RequestTerminationCode code)
 {
-	struct conn *c = conn_of(connection);
+	struct client *c = client_of(connection);
 
 	(void)cls;
 	*con_cls = NULL;
@@ -257,7 +257,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	else
 		access_log(c->req, status, duration_us);
 	request_done(c);
-	conn_deadline_in(c, c->server->timeouts.idle_ms);
+	client_deadline_in(c, c->server->timeouts.idle_ms);
 	/* Its next request may have come, which http_server_timeout_ms cannot ask meanwhile. */
 	if (c->server->grace_polled > 0)
 		c->server->must_run = true;
@@ -332,8 +332,8 @@ static unsigned flags_of(const struct http_server *s)
 bool http_server_open(struct http_server *s)
 {
 	struct MHD_OptionItem tls[] = {
-		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_certificate_callback() },
-		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)http_tls_priorities() },
+		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, https_certificate_callback() },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)https_priorities() },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 
@@ -391,7 +391,7 @@ bool http_server_run(struct http_server *s)
 		return false;
 	http_response_run(s);
 	if (s->handshakes)
-		http_tls_sleep(s);
+		https_sleep(s);
 	return http_server_timeout_ms(s) == 0;
 }
 
@@ -404,6 +404,6 @@ void http_server_close(struct http_server *s)
 		http_response_run(s);
 	loop_unwatch(&s->watch);
 	MHD_stop_daemon(s->daemon);
-	timer_stop(&s->grace_end);
+	loop_timer_stop(&s->grace_end);
 	s->daemon = NULL;
 }

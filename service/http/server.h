@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/conn.h"
+#include "http/client.h"
 
 /* The version of libmicrohttpd that is loaded, and whether it has TLS. */
 const char *http_server_library(void);

@@ -24,14 +24,14 @@ static void pause_accepting(struct acceptor *a)
 
 static void retry_soon(struct acceptor *a)
 {
-	timer_set(&a->retry, loop_now_us() + RETRY_MS * 1000);
+	loop_timer_set(&a->retry, loop_now_us() + RETRY_MS * 1000);
 }
 
 static void resume_accepting(struct acceptor *a)
 {
 	if (!a->paused)
 		return;
-	timer_stop(&a->retry);
+	loop_timer_stop(&a->retry);
 	a->paused = false;
 	for (size_t i = 0; i < a->count; i++)
 		a->paused |= !loop_watch(&a->sockets[i].watch, EPOLLIN) && errno != EEXIST;
@@ -128,7 +128,7 @@ bool acceptor_open(struct acceptor *a, const char *option, const char *list, mod
 
 void acceptor_close(struct acceptor *a)
 {
-	timer_stop(&a->retry);
+	loop_timer_stop(&a->retry);
 	for (size_t i = 0; i < a->count; i++) {
 		if (!a->paused && a->sockets[i].listener.fd >= 0)
 			loop_unwatch(&a->sockets[i].watch);

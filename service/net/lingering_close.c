@@ -23,7 +23,7 @@ static struct lingering_close closes[LINGERING_CLOSES_MAX];
 
 static void end(struct lingering_close *c)
 {
-	timer_stop(&c->end);
+	loop_timer_stop(&c->end);
 	loop_unwatch(&c->watch);
 	close(c->watch.fd);
 	c->watch.ready = NULL;
@@ -58,6 +58,6 @@ void lingering_close(int fd)
 		return;
 	shutdown(own, SHUT_WR); /* closing the other descriptor no longer does it */
 	*c = (struct lingering_close){ .watch = { own, on_bytes }, .end.expired = on_end };
-	if (!loop_watch(&c->watch, EPOLLIN) || !timer_set(&c->end, loop_now_us() + MOST_US))
+	if (!loop_watch(&c->watch, EPOLLIN) || !loop_timer_set(&c->end, loop_now_us() + MOST_US))
 		end(c);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/option_names.h"
+#include "process/option.h"
 #include "process/secret.h"
 #include "version.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "json/json_out.h"
+#include "json/out.h"
 
 /*
  * One member an option: text, secrets and choices as strings, integers and flags as numbers.

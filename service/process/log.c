@@ -11,7 +11,7 @@
 
 #include "core/loop.h"
 #include "process/config.h"
-#include "json/json_out.h"
+#include "json/out.h"
 
 enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048, NAME_BYTES = 128, END_BYTES = 32 };
 

@@ -12,7 +12,7 @@
 #include "process/log.h"
 #include "process/named.h"
 #include "version.h"
-#include "json/json_out.h"
+#include "json/out.h"
 
 enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = HISTOGRAM_BUCKETS, MAX_GAUGES = 16 };
 

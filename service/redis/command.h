@@ -1,4 +1,4 @@
-/* command: a command on its way to Redis, and its outcome. Types only; see topology/redis.h. */
+/* command: a command on its way to Redis, and its outcome. Types only; see topology/topology.h. */
 #ifndef PATTERND_COMMAND_H
 #define PATTERND_COMMAND_H
 
@@ -15,8 +15,8 @@ enum redis_outcome {
 	REDIS_ANSWERED,
 	REDIS_NOT_SENT,     /* no byte of it was sent: it had no effect */
 	REDIS_UNKNOWN,      /* sent, at least in part, and not answered */
-	REDIS_DEFERRED,     /* redis_defer has ended: send it again */
-	REDIS_ACKNOWLEDGED, /* redis_await_replicas has ended: see replicas_acked */
+	REDIS_DEFERRED,     /* topology_defer has ended: send it again */
+	REDIS_ACKNOWLEDGED, /* topology_await_replicas has ended: see replicas_acked */
 };
 
 enum { REDIS_ANYWHERE = -1, REDIS_MOST_QUORUM = 9 };
@@ -28,9 +28,9 @@ struct redis_call {
 	 * again, also this same call.
 	 */
 	void (*done)(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply);
-	int slot;               /* redis_slot of its keys */
+	int slot;               /* topology_slot of its keys */
 	unsigned quorum_server; /* number in --lock-quorum, from 1; 0: a server of --redis */
-	unsigned replicas;      /* for redis_await_replicas; 0: none */
+	unsigned replicas;      /* for topology_await_replicas; 0: none */
 	bool may_be_stale;      /* a replica may serve it, if one can; cleared when the primary is asked */
 	unsigned turn;          /* picks the replica */
 
@@ -49,7 +49,7 @@ struct redis_call {
 enum redis_send_error {
 	SEND_OK,
 	SEND_DOWN,
-	SEND_LATER, /* perhaps in a moment: redis_defer */
+	SEND_LATER, /* perhaps in a moment: topology_defer */
 	SEND_FULL,
 };
 

@@ -56,7 +56,7 @@ void connections_retry_now(void)
 {
 	for (struct redis_connection *c = connections; c; c = c->next)
 		if (c->state == DOWN)
-			timer_set(&c->timer, loop_now_us());
+			loop_timer_set(&c->timer, loop_now_us());
 }
 
 bool connection_is_ready(const struct redis_connection *c)
@@ -157,7 +157,7 @@ bool connection_send(struct redis_connection *c, struct redis_call *call, const 
 	call->starts_at = starts_at;
 	call->due_us = loop_now_us() + reply_timeout_us(c);
 	if (c->ring.count == 1)
-		timer_set(&c->timer, call->due_us);
+		loop_timer_set(&c->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
 	return true;
 }
@@ -175,7 +175,7 @@ static struct unanswered_calls connection_close(struct redis_connection *c)
 	struct unanswered_calls o = { c->ring, c->out.written + c->socket.sealed };
 
 	c->state = DOWN;
-	timer_stop(&c->timer);
+	loop_timer_stop(&c->timer);
 	redis_socket_close(&c->socket);
 	reply_reader_free(c->reader);
 	c->reader = NULL;
@@ -203,7 +203,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 		credentials_rejected(why);
 	int64_t least_ms = c->handshake.rejected && !is_stale ? REJECTED_PAUSE_MS : 0;
 	int64_t pause_ms = backoff_ms(c->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
-	timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
+	loop_timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
 	if (is_drained) /* on purpose: not a failure */
 		c->failures = 0;
 	if (!was_up && changed)
@@ -251,7 +251,7 @@ static void become_ready(struct redis_connection *c)
 	c->checked_us = loop_now_us();
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
-	timer_set(&c->timer, c->checked_us + CHECK_US);
+	loop_timer_set(&c->timer, c->checked_us + CHECK_US);
 	if (credentials_are_shared(c->target) && credentials_accepted())
 		connections_retry_now();
 	if (changed)
@@ -344,7 +344,7 @@ static bool on_readable(struct redis_socket *socket)
 		reply_reader_done(reader);
 	}
 	if (c->state >= READY && c->ring.count)
-		timer_set(&c->timer, call_ring_oldest(&c->ring)->due_us);
+		loop_timer_set(&c->timer, call_ring_oldest(&c->ring)->due_us);
 	return true;
 }
 
@@ -360,7 +360,7 @@ static void on_failed(struct redis_socket *socket, const char *why)
 
 void connection_open(struct redis_connection *c)
 {
-	timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
+	loop_timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
 	c->handshake = (struct redis_handshake){ .has_loaded = c->handshake.has_loaded };
 	c->state = CONNECTING;
 	c->renew = false; /* from here on it uses what the files contain now */
@@ -378,7 +378,7 @@ static void attempt(struct redis_connection *c)
 	int64_t wait_us = credentials_are_shared(c->target) ? credentials_wait_us() : 0;
 
 	if (wait_us > 0) {
-		timer_set(&c->timer, loop_now_us() + wait_us);
+		loop_timer_set(&c->timer, loop_now_us() + wait_us);
 		c->handshake.error = ERROR_AUTH;
 		c->callbacks->down(c, credentials_rejection(), false); /* of another one */
 		return;
@@ -403,11 +403,11 @@ static void on_timer(struct loop_timer *t)
 		if (c->callbacks->timed_out)
 			c->callbacks->timed_out(c);
 	} else if (c->ring.count) {
-		timer_set(t, call_ring_oldest(&c->ring)->due_us);
+		loop_timer_set(t, call_ring_oldest(&c->ring)->due_us);
 	} else if (c->handshake.risks && !c->callbacks->received) {
 		check_server(c);
 		if (c->ring.count == 0)
-			timer_set(t, c->checked_us + CHECK_US);
+			loop_timer_set(t, c->checked_us + CHECK_US);
 	}
 }
 

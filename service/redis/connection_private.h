@@ -27,7 +27,7 @@ struct redis_connection {
 	struct redis_call check;               /* see check_server */
 	int64_t checked_us;                    /* or when it became ready */
 	struct permissions_report permissions; /* as of its latest successful handshake */
-	bool renew;                            /* has credentials from before connections_renew */
+	bool renew;                            /* has credentials from before renewal_start */
 	bool renewing;                         /* drained for that, and not ready again yet */
 };
 

@@ -67,12 +67,12 @@ static void renewal_failed(struct redis_connection *c, const char *why)
 		renewal_done(c);
 }
 
-void connection_hold(struct redis_connection *c, bool held)
+void renewal_hold(struct redis_connection *c, bool held)
 {
 	redis_socket_hold(&c->socket, held);
 }
 
-void connections_renew(void)
+void renewal_start(void)
 {
 	credentials_accepted(); /* the new credentials may be accepted */
 	connections_retry_now();
@@ -92,7 +92,7 @@ static const struct redis_connection *first_lacking(void)
 	return c;
 }
 
-const char *connections_missing_permissions(void)
+const char *renewal_missing_permissions(void)
 {
 	static char text[PERMISSIONS_TEXT_BYTES];
 	const struct redis_connection *c = first_lacking();
@@ -103,14 +103,14 @@ const char *connections_missing_permissions(void)
 	return text;
 }
 
-unsigned connections_permissions_missing(void)
+unsigned renewal_permissions_missing(void)
 {
 	const struct redis_connection *c = first_lacking();
 
 	return c ? permissions_lacking(&c->permissions) : 0;
 }
 
-unsigned connections_config_risks(void)
+unsigned renewal_config_risks(void)
 {
 	unsigned risks = 0;
 
@@ -124,7 +124,7 @@ static void on_retry(struct loop_timer *t)
 {
 	(void)t;
 	if (first_lacking())
-		connections_renew();
+		renewal_start();
 }
 
 static void check_permissions(const struct redis_connection *c)
@@ -134,8 +134,8 @@ static void check_permissions(const struct redis_connection *c)
 	if (c->callbacks->received)
 		return;
 	permissions_log(&c->permissions);
-	if (permissions_lacking(&c->permissions) && !timer_is_set(&retry))
-		timer_set(&retry, loop_now_us() + RETRY_US);
+	if (permissions_lacking(&c->permissions) && !loop_timer_is_set(&retry))
+		loop_timer_set(&retry, loop_now_us() + RETRY_US);
 }
 
 static void on_changed(struct redis_connection *c, const char *why)

@@ -16,20 +16,20 @@ void renewal_open(void);
  * callbacks). Stops at a connection that is rejected, continues when Redis accepts it. Connections
  * that are down retry at once.
  */
-void connections_renew(void);
+void renewal_start(void);
 
 struct redis_connection;
 /* While it is held no reply is read. */
-void connection_hold(struct redis_connection *c, bool held);
+void renewal_hold(struct redis_connection *c, bool held);
 
 /*
  * What the user of the first connection with missing permissions lacks, "" when none is missing;
  * and how many rules.
  */
-const char *connections_missing_permissions(void);
-unsigned connections_permissions_missing(void);
+const char *renewal_missing_permissions(void);
+unsigned renewal_permissions_missing(void);
 
 /* In how many ways the servers may lose data by their configuration, as of the latest checks. */
-unsigned connections_config_risks(void);
+unsigned renewal_config_risks(void);
 
 #endif

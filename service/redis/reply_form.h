@@ -1,5 +1,5 @@
 /*
- * reply_form: what a reply must look like, checked before anybody reads it.
+ * reply_form: what a reply must look like, checked before its handler runs.
  *
  * A form describes the items of an array: `i` an integer, or its digits; `r` a number, or its text;
  * `t` a text; `(...)` an array of such items. What follows a `*` repeats, any number of times, to

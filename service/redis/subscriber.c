@@ -65,11 +65,11 @@ bool subscriber_accepts(const struct subscriber *s)
 static void set_timer(struct subscriber *s)
 {
 	if (s->now.pending > 0)
-		timer_set(&s->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
+		loop_timer_set(&s->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
 	else if (s->channels > 0)
-		timer_set(&s->timer, loop_now_us() + PING_MS * 1000);
+		loop_timer_set(&s->timer, loop_now_us() + PING_MS * 1000);
 	else
-		timer_stop(&s->timer);
+		loop_timer_stop(&s->timer);
 }
 
 static void send(struct subscriber *s, struct line *line, const struct text *args, size_t count)
@@ -131,12 +131,12 @@ void subscriber_flush(struct subscriber *s)
 static void end_renewal(struct subscriber *s)
 {
 	s->renewal = NOT_RENEWED;
-	timer_stop(&s->overdue);
+	loop_timer_stop(&s->overdue);
 }
 
 static void take_over(struct subscriber *s)
 {
-	connection_hold(s->next.connection, false);
+	renewal_hold(s->next.connection, false);
 	s->former = s->now.connection;
 	s->now = s->next;
 	s->next = (struct line){ 0 };
@@ -195,7 +195,7 @@ static void begin_renewal(struct subscriber *s)
 		end_renewal(s);
 		s->callbacks->up(s);
 	} else if (has_successor(s)) { /* not lost meanwhile, without memory */
-		timer_set(&s->overdue, loop_now_us() + config()->redis_timeout_ms * 1000);
+		loop_timer_set(&s->overdue, loop_now_us() + config()->redis_timeout_ms * 1000);
 		subscribe(s, &s->next, text_of(s->marker));
 		subscribe(s, &s->now, text_of(s->marker));
 	}
@@ -208,7 +208,7 @@ static void mark(struct subscriber *s)
 		return;
 	s->renewal = MARKED;
 	s->is_published = false; /* by the next flush */
-	connection_hold(s->next.connection, true);
+	renewal_hold(s->next.connection, true);
 }
 
 /* A message while the connection is renewed. True: it is the marker, or came by the former one. */
@@ -292,7 +292,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 		return;
 	}
 	end_renewal(s);
-	timer_stop(&s->timer);
+	loop_timer_stop(&s->timer);
 	s->now.pending = s->now.unsubscribing = s->channels = 0;
 	if (was_up)
 		s->callbacks->down(s);
@@ -419,7 +419,7 @@ void subscriber_free(struct subscriber *s)
 		return;
 	if (subscriber_is_up(s))
 		s->callbacks->down(s);
-	timer_stop(&s->timer);
+	loop_timer_stop(&s->timer);
 	end_renewal(s);
 	connection_free(s->former);
 	connection_free(s->next.connection);

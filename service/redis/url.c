@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/hex.h"
+#include "core/percent.h"
 
 /* Copies `len` bytes as a string; false when they do not fit. */
 static bool take(char *out, size_t size, const char *from, size_t len)
@@ -21,7 +21,7 @@ static bool unescape(char *s)
 {
 	size_t len = strlen(s);
 
-	return hex_unescape(s, &len);
+	return percent_decode(s, &len);
 }
 
 static const char *parse_credentials(struct redis_url *out, const char *at, size_t len)

@@ -25,53 +25,53 @@ struct json_out *answer_begin(struct request *req, int status)
 
 	if (req->op && req->op->writes)
 		req->arena.bounded = false; /* the client must learn what it changed */
-	req->status = status;
-	req->content_type = "application/json";
-	req->out = arena_grow(&req->arena, NULL, 0, sizeof(*req->out));
-	if (!req->out)
-		req->out = &nowhere;
-	out_init(req->out, &req->arena, FIRST_BYTES);
-	out_object(req->out, NULL);
-	return req->out;
+	req->answer.status = status;
+	req->answer.content_type = "application/json";
+	req->answer.out = arena_grow(&req->arena, NULL, 0, sizeof(*req->answer.out));
+	if (!req->answer.out)
+		req->answer.out = &nowhere;
+	out_init(req->answer.out, &req->arena, FIRST_BYTES);
+	out_object(req->answer.out, NULL);
+	return req->answer.out;
 }
 
 /* 500 when what was stored as JSON is none: it was changed in Redis. */
 static void answer_broken_json(struct request *req)
 {
-	req->header_count = 0;
-	req->cache_control = NULL;
+	req->answer.header_count = 0;
+	req->answer.cache_control = NULL;
 	answer_problem_effect(req, P_FOREIGN_KEY, req->op && req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
 			      "a stored value is not JSON: something other than patternd has changed it in Redis");
 }
 
 void answer_end(struct request *req)
 {
-	if (req->out->broken) {
+	if (req->answer.out->broken) {
 		answer_broken_json(req);
 		return;
 	}
-	out_close(req->out);
-	out_newline(req->out); /* for terminals */
-	req->response = out_all(req->out);
-	if (req->arena.failed && !req->problem) {
-		req->header_count = 0;
+	out_close(req->answer.out);
+	out_newline(req->answer.out); /* for terminals */
+	req->answer.body = out_all(req->answer.out);
+	if (req->arena.failed && !req->answer.problem) {
+		req->answer.header_count = 0;
 		answer_no_memory(req, req->op && !req->op->writes ? EFFECT_NONE : EFFECT_UNKNOWN);
 		return;
 	}
 	if (req->arena.failed) {
-		req->status = 503;
-		req->problem = problem_row(P_OVERLOADED);
-		req->content_type = "application/problem+json";
-		req->response = TEXT(no_memory);
+		req->answer.status = 503;
+		req->answer.problem = problem_row(P_OVERLOADED);
+		req->answer.content_type = "application/problem+json";
+		req->answer.body = TEXT(no_memory);
 	}
 	request_move(req, ANSWERED);
 }
 
 void answer_body(struct request *req, int status, const char *content_type, struct text body)
 {
-	req->status = status;
-	req->content_type = content_type;
-	req->response = body;
+	req->answer.status = status;
+	req->answer.content_type = content_type;
+	req->answer.body = body;
 	request_move(req, ANSWERED);
 }
 
@@ -82,10 +82,10 @@ void answer_empty(struct request *req, int status)
 
 static void add_header(struct request *req, const char *name, struct text value)
 {
-	if (!req->headers)
-		req->headers = arena_alloc(&req->arena, MAX_RESPONSE_HEADERS * sizeof(*req->headers));
-	if (req->headers && value.at && req->header_count < MAX_RESPONSE_HEADERS)
-		req->headers[req->header_count++] = (struct response_header){ name, value.at };
+	if (!req->answer.headers)
+		req->answer.headers = arena_alloc(&req->arena, MAX_RESPONSE_HEADERS * sizeof(*req->answer.headers));
+	if (req->answer.headers && value.at && req->answer.header_count < MAX_RESPONSE_HEADERS)
+		req->answer.headers[req->answer.header_count++] = (struct response_header){ name, value.at };
 }
 
 void answer_header(struct request *req, const char *name, const char *format, ...)
@@ -135,25 +135,25 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 	struct json_out *o = answer_begin(req, row->status);
 	if (p == P_OVERLOADED) {
 		metrics_count(METRIC_requests_overloaded);
-		req->close = true; /* the connection is free for another client until a retry */
+		req->answer.close = true; /* the connection is free for another client until a retry */
 	}
 	if (req->has_effect && effect == EFFECT_NONE)
 		effect = EFFECT_UNKNOWN;
-	req->content_type = "application/problem+json";
-	req->problem = row;
+	req->answer.content_type = "application/problem+json";
+	req->answer.problem = row;
 	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
 	out_string(o, "title", row->title);
 	out_int(o, "status", row->status);
 	out_text(o, "detail", arena_vprintf(&req->arena, detail, args));
 	out_string(o, "code", row->code);
-	out_string(o, "effect", effect_name(effect));
-	out_text(o, "request_id", req->request_id);
+	out_string(o, "effect", problem_effect_name(effect));
+	out_text(o, "request_id", req->asked.request_id);
 	if (row->status == 503)
 		answer_retry_after_ms(req, 1000);
 	return o;
 }
 
-struct json_out *problem_begin(struct request *req, enum problem p, const char *detail, ...)
+struct json_out *answer_begin_problem(struct request *req, enum problem p, const char *detail, ...)
 {
 	va_list args;
 
@@ -161,11 +161,6 @@ struct json_out *problem_begin(struct request *req, enum problem p, const char *
 	struct json_out *o = begin(req, p, problem_row(p)->effect, detail, args);
 	va_end(args);
 	return o;
-}
-
-void problem_end(struct request *req)
-{
-	answer_end(req);
 }
 
 /* True when the handler's fallback answered in place of a problem of 5xx. */
@@ -192,7 +187,7 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 	va_start(args, detail);
 	begin(req, p, problem_row(p)->effect, detail, args);
 	va_end(args);
-	problem_end(req);
+	answer_end(req);
 }
 
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
@@ -204,13 +199,13 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 	va_start(args, detail);
 	begin(req, p, effect, detail, args);
 	va_end(args);
-	problem_end(req);
+	answer_end(req);
 }
 
 void answer_internal(struct request *req, const char *why)
 {
 	const char *operation = req->op ? req->op->id : "an unknown operation";
-	const char *id = req->request_id.at ? req->request_id.at : "-";
+	const char *id = req->asked.request_id.at ? req->asked.request_id.at : "-";
 
 	log_event(LOG_ERROR, "internal_error", "request %s, %s: %s", id, operation, why);
 	answer_problem_effect(req, P_INTERNAL, !req->op || req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
@@ -241,12 +236,12 @@ void answer_field_problem(struct request *req, enum problem p, const char *point
 	va_start(args, detail);
 	struct text why = arena_vprintf(&req->arena, detail, args);
 	va_end(args);
-	struct json_out *o = problem_begin(req, p, "%s %s", pointer, why.at ? why.at : "");
+	struct json_out *o = answer_begin_problem(req, p, "%s %s", pointer, why.at ? why.at : "");
 	out_array(o, "errors");
 	out_object(o, NULL);
 	out_string(o, "pointer", pointer);
 	out_text(o, "detail", why);
 	out_close(o);
 	out_close(o);
-	problem_end(req);
+	answer_end(req);
 }

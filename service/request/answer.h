@@ -7,9 +7,9 @@
  *
  * and for problems RFC 9457 problem details:
  *
- *	struct json_out *o = problem_begin(req, P_LOCK_HELD, "'%s' is held by '%s'", ...);
+ *	struct json_out *o = answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by '%s'", ...);
  *	out_int(o, "waiters", 3);
- *	problem_end(req);
+ *	answer_end(req);
  *
  * The codes, their status, title and default effect are the rows of errors.def.
  */
@@ -17,7 +17,7 @@
 #define PATTERND_ANSWER_H
 
 #include "request/problem.h"
-#include "json/json_out.h"
+#include "json/out.h"
 
 struct request;
 
@@ -43,9 +43,9 @@ void answer_header_int(struct request *req, const char *name, int64_t value);
 void answer_retry_after_ms(struct request *req, int64_t ms);
 
 /* Opens a problem with type, title, status, detail, code, effect, request_id; more may follow. */
-struct json_out *problem_begin(struct request *req, enum problem p, const char *detail, ...)
+struct json_out *answer_begin_problem(struct request *req, enum problem p, const char *detail, ...)
 	__attribute__((format(printf, 3, 4)));
-void problem_end(struct request *req);
+void answer_end(struct request *req);
 
 /* A problem without members of its own. */
 void answer_problem(struct request *req, enum problem p, const char *detail, ...) __attribute__((format(printf, 3, 4)));

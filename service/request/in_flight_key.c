@@ -3,6 +3,7 @@
 
 #include "request/answer.h"
 #include "request/request.h"
+#include "request/seal.h"
 
 struct in_flight_key {
 	struct request *req; /* (ref) */
@@ -14,12 +15,12 @@ static struct in_flight_key *keys;
 
 bool in_flight_key_is_free(struct request *req)
 {
-	struct text scope = keys ? request_scope(req) : (struct text){ 0 };
+	struct text scope = keys ? seal_scope(req) : (struct text){ 0 };
 
 	for (const struct in_flight_key *other = keys; other; other = other->next) {
 		if (!text_equal(other->scope, scope))
 			continue;
-		if (text_equal(other->req->body, req->body))
+		if (text_equal(other->req->asked.body, req->asked.body))
 			answer_problem(req, P_REQUEST_IN_PROGRESS,
 				       "the first request with this Idempotency-Key still waits");
 		else
@@ -33,7 +34,7 @@ bool in_flight_key_is_free(struct request *req)
 struct in_flight_key *in_flight_key_add(struct request *req)
 {
 	struct in_flight_key *k = arena_alloc(&req->arena, sizeof(*k));
-	struct text scope = request_scope(req);
+	struct text scope = seal_scope(req);
 
 	if (!k || !scope.at)
 		return NULL;

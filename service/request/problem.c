@@ -10,14 +10,14 @@ static const struct problem_row problem_rows[] = {
 #undef PROBLEM
 };
 
-const char *effect_name(enum effect effect)
+const char *problem_effect_name(enum effect effect)
 {
 	static const char *const names[] = { "none", "applied", "unknown" };
 
 	return names[effect];
 }
 
-const char *retry_name(enum retry retry)
+const char *problem_retry_name(enum retry retry)
 {
 	static const char *const names[] = { "never", "after_delay", "same_key" };
 

@@ -12,11 +12,11 @@ enum problem {
 };
 
 enum effect { EFFECT_NONE, EFFECT_APPLIED, EFFECT_UNKNOWN };
-const char *effect_name(enum effect effect);
+const char *problem_effect_name(enum effect effect);
 
 /* Whether the same request should be sent again: see errors.def. */
 enum retry { RETRY_NEVER, RETRY_AFTER_DELAY, RETRY_SAME_KEY };
-const char *retry_name(enum retry retry);
+const char *problem_retry_name(enum retry retry);
 
 /* A row of errors.def. */
 struct problem_row {

@@ -2,7 +2,7 @@
  * request: what the daemon knows of one HTTP request, from its target to its last byte.
  *
  *	READING --> CALLING --> ANSWERED       freed when the HTTP side is done with it (http_done)
- *	   |         |  ^ |        ^           and no reply is pending (calls_pending == 0)
+ *	   |         |  ^ |        ^           and no reply is pending (pending.calls == 0)
  *	   |     PARKED-+ STREAMING|
  *	   +-----------------------+               READING may go to STREAMING, too
  *
@@ -12,7 +12,7 @@
  * until they arrive; then they are dropped, or the handler compensates them (`on_disconnect`).
  *
  * A parked request keeps its memory address, its input and its handler's work. What its latest
- * attempt allocated is released (`attempt`).
+ * attempt allocated is released (`pending.attempt`).
  */
 #ifndef PATTERND_REQUEST_H
 #define PATTERND_REQUEST_H
@@ -50,27 +50,10 @@ struct request_conditions {
 	struct text match, none_match;
 };
 
-struct request {
-	struct arena arena; /* everything below lives here, the struct itself too */
-	enum request_state state;
-	/* Flags side by side: every waiting request occupies this struct. */
-	bool http_done;         /* the HTTP side is done with it */
-	bool client_gone;       /* the client disconnected; the HTTP side need not know yet */
-	bool only_health;       /* it came by --health-listen, which serves nothing but health */
-	bool background;        /* never had a client; its steps run all the same */
-	bool has_effect;        /* an earlier step changed something: no problem may be `none` */
-	bool is_split;          /* over several slots of a Cluster: no idempotency record */
-	bool from_replica;      /* a reply came from a replica: Patternd-Source */
-	bool reads_primary;     /* a read that a replica may serve went to the primary */
-	bool close;             /* the connection must not be used again */
-	bool caller_is_label;   /* `caller` may be shown */
-	unsigned calls_pending; /* replies that have not come yet */
-	unsigned replica_turn;  /* picks the replica that it reads from; 0: none was chosen yet */
-
-	/* What was asked */
+/* What was asked. Texts are absent that did not come. */
+struct request_asked {
 	const char *method;
-	struct text target;         /* as it came, with its query */
-	const struct operation *op; /* NULL: none matched, and a problem was answered */
+	struct text target; /* as it came, with its query */
 	struct text path_values[MAX_PATH_PARAMETERS];
 	struct request_parameter *query;
 	size_t query_count;
@@ -79,51 +62,81 @@ struct request {
 	size_t body_discarded;   /* bytes beyond the body's limit or memory, which are dropped */
 	const struct json *json; /* in the arena */
 	struct text request_id, idempotency_key;
-	int64_t record_ms;                 /* its idempotency record is kept so long; 0: by the option */
-	struct text traceparent;           /* TRACEPARENT_LEN bytes of a valid one; else absent */
-	struct text caller;                /* its token's label, else the digest; absent: it needs none */
-	const unsigned char *token_digest; /* while the scopes depend on the input; else NULL */
-	const char *cors_origin;           /* static: the allowed origin it comes from, or NULL */
+	int64_t record_ms;       /* its idempotency record is kept so long; 0: by the option */
+	struct text traceparent; /* TRACEPARENT_LEN bytes of a valid one */
 	struct text accept;
 	const struct request_conditions *conditions; /* NULL: neither came; valid until it is answered */
-	/* The value of a header, absent without one; set by http.c, valid until it is answered. */
+	/* The value of a header; set by http.c, valid until it is answered. */
 	struct text (*header)(struct request *req, const char *name);
-	void *exchange; /* (ref) http.c's side */
-	int64_t started_us;
-	int64_t waited_us, waits_since_us; /* request_waited_us */
+	bool only_health; /* it came by --health-listen, which serves nothing but health */
+};
 
-	/* While it waits, and when its client disconnects */
+/* The client. */
+struct request_caller {
+	struct text name;                  /* its token's label, else the digest; absent: it needs none */
+	bool is_label;                     /* the name may be shown */
+	const unsigned char *token_digest; /* while the scopes depend on the input; else NULL */
+	const char *cors_origin;           /* static: the allowed origin it comes from, or NULL */
+};
+
+/* What it waits for. */
+struct request_pending {
+	unsigned calls;            /* replies that have not come yet */
+	unsigned replica_turn;     /* picks the replica that it reads from; 0: none was chosen yet */
+	bool reads_primary;        /* a read that a replica may serve went to the primary */
+	bool is_disconnected;      /* the client is; the HTTP side need not know yet */
+	int64_t sent_us;           /* when the latest call was sent: its reply is newer */
 	struct waiter *waiter;     /* NULL when it does not wait */
 	struct arena_mark attempt; /* set by wait_begin: memory beyond it belongs to one attempt */
+	struct stream *stream;     /* while STREAMING */
+	void (*stream_disconnected)(struct stream *s);
+	int64_t waited_us, waits_since_us; /* request_waited_us */
+};
+
+/* What is answered. */
+struct request_answer {
+	int status;
+	bool close;        /* the connection must not be used again */
+	bool is_replay;    /* a reply was recorded for its Idempotency-Key before: Idempotent-Replayed */
+	bool from_replica; /* a reply came from a replica: Patternd-Source */
+	const char *content_type;
+	const char *cache_control;         /* static; NULL: no-store */
+	const struct problem_row *problem; /* NULL on success */
+	struct json_out *out;
+	struct text body;
+	struct response_header *headers; /* room for MAX_RESPONSE_HEADERS, once there is one */
+	size_t header_count;
+};
+
+struct request {
+	struct arena arena; /* everything below lives here, the struct itself too */
+	enum request_state state;
+	bool http_done;             /* the HTTP side is done with it */
+	bool background;            /* never had a client; its steps run all the same */
+	const struct operation *op; /* NULL: none matched, and a problem was answered */
+	void *exchange;             /* (ref) http.c's side */
+	int64_t started_us;
+	struct request_asked asked;
+	struct request_caller caller;
+	struct request_pending pending;
+	struct request_answer answer;
+
+	/* Between the steps of a handler: its input and data, Redis's clock of the latest reply */
+	const void *input;
+	void *work;
+	int64_t now_ms;
+	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/result.h) */
+	bool has_effect;                  /* an earlier step changed something: no problem may be `none` */
+	bool is_split;                    /* over several slots of a Cluster: no idempotency record */
+	/* Set by a handler: called once instead of a problem of 5xx. True: it answered. */
+	bool (*fallback)(struct request *req);
 	/*
 	 * Set by a handler: the client disconnected, so what was acquired for it must be released.
 	 * `reply` is that of the call under way, NULL without one, as in a parked request, or when
 	 * it never came. Called at most once; may call Redis, without a `done`.
 	 */
 	void (*on_disconnect)(struct request *req, const struct reply *reply);
-	void (*ended)(struct request *req);    /* of a background request: it is done; see `problem` */
-	struct stream *stream;                 /* while STREAMING */
-	void (*stream_left)(struct stream *s); /* its client disconnected */
-
-	/* Between the steps of a handler: its input and data, Redis's clock of the latest reply */
-	const void *input;
-	void *work;
-	/* Set by a handler: called once instead of a problem of 5xx. True: it answered. */
-	bool (*fallback)(struct request *req);
-	int64_t now_ms;
-	int64_t asked_us;                 /* when the latest call was sent: its reply is newer */
-	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/call.h) */
-	bool is_replay;                   /* a reply was recorded for its Idempotency-Key before: Idempotent-Replayed */
-
-	/* The response */
-	int status;
-	const char *content_type;
-	const char *cache_control;         /* static; NULL: no-store */
-	const struct problem_row *problem; /* NULL on success */
-	struct json_out *out;
-	struct text response;            /* the body's bytes */
-	struct response_header *headers; /* room for MAX_RESPONSE_HEADERS, once there is one */
-	size_t header_count;
+	void (*ended)(struct request *req); /* of a background request: it is done; see answer.problem */
 };
 
 /* A new request in its own arena; NULL without memory. Takes a copy of the target. */
@@ -160,7 +173,7 @@ void request_call_ended(struct request *req);
 void request_streamed(struct request *req);
 
 /* True when the client of a request that has waited disconnected. */
-bool request_client_gone(struct request *req);
+bool request_is_disconnected(struct request *req);
 
 /* The client disconnected: calls on_disconnect with the reply, NULL for none. */
 void request_compensate(struct request *req, const struct reply *reply);
@@ -170,29 +183,13 @@ struct request_callbacks {
 	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
 	void (*streamed)(struct request *req); /* its stream has more */
 	/* True when the client of a request that waited has disconnected by now. */
-	bool (*client_gone)(struct request *req);
+	bool (*is_disconnected)(struct request *req);
 	void (*disconnected)(struct request *req); /* it did: close */
 };
 void request_set_http(const struct request_callbacks *callbacks);
 void request_set_wait(void (*ended)(struct request *req));
 
 /* ---- For handlers ---- */
-
-/* `digits` random hex digits and a NUL, from the kernel. */
-void random_hex(char *out, size_t digits);
-
-/* SHA-256 as 64 hex digits, in the request's arena. */
-struct text request_digest(struct request *req, struct text bytes);
-
-/* What its Idempotency-Key is scoped to: operation, path, key and caller. Only with a key. */
-struct text request_scope(struct request *req);
-
-/*
- * Masks 32 hex digits with the request's Idempotency-Key (XOR with a digest of it and its scope),
- * so that what Redis keeps for a replay is of use only to a client that presents the key. Masking
- * twice restores them. Without a key it returns its input.
- */
-struct text request_mask(struct request *req, struct text hex32);
 
 /* Milliseconds from the latest reply's now_ms to an instant; 0 when it has passed. */
 int64_t request_ms_until(const struct request *req, int64_t at_ms);
@@ -202,12 +199,5 @@ int64_t request_ms_until(const struct request *req, int64_t at_ms);
  * or the daemon may have stalled. A lease that may have expired must not be reported as held.
  */
 bool request_is_past(const struct request *req, int64_t at_ms);
-
-/*
- * How well a media type suits the Accept header: of two, the larger result is preferred. 0:
- * excluded (q=0); negative: no media range matches. The most specific range that matches decides;
- * parameters other than q are ignored.
- */
-int request_accepts(struct request *req, const char *media_type);
 
 #endif

@@ -39,7 +39,7 @@ struct text resource_of(const struct request *req, size_t *count)
 		struct resource_names names = { 0 };
 		if (n->field >= 0 && !in_path && req->input)
 			names = resource_names(op, n, req->input);
-		struct text name = in_path       ? req->path_values[n->field]
+		struct text name = in_path       ? req->asked.path_values[n->field]
 				   : names.count ? resource_name(&names, 0)
 						 : (struct text){ 0 };
 		if (!name.at)

@@ -25,7 +25,7 @@ unsigned stream_count(void)
 	return streams;
 }
 
-static void on_left(struct stream *s)
+static void on_disconnected(struct stream *s)
 {
 	s->ended = true;
 	streams--;
@@ -33,7 +33,7 @@ static void on_left(struct stream *s)
 	budget_release(s->size);
 	s->bytes = NULL;
 	s->taken = s->len = s->size = 0;
-	s->callbacks->left(s->context);
+	s->callbacks->ended(s->context);
 }
 
 struct stream *stream_begin(struct request *req, const struct stream_callbacks *callbacks, void *context)
@@ -45,11 +45,11 @@ struct stream *stream_begin(struct request *req, const struct stream_callbacks *
 		return NULL;
 	}
 	*s = (struct stream){ .req = req, .callbacks = callbacks, .context = context };
-	req->stream = s;
-	req->stream_left = on_left;
+	req->pending.stream = s;
+	req->pending.stream_disconnected = on_disconnected;
 	streams++;
-	req->status = 200;
-	req->content_type = "text/event-stream";
+	req->answer.status = 200;
+	req->answer.content_type = "text/event-stream";
 	request_move(req, STREAMING);
 	return s;
 }

@@ -7,7 +7,7 @@
  *	stream_end(s);
  *
  * Events wait in memory until the client reads them. A client that disconnects, or falls too far
- * behind, ends the stream: `left` is called exactly once for each stream, also after stream_end,
+ * behind, ends the stream: `ended` is called exactly once for each stream, also after stream_end,
  * and the stream is freed when it returns.
  */
 #ifndef PATTERND_STREAM_H
@@ -22,7 +22,7 @@ struct request;
 struct stream;
 
 struct stream_callbacks {
-	void (*left)(void *context);  /* the stream is freed when this returns */
+	void (*ended)(void *context); /* the stream is freed when this returns */
 	void (*drain)(void *context); /* SIGTERM: send the last event and end it; NULL: that is `closing` */
 };
 

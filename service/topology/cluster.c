@@ -199,8 +199,8 @@ static void ask_in(int64_t ms)
 {
 	int64_t at_us = loop_now_us() + ms * 1000;
 
-	if (!is_asked && (!timer_is_set(&timer) || timer.due_us > at_us))
-		timer_set(&timer, at_us);
+	if (!is_asked && (!loop_timer_is_set(&timer) || timer.due_us > at_us))
+		loop_timer_set(&timer, at_us);
 }
 
 void cluster_refresh(void)
@@ -414,6 +414,6 @@ bool cluster_open(const struct redis_urls *from, const struct redis_node_callbac
 
 void cluster_close(void)
 {
-	timer_stop(&timer);
+	loop_timer_stop(&timer);
 	is_closed = true;
 }

@@ -41,7 +41,7 @@ unsigned cluster_slots_of(const struct redis_node *n);
 /* How many slots from this one on its node serves without a gap, at most `most`. */
 int cluster_slots_from(int slot, int most);
 
-/* See redis_next_node. */
+/* See topology_next_node. */
 int cluster_next_node(int slot);
 
 /* Frees retired nodes. No call may refer to one. */

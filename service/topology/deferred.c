@@ -22,7 +22,7 @@ static void on_timer(struct loop_timer *t)
 		call->done(call, is_over ? REDIS_NOT_SENT : REDIS_DEFERRED, NULL);
 	}
 	if (count > 0)
-		timer_set(t, loop_now_us() + DEFER_MS * 1000);
+		loop_timer_set(t, loop_now_us() + DEFER_MS * 1000);
 }
 
 bool deferred_add(struct redis_call *call)
@@ -37,7 +37,7 @@ bool deferred_add(struct redis_call *call)
 	last = call;
 	timer.expired = on_timer;
 	if (count++ == 0)
-		timer_set(&timer, loop_now_us() + DEFER_MS * 1000);
+		loop_timer_set(&timer, loop_now_us() + DEFER_MS * 1000);
 	return true;
 }
 
@@ -49,6 +49,6 @@ unsigned deferred_count(void)
 void deferred_close(void)
 {
 	closed = true;
-	timer_stop(&timer);
+	loop_timer_stop(&timer);
 	on_timer(&timer);
 }

@@ -182,7 +182,7 @@ static void on_timer(struct loop_timer *t)
 		if (r->primary && !r->probing && r->node->ready > 0)
 			probe(r);
 	}
-	timer_set(t, loop_now_us() + (pause_ms < LONGEST_PAUSE_MS ? pause_ms : LONGEST_PAUSE_MS) * 1000);
+	loop_timer_set(t, loop_now_us() + (pause_ms < LONGEST_PAUSE_MS ? pause_ms : LONGEST_PAUSE_MS) * 1000);
 }
 
 /* ---- The list ---- */
@@ -404,13 +404,13 @@ bool replicas_open(struct redis_node *primary)
 		replicas_add(&given_urls[i], primary);
 	metrics_gauge("replicas_usable", "Replicas that serve reads now.", usable);
 	timer.expired = on_timer;
-	timer_set(&timer, loop_now_us());
+	loop_timer_set(&timer, loop_now_us());
 	return true;
 }
 
 void replicas_close(void)
 {
-	timer_stop(&timer);
+	loop_timer_stop(&timer);
 	while (replicas)
 		drop(&replicas);
 }

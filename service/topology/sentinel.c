@@ -52,7 +52,7 @@ void sentinel_flush(void)
 
 static void set_timer(struct sentinel *s)
 {
-	timer_set(&s->timer, loop_now_us() + (s->pending > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
+	loop_timer_set(&s->timer, loop_now_us() + (s->pending > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
 }
 
 static void send(struct sentinel *s, const struct text *args, size_t count)
@@ -125,7 +125,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	struct sentinel *s = connection_context(c);
 
 	(void)was_up;
-	timer_stop(&s->timer);
+	loop_timer_stop(&s->timer);
 	s->pending = 0;
 	if (strcmp(why, CONNECTION_DRAINED) != 0)
 		note(s, connection_error(c), why);
@@ -143,12 +143,12 @@ static void ask_soon(void)
 {
 	int64_t at_us = asked_us + REFRESH_MS * 1000;
 
-	timer_set(&refresh, at_us > loop_now_us() ? at_us : loop_now_us());
+	loop_timer_set(&refresh, at_us > loop_now_us() ? at_us : loop_now_us());
 }
 
 void sentinel_refresh(void)
 {
-	if (!current || timer_is_set(&refresh))
+	if (!current || loop_timer_is_set(&refresh))
 		return;
 	note(current, ERROR_OTHER, "the master that it reported does not serve; another Sentinel is asked");
 	ask_soon();
@@ -177,7 +177,7 @@ static void on_switch(struct sentinel *s, struct text message)
 	if (!text_is(name, urls->master) || !port.at)
 		return;
 	set_current(s);
-	timer_stop(&refresh); /* the next one may not know of it yet */
+	loop_timer_stop(&refresh); /* the next one may not know of it yet */
 	found(host, strtol(port.at, NULL, 10));
 }
 
@@ -209,7 +209,7 @@ static void on_list_timer(struct loop_timer *t)
 {
 	if (current && connection_is_ready(current->connection))
 		ask(current);
-	timer_set(t, loop_now_us() + LIST_MS * 1000);
+	loop_timer_set(t, loop_now_us() + LIST_MS * 1000);
 }
 
 /*
@@ -266,7 +266,7 @@ bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text h
 	refresh.expired = on_refresh;
 	list.expired = on_list_timer;
 	if (listed)
-		timer_set(&list, loop_now_us() + LIST_MS * 1000);
+		loop_timer_set(&list, loop_now_us() + LIST_MS * 1000);
 	for (size_t i = 0; i < from->count; i++) {
 		sentinels[i].timer.expired = on_timer;
 		sentinels[i].connection = connection_new(&from->at[i], &callbacks, &sentinels[i]);
@@ -280,11 +280,11 @@ bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text h
 
 void sentinel_close(void)
 {
-	timer_stop(&refresh);
-	timer_stop(&list);
+	loop_timer_stop(&refresh);
+	loop_timer_stop(&list);
 	current = NULL;
 	for (size_t i = 0; i < REDIS_MOST_HOSTS; i++) {
-		timer_stop(&sentinels[i].timer);
+		loop_timer_stop(&sentinels[i].timer);
 		connection_free(sentinels[i].connection);
 		sentinels[i].connection = NULL;
 	}

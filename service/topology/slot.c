@@ -20,7 +20,7 @@ static unsigned crc16(struct text t)
 	return crc;
 }
 
-int redis_slot_of(struct text key)
+int slot_of(struct text key)
 {
 	const char *open = memchr(key.at, '{', key.len);
 	const char *close = open ? memchr(open + 1, '}', key.len - (size_t)(open + 1 - key.at)) : NULL;
@@ -45,7 +45,7 @@ static void count_up(char *tag)
 	}
 }
 
-const char *redis_slot_tag(int slot)
+const char *slot_tag(int slot)
 {
 	static char tags[REDIS_SLOTS][TAG_BYTES];
 	static int known;

@@ -11,12 +11,12 @@
 
 enum { REDIS_SLOTS = 16384 };
 
-int redis_slot_of(struct text key);
+int slot_of(struct text key);
 
 /*
  * A hash tag of that slot: of 0, 1, 2, ... in base 36 the first that lies there; at most 4 bytes.
  * Static; it never changes, since keys have it in their names.
  */
-const char *redis_slot_tag(int slot);
+const char *slot_tag(int slot);
 
 #endif

@@ -12,7 +12,7 @@
 #include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/subscriber.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 
 enum { KEEP_EMPTY_MS = 10000 };
 
@@ -110,8 +110,8 @@ static void when_empty(struct channel *ch)
 		return;
 	}
 	ch->empty_since_us = loop_now_us();
-	if (!timer_is_set(&sweep))
-		timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
+	if (!loop_timer_is_set(&sweep))
+		loop_timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
 }
 
 void channel_leave(struct channel_waiter *w)
@@ -131,7 +131,7 @@ void channel_leave(struct channel_waiter *w)
 
 bool channel_can_subscribe(struct text name)
 {
-	return !name.at || !redis_is_away(name); /* the subscriber connects with the others, or a moment later */
+	return !name.at || !topology_is_away(name); /* the subscriber connects with the others, or a moment later */
 }
 
 bool channel_listen(struct channel_listener *l, struct text name)
@@ -186,7 +186,7 @@ static void on_sweep(struct loop_timer *t)
 		channel_free(ch);
 	}
 	if (some_left)
-		timer_set(t, loop_now_us() + KEEP_EMPTY_MS * 1000);
+		loop_timer_set(t, loop_now_us() + KEEP_EMPTY_MS * 1000);
 }
 
 static void unsubscribed(struct channel *ch)
@@ -202,7 +202,7 @@ static void unsubscribed(struct channel *ch)
  */
 void channel_subscribe(struct channel *ch)
 {
-	struct subscriber *subscriber = redis_subscriber(ch->name);
+	struct subscriber *subscriber = topology_subscriber(ch->name);
 
 	if (subscriber == ch->subscriber)
 		return;
@@ -244,7 +244,7 @@ static void on_down(struct subscriber *s)
 		channel_subscribe(ch); /* another server may have it by now */
 	}
 	if (lost)
-		redis_refresh_topology();
+		topology_refresh();
 }
 
 /*
@@ -260,7 +260,7 @@ static bool on_taken_away(struct subscriber *s, struct text name)
 	unsubscribed(ch);
 	if (is_empty(ch))
 		channel_free(ch);
-	redis_refresh_topology();
+	topology_refresh();
 	return true;
 }
 
@@ -270,7 +270,7 @@ static void on_misdirected(struct subscriber *s)
 	for (struct channel *ch = channels; ch; ch = ch->next)
 		if (ch->subscriber == s && ch->state == CHANNEL_SUBSCRIBING)
 			unsubscribed(ch);
-	redis_refresh_topology();
+	topology_refresh();
 }
 
 static void on_subscribed(struct subscriber *s, struct text name)
@@ -321,12 +321,12 @@ bool channel_open(const struct channel_callbacks *to)
 	sweep.expired = on_sweep;
 	metrics_gauge("wait_channels", "Channels with waiters or listeners, or that had some a moment ago.",
 		      channels_open);
-	return redis_subscribe(&subscribers);
+	return topology_subscribe(&subscribers);
 }
 
 void channel_close(void)
 {
-	timer_stop(&sweep);
+	loop_timer_stop(&sweep);
 	while (channels)
 		channel_free(channels);
 }

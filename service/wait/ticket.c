@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/script.h"
+#include "call/call.h"
+#include "core/hex.h"
 #include "core/loop.h"
 #include "process/config.h"
 #include "request/request.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 
 enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* WAITERS_MS of lua/lib/waiters.lua */ };
 
@@ -33,7 +34,7 @@ static char instance_id[TICKET_PART_DIGITS + 1]; /* this daemon's, since its sta
 
 void ticket_open(void)
 {
-	random_hex(instance_id, TICKET_PART_DIGITS);
+	hex_random(instance_id, TICKET_PART_DIGITS);
 }
 
 size_t ticket_print(char to[TICKET_SIZE], uint64_t number, struct text tail)
@@ -78,10 +79,10 @@ static void on_ended(struct request *req)
 	struct departure *d = req->work;
 
 	d->is_sent = false;
-	if (!req->problem || loop_now_us() >= d->give_up_us)
+	if (!req->answer.problem || loop_now_us() >= d->give_up_us)
 		forget(d);
 	else
-		timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
+		loop_timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
 }
 
 static void on_left(struct request *req, const struct reply *r)
@@ -93,14 +94,14 @@ static void on_left(struct request *req, const struct reply *r)
 static void send_departure(struct departure *d)
 {
 	size_t prefix = strlen(config()->prefix);
-	struct request *req = redis_serves(d->channels[0]) ? request_background(d->op, d, on_ended) : NULL;
+	struct request *req = topology_serves(d->channels[0]) ? request_background(d->op, d, on_ended) : NULL;
 
 	if (!req) {
-		timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
+		loop_timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
 		return;
 	}
 	d->is_sent = true;
-	struct call *c = script_call(req, d->queue->leave);
+	struct call *c = call_script(req, d->queue->leave);
 	for (size_t i = 0; i < d->count; i++) {
 		struct text rest = { d->channels[i].at + prefix, d->channels[i].len - prefix };
 		call_raw_key(c, rest);
@@ -165,7 +166,7 @@ void ticket_leave(const struct operation *op, const struct ticket_queue *queue, 
 
 void ticket_close(void)
 {
-	timer_stop(&retry);
+	loop_timer_stop(&retry);
 	while (departures)
 		forget(departures);
 }

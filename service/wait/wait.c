@@ -15,7 +15,7 @@
 #include "request/operation.h"
 #include "request/request.h"
 #include "request/stream.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 #include "wait/waiter.h"
 
 enum {
@@ -38,7 +38,7 @@ static void begin_attempt(struct waiter *w)
 	w->state = WAITER_ATTEMPTING;
 	w->subscribed = waiter_is_subscribed(w);
 	w->retry_due = false;
-	timer_stop(&w->look);
+	loop_timer_stop(&w->look);
 	w->attempted_us = loop_now_us();
 	w->left_ms = w->expired || until_ms < 1 ? 0 : until_ms;
 }
@@ -66,18 +66,18 @@ bool wait_has_room(struct request *req)
 
 static bool fits_body(struct request *req)
 {
-	if (req->body.len <= MAX_BODY)
+	if (req->asked.body.len <= MAX_BODY)
 		return true;
 	answer_problem(req, P_BODY_TOO_LARGE,
 		       "the body has %zu bytes; with wait_ms it may have %d; send less, or leave out wait_ms",
-		       req->body.len, MAX_BODY);
+		       req->asked.body.len, MAX_BODY);
 	return false;
 }
 
 bool wait_begin(struct request *req, int64_t ms, size_t channels)
 {
-	assert(!req->waiter);
-	if (req->idempotency_key.at && !in_flight_key_is_free(req))
+	assert(!req->pending.waiter);
+	if (req->asked.idempotency_key.at && !in_flight_key_is_free(req))
 		return false;
 	if (ms <= 0 || draining)
 		return true;
@@ -87,33 +87,33 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels)
 	struct waiter *w = arena_alloc(&req->arena, sizeof(*w) + channels * sizeof(w->channels[0]));
 	if (w)
 		*w = (struct waiter){ .req = req, .size = channels, .number = ++last_number };
-	if (!w || (req->idempotency_key.at && !(w->in_flight_key = in_flight_key_add(req)))) {
+	if (!w || (req->asked.idempotency_key.at && !(w->in_flight_key = in_flight_key_add(req)))) {
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
 	w->deadline.expired = on_deadline;
-	req->waiter = w;
-	req->attempt = arena_mark(&req->arena);
+	req->pending.waiter = w;
+	req->pending.attempt = arena_mark(&req->arena);
 	waiting++;
-	timer_set(&w->deadline, req->started_us + ms * 1000);
+	loop_timer_set(&w->deadline, req->started_us + ms * 1000);
 	begin_attempt(w);
 	return true;
 }
 
 void wait_on(struct request *req, struct text key)
 {
-	if (req->waiter && !waiter_join(req->waiter, ticket_channel(&req->arena, key)))
+	if (req->pending.waiter && !waiter_join(req->pending.waiter, ticket_channel(&req->arena, key)))
 		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send reports */
 }
 
 void wait_on_none(struct request *req)
 {
-	struct waiter *w = req->waiter;
+	struct waiter *w = req->pending.waiter;
 
 	if (!w)
 		return;
 	waiter_leave(w);
-	timer_stop(&w->look);
+	loop_timer_stop(&w->look);
 	w->queued_us = 0;
 	w->retry_due = false; /* it was for the channels that it left */
 	w->subscribed = true;
@@ -121,22 +121,23 @@ void wait_on_none(struct request *req)
 
 int64_t wait_left_ms(const struct request *req)
 {
-	return req->waiter ? req->waiter->left_ms : 0;
+	return req->pending.waiter ? req->pending.waiter->left_ms : 0;
 }
 
 int64_t wait_waited_ms(const struct request *req)
 {
-	return req->waiter ? (loop_now_us() - req->started_us) / 1000 : 0;
+	return req->pending.waiter ? (loop_now_us() - req->started_us) / 1000 : 0;
 }
 
 int64_t wait_queued_us(const struct request *req)
 {
-	return req->waiter && req->waiter->queued_us ? loop_now_us() - req->waiter->queued_us : 0;
+	return req->pending.waiter && req->pending.waiter->queued_us ? loop_now_us() - req->pending.waiter->queued_us
+								     : 0;
 }
 
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail)
 {
-	struct waiter *w = req->waiter;
+	struct waiter *w = req->pending.waiter;
 	char ticket[TICKET_SIZE];
 
 	if (!w)
@@ -148,19 +149,19 @@ struct text wait_ticket(struct request *req, const struct ticket_queue *queue, s
 
 void wait_ticket_left(struct request *req)
 {
-	if (req->waiter)
-		req->waiter->queue = NULL;
+	if (req->pending.waiter)
+		req->pending.waiter->queue = NULL;
 }
 
 void wait_look_at(struct request *req, int64_t at_ms)
 {
-	if (req->waiter && at_ms >= 0)
-		waiter_look_in(req->waiter, request_ms_until(req, at_ms));
+	if (req->pending.waiter && at_ms >= 0)
+		waiter_look_in(req->pending.waiter, request_ms_until(req, at_ms));
 }
 
 bool wait_park(struct request *req, void (*retry)(struct request *req))
 {
-	struct waiter *w = req->waiter;
+	struct waiter *w = req->pending.waiter;
 
 	if (!w || w->left_ms == 0)
 		return false;
@@ -190,7 +191,7 @@ static void leave_queues(const struct waiter *w)
 			continue;
 		for (size_t j = i; j < w->count; j++) {
 			struct text name = w->channels[j].channel->name;
-			if (redis_slot(name) != redis_slot(w->channels[i].channel->name))
+			if (topology_slot(name) != topology_slot(w->channels[i].channel->name))
 				continue;
 			keys[count++] = ticket_key(name);
 			has_left[j] = true;
@@ -202,11 +203,11 @@ static void leave_queues(const struct waiter *w)
 /* Its request was answered, or the client disconnected. */
 static void on_ended(struct request *req)
 {
-	struct waiter *w = req->waiter;
+	struct waiter *w = req->pending.waiter;
 
-	req->waiter = NULL;
-	timer_stop(&w->deadline);
-	timer_stop(&w->look);
+	req->pending.waiter = NULL;
+	loop_timer_stop(&w->deadline);
+	loop_timer_stop(&w->look);
 	if (w->queue)
 		leave_queues(w);
 	in_flight_key_remove(w->in_flight_key);
@@ -232,7 +233,7 @@ static void retry(struct waiter *w)
 /* While its server is away, or without memory for an attempt, it waits until its time ends. */
 static bool may_retry(const struct waiter *w)
 {
-	return w->expired || w->count == 0 || (redis_serves(w->channels[0].channel->name) && !budget_is_full());
+	return w->expired || w->count == 0 || (topology_serves(w->channels[0].channel->name) && !budget_is_full());
 }
 
 /* Of thousands at once the last would be answered too late; but one an iteration always goes on. */
@@ -242,7 +243,7 @@ bool wait_run(void)
 	unsigned count = 0;
 
 	for (struct waiter *w = waiter_first_ready(), *next; w && count < ATTEMPTS_AN_ITERATION; w = next) {
-		if (redis_in_flight() >= max_in_flight)
+		if (topology_in_flight() >= max_in_flight)
 			break;
 		next = w->next_ready;
 		if (!may_retry(w))

@@ -6,7 +6,7 @@
  *		req->work = ...;                             what all attempts share
  *		if (!wait_begin(req, in->wait_ms, 1))        once, before the first attempt
  *			return;
- *		wait_on(req, script_key(req, KEY_LOCK, in->name, NULL));
+ *		wait_on(req, call_key_name(req, KEY_LOCK, in->name, NULL));
  *		attempt(req);
  *	}
  *	attempt: call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); ...
@@ -42,7 +42,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels);
 /* For a stream, as wait_begin: false when --max-parked allows no more, which was answered. */
 bool wait_has_room(struct request *req);
 
-/* Waits for the resource of that first key, as script_key makes it. */
+/* Waits for the resource of that first key, as call_key_name makes it. */
 void wait_on(struct request *req, struct text key);
 
 /* Leaves all its channels: from now on it waits for something else, which wait_on names. */

@@ -63,9 +63,9 @@ void waiter_look_in(struct waiter *w, int64_t ms)
 
 	if (ms <= 0) {
 		retry_soon(w);
-	} else if (!timer_is_set(&w->look) || w->look.due_us > due_us) {
+	} else if (!loop_timer_is_set(&w->look) || w->look.due_us > due_us) {
 		w->look.expired = on_look;
-		timer_set(&w->look, due_us);
+		loop_timer_set(&w->look, due_us);
 	}
 }
 

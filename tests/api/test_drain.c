@@ -90,7 +90,7 @@ static void test_term_when_idle_is_quick(void **state)
  * Requests that never became complete do not delay the exit, and leave nothing behind, whether
  * their clients left or wait.
  */
-static void term_with_halves(bool clients_left)
+static void term_with_halves(bool clients_disconnect)
 {
 	static const char *const halves[] = {
 		"",
@@ -118,13 +118,13 @@ static void term_with_halves(bool clients_left)
 	raw_repeat(open[HALVES - 1], "&x=1", 400);
 	raw_text(open[HALVES - 1], " HTTP/1.1\r\nHost: localhost\r\n\r\n");
 	assert_true(daemon_is_alive(&d)); /* an iteration later than all these bytes */
-	for (size_t i = 0; i < HALVES && clients_left; i++)
+	for (size_t i = 0; i < HALVES && clients_disconnect; i++)
 		raw_close(open[i]);
 	assert_true(daemon_is_alive(&d));
 	int64_t start_ms = monotonic_ms();
 	daemon_stop(&d);
 	assert_in_range(monotonic_ms() - start_ms, 0, 3000);
-	for (size_t i = 0; i < HALVES && !clients_left; i++)
+	for (size_t i = 0; i < HALVES && !clients_disconnect; i++)
 		raw_close(open[i]);
 }
 

@@ -30,7 +30,7 @@ BUGS = {
             (
                 "service/call/call_wire.c",
                 "\tif (outcome == REDIS_DEFERRED) {\n",
-                "\tif (outcome == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn redis_defer(&c->redis);\n\t}\n"
+                "\tif (outcome == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn topology_defer(&c->redis);\n\t}\n"
                 "\tif (outcome == REDIS_DEFERRED) {\n",
             )
         ],
@@ -66,12 +66,12 @@ BUGS = {
     "records of one daemon": (
         # What an Idempotency-Key did is known to the daemon that was asked alone.
         [
-            ("service/request/request.c", "#include <strings.h>\n", "#include <strings.h>\n#include <unistd.h>\n"),
+            ("service/request/seal.c", '#include "core/digest.h"\n', '#include <unistd.h>\n\n#include "core/digest.h"\n'),
             (
-                "service/request/request.c",
-                '\tparts[count++] = TEXT("\\n");\n\tparts[count++] = req->idempotency_key;\n',
+                "service/request/seal.c",
+                '\tparts[count++] = TEXT("\\n");\n\tparts[count++] = req->asked.idempotency_key;\n',
                 '\tparts[count++] = arena_printf(&req->arena, "\\n%d", (int)getpid());\n'
-                "\tparts[count++] = req->idempotency_key;\n",
+                "\tparts[count++] = req->asked.idempotency_key;\n",
             ),
         ],
         {"one key, one effect", "counters"},

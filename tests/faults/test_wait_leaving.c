@@ -82,13 +82,13 @@ static void a_client_that_leaves_is_out_of_the_wait_queue(void **state)
 	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
 		char headers[64], line[160];
-		long left = metric_of(&patternd, "clients_left_total");
+		long left = metric_of(&patternd, "clients_disconnected_total");
 		snprintf(headers, sizeof(headers), "X-Request-ID: way-%d\r\n", way);
 		struct raw *w = waiter_parked_with(&patternd, &redis, "q", "{" LONG "}", headers);
 		struct raw *next = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 		w = leave(w, way);
 		wait_until(waiting_at(&patternd) == 1, SOON_MS);
-		assert_int_equal(metric_of(&patternd, "clients_left_total"), left + 1);
+		assert_int_equal(metric_of(&patternd, "clients_disconnected_total"), left + 1);
 		if (w) {
 			assert_true(raw_closed(w, SOON_MS));
 			assert_int_equal(raw_answers_left(w), 0);
@@ -116,7 +116,7 @@ static void a_thousand_leave_at_once(void **state)
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	int files = daemon_open_files(&patternd);
-	long left = metric_of(&patternd, "clients_left_total");
+	long left = metric_of(&patternd, "clients_disconnected_total");
 	for (int i = 0; i < MANY; i++)
 		all[i] = waiter(&patternd, i % 2 ? "q" : "r", "{" LONG "}");
 	wait_until(subscribers_of(&redis, "q") == 1 && subscribers_of(&redis, "r") == 1 && all_parked(&patternd, MANY),
@@ -124,7 +124,7 @@ static void a_thousand_leave_at_once(void **state)
 	for (int i = 0; i < MANY; i++)
 		all[i] = leave(all[i], (enum leaving)(i % WAYS));
 	wait_until(waiting_at(&patternd) == 0, 2000);
-	assert_int_equal(metric_of(&patternd, "clients_left_total"), left + MANY);
+	assert_int_equal(metric_of(&patternd, "clients_disconnected_total"), left + MANY);
 	for (int i = 0; i < MANY; i++)
 		raw_close(all[i]);
 	wait_until(daemon_open_files(&patternd) <= files + 1, SOON_MS); /* the connection for looking */
@@ -143,11 +143,11 @@ static void a_client_that_left_behind_a_long_pipeline_is_noticed(void **state)
 	(void)state;
 	for (size_t i = 0; i < ROWS(requests_behind); i++) {
 		struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
-		long left = metric_of(&patternd, "clients_left_total");
+		long left = metric_of(&patternd, "clients_disconnected_total");
 		raw_repeat(w, BEHIND, requests_behind[i]); /* may fail: the daemon may have closed by then */
 		raw_close(w);
 		wait_until(waiting_at(&patternd) == 0, SOON_MS);
-		assert_int_equal(metric_of(&patternd, "clients_left_total"), left + 1);
+		assert_int_equal(metric_of(&patternd, "clients_disconnected_total"), left + 1);
 	}
 	send_to("q", "{\"body\":1}");
 	assert_int_equal(count_of("q", "/in_flight"), 0);
@@ -187,13 +187,14 @@ static const struct won wins[] = {
 /* Asks, and leaves before Redis does what was asked. */
 static void ask_and_leave(const struct won *w, enum leaving way, const char *headers)
 {
-	long commands = metric_of(&patternd, "redis_commands_total"), left = metric_of(&patternd, "clients_left_total");
+	long commands = metric_of(&patternd, "redis_commands_total"),
+	     left = metric_of(&patternd, "clients_disconnected_total");
 
 	server_command(&redis, "CLIENT PAUSE 10000 WRITE");
 	struct raw *r = waiter_at(&patternd, w->target, w->body, headers);
 	wait_until(metric_of(&patternd, "redis_commands_total") == commands + 1, SOON_MS);
 	r = leave(r, way);
-	wait_until(metric_of(&patternd, "clients_left_total") == left + 1, SOON_MS);
+	wait_until(metric_of(&patternd, "clients_disconnected_total") == left + 1, SOON_MS);
 	server_command(&redis, "CLIENT UNPAUSE");
 	wait_until(metric_of(&patternd, "redis_calls_in_flight") == 0, SOON_MS);
 	if (r) {

@@ -89,7 +89,7 @@ static void ask(const struct text lines[LINES])
 	} else {
 		given_check_refusal(req);
 	}
-	CHECK(!req->cors_origin || strcmp(req->cors_origin, values[ORIGIN]) == 0);
+	CHECK(!req->caller.cors_origin || strcmp(req->caller.cors_origin, values[ORIGIN]) == 0);
 	given_end(req);
 }
 

@@ -25,7 +25,7 @@
 #include "process/config.h"
 #include "reading.h"
 #include "server.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 #include "wait/wait.h"
 #include "world.h"
 
@@ -112,7 +112,7 @@ static int64_t on_turn(void)
 {
 	bool some_wait = wait_run(), again = http_server_run(&front);
 
-	redis_flush();
+	topology_flush();
 	drain_client();
 	return some_wait || again ? 0 : http_server_timeout_ms(&front);
 }
@@ -128,18 +128,18 @@ static void open_daemon(void)
 	server_open(&play);
 	budget_limit(16 * 1024 * 1024);
 	http_response_open(never);
-	CHECK(patterns_open() && redis_open(config()->redis, NULL) && wait_open() && http_server_open(&front));
+	CHECK(patterns_open() && topology_open(config()->redis, NULL) && wait_open() && http_server_open(&front));
 	world_turn = on_turn;
 }
 
 static bool is_connected(void)
 {
-	return redis_connections() == 1;
+	return topology_connections() == 1;
 }
 
 static bool is_empty(void)
 {
-	return front.request_count == 0 && conn_count() == 0 && redis_in_flight() == 0 && budget_used() == 0;
+	return front.request_count == 0 && client_count() == 0 && topology_in_flight() == 0 && budget_used() == 0;
 }
 
 /* ---- A course ---- */

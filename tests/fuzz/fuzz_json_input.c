@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "given.h"
 #include "world.h"
-#include "json/json_read.h"
+#include "json/read.h"
 
 enum { MOST_DEPTH = 32 };
 
@@ -38,10 +38,10 @@ static void check_reading(struct text body)
 	struct arena arena = { 0 };
 	struct json_error error = { 0 };
 	json_error_t other_error;
-	const struct json *tree = json_tree_read(&arena, body, NULL, NULL, &error);
+	const struct json *tree = json_read(&arena, body, NULL, NULL, &error);
 	json_t *other = other_reading(body, &other_error);
 
-	CHECK(json_is_valid(&arena, body) == !!tree);
+	CHECK(json_read_is_valid(&arena, body) == !!tree);
 	if (tree) {
 		CHECK(other || json_error_code(&other_error) == json_error_numeric_overflow);
 	} else {
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct text body = arena_copy(&req->arena, (const char *)in.at, in.len);
 	check_reading(body);
 	if (route_request(req) && !req->op->forwarded) {
-		req->body = body;
+		req->asked.body = body;
 		const void *input = input_fill(req);
 		if (input)
 			given_check_input(req, input);

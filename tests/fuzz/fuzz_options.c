@@ -15,7 +15,7 @@
 #include "process/secret.h"
 #include "redis/url.h"
 #include "world.h"
-#include "json/json_out.h"
+#include "json/out.h"
 
 enum { MOST = 32 };
 

@@ -14,7 +14,7 @@
 
 static void check_identity(const struct request *req)
 {
-	struct text id = req->request_id, trace = traceparent_trace_id(req->traceparent);
+	struct text id = req->asked.request_id, trace = traceparent_trace_id(req->asked.traceparent);
 
 	CHECK(id.len >= 1 && id.len <= 128);
 	for (size_t i = 0; i < id.len; i++)
@@ -26,7 +26,7 @@ static void check_identity(const struct request *req)
 
 static void check_conditions(struct request *req)
 {
-	const struct request_conditions *c = req->conditions;
+	const struct request_conditions *c = req->asked.conditions;
 	struct text lists[] = { etag_list(&req->arena, c ? c->match : (struct text){ 0 }, ETAG_STRONG),
 				etag_list(&req->arena, c ? c->none_match : (struct text){ 0 }, ETAG_WEAK) };
 
@@ -37,9 +37,9 @@ static void check_conditions(struct request *req)
 
 static void check_admitted(struct request *req, const struct precheck *a)
 {
-	struct text key = req->idempotency_key;
+	struct text key = req->asked.idempotency_key;
 
-	CHECK(req->state == READING && req->op && !req->close);
+	CHECK(req->state == READING && req->op && !req->answer.close);
 	CHECK(!key.at || (key.len >= 1 && key.len <= 200 && !text_has_control(key) && text_is_utf8(key)));
 	CHECK(a->headers.count[HEADER_CONTENT_LENGTH] == 0 || a->headers.count[HEADER_TRANSFER_ENCODING] == 0 ||
 	      req->op->forwarded);
@@ -47,7 +47,7 @@ static void check_admitted(struct request *req, const struct precheck *a)
 	if (a->body_expected && !req->op->forwarded)
 		CHECK(req->op->takes_body && a->body_len <= 1024 * 1024);
 	if (req->op->forwarded)
-		CHECK(!key.at && !req->cors_origin);
+		CHECK(!key.at && !req->caller.cors_origin);
 	check_conditions(req);
 	const void *input = input_fill(req);
 	if (input)
@@ -67,10 +67,10 @@ static void admit(struct request *req)
 	check_identity(req);
 	if (ok)
 		check_admitted(req, &a);
-	else if (req->status >= 400)
+	else if (req->answer.status >= 400)
 		given_check_refusal(req);
 	else
-		CHECK(req->state == ANSWERED && req->status == 204 && req->cors_origin); /* a preflight */
+		CHECK(req->state == ANSWERED && req->answer.status == 204 && req->caller.cors_origin); /* a preflight */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

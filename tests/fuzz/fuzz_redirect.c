@@ -10,7 +10,7 @@
 #include "process/config.h"
 #include "server.h"
 #include "topology/node.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 #include "world.h"
 
 enum { MOST_CALLS = 16, MOST_ANSWERS = 16, MOST_SENDS = 64 };
@@ -69,8 +69,8 @@ static void put_on_wire(struct call *c)
 
 	c->base.done = on_done;
 	CHECK(++c->sends < MOST_SENDS);
-	enum redis_send_error error = redis_send(&c->base, args, 2);
-	if (error != SEND_OK && (error != SEND_LATER || !redis_defer(&c->base)))
+	enum redis_send_error error = topology_send(&c->base, args, 2);
+	if (error != SEND_OK && (error != SEND_LATER || !topology_defer(&c->base)))
 		end(c);
 }
 
@@ -84,10 +84,10 @@ static void on_done(struct redis_call *base, enum redis_outcome outcome, const s
 	if (outcome == REDIS_DEFERRED)
 		next = NEXT_SEND;
 	else if (outcome == REDIS_ANSWERED && reply->type == REPLY_ERROR)
-		next = redis_follow(base, reply->text);
+		next = topology_follow(base, reply->text);
 	if (next == NEXT_SEND)
 		put_on_wire(c);
-	else if (next != NEXT_DEFER || !redis_defer(base))
+	else if (next != NEXT_DEFER || !topology_defer(base))
 		end(c);
 }
 
@@ -129,10 +129,10 @@ static bool is_healed(void)
 {
 	struct redis_node_info look;
 
-	if (node_count() != 2 || redis_in_flight() > 0)
+	if (node_count() != 2 || topology_in_flight() > 0)
 		return false;
 	for (size_t i = 0; i < 2; i++)
-		if (!redis_node_info(i, &look) || look.connections == 0 || look.slots != 8192)
+		if (!topology_node_info(i, &look) || look.connections == 0 || look.slots != 8192)
 			return false;
 	return true;
 }
@@ -163,7 +163,7 @@ static void step(struct text s)
 
 static int64_t on_turn(void)
 {
-	redis_flush();
+	topology_flush();
 	return -1;
 }
 
@@ -176,7 +176,7 @@ static void open_cluster(void)
 	world_open((const char *const[]){ "--log-level", "error", "--pool-size", "1", NULL });
 	server_open(&play);
 	world_turn = on_turn;
-	CHECK(redis_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002", NULL));
+	CHECK(topology_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002", NULL));
 	CHECK(world_pass_until(is_healed, 5000));
 }
 

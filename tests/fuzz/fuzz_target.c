@@ -3,7 +3,7 @@
  * target that is routed to the same; two names are one key only when they are the same bytes. What
  * is not is answered with a whole problem.
  */
-#include "call/script.h"
+#include "call/call.h"
 #include "contract/route.h"
 #include "fuzz.h"
 #include "given.h"
@@ -33,20 +33,20 @@ static void append_text(char *out, size_t *n, struct text t)
 static struct text encoded(struct request *req, const char *used_method)
 {
 	size_t n = 0, value = 0;
-	char *out = arena_alloc(&req->arena, 3 * req->target.len + req->op->segment_count * 32 + 64);
+	char *out = arena_alloc(&req->arena, 3 * req->asked.target.len + req->op->segment_count * 32 + 64);
 
 	CHECK(out);
 	n += (size_t)snprintf(out, 16, "%s ", used_method);
 	for (size_t i = 0; i < req->op->segment_count; i++) {
 		struct text s = req->op->segments[i];
 		out[n++] = '/';
-		append_text(out, &n, s.len ? s : req->path_values[value++]);
+		append_text(out, &n, s.len ? s : req->asked.path_values[value++]);
 	}
-	for (size_t i = 0; i < req->query_count; i++) {
+	for (size_t i = 0; i < req->asked.query_count; i++) {
 		out[n++] = i ? '&' : '?';
-		append_text(out, &n, req->query[i].name);
+		append_text(out, &n, req->asked.query[i].name);
 		out[n++] = '=';
-		append_text(out, &n, req->query[i].value);
+		append_text(out, &n, req->asked.query[i].value);
 	}
 	return (struct text){ out, n };
 }
@@ -59,21 +59,21 @@ static const char *method_of(const struct request *req)
 
 static void check_texts(const struct request *req)
 {
-	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->path_values[i].at; i++)
-		CHECK(strlen(req->path_values[i].at) == req->path_values[i].len);
-	for (size_t i = 0; i < req->query_count; i++)
-		CHECK(strlen(req->query[i].name.at) == req->query[i].name.len &&
-		      strlen(req->query[i].value.at) == req->query[i].value.len);
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->asked.path_values[i].at; i++)
+		CHECK(strlen(req->asked.path_values[i].at) == req->asked.path_values[i].len);
+	for (size_t i = 0; i < req->asked.query_count; i++)
+		CHECK(strlen(req->asked.query[i].name.at) == req->asked.query[i].name.len &&
+		      strlen(req->asked.query[i].value.at) == req->asked.query[i].value.len);
 }
 
 static void check_same(struct request *req, struct request *other)
 {
-	CHECK(other->op == req->op && other->query_count == req->query_count);
+	CHECK(other->op == req->op && other->asked.query_count == req->asked.query_count);
 	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
-		CHECK(text_equal(other->path_values[i], req->path_values[i]));
-	for (size_t i = 0; i < req->query_count; i++)
-		CHECK(text_equal(other->query[i].name, req->query[i].name) &&
-		      text_equal(other->query[i].value, req->query[i].value));
+		CHECK(text_equal(other->asked.path_values[i], req->asked.path_values[i]));
+	for (size_t i = 0; i < req->asked.query_count; i++)
+		CHECK(text_equal(other->asked.query[i].name, req->asked.query[i].name) &&
+		      text_equal(other->asked.query[i].value, req->asked.query[i].value));
 }
 
 /*
@@ -82,11 +82,11 @@ static void check_same(struct request *req, struct request *other)
  */
 static void check_key(struct request *req)
 {
-	struct text name = req->path_values[0];
+	struct text name = req->asked.path_values[0];
 
 	if (!name.at || memchr(name.at, '{', name.len) || memchr(name.at, '}', name.len))
 		return;
-	struct text key = script_key(req, "lock", name, "fence");
+	struct text key = call_key_name(req, "lock", name, "fence");
 	const char *open = memchr(key.at, '{', key.len), *close = memrchr(key.at, '}', key.len);
 	CHECK(open && close && (size_t)(close - open - 1) == name.len && memcmp(open + 1, name.at, name.len) == 0);
 	CHECK(memchr(open + 1, '{', key.len - (size_t)(open + 1 - key.at)) == NULL);

@@ -7,7 +7,7 @@
 
 #include "core/arena.h"
 #include "fuzz.h"
-#include "json/json_read.h"
+#include "json/read.h"
 
 static char method[16];
 static struct text names[GIVEN_HEADERS + 1], values[GIVEN_HEADERS + 1];
@@ -37,8 +37,8 @@ struct request *given_request(struct text line)
 	snprintf(method, sizeof(method), "%.*s", (int)len, line.at);
 	struct request *req = blank ? request_new(blank + 1, line.len - len - 1) : request_new(line.at + line.len, 0);
 	CHECK(req);
-	req->method = method;
-	req->header = find_header;
+	req->asked.method = method;
+	req->asked.header = find_header;
 	header_count = 0;
 	memset(names, 0, sizeof(names));
 	return req;
@@ -76,15 +76,15 @@ void given_check_refusal(const struct request *req)
 {
 	json_error_t error;
 
-	CHECK(req->state == ANSWERED && req->problem);
-	CHECK(req->status == req->problem->status && req->status >= 400);
-	json_t *root = json_loadb(req->response.at, req->response.len, JSON_REJECT_DUPLICATES, &error);
+	CHECK(req->state == ANSWERED && req->answer.problem);
+	CHECK(req->answer.status == req->answer.problem->status && req->answer.status >= 400);
+	json_t *root = json_loadb(req->answer.body.at, req->answer.body.len, JSON_REJECT_DUPLICATES, &error);
 	CHECK(root);
 	const char *code = json_string_value(json_object_get(root, "code"));
-	CHECK(code && strcmp(code, req->problem->code) == 0);
+	CHECK(code && strcmp(code, req->answer.problem->code) == 0);
 	json_decref(root);
-	for (size_t i = 0; i < req->header_count; i++)
-		CHECK(!text_has_control(text_of(req->headers[i].value)));
+	for (size_t i = 0; i < req->answer.header_count; i++)
+		CHECK(!text_has_control(text_of(req->answer.headers[i].value)));
 }
 
 /* ---- The rows ---- */
@@ -96,7 +96,7 @@ static void check_any(const struct field *row, struct text t)
 {
 	struct arena arena = { 0 };
 
-	CHECK(t.at ? json_is_valid(&arena, arena_copy(&arena, t.at, t.len)) : !row->required);
+	CHECK(t.at ? json_read_is_valid(&arena, arena_copy(&arena, t.at, t.len)) : !row->required);
 	arena_free(&arena);
 }
 

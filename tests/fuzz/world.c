@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "call/script.h"
+#include "call/call.h"
 #include "core/loop.h"
 #include "fuzz.h"
 #include "net/resolve.h"

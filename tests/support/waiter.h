@@ -54,8 +54,8 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
 			       const char *headers);
 
 /*
- * A number of /metrics without its prefix ("clients_left_total"); fails the test when it is not
- * there. Asked over one connection that stays open, so that looking often costs the daemon nothing.
+ * A number of /metrics without its prefix ("requests_total"); fails the test when it is not there.
+ * Asked over one connection that stays open, so that looking often costs the daemon nothing.
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);

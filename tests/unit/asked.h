@@ -37,10 +37,10 @@ static inline struct request *asked(const char *method, struct text target, stru
 	request_set_http(&no_http);
 	struct request *req = request_new(target.at, target.len);
 	assert_non_null(req);
-	req->method = method;
-	req->header = asked_no_header;
+	req->asked.method = method;
+	req->asked.header = asked_no_header;
 	if (body.at)
-		req->body = arena_copy(&req->arena, body.at, body.len);
+		req->asked.body = arena_copy(&req->arena, body.at, body.len);
 	return req;
 }
 
@@ -54,10 +54,10 @@ static inline const char *answered(struct request *req, const char *member)
 {
 	static char value[512];
 	json_error_t error;
-	json_t *root = json_loadb(req->response.at, req->response.len, 0, &error);
+	json_t *root = json_loadb(req->answer.body.at, req->answer.body.len, 0, &error);
 
 	if (!root)
-		fail_msg("the answer %.*s: %s", (int)req->response.len, req->response.at, error.text);
+		fail_msg("the answer %.*s: %s", (int)req->answer.body.len, req->answer.body.at, error.text);
 	const char *found = json_string_value(json_object_get(root, member));
 	snprintf(value, sizeof(value), "%s", found ? found : "");
 	json_decref(root);
@@ -69,18 +69,18 @@ static inline const char *problem_of(struct request *req)
 {
 	if (req->state != ANSWERED)
 		return "";
-	assert_non_null(req->problem);
-	assert_string_equal(answered(req, "code"), req->problem->code);
-	assert_int_equal(req->status, req->problem->status);
-	assert_string_equal(req->content_type, "application/problem+json");
-	return req->problem->code;
+	assert_non_null(req->answer.problem);
+	assert_string_equal(answered(req, "code"), req->answer.problem->code);
+	assert_int_equal(req->answer.status, req->answer.problem->status);
+	assert_string_equal(req->answer.content_type, "application/problem+json");
+	return req->answer.problem->code;
 }
 
 static inline const char *answer_header_of(struct request *req, const char *name)
 {
-	for (size_t i = 0; i < req->header_count; i++)
-		if (strcmp(req->headers[i].name, name) == 0)
-			return req->headers[i].value;
+	for (size_t i = 0; i < req->answer.header_count; i++)
+		if (strcmp(req->answer.headers[i].name, name) == 0)
+			return req->answer.headers[i].value;
 	return "";
 }
 

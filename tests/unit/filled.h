@@ -41,7 +41,7 @@ static inline struct request *filled(const char *method, const char *target, str
 {
 	struct request *req = asked(method, text_of(target), body);
 
-	req->header = filled_header;
+	req->asked.header = filled_header;
 	if (!route_request(req))
 		fail_msg("%s %s: no operation", method, target);
 	*in = input_fill(req);
@@ -59,9 +59,9 @@ static inline const char *verdict(const char *method, const char *target, struct
 	size_t n = (size_t)snprintf(out, sizeof(out), "%s", in ? "ok" : problem_of(req));
 
 	if (!in) {
-		json_t *root = json_loadb(req->response.at, req->response.len, 0, NULL), *error;
+		json_t *root = json_loadb(req->answer.body.at, req->answer.body.len, 0, NULL), *error;
 		size_t i;
-		assert_int_equal(req->status, 400);
+		assert_int_equal(req->answer.status, 400);
 		json_array_foreach(json_object_get(root, "errors"), i, error) {
 			assert_true(json_string_length(json_object_get(error, "detail")) > 0);
 			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s",
@@ -79,7 +79,7 @@ static inline const char *details(const char *method, const char *target, struct
 	static char out[2500];
 	const void *in;
 	struct request *req = filled(method, target, body, &in);
-	json_t *root = json_loadb(req->response.at, req->response.len, 0, NULL), *error;
+	json_t *root = json_loadb(req->answer.body.at, req->answer.body.len, 0, NULL), *error;
 	size_t i, n = 0;
 
 	assert_null(in);

@@ -12,7 +12,7 @@
 
 #include "stride.h"
 #include "json/base64.h"
-#include "json/json_out.h"
+#include "json/out.h"
 
 static char why[BASE64_WHY];
 

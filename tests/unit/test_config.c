@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "process/config.h"
-#include "process/option_names.h"
+#include "process/option.h"
 #include "stride.h"
 
 enum { MOST = 6 };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/days.h"
+#include "core/day.h"
 #include "stride.h"
 
 static int64_t parsed(const char *text)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/hex.h"
+#include "core/percent.h"
 
 static void values_are_those_of_strtoul(void **state)
 {
@@ -49,7 +50,7 @@ static void escapes_are_decoded_or_refused(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t len = strlen(rows[i].raw);
 		char *bytes = strcpy(malloc(len + 1), rows[i].raw); /* of just that size, for AddressSanitizer */
-		bool ok = hex_unescape(bytes, &len);
+		bool ok = percent_decode(bytes, &len);
 		if (ok != !!rows[i].wanted ||
 		    (ok && (len != strlen(rows[i].wanted) || strcmp(bytes, rows[i].wanted) != 0)))
 			fail_msg("'%s': %d, '%s'", rows[i].raw, ok, bytes);
@@ -57,10 +58,10 @@ static void escapes_are_decoded_or_refused(void **state)
 	}
 	char inside[] = "%41%42";
 	size_t len = 4; /* the second escape is not whole within its length */
-	assert_false(hex_unescape(inside, &len));
+	assert_false(percent_decode(inside, &len));
 	char nul[] = "a\0b";
 	len = 3;
-	assert_false(hex_unescape(nul, &len));
+	assert_false(percent_decode(nul, &len));
 }
 
 static void what_is_escaped_is_decoded_to_the_same(void **state)
@@ -70,15 +71,15 @@ static void what_is_escaped_is_decoded_to_the_same(void **state)
 	(void)state;
 	for (int c = 1; c < 256; c++)
 		all[c - 1] = (char)c;
-	size_t len = hex_escape((struct text){ all, 255 }, escaped);
+	size_t len = percent_encode((struct text){ all, 255 }, escaped);
 	assert_int_equal(len, strlen(escaped));
 	assert_int_equal(strspn(escaped, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%"), len);
-	assert_true(hex_unescape(escaped, &len));
+	assert_true(percent_decode(escaped, &len));
 	assert_int_equal(len, 255);
 	assert_memory_equal(escaped, all, 255);
-	assert_int_equal(hex_escape(text_of("a b.C~\xc3\xa4"), escaped), 14);
+	assert_int_equal(percent_encode(text_of("a b.C~\xc3\xa4"), escaped), 14);
 	assert_string_equal(escaped, "a%20b.C~%c3%a4");
-	assert_int_equal(hex_escape(text_of(""), escaped), 0);
+	assert_int_equal(percent_encode(text_of(""), escaped), 0);
 }
 
 int main(void)

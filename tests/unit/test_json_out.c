@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "stride.h"
-#include "json/json_out.h"
+#include "json/out.h"
 
 static struct arena arena;
 static struct json_out out;

@@ -16,8 +16,8 @@
 
 #include "core/budget.h"
 #include "stride.h"
-#include "json/json_out.h"
-#include "json/json_read.h"
+#include "json/out.h"
+#include "json/read.h"
 
 static struct arena arena;
 static struct json_out out;
@@ -130,7 +130,7 @@ static void random_documents(void **state)
 		json_object_set_new(wanted, "it", write_random("it", 0));
 		out_close(&out);
 		struct text bytes = arena_copy(&arena, out.at, out.len);
-		const struct json *got = json_tree_read(&arena, bytes, NULL, NULL, &error);
+		const struct json *got = json_read(&arena, bytes, NULL, NULL, &error);
 		if (!got)
 			fail_msg("document %d: %.*s: %s", i, (int)bytes.len, bytes.at, error.why);
 		if (!is_same(got, wanted))
@@ -186,14 +186,14 @@ static void opaque_values_keep_their_bytes(void **state)
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		struct text given =
 			arena_printf(&arena, " { \"a\" : %s , \"deep\":[%s\t,%s]}", values[i], values[i], values[i]);
-		const struct json *got = json_tree_read(&arena, given, members_are_opaque, &root_place, &error);
+		const struct json *got = json_read(&arena, given, members_are_opaque, &root_place, &error);
 		if (!got)
 			fail_msg("%s: %s", given.at, error.why);
 		const struct json *a = got->first, *item = a->next->first;
 		for (const struct json *one = a; one; one = one == a ? item : one->next)
 			if (one->kind != JSON_IS_OPAQUE || !text_is(one->text, values[i]))
 				fail_msg("%s became %.*s", values[i], (int)one->text.len, one->text.at);
-		assert_true(json_is_valid(&arena, given));
+		assert_true(json_read_is_valid(&arena, given));
 		arena_free(&arena);
 	}
 	arena_free_cache();
@@ -204,8 +204,8 @@ static void numbers_beyond_64_bits_are_reals(void **state)
 	(void)state;
 	struct json_error error;
 	const struct json *got =
-		json_tree_read(&arena, TEXT("[9223372036854775807,-9223372036854775808,9223372036854775808,1e999]"),
-			       NULL, NULL, &error);
+		json_read(&arena, TEXT("[9223372036854775807,-9223372036854775808,9223372036854775808,1e999]"), NULL,
+			  NULL, &error);
 	const struct json *one = got->first;
 
 	assert_true(one->kind == JSON_IS_INTEGER && one->integer == INT64_MAX);
@@ -234,7 +234,7 @@ static void checked_values_take_no_memory(void **state)
 	*to = '\0';
 	arena.bounded = true;
 	budget_limit(budget_used() + 2 * 3648);
-	assert_true(json_is_valid(&arena, (struct text){ bytes, (size_t)(to - bytes) }));
+	assert_true(json_read_is_valid(&arena, (struct text){ bytes, (size_t)(to - bytes) }));
 	budget_limit(SIZE_MAX);
 	arena_free(&arena);
 	arena_free_cache();
@@ -283,12 +283,12 @@ static void broken_documents(void **state)
 		json_error_t other;
 		json_t *wanted =
 			json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &other);
-		const struct json *got = json_tree_read(&arena, text, NULL, NULL, &error);
+		const struct json *got = json_read(&arena, text, NULL, NULL, &error);
 		if (!got != !wanted && json_error_code(&other) != json_error_numeric_overflow)
 			fail_msg("%.*s: only %s takes it", (int)len, bytes, got ? "our reader" : "jansson");
 		if (got && wanted && !is_same(got, wanted))
 			fail_msg("%.*s was read as something else", (int)len, bytes);
-		if (json_is_valid(&arena, text) != !!got)
+		if (json_read_is_valid(&arena, text) != !!got)
 			fail_msg("%.*s: checked it is %s JSON", (int)len, bytes, got ? "no" : "");
 		taken += got != NULL;
 		json_decref(wanted);
@@ -332,9 +332,9 @@ static void faults_are_named(void **state)
 	struct json_error error;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_null(json_tree_read(&arena, rows[i].given, NULL, NULL, &error));
+		assert_null(json_read(&arena, rows[i].given, NULL, NULL, &error));
 		assert_string_equal(error.why, rows[i].why);
-		assert_false(json_is_valid(&arena, rows[i].given));
+		assert_false(json_read_is_valid(&arena, rows[i].given));
 		if (error.line != rows[i].line || error.column != rows[i].column)
 			fail_msg("%s: at %zu:%zu", rows[i].given.at, error.line, error.column);
 		arena_free(&arena);
@@ -363,13 +363,13 @@ static void names_meet_in_objects_of_any_size(void **state)
 
 	for (size_t count = 2; count < 100000 / (size_t)stride(); count = count * 3 / 2 + 1) {
 		struct text wide = wide_object(count, false), twice = wide_object(count, true);
-		const struct json *got = json_tree_read(&arena, wide, NULL, NULL, &error);
+		const struct json *got = json_read(&arena, wide, NULL, NULL, &error);
 		assert_non_null(got);
 		assert_int_equal(got->count, count);
-		assert_null(json_tree_read(&arena, twice, NULL, NULL, &error));
+		assert_null(json_read(&arena, twice, NULL, NULL, &error));
 		assert_string_equal(error.why, "an object has a duplicate name");
-		assert_true(json_is_valid(&arena, wide));
-		assert_false(json_is_valid(&arena, twice));
+		assert_true(json_read_is_valid(&arena, wide));
+		assert_false(json_read_is_valid(&arena, twice));
 		arena_free(&arena);
 	}
 	arena_free_cache();
@@ -382,11 +382,11 @@ static void depth_ends_at_32(void **state)
 	struct text deep = TEXT(levels), most = arena_copy(&arena, levels + 1, sizeof(levels) - 3);
 	struct json_error error;
 
-	assert_non_null(json_tree_read(&arena, most, NULL, NULL, &error));
-	assert_null(json_tree_read(&arena, deep, NULL, NULL, &error));
+	assert_non_null(json_read(&arena, most, NULL, NULL, &error));
+	assert_null(json_read(&arena, deep, NULL, NULL, &error));
 	assert_string_equal(error.why, "it is nested more than 32 levels deep");
-	assert_true(json_is_valid(&arena, most));
-	assert_false(json_is_valid(&arena, deep));
+	assert_true(json_read_is_valid(&arena, most));
+	assert_false(json_read_is_valid(&arena, deep));
 	arena_free(&arena);
 	arena_free_cache();
 }
@@ -406,7 +406,7 @@ static void memory_may_end_anywhere(void **state)
 		arena_alloc(&arena, before);
 		arena.bounded = true;
 		budget_limit(budget_used() + BLOCK - STEP); /* enough for the tree, not for another block */
-		const struct json *got = json_tree_read(&arena, given, NULL, NULL, &error);
+		const struct json *got = json_read(&arena, given, NULL, NULL, &error);
 		if (!got)
 			assert_null(error.why);
 		whole += got != NULL;

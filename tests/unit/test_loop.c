@@ -53,9 +53,9 @@ static void run_for(int64_t ms)
 {
 	struct loop_timer end = { .expired = stop_loop };
 
-	assert_true(timer_set(&end, loop_now_us() + ms * MS));
+	assert_true(loop_timer_set(&end, loop_now_us() + ms * MS));
 	loop_run(no_iteration);
-	timer_stop(&end);
+	loop_timer_stop(&end);
 }
 
 struct event_watch {

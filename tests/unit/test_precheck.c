@@ -48,8 +48,8 @@ static const char *verdict(const char *method, const char *target, const char *h
 	bool ok = precheck_run(&a);
 
 	assert_int_equal(req->state, ok ? READING : ANSWERED);
-	assert_true(req->request_id.len > 0);
-	snprintf(out, sizeof(out), "%s%s", ok ? "ok" : problem_of(req), req->close ? "+close" : "");
+	assert_true(req->asked.request_id.len > 0);
+	snprintf(out, sizeof(out), "%s%s", ok ? "ok" : problem_of(req), req->answer.close ? "+close" : "");
 	asked_end(req);
 	return out;
 }
@@ -212,7 +212,7 @@ static void framing(void **state)
 		a.version = versions[i].version;
 		precheck_run(&a);
 		if (!*versions[i].wanted)
-			assert_false(req->close);
+			assert_false(req->answer.close);
 		else
 			assert_string_equal(problem_of(req), versions[i].wanted);
 		asked_end(req);
@@ -220,7 +220,7 @@ static void framing(void **state)
 	struct request *req = admitted("GET", "/locks", "", &a);
 	a.headers.flaw = "a flaw";
 	assert_false(precheck_run(&a));
-	assert_true(req->close);
+	assert_true(req->answer.close);
 	asked_end(req);
 }
 
@@ -334,7 +334,7 @@ static void forwarded(void **state)
 	check("PROPFIND", "/ratelimit/authorize/p/%zz", ROWS(rows));
 	struct request *req = admitted("POST", "/ratelimit/authorize", "Idempotency-Key: theirs", &a);
 	assert_true(precheck_run(&a));
-	assert_null(req->idempotency_key.at);
+	assert_null(req->asked.idempotency_key.at);
 	asked_end(req);
 }
 

@@ -7,6 +7,7 @@
 #include "asked.h"
 #include "http/precheck.h"
 #include "process/config.h"
+#include "request/accept.h"
 #include "request/traceparent.h"
 
 static int load_options(void **state)
@@ -92,7 +93,7 @@ static void traceparents(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct request *req = admitted("/locks", "TraceParent", rows[i].value, rows[i].second);
 		assert_int_equal(req->state, READING);
-		struct text trace_id = traceparent_trace_id(req->traceparent);
+		struct text trace_id = traceparent_trace_id(req->asked.traceparent);
 		if ((trace_id.at != NULL) != rows[i].valid)
 			fail_msg("'%s' should %sbe valid", rows[i].value, rows[i].valid ? "" : "not ");
 		if (rows[i].valid)
@@ -114,16 +115,16 @@ static void request_ids(void **state)
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
 		struct request *req = admitted("/locks", "X-Request-ID", taken[i], "second");
-		assert_string_equal(req->request_id.at, taken[i]);
+		assert_string_equal(req->asked.request_id.at, taken[i]);
 		asked_end(req);
 	}
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
 		struct request *req = admitted("/locks", "X-Request-ID", replaced[i], NULL);
 		assert_int_equal(req->state, READING);
-		assert_in_range(req->request_id.len, 8, 32);
-		assert_string_not_equal(req->request_id.at, replaced[i]);
-		assert_string_not_equal(req->request_id.at, first); /* each has its own */
-		snprintf(first, sizeof(first), "%s", req->request_id.at);
+		assert_in_range(req->asked.request_id.len, 8, 32);
+		assert_string_not_equal(req->asked.request_id.at, replaced[i]);
+		assert_string_not_equal(req->asked.request_id.at, first); /* each has its own */
+		snprintf(first, sizeof(first), "%s", req->asked.request_id.at);
 		asked_end(req);
 	}
 	/* A refusal has it, too. */
@@ -163,18 +164,18 @@ static void idempotency_keys(void **state)
 		if (rows[i].key && req->state != READING)
 			fail_msg("'%s' is refused", rows[i].given);
 		if (rows[i].key)
-			assert_string_equal(req->idempotency_key.at, rows[i].key);
+			assert_string_equal(req->asked.idempotency_key.at, rows[i].key);
 		else if (strcmp(problem_of(req), "invalid_value") != 0)
 			fail_msg("'%s' is taken", rows[i].given);
 		asked_end(req);
 	}
 	struct request *req = admitted_by("POST", "/counters/a/increment", "Idempotency-Key", NULL, NULL);
-	assert_null(req->idempotency_key.at);
+	assert_null(req->asked.idempotency_key.at);
 	asked_end(req);
 	/* An operation that takes none ignores it, whatever it is. */
 	req = admitted("/locks", "Idempotency-Key", "a\tb", NULL);
 	assert_int_equal(req->state, READING);
-	assert_null(req->idempotency_key.at);
+	assert_null(req->asked.idempotency_key.at);
 	asked_end(req);
 }
 
@@ -270,8 +271,8 @@ static void preferred_types(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct request *req = admitted("/geo/nearby", "Accept", rows[i].accept, NULL);
-		if (*problem_of(req) || (request_accepts(req, req->op->other_type) >
-					 request_accepts(req, req->op->media_type)) != rows[i].other)
+		if (*problem_of(req) || (accept_quality(req->asked.accept, req->op->other_type) >
+					 accept_quality(req->asked.accept, req->op->media_type)) != rows[i].other)
 			fail_msg("Accept: %s", rows[i].accept);
 		asked_end(req);
 	}
@@ -282,12 +283,12 @@ static void conditions(void **state)
 {
 	(void)state;
 	struct request *req = admitted("/locks", "If-Match", "\"a\"", "\"b\", \"c\"");
-	assert_string_equal(req->conditions->match.at, "\"a\", \"b\", \"c\"");
-	assert_null(req->conditions->none_match.at);
+	assert_string_equal(req->asked.conditions->match.at, "\"a\", \"b\", \"c\"");
+	assert_null(req->asked.conditions->none_match.at);
 	asked_end(req);
 	req = admitted("/locks", "If-None-Match", "*", NULL);
-	assert_string_equal(req->conditions->none_match.at, "*");
-	assert_null(req->conditions->match.at);
+	assert_string_equal(req->asked.conditions->none_match.at, "*");
+	assert_null(req->asked.conditions->match.at);
 	asked_end(req);
 }
 

@@ -15,16 +15,16 @@
 static void known_slots(void **state)
 {
 	(void)state;
-	assert_int_equal(redis_slot_of(TEXT("123456789")), 0x31c3 % REDIS_SLOTS);
-	assert_int_equal(redis_slot_of(TEXT("foo")), 12182);
-	assert_int_equal(redis_slot_of(TEXT("{foo}.bar")), 12182);
-	assert_int_equal(redis_slot_of(TEXT("a{foo}b{bar}")), 12182);
-	assert_int_equal(redis_slot_of(TEXT("")), 0);
-	assert_int_equal(redis_slot_of(TEXT("{user1000}.following")), redis_slot_of(TEXT("user1000")));
+	assert_int_equal(slot_of(TEXT("123456789")), 0x31c3 % REDIS_SLOTS);
+	assert_int_equal(slot_of(TEXT("foo")), 12182);
+	assert_int_equal(slot_of(TEXT("{foo}.bar")), 12182);
+	assert_int_equal(slot_of(TEXT("a{foo}b{bar}")), 12182);
+	assert_int_equal(slot_of(TEXT("")), 0);
+	assert_int_equal(slot_of(TEXT("{user1000}.following")), slot_of(TEXT("user1000")));
 	/* No tag: empty, or not closed. */
-	assert_int_not_equal(redis_slot_of(TEXT("foo{}{bar}")), redis_slot_of(TEXT("bar")));
-	assert_int_not_equal(redis_slot_of(TEXT("foo{bar")), redis_slot_of(TEXT("bar")));
-	assert_int_equal(redis_slot_of(TEXT("foo{{bar}}zap")), redis_slot_of(TEXT("{bar")));
+	assert_int_not_equal(slot_of(TEXT("foo{}{bar}")), slot_of(TEXT("bar")));
+	assert_int_not_equal(slot_of(TEXT("foo{bar")), slot_of(TEXT("bar")));
+	assert_int_equal(slot_of(TEXT("foo{{bar}}zap")), slot_of(TEXT("{bar")));
 }
 
 /* The server agrees, for random bytes with many braces. */
@@ -42,7 +42,7 @@ static void as_the_server_computes(void **state)
 		for (size_t b = 0; b < len; b++)
 			key[b] = rand() % 3 ? letters[(size_t)rand() % (sizeof(letters) - 1)] : (char)rand();
 		redisReply *r = server_command(&redis, "CLUSTER KEYSLOT %b", key, len);
-		assert_int_equal(redis_slot_of((struct text){ key, len }), r->integer);
+		assert_int_equal(slot_of((struct text){ key, len }), r->integer);
 	}
 	server_stop(&redis);
 }

@@ -22,13 +22,13 @@ static const char *routed(const char *method, struct text target)
 	} else {
 		assert_int_equal(req->state, READING);
 		size_t n = (size_t)snprintf(out, sizeof(out), "%s", req->op->id);
-		for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->path_values[i].at; i++) {
-			assert_int_equal(strlen(req->path_values[i].at), req->path_values[i].len);
-			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s", req->path_values[i].at);
+		for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->asked.path_values[i].at; i++) {
+			assert_int_equal(strlen(req->asked.path_values[i].at), req->asked.path_values[i].len);
+			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s", req->asked.path_values[i].at);
 		}
-		for (size_t i = 0; i < req->query_count; i++)
-			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s=%s", req->query[i].name.at,
-					      req->query[i].value.at);
+		for (size_t i = 0; i < req->asked.query_count; i++)
+			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s=%s", req->asked.query[i].name.at,
+					      req->asked.query[i].value.at);
 	}
 	asked_end(req);
 	return out;

@@ -50,9 +50,9 @@ static void run_for(int64_t ms)
 {
 	struct loop_timer end = { .expired = stop_loop };
 
-	assert_true(timer_set(&end, loop_now_us() + ms * MS));
+	assert_true(loop_timer_set(&end, loop_now_us() + ms * MS));
 	loop_run(no_turn);
-	timer_stop(&end);
+	loop_timer_stop(&end);
 }
 
 /* A timer that knows when it may fire. */
@@ -76,13 +76,13 @@ static void set(struct probe *p, int64_t due_us)
 {
 	p->timer.expired = probe_fired;
 	p->due_us = due_us;
-	assert_true(timer_set(&p->timer, due_us));
+	assert_true(loop_timer_set(&p->timer, due_us));
 }
 
 static void stop(struct probe *p)
 {
 	p->due_us = 0;
-	timer_stop(&p->timer);
+	loop_timer_stop(&p->timer);
 }
 
 static void fired_in_order(struct loop_timer *t)
@@ -181,7 +181,7 @@ static struct loop_timer *victim;
 static void stop_victim(struct loop_timer *t)
 {
 	fired++;
-	timer_stop(victim);
+	loop_timer_stop(victim);
 	free(victim);
 	victim = NULL;
 	free(t);
@@ -202,8 +202,8 @@ static void stop_and_free_inside_a_callback(void **state)
 	first->expired = stop_victim;
 	victim->expired = must_not_fire;
 	/* Due in the same iteration, the victim right behind. */
-	assert_true(timer_set(first, loop_now_us() + 1));
-	assert_true(timer_set(victim, loop_now_us() + 2));
+	assert_true(loop_timer_set(first, loop_now_us() + 1));
+	assert_true(loop_timer_set(victim, loop_now_us() + 2));
 	run_for(3);
 	assert_int_equal(fired, 1);
 }
@@ -211,7 +211,7 @@ static void stop_and_free_inside_a_callback(void **state)
 static void set_again(struct loop_timer *t)
 {
 	if (++fired < 4)
-		timer_set(t, loop_now_us() + MS);
+		loop_timer_set(t, loop_now_us() + MS);
 	else
 		loop_stop();
 }
@@ -221,7 +221,7 @@ static void set_inside_a_callback(void **state)
 	(void)state;
 	struct loop_timer t = { .expired = set_again };
 
-	assert_true(timer_set(&t, loop_now_us() + MS));
+	assert_true(loop_timer_set(&t, loop_now_us() + MS));
 	run_for(5000); /* or until it has fired four times */
 	assert_int_equal(fired, 4);
 	assert_int_equal(t.slot, 0);

@@ -1,13 +1,13 @@
 /*
- * redis: the interface to Redis: one server, a master with Sentinels, or a Cluster.
+ * topology: the interface to Redis: one server, a master with Sentinels, or a Cluster.
  *
  * Below it: topology/node.c (one server), cluster.c, sentinel.c and replicas.c (which server),
  * connection.c (one connection), resp.c (output), reply_reader.c (input). Commands are buffered and
  * flushed once per event-loop iteration; replies come in order. Each accepted call gets exactly one
  * `done`, also when its connection is lost. A connection is usable after its handshake.
  */
-#ifndef PATTERND_REDIS_H
-#define PATTERND_REDIS_H
+#ifndef PATTERND_TOPOLOGY_H
+#define PATTERND_TOPOLOGY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,99 +25,99 @@ struct subscriber_callbacks;
  * Checks the URLs of --redis, --lock-quorum and --redis-replicas; connects to none. False after a
  * line on stderr for each fault.
  */
-bool redis_check(void);
+bool topology_check(void);
 
 /*
- * After redis_check: starts to connect. `url` is that of --redis. `preload`: scripts that each
+ * After topology_check: starts to connect. `url` is that of --redis. `preload`: scripts that each
  * connection loads once; ends with an absent text, or is NULL. False: one line on stderr gives the
  * reason.
  */
-bool redis_open(const char *url, const struct text *preload);
-void redis_close(void);
+bool topology_open(const char *url, const struct text *preload);
+void topology_close(void);
 
 /* ---- Calls ---- */
 
 /* The slot of a key; REDIS_ANYWHERE without a Cluster. */
-int redis_slot(struct text key);
+int topology_slot(struct text key);
 
 /* Sends a command; copies its texts. Unless it returns SEND_OK, `done` is never called. */
-enum redis_send_error redis_send(struct redis_call *call, const struct text *args, size_t count);
+enum redis_send_error topology_send(struct redis_call *call, const struct text *args, size_t count);
 
 /*
  * In `done` of a call that failed: true when it went to a replica (call->at_replica). The next
- * redis_send takes it to the primary.
+ * topology_send takes it to the primary.
  */
-bool redis_leave_replica(struct redis_call *call);
+bool topology_leave_replica(struct redis_call *call);
 
 /*
  * What to do with an error that precedes any effect, and that a retry may avoid: MOVED, ASK,
  * TRYAGAIN; READONLY after a failover.
  */
 enum redis_next { NEXT_NOTHING, NEXT_SEND, NEXT_DEFER };
-enum redis_next redis_follow(struct redis_call *call, struct text error);
+enum redis_next topology_follow(struct redis_call *call, struct text error);
 
 /* Calls `done` with REDIS_DEFERRED in a moment. False: the call has timed out. */
-bool redis_defer(struct redis_call *call);
+bool topology_defer(struct redis_call *call);
 
 /*
  * For a call with `replicas`, in its `done`: calls it once more with REDIS_ACKNOWLEDGED, when that
  * many replicas have acknowledged the write, after half of --redis-timeout-ms, or when the
  * connection is lost.
  */
-void redis_await_replicas(struct redis_call *call);
+void topology_await_replicas(struct redis_call *call);
 
 /* True when a call with this key would be sent now. */
-bool redis_serves(struct text key);
+bool topology_serves(struct text key);
 
 /* Nor will it soon: its server was tried, or there is none. */
-bool redis_is_away(struct text key);
+bool topology_is_away(struct text key);
 
 /* Writes the buffered commands. Call it once per event-loop iteration. */
-void redis_flush(void);
+void topology_flush(void);
 
 /*
  * The server that a call went to (call->node) misbehaves or is no longer the right one: reconnects
  * after the pending calls. `why` is what it returned, or words.
  */
-void redis_reject(struct redis_node *node, const char *why);
+void topology_reject(struct redis_node *node, const char *why);
 
 /*
  * A slot of the node after the one of `slot`. From REDIS_ANYWHERE to REDIS_ANYWHERE it visits all
  * nodes.
  */
-int redis_next_node(int slot);
-bool redis_is_cluster(void);
+int topology_next_node(int slot);
+bool topology_is_cluster(void);
 
 /* ---- Pub/sub ---- */
 
-/* Sets the callbacks of all subscribers. Once, after redis_open. False without memory. */
-bool redis_subscribe(const struct subscriber_callbacks *callbacks);
+/* Sets the callbacks of all subscribers. Once, after topology_open. False without memory. */
+bool topology_subscribe(const struct subscriber_callbacks *callbacks);
 /* The subscriber for a channel; NULL while there is none. */
-struct subscriber *redis_subscriber(struct text channel);
+struct subscriber *topology_subscriber(struct text channel);
 /*
  * A channel may belong to another node: asks for the map. subscriber_callbacks.up(NULL) reports a
  * new one.
  */
-void redis_refresh_topology(void);
+void topology_refresh(void);
 
 /* ---- State ---- */
 
 /* The server is usable; in a Cluster, every slot has a usable node. */
-bool redis_is_up(void);
-unsigned redis_connections(void); /* usable now */
-unsigned redis_in_flight(void);
+bool topology_is_up(void);
+unsigned topology_connections(void); /* usable now */
+unsigned topology_in_flight(void);
 
-bool redis_was_reached(void); /* since start */
-/* Advice to append to redis_trouble while no server was ever reached; otherwise "". */
-const char *redis_advice(void);
+bool topology_was_reached(void); /* since start */
+/* Advice to append to topology_trouble while no server was ever reached; otherwise "". */
+const char *topology_advice(void);
 /* The latest error, for people: of the call's server, or of any (NULL). */
-const char *redis_trouble(const struct redis_call *call);
-enum redis_error redis_trouble_error(const struct redis_call *call); /* the same, for programs */
+const char *topology_trouble(const struct redis_call *call);
+enum redis_error topology_trouble_error(const struct redis_call *call); /* the same, for programs */
 /* "127.0.0.1:6379" or a path; and "redis 7.0.15", "" before it was reached. */
-const char *redis_address(void);
-const char *redis_server(void);
+const char *topology_address(void);
+const char *topology_server(void);
 /* "single", "sentinel", "cluster". */
-const char *redis_mode(void);
+const char *topology_mode(void);
 
 /* A server that takes calls. */
 struct redis_node_info {
@@ -128,6 +128,6 @@ struct redis_node_info {
 	struct redis_memory memory;
 };
 /* The i-th, from 0; false when there are no more. */
-bool redis_node_info(size_t i, struct redis_node_info *out);
+bool topology_node_info(size_t i, struct redis_node_info *out);
 
 #endif

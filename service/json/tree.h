@@ -1,4 +1,4 @@
-/* json_tree: a JSON value as a tree, in the arena of its request. json_read.h makes it of text. */
+/* tree: a JSON value as a tree, in the arena of its request. read.h makes it of text. */
 #ifndef PATTERND_JSON_TREE_H
 #define PATTERND_JSON_TREE_H
 

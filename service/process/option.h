@@ -1,9 +1,9 @@
 /*
- * option_names: the names of options as flags, in files and as variables: which name may be meant
+ * option: the names of options as flags, in files and as variables: which name may be meant
  * by an unknown one. Knows no values.
  */
-#ifndef PATTERND_OPTION_NAMES_H
-#define PATTERND_OPTION_NAMES_H
+#ifndef PATTERND_OPTION_H
+#define PATTERND_OPTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* http_tls: see http/tls.h. */
-#include "http/tls.h"
+/* https: see http/https.h. */
+#include "http/https.h"
 
 #include <arpa/inet.h>
 #include <gnutls/abstract.h>
@@ -21,7 +21,7 @@ struct tls_credentials {
 	unsigned users;
 };
 
-struct http_tls {
+struct https_session {
 	struct tls_credentials *credentials; /* shared */
 	bool admitted;                       /* its certificate was accepted */
 	bool secured;
@@ -76,7 +76,7 @@ static struct tls_credentials *credentials_read(char *why, size_t size)
 	return NULL;
 }
 
-bool http_tls_open(const char *cert, const char *key, const char *client_ca)
+bool https_open(const char *cert, const char *key, const char *client_ca)
 {
 	char why[1024];
 
@@ -103,7 +103,7 @@ static void print_name(int kind, const char *name, size_t len)
 		printf(" %s", address);
 }
 
-void http_tls_print(void)
+void https_print(void)
 {
 	gnutls_x509_crt_t *list;
 	int kind;
@@ -130,7 +130,7 @@ void http_tls_print(void)
 	gnutls_free(list);
 }
 
-void http_tls_reload(void)
+void https_reload(void)
 {
 	char why[1024];
 
@@ -146,13 +146,13 @@ void http_tls_reload(void)
 	log_event(LOG_INFO, "tls_reloaded", "%s", cert_file);
 }
 
-void http_tls_close(void)
+void https_close(void)
 {
 	credentials_release(current);
 	current = NULL;
 }
 
-const char *http_tls_priorities(void)
+const char *https_priorities(void)
 {
 	return "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 }
@@ -172,7 +172,7 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *ca, in
 	return -1;
 }
 
-void *http_tls_certificate_callback(void)
+void *https_certificate_callback(void)
 {
 	return (void *)no_certificate;
 }
@@ -181,7 +181,7 @@ void *http_tls_certificate_callback(void)
 static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
 		       const gnutls_datum_t *message)
 {
-	struct http_tls *t = gnutls_session_get_ptr(session);
+	struct https_session *t = gnutls_session_get_ptr(session);
 
 	(void)type;
 	(void)when;
@@ -237,7 +237,7 @@ static int on_certificate(gnutls_session_t session)
 	int error = shown ? gnutls_certificate_verify_peers(session, wanted, 1, &status) : 0;
 
 	if (shown && error == 0 && status == 0) {
-		struct http_tls *t = gnutls_session_get_ptr(session);
+		struct https_session *t = gnutls_session_get_ptr(session);
 		t->admitted = true;
 		return 0;
 	}
@@ -257,9 +257,9 @@ static void demand_certificate(gnutls_session_t session)
 /* ---- Sessions ---- */
 
 /* NULL without memory. */
-static struct http_tls *prepare(gnutls_session_t session)
+static struct https_session *prepare(gnutls_session_t session)
 {
-	struct http_tls *t = calloc(1, sizeof(*t));
+	struct https_session *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -275,7 +275,7 @@ static struct http_tls *prepare(gnutls_session_t session)
 
 /* ---- Handshakes ---- */
 
-static void poll_next_run(struct conn *c)
+static void poll_next_run(struct client *c)
 {
 	c->next_handshake = c->server->handshakes;
 	c->server->handshakes = c;
@@ -285,19 +285,19 @@ static void poll_next_run(struct conn *c)
 static void on_bytes(struct loop_watch *w, uint32_t events)
 {
 	(void)events;
-	http_tls_wake(container_of(w, struct conn, hangup));
+	https_wake(container_of(w, struct client, disconnect));
 }
 
-void http_tls_begin(struct conn *c, void *session)
+void https_begin(struct client *c, void *session)
 {
 	c->tls = prepare(session);
 	c->in_handshake = true;
 	poll_next_run(c);
 }
 
-void http_tls_wake(struct conn *c)
+void https_wake(struct client *c)
 {
-	loop_unwatch(&c->hangup);
+	loop_unwatch(&c->disconnect);
 	c->suspended = false;
 	poll_next_run(c);
 	MHD_resume_connection(c->connection);
@@ -307,19 +307,19 @@ void http_tls_wake(struct conn *c)
  * Outside of a run, where libmicrohttpd has nothing else under way: safe in 0.9.75 and in 1.0.1. A
  * connection that cannot be watched would never wake up: it is closed.
  */
-static void sleep_until_bytes(struct conn *c)
+static void sleep_until_bytes(struct client *c)
 {
-	c->hangup = (struct loop_watch){ .fd = c->fd, .ready = on_bytes };
-	c->suspended = loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
+	c->disconnect = (struct loop_watch){ .fd = c->fd, .ready = on_bytes };
+	c->suspended = loop_watch(&c->disconnect, EPOLLIN | EPOLLRDHUP);
 	if (c->suspended)
 		MHD_suspend_connection(c->connection);
 	else
-		conn_deadline_in(c, 0);
+		client_deadline_in(c, 0);
 }
 
-void http_tls_sleep(struct http_server *s)
+void https_sleep(struct http_server *s)
 {
-	for (struct conn *c = s->handshakes, *next; c; c = next) {
+	for (struct client *c = s->handshakes, *next; c; c = next) {
 		next = c->next_handshake;
 		c->in_handshake = c->tls && !c->tls->secured;
 		if (c->in_handshake)
@@ -328,7 +328,7 @@ void http_tls_sleep(struct http_server *s)
 	s->handshakes = NULL;
 }
 
-void http_tls_write(struct conn *c, const char *bytes, size_t len)
+void https_write(struct client *c, const char *bytes, size_t len)
 {
 	gnutls_session_t session =
 		MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
@@ -336,15 +336,15 @@ void http_tls_write(struct conn *c, const char *bytes, size_t len)
 	gnutls_record_send(session, bytes, len);
 }
 
-void http_tls_end(struct conn *c)
+void https_end(struct client *c)
 {
-	for (struct conn **at = &c->server->handshakes; *at; at = &(*at)->next_handshake)
+	for (struct client **at = &c->server->handshakes; *at; at = &(*at)->next_handshake)
 		if (*at == c) {
 			*at = c->next_handshake;
 			break;
 		}
 	if (c->in_handshake && c->suspended)
-		loop_unwatch(&c->hangup);
+		loop_unwatch(&c->disconnect);
 	if (!c->tls)
 		return;
 	credentials_release(c->tls->credentials);

@@ -1,5 +1,5 @@
-/* option_names: see option_names.h. */
-#include "process/option_names.h"
+/* option: see process/option.h. */
+#include "process/option.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* input_value: see input_value.h. */
-#include "contract/input_value.h"
+/* value: see contract/value.h. */
+#include "contract/value.h"
 
 #include <ctype.h>
 #include <errno.h>

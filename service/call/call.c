@@ -1,9 +1,9 @@
 /* script: assembles the calls of scripts and commands; see script.h. call_wire.c sends them. */
-#include "call/script.h"
+#include "call/call.h"
 
 #include <assert.h>
 
-#include "call/call_private.h"
+#include "call/state.h"
 #include "call/call_wire.h"
 #include "call/idempotency.h"
 #include "call/name_index.h"
@@ -40,7 +40,7 @@ static struct call *call_new(struct request *req, const struct script *s, bool w
 	return c;
 }
 
-struct text script_key(struct request *req, const char *kind, struct text name, const char *part)
+struct text call_key_name(struct request *req, const char *kind, struct text name, const char *part)
 {
 	struct text parts[] = {
 		text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part)
@@ -49,13 +49,13 @@ struct text script_key(struct request *req, const char *kind, struct text name, 
 	return arena_join(&req->arena, parts, part ? 7 : 5);
 }
 
-struct call *script_call(struct request *req, const struct script *s)
+struct call *call_script(struct request *req, const struct script *s)
 {
 	/* PFCOUNT writes its cache; the operation defines whether that matters */
 	return call_new(req, s, s->writes && req->op->writes);
 }
 
-struct call *command_call(struct request *req, const char *verb, const char *form, bool writes)
+struct call *call_command(struct request *req, const char *verb, const char *form, bool writes)
 {
 	struct call *c = call_new(req, NULL, writes);
 
@@ -66,7 +66,7 @@ struct call *command_call(struct request *req, const char *verb, const char *for
 
 void call_key(struct call *c, const char *kind, struct text name, const char *part)
 {
-	push(c, &c->keys, script_key(c->req, kind, name, part));
+	push(c, &c->keys, call_key_name(c->req, kind, name, part));
 }
 
 void call_raw_key(struct call *c, struct text rest)
@@ -139,7 +139,7 @@ void call_tag(struct call *c, size_t tag)
 
 void call_record_key(struct call *c)
 {
-	if (c->req->idempotency_key.at && c->keys.count > 0)
+	if (c->req->asked.idempotency_key.at && c->keys.count > 0)
 		push(c, &c->keys, idempotency_record_key(c->req, c->keys.at[0]));
 }
 
@@ -148,7 +148,7 @@ static void push_record(struct call *c)
 	struct request *req = c->req;
 	struct call_strings *keys = &c->keys;
 
-	if (!req->idempotency_key.at || c->without_record || keys->count == 0) {
+	if (!req->asked.idempotency_key.at || c->without_record || keys->count == 0) {
 		push(c, &c->args, TEXT(""));
 		return;
 	}
@@ -195,7 +195,7 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step failed */
 	c->done = done;
-	req->asked_us = loop_now_us();
+	req->pending.sent_us = loop_now_us();
 	if (req->state == READING && budget_is_full())
 		req->arena.failed = ARENA_OVER_BUDGET;
 	if (req->arena.failed || !assemble(c))

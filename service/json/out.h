@@ -1,5 +1,5 @@
 /*
- * json_out: JSON written straight into a growing buffer, without a tree in between.
+ * out: JSON written straight into a growing buffer, without a tree in between.
  *
  * Every function takes the member's key, NULL inside an array. Text is escaped; bytes that are not
  * UTF-8 leave as U+FFFD. Without memory, the arena has failed and nothing more is written.

@@ -1,11 +1,12 @@
-/* call_private: what a call is made of. script.c assembles it, call_wire.c sends it. */
-#ifndef PATTERND_CALL_PRIVATE_H
-#define PATTERND_CALL_PRIVATE_H
+/* state: what a call is made of. call.c assembles it, call_wire.c sends it. */
+#ifndef PATTERND_CALL_STATE_H
+#define PATTERND_CALL_STATE_H
 
-#include "call/call.h"
+#include "call/result.h"
+#include "call/script.h"
 #include "core/loop.h"
 #include "request/request.h"
-#include "topology/redis.h"
+#include "topology/topology.h"
 
 /* A string list that grows in the arena. */
 struct call_strings {

@@ -1,5 +1,5 @@
 /*
- * json_read: JSON text (RFC 8259) from outside as a tree, or only checked.
+ * read: JSON text (RFC 8259) from outside as a tree, or only checked.
  *
  * When memory runs out, reading fails. The limits: 32 levels, no name twice in an object, no NUL in
  * a name, strings of well-formed UTF-8. What is opaque keeps its bytes, and its numbers are never
@@ -8,7 +8,7 @@
 #ifndef PATTERND_JSON_READ_H
 #define PATTERND_JSON_READ_H
 
-#include "json/json_tree.h"
+#include "json/tree.h"
 
 /* What is wrong with a text, in words; `why` is NULL when memory ran out. */
 struct json_error {
@@ -27,13 +27,13 @@ typedef const void *json_place(const void *parent, struct text key, bool *opaque
  * NULL.
  * Returns NULL when it cannot be read: *error has the reason.
  */
-const struct json *json_tree_read(struct arena *arena, struct text text, json_place *place_of, const void *root,
-				  struct json_error *error);
+const struct json *json_read(struct arena *arena, struct text text, json_place *place_of, const void *root,
+			     struct json_error *error);
 
 /*
- * Whether the text is JSON that json_tree_read accepts. The arena is as before, but may have
+ * Whether the text is JSON that json_read accepts. The arena is as before, but may have
  * failed.
  */
-bool json_is_valid(struct arena *arena, struct text text);
+bool json_read_is_valid(struct arena *arena, struct text text);
 
 #endif

@@ -1,5 +1,5 @@
-/* redis: see topology/redis.h. Owns the parsed --redis, and chooses the node for each call. */
-#include "topology/redis.h"
+/* topology: see topology/topology.h. Owns the parsed --redis, and chooses the node for each call. */
+#include "topology/topology.h"
 
 #include <stdio.h>
 
@@ -29,25 +29,25 @@ static enum redis_error trouble_error;
 
 /* ---- Which node ---- */
 
-bool redis_is_cluster(void)
+bool topology_is_cluster(void)
 {
 	return urls.kind == REDIS_CLUSTER;
 }
 
-int redis_slot(struct text key)
+int topology_slot(struct text key)
 {
-	return redis_is_cluster() ? redis_slot_of(key) : REDIS_ANYWHERE;
+	return topology_is_cluster() ? slot_of(key) : REDIS_ANYWHERE;
 }
 
-int redis_next_node(int slot)
+int topology_next_node(int slot)
 {
-	return redis_is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
+	return topology_is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
 }
 
 /* The node of --redis that has the slot; NULL: none is known. */
 static struct redis_node *node_at(int slot)
 {
-	return redis_is_cluster() ? cluster_node(slot) : master;
+	return topology_is_cluster() ? cluster_node(slot) : master;
 }
 
 static struct redis_node *node_of(const struct redis_call *call)
@@ -57,16 +57,16 @@ static struct redis_node *node_of(const struct redis_call *call)
 	return call->ask ? call->ask : node_at(call->slot);
 }
 
-bool redis_serves(struct text key)
+bool topology_serves(struct text key)
 {
-	const struct redis_node *n = node_at(redis_slot(key));
+	const struct redis_node *n = node_at(topology_slot(key));
 
 	return n && n->ready > 0;
 }
 
-bool redis_is_away(struct text key)
+bool topology_is_away(struct text key)
 {
-	const struct redis_node *n = node_at(redis_slot(key));
+	const struct redis_node *n = node_at(topology_slot(key));
 
 	return !n || (n->ready == 0 && (n->retired || !node_is_new(n)));
 }
@@ -84,7 +84,7 @@ static bool send_to_replica(struct redis_call *call, const struct text *args, si
 	return call->at_replica;
 }
 
-bool redis_leave_replica(struct redis_call *call)
+bool topology_leave_replica(struct redis_call *call)
 {
 	if (!call->at_replica)
 		return false;
@@ -93,7 +93,7 @@ bool redis_leave_replica(struct redis_call *call)
 	return true;
 }
 
-enum redis_send_error redis_send(struct redis_call *call, const struct text *args, size_t count)
+enum redis_send_error topology_send(struct redis_call *call, const struct text *args, size_t count)
 {
 	struct redis_node *n = closing ? NULL : node_of(call);
 
@@ -130,29 +130,29 @@ static enum redis_next follow_in_cluster(struct redis_call *call, struct text er
 	return NEXT_SEND;
 }
 
-enum redis_next redis_follow(struct redis_call *call, struct text error)
+enum redis_next topology_follow(struct redis_call *call, struct text error)
 {
 	if (call->quorum_server)
 		return NEXT_NOTHING;
-	if (redis_is_cluster())
+	if (topology_is_cluster())
 		return follow_in_cluster(call, error);
 	if (urls.kind != REDIS_SENTINEL || !reply_error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
-	redis_reject(call->node, error.at);
+	topology_reject(call->node, error.at);
 	return NEXT_DEFER;
 }
 
-bool redis_defer(struct redis_call *call)
+bool topology_defer(struct redis_call *call)
 {
 	return deferred_add(call);
 }
 
-void redis_await_replicas(struct redis_call *call)
+void topology_await_replicas(struct redis_call *call)
 {
 	replica_ack_await(call->node->replica_ack, call);
 }
 
-void redis_flush(void)
+void topology_flush(void)
 {
 	for (struct redis_node *n = node_first(); n; n = n->next)
 		node_flush(n);
@@ -162,11 +162,11 @@ void redis_flush(void)
 	replicas_flush();
 	if (deferred_count() == 0)
 		replicas_sweep();
-	if (redis_is_cluster() && deferred_count() == 0)
+	if (topology_is_cluster() && deferred_count() == 0)
 		cluster_sweep();
 }
 
-void redis_reject(struct redis_node *node, const char *why)
+void topology_reject(struct redis_node *node, const char *why)
 {
 	if (node)
 		node_reject(node, why);
@@ -179,7 +179,7 @@ void redis_reject(struct redis_node *node, const char *why)
 static void on_up(struct redis_node *n)
 {
 	(void)n;
-	if (redis_is_cluster())
+	if (topology_is_cluster())
 		cluster_node_changed();
 	else
 		was_reached = true;
@@ -188,12 +188,12 @@ static void on_up(struct redis_node *n)
 static void on_down(struct redis_node *n, const char *why, bool was_up)
 {
 	(void)was_up;
-	if (!was_advised && *redis_advice())
-		log_event(LOG_WARN, "redis_missing", "%s%s", n->trouble, redis_advice());
+	if (!was_advised && *topology_advice())
+		log_event(LOG_WARN, "redis_missing", "%s%s", n->trouble, topology_advice());
 	was_advised = true;
 	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
 	trouble_error = n->error;
-	if (redis_is_cluster())
+	if (topology_is_cluster())
 		cluster_node_changed();
 	else if (urls.kind == REDIS_SENTINEL && strcmp(why, CONNECTION_DRAINED) != 0)
 		sentinel_refresh();
@@ -240,50 +240,50 @@ static void on_map(void)
 
 /* ---- Pub/sub ---- */
 
-bool redis_subscribe(const struct subscriber_callbacks *callbacks)
+bool topology_subscribe(const struct subscriber_callbacks *callbacks)
 {
 	subscriber_callbacks = callbacks;
 	return nodes_subscribe(callbacks);
 }
 
-struct subscriber *redis_subscriber(struct text channel)
+struct subscriber *topology_subscriber(struct text channel)
 {
-	struct redis_node *n = closing ? NULL : node_at(redis_slot(channel));
+	struct redis_node *n = closing ? NULL : node_at(topology_slot(channel));
 
 	return n && n->subscriber && subscriber_is_up(n->subscriber) ? n->subscriber : NULL;
 }
 
-void redis_refresh_topology(void)
+void topology_refresh(void)
 {
-	if (redis_is_cluster())
+	if (topology_is_cluster())
 		cluster_refresh();
 }
 
 /* ---- State ---- */
 
-bool redis_is_up(void)
+bool topology_is_up(void)
 {
 	const struct redis_node *owner;
 
-	return redis_is_cluster() ? cluster_slots_unserved(&owner) == 0 : master && master->ready > 0;
+	return topology_is_cluster() ? cluster_slots_unserved(&owner) == 0 : master && master->ready > 0;
 }
 
-unsigned redis_connections(void)
+unsigned topology_connections(void)
 {
 	return nodes_ready();
 }
 
-unsigned redis_in_flight(void)
+unsigned topology_in_flight(void)
 {
 	return connections_in_flight() + deferred_count();
 }
 
-bool redis_was_reached(void)
+bool topology_was_reached(void)
 {
 	return was_reached;
 }
 
-const char *redis_advice(void)
+const char *topology_advice(void)
 {
 	if (redis_socket_any_accepted() || urls.kind != REDIS_SERVER)
 		return "";
@@ -300,13 +300,13 @@ static struct trouble trouble_of(const struct redis_call *call)
 {
 	const struct redis_node *n = call ? call->node : NULL;
 
-	if (!call && redis_is_cluster())
+	if (!call && topology_is_cluster())
 		cluster_slots_unserved(&n);
 	if (n && call && call->replicas && n->replica_ack && *replica_ack_trouble(n->replica_ack))
 		return (struct trouble){ replica_ack_trouble(n->replica_ack), replica_ack_error(n->replica_ack) };
 	if (n && n->trouble[0])
 		return (struct trouble){ n->trouble, n->error };
-	if (!n && redis_is_cluster() && cluster_is_known())
+	if (!n && topology_is_cluster() && cluster_is_known())
 		return (struct trouble){ call ? "no node of the Cluster serves this key's slot"
 					      : "no node of the Cluster serves some of the slots",
 					 ERROR_OTHER };
@@ -315,29 +315,29 @@ static struct trouble trouble_of(const struct redis_call *call)
 	return (struct trouble){ trouble, trouble_error };
 }
 
-const char *redis_trouble(const struct redis_call *call)
+const char *topology_trouble(const struct redis_call *call)
 {
 	return trouble_of(call).text;
 }
 
-enum redis_error redis_trouble_error(const struct redis_call *call)
+enum redis_error topology_trouble_error(const struct redis_call *call)
 {
 	return trouble_of(call).error;
 }
 
-const char *redis_address(void)
+const char *topology_address(void)
 {
 	return master ? master->url.address : urls.at[0].address;
 }
 
-const char *redis_server(void)
+const char *topology_server(void)
 {
 	const struct redis_node *n = node_at(REDIS_ANYWHERE);
 
 	return n ? n->server : "";
 }
 
-const char *redis_mode(void)
+const char *topology_mode(void)
 {
 	static const char *const modes[] = {
 		[REDIS_SERVER] = "single", [REDIS_CLUSTER] = "cluster", [REDIS_SENTINEL] = "sentinel"
@@ -346,7 +346,7 @@ const char *redis_mode(void)
 	return modes[urls.kind];
 }
 
-bool redis_node_info(size_t i, struct redis_node_info *out)
+bool topology_node_info(size_t i, struct redis_node_info *out)
 {
 	for (const struct redis_node *n = node_first(); n; n = n->next) {
 		if (n->retired || i-- > 0)
@@ -358,7 +358,7 @@ bool redis_node_info(size_t i, struct redis_node_info *out)
 			.trouble = n->ready      ? NULL
 				   : *n->trouble ? n->trouble
 						 : "not connected yet",
-			.slots = redis_is_cluster() ? cluster_slots_of(n) : 0,
+			.slots = topology_is_cluster() ? cluster_slots_of(n) : 0,
 			.memory = node_memory(n),
 		};
 		return true;
@@ -370,32 +370,32 @@ bool redis_node_info(size_t i, struct redis_node_info *out)
 
 static double connections_ready(void)
 {
-	return redis_connections();
+	return topology_connections();
 }
 
 static double permissions_missing(void)
 {
-	return connections_permissions_missing();
+	return renewal_permissions_missing();
 }
 
 static double config_risks(void)
 {
-	return connections_config_risks();
+	return renewal_config_risks();
 }
 
 static double is_up(void)
 {
-	return redis_is_up();
+	return topology_is_up();
 }
 
 static double calls_in_flight(void)
 {
-	return redis_in_flight();
+	return topology_in_flight();
 }
 
 static bool open_nodes(void)
 {
-	if (redis_is_cluster())
+	if (topology_is_cluster())
 		return cluster_open(&urls, &node_callbacks, on_map);
 	if (urls.kind == REDIS_SENTINEL)
 		return sentinel_open(&urls, on_master, replicas_enabled() ? on_sentinel_replicas : NULL);
@@ -403,7 +403,7 @@ static bool open_nodes(void)
 	return master != NULL;
 }
 
-bool redis_check(void)
+bool topology_check(void)
 {
 	const char *why = redis_urls_parse(&urls, config()->redis, NULL);
 	bool ok = quorum_check(config()->lock_quorum);
@@ -416,7 +416,7 @@ bool redis_check(void)
 	return !why && replicas_check(urls.kind) && ok;
 }
 
-bool redis_open(const char *url, const struct text *preload)
+bool topology_open(const char *url, const struct text *preload)
 {
 	redis_urls_parse(&urls, url, NULL);
 	handshake_set_preload(preload);
@@ -434,7 +434,7 @@ bool redis_open(const char *url, const struct text *preload)
 	return ok && replicas_open(master);
 }
 
-void redis_close(void)
+void topology_close(void)
 {
 	closing = true; /* a call that ends now sends no other */
 	deferred_close();

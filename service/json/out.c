@@ -1,5 +1,5 @@
-/* json_out: the JSON writer; see json_out.h. Pure but for its arena. */
-#include "json/json_out.h"
+/* out: the JSON writer; see json/out.h. Pure but for its arena. */
+#include "json/out.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/json_read.h"
+#include "json/read.h"
 
 void out_init(struct json_out *o, struct arena *arena, size_t first_size)
 {
@@ -189,7 +189,7 @@ void out_base64(struct json_out *o, const char *key, struct text bytes)
 
 void out_raw(struct json_out *o, const char *key, struct text json)
 {
-	bool is_json = json_is_valid(o->arena, json);
+	bool is_json = json_read_is_valid(o->arena, json);
 
 	o->broken |= !is_json && !o->arena->failed;
 	lead_in(o, key);

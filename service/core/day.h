@@ -1,9 +1,9 @@
 /*
- * days: calendar days of UTC as numbers, days since 1970-01-01, and as text, YYYY-MM-DD. Pure:
+ * day: calendar days of UTC as numbers, days since 1970-01-01, and as text, YYYY-MM-DD. Pure:
  * knows no clock.
  */
-#ifndef PATTERND_DAYS_H
-#define PATTERND_DAYS_H
+#ifndef PATTERND_DAY_H
+#define PATTERND_DAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

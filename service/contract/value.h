@@ -1,9 +1,9 @@
 /*
- * input_value: stores one value in its slot of an input, if its field descriptor allows it. Knows
+ * value: stores one value in its slot of an input, if its field descriptor allows it. Knows
  * neither JSON nor where the value was.
  */
-#ifndef PATTERND_INPUT_VALUE_H
-#define PATTERND_INPUT_VALUE_H
+#ifndef PATTERND_VALUE_H
+#define PATTERND_VALUE_H
 
 #include "contract/validation.h"
 #include "request/operation.h"

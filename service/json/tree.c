@@ -1,5 +1,5 @@
-/* json_tree: looking into a tree; see json_tree.h. The reader is json_read.c. */
-#include "json/json_tree.h"
+/* tree: looking into a tree; see json/tree.h. The reader is read.c. */
+#include "json/tree.h"
 
 #include <xxhash.h>
 

@@ -1,11 +1,11 @@
 /*
- * days: see days.h.
+ * day: see core/day.h.
  *
  * days_from_civil and civil_from_days are Howard Hinnant's, from "chrono-Compatible Low-Level Date
  * Algorithms" (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that
  * the leap day is a year's last, and 400 years ("an era") are always 146097 days.
  */
-#include "core/days.h"
+#include "core/day.h"
 
 enum { ERA_DAYS = 146097, ERA_YEARS = 400, EPOCH = 719468 }; /* EPOCH: days from 0000-03-01 to 1970-01-01 */
 

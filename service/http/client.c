@@ -1,44 +1,44 @@
-/* conn: see conn.h. */
-#include "http/conn.h"
+/* client: see http/client.h. */
+#include "http/client.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "process/metrics.h"
 
-static struct conn *conns;
+static struct client *conns;
 static unsigned count;
 
-struct conn *conn_first(void)
+struct client *client_first(void)
 {
 	return conns;
 }
 
-unsigned conn_count(void)
+unsigned client_count(void)
 {
 	return count;
 }
 
-void conn_deadline_in(struct conn *c, int64_t ms)
+void client_deadline_in(struct client *c, int64_t ms)
 {
-	timer_set(&c->deadline, loop_now_us() + ms * 1000);
+	loop_timer_set(&c->deadline, loop_now_us() + ms * 1000);
 }
 
 static void on_deadline(struct loop_timer *t)
 {
-	struct conn *c = container_of(t, struct conn, deadline);
+	struct client *c = container_of(t, struct client, deadline);
 
 	if ((c->grace_polls || c->suspended) && !c->in_handshake) { /* the client waits for us */
-		conn_deadline_in(c, c->server->timeouts.write_ms);
+		client_deadline_in(c, c->server->timeouts.write_ms);
 		return;
 	}
 	metrics_count(METRIC_connections_timed_out);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-struct conn *conn_new(struct MHD_Connection *connection, int fd, struct http_server *server)
+struct client *client_new(struct MHD_Connection *connection, int fd, struct http_server *server)
 {
-	struct conn *c = calloc(1, sizeof(*c));
+	struct client *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -51,13 +51,13 @@ struct conn *conn_new(struct MHD_Connection *connection, int fd, struct http_ser
 	conns = c;
 	count++;
 	c->deadline.expired = on_deadline;
-	conn_deadline_in(c, server->timeouts.header_ms);
+	client_deadline_in(c, server->timeouts.header_ms);
 	return c;
 }
 
-void conn_free(struct conn *c)
+void client_free(struct client *c)
 {
-	timer_stop(&c->deadline);
+	loop_timer_stop(&c->deadline);
 	if (c->next)
 		c->next->previous = c->previous;
 	if (c->previous)

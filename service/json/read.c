@@ -1,11 +1,11 @@
 /*
- * json_read: see json_read.h. A recursive descent with one byte of lookahead; the NUL
+ * read: see json/read.h. A recursive descent with one byte of lookahead; the NUL
  * behind each text ends it.
  *
  * It replaces jansson, which took a third of all instructions of a request and asserts when memory
  * runs out. Tests compare the two.
  */
-#include "json/json_read.h"
+#include "json/read.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -405,8 +405,8 @@ static bool read_document(struct reader *r, struct text text, struct json *v, co
 	return r->at == text.at + text.len || fail(r, "something follows behind the end");
 }
 
-const struct json *json_tree_read(struct arena *arena, struct text text, json_place *place_of, const void *root,
-				  struct json_error *error)
+const struct json *json_read(struct arena *arena, struct text text, json_place *place_of, const void *root,
+			     struct json_error *error)
 {
 	struct reader r = { .arena = arena, .at = text.at, .place_of = place_of };
 	struct json *v = arena_alloc(arena, sizeof(*v));
@@ -419,7 +419,7 @@ const struct json *json_tree_read(struct arena *arena, struct text text, json_pl
 	return NULL;
 }
 
-bool json_is_valid(struct arena *arena, struct text text)
+bool json_read_is_valid(struct arena *arena, struct text text)
 {
 	struct reader r = { .arena = arena, .at = text.at, .opaque = true };
 	struct json unread = { 0 };

@@ -1,0 +1,67 @@
+/* accept: see request/accept.h. */
+#include "request/accept.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+/* In thousandths; anything but a number counts as 1. */
+static int quality_of(const char *at)
+{
+	int quality = 0;
+
+	if (*at != '0')
+		return 1000;
+	at += at[1] == '.' ? 2 : 1;
+	for (int unit = 100; unit > 0 && isdigit((unsigned char)*at); unit /= 10)
+		quality += unit * (*at++ - '0');
+	return quality;
+}
+
+/* The parameters of a media range, up to its comma; returns where they end. */
+static const char *read_parameters(const char *at, int *quality)
+{
+	*quality = 1000;
+	for (bool quoted = false; *at && (quoted || *at != ','); at++) {
+		if (*at == '"')
+			quoted = !quoted;
+		else if (quoted && *at == '\\' && at[1])
+			at++;
+		else if (!quoted && *at == ';' && strncasecmp(at + 1 + strspn(at + 1, " \t"), "q=", 2) == 0)
+			*quality = quality_of(at + 1 + strspn(at + 1, " \t") + 2);
+	}
+	return at;
+}
+
+/* 3: the range is the type itself, 2: its family, 1: anything, 0: something else. */
+static int specificity_of(struct text range, const char *type, size_t type_len)
+{
+	size_t family = strcspn(type, "/") + 1; /* with the slash */
+
+	if (range.len == type_len && strncasecmp(range.at, type, type_len) == 0)
+		return 3;
+	if (range.len == family + 1 && range.at[family] == '*' && strncasecmp(range.at, type, family) == 0)
+		return 2;
+	return text_is(range, "*/*");
+}
+
+int accept_quality(struct text accept, const char *media_type)
+{
+	size_t len = strcspn(media_type, ";");
+	int best = -1, specificity = 1, quality;
+
+	if (accept.len == 0)
+		return 1;
+	for (const char *at = accept.at; *(at += strspn(at, " \t,"));) {
+		struct text range = { at, strcspn(at, " \t,;") };
+		int this_specificity = specificity_of(range, media_type, len);
+		at = read_parameters(at + range.len, &quality);
+		if (this_specificity < specificity)
+			continue;
+		int rank = quality ? 4 * quality + this_specificity : 0;
+		best = this_specificity > specificity || rank > best ? rank : best;
+		specificity = this_specificity;
+	}
+	return best;
+}

@@ -1,0 +1,52 @@
+/* seal: see request/seal.h. */
+#include "request/seal.h"
+
+#include "core/digest.h"
+#include "core/hex.h"
+#include "request/request.h"
+
+struct text seal_digest(struct request *req, struct text bytes)
+{
+	unsigned char digest[DIGEST_BYTES];
+	char hex[2 * DIGEST_BYTES + 1];
+
+	digest_sha256(bytes, digest);
+	hex_write(digest, sizeof(digest), hex);
+	return arena_copy(&req->arena, hex, sizeof(hex) - 1);
+}
+
+struct text seal_scope(struct request *req)
+{
+	char digits[MAX_PATH_PARAMETERS][TEXT_DIGITS];
+	struct text parts[3 * MAX_PATH_PARAMETERS + 5] = { text_of(req->op->id) };
+	size_t count = 1;
+
+	/* Decoded names with lengths: two spellings of a path have one scope, two paths two. */
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->asked.path_values[i].at; i++) {
+		parts[count++] = text_of_int((int64_t)req->asked.path_values[i].len, digits[i]);
+		parts[count++] = TEXT(":");
+		parts[count++] = req->asked.path_values[i];
+	}
+	parts[count++] = TEXT("\n");
+	parts[count++] = req->asked.idempotency_key;
+	if (req->caller.name.at) { /* a key has no line break */
+		parts[count++] = TEXT("\n");
+		parts[count++] = req->caller.name;
+	}
+	return arena_join(&req->arena, parts, count);
+}
+
+struct text seal_mask(struct request *req, struct text hex32)
+{
+	char masked[33];
+
+	if (!req->asked.idempotency_key.at || hex32.len != 32)
+		return hex32;
+	struct text pad =
+		seal_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("mask\n"), seal_scope(req) }, 2));
+	if (!pad.at)
+		return pad;
+	for (size_t i = 0; i < 32; i++)
+		masked[i] = hex_digit((unsigned)(hex_value(hex32.at[i]) ^ hex_value(pad.at[i])));
+	return arena_copy(&req->arena, masked, 32);
+}
