@@ -93,7 +93,7 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 
 static bool is_agreed(const struct call *c, const struct reply *reply)
 {
-	return c->script ? reply_has_form(reply, c->script->forms) : reply_fits(reply, c->form);
+	return c->script ? reply_form_matches(reply, c->script->forms) : reply_form_fits(reply, c->form);
 }
 
 /* Redis's clock now; the reply may have been kept for a while. */

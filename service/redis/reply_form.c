@@ -58,12 +58,12 @@ static bool items_fit(struct reply *const *items, size_t count, const char **for
 	return false;
 }
 
-bool reply_fits(const struct reply *r, const char *item)
+bool reply_form_fits(const struct reply *r, const char *item)
 {
 	return item_fits(r, &item);
 }
 
-bool reply_has_form(const struct reply *r, const struct reply_form *forms)
+bool reply_form_matches(const struct reply *r, const struct reply_form *forms)
 {
 	if (r->type != REPLY_ARRAY || r->count < REPLY_OWN)
 		return false;

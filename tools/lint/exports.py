@@ -3,6 +3,10 @@
 only they call is tested through what the daemon calls. A header x.h, or
 x_private.h, declares what x.c defines, or what the build makes.
 
+A name says where it is from: in service/, that of a function begins with its file's, which the
+folder's may precede (http_server_run of http/server.c). Of the folders of handlers/ each has first
+words of its own.
+
 Asks nm about the objects of the release build, which is brought up to date first. Another build
 folder may be named.
 """
@@ -30,7 +34,7 @@ def where(source, name):
     return tree.line_of(text, found.start()) if found else 1
 
 
-lint = tree.Lint("What only tests call is tested through its callers. The rule: ENTRY_POINTS of tools/lint/exports.py.")
+lint = tree.Lint("What only tests call is tested through its callers. The rules: tools/lint/exports.py.")
 found = objects.symbols()
 defined = {name: source for source, (names, _) in found.items() for name in names}
 used = set().union(*(names for _, names in found.values()))
@@ -38,6 +42,15 @@ for name, source in sorted(defined.items(), key=lambda item: (item[1], item[0]))
     ours = source.split("/")[0] in ("service", "handlers")
     if ours and name not in ENTRY_POINTS and name not in used:
         lint.finding(source, where(source, name), f"{name} is used by no other file: make it static, or delete it")
+words = {}
+for name, source in sorted(defined.items(), key=lambda item: (item[1], item[0])):
+    path = pathlib.Path(source)
+    if path.parts[0] == "service" and not re.match(rf"({path.parent.name}_)?{path.stem}s?(_|$)", name):
+        lint.finding(source, where(source, name), f"{name} does not begin with {path.stem}_, the name of its file")
+    elif path.parts[0] == "handlers" and path.parent.name != "handlers":
+        word = name.partition("_")[0]
+        if words.setdefault(word, path.parent) != path.parent:
+            lint.finding(source, where(source, name), f"{name} begins with {word}_, as functions of {words[word]} do")
 for path in tree.files("service", ".h") + tree.files("handlers", ".h"):
     code = tree.code_of(path.read_text())
     for prototype in PROTOTYPE.finditer(code):
