@@ -135,7 +135,7 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_activity(o);
 	out_object(o, "libraries");
 	out_string(o, "libmicrohttpd", http_server_library());
-	out_string(o, "openssl", tls_library());
+	out_string(o, "gnutls", tls_library());
 	out_close(o);
 	out_object(o, "options");
 	config_out(o);

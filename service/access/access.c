@@ -1,7 +1,7 @@
 /* access: see access.h. Owns the tokens in use. Only the digest of a request's token is kept. */
 #include "access/access.h"
 
-#include <openssl/crypto.h>
+#include <nettle/memops.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -94,7 +94,7 @@ static const struct token_file_entry *find(const unsigned char digest[TOKEN_DIGE
 	size_t found = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
-		size_t is_it = CRYPTO_memcmp(table->digests[i], digest, TOKEN_DIGEST_BYTES) == 0;
+		size_t is_it = (size_t)memeql_sec(table->digests[i], digest, TOKEN_DIGEST_BYTES);
 		found |= (0 - is_it) & (i + 1);
 	}
 	return found ? &table->entries[found - 1] : NULL;

@@ -1,16 +1,15 @@
 /* digest: see digest.h. */
 #include "core/digest.h"
 
-#define OPENSSL_SUPPRESS_DEPRECATED /* OpenSSL 3 prefers EVP; see digest.h */
-#include <openssl/sha.h>
+#include <nettle/sha2.h>
 
-_Static_assert(DIGEST_BYTES == SHA256_DIGEST_LENGTH, "SHA-256");
+_Static_assert(DIGEST_BYTES == SHA256_DIGEST_SIZE, "SHA-256");
 
 void digest_sha256(struct text of, unsigned char out[DIGEST_BYTES])
 {
-	SHA256_CTX state;
+	struct sha256_ctx state;
 
-	SHA256_Init(&state);
-	SHA256_Update(&state, of.at, of.len);
-	SHA256_Final(out, &state);
+	sha256_init(&state);
+	sha256_update(&state, of.len, (const uint8_t *)of.at);
+	sha256_digest(&state, DIGEST_BYTES, out);
 }

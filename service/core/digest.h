@@ -1,8 +1,8 @@
 /*
  * digest: SHA-256, which cannot fail.
  *
- * Uses OpenSSL's functions that work on the caller's memory. The EVP functions allocate; when that
- * fails on their first use they fail, or crash, for the rest of the process.
+ * By Nettle, from which GnuTLS has it, since that works on the caller's memory: GnuTLS's own function
+ * allocates.
  */
 #ifndef PATTERND_DIGEST_H
 #define PATTERND_DIGEST_H

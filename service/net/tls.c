@@ -1,71 +1,81 @@
-/* tls: see tls.h. The only file that includes openssl/ssl.h. */
+/* tls: see tls.h. One of the two files that include gnutls/; the other is http/https.c. */
 #include "net/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct tls_context {
-	SSL_CTX *ssl;
+	gnutls_certificate_credentials_t credentials;
+	gnutls_priority_t priorities;
+	unsigned users; /* its owner, and its sessions */
+	bool shows_certificate;
 	char server_name[256]; /* "": the host name */
 };
 
 struct tls_session {
-	SSL *ssl;
-	char name[256]; /* to verify */
-	bool shows_certificate;
-	bool is_up; /* the handshake is done */
-	bool wants_write;
+	struct tls_context *context;
+	gnutls_session_t tls;
+	char name[256];     /* to verify */
+	bool is_up;         /* the handshake is done */
+	bool is_sending;    /* a record has left in part */
+	unsigned flaws;     /* of the server's certificate: gnutls_certificate_status_t */
+	bool is_other_name; /* it has none, but another name */
 	bool refused;
+	int system_error; /* of the socket; 0: none */
 	char why[TLS_WHY_BYTES];
 };
 
 const char *tls_library(void)
 {
-	return OpenSSL_version(OPENSSL_VERSION_STRING);
+	return gnutls_check_version(NULL);
 }
 
 /* ---- The context ---- */
 
-/* Without it OpenSSL asks for an encrypted key's passphrase on the terminal. */
-static int no_passphrase(char *out, int size, int writes, void *arg)
+/* Returns false; `why` gets the reason. */
+static bool file_fails(char why[TLS_WHY_BYTES], const char *what, const char *path, int error)
 {
-	(void)out;
-	(void)size;
-	(void)writes;
-	(void)arg;
-	return -1;
-}
+	const char *reason = error == GNUTLS_E_FILE_ERROR && errno ? strerror(errno) : gnutls_strerror(error);
 
-/* Returns false; `why` gets OpenSSL's reason. */
-static bool file_fails(char why[TLS_WHY_BYTES], const char *what, const char *path)
-{
-	unsigned long e = ERR_peek_error();
-	const char *reason = ERR_SYSTEM_ERROR(e) ? strerror(ERR_GET_REASON(e)) : ERR_reason_error_string(e);
-
-	snprintf(why, TLS_WHY_BYTES, "%s '%.180s': %s", what, path, reason ? reason : "it cannot be read");
+	snprintf(why, TLS_WHY_BYTES, "%s '%.180s': %s", what, path, reason);
 	return false;
 }
 
-static bool load_trust(SSL_CTX *ssl, const struct tls_options *o, char why[TLS_WHY_BYTES])
+static bool load_file(const char *what, const char *path, gnutls_datum_t *out, char why[TLS_WHY_BYTES])
 {
-	if (!*o->ca_file)
-		return SSL_CTX_set_default_verify_paths(ssl) == 1 ||
-		       file_fails(why, "the system's certificates", X509_get_default_cert_dir());
-	if (SSL_CTX_load_verify_file(ssl, o->ca_file) != 1)
-		return file_fails(why, "--redis-ca-file", o->ca_file);
-	/* A certificate in the file is trusted as it is, also a server's own instead of a CA's. */
-	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ssl), X509_V_FLAG_PARTIAL_CHAIN);
-	return true;
+	errno = 0;
+	int error = gnutls_load_file(path, out);
+	return error == 0 || file_fails(why, what, path, error);
 }
 
-static bool load_certificate(SSL_CTX *ssl, const struct tls_options *o, char why[TLS_WHY_BYTES])
+static bool load_trust(struct tls_context *c, const struct tls_options *o, char why[TLS_WHY_BYTES])
 {
+	const char *variable = getenv("SSL_CERT_FILE"); /* where the system's are, in OpenSSL's terms */
+	const char *path = *o->ca_file ? o->ca_file : variable ? variable : "";
+	const char *what = *o->ca_file ? "--redis-ca-file" : "SSL_CERT_FILE";
+	gnutls_datum_t pem;
+
+	if (!*path) {
+		int count = gnutls_certificate_set_x509_system_trust(c->credentials);
+		return count >= 0 || file_fails(why, "the system's certificates", "", count);
+	}
+	if (!load_file(what, path, &pem, why))
+		return false;
+	/* A certificate in the file is trusted as it is, also a server's own instead of a CA's. */
+	int count = gnutls_certificate_set_x509_trust_mem(c->credentials, &pem, GNUTLS_X509_FMT_PEM);
+	gnutls_free(pem.data);
+	return count > 0 || file_fails(why, what, path, count ? count : GNUTLS_E_NO_CERTIFICATE_FOUND);
+}
+
+static bool load_certificate(struct tls_context *c, const struct tls_options *o, char why[TLS_WHY_BYTES])
+{
+	gnutls_datum_t cert = { 0 }, key = { 0 };
+
 	if (!*o->cert_file && !*o->key_file)
 		return true;
 	if (!*o->cert_file || !*o->key_file) {
@@ -73,11 +83,17 @@ static bool load_certificate(SSL_CTX *ssl, const struct tls_options *o, char why
 			 *o->cert_file ? "the key" : "the certificate");
 		return false;
 	}
-	if (SSL_CTX_use_certificate_chain_file(ssl, o->cert_file) != 1)
-		return file_fails(why, "--redis-cert-file", o->cert_file);
-	if (SSL_CTX_use_PrivateKey_file(ssl, o->key_file, SSL_FILETYPE_PEM) != 1)
-		return file_fails(why, "--redis-key-file", o->key_file);
-	return true; /* the call above rejects a key of another certificate */
+	bool ok = load_file("--redis-cert-file", o->cert_file, &cert, why) &&
+		  load_file("--redis-key-file", o->key_file, &key, why);
+	int error = ok ? gnutls_certificate_set_x509_key_mem(c->credentials, &cert, &key, GNUTLS_X509_FMT_PEM) : 0;
+	gnutls_free(cert.data);
+	gnutls_free(key.data);
+	c->shows_certificate = ok && error >= 0;
+	if (!ok || error >= 0)
+		return ok;
+	bool is_cert = error == GNUTLS_E_BASE64_DECODING_ERROR || error == GNUTLS_E_NO_CERTIFICATE_FOUND;
+	return is_cert ? file_fails(why, "--redis-cert-file", o->cert_file, error)
+		       : file_fails(why, "--redis-key-file", o->key_file, error);
 }
 
 struct tls_context *tls_context_new(const struct tls_options *o, char why[TLS_WHY_BYTES])
@@ -87,20 +103,16 @@ struct tls_context *tls_context_new(const struct tls_options *o, char why[TLS_WH
 	snprintf(why, TLS_WHY_BYTES, "out of memory");
 	if (!c)
 		return NULL;
-	ERR_clear_error();
-	c->ssl = SSL_CTX_new(TLS_client_method());
-	if (!c->ssl || SSL_CTX_set_min_proto_version(c->ssl, TLS1_2_VERSION) != 1)
+	c->users = 1;
+	if (gnutls_certificate_allocate_credentials(&c->credentials) != 0 ||
+	    gnutls_priority_init(&c->priorities, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2", NULL) != 0)
 		goto out;
-	SSL_CTX_set_verify(c->ssl, SSL_VERIFY_PEER, NULL);
-	SSL_CTX_set_default_passwd_cb(c->ssl, no_passphrase);
-	SSL_CTX_set_options(c->ssl, SSL_OP_NO_RENEGOTIATION);
-	SSL_CTX_set_mode(c->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	if ((size_t)snprintf(c->server_name, sizeof(c->server_name), "%s", o->server_name) >= sizeof(c->server_name)) {
 		snprintf(why, TLS_WHY_BYTES, "--redis-server-name is longer than %zu bytes",
 			 sizeof(c->server_name) - 1);
 		goto out;
 	}
-	if (!load_trust(c->ssl, o, why) || !load_certificate(c->ssl, o, why))
+	if (!load_trust(c, o, why) || !load_certificate(c, o, why))
 		goto out;
 	return c;
 out:
@@ -110,39 +122,77 @@ out:
 
 void tls_context_free(struct tls_context *c)
 {
-	if (!c)
+	if (!c || --c->users > 0)
 		return;
-	SSL_CTX_free(c->ssl);
+	if (c->credentials)
+		gnutls_certificate_free_credentials(c->credentials);
+	if (c->priorities)
+		gnutls_priority_deinit(c->priorities);
 	free(c);
 }
 
 /* ---- The session ---- */
 
-/* The certificate's name or address. An address is not sent as a server name (RFC 6066). */
-static bool expect_name(SSL *ssl, const char *name)
+/* The bytes of an address: 4 or 16; 0 when the name is none. */
+static size_t address_of(const char *name, unsigned char address[16])
 {
-	unsigned char address[16];
-
-	if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
-		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
-	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+	return inet_pton(AF_INET, name, address) == 1 ? 4 : inet_pton(AF_INET6, name, address) == 1 ? 16 : 0;
 }
 
-struct tls_session *tls_session_new(const struct tls_context *c, int fd, const char *host)
+/* Whether the server's certificate has the name; an address must stand in it as an address. */
+static bool has_name(const struct tls_session *s)
+{
+	unsigned count = 0;
+	const gnutls_datum_t *chain = gnutls_certificate_get_peers(s->tls, &count);
+	unsigned char address[16];
+	size_t len = address_of(s->name, address);
+	gnutls_x509_crt_t cert;
+
+	if (!chain || count == 0 || gnutls_x509_crt_init(&cert) != 0)
+		return false;
+	bool has = gnutls_x509_crt_import(cert, &chain[0], GNUTLS_X509_FMT_DER) == 0 &&
+		   (len ? gnutls_x509_crt_check_ip(cert, address, (unsigned)len, 0)
+			: gnutls_x509_crt_check_hostname2(cert, s->name, GNUTLS_VERIFY_DO_NOT_ALLOW_IP_MATCHES));
+	gnutls_x509_crt_deinit(cert);
+	return has;
+}
+
+/* Within the handshake, before any data is sent. 0: the server is the one that was meant. */
+static int verify(gnutls_session_t tls)
+{
+	struct tls_session *s = gnutls_session_get_ptr(tls);
+	int error = gnutls_certificate_verify_peers2(tls, &s->flaws);
+
+	if (error != 0)
+		return error;
+	s->is_other_name = s->flaws == 0 && !has_name(s);
+	return s->flaws == 0 && !s->is_other_name ? 0 : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+}
+
+struct tls_session *tls_session_new(struct tls_context *c, int fd, const char *host)
 {
 	struct tls_session *s = calloc(1, sizeof(*s));
+	unsigned char address[16];
 
 	if (!s)
 		return NULL;
+	s->context = c;
+	c->users++;
 	snprintf(s->name, sizeof(s->name), "%s", *c->server_name ? c->server_name : host);
-	s->ssl = SSL_new(c->ssl);
-	s->shows_certificate = SSL_CTX_get0_certificate(c->ssl) != NULL;
-	if (!s->ssl || !*s->name || !expect_name(s->ssl, s->name) || SSL_set_fd(s->ssl, fd) != 1) {
+	bool is_made = *s->name && gnutls_init(&s->tls, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) == 0 &&
+		       gnutls_priority_set(s->tls, c->priorities) == 0 &&
+		       gnutls_credentials_set(s->tls, GNUTLS_CRD_CERTIFICATE, c->credentials) == 0;
+	/* An address is not sent as a server name (RFC 6066). */
+	if (is_made && address_of(s->name, address) == 0)
+		is_made = gnutls_server_name_set(s->tls, GNUTLS_NAME_DNS, s->name, strlen(s->name)) == 0;
+	if (!is_made) {
 		tls_session_free(s);
 		return NULL;
 	}
-	SSL_set_connect_state(s->ssl);
+	gnutls_session_set_ptr(s->tls, s);
+	gnutls_session_set_verify_function(s->tls, verify);
+	gnutls_transport_set_int(s->tls, fd);
+	gnutls_handshake_set_timeout(s->tls, 0); /* the caller has its own */
 	return s;
 }
 
@@ -150,13 +200,15 @@ void tls_session_free(struct tls_session *s)
 {
 	if (!s)
 		return;
-	SSL_free(s->ssl);
+	if (s->tls)
+		gnutls_deinit(s->tls);
+	tls_context_free(s->context);
 	free(s);
 }
 
 bool tls_wants_write(const struct tls_session *s)
 {
-	return s->wants_write;
+	return gnutls_record_get_direction(s->tls) == 1;
 }
 
 const char *tls_why(const struct tls_session *s)
@@ -172,146 +224,143 @@ bool tls_is_refused(const struct tls_session *s)
 /* ---- Errors ---- */
 
 #define EXPLAIN(s, ...) snprintf((s)->why, TLS_WHY_BYTES, __VA_ARGS__)
+#define OLDER_TLS "TLS: it speaks an older TLS only; 1.2 or later is needed"
 
 static void explain_verification(struct tls_session *s)
 {
-	long result = SSL_get_verify_result(s->ssl);
+		gnutls_datum_t text = { 0 };
 
-	s->refused = result != X509_V_ERR_OUT_OF_MEM;
-	switch (result) {
-	case X509_V_ERR_CERT_HAS_EXPIRED:
-		EXPLAIN(s, "TLS: its certificate, or a CA's above it, has expired");
-		break;
-	case X509_V_ERR_CERT_NOT_YET_VALID:
-		EXPLAIN(s, "TLS: its certificate is not valid yet; is the clock right?");
-		break;
-	case X509_V_ERR_HOSTNAME_MISMATCH:
-	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+	s->refused = true;
+	if (s->is_other_name) {
 		EXPLAIN(s, "TLS: its certificate is not for '%.100s' (--redis-server-name sets another name)", s->name);
-		break;
-	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-	case X509_V_ERR_CERT_UNTRUSTED:
+	} else if (s->flaws & GNUTLS_CERT_EXPIRED) {
+		EXPLAIN(s, "TLS: its certificate, or a CA's above it, has expired");
+	} else if (s->flaws & GNUTLS_CERT_NOT_ACTIVATED) {
+		EXPLAIN(s, "TLS: its certificate is not valid yet; is the clock right?");
+	} else if (s->flaws & (GNUTLS_CERT_SIGNER_NOT_FOUND | GNUTLS_CERT_SIGNER_NOT_CA)) {
 		EXPLAIN(s, "TLS: its certificate is not signed by a CA that is known here (--redis-ca-file names one)");
-		break;
-	default:
-		EXPLAIN(s, "TLS: its certificate does not verify: %s", X509_verify_cert_error_string(result));
+	} else {
+		gnutls_certificate_verification_status_print(s->flaws, GNUTLS_CRT_X509, &text, 0);
+		EXPLAIN(s, "TLS: its certificate does not verify: %s", text.data ? (char *)text.data : "no reason given");
+		gnutls_free(text.data);
 	}
 }
 
-/* The server's alerts, and what OpenSSL finds itself. */
-static void explain_protocol(struct tls_session *s, unsigned long e)
+static void explain_alert(struct tls_session *s)
 {
-	const char *reason = ERR_reason_error_string(e);
+	gnutls_alert_description_t alert = gnutls_alert_get(s->tls);
+	const char *reason = gnutls_alert_get_name(alert);
 
-	switch (ERR_GET_REASON(e)) {
-	case SSL_R_CERTIFICATE_VERIFY_FAILED:
-		explain_verification(s);
+	s->refused = true;
+	switch (alert) {
+	case GNUTLS_A_PROTOCOL_VERSION:
+		EXPLAIN(s, OLDER_TLS);
 		break;
-	case SSL_R_WRONG_VERSION_NUMBER:
-	case SSL_R_PACKET_LENGTH_TOO_LONG:
-		EXPLAIN(s, "TLS: the server does not speak TLS; redis:// is for a port without TLS");
-		break;
-	case SSL_R_UNSUPPORTED_PROTOCOL:
-	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-	case SSL_R_WRONG_SSL_VERSION:
-		s->refused = true;
-		EXPLAIN(s, "TLS: it speaks an older TLS only; 1.2 or later is needed");
-		break;
-	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* in TLS 1.2 this has other causes, too */
-		s->refused = true;
-		if (!s->shows_certificate)
+	case GNUTLS_A_CERTIFICATE_REQUIRED:
+	case GNUTLS_A_HANDSHAKE_FAILURE: /* in TLS 1.2 this has other causes, too */
+		if (!s->context->shows_certificate)
 			EXPLAIN(s, "TLS: it wants a client certificate (--redis-cert-file, --redis-key-file)");
 		else
 			EXPLAIN(s, "TLS: it refuses the handshake: %s", reason);
 		break;
-	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-	case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
-	case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
-		s->refused = true;
+	case GNUTLS_A_BAD_CERTIFICATE:
+	case GNUTLS_A_UNSUPPORTED_CERTIFICATE:
+	case GNUTLS_A_CERTIFICATE_REVOKED:
+	case GNUTLS_A_CERTIFICATE_EXPIRED:
+	case GNUTLS_A_CERTIFICATE_UNKNOWN:
+	case GNUTLS_A_UNKNOWN_CA:
+	case GNUTLS_A_DECRYPT_ERROR:
+	case GNUTLS_A_ACCESS_DENIED:
 		EXPLAIN(s, "TLS: it does not accept our certificate: %s", reason);
+		break;
+	default:
+		s->refused = !s->is_up;
+		EXPLAIN(s, "TLS: it ends the session: %s", reason ? reason : "an alert without a name");
+	}
+}
+
+/* The server's alerts, and what GnuTLS finds itself. */
+static void explain_protocol(struct tls_session *s, int error)
+{
+	switch (error) {
+	case GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR:
+		explain_verification(s);
+		break;
+	case GNUTLS_E_FATAL_ALERT_RECEIVED:
+		explain_alert(s);
+		break;
+	case GNUTLS_E_UNSUPPORTED_VERSION_PACKET:
+		s->refused = true;
+		EXPLAIN(s, OLDER_TLS);
+		break;
+	case GNUTLS_E_UNEXPECTED_PACKET:
+	case GNUTLS_E_UNEXPECTED_PACKET_LENGTH:
+	case GNUTLS_E_RECORD_OVERFLOW:
+		EXPLAIN(s, "TLS: the server does not speak TLS; redis:// is for a port without TLS");
 		break;
 	default:
 		/*
 		 * A context that was made short of memory fails like this, too: it must be made
 		 * again, as after a rejection.
 		 */
-		s->refused = !s->is_up && ERR_GET_REASON(e) != ERR_R_MALLOC_FAILURE;
-		EXPLAIN(s, "TLS: %s", reason ? reason : "an error without a name");
+		s->refused = !s->is_up && error != GNUTLS_E_MEMORY_ERROR;
+		EXPLAIN(s, "TLS: %s", gnutls_strerror(error));
 	}
 }
 
-/* Turns a failed call of OpenSSL into 0 or -1 with errno, as recv returns them. */
-static int outcome(struct tls_session *s, int result)
+/* Turns a failed call of GnuTLS into 0 or -1 with errno, as recv returns them. */
+static int outcome(struct tls_session *s, ssize_t result)
 {
-	int system_error = errno;
-	int kind = SSL_get_error(s->ssl, result);
-	unsigned long e = ERR_peek_error();
+	int system_error = errno, error = (int)result;
 
-	s->wants_write = kind == SSL_ERROR_WANT_WRITE;
-	if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) {
+	if (error == GNUTLS_E_AGAIN || error == GNUTLS_E_INTERRUPTED) {
 		errno = EAGAIN;
 		return -1;
 	}
-	if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && system_error == 0) ||
-	    (kind == SSL_ERROR_SSL && ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
+	if (error == 0 || error == GNUTLS_E_PREMATURE_TERMINATION) {
 		EXPLAIN(s, "it closed the connection");
 		return 0;
 	}
-	if (kind == SSL_ERROR_SYSCALL) {
+	if (error == GNUTLS_E_PULL_ERROR || error == GNUTLS_E_PUSH_ERROR) {
 		EXPLAIN(s, "%s", strerror(system_error));
 		errno = system_error;
 		return -1;
 	}
-	explain_protocol(s, e);
+	explain_protocol(s, error);
 	errno = EPROTO;
 	return -1;
 }
 
 /* ---- Steps ---- */
 
-/* OpenSSL reads errors that earlier calls left in its queue, also those of other sessions. */
-static void before_step(struct tls_session *s)
-{
-	ERR_clear_error();
-	errno = 0;
-	s->wants_write = false;
-}
-
 int tls_handshake(struct tls_session *s)
 {
-	before_step(s);
-	int result = SSL_do_handshake(s->ssl);
-	s->is_up = result == 1;
+	int result;
+
+	do
+		result = gnutls_handshake(s->tls);
+	while (result < 0 && result != GNUTLS_E_AGAIN && result != GNUTLS_E_INTERRUPTED &&
+	       gnutls_error_is_fatal(result) == 0);
+	s->is_up = result == 0;
 	return s->is_up ? 1 : outcome(s, result);
 }
 
 ssize_t tls_read(struct tls_session *s, char *at, size_t size)
 {
-	size_t n;
+	ssize_t result = gnutls_record_recv(s->tls, at, size);
 
-	before_step(s);
-	int result = SSL_read_ex(s->ssl, at, size, &n);
-	return result == 1 ? (ssize_t)n : outcome(s, result);
+	return result > 0 ? result : outcome(s, result);
 }
 
 ssize_t tls_write(struct tls_session *s, const char *at, size_t len)
 {
-	size_t n;
+	size_t most = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+	/* A record that left in part is kept by GnuTLS, which takes no second copy of it. */
+	ssize_t result = s->is_sending ? gnutls_record_send(s->tls, NULL, 0) : gnutls_record_send(s->tls, at, most);
 
-	before_step(s);
-	int result = SSL_write_ex(s->ssl, at, len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES, &n);
-	if (result == 1)
-		return (ssize_t)n;
+	s->is_sending = result == GNUTLS_E_AGAIN || result == GNUTLS_E_INTERRUPTED;
+	if (result > 0)
+		return result;
 	int failed = outcome(s, result);
 	if (failed == 0 || errno == EPIPE || errno == ECONNRESET) {
 		errno = EAGAIN;

@@ -32,7 +32,7 @@ struct tls_context *tls_context_new(const struct tls_options *options, char why[
 void tls_context_free(struct tls_context *c); /* sessions live on */
 
 /* Returns new; NULL without memory. Borrows `fd`. `host` is a name or an IP address. */
-struct tls_session *tls_session_new(const struct tls_context *c, int fd, const char *host);
+struct tls_session *tls_session_new(struct tls_context *c, int fd, const char *host);
 void tls_session_free(struct tls_session *s);
 
 /*

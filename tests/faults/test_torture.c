@@ -40,8 +40,7 @@ enum {
 	KEPT_BYTES = 1 << 20, /* that buffers and caches may have grown by, over a whole scenario */
 	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
 	FOLLOWS_MS = 200,     /* time for effects that no request waits for */
-	LACKS_MS = 500, /* enough for a Redis that is there; longer is not waited where none may be reached any more */
-	OPENSSL_STEP = 101, /* each so many-th of its allocations: a handshake takes thousands */
+	TLS_STEP = 11, /* each so many-th of its allocations: a handshake takes thousands */
 	PART_STEP = 5,      /* and of a part of all each so many-th call, in other modes than the plain one */
 };
 
@@ -178,7 +177,7 @@ static void judge_crash(void)
 {
 	int status = proc_exit_status(&patternd.proc);
 
-	if (mode == HTTPS && now.kind == TORTURE_TLS && (status == 128 + SIGABRT || status == 128 + SIGSEGV)) {
+	if (now.kind == TORTURE_TLS && (status == 128 + SIGABRT || status == 128 + SIGSEGV)) {
 		now.outcome = TORTURE_ENDED;
 		return;
 	}
@@ -348,7 +347,7 @@ static bool try_point(const struct scenario *s, const void *what, uint64_t how_m
 /* All but those that `make torture` tries in the other modes. */
 static uint64_t step(void)
 {
-	uint64_t of_all = now.kind == TORTURE_TLS && mode == TLS ? OPENSSL_STEP : 1;
+	uint64_t of_all = now.kind == TORTURE_TLS && mode == TLS ? TLS_STEP : 1;
 
 	return mode != PLAIN && !getenv(ALL) ? of_all * PART_STEP : of_all;
 }
@@ -451,15 +450,12 @@ static void judge_end(void)
 	daemon_kill(&patternd);
 }
 
-/*
- * It starts all the same, or reports why not. What OpenSSL allocates once for the whole process
- * stays missing when that fails: requests then get 503, since no connection to Redis succeeds.
- */
+/* It starts all the same, or reports why not. */
 static bool try_to_start(void)
 {
 	torture_arm(now.kind, now.n, 1);
-	bool is_up = try_start(), may_lack = mode == TLS && now.kind == TORTURE_TLS;
-	if (is_up && !daemon_is_ready(&patternd, may_lack ? LACKS_MS : RECOVER_MS) && !may_lack)
+	bool is_up = try_start();
+	if (is_up && !daemon_is_ready(&patternd, RECOVER_MS))
 		note_flaw("it does not get ready");
 	bool reached = torture_disarm();
 
@@ -497,15 +493,6 @@ static bool try_to_leave(void)
 	return reached;
 }
 
-/*
- * OpenSSL 3.5 waits for itself for ever when there is no memory for the locks that it makes before
- * all else.
- */
-static uint64_t first_of_life(void)
-{
-	return mode == TLS && now.kind == TORTURE_TLS ? 4 : 1;
-}
-
 static void sweep_lives(const char *name, bool (*live)(void))
 {
 	now.scenario = title(name, "");
@@ -513,7 +500,7 @@ static void sweep_lives(const char *name, bool (*live)(void))
 	daemon_stop(&patternd);
 	for (int kind = 0; kind < TORTURE_KINDS; kind++) {
 		now.kind = (enum torture_kind)kind;
-		now.n = first_of_life();
+		now.n = 1;
 		for (now.outcome = TORTURE_SURVIVED; live(); now.n += step(), now.outcome = TORTURE_SURVIVED)
 			torture_point(now.scenario, now.kind, now.outcome);
 	}

@@ -19,8 +19,7 @@ enum torture_kind {
 	TORTURE_WRITE,   /* write: ENOSPC; send, sendto, sendmsg, writev: EPIPE */
 	TORTURE_OPEN,    /* open, fopen: EMFILE */
 	/*
-	 * malloc, calloc, realloc, memalign that OpenSSL and GnuTLS call, and what they are built
-	 * on: ENOMEM
+	 * malloc, calloc, realloc, memalign that GnuTLS calls, and what it is built on: ENOMEM
 	 */
 	TORTURE_TLS,
 	TORTURE_KINDS,

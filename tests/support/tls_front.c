@@ -67,7 +67,7 @@ static bool carry_up(SSL *ssl, int up_fd)
 /* New keys, or the wish for another handshake, which the client may refuse. */
 static bool unsettle(struct tls_front *f, SSL *ssl)
 {
-	if (f->manner.key_updates) {
+	if (f->manner.key_updates && f->key_updates < KEY_UPDATES) {
 		if (SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) != 1 || SSL_do_handshake(ssl) != 1)
 			return false;
 		f->key_updates++;

@@ -19,10 +19,13 @@
 
 #include "certificates.h"
 
+/* GnuTLS takes eight in a second, and then refuses the session. */
+enum { KEY_UPDATES = 6 };
+
 struct tls_manner {
 	int only_version;   /* TLS1_1_VERSION and so on of openssl/ssl.h; 0: 1.2 and 1.3 */
 	size_t record_max;  /* bytes of a reply in one record; 0: as many as fit */
-	bool key_updates;   /* after each piece of a reply new keys, and the client is to make new ones, too (1.3) */
+	bool key_updates;   /* after each of the first KEY_UPDATES pieces of a reply new keys, on both sides (1.3) */
 	bool renegotiation; /* after each piece of a reply the client is asked for another handshake (1.2) */
 };
 

@@ -48,9 +48,9 @@ WRAPPERS = {
         "service/http/response.c",
         "service/http/https.c",
     ],
-    "gnutls/": ["service/http/https.c"],
+    "gnutls/": ["service/http/https.c", "service/net/tls.c"],
     "hiredis/": ["service/redis/reply_reader.c"],
-    "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
+    "nettle/": ["service/core/digest.c", "service/access/access.c"],
     "xxhash.h": [
         "handlers/bloom/bloom.c",
         "handlers/geo/geo_call.c",
