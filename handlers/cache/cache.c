@@ -65,18 +65,18 @@ static void answer_no_value(struct request *req, struct text key)
 }
 
 /*
- * Items 2 to 4 are version, expires_at and value. The same version is always the same text. Of a
- * 304 no body is sent, but its Content-Length must be that of the 200.
+ * The same version is always the same text. Of a 304 no body is sent, but its Content-Length must
+ * be that of the 200.
  */
 static void answer_value(struct request *req, int status, struct text key, const struct reply *r)
 {
-	int64_t expires_at_ms = reply_int(r, 3);
+	int64_t expires_at_ms = reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS);
 
-	answer_etag(req, reply_text(r, 2));
+	answer_etag(req, reply_text(r, CACHE_ENTRY_VERSION));
 	struct json_out *o = answer_begin(req, status);
 	out_text(o, "key", key);
-	out_raw(o, "value", reply_text(r, 4));
-	out_text(o, "version", reply_text(r, 2));
+	out_raw(o, "value", reply_text(r, CACHED_VALUE));
+	out_text(o, "version", reply_text(r, CACHE_ENTRY_VERSION));
 	out_int_or_null(o, "expires_at_ms", expires_at_ms >= 0, expires_at_ms); /* another program may PERSIST it */
 	answer_end(req);
 }
@@ -85,14 +85,14 @@ static void on_got(struct request *req, const struct reply *r)
 {
 	const struct cache_get_input *in = req->input;
 
-	switch (reply_int(r, 0)) {
-	case -1:
+	switch (reply_outcome(r)) {
+	case CACHE_GET_ABSENT:
 		answer_no_value(req, in->key);
 		break;
-	case -2:
-		answer_precondition_failed(req, in->key, reply_text(r, 2));
+	case CACHE_GET_PRECONDITION_FAILED:
+		answer_precondition_failed(req, in->key, reply_text(r, CACHE_GET_VERSION));
 		break;
-	case -3:
+	case CACHE_GET_NOT_MODIFIED:
 		answer_value(req, 304, in->key, r);
 		break;
 	default:
@@ -118,13 +118,15 @@ static struct call *get_one(struct request *req, struct text key, struct text pa
 
 static void item_of(struct json_out *o, struct request *req, struct text key, struct text part, const struct reply *r)
 {
+	int64_t expires_at_ms = reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS);
+
 	(void)req, (void)part;
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == CACHE_ITEM_GET_ABSENT)
 		return;
 	out_object(o, NULL);
 	out_text(o, "key", key);
-	out_text(o, "version", reply_text(r, 2));
-	out_int_or_null(o, "expires_at_ms", reply_int(r, 3) >= 0, reply_int(r, 3));
+	out_text(o, "version", reply_text(r, CACHE_ENTRY_VERSION));
+	out_int_or_null(o, "expires_at_ms", expires_at_ms >= 0, expires_at_ms);
 	out_close(o);
 }
 
@@ -161,26 +163,25 @@ static int64_t random_up_to(int64_t most)
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct cache_put_input *in = req->input;
-	int64_t outcome = reply_int(r, 0);
 
-	switch (outcome) {
-	case -1:
-		answer_stale_fence(req, in->key, in->fence, reply_int(r, 2));
+	switch (reply_outcome(r)) {
+	case CACHE_PUT_STALE_FENCE:
+		answer_stale_fence(req, in->key, in->fence, reply_int(r, CACHE_PUT_HIGHEST));
 		return;
-	case -2:
+	case CACHE_PUT_STALE_TICKET:
 		answer_problem(req, P_TICKET_EXPIRED,
 			       "the ticket for '%s' has expired, or the value was written or deleted meanwhile",
 			       in->key.at);
 		return;
-	case -3:
-		answer_precondition_failed(req, in->key, reply_text(r, 2));
+	case CACHE_PUT_PRECONDITION_FAILED:
+		answer_precondition_failed(req, in->key, reply_text(r, CACHE_PUT_VERSION));
 		return;
 	}
-	answer_etag(req, reply_text(r, 2));
-	struct json_out *o = answer_begin(req, outcome == 1 ? 201 : 200);
+	answer_etag(req, reply_text(r, CACHE_ENTRY_VERSION));
+	struct json_out *o = answer_begin(req, reply_outcome(r) == CACHE_PUT_NEW ? 201 : 200);
 	out_text(o, "key", in->key);
-	out_text(o, "version", reply_text(r, 2));
-	out_int(o, "expires_at_ms", reply_int(r, 3));
+	out_text(o, "version", reply_text(r, CACHE_ENTRY_VERSION));
+	out_int(o, "expires_at_ms", reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS));
 	answer_end(req);
 }
 
@@ -204,15 +205,15 @@ static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct cache_delete_input *in = req->input;
 
-	switch (reply_int(r, 0)) {
-	case 0:
+	switch (reply_outcome(r)) {
+	case CACHE_DELETE_ABSENT:
 		answer_no_value(req, in->key);
 		break;
-	case -1:
-		answer_stale_fence(req, in->key, in->fence, reply_int(r, 2));
+	case CACHE_DELETE_STALE_FENCE:
+		answer_stale_fence(req, in->key, in->fence, reply_int(r, CACHE_DELETE_HIGHEST));
 		break;
-	case -3:
-		answer_precondition_failed(req, in->key, reply_text(r, 2));
+	case CACHE_DELETE_PRECONDITION_FAILED:
+		answer_precondition_failed(req, in->key, reply_text(r, CACHE_DELETE_VERSION));
 		break;
 	default:
 		answer_empty(req, 204);
@@ -238,8 +239,8 @@ static void on_invalidated(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "key", in->key);
-	out_bool(o, "deleted", reply_int(r, 2) > 0);
-	out_int(o, "again_at_ms", reply_int(r, 3));
+	out_bool(o, "deleted", reply_int(r, CACHE_INVALIDATE_DELETED));
+	out_int(o, "again_at_ms", reply_int(r, CACHE_INVALIDATE_AGAIN_AT_MS));
 	answer_end(req);
 }
 
@@ -255,9 +256,9 @@ void cache_invalidate(struct request *req, const struct cache_invalidate_input *
 
 /* ---- POST /cache/{key}/fill ---- */
 
-static void answer_filling(struct request *req, struct text key, int64_t expires_at_ms)
+static void answer_filling(struct request *req, struct text key, int64_t retry_at_ms)
 {
-	int64_t left_ms = request_ms_until(req, expires_at_ms);
+	int64_t left_ms = request_ms_until(req, retry_at_ms);
 
 	answer_retry_after_ms(req, left_ms);
 	struct json_out *o = answer_begin_problem(req, P_CACHE_FILL_IN_PROGRESS,
@@ -269,7 +270,7 @@ static void answer_filling(struct request *req, struct text key, int64_t expires
 
 static void answer_ticket(struct request *req, struct text key, const struct reply *r)
 {
-	int64_t expires_at_ms = reply_int(r, 3);
+	int64_t expires_at_ms = reply_int(r, CACHE_FILL_EXPIRES_AT_MS);
 
 	if (expires_at_ms <= req->now_ms) { /* a replay */
 		answer_problem_effect(req, P_TICKET_EXPIRED, EFFECT_APPLIED,
@@ -278,7 +279,7 @@ static void answer_ticket(struct request *req, struct text key, const struct rep
 	}
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "key", key);
-	out_text(o, "ticket", reply_text(r, 2));
+	out_text(o, "ticket", reply_text(r, CACHE_FILL_TICKET));
 	out_int(o, "ttl_ms", expires_at_ms - req->now_ms);
 	out_int(o, "expires_at_ms", expires_at_ms);
 	answer_end(req);
@@ -287,12 +288,11 @@ static void answer_ticket(struct request *req, struct text key, const struct rep
 static void on_filled(struct request *req, const struct reply *r)
 {
 	const struct cache_fill_input *in = req->input;
-	int64_t outcome = reply_int(r, 0);
 
-	if (outcome > 0)
+	if (reply_outcome(r) == CACHE_FILL_GRANTED)
 		answer_ticket(req, in->key, r);
-	else if (outcome < 0)
-		answer_filling(req, in->key, reply_int(r, 2));
+	else if (reply_outcome(r) == CACHE_FILL_IN_PROGRESS)
+		answer_filling(req, in->key, reply_int(r, CACHE_FILL_RETRY_AT_MS));
 	else
 		answer_value(req, 200, in->key, r);
 }

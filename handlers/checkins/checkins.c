@@ -49,13 +49,13 @@ static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct checkin_patch_input *in = req->input;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == CHECKIN_PATCH_ABSENT) {
 		answer_no_checkins(req, in->name);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
-	handler_out_expiry(o, r, 2);
+	handler_out_expiry(o, r, CHECKIN_PATCH_EXPIRES_AT_MS);
 	answer_end(req);
 }
 
@@ -85,7 +85,7 @@ void checkin_delete(struct request *req, const struct checkin_delete_input *in)
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct checkin_day_put_input *in = req->input;
-	struct json_out *o = answer_begin(req, reply_int(r, 0) > 0 ? 201 : 200);
+	struct json_out *o = answer_begin(req, reply_outcome(r) == CHECKIN_DAY_PUT_NEW ? 201 : 200);
 
 	out_text(o, "name", in->name);
 	out_text(o, "date", in->date);
@@ -124,9 +124,6 @@ void checkin_day_delete(struct request *req, const struct checkin_day_delete_inp
 
 /* ---- GET /checkins/{name} ---- */
 
-/* The script's reply: the range, and its days as bits. */
-enum { FIRST_DAY = 2, LAST_DAY, DAY_OF_BITS, BITS, EXPIRES_AT };
-
 /* Days as bits, in the order of SETBIT. */
 struct checkin_days {
 	struct text bits;
@@ -154,11 +151,11 @@ static bool none_of_eight(const struct checkin_days *d, int64_t day)
 static void on_days(struct request *req, const struct reply *r)
 {
 	const struct checkin_get_input *in = req->input;
-	int64_t from = reply_int(r, FIRST_DAY), to = reply_int(r, LAST_DAY);
-	const struct checkin_days days = { reply_text(r, BITS), reply_int(r, DAY_OF_BITS) };
+	int64_t from = reply_int(r, CHECKIN_GET_FROM_DAY), to = reply_int(r, CHECKIN_GET_TO_DAY);
+	const struct checkin_days days = { reply_text(r, CHECKIN_GET_BITS), reply_int(r, CHECKIN_GET_BITS_DAY) };
 	int64_t count = 0, first = 0, run = 0, longest = 0;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == CHECKIN_GET_NO_RANGE) {
 		if (from > to)
 			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "must not be after the last day");
 		else
@@ -193,7 +190,7 @@ static void on_days(struct request *req, const struct reply *r)
 		handler_out_day(o, "first_day", first);
 	else
 		out_null(o, "first_day");
-	handler_out_expiry(o, r, EXPIRES_AT);
+	handler_out_expiry(o, r, CHECKIN_GET_EXPIRES_AT_MS);
 	answer_end(req);
 }
 

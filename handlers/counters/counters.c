@@ -10,17 +10,18 @@
 static void on_added(struct request *req, const struct reply *r)
 {
 	const struct counter_increment_input *in = req->input;
-	int64_t outcome = reply_int(r, 0);
 
-	if (outcome == -1) {
+	if (reply_outcome(r) == COUNTER_INCREMENT_OVERFLOW) {
 		answer_problem(req, P_COUNTER_OVERFLOW,
 			       "'%s' is %lld, and adding %lld leaves the range of -(2^53 - 1) to 2^53 - 1",
-			       reply_text(r, 2).at, (long long)reply_int(r, 3), (long long)reply_int(r, 4));
+			       reply_text(r, COUNTER_INCREMENT_NAME).at,
+			       (long long)reply_int(r, COUNTER_INCREMENT_VALUE),
+			       (long long)reply_int(r, COUNTER_INCREMENT_BY));
 		return;
 	}
-	if (outcome < 0) {
+	if (reply_outcome(r) == COUNTER_INCREMENT_TOO_MANY) {
 		answer_problem(req, P_TOO_MANY_COUNTERS, "'%s' would have %lld counters; 500 are allowed", in->name.at,
-			       (long long)reply_int(r, 2));
+			       (long long)reply_int(r, COUNTER_INCREMENT_SIZE));
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -28,7 +29,7 @@ static void on_added(struct request *req, const struct reply *r)
 	out_object(o, "counters");
 	for (size_t i = 0; i < in->body.count; i++) {
 		out_key(o, in->body.items[i].key);
-		out_int(o, NULL, reply_int(r, 2 + i));
+		out_int(o, NULL, reply_int(r, COUNTER_INCREMENT_SUMS + i));
 	}
 	out_close(o);
 	answer_end(req);
@@ -53,12 +54,12 @@ static void answer_state(struct request *req, struct text name, const struct rep
 
 	out_text(o, "name", name);
 	out_object(o, "counters");
-	for (size_t i = 3; i + 1 < r->count; i += 2) {
-		out_key(o, reply_text(r, i));
-		out_int(o, NULL, reply_int(r, i + 1));
+	for (size_t i = COUNTER_STATE_COUNTERS; i < r->count; i += COUNTER_ITEMS) {
+		out_key(o, reply_text(r, i + COUNTER_NAME));
+		out_int(o, NULL, reply_int(r, i + COUNTER_VALUE));
 	}
 	out_close(o);
-	handler_out_expiry(o, r, 2);
+	handler_out_expiry(o, r, COUNTER_STATE_EXPIRES_AT_MS);
 	answer_end(req);
 }
 
@@ -83,7 +84,7 @@ static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct counter_patch_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
+	if (reply_outcome(r) > 0)
 		answer_state(req, in->name, r);
 	else
 		answer_none(req, in->name);

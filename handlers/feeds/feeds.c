@@ -19,13 +19,12 @@ static struct call *feed_call(struct request *req, const struct script *s, struc
 
 /* ---- GET, PATCH, DELETE /feeds/{name} ---- */
 
-/* Items 2 to 4 are size, limit and expires_at. */
 static void write_state(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
-	out_int(o, "size", reply_int(r, 2));
-	out_int(o, "max_items", reply_int(r, 3));
-	handler_out_expiry(o, r, 4);
+	out_int(o, "size", reply_int(r, FEED_SIZE));
+	out_int(o, "max_items", reply_int(r, FEED_MAX_ITEMS));
+	handler_out_expiry(o, r, FEED_EXPIRES_AT_MS);
 }
 
 static void answer_state(struct request *req, struct text name, const struct reply *r)
@@ -50,7 +49,7 @@ static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct feed_patch_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
+	if (reply_outcome(r) > 0)
 		answer_state(req, in->name, r);
 	else
 		handler_answer_missing(req, "feed", in->name);
@@ -88,7 +87,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	(void)req, (void)part;
-	if (reply_int(r, 2) == 0)
+	if (!reply_int(r, FEED_SIZE))
 		return;
 	out_object(o, NULL);
 	write_state(o, name, r);
@@ -126,14 +125,14 @@ static struct call *push_call(struct request *req, bool has_max, int64_t max_ite
 /* The items are in. As long as the feed has an excess, call again without any, which only drops. */
 static void on_pushed(struct request *req, const struct reply *r)
 {
-	int64_t limit = reply_int(r, 4);
+	int64_t max_items = reply_int(r, FEED_ITEM_PUSH_MAX_ITEMS);
 
-	if (reply_int(r, 3) == 0) {
-		answer_pushed(req, req->has_effect ? limit : reply_int(r, 2));
+	if (!reply_int(r, FEED_ITEM_PUSH_EXCESS)) {
+		answer_pushed(req, req->has_effect ? max_items : reply_int(r, FEED_ITEM_PUSH_SIZE));
 		return;
 	}
 	req->has_effect = true;
-	struct call *c = push_call(req, true, limit);
+	struct call *c = push_call(req, true, max_items);
 	call_without_record(c); /* what was kept of the first call is what a replay answers */
 	call_send(c, on_pushed);
 }
@@ -163,12 +162,12 @@ static void on_read(struct request *req, const struct reply *r)
 	int64_t next;
 
 	handler_cursor(req, in->cursor, &next);
-	next += (int64_t)r->count - 3;
+	next += (int64_t)r->count - FEED_ITEM_LIST_ITEMS;
 	out_array(o, "items");
-	for (size_t i = 3; i < r->count; i++)
+	for (size_t i = FEED_ITEM_LIST_ITEMS; i < r->count; i++)
 		out_raw(o, NULL, reply_text(r, i));
 	out_close(o);
-	handler_out_cursor(o, next < reply_int(r, 2), next);
+	handler_out_cursor(o, next < reply_int(r, FEED_ITEM_LIST_SIZE), next);
 	answer_end(req);
 }
 

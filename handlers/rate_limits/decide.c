@@ -13,7 +13,7 @@ static void on_one_decided(struct request *req, const struct reply *r)
 	struct limit_request *wanted = req->work;
 	struct limit_check *c = &wanted->checks[0];
 
-	c->decision = limit_decision_of(req, r, reply_int(r, 0) > 0, LIMIT_HEAD_FIELDS);
+	c->decision = limit_decision_of(req, r, reply_outcome(r) > 0, LIMIT_TAKEN_DECISION);
 	wanted->granted = c->decision.fits || c->policy.shadow;
 	ratelimit_answer(req);
 }
@@ -25,7 +25,7 @@ static void on_all_decided(struct request *req, const struct reply *r)
 	struct limit_request *wanted = req->work;
 
 	limit_read(req, &(struct slots_group){ checks_in_order, wanted->count }, r);
-	wanted->granted = reply_int(r, 0) > 0;
+	wanted->granted = reply_outcome(r) > 0;
 	if (!req->result->replayed && !wanted->waits)
 		wait_ticket_left(req);
 	ratelimit_answer(req);

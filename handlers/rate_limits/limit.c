@@ -112,17 +112,17 @@ bool limit_request_is_sound(struct request *req, const struct limit_request *wan
 
 /* ---- Several of one slot: lua/rate_limits/ratelimit_take_all.lua ---- */
 
-enum { CHECK_FIELDS = 6 };
-
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at)
 {
+	int64_t retry_at_ms = reply_int(r, at + LIMIT_DECISION_RETRY_AT_MS);
+
 	return (struct limit_decision){
 		.fits = fits,
-		.capacity = reply_int(r, at),
-		.remaining = reply_int(r, at + 1),
-		.retry_after_ms = reply_int(r, at + 2) < 0 ? -1 : request_ms_until(req, reply_int(r, at + 2)),
-		.reset_after_ms = request_ms_until(req, reply_int(r, at + 3)),
-		.more_after_ms = request_ms_until(req, reply_int(r, at + 4)),
+		.capacity = reply_int(r, at + LIMIT_DECISION_CAPACITY),
+		.remaining = reply_int(r, at + LIMIT_DECISION_REMAINING),
+		.retry_after_ms = retry_at_ms < 0 ? -1 : request_ms_until(req, retry_at_ms),
+		.reset_after_ms = request_ms_until(req, reply_int(r, at + LIMIT_DECISION_RESET_AT_MS)),
+		.more_after_ms = request_ms_until(req, reply_int(r, at + LIMIT_DECISION_MORE_AT_MS)),
 	};
 }
 
@@ -136,15 +136,14 @@ struct limit_decision limit_unused(const struct limit *l)
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
+	size_t at = RATELIMIT_TAKE_ALL_CHECKS;
 
-	for (size_t i = 0; i < some->count; i++) {
-		size_t at = LIMIT_HEAD_FIELDS + i * CHECK_FIELDS;
-		wanted->checks[some->which[i]].decision = limit_decision_of(req, r, reply_int(r, at) > 0, at + 1);
-	}
-	size_t at = LIMIT_HEAD_FIELDS + some->count * CHECK_FIELDS;
-	if (wanted->wait_ms && reply_int(r, at) > 0) {
+	for (size_t i = 0; i < some->count; i++, at += LIMIT_CHECK_ITEMS)
+		wanted->checks[some->which[i]].decision =
+			limit_decision_of(req, r, reply_int(r, at + LIMIT_CHECK_FITS) > 0, at + LIMIT_CHECK_DECISION);
+	if (wanted->wait_ms && reply_int(r, at + LIMIT_WAIT_IS_WAITING)) {
 		wanted->waits = true;
-		wait_look_at(req, reply_int(r, at + 1));
+		wait_look_at(req, reply_int(r, at + LIMIT_WAIT_LOOK_AT_MS));
 	}
 }
 
@@ -215,9 +214,7 @@ int limit_algorithm_of(struct text name)
 /* The fields of a policy are texts, of a hash that another program may have written. */
 static int64_t number_at(const struct reply *r, size_t i)
 {
-	struct text digits = reply_text(r, i);
-
-	return digits.at ? strtoll(digits.at, NULL, 10) : 0;
+	return strtoll(reply_text(r, i).at, NULL, 10);
 }
 
 /* Absent: none. */
@@ -230,18 +227,18 @@ static void set_key_header(struct limit_policy *p, struct text header)
 
 bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 {
-	struct text header = reply_text(r, 9);
-	int64_t burst = number_at(r, 5);
+	struct text header = reply_text(r, LIMIT_POLICY_KEY_HEADER);
+	int64_t limit = number_at(r, LIMIT_POLICY_LIMIT), burst = number_at(r, LIMIT_POLICY_BURST);
 
 	*out = (struct limit_policy){
-		.limit = { .algorithm = limit_algorithm_of(reply_text(r, 2)),
-			   .limit = number_at(r, 3),
-			   .window_ms = number_at(r, 4),
-			   .burst = burst ? burst : number_at(r, 3),
+		.limit = { .algorithm = limit_algorithm_of(reply_text(r, LIMIT_POLICY_ALGORITHM)),
+			   .limit = limit,
+			   .window_ms = number_at(r, LIMIT_POLICY_WINDOW_MS),
+			   .burst = burst ? burst : limit,
 			   .has_burst = burst != 0,
-			   .count_refused = number_at(r, 6) != 0 },
-		.open = text_is(reply_text(r, 7), "open"),
-		.shadow = number_at(r, 8) != 0,
+			   .count_refused = number_at(r, LIMIT_POLICY_COUNT_REFUSED) },
+		.open = text_is(reply_text(r, LIMIT_POLICY_ON_ERROR), "open"),
+		.shadow = number_at(r, LIMIT_POLICY_SHADOW),
 	};
 	if (header.len <= PLAIN_NAME_MAX)
 		set_key_header(out, header);

@@ -14,7 +14,6 @@
 #include "handler.h"
 
 enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
-enum { LIMIT_HEAD_FIELDS = 2 }; /* of a reply, before the first check */
 
 /*
  * Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1.
@@ -102,7 +101,7 @@ void limit_call_key(struct request *req, struct call *call, const struct limit_c
 /* A call of ratelimit_take_all for some of the checks, to be sent; and its reply. */
 struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused);
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r);
-/* One check in a reply, from item `at` on. */
+/* The shape limit_decision in a reply, from item `at` on. */
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);
 /* Of a limit that was never used. */
 struct limit_decision limit_unused(const struct limit *limit);

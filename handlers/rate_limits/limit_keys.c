@@ -9,25 +9,21 @@ static struct text discriminator_of(struct text policy)
 	return policy.at ? policy : TEXT("default");
 }
 
-/*
- * A state as ratelimit_key_get.lua and ratelimit_refund.lua return it: {.., algorithm, limit,
- * window_ms, capacity, remaining, retry_at, reset_at}.
- */
 static void write_state(struct json_out *o, struct request *req, struct text key, struct text policy,
 			const char *algorithm, const struct reply *r)
 {
-	int64_t retry_at_ms = reply_int(r, 7);
-	bool exists = reply_int(r, 2) > 0;
+	int64_t retry_at_ms = reply_int(r, LIMIT_STATE_RETRY_AT_MS);
+	bool exists = reply_int(r, LIMIT_STATE_ALGORITHM);
 
 	out_text(o, "key", key);
 	out_text(o, "policy", policy);
 	out_text(o, "algorithm", text_of(algorithm));
 	out_bool(o, "allowed", retry_at_ms < 0);
-	out_int_or_null(o, "limit", exists, reply_int(r, 5));
-	out_int_or_null(o, "window_ms", exists, reply_int(r, 4));
-	out_int_or_null(o, "remaining", exists, reply_int(r, 6));
+	out_int_or_null(o, "limit", exists, reply_int(r, LIMIT_STATE_CAPACITY));
+	out_int_or_null(o, "window_ms", exists, reply_int(r, LIMIT_STATE_WINDOW_MS));
+	out_int_or_null(o, "remaining", exists, reply_int(r, LIMIT_STATE_REMAINING));
 	out_int_or_null(o, "retry_after_ms", retry_at_ms >= 0, request_ms_until(req, retry_at_ms));
-	out_int_or_null(o, "reset_after_ms", exists, request_ms_until(req, reply_int(r, 8)));
+	out_int_or_null(o, "reset_after_ms", exists, request_ms_until(req, reply_int(r, LIMIT_STATE_RESET_AT_MS)));
 }
 
 /* ---- GET /ratelimit/keys/{key} ---- */
@@ -35,7 +31,7 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_key_get_input *in = req->input;
-	int64_t algorithm = reply_int(r, 2);
+	int64_t algorithm = reply_int(r, LIMIT_STATE_ALGORITHM);
 	bool used = algorithm >= 1 && algorithm <= ALGORITHMS;
 
 	write_state(answer_begin(req, 200), req, in->key, discriminator_of(in->policy),
@@ -83,7 +79,7 @@ static void on_refunded(struct request *req, const struct reply *r)
 	const struct limit_check *c = &wanted->checks[0];
 	struct json_out *o = answer_begin(req, 200);
 
-	out_int(o, "refunded", reply_int(r, 0));
+	out_int(o, "refunded", reply_outcome(r));
 	write_state(o, req, in->key, c->discriminator, limit_algorithm_names[c->policy.limit.algorithm - 1], r);
 	answer_end(req);
 }
@@ -138,7 +134,7 @@ static void list_item(struct json_out *o, struct request *req, struct text name,
 	struct text policy = text_cut(&part, ':');
 	int algorithm = limit_algorithm_of(part);
 
-	if (algorithm == 0 || reply_int(r, 2) != algorithm)
+	if (algorithm == 0 || reply_int(r, LIMIT_STATE_ALGORITHM) != algorithm)
 		return;
 	out_object(o, NULL);
 	write_state(o, req, name, policy, limit_algorithm_names[algorithm - 1], r);

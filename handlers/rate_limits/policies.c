@@ -42,7 +42,6 @@ static bool refuse_fixed(struct request *req, struct text name)
 
 /* ---- PUT, PATCH and DELETE ---- */
 
-enum { POLICY_FIELDS = 8 }; /* of ratelimit_policy_get's reply, from LIMIT_HEAD_FIELDS on */
 enum { PATCH_ATTEMPTS = 5 };
 
 /* A change under way. */
@@ -85,7 +84,8 @@ static void on_put(struct request *req, const struct reply *r)
 	const struct policy_change *change = req->work;
 
 	policy_cache_changed(in->name, &change->policy, change->asked_us);
-	answer_policy(req, reply_int(r, 0) == 1 ? 201 : 200, in->name, &change->policy, "redis");
+	answer_policy(req, reply_outcome(r) == RATELIMIT_POLICY_PUT_NEW ? 201 : 200, in->name, &change->policy,
+		      "redis");
 }
 
 void ratelimit_policy_put(struct request *req, const struct ratelimit_policy_put_input *in)
@@ -104,7 +104,7 @@ static void on_patched(struct request *req, const struct reply *r)
 	const struct ratelimit_policy_patch_input *in = req->input;
 	struct policy_change *change = req->work;
 
-	if (reply_int(r, 0) > 0) {
+	if (reply_outcome(r) > 0) {
 		policy_cache_changed(in->name, &change->policy, change->asked_us);
 		answer_policy(req, 200, in->name, &change->policy, "redis");
 	} else if (++change->attempts < PATCH_ATTEMPTS) {
@@ -121,7 +121,7 @@ static void on_read_for_patch(struct request *req, const struct reply *r)
 	const struct ratelimit_policy_patch_input *in = req->input;
 	struct policy_change *change = req->work;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == RATELIMIT_POLICY_GET_ABSENT) {
 		handler_answer_missing(req, "policy", in->name);
 		return;
 	}
@@ -131,10 +131,11 @@ static void on_read_for_patch(struct request *req, const struct reply *r)
 	}
 	if (!limit_policy_merge(req, in, &change->policy))
 		return;
-	const struct reply *old = reply_keep(&req->arena, r);
 	struct call *c = put_call(req, in->name, &change->policy);
-	for (size_t i = 0; i < POLICY_FIELDS; i++)
-		call_text(c, reply_text(old, LIMIT_HEAD_FIELDS + i));
+	for (size_t i = LIMIT_POLICY_ALGORITHM; i < r->count; i++) {
+		struct text old = reply_text(r, i);
+		call_text(c, arena_copy(&req->arena, old.at, old.len));
+	}
 	call_send(c, on_patched);
 }
 
@@ -177,7 +178,7 @@ static void on_state(struct request *req, const struct reply *r)
 	const struct ratelimit_policy_get_input *in = req->input;
 	struct limit_policy policy;
 
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == RATELIMIT_POLICY_GET_ABSENT)
 		handler_answer_missing(req, "policy", in->name);
 	else if (limit_policy_read(r, &policy))
 		answer_policy(req, 200, in->name, &policy, "redis");
@@ -221,7 +222,8 @@ static void item(struct json_out *o, struct request *req, struct text name, stru
 
 	(void)req;
 	(void)part;
-	if (reply_int(r, 0) == 0 && !policy_cache_fixed(name) && limit_policy_read(r, &policy))
+	if (reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT && !policy_cache_fixed(name) &&
+	    limit_policy_read(r, &policy))
 		write_item(o, name, &policy, "redis");
 }
 

@@ -171,7 +171,7 @@ static void on_found(struct request *req, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
 	struct limit_check *c = &wanted->checks[req->result->tag];
-	bool exists = reply_int(r, 0) == 0;
+	bool exists = reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT;
 
 	if (exists && !limit_policy_read(r, &c->policy)) {
 		limit_answer_foreign_policy(req, c->policy_name);

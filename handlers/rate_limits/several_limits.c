@@ -8,8 +8,6 @@
 #include "kinds.h"
 #include "rate_limits/rate_limit_response.h"
 
-enum { CHECK_FIELDS = 5 }; /* of ratelimit_compensate's reply */
-
 /* In the request's arena. */
 struct limit_series {
 	const struct slots *slots;
@@ -94,7 +92,8 @@ static void on_ended(struct request *req, const struct reply *r)
 		struct slots_group taken = taken_of(wanted, req->result->tag, room);
 		for (size_t i = 0; i < taken.count; i++)
 			wanted->checks[taken.which[i]].decision =
-				limit_decision_of(req, r, true, LIMIT_HEAD_FIELDS + i * CHECK_FIELDS);
+				limit_decision_of(req, r, true,
+						  RATELIMIT_COMPENSATE_DECISIONS + i * LIMIT_DECISION_ITEMS);
 	} else {
 		req->has_effect = true; /* it stays taken */
 	}
@@ -141,7 +140,7 @@ static void leave(struct request *req, const struct reply *r)
 	if (!wanted->series || wanted->series->has_ended)
 		return;
 	struct limit_series *series = wanted->series;
-	if (r && reply_int(r, 0) > 0) {
+	if (r && reply_outcome(r) > 0) {
 		limit_read(req, &series->slots->groups[series->at], r);
 		series->taken_at_ms[series->at++] = req->now_ms;
 	}
@@ -167,7 +166,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		return;
 	}
 	limit_read(req, &series->slots->groups[series->at], r);
-	if (reply_int(r, 0) < 1) {
+	if (reply_outcome(r) < 1) {
 		end(req);
 		return;
 	}

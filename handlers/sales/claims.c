@@ -24,27 +24,28 @@ static void on_listed(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_list_input *in = req->input;
 
-	if (reply_int(r, 0) == -1) {
+	if (reply_outcome(r) == SALE_CLAIM_LIST_NO_SALE) {
 		handler_answer_missing(req, "sale", in->name);
 		return;
-	} else if (reply_int(r, 0) < 0) {
+	} else if (reply_outcome(r) == SALE_CLAIM_LIST_NO_CURSOR) {
 		handler_answer_cursor(req);
 		return;
 	}
+	struct text cursor = reply_text(r, SALE_CLAIM_LIST_NEXT_CURSOR);
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
-	for (size_t i = 3; i + 4 < r->count; i += 5) {
-		struct text state = reply_text(r, i + 1);
+	for (size_t i = SALE_CLAIM_LIST_CLAIMS; i < r->count; i += SALE_CLAIM_ITEMS) {
+		struct text state = reply_text(r, i + SALE_CLAIM_STATE);
 		out_object(o, NULL);
-		out_text(o, "claim", reply_text(r, i));
+		out_text(o, "claim", reply_text(r, i + SALE_CLAIM_CLAIM));
 		out_text(o, "state", state);
-		out_text(o, "user", reply_text(r, i + 4));
-		out_int(o, "quantity", reply_int(r, i + 2));
-		out_int_or_null(o, "expires_at_ms", text_is(state, "held"), reply_int(r, i + 3));
+		out_text(o, "user", reply_text(r, i + SALE_CLAIM_USER));
+		out_int(o, "quantity", reply_int(r, i + SALE_CLAIM_QUANTITY));
+		out_int_or_null(o, "expires_at_ms", text_is(state, "held"), reply_int(r, i + SALE_CLAIM_EXPIRES_AT_MS));
 		out_close(o);
 	}
 	out_close(o);
-	out_text(o, "next_cursor", text_is(reply_text(r, 2), "0") ? (struct text){ 0 } : reply_text(r, 2));
+	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
 	answer_end(req);
 }
 
@@ -107,8 +108,8 @@ static void answer_sold_out(struct request *req, const struct sale_claim_acquire
 static void on_granted(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_acquire_input *in = req->input;
-	struct text claim = reply_text(r, 2);
-	int64_t expires_at_ms = reply_int(r, 3);
+	struct text claim = reply_text(r, SALE_CLAIM_ACQUIRE_CLAIM);
+	int64_t expires_at_ms = reply_int(r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS);
 
 	if (!req->result->replayed && request_is_past(req, expires_at_ms)) {
 		answer_problem_effect(req, P_CLAIM_EXPIRED, EFFECT_APPLIED,
@@ -119,12 +120,12 @@ static void on_granted(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "claim", claim);
 	out_text(o, "name", in->name);
-	out_string(o, "state", reply_int(r, 5) ? "confirmed" : "held");
+	out_string(o, "state", reply_int(r, SALE_CLAIM_ACQUIRE_IS_CONFIRMED) ? "confirmed" : "held");
 	out_text(o, "user", in->user);
 	out_int(o, "quantity", in->quantity);
 	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
 	out_int(o, "expires_at_ms", expires_at_ms);
-	out_int(o, "remaining", reply_int(r, 4));
+	out_int(o, "remaining", reply_int(r, SALE_CLAIM_ACQUIRE_REMAINING));
 	answer_end(req);
 }
 
@@ -132,21 +133,23 @@ static void on_claimed(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_acquire_input *in = req->input;
 
-	switch (reply_int(r, 0)) {
-	case 0:
+	switch (reply_outcome(r)) {
+	case SALE_CLAIM_ACQUIRE_AGAIN:
 		claim(req);
 		return;
-	case -1:
+	case SALE_CLAIM_ACQUIRE_NO_SALE:
 		handler_answer_missing(req, "sale", in->name);
 		return;
-	case -2:
-		answer_not_open(req, in->name, reply_int(r, 2), reply_int(r, 3));
+	case SALE_CLAIM_ACQUIRE_NOT_OPEN:
+		answer_not_open(req, in->name, reply_int(r, SALE_CLAIM_ACQUIRE_OPENS_AT_MS),
+				reply_int(r, SALE_CLAIM_ACQUIRE_CLOSES_AT_MS));
 		return;
-	case -3:
-		answer_limit_reached(req, in, reply_int(r, 2), reply_int(r, 3));
+	case SALE_CLAIM_ACQUIRE_LIMIT_REACHED:
+		answer_limit_reached(req, in, reply_int(r, SALE_CLAIM_ACQUIRE_CLAIMED),
+				     reply_int(r, SALE_CLAIM_ACQUIRE_PER_USER));
 		return;
-	case -4:
-		answer_sold_out(req, in, reply_int(r, 2), reply_int(r, 3));
+	case SALE_CLAIM_ACQUIRE_SOLD_OUT:
+		answer_sold_out(req, in, reply_int(r, SALE_CLAIM_ACQUIRE_LEFT), reply_int(r, SALE_CLAIM_ACQUIRE_HELD));
 		return;
 	default:
 		on_granted(req, r);
@@ -176,14 +179,14 @@ static void on_confirmed(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_confirm_input *in = req->input;
 
-	switch (reply_int(r, 0)) {
-	case -1:
+	switch (reply_outcome(r)) {
+	case SALE_CLAIM_CONFIRM_NO_SALE:
 		handler_answer_missing(req, "sale", in->name);
 		return;
-	case -2:
+	case SALE_CLAIM_CONFIRM_ABSENT:
 		answer_no_claim(req, in->name, in->claim);
 		return;
-	case -3:
+	case SALE_CLAIM_CONFIRM_EXPIRED:
 		answer_claim_expired(req, in->claim);
 		return;
 	default:
@@ -193,8 +196,8 @@ static void on_confirmed(struct request *req, const struct reply *r)
 	out_text(o, "claim", in->claim);
 	out_text(o, "name", in->name);
 	out_string(o, "state", "confirmed");
-	out_text(o, "user", reply_text(r, 2));
-	out_int(o, "quantity", reply_int(r, 3));
+	out_text(o, "user", reply_text(r, SALE_CLAIM_CONFIRM_USER));
+	out_int(o, "quantity", reply_int(r, SALE_CLAIM_CONFIRM_QUANTITY));
 	answer_end(req);
 }
 
@@ -210,17 +213,17 @@ static void on_released(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_release_input *in = req->input;
 
-	switch (reply_int(r, 0)) {
-	case -1:
+	switch (reply_outcome(r)) {
+	case SALE_CLAIM_RELEASE_NO_SALE:
 		handler_answer_missing(req, "sale", in->name);
 		break;
-	case -2:
+	case SALE_CLAIM_RELEASE_ABSENT:
 		answer_no_claim(req, in->name, in->claim);
 		break;
-	case -4:
+	case SALE_CLAIM_RELEASE_EXPIRED:
 		answer_claim_expired(req, in->claim);
 		break;
-	case -3:
+	case SALE_CLAIM_RELEASE_CONFIRMED:
 		answer_problem(req, P_CLAIM_CONFIRMED, "claim '%s' is confirmed and cannot be released", in->claim.at);
 		break;
 	default:

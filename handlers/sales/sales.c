@@ -38,55 +38,61 @@ void sale_out_setting(struct json_out *o, const char *key, int64_t value)
 	out_int_or_null(o, key, value != 0, value);
 }
 
-/* The members of an open object, from the reply of a script. */
+static int state_of(const struct request *req, const struct reply *r)
+{
+	return sale_state(req, reply_int(r, SALE_OPENS_AT_MS), reply_int(r, SALE_CLOSES_AT_MS));
+}
+
+/* The members of an open object. */
 static void write_sale(struct json_out *o, struct request *req, struct text sale, const struct reply *r)
 {
-	int64_t stock = reply_int(r, 4), held = reply_int(r, 8), confirmed = reply_int(r, 9);
+	int64_t stock = reply_int(r, SALE_STOCK), held = reply_int(r, SALE_HELD);
+	int64_t confirmed = reply_int(r, SALE_CONFIRMED);
 
 	out_text(o, "name", sale);
-	out_string(o, "state", sale_state_names[sale_state(req, reply_int(r, 2), reply_int(r, 3))]);
-	sale_out_setting(o, "opens_at_ms", reply_int(r, 2));
-	sale_out_setting(o, "closes_at_ms", reply_int(r, 3));
+	out_string(o, "state", sale_state_names[state_of(req, r)]);
+	sale_out_setting(o, "opens_at_ms", reply_int(r, SALE_OPENS_AT_MS));
+	sale_out_setting(o, "closes_at_ms", reply_int(r, SALE_CLOSES_AT_MS));
 	out_int(o, "stock", stock);
-	sale_out_setting(o, "per_user", reply_int(r, 5));
-	out_int(o, "hold_ms", reply_int(r, 6));
-	sale_out_setting(o, "retention_ms", reply_int(r, 7));
+	sale_out_setting(o, "per_user", reply_int(r, SALE_PER_USER));
+	out_int(o, "hold_ms", reply_int(r, SALE_HOLD_MS));
+	sale_out_setting(o, "retention_ms", reply_int(r, SALE_RETENTION_MS));
 	out_int(o, "remaining", stock - held - confirmed);
 	out_int(o, "held", held);
 	out_int(o, "confirmed", confirmed);
-	handler_out_expiry(o, r, 10);
+	handler_out_expiry(o, r, SALE_EXPIRES_AT_MS);
 }
 
 /* ---- PUT, PATCH, GET, DELETE /sales/{name}, GET /sales ---- */
 
 static void answer_stock_below_sold(struct request *req, struct text sale, int64_t stock, const struct reply *r)
 {
-	int64_t held = reply_int(r, 8), confirmed = reply_int(r, 9);
-	struct json_out *o = answer_begin_problem(req, P_STOCK_BELOW_SOLD,
-						  "a stock of %" PRId64 " is below the %" PRId64
-						  " of sale '%s' that are sold or held",
-						  stock, held + confirmed, sale.at);
+	int64_t held = reply_int(r, SALE_HELD), confirmed = reply_int(r, SALE_CONFIRMED);
+	struct json_out *o =
+		answer_begin_problem(req, P_STOCK_BELOW_SOLD,
+			      "a stock of %" PRId64 " is below the %" PRId64 " of sale '%s' that are sold or held",
+			      stock, held + confirmed, sale.at);
 
 	out_int(o, "held", held);
 	out_int(o, "confirmed", confirmed);
 	answer_end(req);
 }
 
-/* `stock` is the one asked for. */
+/* sale_put has the outcomes of sale_patch, and new. `stock` is the one asked for. */
 static void answer_changed(struct request *req, struct text sale, int64_t stock, const struct reply *r)
 {
-	switch (reply_int(r, 0)) {
-	case -1:
+	switch (reply_outcome(r)) {
+	case SALE_PATCH_ABSENT:
 		handler_answer_missing(req, "sale", sale);
 		return;
-	case -2:
+	case SALE_PATCH_STOCK_BELOW_SOLD:
 		answer_stock_below_sold(req, sale, stock, r);
 		return;
-	case -3:
+	case SALE_PATCH_CLOSES_BEFORE_OPEN:
 		answer_field_problem(req, P_INVALID_VALUE, "/closes_at_ms", "must be after opens_at_ms");
 		return;
 	default:
-		write_sale(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), req, sale, r);
+		write_sale(answer_begin(req, reply_outcome(r) == SALE_PUT_NEW ? 201 : 200), req, sale, r);
 		answer_end(req);
 	}
 }
@@ -103,7 +109,7 @@ static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct sale_put_input *in = req->input;
 
-	if (reply_int(r, 0) == 0)
+	if (reply_outcome(r) == SALE_PUT_AGAIN)
 		replace(req);
 	else
 		answer_changed(req, in->name, in->stock, r);
@@ -135,7 +141,7 @@ static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct sale_patch_input *in = req->input;
 
-	if (reply_int(r, 0) == 0)
+	if (reply_outcome(r) == SALE_PATCH_AGAIN)
 		patch(req);
 	else
 		answer_changed(req, in->name, in->stock, r);
@@ -167,9 +173,9 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct sale_get_input *in = req->input;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == SALE_GET_ABSENT) {
 		handler_answer_missing(req, "sale", in->name);
-	} else if (reply_int(r, 11) > 0) {
+	} else if (reply_int(r, SALE_GET_MORE)) {
 		get(req);
 	} else {
 		write_sale(answer_begin(req, 200), req, in->name, r);
@@ -214,9 +220,9 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	const struct sale_list_input *in = req->input;
 
 	(void)part;
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == SALE_GET_ABSENT)
 		return;
-	if (in->state && (int)in->state != sale_state(req, reply_int(r, 2), reply_int(r, 3)))
+	if (in->state && (int)in->state != state_of(req, r))
 		return;
 	out_object(o, NULL);
 	write_sale(o, req, name, r);

@@ -5,10 +5,10 @@
 -- ARGV[1]  fence, 0 to 2^53 - 1; '' for none
 -- ARGV[2]  If-Match: '' for none, '*', or tags between blanks
 -- ARGV[3]  If-None-Match, the same
--- Returns {1, now} gone
---         {0, now} there was neither
---         {-1, now, highest} the fence is below the highest one seen
---         {-3, now, version ('': there is no value)} a condition does not hold
+--@reply 1 deleted, 0 absent
+--@reply -1 stale_fence: highest int
+--@reply -3 precondition_failed: version text
+-- highest is the highest fence seen. version is '' when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
 --@include time cache
 --@flags allow-oom

@@ -4,9 +4,11 @@
 -- KEYS[3]  when invalidations are to be repeated
 -- ARGV[1]  a ticket
 -- ARGV[2]  how long it is to be good, ms
--- Returns {1, now, ticket, expires_at} there is no value, and the ticket is out now
---         {0, now, version, expires_at (-1: never), value}
---         {-1, now, expires_at} there is no value, and another ticket is out
+--@reply 1 granted: ticket text, expires_at_ms int
+--@reply 0: cached
+--@reply -1 in_progress: retry_at_ms int
+-- granted: there is no value, and the ticket is out now. in_progress: there is no value, and
+-- another ticket is out until retry_at_ms.
 -- A replay: the reply of then, while that ticket is out.
 -- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes.
 --@include time cache

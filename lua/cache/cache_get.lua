@@ -2,10 +2,11 @@
 -- KEYS[1]  the value
 -- ARGV[1]  If-Match: '' for none, '*', or tags between blanks
 -- ARGV[2]  If-None-Match, the same
--- Returns {0, now, version, expires_at (-1: never), value}
---         {-1, now} there is none
---         {-2, now, version} If-Match does not hold
---         {-3, the same as 0} If-None-Match does not hold: the reader has it
+--@reply 0, -3 not_modified: cached
+--@reply -1 absent
+--@reply -2 precondition_failed: version text
+-- not_modified: If-None-Match does not hold, so the reader has it. precondition_failed: If-Match
+-- does not hold.
 -- Errors: WRONGTYPE. O(1) and the value's bytes.
 --@include time cache
 --@reads

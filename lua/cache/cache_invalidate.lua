@@ -7,7 +7,8 @@
 -- KEYS[2]  the ticket that is out
 -- KEYS[3]  when invalidations are to be repeated: sorted set; TTL: the last instant
 -- ARGV[1]  when to do it again, ms from now
--- Returns {1, now, deleted (1 or 0), again_at}
+--@reply 1: deleted int, again_at_ms int
+-- deleted is 1 when there was a value, else 0.
 -- Errors: WRONGTYPE, nothing done. O(log n), and as many as have passed since.
 --@include time cache
 --@idempotent

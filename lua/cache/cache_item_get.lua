@@ -1,7 +1,7 @@
 -- cache_item_get: a value's version and expiry, without the value.
 -- KEYS[1]  the value
--- Returns {0, now, version, expires_at (-1: never)}
---         {-1, now} there is none
+--@reply 0: cache_entry
+--@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
 --@include time cache
 --@reads

@@ -10,11 +10,12 @@
 -- ARGV[5]  ticket, '' for none
 -- ARGV[6]  If-Match: '' for none, '*', or tags between blanks
 -- ARGV[7]  If-None-Match, the same
--- Returns {1, now, version, expires_at} stored, where there was none
---         {2, the same} in the place of another
---         {-1, now, highest} the fence is below the highest one seen
---         {-2, now} the ticket is not the one that is out
---         {-3, now, version ('': there is no value)} a condition does not hold
+--@reply 1 new, 2 replaced: cache_entry
+--@reply -1 stale_fence: highest int
+--@reply -2 stale_ticket
+--@reply -3 precondition_failed: version text
+-- highest is the highest fence seen. stale_ticket: the ticket is not the one that is out. version
+-- is '' when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time cache
 local t = redis.call('TIME')

@@ -5,6 +5,9 @@
 --   again  the instants at which an invalidation is to be repeated, as a sorted set: no value and
 --          no ticket that is made before one of them lives longer than until it
 -- What these scripts did not make raises WRONGTYPE. Wants lib/time.lua.
+--@shape cache_entry: version text, expires_at_ms int
+--@shape cached: cache_entry, value text
+-- expires_at_ms is -1 for never.
 local FENCE_KEPT_MS = 86400000
 -- cache_version(key): the value's version, nil when there is no value. O(1).
 local function cache_version(key)
@@ -14,8 +17,8 @@ local function cache_version(key)
   end
   return version or nil
 end
--- cache_read(key, now, version, outcome): what a reader is answered, {outcome, now, version,
--- expires_at (-1: never), value}. O(1) and the value's bytes.
+-- cache_read(key, now, version, outcome): what a reader is answered, {outcome, now, ...} of a
+-- cached value. O(1) and the value's bytes.
 local function cache_read(key, now, version, outcome)
   local value = redis.call('HGET', key, 'value')
   if not value then

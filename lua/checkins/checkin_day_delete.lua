@@ -1,7 +1,7 @@
 -- checkin_day_delete: deletes a day. A field without days goes, and with the last one the key.
 -- KEYS[1]  the check-ins of a name
 -- ARGV[1]  the day, in days since 1970
--- Returns {1, now} deleted, {0, now} it was not stored
+--@reply 1 deleted, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time checkin
 --@flags allow-oom

@@ -1,7 +1,7 @@
 -- checkin_day_put: stores a day; the expiry stays.
 -- KEYS[1]  the check-ins of a name: hash
 -- ARGV[1]  the day, in days since 1970
--- Returns {1, now} stored, {0, now} it was stored before
+--@reply 1 new, 0 known
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time checkin
 local now = now_ms()

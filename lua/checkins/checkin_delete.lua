@@ -1,6 +1,6 @@
 -- checkin_delete: deletes all check-ins of a name.
 -- KEYS[1]  the check-ins of a name
--- Returns {1, now} deleted, {0, now} there were none
+--@reply 1 deleted, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); Redis frees the memory of a large hash in the background.
 --@include time
 --@flags allow-oom

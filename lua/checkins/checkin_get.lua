@@ -3,9 +3,9 @@
 -- ARGV[1]  first day, in days since 1970; '' for the earliest that the range may have
 -- ARGV[2]  last day; '' for today
 -- ARGV[3]  how many days a range may have
--- Returns {0, now, first day, last day, day of the first bit, days as bits in the order of SETBIT,
---         expires_at_ms (-1: never)}
---         {-1, now, first day, last day} there is no such range
+--@reply 0: from_day int, to_day int, bits_day int, bits text, expires_at_ms int
+--@reply -1 no_range: from_day int, to_day int
+-- bits has days in the order of SETBIT, from bits_day on. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE. O(days / BLOCK_DAYS).
 --@include time expiry checkin
 --@reads

@@ -1,8 +1,9 @@
 -- checkin_patch: changes when the check-ins of a name expire.
 -- KEYS[1]  the check-ins of a name
 -- ARGV[1]  ttl_ms, as lua/lib/expiry.lua reads it
--- Returns {1, now, expires_at_ms (-1: never)} changed, {0, the same} nothing was asked for
---         {-1, now} there are no check-ins
+--@reply 1 changed, 0 unchanged: expires_at_ms int
+--@reply -1 absent
+-- unchanged: nothing was asked for. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry
 --@flags allow-oom

@@ -1,6 +1,6 @@
 -- counter_delete: removes all counters under a name.
 -- KEYS[1]  the counters: hash
--- Returns {1, now} removed, {0, now} there were none
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
 --@include time
 --@flags allow-oom

@@ -1,6 +1,6 @@
 -- counter_get: all counters under a name.
 -- KEYS[1]  the counters: hash
--- Returns {0, now, expires_at (-1: never), name, value, ...}
+--@reply 0: counter_state
 -- Errors: WRONGTYPE, also for what has more fields than counters could, or a field that is not a
 -- counter. O(counters), at most 500.
 --@include time expiry counter

@@ -1,9 +1,11 @@
 -- counter_increment: adds to counters, to all of them or to none.
 -- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
 -- ARGV     name, what to add (within +-(2^53 - 1)); and so on, at most 100, none twice
--- Returns {1, now, value, ...}: what each counter is now, in the order of ARGV
---         {-1, now, name, value, what to add} the sum of the first such is beyond +-(2^53 - 1)
---         {-2, now, counters} there would be that many, more than 500
+--@reply 1 added: sums int...
+--@reply -1 overflow: name text, value int, by int
+--@reply -2 too_many: size int
+-- sums has what each counter is now, in the order of ARGV. name is the first whose sum is beyond
+-- +-(2^53 - 1). size is how many counters there would be, more than 500.
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(N).
 --@include time names counter
 --@idempotent

@@ -1,8 +1,8 @@
 -- counter_patch: sets when the counters under a name expire.
 -- KEYS[1]  the counters: hash
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
--- Returns {1, now, expires_at (-1: never), name, value, ...} as counter_get
---         {0, now} there are none
+--@reply 1: counter_state
+--@reply 0 absent
 -- Errors: as counter_get, nothing done. O(counters), at most 500.
 --@include time expiry counter
 --@flags allow-oom

@@ -12,6 +12,9 @@ end
 
 -- counter_state(key): all counters, name, value, and so on. What has more fields than counters
 -- could raises WRONGTYPE. O(counters), at most 500.
+--@shape counter: name text, value int
+--@shape counter_state: expires_at_ms int, counters (counter)...
+-- expires_at_ms is -1 for never.
 local function counter_state(key)
   if redis.call('HLEN', key) > 500 then
     error(redis.error_reply('WRONGTYPE the key holds more fields than counters'))

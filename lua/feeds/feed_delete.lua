@@ -1,7 +1,7 @@
 -- feed_delete: removes a feed.
 -- KEYS[1]  the feed
 -- KEYS[2]  its settings, see feed_item_push
--- Returns {1, now} removed, {0, now} it had no items
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
 --@include time
 --@flags allow-oom

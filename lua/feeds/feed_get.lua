@@ -1,7 +1,7 @@
 -- feed_get: how many items a feed has and keeps, and when it expires.
 -- KEYS[1]  the feed
 -- KEYS[2]  its settings, see feed_item_push
--- Returns {0, now, items, limit, expires_at (-1: never)}
+--@reply 0: feed
 -- Errors: WRONGTYPE. O(1).
 --@include time expiry feed
 --@reads

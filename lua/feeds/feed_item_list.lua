@@ -2,8 +2,8 @@
 -- KEYS[1]  the feed
 -- ARGV[1]  how many items to leave out in front
 -- ARGV[2]  how many at most, 1 to 1000
--- Returns {0, now, items the feed has, item, ...}: at least one when there is one, else not more
--- than 256 KiB together
+--@reply 0: size int, items text...
+-- size is how many the feed has. The items have at most 256 KiB together, or it is one alone.
 -- Errors: WRONGTYPE. O(offset / 100 + limit).
 --@include time
 --@reads

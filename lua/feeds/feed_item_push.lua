@@ -5,8 +5,8 @@
 -- KEYS[3]  the index of names (lib/names.lua)
 -- ARGV[1]  how many items the feed keeps from now on; '' as before
 -- ARGV     items as JSON texts, the newest last, at most 1000; none at all to go on dropping
--- Returns {1, now, items it has, excess, limit}: call again without items as long as there is an
--- excess
+--@reply 1: size int, excess int, max_items int
+-- Call again without items as long as there is an excess.
 -- What is dropped is decided when the items come, and counted from the end: a call that only drops,
 -- however late, takes nothing that came meanwhile.
 -- Errors: WRONGTYPE, nothing done. O(items); at most 250 are dropped, or as many as came.

@@ -2,8 +2,8 @@
 -- KEYS[1]  the feed
 -- KEYS[2]  its settings, see feed_item_push
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
--- Returns {1, now, items, limit, expires_at (-1: never)}
---         {0, now} it has no items
+--@reply 1: feed
+--@reply 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry feed
 --@flags allow-oom

@@ -4,7 +4,9 @@ local function feed_limit(size, kept)
   return size > 0 and tonumber(kept or '') or 1000
 end
 
--- feed_state(keys, now): {0, now, items, limit, expires_at (-1: never)}. WRONGTYPE is raised. O(1).
+-- feed_state(keys, now): {0, now, ...} of a feed; max_items is how many it keeps, expires_at_ms -1:
+-- never. WRONGTYPE is raised. O(1).
+--@shape feed: size int, max_items int, expires_at_ms int
 local function feed_state(keys, now)
   local size = redis.call('LLEN', keys[1])
   local limit = feed_limit(size, redis.call('HGET', keys[2], 'limit'))

@@ -8,6 +8,12 @@
 -- 2^53, where Lua is exact. The state expires when the leaky bucket is empty. at_ms never goes
 -- back: after a step of Redis's clock nothing drains until that instant comes again, and all
 -- instants count from it.
+--
+-- What the scripts of all limits reply of a decision; retry_at_ms is -1 when it is allowed,
+-- more_at_ms 0 when the limit is full:
+--@shape limit_decision: capacity int, remaining int, retry_at_ms int, reset_at_ms int,
+-- more_at_ms int
+--@shape limit_taken: decision (limit_decision)
 
 local GCRA_FORM, GCRA_BYTES = 1095910215, 44 -- the bytes 'GCRA'
 

@@ -4,9 +4,10 @@
 -- ARGV  1 taken_at_ms, as replied then; six a check: algorithm (1 gcra, 2 sliding window, 3 fixed
 --       window), limit, window_ms, cost, burst of a leaky bucket, and how long it was until the
 --       limit would have been whole again, ms, as replied then
--- Returns {1, now_ms, then five a check: capacity, remaining, -1, reset_at_ms, more_at_ms | 0,
--- afterwards}. No call passes earlier than if it had never been taken: of a leaky bucket only what
--- cannot have drained meanwhile comes back, of a window only what it still counts.
+--@reply 1: decisions (limit_decision)...
+-- decisions has each check afterwards. No call passes earlier than if it had never been taken: of a
+-- leaky bucket only what cannot have drained meanwhile comes back, of a window only what it still
+-- counts.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@flags allow-oom

@@ -2,8 +2,8 @@
 -- returns when it ends.
 -- KEYS  1 counter (rate_limits/lib_limit_fixed_window.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)
--- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
--- more_at_ms | 0}. O(1).
+--@reply 1 allowed, 0 refused: limit_taken
+-- O(1).
 --@include time limit_fixed_window
 --@idempotent window
 local now = now_ms()

@@ -1,8 +1,8 @@
 -- ratelimit_gcra: takes `cost` drops from a leaky bucket, or returns when they fit.
 -- KEYS  1 state (rate_limits/lib_limit_gcra.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 burst
--- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
--- more_at_ms | 0}. A refusal writes nothing. O(1).
+--@reply 1 allowed, 0 refused: limit_taken
+-- A refusal writes nothing. O(1).
 --@include time limit_gcra
 --@idempotent window
 local now = now_ms()

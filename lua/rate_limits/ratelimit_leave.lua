@@ -2,8 +2,9 @@
 -- What it would have taken is for the next.
 -- KEYS  two a limit: its state (lib/limit_*.lua), its waiters (lib/waiters.lua)
 -- ARGV  1 ticket, 2 ''
--- Returns {1, now_ms}. Errors: WRONGTYPE, nothing done. O(limits * log waiters), O(waiters) when a
--- daemon with waiters has died.
+--@reply 1
+-- Errors: WRONGTYPE, nothing done. O(limits * log waiters), O(waiters) when a daemon with waiters
+-- has died.
 --@include time waiters
 --@flags allow-oom
 local now = now_ms()

@@ -1,6 +1,7 @@
 -- ratelimit_policy_delete: deletes a policy.
 -- KEYS  1 policy: hash, no TTL
--- Returns {1, now_ms}, {0, now_ms} there was none. Errors: WRONGTYPE, nothing done. O(1).
+--@reply 1 deleted, 0 absent
+-- Errors: WRONGTYPE, nothing done. O(1).
 --@include time
 --@flags allow-oom
 if redis.call('HLEN', KEYS[1]) == 0 then

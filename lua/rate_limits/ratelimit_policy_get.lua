@@ -1,8 +1,8 @@
 -- ratelimit_policy_get: returns a policy.
 -- KEYS  1 policy: hash, no TTL
--- Returns {0, now_ms, the fields (rate_limits/lib_limit_policy.lua)}, texts, '' where there is
---         nothing
---         {-1, now_ms} there is no such policy
+--@reply 0: limit_policy
+--@reply -1 absent
+-- A field that the policy does not have is ''.
 -- Errors: WRONGTYPE. O(1).
 --@include time limit_policy
 --@reads

@@ -2,7 +2,8 @@
 -- KEYS  1 policy: hash, no TTL; 2 the index of names (lib/names.lua)
 -- ARGV  1..8 the fields (rate_limits/lib_limit_policy.lua); of a PATCH 9..16, as
 --       ratelimit_policy_get returned them: stored only while the policy still has those
--- Returns {1 it is new | 2 it replaced one | 0 it is another by now, nothing done, now_ms}.
+--@reply 1 new, 2 replaced, 0 changed_meanwhile
+-- changed_meanwhile: the policy has other fields than these by now; nothing done.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time names limit_policy
 local outcome = redis.call('HLEN', KEYS[1]) > 0 and 2 or 1

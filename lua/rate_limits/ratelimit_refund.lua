@@ -2,9 +2,9 @@
 -- KEYS  1 state (lib/limit_*.lua)
 -- ARGV  1 algorithm (1 gcra, 2 sliding window, 3 fixed window)
 --       2 cost, at least 1  3 age_ms: it was taken so long ago, or longer
--- Returns {refunded, now_ms, algorithm | 0 no state, limit, window_ms, capacity, remaining,
--- retry_at_ms | -1, reset_at_ms}: afterwards, as a call of cost 1 would find it. Of a leaky bucket
--- what drains in age_ms does not come back; a drop that comes back in part counts as one.
+--@reply 0..: limit_state
+-- The outcome is how much was refunded; the state is that afterwards. Of a leaky bucket what drains
+-- in age_ms does not come back; a drop that comes back in part counts as one.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@idempotent

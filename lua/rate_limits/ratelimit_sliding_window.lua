@@ -1,8 +1,8 @@
 -- ratelimit_sliding_window: counts `cost` in the last window_ms, or returns when it fits.
 -- KEYS  1 log (rate_limits/lib_limit_sliding_window.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 '1': a refused call counts too
--- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
--- more_at_ms | 0}. O(log n).
+--@reply 1 allowed, 0 refused: limit_taken
+-- O(log n).
 --@include time limit_sliding_window
 --@idempotent window
 local now = now_ms()

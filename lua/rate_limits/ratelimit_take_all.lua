@@ -6,10 +6,15 @@
 --       does not count; behind them '1': limits in other slots have refused it already; and, of a
 --       request that may wait, ticket, how long it may still wait, ms (0: this is its last try),
 --       and how long it has waited, us
--- Returns {1 admitted | 0 refused, now_ms, then six a check: 1 fits by itself | 0, capacity,
--- remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0; of a request that may wait 1 it waits
--- on | 0, when it should try again, ms (-1: when it is notified)}. It waits at the limit that takes
--- longest, unless that takes longer than it may wait; no request that waits overtakes another.
+--@shape limit_check: fits int, decision (limit_decision)
+--@shape limit_wait: is_waiting int, look_at_ms int
+--@reply 1 admitted, 0 refused: checks (limit_check)...
+--@reply 1, 0: pairs (limit_wait)...
+-- fits is 1 when the check fits by itself. Of a request that may wait, a limit_wait follows the
+-- checks; the second form has them all as pairs of numbers, since nothing can be behind what
+-- repeats. look_at_ms is when it should try again, -1: when it is notified. It waits at the limit
+-- that takes longest, unless that takes longer than it may wait; no request that waits overtakes
+-- another.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window
 --@idempotent window

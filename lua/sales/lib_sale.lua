@@ -76,9 +76,10 @@ local function settle(sale, now)
   return #over < SETTLED_MOST
 end
 
--- sale_reply(sale, outcome, now): the reply that describes a sale: {outcome, now, opens_at_ms,
--- closes_at_ms, stock, per_user, hold_ms, retention_ms, held, confirmed, expires_at_ms
--- (expiry_reply)}.
+-- sale_reply(sale, outcome, now): the reply that describes a sale.
+--@shape sale: opens_at_ms int, closes_at_ms int, stock int, per_user int, hold_ms int,
+-- retention_ms int, held int, confirmed int, expires_at_ms int
+-- expires_at_ms is -1 for never; of the settings, 0 is none.
 local function sale_reply(sale, outcome, now)
   return {
     outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.retention_ms,
@@ -98,11 +99,11 @@ local function sale_expiry(sale, now)
 end
 
 -- change(sale, now): gives a sale, nil for a new one, the settings in ARGV, in the order of
--- SALE_SETTINGS; '' stays as it is. Returns the reply:
--- {2, the sale (sale_reply)} created, {1, the same} changed
--- {-2, now, ...the sale as it was} more is held and confirmed than this stock
--- {-3, now} it would close before it opens
--- {0, now, ...} expired holds were settled, and there are more: call again
+-- SALE_SETTINGS; '' stays as it is. Returns the reply, of these outcomes:
+--    2  new, and 1 changed, with the sale
+--   -2  more is held and confirmed than this stock, with the sale as it was
+--   -3  it would close before it opens, without the sale
+--    0  expired holds were settled, and there are more: call again
 -- O(SETTLED_MOST log n). What a sale left whose first key alone was deleted goes too, freed in the
 -- background.
 local function change(sale, now)

@@ -1,11 +1,13 @@
 -- sale_claim_acquire: holds a quantity for a user.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
--- Returns {1, now, claim, expires_at_ms, remaining, 0 (held) or 1 (confirmed)}
---         {0, now} expired holds were settled, and there are more: call again
---         {-1, now} there is no sale, {-2, now, opens_at_ms, closes_at_ms} it is not open
---         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held}
---         too little is left
+--@reply 1 granted: claim text, expires_at_ms int, remaining int, is_confirmed int
+--@reply 0 again, -1 no_sale
+--@reply -2 not_open: opens_at_ms int, closes_at_ms int
+--@reply -3 limit_reached: claimed int, per_user int
+--@reply -4 sold_out: left int, held int
+-- again: expired holds were settled, and there are more, so call again. claimed is what the user
+-- has. sold_out: less is left than this quantity.
 -- A replay: the reply of then with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale

@@ -1,9 +1,9 @@
 -- sale_claim_confirm: makes a held claim final.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 the claim
--- Returns {1, now, user, quantity} confirmed, {0, the same} it was before
---         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} its hold expired
---         or was released
+--@reply 1 confirmed, 0 known: user text, quantity int
+--@reply -1 no_sale, -2 absent, -3 expired
+-- known: it was confirmed before. expired: its hold expired or was released.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time expiry sale
 --@idempotent

@@ -2,9 +2,10 @@
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many claims the page takes, at most
 --       1000
--- Returns {0, now, next cursor ('0': that was all), claim, state, quantity, expires_at_ms, user,
---         ...}: five for each
---         {-1, now} there is no sale, {-2, now} that was no cursor
+--@shape sale_claim: claim text, state text, quantity int, expires_at_ms int, user text
+--@reply 0: next_cursor text, claims (sale_claim)...
+--@reply -1 no_sale, -2 no_cursor
+-- next_cursor is '0' when that was all.
 -- Errors: WRONGTYPE. O(page), and at most 2000 claims are looked at, for a millisecond.
 --@include time out_of_time expiry sale scan_page
 --@reads

@@ -1,9 +1,9 @@
 -- sale_claim_release: releases a claim: what it holds returns to the stock before its time.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 the claim
--- Returns {1, now} released, {0, now} it was released before
---         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} it is confirmed,
---         {-4, now} its hold expired, or was released more than a minute ago
+--@reply 1 released, 0 known
+--@reply -1 no_sale, -2 absent, -3 confirmed, -4 expired
+-- known: it was released before. expired: its hold expired, or was released more than a minute ago.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time expiry sale
 --@flags allow-oom

@@ -1,6 +1,6 @@
 -- sale_delete: deletes a sale with all its claims, freed in the background.
 -- KEYS  the sale's (sales/lib_sale.lua)
--- Returns {1, now}, {-1, now} there is no sale
+--@reply 1 deleted, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry sale
 --@flags allow-oom

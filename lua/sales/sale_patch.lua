@@ -1,10 +1,9 @@
 -- sale_patch: changes some settings of a sale.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  as sale_put; '' stays as it is
--- Returns as change of sales/lib_sale.lua: {1, the sale} changed
---         {-1, now} there is no sale
---         {-2, now, ...the sale} the stock is too small, {-3, now} it would close before it opens
---         {0, now, ...} call again
+--@reply 1 changed, 0 again, -2 stock_below_sold: sale
+--@reply -1 absent, -3 closes_before_open
+-- They are those of change (sales/lib_sale.lua), and absent.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
 local sale = read_sale()

@@ -2,9 +2,9 @@
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 opens_at_ms (0: at once), 2 closes_at_ms (0: never), 3 stock, 4 per_user (0: no limit),
 --       5 hold_ms, 6 retention_ms (0: it never expires)
--- Returns as change of sales/lib_sale.lua: {2, the sale} created, {1, the sale} replaced
---         {-2, now, ...the sale} the stock is too small, {-3, now} it would close before it opens
---         {0, now, ...} call again
+--@reply 2 new, 1 replaced, 0 again, -2 stock_below_sold: sale
+--@reply -3 closes_before_open
+-- They are those of change (sales/lib_sale.lua).
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time names expiry sale
 local sale = read_sale()

@@ -21,8 +21,6 @@
 
 #define DAY_MS INT64_C(86400000)
 
-enum { STALE_FENCE = -1, STALE_TICKET = -2, CONDITION = -3, NOT_MODIFIED = -3, NO_MATCH = -2, ABSENT = -1 };
-
 static const char *of_int(int64_t n)
 {
 	static char texts[8][24];
@@ -38,7 +36,7 @@ static int64_t put_with(const char *value, int64_t ttl_ms, const char *fence, co
 {
 	run(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
 	    ARGS(value, of_int(ttl_ms), "00c0ffee", fence, ticket, if_match, if_none_match));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static int64_t put(const char *value, int64_t ttl_ms)
@@ -49,27 +47,27 @@ static int64_t put(const char *value, int64_t ttl_ms)
 static int64_t delete_with(const char *fence, const char *if_match, const char *if_none_match)
 {
 	run(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL), ARGS(fence, if_match, if_none_match));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static int64_t get_with(const char *if_match, const char *if_none_match)
 {
 	run(&r, &cache_get_script, KEYS(VALUE), ARGS(if_match, if_none_match));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static int64_t fill(const char *ticket, int64_t fill_ms)
 {
 	run(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN), ARGS(ticket, of_int(fill_ms)));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 /* The time of the repetition. */
 static int64_t invalidate(int64_t again_after_ms)
 {
 	run(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN), ARGS(of_int(again_after_ms)));
-	assert_int_equal(item_int(&r, 0), 1);
-	return item_int(&r, 3);
+	assert_int_equal(outcome(&r), 1);
+	return item_int(&r, CACHE_INVALIDATE_AGAIN_AT_MS);
 }
 
 /* ---- A model of one key, as long as no time passes that matters ---- */
@@ -132,16 +130,16 @@ static void model_value_gone(void)
 	model.ticket[0] = '\0';
 }
 
-static void expect_failed_condition(int64_t got)
+/* A condition does not hold: item `at` of the reply is the version. */
+static void expect_version(size_t at)
 {
-	assert_int_equal(got, CONDITION);
-	assert_string_equal(item_text(&r, 2), model.exists ? model.version : "");
+	assert_string_equal(item_text(&r, at), model.exists ? model.version : "");
 }
 
 /* Not later than the next repeated invalidation, and not earlier than needed. */
 static void expect_end(int64_t ends_ms, int64_t life_ms)
 {
-	int64_t free_ms = item_int(&r, 1) + life_ms;
+	int64_t free_ms = item_int(&r, REPLY_NOW_MS) + life_ms;
 
 	if (!model.ends_ms || free_ms < model.ends_ms)
 		assert_int_equal(ends_ms, free_ms);
@@ -160,22 +158,23 @@ static void model_put(int64_t number)
 	snprintf(value, sizeof(value), "{\"n\":%lld}", (long long)number);
 	int64_t got = put_with(value, ttl_ms, fence < 0 ? "" : of_int(fence), ticket, if_match, if_none_match);
 	if (fence >= 0 && fence < model.highest) {
-		assert_int_equal(got, STALE_FENCE);
-		assert_int_equal(item_int(&r, 2), model.highest);
+		assert_int_equal(got, CACHE_PUT_STALE_FENCE);
+		assert_int_equal(item_int(&r, CACHE_PUT_HIGHEST), model.highest);
 		return;
 	}
 	if (*ticket && strcmp(ticket, model.ticket) != 0) {
-		assert_int_equal(got, STALE_TICKET);
+		assert_int_equal(got, CACHE_PUT_STALE_TICKET);
 		return;
 	}
 	if (!conditions_hold(if_match, if_none_match)) {
-		expect_failed_condition(got);
+		assert_int_equal(got, CACHE_PUT_PRECONDITION_FAILED);
+		expect_version(CACHE_PUT_VERSION);
 		return;
 	}
 	assert_int_equal(got, model.exists ? 2 : 1);
-	expect_end(item_int(&r, 3), ttl_ms);
+	expect_end(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), ttl_ms);
 	strcpy(model.former, model.version);
-	snprintf(model.version, sizeof(model.version), "%s", item_text(&r, 2));
+	snprintf(model.version, sizeof(model.version), "%s", item_text(&r, CACHE_ENTRY_VERSION));
 	assert_string_not_equal(model.version, model.former);
 	strcpy(model.value, value);
 	model_value_gone();
@@ -194,12 +193,13 @@ static void model_delete(void)
 	strcpy(if_none_match, some_condition());
 	int64_t got = delete_with(fence < 0 ? "" : of_int(fence), if_match, if_none_match);
 	if (fence >= 0 && fence < model.highest) {
-		assert_int_equal(got, STALE_FENCE);
-		assert_int_equal(item_int(&r, 2), model.highest);
+		assert_int_equal(got, CACHE_DELETE_STALE_FENCE);
+		assert_int_equal(item_int(&r, CACHE_DELETE_HIGHEST), model.highest);
 	} else if (!model.exists && !*model.ticket) {
 		assert_int_equal(got, 0);
 	} else if (!conditions_hold(if_match, if_none_match)) {
-		expect_failed_condition(got);
+		assert_int_equal(got, CACHE_DELETE_PRECONDITION_FAILED);
+		expect_version(CACHE_DELETE_VERSION);
 	} else {
 		assert_int_equal(got, 1);
 		model_value_gone();
@@ -215,21 +215,23 @@ static void model_get(void)
 	strcpy(if_match, some_condition());
 	strcpy(if_none_match, some_condition());
 	run(&r, &cache_item_get_script, KEYS(VALUE), ARGS("")); /* what GET /cache lists */
-	assert_int_equal(item_int(&r, 0), model.exists ? 0 : ABSENT);
+	assert_int_equal(outcome(&r), model.exists ? 0 : CACHE_ITEM_GET_ABSENT);
 	if (model.exists)
-		assert_string_equal(item_text(&r, 2), model.version);
+		assert_string_equal(item_text(&r, CACHE_ENTRY_VERSION), model.version);
 	int64_t got = get_with(if_match, if_none_match);
 	if (!model.exists) {
-		assert_int_equal(got, ABSENT);
+		assert_int_equal(got, CACHE_GET_ABSENT);
 		return;
 	}
-	if (*if_match && !is_listed(if_match))
-		assert_int_equal(got, NO_MATCH);
-	else
-		assert_int_equal(got, is_listed(if_none_match) ? NOT_MODIFIED : 0);
-	assert_string_equal(item_text(&r, 2), model.version);
+	if (*if_match && !is_listed(if_match)) {
+		assert_int_equal(got, CACHE_GET_PRECONDITION_FAILED);
+		expect_version(CACHE_GET_VERSION);
+		return;
+	}
+	assert_int_equal(got, is_listed(if_none_match) ? CACHE_GET_NOT_MODIFIED : 0);
+	assert_string_equal(item_text(&r, CACHE_ENTRY_VERSION), model.version);
 	if (got == 0)
-		assert_string_equal(item_text(&r, 4), model.value);
+		assert_string_equal(item_text(&r, CACHED_VALUE), model.value);
 }
 
 static void model_fill(int64_t number)
@@ -240,14 +242,14 @@ static void model_fill(int64_t number)
 	int64_t got = fill(ticket, 3600000);
 	if (model.exists) {
 		assert_int_equal(got, 0);
-		assert_string_equal(item_text(&r, 4), model.value);
+		assert_string_equal(item_text(&r, CACHED_VALUE), model.value);
 	} else if (*model.ticket) {
-		assert_int_equal(got, -1);
-		assert_true(item_int(&r, 2) > item_int(&r, 1));
+		assert_int_equal(got, CACHE_FILL_IN_PROGRESS);
+		assert_true(item_int(&r, CACHE_FILL_RETRY_AT_MS) > item_int(&r, REPLY_NOW_MS));
 	} else {
 		assert_int_equal(got, 1);
-		assert_string_equal(item_text(&r, 2), ticket);
-		expect_end(item_int(&r, 3), 3600000);
+		assert_string_equal(item_text(&r, CACHE_FILL_TICKET), ticket);
+		expect_end(item_int(&r, CACHE_FILL_EXPIRES_AT_MS), 3600000);
 		strcpy(model.ticket, ticket);
 		strcpy(model.last_ticket, ticket);
 	}
@@ -256,10 +258,10 @@ static void model_fill(int64_t number)
 static void model_invalidate(void)
 {
 	int64_t after_ms = 500000 + rand() % 2000000, at_ms = invalidate(after_ms),
-		wanted_ms = item_int(&r, 1) + after_ms;
+		wanted_ms = item_int(&r, REPLY_NOW_MS) + after_ms;
 
 	assert_in_range(at_ms, wanted_ms, wanted_ms + after_ms / 32);
-	assert_int_equal(item_int(&r, 2), model.exists);
+	assert_int_equal(item_int(&r, CACHE_INVALIDATE_DELETED), model.exists);
 	model_value_gone();
 	if (!model.ends_ms || wanted_ms < model.ends_ms) {
 		model.ends_ms = wanted_ms;
@@ -317,17 +319,17 @@ static void an_invalidation_is_repeated_by_redis_itself(void **state)
 	int64_t first_ms = invalidate(300), second_ms = invalidate(1500);
 	assert_int_equal(redis_exists(&r, VALUE), 0);
 	assert_int_equal(put("2", 60000), 1);
-	assert_int_equal(item_int(&r, 3), first_ms);
+	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), first_ms);
 	wait_until(is_gone(), 5000); /* and no script runs */
 	assert_true(redis_now_ms(&r) >= first_ms);
 	assert_int_equal(put("3", 60000), 1);
-	assert_int_equal(item_int(&r, 3), second_ms);
+	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), second_ms);
 	assert_int_equal(put("4", 1), 2); /* a shorter expiry stays as it is */
-	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 1);
+	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), 1 + item_int(&r, REPLY_NOW_MS));
 	wait_until(redis_now_ms(&r) > second_ms, 5000);
 	assert_int_equal(redis_exists(&r, AGAIN), 0);
 	put("5", 60000);
-	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 60000);
+	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), 60000 + item_int(&r, REPLY_NOW_MS));
 }
 
 static void a_ticket_ends_with_the_repeated_invalidation(void **state)
@@ -335,11 +337,11 @@ static void a_ticket_ends_with_the_repeated_invalidation(void **state)
 	(void)state;
 	int64_t at_ms = invalidate(400);
 	assert_int_equal(fill("t", 60000), 1);
-	assert_int_equal(item_int(&r, 3), at_ms);
+	assert_int_equal(item_int(&r, CACHE_FILL_EXPIRES_AT_MS), at_ms);
 	wait_until(redis_exists(&r, FILL) == 0, 5000);
-	assert_int_equal(put_with("1", 60000, "", "t", "", ""), STALE_TICKET);
+	assert_int_equal(put_with("1", 60000, "", "t", "", ""), CACHE_PUT_STALE_TICKET);
 	assert_int_equal(fill("u", 60000), 1);
-	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 60000);
+	assert_int_equal(item_int(&r, CACHE_FILL_EXPIRES_AT_MS), 60000 + item_int(&r, REPLY_NOW_MS));
 	assert_int_equal(put_with("1", 60000, "", "u", "", ""), 1);
 }
 
@@ -351,8 +353,9 @@ static void the_instant_itself_has_ended(void **state)
 		int64_t at_ms = invalidate(3), now_ms;
 		do {
 			put("1", 60000);
-			now_ms = item_int(&r, 1);
-			assert_int_equal(item_int(&r, 3), now_ms < at_ms ? at_ms : now_ms + 60000);
+			now_ms = item_int(&r, REPLY_NOW_MS);
+			assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS),
+					 now_ms < at_ms ? at_ms : now_ms + 60000);
 		} while (now_ms <= at_ms);
 	}
 }
@@ -370,7 +373,7 @@ static void repeated_invalidations_are_few(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
-		int64_t at_ms = invalidate(100000 + i), wanted_ms = item_int(&r, 1) + 100000 + i;
+		int64_t at_ms = invalidate(100000 + i), wanted_ms = item_int(&r, REPLY_NOW_MS) + 100000 + i;
 		assert_in_range(at_ms, wanted_ms, wanted_ms + 100000 / 32);
 	}
 	for (int64_t i = 0, last_ms = 0; i < 300; i++) {
@@ -385,7 +388,8 @@ static void repeated_invalidations_are_few(void **state)
 	assert_in_range(server_command(&r, "ZCARD " AGAIN)->integer, 1, 1430);
 	wait_until(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(redis_now_ms(&r)))->integer > 0, 5000);
 	int64_t last_ms = invalidate(DAY_MS);
-	assert_int_equal(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(item_int(&r, 1)))->integer, 0);
+	assert_int_equal(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(item_int(&r, REPLY_NOW_MS)))->integer,
+			 0);
 	invalidate(10);
 	assert_in_range(redis_now_ms(&r) + redis_pttl_ms(&r, AGAIN), last_ms - 5, last_ms + 5);
 }
@@ -402,13 +406,13 @@ static void a_fence_outlives_its_value_by_a_day(void **state)
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "5");
 	assert_int_equal(delete_with("7", "", ""), 1);
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 85000, DAY_MS + 90000);
-	assert_int_equal(put_with("4", 1000, "6", "", "", ""), STALE_FENCE);
-	assert_int_equal(item_int(&r, 2), 7);
-	unchanged(&r, assert_int_equal(delete_with("6", "", ""), STALE_FENCE));
+	assert_int_equal(put_with("4", 1000, "6", "", "", ""), CACHE_PUT_STALE_FENCE);
+	assert_int_equal(item_int(&r, CACHE_PUT_HIGHEST), 7);
+	unchanged(&r, assert_int_equal(delete_with("6", "", ""), CACHE_DELETE_STALE_FENCE));
 	unchanged(&r, assert_int_equal(delete_with("8", "", ""), 0));
 	assert_int_equal(put_with("4", 1000, "9007199254740991", "", "", ""), 1);
-	assert_int_equal(put_with("4", 1000, "9007199254740990", "", "", ""), STALE_FENCE);
-	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+	assert_int_equal(put_with("4", 1000, "9007199254740990", "", "", ""), CACHE_PUT_STALE_FENCE);
+	assert_int_equal(item_int(&r, CACHE_PUT_HIGHEST), INT64_C(9007199254740991));
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "9007199254740991");
 }
 
@@ -420,8 +424,8 @@ static void no_version_comes_again(void **state)
 
 	for (int i = 0; i < 2000; i++) {
 		assert_int_equal(put("1", 60000), i % 2 ? 2 : 1);
-		assert_true(strcmp(item_text(&r, 2), former) > 0);
-		snprintf(former, sizeof(former), "%s", item_text(&r, 2));
+		assert_true(strcmp(item_text(&r, CACHE_ENTRY_VERSION), former) > 0);
+		snprintf(former, sizeof(former), "%s", item_text(&r, CACHE_ENTRY_VERSION));
 		assert_string_equal(former + strlen(former) - 9, "-00c0ffee");
 		if (i % 2)
 			delete_with("", "", "");
@@ -436,11 +440,11 @@ static void a_replay_gets_the_first_answer(void **state)
 	const char *const *keys = KEYS(VALUE, FILL, AGAIN);
 
 	run_with_record(&r, &cache_fill_script, keys, ARGS("first", "5000"), RECORD, FINGERPRINT_A);
-	int64_t expires_ms = item_int(&r, 3);
+	int64_t expires_ms = item_int(&r, CACHE_FILL_EXPIRES_AT_MS);
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
 	run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A);
-	assert_string_equal(item_text(&r, 2), "first");
-	assert_int_equal(item_int(&r, 3), expires_ms);
+	assert_string_equal(item_text(&r, CACHE_FILL_TICKET), "first");
+	assert_int_equal(item_int(&r, CACHE_FILL_EXPIRES_AT_MS), expires_ms);
 	run_with_record_fails(&r, &cache_fill_script, keys, ARGS("other", "5"), RECORD, FINGERPRINT_B,
 			      "IDEMPOTENCY_KEY_REUSED");
 	put("1", 60000);
@@ -449,7 +453,7 @@ static void a_replay_gets_the_first_answer(void **state)
 	/* A reply with the value has no effect, and is not recorded. */
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("x", "5000"), RECORD "2", FINGERPRINT_A));
 	run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, CACHE_INVALIDATE_DELETED), 1);
 	put("2", 60000);
 	unchanged(&r, run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A));
 	assert_int_equal(get_with("", ""), 0);
@@ -511,7 +515,7 @@ static void a_full_redis_stores_nothing_and_still_forgets(void **state)
 	all_fail("OOM");
 	assert_int_equal(get_with("", ""), 0);
 	invalidate(5000);
-	assert_int_equal(get_with("", ""), ABSENT);
+	assert_int_equal(get_with("", ""), CACHE_GET_ABSENT);
 	server_command(&r, "CONFIG SET maxmemory 0");
 	put("1", 60000);
 	server_command(&r, "CONFIG SET maxmemory 1");

@@ -24,7 +24,7 @@ static int64_t put(const struct script *s, int64_t day)
 
 	snprintf(text, sizeof(text), "%lld", (long long)day);
 	run(&r, s, KEYS(KEY), ARGS(text));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 /* Reads a range; is_marked reads its days afterwards. */
@@ -35,15 +35,15 @@ static void look(int64_t from, int64_t to)
 	snprintf(first, sizeof(first), "%lld", (long long)from);
 	snprintf(last, sizeof(last), "%lld", (long long)to);
 	run(&r, &checkin_get_script, KEYS(KEY), ARGS(first, last, MOST));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_int_equal(item_int(&r, 2), from);
-	assert_int_equal(item_int(&r, 3), to);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(item_int(&r, CHECKIN_GET_FROM_DAY), from);
+	assert_int_equal(item_int(&r, CHECKIN_GET_TO_DAY), to);
 }
 
 static bool is_marked(int64_t day)
 {
-	const redisReply *bits = r.reply->element[5];
-	int64_t at = day - item_int(&r, 4);
+	const redisReply *bits = r.reply->element[CHECKIN_GET_BITS];
+	int64_t at = day - item_int(&r, CHECKIN_GET_BITS_DAY);
 
 	assert_true(at >= 0 && (size_t)at < bits->len * 8);
 	return (unsigned char)bits->str[at / 8] >> (7 - at % 8) & 1;
@@ -87,23 +87,23 @@ static void all_days_expire_together(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
-		assert_int_equal(item_int(&r, 0), -1);
+		assert_int_equal(outcome(&r), -1);
 	});
 	put(&checkin_day_put_script, 1);
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
-	assert_int_equal(item_int(&r, 0), 1);
-	int64_t at = item_int(&r, 2);
-	assert_int_equal(at, item_int(&r, 1) + 60000);
+	assert_int_equal(outcome(&r), 1);
+	int64_t at = item_int(&r, CHECKIN_PATCH_EXPIRES_AT_MS);
+	assert_int_equal(at, 60000 + item_int(&r, REPLY_NOW_MS));
 	put(&checkin_day_put_script, 1000);
 	put(&checkin_day_delete_script, 1);
 	look(1, 2);
-	assert_int_equal(item_int(&r, 6), at);
+	assert_int_equal(item_int(&r, CHECKIN_GET_EXPIRES_AT_MS), at);
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_int_equal(item_int(&r, 2), at);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(item_int(&r, CHECKIN_PATCH_EXPIRES_AT_MS), at);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " KEY)->integer, at);
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("null"));
-	assert_int_equal(item_int(&r, 2), -1);
+	assert_int_equal(item_int(&r, CHECKIN_PATCH_EXPIRES_AT_MS), -1);
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("1"));
 	wait_until(redis_exists(&r, KEY) == 0, 5000);
@@ -116,12 +116,12 @@ static void all_days_are_deleted(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	put(&checkin_day_put_script, 1);
 	put(&checkin_day_put_script, 1000);
 	run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
 }
 
@@ -167,19 +167,19 @@ static void ranges_are_checked_by_redis_s_clock(void **state)
 	snprintf(tomorrow, sizeof(tomorrow), "%lld", (long long)day + 1);
 	snprintf(earliest, sizeof(earliest), "%lld", (long long)day - 36599);
 	run(&r, &checkin_get_script, KEYS(KEY), ARGS("", "", MOST));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_int_equal(item_int(&r, 2), day - 36599);
-	assert_int_equal(item_int(&r, 3), day);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(item_int(&r, CHECKIN_GET_FROM_DAY), day - 36599);
+	assert_int_equal(item_int(&r, CHECKIN_GET_TO_DAY), day);
 	run(&r, &checkin_get_script, KEYS(KEY), ARGS(earliest, today, MOST));
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	run(&r, &checkin_get_script, KEYS(KEY), ARGS(earliest, tomorrow, MOST));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 	run(&r, &checkin_get_script, KEYS(KEY), ARGS(tomorrow, "", MOST));
-	assert_int_equal(item_int(&r, 0), -1);
-	assert_int_equal(item_int(&r, 2), day + 1);
-	assert_int_equal(item_int(&r, 3), day);
+	assert_int_equal(outcome(&r), -1);
+	assert_int_equal(item_int(&r, CHECKIN_GET_FROM_DAY), day + 1);
+	assert_int_equal(item_int(&r, CHECKIN_GET_TO_DAY), day);
 	run(&r, &checkin_get_script, KEYS(KEY), ARGS(tomorrow, tomorrow, MOST));
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 }
 
 static void foreign_keys_stay_as_they_are(void **state)
@@ -204,7 +204,7 @@ static void a_full_redis_still_looks_and_forgets(void **state)
 	look(1, 1);
 	assert_true(is_marked(1));
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(put(&checkin_day_delete_script, 1), 1);
 }
 

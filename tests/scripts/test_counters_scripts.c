@@ -18,32 +18,36 @@
 #define MOST "9007199254740991"
 #define LEAST "-9007199254740991"
 
-enum { ADDED = 1, OVERFLOW = -1, TOO_MANY = -2 };
-
 static int64_t add(const char *name, const char *by)
 {
 	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS(name, by));
-	return item_int(&r, 0);
+	return outcome(&r);
+}
+
+/* The nth counter's value that it answered, from 0. */
+static int64_t sum(size_t n)
+{
+	return item_int(&r, COUNTER_INCREMENT_SUMS + n);
 }
 
 static void adding_answers_what_is(void **state)
 {
 	(void)state;
 	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("likes", "1", "stock", "-2", "none", "0"));
-	assert_int_equal(item_int(&r, 0), ADDED);
-	assert_int_equal(r.reply->elements, 5);
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_int_equal(item_int(&r, 3), -2);
-	assert_int_equal(item_int(&r, 4), 0);
+	assert_int_equal(outcome(&r), COUNTER_INCREMENT_ADDED);
+	assert_int_equal(r.reply->elements, COUNTER_INCREMENT_SUMS + 3);
+	assert_int_equal(sum(0), 1);
+	assert_int_equal(sum(1), -2);
+	assert_int_equal(sum(2), 0);
 	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("stock", "42", "likes", "1"));
-	assert_int_equal(item_int(&r, 2), 40);
-	assert_int_equal(item_int(&r, 3), 2);
+	assert_int_equal(sum(0), 40);
+	assert_int_equal(sum(1), 2);
 	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
 	unchanged(&r, run(&r, &counter_get_script, KEYS(COUNTERS), ARGS()));
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(r.reply->elements, 3 + 6);
+	assert_int_equal(r.reply->elements, COUNTER_STATE_COUNTERS + 3 * COUNTER_ITEMS);
 	run(&r, &counter_get_script, KEYS("p:counter:{none}"), ARGS());
-	assert_int_equal(r.reply->elements, 3);
+	assert_int_equal(r.reply->elements, COUNTER_STATE_COUNTERS);
 }
 
 /* The value plus an amount, or NULL where that is out of range. */
@@ -77,17 +81,18 @@ static void sums_are_exact_to_the_last_digit(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		server_command(&r, "HSET " COUNTERS " n %s", rows[i][0]);
 		if (rows[i][2]) {
-			assert_int_equal(add("n", rows[i][1]), ADDED);
-			assert_int_equal(item_int(&r, 2), strtoll(rows[i][2], NULL, 10));
+			assert_int_equal(add("n", rows[i][1]), COUNTER_INCREMENT_ADDED);
+			assert_int_equal(sum(0), strtoll(rows[i][2], NULL, 10));
 			run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-			assert_int_equal(item_int(&r, 4), strtoll(rows[i][2], NULL, 10));
+			assert_int_equal(item_int(&r, COUNTER_STATE_COUNTERS + COUNTER_VALUE),
+					 strtoll(rows[i][2], NULL, 10));
 			continue;
 		}
 		unchanged(&r, {
-			assert_int_equal(add("n", rows[i][1]), OVERFLOW);
-			assert_string_equal(item_text(&r, 2), "n");
-			assert_int_equal(item_int(&r, 3), strtoll(rows[i][0], NULL, 10));
-			assert_int_equal(item_int(&r, 4), strtoll(rows[i][1], NULL, 10));
+			assert_int_equal(add("n", rows[i][1]), COUNTER_INCREMENT_OVERFLOW);
+			assert_string_equal(item_text(&r, COUNTER_INCREMENT_NAME), "n");
+			assert_int_equal(item_int(&r, COUNTER_INCREMENT_VALUE), strtoll(rows[i][0], NULL, 10));
+			assert_int_equal(item_int(&r, COUNTER_INCREMENT_BY), strtoll(rows[i][1], NULL, 10));
 		});
 	}
 }
@@ -113,8 +118,9 @@ static void random_sums_are_the_processors(void **state)
 		server_command(&r, "HSET " COUNTERS " n %s", from);
 		bool fits = a + b <= most && a + b >= -most;
 		overflows += !fits;
-		assert_int_equal(add("n", by), fits ? ADDED : OVERFLOW);
-		assert_int_equal(item_int(&r, fits ? 2 : 3), fits ? a + b : a);
+		assert_int_equal(add("n", by), fits ? COUNTER_INCREMENT_ADDED : COUNTER_INCREMENT_OVERFLOW);
+		assert_int_equal(item_int(&r, fits ? COUNTER_INCREMENT_SUMS : COUNTER_INCREMENT_VALUE),
+				 fits ? a + b : a);
 	}
 	assert_in_range(overflows, 20, 380);
 }
@@ -126,8 +132,8 @@ static void one_overflow_leaves_all_as_they_are(void **state)
 	unchanged(&r, {
 		run_with_record(&r, &counter_increment_script, KEYS(COUNTERS),
 				ARGS("new", "1", "full", "1", "other", "1"), RECORD, FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), OVERFLOW);
-		assert_string_equal(item_text(&r, 2), "full");
+		assert_int_equal(outcome(&r), COUNTER_INCREMENT_OVERFLOW);
+		assert_string_equal(item_text(&r, COUNTER_INCREMENT_NAME), "full");
 	});
 }
 
@@ -140,17 +146,17 @@ static void a_name_has_so_many_counters(void **state)
 		server_command(&r, "HSET " COUNTERS " c%d 1", i);
 	unchanged(&r, {
 		run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("c0", "1", "x", "1", "y", "1"));
-		assert_int_equal(item_int(&r, 0), TOO_MANY);
-		assert_int_equal(item_int(&r, 2), 501);
+		assert_int_equal(outcome(&r), COUNTER_INCREMENT_TOO_MANY);
+		assert_int_equal(item_int(&r, COUNTER_INCREMENT_SIZE), 501);
 	});
-	assert_int_equal(add("x", "1"), ADDED);
-	assert_int_equal(add("y", "1"), TOO_MANY);
+	assert_int_equal(add("x", "1"), COUNTER_INCREMENT_ADDED);
+	assert_int_equal(add("y", "1"), COUNTER_INCREMENT_TOO_MANY);
 	for (int i = 0; i < 499; i += 100) {
 		snprintf(name, sizeof(name), "c%d", i);
-		assert_int_equal(add(name, "1"), ADDED);
+		assert_int_equal(add(name, "1"), COUNTER_INCREMENT_ADDED);
 	}
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(r.reply->elements, 3 + 1000);
+	assert_int_equal(r.reply->elements, COUNTER_STATE_COUNTERS + 500 * COUNTER_ITEMS);
 }
 
 static void a_replay_gets_the_first_answer(void **state)
@@ -159,12 +165,12 @@ static void a_replay_gets_the_first_answer(void **state)
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 2), 9007199254740991);
+		assert_int_equal(sum(0), 9007199254740991);
 	}
 	add("n", "9");
 	run_with_record(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
 			FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 2), 9007199254740991);
+	assert_int_equal(sum(0), 9007199254740991);
 	unchanged(&r, run_with_record_fails(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "1"), RECORD,
 					    FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
 }
@@ -215,22 +221,22 @@ static void the_expiry_stays_until_it_is_changed(void **state)
 
 	add("n", "1");
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(item_int(&r, 2), -1);
+	assert_int_equal(item_int(&r, COUNTER_STATE_EXPIRES_AT_MS), -1);
 	run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("60000"));
-	assert_int_equal(item_int(&r, 0), 1);
-	at = item_int(&r, 2);
-	assert_string_equal(item_text(&r, 3), "n");
+	assert_int_equal(outcome(&r), 1);
+	at = item_int(&r, COUNTER_STATE_EXPIRES_AT_MS);
+	assert_string_equal(item_text(&r, COUNTER_STATE_COUNTERS + COUNTER_NAME), "n");
 	assert_in_range(at, before + 60000, redis_now_ms(&r) + 60000);
 	add("n", "1");
 	add("m", "1");
 	assert_int_equal(server_command(&r, "PEXPIRETIME " COUNTERS)->integer, at);
 	run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS(""));
-	assert_int_equal(item_int(&r, 2), at);
+	assert_int_equal(item_int(&r, COUNTER_STATE_EXPIRES_AT_MS), at);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " COUNTERS)->integer, at);
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(item_int(&r, 2), at);
+	assert_int_equal(item_int(&r, COUNTER_STATE_EXPIRES_AT_MS), at);
 	run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("null"));
-	assert_int_equal(item_int(&r, 2), -1);
+	assert_int_equal(item_int(&r, COUNTER_STATE_EXPIRES_AT_MS), -1);
 	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
 }
 
@@ -239,13 +245,13 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("60000"));
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 		run(&r, &counter_delete_script, KEYS(COUNTERS), ARGS());
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	add("n", "1");
 	run(&r, &counter_delete_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, COUNTERS), 0);
 }
 

@@ -31,19 +31,19 @@ static int64_t push(const char *keep, int from, int to)
 	}
 	args[n] = NULL;
 	run(&r, &feed_item_push_script, KEYS(FEED, META), args);
-	assert_int_equal(item_int(&r, 0), 1);
-	return item_int(&r, 2);
+	assert_int_equal(outcome(&r), 1);
+	return item_int(&r, FEED_ITEM_PUSH_SIZE);
 }
 
 /* Reads a page: it has `count` items, counted down from `first`. */
 static void page_is(const char *offset, const char *limit, int size, int first, int count)
 {
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS(offset, limit));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_int_equal(item_int(&r, 2), size);
-	assert_int_equal(r.reply->elements, 3 + count);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(item_int(&r, FEED_ITEM_LIST_SIZE), size);
+	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + count);
 	for (int i = 0; i < count; i++)
-		assert_int_equal(atoi(item_text(&r, 3 + (size_t)i)), first - i);
+		assert_int_equal(atoi(item_text(&r, FEED_ITEM_LIST_ITEMS + (size_t)i)), first - i);
 }
 
 static void the_newest_comes_first(void **state)
@@ -131,17 +131,17 @@ static void a_page_is_bounded_in_bytes(void **state)
 	for (int i = 0; i < 40; i++)
 		run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", large));
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
-	assert_int_equal(item_int(&r, 2), 40);
-	assert_int_equal(r.reply->elements, 3 + 4);
+	assert_int_equal(item_int(&r, FEED_ITEM_LIST_SIZE), 40);
+	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 4);
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("38", "1000"));
-	assert_int_equal(r.reply->elements, 3 + 2);
+	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 2);
 	memset(too_large, '1', sizeof(too_large) - 1); /* never stored by patternd; still a page has one item */
 	run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", "7", too_large));
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
-	assert_int_equal(r.reply->elements, 3 + 1);
+	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 1);
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("1", "1000"));
-	assert_int_equal(r.reply->elements, 3 + 5);
-	assert_string_equal(item_text(&r, 3), "7");
+	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 5);
+	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS), "7");
 }
 
 static void a_replay_gets_the_first_answer(void **state)
@@ -150,13 +150,13 @@ static void a_replay_gets_the_first_answer(void **state)
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 2), 2);
+		assert_int_equal(item_int(&r, FEED_ITEM_PUSH_SIZE), 2);
 	}
 	push("10", 3, 6);
 	unchanged(&r, {
 		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 2), 2);
+		assert_int_equal(item_int(&r, FEED_ITEM_PUSH_SIZE), 2);
 		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
@@ -192,14 +192,14 @@ static void the_limit_stays_until_it_is_changed(void **state)
 	assert_int_equal(push("990", 1001, 1002), 990);
 	assert_int_equal(push("", 1002, 1003), 990);
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, 2), 990);
-	assert_int_equal(item_int(&r, 3), 990);
+	assert_int_equal(item_int(&r, FEED_SIZE), 990);
+	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 990);
 	server_command(&r, "DEL " FEED); /* and the next feed has nothing of it */
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, 3), 1000);
+	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 1000);
 	assert_int_equal(push("", 0, 1000), 1000);
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, 3), 1000);
+	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 1000);
 }
 
 static int64_t expires_at(const char *key)
@@ -212,8 +212,8 @@ static void both_keys_expire_together(void **state)
 	(void)state;
 	push("10", 0, 1);
 	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
-	assert_int_equal(item_int(&r, 0), 1);
-	int64_t at = item_int(&r, 4);
+	assert_int_equal(outcome(&r), 1);
+	int64_t at = item_int(&r, FEED_EXPIRES_AT_MS);
 	assert_int_equal(expires_at(FEED), at);
 	assert_int_equal(expires_at(META), at);
 	push("10", 1, 2);
@@ -223,7 +223,7 @@ static void both_keys_expire_together(void **state)
 	assert_int_equal(expires_at(FEED), at);
 	assert_int_equal(expires_at(META), at);
 	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("null"));
-	assert_int_equal(item_int(&r, 4), -1);
+	assert_int_equal(item_int(&r, FEED_EXPIRES_AT_MS), -1);
 	assert_int_equal(expires_at(FEED), -1);
 	assert_int_equal(expires_at(META), -1);
 	server_command(&r, "PEXPIRE " META " 60000");
@@ -238,13 +238,13 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 		run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	push("10", 0, 1);
 	run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_keys(&r), 0);
 }
 

@@ -14,8 +14,6 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-enum { GRANTED, NOW, HEAD };                                                   /* of a reply */
-enum { FITS, CAPACITY, REMAINING, RETRY_AT, RESET_AT, MORE_AT, CHECK_FIELDS }; /* of each check in it */
 enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 enum { CHECKS = 5, LOG_MAX = 20000, ARGUMENTS = 6 };
 
@@ -131,7 +129,12 @@ static void take(const int64_t costs[CHECKS])
 
 static int64_t reply_field(size_t check, size_t field)
 {
-	return item_int(&r, HEAD + check * CHECK_FIELDS + field);
+	return item_int(&r, RATELIMIT_TAKE_ALL_CHECKS + check * LIMIT_CHECK_ITEMS + field);
+}
+
+static int64_t decided(size_t check, size_t field)
+{
+	return reply_field(check, LIMIT_CHECK_DECISION + field);
 }
 
 static bool step(const int64_t costs[CHECKS])
@@ -139,21 +142,21 @@ static bool step(const int64_t costs[CHECKS])
 	bool granted = true, fits[CHECKS];
 
 	take(costs);
-	int64_t now = item_int(&r, NOW);
+	int64_t now = item_int(&r, REPLY_NOW_MS);
 	for (size_t i = 0; i < CHECKS; i++) {
 		struct model *m = &models[i];
 		fits[i] = in_use(m, now) + costs[i] * unit_of(m) <= room_of(m);
 		granted = granted && (fits[i] || m->shadow);
-		assert_int_equal(reply_field(i, FITS), fits[i]);
-		assert_int_equal(reply_field(i, RETRY_AT) < 0, fits[i]);
+		assert_int_equal(reply_field(i, LIMIT_CHECK_FITS), fits[i]);
+		assert_int_equal(decided(i, LIMIT_DECISION_RETRY_AT_MS) < 0, fits[i]);
 	}
-	assert_int_equal(item_int(&r, GRANTED), granted);
+	assert_int_equal(outcome(&r), granted);
 	for (size_t i = 0; i < CHECKS; i++) {
 		struct model *m = &models[i];
 		bool counts_refused = m->algorithm == SLIDING_WINDOW && m->extra;
 		if (costs[i] > 0 && ((granted && fits[i]) || counts_refused))
 			count(m, now, costs[i]);
-		assert_int_equal(reply_field(i, REMAINING), remaining(m, now));
+		assert_int_equal(decided(i, LIMIT_DECISION_REMAINING), remaining(m, now));
 	}
 	return granted;
 }
@@ -193,12 +196,12 @@ static void refusal_takes_nothing(void **state)
 	run(&r, &ratelimit_take_all_script, three, some);
 	unchanged(&r, run(&r, &ratelimit_take_all_script, three, too_much));
 	run(&r, &ratelimit_take_all_script, three, too_much); /* unchanged() replaced the reply */
-	assert_int_equal(item_int(&r, GRANTED), 0);
-	assert_int_equal(reply_field(0, FITS), 1);
-	assert_int_equal(reply_field(0, REMAINING), 8); /* as it is, not as it would have been */
-	assert_int_equal(reply_field(1, REMAINING), 8);
-	assert_int_equal(reply_field(2, FITS), 0);
-	assert_int_equal(reply_field(2, REMAINING), 8);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(reply_field(0, LIMIT_CHECK_FITS), 1);
+	assert_int_equal(decided(0, LIMIT_DECISION_REMAINING), 8); /* as it is, not as it would have been */
+	assert_int_equal(decided(1, LIMIT_DECISION_REMAINING), 8);
+	assert_int_equal(reply_field(2, LIMIT_CHECK_FITS), 0);
+	assert_int_equal(decided(2, LIMIT_DECISION_REMAINING), 8);
 }
 
 static void foreign_type_in_the_last_key_half_applies_nothing(void **state)
@@ -224,9 +227,9 @@ static void replay_takes_nothing(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		run_with_record(&r, &ratelimit_take_all_script, two, args, "p:idem:{x}", FINGERPRINT_A);
-		assert_int_equal(item_int(&r, GRANTED), 1);
-		assert_int_equal(reply_field(0, REMAINING), 8);
-		assert_int_equal(reply_field(1, REMAINING), 7);
+		assert_int_equal(outcome(&r), 1);
+		assert_int_equal(decided(0, LIMIT_DECISION_REMAINING), 8);
+		assert_int_equal(decided(1, LIMIT_DECISION_REMAINING), 7);
 	}
 }
 

@@ -14,7 +14,6 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-enum { NOW = 1, FIRST = 2, TAKEN_FIELDS = 6 };
 enum { GCRA, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS };
 
 static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window",
@@ -37,14 +36,23 @@ struct taken {
 	int64_t limit, window, cost, at_ms, reset_after_ms;
 };
 
+/* One item of a check, of a take. */
+static int64_t taken_item(size_t check, size_t item)
+{
+	return item_int(&r, RATELIMIT_TAKE_ALL_CHECKS + check * LIMIT_CHECK_ITEMS + item);
+}
+
 static struct taken take(int algorithm, int64_t limit, int64_t window, int64_t cost)
 {
 	run(&r, &ratelimit_take_all_script, KEYS(keys[algorithm]),
 	    ARGS(digits_of(algorithm + 1), digits_of(limit), digits_of(window), digits_of(cost),
 		 algorithm == GCRA ? digits_of(limit) : "0", "0"));
-	assert_int_equal(item_int(&r, 0), 1);
-	int64_t now = item_int(&r, NOW);
-	return (struct taken){ algorithm, limit, window, cost, now, item_int(&r, FIRST + 4) - now };
+	assert_int_equal(outcome(&r), 1);
+	int64_t now = item_int(&r, REPLY_NOW_MS);
+	return (struct taken){
+		algorithm, limit, window,
+		cost,      now,   taken_item(0, LIMIT_CHECK_DECISION + LIMIT_DECISION_RESET_AT_MS) - now
+	};
 }
 
 /* Returns what remains afterwards. */
@@ -53,10 +61,10 @@ static int64_t compensate(struct taken t)
 	run(&r, &ratelimit_compensate_script, KEYS(keys[t.algorithm]),
 	    ARGS(digits_of(t.at_ms), digits_of(t.algorithm + 1), digits_of(t.limit), digits_of(t.window),
 		 digits_of(t.cost), t.algorithm == GCRA ? digits_of(t.limit) : "0", digits_of(t.reset_after_ms)));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, FIRST), t.limit);
-	assert_int_equal(item_int(&r, FIRST + 2), -1);
-	return item_int(&r, FIRST + 1);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, RATELIMIT_COMPENSATE_DECISIONS + LIMIT_DECISION_CAPACITY), t.limit);
+	assert_int_equal(item_int(&r, RATELIMIT_COMPENSATE_DECISIONS + LIMIT_DECISION_RETRY_AT_MS), -1);
+	return item_int(&r, RATELIMIT_COMPENSATE_DECISIONS + LIMIT_DECISION_REMAINING);
 }
 
 static void as_if_it_had_never_been_taken(void **state)
@@ -102,9 +110,9 @@ static void not_what_a_bucket_took_from_others(void **state)
 	while (redis_now_ms(&r) <= mine.at_ms + 50)
 		;
 	take(GCRA, 1000, 1000, 900);
-	int64_t taken_ms = item_int(&r, NOW);
+	int64_t taken_ms = item_int(&r, REPLY_NOW_MS);
 	int64_t remaining = compensate(mine);
-	int64_t passed_ms = item_int(&r, NOW) - taken_ms;
+	int64_t passed_ms = item_int(&r, REPLY_NOW_MS) - taken_ms;
 	assert_in_range(remaining, 100, 100 + passed_ms);
 }
 
@@ -116,7 +124,7 @@ static void foreign_type_changes_nothing(void **state)
 	run_fails(&r, &ratelimit_compensate_script, KEYS(keys[GCRA], keys[FIXED_WINDOW]),
 		  ARGS("0", "1", "5", "60000", "1", "5", "12000", "3", "5", "60000", "1", "0", "0"), "WRONGTYPE");
 	run(&r, &ratelimit_take_all_script, KEYS(keys[GCRA]), ARGS("1", "5", "60000", "0", "5", "0"));
-	assert_int_equal(item_int(&r, FIRST + 2), 4);
+	assert_int_equal(taken_item(0, LIMIT_CHECK_DECISION + LIMIT_DECISION_REMAINING), 4);
 }
 
 /* Other limits refused: each reports its state, and takes nothing unless it counts refusals. */
@@ -126,13 +134,13 @@ static void refused_elsewhere(void **state)
 	take(FIXED_WINDOW, 5, 86400000, 1);
 	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW], keys[SLIDING_WINDOW]),
 	    ARGS("3", "5", "86400000", "2", "0", "0", "2", "5", "86400000", "2", "1", "0", "1"));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_int_equal(item_int(&r, FIRST), 1);
-	assert_int_equal(item_int(&r, FIRST + 2), 4);
-	assert_int_equal(item_int(&r, FIRST + TAKEN_FIELDS), 1);
-	assert_int_equal(item_int(&r, FIRST + TAKEN_FIELDS + 2), 3);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(taken_item(0, LIMIT_CHECK_FITS), 1);
+	assert_int_equal(taken_item(0, LIMIT_CHECK_DECISION + LIMIT_DECISION_REMAINING), 4);
+	assert_int_equal(taken_item(1, LIMIT_CHECK_FITS), 1);
+	assert_int_equal(taken_item(1, LIMIT_CHECK_DECISION + LIMIT_DECISION_REMAINING), 3);
 	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW]), ARGS("3", "5", "86400000", "0", "0", "0"));
-	assert_int_equal(item_int(&r, FIRST + 2), 4);
+	assert_int_equal(taken_item(0, LIMIT_CHECK_DECISION + LIMIT_DECISION_REMAINING), 4);
 }
 
 int main(void)

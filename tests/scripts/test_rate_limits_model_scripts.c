@@ -104,13 +104,14 @@ static void agree(size_t at, int64_t wanted)
 			 (long long)wanted);
 }
 
-static void must_be(struct limit_answer wanted, size_t at, bool is_single)
+/* The decision whose first item is `at`. */
+static void must_be(struct limit_answer wanted, size_t at)
 {
-	const int64_t fields[] = { wanted.allowed,  wanted.capacity, wanted.remaining,
-				   wanted.retry_at, wanted.reset_at, wanted.more_at };
-
-	for (size_t i = 0; i < 6; i++)
-		agree(i == 0 && is_single ? 0 : at + i, fields[i]);
+	agree(at + LIMIT_DECISION_CAPACITY, wanted.capacity);
+	agree(at + LIMIT_DECISION_REMAINING, wanted.remaining);
+	agree(at + LIMIT_DECISION_RETRY_AT_MS, wanted.retry_at);
+	agree(at + LIMIT_DECISION_RESET_AT_MS, wanted.reset_at);
+	agree(at + LIMIT_DECISION_MORE_AT_MS, wanted.more_at);
 }
 
 static int64_t last_argument(int algorithm, const struct limit_rule *rule)
@@ -128,9 +129,10 @@ static bool take(int algorithm, const struct limit_rule *rule, int64_t cost)
 	run(&r, scripts[algorithm], KEYS(keys[algorithm - 1]),
 	    ARGS(digits_of(rule->limit), digits_of(rule->window_ms), digits_of(cost),
 		 digits_of(last_argument(algorithm, rule))));
-	assert_int_equal(item_int(&r, 1), now_ms);
+	assert_int_equal(item_int(&r, REPLY_NOW_MS), now_ms);
 	struct limit_answer wanted = limit_model_decide(m, now_ms, rule, cost, &next);
-	must_be(wanted, 1, true);
+	agree(REPLY_OUTCOME, wanted.allowed);
+	must_be(wanted, LIMIT_TAKEN_DECISION);
 	if (limit_model_counts(m, rule, cost, wanted.allowed))
 		*m = next;
 	return wanted.allowed;
@@ -139,7 +141,7 @@ static bool take(int algorithm, const struct limit_rule *rule, int64_t cost)
 /* Retry-After is exact: the call passes at that instant, and not a millisecond before. */
 static void come_back(int algorithm, const struct limit_rule *rule, int64_t cost)
 {
-	int64_t retry_at = item_int(&r, 4);
+	int64_t retry_at = item_int(&r, LIMIT_TAKEN_DECISION + LIMIT_DECISION_RETRY_AT_MS);
 
 	if (retry_at > begin_ms + 10 * year_ms)
 		return;
@@ -152,20 +154,22 @@ static void come_back(int algorithm, const struct limit_rule *rule, int64_t cost
 }
 
 /* The state of a limit: after a refund, and by a look. */
-static void must_match(const struct limit_model *m, const struct limit_rule *rule, size_t at)
+static void must_match(const struct limit_model *m, const struct limit_rule *rule)
 {
 	static struct limit_model next;
 
 	if (!rule) {
-		agree(at, 0);
+		agree(LIMIT_STATE_ALGORITHM, 0);
 		return;
 	}
 	struct limit_answer wanted = limit_model_decide(m, now_ms, rule, 0, &next);
-	const int64_t fields[] = { m->algorithm,    rule->limit,      rule->window_ms,
-				   wanted.capacity, wanted.remaining, wanted.remaining > 0 ? -1 : wanted.more_at,
-				   wanted.reset_at };
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		agree(at + i, fields[i]);
+	agree(LIMIT_STATE_ALGORITHM, m->algorithm);
+	agree(LIMIT_STATE_LIMIT, rule->limit);
+	agree(LIMIT_STATE_WINDOW_MS, rule->window_ms);
+	agree(LIMIT_STATE_CAPACITY, wanted.capacity);
+	agree(LIMIT_STATE_REMAINING, wanted.remaining);
+	agree(LIMIT_STATE_RETRY_AT_MS, wanted.remaining > 0 ? -1 : wanted.more_at);
+	agree(LIMIT_STATE_RESET_AT_MS, wanted.reset_at);
 }
 
 static void look(int algorithm)
@@ -173,7 +177,7 @@ static void look(int algorithm)
 	const struct limit_model *m = &models[algorithm];
 
 	run(&r, &ratelimit_key_get_script, keys, ARGS(digits_of(algorithm)));
-	must_match(m, m->exists ? &m->rule : NULL, 2);
+	must_match(m, m->exists ? &m->rule : NULL);
 }
 
 static void refund(int algorithm, int64_t cost, int64_t age)
@@ -184,8 +188,8 @@ static void refund(int algorithm, int64_t cost, int64_t age)
 
 	run(&r, &ratelimit_refund_script, KEYS(keys[algorithm - 1]),
 	    ARGS(digits_of(algorithm), digits_of(cost), digits_of(age)));
-	agree(0, limit_model_refund(m, now_ms, cost, age));
-	must_match(m, was_there ? &rule : NULL, 2);
+	agree(REPLY_OUTCOME, limit_model_refund(m, now_ms, cost, age));
+	must_match(m, was_there ? &rule : NULL);
 }
 
 /* ---- Several at once, and refunds ---- */
@@ -221,8 +225,9 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 	}
 	run(&r, &ratelimit_take_all_script, keys, args);
 	bool granted = granted_by(rules, costs, shadows);
-	agree(0, granted);
+	agree(REPLY_OUTCOME, granted);
 	for (int a = GCRA; a < ALGORITHMS_END; a++) {
+		size_t at = RATELIMIT_TAKE_ALL_CHECKS + LIMIT_CHECK_ITEMS * (size_t)(a - GCRA);
 		struct limit_answer wanted = limit_model_decide(&models[a], now_ms, &rules[a], costs[a], &next);
 		bool fits = wanted.allowed;
 		bool counts = limit_model_counts(&models[a], &rules[a], costs[a], granted && fits);
@@ -232,8 +237,8 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 			models[a] = next;
 		else if (fits)
 			wanted = limit_model_decide(&models[a], now_ms, &rules[a], 0, &next);
-		wanted.allowed = fits;
-		must_be(wanted, 2 + FIELDS * (size_t)(a - GCRA), false);
+		agree(at + LIMIT_CHECK_FITS, fits);
+		must_be(wanted, at + LIMIT_CHECK_DECISION);
 	}
 }
 
@@ -249,11 +254,7 @@ static void compensate(int algorithm)
 		 digits_of(g->cost), digits_of(last_argument(algorithm, &g->rule)),
 		 digits_of(g->whole_at - g->taken_at)));
 	limit_model_compensate(&models[algorithm], now_ms, &g->rule, g->cost, g->taken_at, g->whole_at);
-	struct limit_answer wanted = limit_model_decide(&models[algorithm], now_ms, &g->rule, 0, &next);
-	const int64_t fields[] = { wanted.capacity, wanted.remaining, wanted.retry_at, wanted.reset_at,
-				   wanted.more_at };
-	for (size_t i = 0; i < 5; i++)
-		agree(2 + i, fields[i]);
+	must_be(limit_model_decide(&models[algorithm], now_ms, &g->rule, 0, &next), RATELIMIT_COMPENSATE_DECISIONS);
 	g->cost = 0;
 }
 
@@ -423,8 +424,8 @@ static void totals_never_leave_exact_numbers(void **state)
 	struct limit_model *m = &models[SLIDING_WINDOW];
 	for (int i = 0; i < 3; i++) {
 		run(&r, &ratelimit_sliding_window_script, KEYS(keys[1]), ARGS("10", "60000", "1", "0"));
-		assert_int_equal(item_int(&r, 0), 1);
-		assert_int_equal(item_int(&r, 3), 3 - i);
+		assert_int_equal(outcome(&r), 1);
+		assert_int_equal(item_int(&r, LIMIT_TAKEN_DECISION + LIMIT_DECISION_REMAINING), 3 - i);
 	}
 	*m = (struct limit_model){ .algorithm = SLIDING_WINDOW,
 				   .exists = true,

@@ -14,9 +14,6 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-enum { REFUNDED, NOW, ALGORITHM, LIMIT, WINDOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT }; /* of a refund */
-enum { TAKE_ALLOWED, TAKE_NOW, TAKE_CAPACITY, TAKE_REMAINING, TAKE_RETRY_AT };
-
 static const char *const keys[] = { NULL, "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window",
 				    "p:limit:{a}:x:fixed_window" };
 static const char *const numbers[] = { NULL, "1", "2", "3" };
@@ -38,7 +35,7 @@ static bool take(int algorithm, int64_t limit, int64_t window, int64_t cost)
 	run(&r, scripts[algorithm], KEYS(keys[algorithm]),
 	    ARGS(number(text[0], limit), number(text[1], window), number(text[2], cost),
 		 algorithm == GCRA ? number(text[0], limit) : "0"));
-	return item_int(&r, TAKE_ALLOWED) == 1;
+	return outcome(&r) == 1;
 }
 
 static int64_t refund(int algorithm, int64_t cost, int64_t age)
@@ -47,7 +44,7 @@ static int64_t refund(int algorithm, int64_t cost, int64_t age)
 
 	run(&r, &ratelimit_refund_script, KEYS(keys[algorithm]),
 	    ARGS(numbers[algorithm], number(text[0], cost), number(text[1], age)));
-	return item_int(&r, REFUNDED);
+	return outcome(&r);
 }
 
 static void never_above_full(void **state)
@@ -55,13 +52,13 @@ static void never_above_full(void **state)
 	(void)state;
 	for (int a = GCRA; a <= FIXED_WINDOW; a++) {
 		assert_int_equal(refund(a, 5, 0), 0); /* the key is missing */
-		assert_int_equal(item_int(&r, ALGORITHM), 0);
+		assert_int_equal(item_int(&r, LIMIT_STATE_ALGORITHM), 0);
 		assert_int_equal(server_command(&r, "EXISTS %s", keys[a])->integer, 0);
 		assert_true(take(a, 10, 3600000, 4));
 		assert_int_equal(refund(a, 1000000000, 0), 4);
-		assert_int_equal(item_int(&r, ALGORITHM), a);
-		assert_int_equal(item_int(&r, REMAINING), 10);
-		assert_int_equal(item_int(&r, RESET_AT), item_int(&r, NOW));
+		assert_int_equal(item_int(&r, LIMIT_STATE_ALGORITHM), a);
+		assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 10);
+		assert_int_equal(item_int(&r, LIMIT_STATE_RESET_AT_MS), item_int(&r, REPLY_NOW_MS));
 		assert_true(take(a, 10, 3600000, 10));
 		assert_false(take(a, 10, 3600000, 1));
 	}
@@ -74,9 +71,9 @@ static void parts_come_back(void **state)
 		assert_true(take(a, 10, 3600000, 4));
 		assert_true(take(a, 10, 3600000, 3));
 		assert_int_equal(refund(a, 5, 0), 5);
-		assert_int_equal(item_int(&r, REMAINING), 8);
-		assert_int_equal(item_int(&r, LIMIT), 10);
-		assert_int_equal(item_int(&r, WINDOW), 3600000);
+		assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 8);
+		assert_int_equal(item_int(&r, LIMIT_STATE_LIMIT), 10);
+		assert_int_equal(item_int(&r, LIMIT_STATE_WINDOW_MS), 3600000);
 		assert_true(take(a, 10, 3600000, 8));
 		assert_false(take(a, 10, 3600000, 1));
 		assert_true(redis_pttl_ms(&r, keys[a]) > 0);
@@ -88,12 +85,12 @@ static void not_into_another_window(void **state)
 {
 	(void)state;
 	assert_true(take(FIXED_WINDOW, 10, 40, 4));
-	int64_t begun = item_int(&r, NOW);
+	int64_t begun = item_int(&r, REPLY_NOW_MS);
 	wait_until(redis_now_ms(&r) >= begun + 45, 2000);
 	assert_true(take(FIXED_WINDOW, 10, 40000, 6));
-	int64_t age = item_int(&r, NOW) - begun;
+	int64_t age = item_int(&r, REPLY_NOW_MS) - begun;
 	assert_int_equal(refund(FIXED_WINDOW, 4, age), 0);
-	assert_int_equal(item_int(&r, REMAINING), 4);
+	assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 4);
 	assert_int_equal(refund(FIXED_WINDOW, 4, 0), 4);
 	assert_true(take(SLIDING_WINDOW, 10, 40000, 6));
 	assert_int_equal(refund(SLIDING_WINDOW, 4, 40000), 0);
@@ -107,7 +104,7 @@ static void long_log_at_once(void **state)
 	for (int i = 0; i < 2500; i++)
 		assert_true(take(SLIDING_WINDOW, 3000, 3600000, 1));
 	assert_int_equal(refund(SLIDING_WINDOW, 2300, 0), 2300);
-	assert_int_equal(item_int(&r, REMAINING), 2800);
+	assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 2800);
 	assert_int_equal(server_command(&r, "ZCARD %s", keys[SLIDING_WINDOW])->integer, 1501);
 	assert_true(take(SLIDING_WINDOW, 3000, 3600000, 2800));
 	assert_false(take(SLIDING_WINDOW, 3000, 3600000, 1));
@@ -132,8 +129,8 @@ static void replay_gives_nothing_twice(void **state)
 	for (int i = 0; i < 3; i++) {
 		run_with_record(&r, &ratelimit_refund_script, KEYS(keys[FIXED_WINDOW]), ARGS("3", "2", "0"),
 				"p:idem:{x}", FINGERPRINT_A);
-		assert_int_equal(item_int(&r, REFUNDED), 2);
-		assert_int_equal(item_int(&r, REMAINING), 6);
+		assert_int_equal(outcome(&r), 2);
+		assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 6);
 	}
 	assert_false(take(FIXED_WINDOW, 10, 3600000, 7));
 }

@@ -15,8 +15,6 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-enum { ALLOWED, NOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT, MORE_AT };
-
 static int64_t ceiling(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;
@@ -45,6 +43,12 @@ static void take(const struct script *s, const char *key, const int64_t args[4])
 		 number(text[3], args[3])));
 }
 
+/* One item of the decision, LIMIT_DECISION_... */
+static int64_t decided(size_t item)
+{
+	return item_int(&r, LIMIT_TAKEN_DECISION + item);
+}
+
 /* ---- The leaky bucket ---- */
 
 struct gcra_model {
@@ -56,18 +60,19 @@ static void gcra_step(struct gcra_model *m, int64_t limit, int64_t window, int64
 	int64_t args[] = { limit, window, cost, burst };
 
 	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
-	int64_t now = item_int(&r, NOW), room = burst * window, weight = cost * window;
+	int64_t now = item_int(&r, REPLY_NOW_MS), room = burst * window, weight = cost * window;
 	int64_t level = m->level - (now - m->at) * limit;
 	if (level < 0)
 		level = 0;
 	bool allowed = level + weight <= room;
-	assert_int_equal(item_int(&r, ALLOWED), allowed);
-	assert_int_equal(item_int(&r, RETRY_AT), allowed ? -1 : now + ceiling(level + weight - room, limit));
+	assert_int_equal(outcome(&r), allowed);
+	assert_int_equal(decided(LIMIT_DECISION_RETRY_AT_MS),
+			 allowed ? -1 : now + ceiling(level + weight - room, limit));
 	if (allowed)
 		level += weight;
-	assert_int_equal(item_int(&r, CAPACITY), burst);
-	assert_int_equal(item_int(&r, REMAINING), (room - level) / window);
-	assert_int_equal(item_int(&r, RESET_AT), now + ceiling(level, limit));
+	assert_int_equal(decided(LIMIT_DECISION_CAPACITY), burst);
+	assert_int_equal(decided(LIMIT_DECISION_REMAINING), (room - level) / window);
+	assert_int_equal(decided(LIMIT_DECISION_RESET_AT_MS), now + ceiling(level, limit));
 	if (allowed && cost > 0)
 		*m = (struct gcra_model){ level, now };
 }
@@ -91,9 +96,9 @@ static void gcra_is_exact_at_ten_thousand_a_second(void **state)
 	(void)state;
 	for (int i = 0; i < 6000; i++) {
 		gcra_step(&m, 10000, 1000, 1, 20);
-		last = item_int(&r, NOW);
+		last = item_int(&r, REPLY_NOW_MS);
 		first = first ? first : last;
-		allowed += item_int(&r, ALLOWED);
+		allowed += outcome(&r);
 	}
 	assert_true(allowed <= 20 + (last - first) * 10);
 }
@@ -104,14 +109,14 @@ static void gcra_keeps_its_drops_when_the_parameters_change(void **state)
 
 	(void)state;
 	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", old);
-	assert_int_equal(item_int(&r, REMAINING), 4);
+	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 4);
 	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
-	assert_int_equal(item_int(&r, REMAINING), 4);
+	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 4);
 	changed[3] = 4; /* fewer than are in it: full, until they have drained */
 	changed[2] = 1;
 	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
-	assert_int_equal(item_int(&r, ALLOWED), 0);
-	assert_int_equal(item_int(&r, REMAINING), 0);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 0);
 }
 
 static void gcra_refusal_writes_nothing(void **state)
@@ -123,7 +128,7 @@ static void gcra_refusal_writes_nothing(void **state)
 	redisReply *kept = server_command(&r, "GET p:limit:{a}:default:gcra");
 	char *before = strdup(kept->str);
 	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
-	assert_int_equal(item_int(&r, ALLOWED), 0);
+	assert_int_equal(outcome(&r), 0);
 	kept = server_command(&r, "GET p:limit:{a}:default:gcra");
 	assert_string_equal(kept->str, before);
 	free(before);
@@ -152,16 +157,16 @@ static void sliding_step(struct log_model *m, int64_t limit, int64_t window, int
 	int64_t args[] = { limit, window, cost, count_refused };
 
 	take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-	int64_t now = item_int(&r, NOW);
+	int64_t now = item_int(&r, REPLY_NOW_MS);
 	bool allowed = used_at(m, now, window) + cost <= limit;
-	assert_int_equal(item_int(&r, ALLOWED), allowed);
+	assert_int_equal(outcome(&r), allowed);
 	if (cost > 0 && (allowed || count_refused)) {
 		assert_true(m->count < LOG_MAX);
 		m->at[m->count] = now;
 		m->cost[m->count++] = cost;
 	}
-	int64_t used = used_at(m, now, window), retry_at = item_int(&r, RETRY_AT);
-	assert_int_equal(item_int(&r, REMAINING), used < limit ? limit - used : 0);
+	int64_t used = used_at(m, now, window), retry_at = decided(LIMIT_DECISION_RETRY_AT_MS);
+	assert_int_equal(decided(LIMIT_DECISION_REMAINING), used < limit ? limit - used : 0);
 	if (allowed) {
 		assert_int_equal(retry_at, -1);
 		return;
@@ -200,7 +205,7 @@ static void sliding_window_keeps_no_more_than_it_needs(void **state)
 	int64_t begun = 0, now = 0;
 	while (now - begun < 200) {
 		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-		now = item_int(&r, NOW);
+		now = item_int(&r, REPLY_NOW_MS);
 		begun = begun ? begun : now;
 	}
 	int64_t kept = server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer;
@@ -220,7 +225,7 @@ static void sliding_window_of_a_flood_stays_bounded(void **state)
 	(void)state;
 	for (int i = 0; i < 1500; i++)
 		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-	assert_int_equal(item_int(&r, REMAINING), 0);
+	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 0);
 	assert_true(server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer < 60);
 }
 
@@ -232,25 +237,25 @@ static void fixed_window_starts_with_its_first_call(void **state)
 
 	(void)state;
 	take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-	assert_int_equal(item_int(&r, RESET_AT), item_int(&r, NOW)); /* a look opens no window */
+	assert_int_equal(decided(LIMIT_DECISION_RESET_AT_MS), item_int(&r, REPLY_NOW_MS)); /* a look opens no window */
 	assert_int_equal(server_command(&r, "EXISTS p:limit:{a}:default:fixed_window")->integer, 0);
 	int64_t started = 0, used = 0;
 	seed = 3;
 	for (int i = 0; i < 2000; i++) {
 		args[2] = next_random(3);
 		take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-		int64_t now = item_int(&r, NOW);
+		int64_t now = item_int(&r, REPLY_NOW_MS);
 		if (now >= started + args[1])
 			used = 0;
 		if (used == 0)
 			started = now;
 		bool allowed = used + args[2] <= args[0];
-		assert_int_equal(item_int(&r, ALLOWED), allowed);
+		assert_int_equal(outcome(&r), allowed);
 		if (allowed)
 			used += args[2];
 		else
-			assert_int_equal(item_int(&r, RETRY_AT), started + args[1]);
-		assert_int_equal(item_int(&r, REMAINING), args[0] - used);
+			assert_int_equal(decided(LIMIT_DECISION_RETRY_AT_MS), started + args[1]);
+		assert_int_equal(decided(LIMIT_DECISION_REMAINING), args[0] - used);
 	}
 }
 
@@ -288,18 +293,18 @@ static void look_needs_no_parameters(void **state)
 
 	(void)state;
 	run(&r, &ratelimit_key_get_script, keys, ARGS("0"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LIMIT_STATE_ALGORITHM), 0);
 	take(&ratelimit_gcra_script, keys[0], args);
 	args[3] = 0;
 	take(&ratelimit_sliding_window_script, keys[1], args);
 	take(&ratelimit_fixed_window_script, keys[2], args);
 	for (int i = 0; i < 3; i++) {
 		run(&r, &ratelimit_key_get_script, keys, ARGS(numbers[i]));
-		assert_int_equal(item_int(&r, 2), i + 1);
-		assert_int_equal(item_int(&r, 3), 10);
-		assert_int_equal(item_int(&r, 4), 3600000);
-		assert_int_equal(item_int(&r, 6), 6);
-		assert_int_equal(item_int(&r, 7), -1);
+		assert_int_equal(item_int(&r, LIMIT_STATE_ALGORITHM), i + 1);
+		assert_int_equal(item_int(&r, LIMIT_STATE_LIMIT), 10);
+		assert_int_equal(item_int(&r, LIMIT_STATE_WINDOW_MS), 3600000);
+		assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 6);
+		assert_int_equal(item_int(&r, LIMIT_STATE_RETRY_AT_MS), -1);
 	}
 }
 
@@ -311,7 +316,7 @@ static void replay_takes_nothing(void **state)
 	for (int i = 0; i < 3; i++) {
 		run_with_record(&r, &ratelimit_gcra_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, REMAINING), 8);
+		assert_int_equal(decided(LIMIT_DECISION_REMAINING), 8);
 	}
 	run_with_record_fails(&r, &ratelimit_gcra_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
 			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");

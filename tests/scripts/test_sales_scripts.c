@@ -17,9 +17,6 @@
 #define S "p:sale:{s}"
 #define SALE_KEYS KEYS(S, S ":claims", S ":holds", S ":users")
 
-/* The items of a reply that describes a sale. */
-enum { OUTCOME, NOW, OPENS_AT, CLOSES_AT, STOCK, PER_USER, HOLD, RETENTION, HELD, CONFIRMED, EXPIRES_AT, MORE };
-
 static uint32_t seed;
 static uint32_t next_random(uint32_t below)
 {
@@ -40,7 +37,7 @@ static int64_t configure(int64_t opens_at, int64_t closes_at, int64_t stock, int
 	run(&r, &sale_put_script, SALE_KEYS,
 	    ARGS(number(text[0], opens_at), number(text[1], closes_at), number(text[2], stock),
 		 number(text[3], per_user), number(text[4], hold), "0"));
-	return item_int(&r, OUTCOME);
+	return outcome(&r);
 }
 
 /* The outcome; the claim's id, if any, goes to `id`. */
@@ -51,27 +48,27 @@ static int64_t claim(const char *user, int64_t quantity, char id[40])
 
 	snprintf(nonce, sizeof(nonce), "%016x", ++made);
 	run(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS(nonce, user, number(text, quantity)));
-	if (item_int(&r, OUTCOME) == 1)
-		snprintf(id, 40, "%s", item_text(&r, 2));
-	return item_int(&r, OUTCOME);
+	if (outcome(&r) == 1)
+		snprintf(id, 40, "%s", item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM));
+	return outcome(&r);
 }
 
 static int64_t confirm(const char *id)
 {
 	run(&r, &sale_claim_confirm_script, SALE_KEYS, ARGS(id));
-	return item_int(&r, OUTCOME);
+	return outcome(&r);
 }
 
 static int64_t release(const char *id)
 {
 	run(&r, &sale_claim_release_script, SALE_KEYS, ARGS(id));
-	return item_int(&r, OUTCOME);
+	return outcome(&r);
 }
 
 static int64_t look(void)
 {
 	run(&r, &sale_get_script, SALE_KEYS, ARGS());
-	return item_int(&r, OUTCOME);
+	return outcome(&r);
 }
 
 /* ---- The model ---- */
@@ -112,24 +109,24 @@ static void claim_step(void)
 	int user = (int)next_random(USERS);
 	int64_t quantity = 1 + next_random(4);
 	char id[40];
-	int64_t outcome = claim(users[user], quantity, id), now = item_int(&r, NOW);
+	int64_t outcome = claim(users[user], quantity, id), now = item_int(&r, REPLY_NOW_MS);
 
 	model_settle(now);
 	int64_t remaining = m.stock - m.held - m.confirmed;
 	if (m.per_user && m.has[user] + quantity > m.per_user) {
-		assert_int_equal(outcome, -3);
-		assert_int_equal(item_int(&r, 2), m.has[user]);
+		assert_int_equal(outcome, SALE_CLAIM_ACQUIRE_LIMIT_REACHED);
+		assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_CLAIMED), m.has[user]);
 		return;
 	}
 	if (remaining < quantity) {
-		assert_int_equal(outcome, -4);
-		assert_int_equal(item_int(&r, 2), remaining);
-		assert_int_equal(item_int(&r, 3), m.held);
+		assert_int_equal(outcome, SALE_CLAIM_ACQUIRE_SOLD_OUT);
+		assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_LEFT), remaining);
+		assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_HELD), m.held);
 		return;
 	}
 	assert_int_equal(outcome, 1);
-	assert_int_equal(item_int(&r, 3), now + m.hold);
-	assert_int_equal(item_int(&r, 4), remaining - quantity);
+	assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS), now + m.hold);
+	assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_REMAINING), remaining - quantity);
 	m.held += quantity;
 	m.has[user] += quantity;
 	assert_true(m.count < CLAIMS);
@@ -140,32 +137,33 @@ static void claim_step(void)
 
 static void confirm_step(struct entry *e)
 {
-	int64_t outcome = confirm(e->id), now = item_int(&r, NOW);
+	int64_t outcome = confirm(e->id), now = item_int(&r, REPLY_NOW_MS);
 
 	if (e->state == IS_CONFIRMED || (e->state == IS_HELD && e->expires_at > now)) {
 		assert_int_equal(outcome, e->state == IS_HELD);
-		assert_string_equal(item_text(&r, 2), users[e->user]);
-		assert_int_equal(item_int(&r, 3), e->quantity);
+		assert_string_equal(item_text(&r, SALE_CLAIM_CONFIRM_USER), users[e->user]);
+		assert_int_equal(item_int(&r, SALE_CLAIM_CONFIRM_QUANTITY), e->quantity);
 		m.held -= e->state == IS_HELD ? e->quantity : 0;
 		m.confirmed += e->state == IS_HELD ? e->quantity : 0;
 		e->state = IS_CONFIRMED;
 	} else {
-		assert_int_equal(outcome, -3);
+		assert_int_equal(outcome, SALE_CLAIM_CONFIRM_EXPIRED);
 	}
 }
 
 static void release_step(struct entry *e)
 {
-	int64_t outcome = release(e->id), now = item_int(&r, NOW);
+	int64_t outcome = release(e->id), now = item_int(&r, REPLY_NOW_MS);
 
 	if (e->state == IS_HELD && e->expires_at > now) {
 		assert_int_equal(outcome, 1);
 		model_end(e);
 		e->released = true;
 	} else if (e->state == IS_CONFIRMED) {
-		assert_int_equal(outcome, -3);
+		assert_int_equal(outcome, SALE_CLAIM_RELEASE_CONFIRMED);
 	} else {
-		assert_int_equal(outcome, e->released && e->expires_at > now ? 0 : -4);
+		assert_int_equal(outcome, e->released && e->expires_at > now ? SALE_CLAIM_RELEASE_KNOWN
+									     : SALE_CLAIM_RELEASE_EXPIRED);
 	}
 }
 
@@ -178,10 +176,10 @@ static void configure_step(void)
 	m.per_user = next_random(3) ? 5 + m.confirmed / 2 : 0;
 	int64_t hold = 1 + next_random(12);
 	outcome = configure(0, 0, stock, m.per_user, hold);
-	model_settle(item_int(&r, NOW));
-	assert_int_equal(outcome, stock < m.held + m.confirmed ? -2 : 1);
+	model_settle(item_int(&r, REPLY_NOW_MS));
+	assert_int_equal(outcome, stock < m.held + m.confirmed ? SALE_PUT_STOCK_BELOW_SOLD : SALE_PUT_REPLACED);
 	if (outcome < 0)
-		m.per_user = item_int(&r, PER_USER);
+		m.per_user = item_int(&r, SALE_PER_USER);
 	m.stock = outcome < 0 ? m.stock : stock;
 	m.hold = outcome < 0 ? m.hold : hold;
 }
@@ -189,12 +187,12 @@ static void configure_step(void)
 static void sale_is_as_the_model(void)
 {
 	assert_int_equal(look(), 0);
-	model_settle(item_int(&r, NOW));
-	assert_int_equal(item_int(&r, STOCK), m.stock);
-	assert_int_equal(item_int(&r, PER_USER), m.per_user);
-	assert_int_equal(item_int(&r, HOLD), m.hold);
-	assert_int_equal(item_int(&r, HELD), m.held);
-	assert_int_equal(item_int(&r, CONFIRMED), m.confirmed);
+	model_settle(item_int(&r, REPLY_NOW_MS));
+	assert_int_equal(item_int(&r, SALE_STOCK), m.stock);
+	assert_int_equal(item_int(&r, SALE_PER_USER), m.per_user);
+	assert_int_equal(item_int(&r, SALE_HOLD_MS), m.hold);
+	assert_int_equal(item_int(&r, SALE_HELD), m.held);
+	assert_int_equal(item_int(&r, SALE_CONFIRMED), m.confirmed);
 	assert_true(m.held >= 0 && m.confirmed >= 0 && m.held + m.confirmed <= m.stock);
 	for (int i = 0; i < USERS; i++) {
 		const redisReply *has = server_command(&r, "HGET " S ":users %s", users[i]);
@@ -209,7 +207,7 @@ static void sales_follow_their_model(void **state)
 	memset(&m, 0, sizeof(m));
 	m.stock = 20;
 	m.hold = 3;
-	assert_int_equal(configure(0, 0, m.stock, 0, m.hold), 2);
+	assert_int_equal(configure(0, 0, m.stock, 0, m.hold), SALE_PUT_NEW);
 	seed = 3;
 	for (int i = 0; i < 6000; i++) {
 		/* Mostly one of the latest: earlier ones have long ended. */
@@ -242,13 +240,13 @@ static void a_sale_opens_and_closes_to_the_millisecond(void **state)
 	bool was_open = false;
 	do {
 		outcome = claim("u", 1, id);
-		now = item_int(&r, NOW);
-		assert_int_equal(outcome, now >= opens_at && now < closes_at ? 1 : -2);
+		now = item_int(&r, REPLY_NOW_MS);
+		assert_int_equal(outcome, now >= opens_at && now < closes_at ? 1 : SALE_CLAIM_ACQUIRE_NOT_OPEN);
 		was_open = was_open || outcome == 1;
 	} while (now < closes_at);
 	assert_true(was_open);
-	assert_int_equal(item_int(&r, 2), opens_at);
-	assert_int_equal(item_int(&r, 3), closes_at);
+	assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_OPENS_AT_MS), opens_at);
+	assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_CLOSES_AT_MS), closes_at);
 	assert_int_equal(confirm(id), 1); /* claims may still be confirmed */
 }
 
@@ -260,9 +258,12 @@ static void a_hold_ends_to_the_millisecond(void **state)
 	configure(0, 0, 100000, 0, 1);
 	for (int i = 0; i < 400; i++) {
 		assert_int_equal(claim("u", 1, id), 1);
-		int64_t ends_at = item_int(&r, 3), outcome = i % 2 ? confirm(id) : release(id);
-		bool has_ended = item_int(&r, NOW) >= ends_at;
-		assert_int_equal(outcome, !has_ended ? 1 : i % 2 ? -3 : -4);
+		int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS),
+			outcome = i % 2 ? confirm(id) : release(id);
+		bool has_ended = item_int(&r, REPLY_NOW_MS) >= ends_at;
+		assert_int_equal(outcome, !has_ended ? 1
+					  : i % 2    ? SALE_CLAIM_CONFIRM_EXPIRED
+						     : SALE_CLAIM_RELEASE_EXPIRED);
 	}
 }
 
@@ -279,18 +280,18 @@ static void many_ended_holds_take_several_calls(void **state)
 	configure(0, 0, HOLDS, 0, 1500);
 	for (int i = 0; i < HOLDS; i++)
 		assert_int_equal(claim("u", 1, id), 1);
-	int64_t ends_at = item_int(&r, 3);
-	assert_int_equal(claim("v", 1, id), -4);
+	int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS);
+	assert_int_equal(claim("v", 1, id), SALE_CLAIM_ACQUIRE_SOLD_OUT);
 	wait_until(redis_now_ms(&r) > ends_at, 5000);
-	assert_int_equal(configure(0, 0, 10, 0, 1000), 0); /* 100 are settled, 150 not */
-	assert_int_equal(claim("v", 230, id), 0);          /* 200 are settled, 50 not */
+	assert_int_equal(configure(0, 0, 10, 0, 1000), SALE_PUT_AGAIN);  /* 100 are settled, 150 not */
+	assert_int_equal(claim("v", 230, id), SALE_CLAIM_ACQUIRE_AGAIN); /* 200 are settled, 50 not */
 	assert_int_equal(claim("v", 230, id), 1);
-	assert_int_equal(item_int(&r, 4), 20);
+	assert_int_equal(item_int(&r, SALE_CLAIM_ACQUIRE_REMAINING), 20);
 	assert_int_equal(look(), 0);
-	assert_int_equal(item_int(&r, MORE), 0);
-	assert_int_equal(item_int(&r, HELD), 230);
-	assert_int_equal(configure(0, 0, 229, 0, 1000), -2);
-	assert_int_equal(configure(0, 0, 230, 0, 1000), 1);
+	assert_int_equal(item_int(&r, SALE_GET_MORE), 0);
+	assert_int_equal(item_int(&r, SALE_HELD), 230);
+	assert_int_equal(configure(0, 0, 229, 0, 1000), SALE_PUT_STOCK_BELOW_SOLD);
+	assert_int_equal(configure(0, 0, 230, 0, 1000), SALE_PUT_REPLACED);
 }
 
 static void a_look_reports_that_there_is_more(void **state)
@@ -301,14 +302,14 @@ static void a_look_reports_that_there_is_more(void **state)
 	configure(0, 0, 150, 150, 1500);
 	for (int i = 0; i < 150; i++)
 		assert_int_equal(claim("u", 1, id), 1);
-	int64_t ends_at = item_int(&r, 3);
+	int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS);
 	wait_until(redis_now_ms(&r) > ends_at, 5000);
 	look();
-	assert_int_equal(item_int(&r, MORE), 1);
-	assert_int_equal(item_int(&r, HELD), 50);
+	assert_int_equal(item_int(&r, SALE_GET_MORE), 1);
+	assert_int_equal(item_int(&r, SALE_HELD), 50);
 	look();
-	assert_int_equal(item_int(&r, MORE), 0);
-	assert_int_equal(item_int(&r, HELD), 0);
+	assert_int_equal(item_int(&r, SALE_GET_MORE), 0);
+	assert_int_equal(item_int(&r, SALE_HELD), 0);
 	assert_int_equal(redis_exists(&r, S ":claims") + redis_exists(&r, S ":holds") + redis_exists(&r, S ":users"),
 			 0);
 }
@@ -322,11 +323,11 @@ static void a_limit_waits_for_what_is_not_settled(void **state)
 	configure(0, 0, 1000, 0, 1500);
 	for (int i = 0; i < 120; i++)
 		assert_int_equal(claim(i < 110 ? "u" : "v", 1, id), 1);
-	int64_t ends_at = item_int(&r, 3);
+	int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS);
 	wait_until(redis_now_ms(&r) > ends_at, 5000);
 	/* Written as by sale_put, which would settle. */
 	server_command(&r, "HSET " S " per_user 5");
-	assert_int_equal(claim("v", 1, id), 0);
+	assert_int_equal(claim("v", 1, id), SALE_CLAIM_ACQUIRE_AGAIN);
 	assert_int_equal(claim("v", 1, id), 1);
 }
 
@@ -336,18 +337,18 @@ static void what_is_missing_has_an_outcome(void **state)
 
 	(void)state;
 	unchanged(&r, claim("u", 1, id));
-	assert_int_equal(claim("u", 1, id), -1);
-	assert_int_equal(look(), -1);
-	assert_int_equal(confirm("1.a"), -1);
-	assert_int_equal(release("1.a"), -1);
+	assert_int_equal(claim("u", 1, id), SALE_CLAIM_ACQUIRE_NO_SALE);
+	assert_int_equal(look(), SALE_GET_ABSENT);
+	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_NO_SALE);
+	assert_int_equal(release("1.a"), SALE_CLAIM_RELEASE_NO_SALE);
 	configure(0, 0, 5, 0, 60000);
-	assert_int_equal(confirm("1.a"), -3); /* it ended long ago */
-	assert_int_equal(confirm("99999999999999.a"), -3);
-	assert_int_equal(confirm("x"), -2);
-	assert_int_equal(confirm(""), -2);
-	assert_int_equal(release("1.a"), -4);
-	assert_int_equal(release("99999999999999.a"), -4);
-	assert_int_equal(release("x"), -2);
+	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_EXPIRED); /* it ended long ago */
+	assert_int_equal(confirm("99999999999999.a"), SALE_CLAIM_CONFIRM_EXPIRED);
+	assert_int_equal(confirm("x"), SALE_CLAIM_CONFIRM_ABSENT);
+	assert_int_equal(confirm(""), SALE_CLAIM_CONFIRM_ABSENT);
+	assert_int_equal(release("1.a"), SALE_CLAIM_RELEASE_EXPIRED);
+	assert_int_equal(release("99999999999999.a"), SALE_CLAIM_RELEASE_EXPIRED);
+	assert_int_equal(release("x"), SALE_CLAIM_RELEASE_ABSENT);
 }
 
 static void a_replay_gets_the_first_claim(void **state)
@@ -359,16 +360,16 @@ static void a_replay_gets_the_first_claim(void **state)
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS(i ? "b" : "a", "u", "1"), "p:idem:{k}",
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, OUTCOME), 1);
+		assert_int_equal(outcome(&r), 1);
 		if (i == 0)
-			snprintf(id, sizeof(id), "%s", item_text(&r, 2));
-		assert_string_equal(item_text(&r, 2), id);
+			snprintf(id, sizeof(id), "%s", item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM));
+		assert_string_equal(item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM), id);
 	}
 	assert_int_equal(confirm(id), 1);
 	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("b", "u", "1"), "p:idem:{k}", FINGERPRINT_A);
-	assert_string_equal(item_text(&r, 2), id);
+	assert_string_equal(item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM), id);
 	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("c", "u", "1"), "p:idem:{l}", FINGERPRINT_A);
-	snprintf(id, sizeof(id), "%s", item_text(&r, 2));
+	snprintf(id, sizeof(id), "%s", item_text(&r, SALE_CLAIM_ACQUIRE_CLAIM));
 	assert_int_equal(release(id), 1);
 	unchanged(&r, run_with_record_ended(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("d", "u", "1"),
 					    "p:idem:{l}", FINGERPRINT_A));
@@ -382,8 +383,8 @@ static void a_new_sale_has_nothing_of_the_old_one(void **state)
 	configure(0, 0, 5, 1, 60000);
 	claim("u", 1, id);
 	server_command(&r, "DEL " S);
-	assert_int_equal(configure(0, 0, 5, 1, 60000), 2);
-	assert_int_equal(confirm(id), -3);
+	assert_int_equal(configure(0, 0, 5, 1, 60000), SALE_PUT_NEW);
+	assert_int_equal(confirm(id), SALE_CLAIM_CONFIRM_EXPIRED);
 	assert_int_equal(claim("u", 1, id), 1);
 }
 
@@ -399,13 +400,13 @@ static void assert_expiry(int64_t at, int keys)
 		}
 	assert_int_equal(keys, 0);
 	look();
-	assert_int_equal(item_int(&r, EXPIRES_AT), at);
+	assert_int_equal(item_int(&r, SALE_EXPIRES_AT_MS), at);
 }
 
 static void keep_for(const char *retention_ms)
 {
 	run(&r, &sale_patch_script, SALE_KEYS, ARGS("", "", "", "", "", retention_ms));
-	assert_int_equal(item_int(&r, OUTCOME), 1);
+	assert_int_equal(outcome(&r), 1);
 }
 
 static void all_keys_of_a_sale_expire_together(void **state)
@@ -454,12 +455,12 @@ static void a_sale_with_many_claims_is_deleted_in_no_time(void **state)
 		claim("u", 1, id);
 	server_command(&r, "CONFIG RESETSTAT");
 	run(&r, &sale_delete_script, SALE_KEYS, ARGS());
-	assert_int_equal(item_int(&r, OUTCOME), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_keys(&r), 0);
 	assert_non_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_unlink:calls=1,"));
 	assert_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_del:"));
 	run(&r, &sale_delete_script, SALE_KEYS, ARGS());
-	assert_int_equal(item_int(&r, OUTCOME), -1);
+	assert_int_equal(outcome(&r), SALE_DELETE_ABSENT);
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)
