@@ -26,7 +26,7 @@ RULES = [
     ),
     (re.compile(r"\bKEYS\[[^]]*\]\s*" + JOINED), "a key is built here: every key is declared in KEYS"),
 ]
-POSITION = re.compile(r"\b(?:reply|item)_(?:int|real|text|item)\((?:[^(),;]|\([^()]*\))*,[^,;]*\b(?<!\[)\d+\)")
+POSITION = re.compile(r"\b(?:reply|item)_(?:int|real|text|item)\((?:[^(),;]|\([^()]*\))*,[^(),;]*\b(?<!\[)\d+\)")
 CALL = re.compile(r"\bredis\.p?call\(")
 # What is known from an index of names only (docs/adr/0021-index-of-names.md).
 LED_BY_AN_INDEX = {"lua/lib/names.lua", "lua/names/name_page.lua"}
