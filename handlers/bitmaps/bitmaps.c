@@ -319,8 +319,8 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_field_
 }
 
 /*
- * Item `i` begins a bitmap_field: its value in decimal, null where there is none. The value comes as
- * its upper and its lower 32 bits: Lua would cut one number at 2^53.
+ * Item `i` begins a bitmap_field: its value in decimal, null where there is none. The value comes
+ * as its upper and its lower 32 bits: Lua would cut one number at 2^53.
  */
 static void out_field(struct json_out *o, const struct reply *r, size_t i)
 {

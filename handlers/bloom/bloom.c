@@ -60,14 +60,11 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 	return c;
 }
 
-/*
- * The script wants to be called once more: it needs more keys, or has done a piece of its work. All
- * scripts have the same outcomes for that.
- */
+/* The script wants to be called once more: it needs more keys, or has done a piece of its work. */
 static bool is_again(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
-	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS;
+	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* its outcomes are those of all scripts */
 	int64_t segments = needs_keys ? reply_int(r, BLOOM_MORE_SEGMENTS) : 0;
 
 	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN)

@@ -7,8 +7,8 @@
 --@reply 1 created, 2 known, -4 other: bloom_filter
 --@reply -2 more_keys: bloom_more
 --@reply -3 again
--- known: it was there, and its expiry is replaced. other: it is there with another capacity or error
--- rate. again: a filter of this name is still being deleted.
+-- known: it was there, and its expiry is replaced. other: it is there with another capacity or
+-- error rate. again: a filter of this name is still being deleted.
 -- Errors: WRONGTYPE, nothing done. O(segments).
 --@include time names expiry bloom
 local now = now_ms()

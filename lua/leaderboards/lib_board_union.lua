@@ -2,8 +2,8 @@
 -- that it was last met in, from 1, with a TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
 local UNION_STEP, UNION_KEPT_MS = 50, 60000
 
--- A source, numbered from 0, or the board itself (-1) has other dimensions than those wanted, those
--- of the first source; each has a line for each. The dimensions are '' when there is no source.
+-- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose
+-- dimensions are wanted; both are a line each. A source that is not there has ''.
 --@shape union_differs: source int, dimensions text, wanted text
 
 -- union_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
