@@ -99,7 +99,8 @@ static void on_written(struct request *req, const struct reply *r)
 {
 	const struct bitmap_put_input *in = req->input;
 	const struct text *bytes = req->work;
-	struct json_out *o = answer_begin(req, reply_int(r, 2) ? 200 : 201);
+	bool existed = reply_int(r, BITMAP_PUT_EXISTED);
+	struct json_out *o = answer_begin(req, existed ? 200 : 201);
 
 	out_text(o, "name", in->name);
 	out_int(o, "bytes", (int64_t)bytes->len);
@@ -150,7 +151,7 @@ static void on_bit(struct request *req, const struct reply *r)
 
 	out_text(o, "name", in->name);
 	out_int(o, "offset", in->offset);
-	out_int(o, "value", reply_int(r, 2));
+	out_int(o, "value", reply_int(r, BITMAP_BIT_GET_BIT));
 	answer_end(req);
 }
 
@@ -169,7 +170,7 @@ static void on_bit_set(struct request *req, const struct reply *r)
 
 	out_text(o, "name", in->name);
 	out_int(o, "offset", in->offset);
-	out_int(o, "previous", reply_int(r, 2));
+	out_int(o, "previous", reply_int(r, BITMAP_BIT_PUT_PREVIOUS));
 	answer_end(req);
 }
 
@@ -201,11 +202,11 @@ static void send_count(struct request *req, int64_t first, int64_t last, const c
 static void on_counted(struct request *req, const struct reply *r)
 {
 	const struct bitmap_count_input *in = req->input;
-	int64_t *count = req->work, next = reply_int(r, 3);
+	int64_t *count = req->work, next = reply_int(r, BITMAP_COUNT_NEXT_BIT);
 
-	*count += reply_int(r, 2);
+	*count += reply_int(r, BITMAP_COUNT_COUNT);
 	if (next >= 0) {
-		send_count(req, next, reply_int(r, 4), "BIT");
+		send_count(req, next, reply_int(r, BITMAP_COUNT_LAST_BIT), "BIT");
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -240,16 +241,17 @@ static void send_position(struct request *req, int64_t first, int64_t last, cons
 static void on_position(struct request *req, const struct reply *r)
 {
 	const struct bitmap_position_get_input *in = req->input;
-	int64_t next = reply_int(r, 3);
+	int64_t position = reply_int(r, BITMAP_POSITION_GET_POSITION);
+	int64_t next = reply_int(r, BITMAP_POSITION_GET_NEXT_BIT);
 
 	if (next >= 0) {
-		send_position(req, next, reply_int(r, 4), "BIT");
+		send_position(req, next, reply_int(r, BITMAP_POSITION_GET_LAST_BIT), "BIT");
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	out_int(o, "bit", in->bit);
-	out_int_or_null(o, "position", reply_int(r, 2) >= 0, reply_int(r, 2));
+	out_int_or_null(o, "position", position >= 0, position);
 	answer_end(req);
 }
 
@@ -316,29 +318,27 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_field_
 	return !writes || is_within_limit(req, pointer, *offset + *bits - 1);
 }
 
-/* Items i and i + 1: a value in decimal, null where there is none. */
+/*
+ * Item `i` begins a bitmap_field: its value in decimal, null where there is none. The value comes
+ * as its upper and its lower 32 bits: Lua would cut one number at 2^53.
+ */
 static void out_field(struct json_out *o, const struct reply *r, size_t i)
 {
+	int64_t upper = reply_int(r, i + BITMAP_FIELD_UPPER), lower = reply_int(r, i + BITMAP_FIELD_LOWER);
 	char digits[TEXT_DIGITS];
 
-	if (reply_is_text(r->items[i]))
+	if (reply_int(r, i + BITMAP_FIELD_IS_REFUSED))
 		out_null(o, NULL);
 	else
-		out_text(o, NULL,
-			 text_of_int((int64_t)(((uint64_t)reply_int(r, i) << 32) + (uint64_t)reply_int(r, i + 1)),
-				     digits));
+		out_text(o, NULL, text_of_int((int64_t)(((uint64_t)upper << 32) + (uint64_t)lower), digits));
 }
 
-/*
- * Two items a value, its upper and its lower 32 bits: as one number it would have come through Lua,
- * which cuts it at 2^53.
- */
 static void on_fields(struct request *req, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "values");
-	for (size_t i = 2; i + 1 < r->count; i += 2)
+	for (size_t i = BITMAP_FIELD_WRITE_FIELDS; i < r->count; i += BITMAP_FIELD_ITEMS)
 		out_field(o, r, i);
 	out_close(o);
 	answer_end(req);

@@ -19,8 +19,6 @@ enum {
 	FIRST_SEGMENTS = 8, /* named as keys before a script has returned how many there are */
 	MAX_SEGMENTS = 512, /* lua/bloom/lib_bloom.lua */
 	MAX_REPEATS = 8 * MAX_SEGMENTS,
-	AGAIN_WITH_KEYS = -2, /* outcomes that all the scripts have in common */
-	AGAIN = -3,
 };
 
 /* One request under way; in its arena. */
@@ -66,12 +64,12 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 static bool is_again(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
-	int64_t outcome = reply_int(r, 0);
+	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* its outcomes are those of all scripts */
+	int64_t segments = needs_keys ? reply_int(r, BLOOM_MORE_SEGMENTS) : 0;
 
-	if (outcome != AGAIN && outcome != AGAIN_WITH_KEYS)
+	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN)
 		return false;
-	int64_t segments = outcome == AGAIN_WITH_KEYS ? reply_int(r, 2) : 0;
-	if (outcome == AGAIN_WITH_KEYS && segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
+	if (segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
 		w->segments = (size_t)segments;
 	if (++w->repeats > MAX_REPEATS)
 		answer_internal(req, "the script made no progress");
@@ -85,9 +83,6 @@ static void answer_no_filter(struct request *req, struct text name)
 
 /* ---- The reply about a filter ---- */
 
-/* For each layer: bits, hashes, capacity, items, bits that are set. */
-enum { CAPACITY = 2, ERROR_RATE, EXPIRES_AT, FIRST_LAYER, LAYER_ITEMS = 5 };
-
 struct layer_sums {
 	int64_t size, bits, set;
 	int64_t hashes; /* of the newest */
@@ -99,16 +94,22 @@ static double fill_of(int64_t set, int64_t bits)
 	return bits > 0 ? (double)set / (double)bits : 0;
 }
 
+/* Of the layer that begins at item `i`. */
+static double fill_at(const struct reply *r, size_t i)
+{
+	return fill_of(reply_int(r, i + BLOOM_LAYER_SET_BITS), reply_int(r, i + BLOOM_LAYER_BITS));
+}
+
 static struct layer_sums sum_layers(const struct reply *r)
 {
 	struct layer_sums s = { .right = 1 };
 
-	for (size_t i = FIRST_LAYER; i + LAYER_ITEMS <= r->count; i += LAYER_ITEMS) {
-		s.bits += reply_int(r, i);
-		s.hashes = reply_int(r, i + 1);
-		s.size += reply_int(r, i + 3);
-		s.set += reply_int(r, i + 4);
-		s.right *= 1 - __builtin_powi(fill_of(reply_int(r, i + 4), reply_int(r, i)), (int)s.hashes);
+	for (size_t i = BLOOM_FILTER_LAYERS; i < r->count; i += BLOOM_LAYER_ITEMS) {
+		s.bits += reply_int(r, i + BLOOM_LAYER_BITS);
+		s.hashes = reply_int(r, i + BLOOM_LAYER_HASHES);
+		s.size += reply_int(r, i + BLOOM_LAYER_SIZE);
+		s.set += reply_int(r, i + BLOOM_LAYER_SET_BITS);
+		s.right *= 1 - __builtin_powi(fill_at(r, i), (int)s.hashes);
 	}
 	return s;
 }
@@ -116,20 +117,20 @@ static struct layer_sums sum_layers(const struct reply *r)
 static void write_settings(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
-	out_int(o, "capacity", reply_int(r, CAPACITY));
-	out_real(o, "error_rate", reply_real(r, ERROR_RATE));
+	out_int(o, "capacity", reply_int(r, BLOOM_FILTER_CAPACITY));
+	out_real(o, "error_rate", reply_real(r, BLOOM_FILTER_ERROR_RATE));
 }
 
 static void write_layers(struct json_out *o, const struct reply *r)
 {
 	out_array(o, "layers");
-	for (size_t i = FIRST_LAYER; i + LAYER_ITEMS <= r->count; i += LAYER_ITEMS) {
+	for (size_t i = BLOOM_FILTER_LAYERS; i < r->count; i += BLOOM_LAYER_ITEMS) {
 		out_object(o, NULL);
-		out_int(o, "capacity", reply_int(r, i + 2));
-		out_int(o, "size", reply_int(r, i + 3));
-		out_int(o, "bits", reply_int(r, i));
-		out_int(o, "hashes", reply_int(r, i + 1));
-		out_real(o, "fill", fill_of(reply_int(r, i + 4), reply_int(r, i)));
+		out_int(o, "capacity", reply_int(r, i + BLOOM_LAYER_CAPACITY));
+		out_int(o, "size", reply_int(r, i + BLOOM_LAYER_SIZE));
+		out_int(o, "bits", reply_int(r, i + BLOOM_LAYER_BITS));
+		out_int(o, "hashes", reply_int(r, i + BLOOM_LAYER_HASHES));
+		out_real(o, "fill", fill_at(r, i));
 		out_close(o);
 	}
 	out_close(o);
@@ -146,7 +147,7 @@ static void answer_filter(struct request *req, int status, struct text name, con
 	out_int(o, "hashes", s.hashes);
 	out_real(o, "fill", fill_of(s.set, s.bits));
 	out_real(o, "expected_error", 1 - s.right);
-	handler_out_expiry(o, r, EXPIRES_AT);
+	handler_out_expiry(o, r, BLOOM_FILTER_EXPIRES_AT_MS);
 	write_layers(o, r);
 	answer_end(req);
 }
@@ -163,12 +164,12 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == BLOOM_GET_ABSENT)
 		return;
 	out_object(o, NULL);
 	write_settings(o, name, r);
 	out_int(o, "size", sum_layers(r).size);
-	handler_out_expiry(o, r, EXPIRES_AT);
+	handler_out_expiry(o, r, BLOOM_FILTER_EXPIRES_AT_MS);
 	out_close(o);
 }
 
@@ -191,18 +192,18 @@ static void on_put(struct request *req, const struct reply *r)
 
 	if (is_again(req, r)) {
 		put(req);
-	} else if (reply_int(r, 0) < 0) {
+	} else if (reply_outcome(r) == BLOOM_PUT_OTHER) {
+		int64_t capacity = reply_int(r, BLOOM_FILTER_CAPACITY);
+		double error_rate = reply_real(r, BLOOM_FILTER_ERROR_RATE);
 		char rate[TEXT_PLAIN];
-		struct json_out *o =
-			answer_begin_problem(req, P_FILTER_EXISTS,
-					     "filter '%s' was created with capacity %lld and error_rate %s",
-					     in->name.at, (long long)reply_int(r, CAPACITY),
-					     text_plain_real(reply_real(r, ERROR_RATE), rate));
-		out_int(o, "capacity", reply_int(r, CAPACITY));
-		out_real(o, "error_rate", reply_real(r, ERROR_RATE));
+		struct json_out *o = answer_begin_problem(req, P_FILTER_EXISTS,
+						   "filter '%s' was created with capacity %lld and error_rate %s",
+						   in->name.at, (long long)capacity, text_plain_real(error_rate, rate));
+		out_int(o, "capacity", capacity);
+		out_real(o, "error_rate", error_rate);
 		answer_end(req);
 	} else {
-		answer_filter(req, reply_int(r, 0) == 1 ? 201 : 200, in->name, r);
+		answer_filter(req, reply_outcome(r) == BLOOM_PUT_CREATED ? 201 : 200, in->name, r);
 	}
 }
 
@@ -233,7 +234,7 @@ static void on_patched(struct request *req, const struct reply *r)
 
 	if (is_again(req, r))
 		patch(req);
-	else if (reply_int(r, 0) < 0)
+	else if (reply_outcome(r) == BLOOM_PATCH_ABSENT)
 		answer_no_filter(req, in->name);
 	else
 		answer_filter(req, 200, in->name, r);
@@ -260,7 +261,7 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct bloom_get_input *in = req->input;
 
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == BLOOM_GET_ABSENT)
 		answer_no_filter(req, in->name);
 	else
 		answer_filter(req, 200, in->name, r);
@@ -279,9 +280,9 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct bloom_work *w = req->work;
 
 	if (is_again(req, r)) {
-		req->has_effect = req->has_effect || reply_int(r, 0) == AGAIN;
+		req->has_effect = req->has_effect || reply_outcome(r) == BLOOM_DELETE_AGAIN;
 		call_send(filter_call(req, &bloom_delete_script, in->name, w->segments), on_deleted);
-	} else if (reply_int(r, 0) > 0 || req->has_effect) { /* another request may have made the last step */
+	} else if (reply_outcome(r) > 0 || req->has_effect) { /* another request may have made the last step */
 		answer_empty(req, 204);
 	} else {
 		answer_no_filter(req, in->name);
@@ -381,14 +382,14 @@ static void on_step(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
 	size_t from = req->result->tag, end = end_of_step(w, from);
-	int64_t outcome = reply_int(r, 0);
-	struct text digits = outcome < 0 ? (struct text){ 0 } : reply_text(r, 2);
+	int64_t outcome = reply_outcome(r);
+	struct text digits = outcome < 0 ? (struct text){ 0 } : reply_text(r, BLOOM_STEP_DIGITS);
 
 	if (is_again(req, r)) {
 		send_step(req, from);
-	} else if (outcome == -1) {
+	} else if (outcome == BLOOM_ADD_ABSENT) {
 		answer_no_filter(req, w->name);
-	} else if (outcome < 0) {
+	} else if (outcome == BLOOM_ADD_FULL) {
 		answer_problem(req, P_FILTER_FULL,
 			       "filter '%s' is full: another layer would make it larger than 2^32 bits", w->name.at);
 	} else if (digits.len == 0 || digits.len > end - from) {

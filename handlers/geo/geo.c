@@ -17,7 +17,8 @@ static void on_put(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	geo_write_place(answer_begin(req, reply_int(r, 2) > 0 ? 201 : 200), in->member, r, 3);
+	bool is_new = reply_int(r, GEO_MEMBER_PUT_ADDED) > 0;
+	geo_write_place(answer_begin(req, is_new ? 201 : 200), in->member, r, GEO_MEMBER_PUT_PLACE);
 	answer_end(req);
 }
 
@@ -44,11 +45,11 @@ static void on_member(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_text(r, 2).len == 0) {
+	if (!geo_is_place(r, GEO_MEMBER_LOOKUP_PLACES)) {
 		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
-	geo_write_place(answer_begin(req, 200), in->member, r, 2);
+	geo_write_place(answer_begin(req, 200), in->member, r, GEO_MEMBER_LOOKUP_PLACES);
 	answer_end(req);
 }
 
@@ -98,8 +99,8 @@ static void on_added(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
-	out_int(o, "added", reply_int(r, 2));
-	out_int(o, "updated", reply_int(r, 3));
+	out_int(o, "added", reply_int(r, GEO_MEMBER_ADD_ADDED));
+	out_int(o, "updated", reply_int(r, GEO_MEMBER_ADD_UPDATED));
 	answer_end(req);
 }
 
@@ -136,7 +137,7 @@ static const size_t *places_of(struct request *req, const struct geo_order *orde
 	size_t *at = arena_alloc(&req->arena, count * sizeof(*at));
 
 	for (size_t i = 0; at && i < count; i++)
-		at[order[i].index] = 2 + 3 * i;
+		at[order[i].index] = GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_ITEMS * i;
 	return at;
 }
 
@@ -151,7 +152,7 @@ static void on_lookup(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "members");
 	for (size_t i = 0; at && i < in->members.count; i++) {
-		if (reply_text(r, at[i]).len == 0) {
+		if (!geo_is_place(r, at[i])) {
 			out_null(o, NULL);
 			continue;
 		}
@@ -191,7 +192,12 @@ void geo_member_lookup(struct request *req, const struct geo_member_lookup_input
 
 /* ---- GET /geo/{name}/members ---- */
 
-enum { MEMBER_ITEMS = 4, MOST_CELLS_A_PAGE = 32 };
+enum { MOST_CELLS_A_PAGE = 32 };
+
+struct geo_member {
+	struct text name, geohash;
+	double longitude, latitude;
+};
 
 /*
  * A page under way: of a set that is split one cell after the other, until it is full. Its cursor
@@ -201,7 +207,7 @@ struct geo_page {
 	size_t cell, count, cells_seen;
 	struct text match;  /* as a glob */
 	struct text cursor; /* within the cell */
-	struct text *items; /* MEMBER_ITEMS for each */
+	struct geo_member *members;
 };
 
 static void answer_page(struct request *req, const struct geo_page *p, bool is_last)
@@ -211,12 +217,12 @@ static void answer_page(struct request *req, const struct geo_page *p, bool is_l
 
 	out_array(o, "items");
 	for (size_t i = 0; i < p->count; i++) {
-		const struct text *item = &p->items[MEMBER_ITEMS * i];
+		const struct geo_member *m = &p->members[i];
 		out_object(o, NULL);
-		out_text(o, "member", item[0]);
-		geo_write_degrees(o, "longitude", strtod(item[1].at, NULL));
-		geo_write_degrees(o, "latitude", strtod(item[2].at, NULL));
-		out_text(o, "geohash", item[3]);
+		out_text(o, "member", m->name);
+		geo_write_degrees(o, "longitude", m->longitude);
+		geo_write_degrees(o, "latitude", m->latitude);
+		out_text(o, "geohash", m->geohash);
 		out_close(o);
 	}
 	out_close(o);
@@ -229,6 +235,20 @@ static void answer_page(struct request *req, const struct geo_page *p, bool is_l
 	answer_end(req);
 }
 
+static struct geo_member member_at(struct request *req, const struct reply *r, size_t i)
+{
+	struct text name = reply_text(r, i + GEO_MEMBER_MEMBER);
+	size_t place = i + GEO_MEMBER_PLACE;
+	struct text geohash = reply_text(r, place + GEO_PLACE_GEOHASH);
+
+	return (struct geo_member){
+		.name = arena_copy(&req->arena, name.at, name.len),
+		.geohash = arena_copy(&req->arena, geohash.at, geohash.len),
+		.longitude = reply_real(r, place + GEO_PLACE_LONGITUDE),
+		.latitude = reply_real(r, place + GEO_PLACE_LATITUDE),
+	};
+}
+
 static void send_page(struct request *req);
 
 static void on_members(struct request *req, const struct reply *r)
@@ -239,16 +259,14 @@ static void on_members(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == GEO_MEMBER_LIST_NO_CURSOR) {
 		handler_answer_cursor(req);
 		return;
 	}
-	for (size_t i = 3; i + MEMBER_ITEMS <= r->count && p->count < (size_t)in->limit; i += MEMBER_ITEMS, p->count++)
-		for (size_t j = 0; j < MEMBER_ITEMS; j++) {
-			struct text t = reply_text(r, i + j);
-			p->items[MEMBER_ITEMS * p->count + j] = arena_copy(&req->arena, t.at, t.len);
-		}
-	p->cursor = arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len);
+	for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r->count && p->count < (size_t)in->limit; i += GEO_MEMBER_ITEMS)
+		p->members[p->count++] = member_at(req, r, i);
+	struct text cursor = reply_text(r, GEO_MEMBER_LIST_NEXT_CURSOR);
+	p->cursor = arena_copy(&req->arena, cursor.at, cursor.len);
 	bool is_cell_done = text_is(p->cursor, "0");
 	if (is_cell_done)
 		p->cell++;
@@ -303,8 +321,8 @@ static void begin_page(struct request *req)
 	if (p && !match_glob(req, in->match, &p->match))
 		return;
 	if (p)
-		p->items = arena_alloc(&req->arena, (size_t)in->limit * MEMBER_ITEMS * sizeof(*p->items));
-	if (!p || !p->items)
+		p->members = arena_alloc(&req->arena, (size_t)in->limit * sizeof(*p->members));
+	if (!p || !p->members)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (!parse_cursor(req, p))
 		handler_answer_cursor(req);

@@ -9,7 +9,7 @@
 
 #include "geo/geo_call.h"
 
-enum { AGAIN = -3, MAX_REPEATS = 8 };
+enum { MAX_REPEATS = 8 };
 
 /* The contract's bound is 85.05112878; the highest square of Redis ends just below it. */
 static const double HIGHEST_LATITUDE = 85.0511287799999;
@@ -33,9 +33,9 @@ bool geo_is_again(struct request *req, const struct reply *r)
 {
 	struct geo_work *w = req->work;
 
-	if (reply_int(r, 0) != AGAIN)
+	if (reply_outcome(r) != GEO_PUT_AGAIN) /* the same outcome of all scripts of geo */
 		return false;
-	w->cells = reply_int(r, 2);
+	w->cells = reply_int(r, GEO_AGAIN_CELLS);
 	if (++w->repeats > MAX_REPEATS)
 		answer_problem(req, P_CONTENTION, "the set was rebuilt during each of several attempts");
 	else
@@ -134,12 +134,17 @@ void geo_write_degrees(struct json_out *o, const char *key, double degrees)
 	out_real(o, key, (double)units / 1e7);
 }
 
+bool geo_is_place(const struct reply *r, size_t i)
+{
+	return reply_text(r, i + GEO_PLACE_GEOHASH).len > 0;
+}
+
 void geo_write_place(struct json_out *o, struct text member, const struct reply *r, size_t i)
 {
 	out_text(o, "member", member);
-	geo_write_degrees(o, "longitude", reply_real(r, i));
-	geo_write_degrees(o, "latitude", reply_real(r, i + 1));
-	out_text(o, "geohash", reply_text(r, i + 2));
+	geo_write_degrees(o, "longitude", reply_real(r, i + GEO_PLACE_LONGITUDE));
+	geo_write_degrees(o, "latitude", reply_real(r, i + GEO_PLACE_LATITUDE));
+	out_text(o, "geohash", reply_text(r, i + GEO_PLACE_GEOHASH));
 }
 
 void geo_answer_no_member(struct request *req, struct text set, struct text member)

@@ -65,7 +65,7 @@ struct geo_order *geo_group(struct request *req, struct call *c, struct text set
 /* An argument: how many from `at` on are in the same cell; nothing when the set is not split. */
 void geo_call_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count);
 
-/* Where one member is: three items from the third of the reply on. */
+/* Where one member is: a call of geo_member_lookup. */
 void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done);
 
 /*
@@ -74,7 +74,8 @@ void geo_call_lookup(struct request *req, struct text set, struct text member, c
  */
 void geo_write_degrees(struct json_out *o, const char *key, double degrees);
 
-/* The members of an open object; items `i` to `i` + 2 are longitude, latitude and geohash. */
+/* Item `i` begins a geo_place: whether it is of a member, and the members of an open object. */
+bool geo_is_place(const struct reply *r, size_t i);
 void geo_write_place(struct json_out *o, struct text member, const struct reply *r, size_t i);
 
 void geo_answer_no_member(struct request *req, struct text set, struct text member);

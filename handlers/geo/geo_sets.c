@@ -3,13 +3,12 @@
 
 #include "geo/geo_call.h"
 
-/* From item 2 on a reply has size, cells, expiry. */
 static void write_set(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
-	out_int(o, "size", reply_int(r, 2));
-	out_int(o, "cells", reply_int(r, 3));
-	handler_out_expiry(o, r, 4);
+	out_int(o, "size", reply_int(r, GEO_SET_SIZE));
+	out_int(o, "cells", reply_int(r, GEO_SET_CELLS));
+	handler_out_expiry(o, r, GEO_SET_EXPIRES_AT_MS);
 }
 
 /* A call about the set and all its cells. */
@@ -42,10 +41,10 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 {
 	if (geo_is_again(req, r))
 		return;
-	if (reply_int(r, 0) == -2) {
+	if (reply_outcome(r) == GEO_PUT_ABSENT) {
 		handler_answer_missing(req, "geo set", name);
-	} else if (reply_int(r, 0) < 0) {
-		int64_t cells = reply_int(r, 3);
+	} else if (reply_outcome(r) == GEO_PUT_OTHER_CELLS) {
+		int64_t cells = reply_int(r, GEO_PUT_CELLS);
 		struct json_out *o =
 			answer_begin_problem(req, P_GEO_CELLS_DIFFER,
 					     "'%s' has members and %" PRId64 " as its number of cells, not %" PRId64
@@ -54,7 +53,8 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 		out_int(o, "cells", cells);
 		answer_end(req);
 	} else {
-		write_set(answer_begin(req, reply_int(r, 5) > 0 ? 201 : 200), name, r);
+		bool is_new = reply_int(r, GEO_PUT_IS_NEW);
+		write_set(answer_begin(req, is_new ? 201 : 200), name, r);
 		answer_end(req);
 	}
 }
@@ -142,7 +142,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (reply_int(r, 5) == 0)
+	if (!reply_int(r, GEO_SIZE_EXISTS))
 		return;
 	out_object(o, NULL);
 	write_set(o, name, r);

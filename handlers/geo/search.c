@@ -18,12 +18,12 @@ static void on_distance(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_int(r, 0) < 0) {
-		geo_answer_no_member(req, in->name, reply_text(r, 2));
+	if (reply_outcome(r) == GEO_DISTANCE_GET_ABSENT) {
+		geo_answer_no_member(req, in->name, reply_text(r, GEO_DISTANCE_GET_MEMBER));
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_real(o, "distance", reply_real(r, 2));
+	out_real(o, "distance", reply_real(r, GEO_DISTANCE_GET_DISTANCE));
 	out_string(o, "unit", geo_units[in->unit]);
 	answer_end(req);
 }
@@ -49,7 +49,7 @@ void geo_distance_get(struct request *req, const struct geo_distance_get_input *
 
 /* ---- What was found ---- */
 
-enum { FOUND_ITEMS = 3, CELLS_A_CALL = 64, MAX_FOUND = 1000 }; /* an item: member, distance, score */
+enum { CELLS_A_CALL = 64, MAX_FOUND = 1000 };
 
 struct geo_found {
 	struct text member;
@@ -182,19 +182,19 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 	struct geo_found *into = s->spare;
 	size_t old = 0, count = 0;
 
-	for (; s->first + count < s->most && (old < s->count || at + FOUND_ITEMS <= r->count); count++) {
-		bool is_more = at + FOUND_ITEMS <= r->count;
-		if (!is_more || (old < s->count && !is_before(in, reply_real(r, at + 1), s->found[old].distance))) {
+	for (; s->first + count < s->most && (old < s->count || at < r->count); count++) {
+		double distance = reply_real(r, at + GEO_FOUND_DISTANCE);
+		if (at >= r->count || (old < s->count && !is_before(in, distance, s->found[old].distance))) {
 			into[count] = s->found[old++];
 			continue;
 		}
-		struct text member = reply_text(r, at);
+		struct text member = reply_text(r, at + GEO_FOUND_MEMBER);
 		into[count] = (struct geo_found){
 			.member = arena_copy(&req->arena, member.at, member.len),
-			.distance = reply_real(r, at + 1),
-			.score = reply_int(r, at + 2),
+			.distance = distance,
+			.score = reply_int(r, at + GEO_FOUND_SCORE),
 		};
-		at += FOUND_ITEMS;
+		at += GEO_FOUND_ITEMS;
 	}
 	s->spare = s->found;
 	s->found = into;
@@ -212,8 +212,9 @@ static void on_step(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	merge(req, s, r, 3);
-	s->next_cell += reply_int(r, 2) > 0 ? (size_t)reply_int(r, 2) : 1;
+	int64_t done = reply_int(r, GEO_SEARCH_CELLS_DONE);
+	merge(req, s, r, GEO_SEARCH_CELLS_FOUND);
+	s->next_cell += done > 0 ? (size_t)done : 1;
 	if (req->arena.failed)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (s->next_cell >= (size_t)w->cells)
@@ -260,12 +261,12 @@ static void on_centre(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_text(r, 2).len == 0) {
+	if (!geo_is_place(r, GEO_MEMBER_LOOKUP_PLACES)) {
 		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
-	s->longitude = reply_real(r, 2);
-	s->latitude = reply_real(r, 3);
+	s->longitude = reply_real(r, GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_LONGITUDE);
+	s->latitude = reply_real(r, GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_LATITUDE);
 	send_step(req);
 }
 
@@ -303,11 +304,11 @@ static void on_found(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == GEO_SEARCH_ABSENT) {
 		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
-	merge(req, s, r, 2);
+	merge(req, s, r, GEO_SEARCH_FOUND);
 	if (req->arena.failed)
 		answer_no_memory(req, EFFECT_NONE);
 	else

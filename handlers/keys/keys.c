@@ -6,6 +6,7 @@
  * Keys and what they hold are bytes; those that are not UTF-8 leave twice, readable and exact.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "handler.h"
@@ -54,15 +55,14 @@ static void answer_no_key(struct request *req, struct text key)
 	answer_problem(req, P_NOT_FOUND, "Redis has no key '%s%s'", config()->prefix, key.at);
 }
 
-/* Items 2 to 4 are type, expires_at and size. */
 static void answer_key(struct request *req, struct text key, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, 200);
 
 	write_bytes(o, "key", "key_base64", key);
-	out_text(o, "type", reply_text(r, 2));
-	out_int_or_null(o, "size", reply_int(r, 4) >= 0, reply_int(r, 4));
-	write_ttl(o, req, reply_int(r, 3));
+	out_text(o, "type", reply_text(r, KEY_STATE_TYPE));
+	out_int_or_null(o, "size", reply_int(r, KEY_STATE_SIZE) >= 0, reply_int(r, KEY_STATE_SIZE));
+	write_ttl(o, req, reply_int(r, KEY_STATE_EXPIRES_AT_MS));
 	answer_end(req);
 }
 
@@ -72,7 +72,7 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct key_get_input *in = req->input;
 
-	if (text_is(reply_text(r, 2), "none"))
+	if (text_is(reply_text(r, KEY_STATE_TYPE), "none"))
 		answer_no_key(req, in->key);
 	else
 		answer_key(req, in->key, r);
@@ -102,7 +102,7 @@ static void on_expires(struct request *req, const struct reply *r)
 {
 	const struct key_ttl_put_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
+	if (reply_outcome(r) > 0)
 		answer_key(req, in->key, r);
 	else
 		answer_no_key(req, in->key);
@@ -126,22 +126,24 @@ static void write_score(struct json_out *o, double score)
 		out_string(o, "score", score > 0 ? "inf" : "-inf");
 }
 
-/* Items `i` to `i` + 2 are an element, its second value, and whether it was cut. */
+/* Item `i` begins a key_element: a list's index and a sorted set's score are text there, too. */
 static void write_element(struct json_out *o, struct text type, const struct reply *r, size_t i)
 {
+	struct text element = reply_text(r, i + KEY_ELEMENT_ELEMENT), beside = reply_text(r, i + KEY_ELEMENT_BESIDE);
+
 	out_object(o, NULL);
 	if (text_is(type, "hash")) {
-		write_bytes(o, "field", "field_base64", reply_text(r, i));
-		write_bytes(o, "value", "value_base64", reply_text(r, i + 1));
+		write_bytes(o, "field", "field_base64", element);
+		write_bytes(o, "value", "value_base64", beside);
 	} else if (text_is(type, "list")) {
-		out_int(o, "index", reply_int(r, i + 1));
-		write_bytes(o, "value", "value_base64", reply_text(r, i));
+		out_int(o, "index", strtoll(beside.at, NULL, 10));
+		write_bytes(o, "value", "value_base64", element);
 	} else {
-		write_bytes(o, "member", "member_base64", reply_text(r, i));
+		write_bytes(o, "member", "member_base64", element);
 		if (text_is(type, "zset"))
-			write_score(o, reply_real(r, i + 1));
+			write_score(o, strtod(beside.at, NULL));
 	}
-	if (reply_int(r, i + 2))
+	if (reply_int(r, i + KEY_ELEMENT_IS_CUT))
 		out_bool(o, "truncated", true);
 	out_close(o);
 }
@@ -149,25 +151,25 @@ static void write_element(struct json_out *o, struct text type, const struct rep
 static void on_elements(struct request *req, const struct reply *r)
 {
 	const struct key_element_list_input *in = req->input;
-	struct text type = reply_text(r, 2), cursor = reply_text(r, 3);
+	struct text type = reply_text(r, KEY_ELEMENT_LIST_TYPE), cursor = reply_text(r, KEY_ELEMENT_LIST_NEXT_CURSOR);
 
-	switch (reply_int(r, 0)) {
-	case -1:
+	switch (reply_outcome(r)) {
+	case KEY_ELEMENT_LIST_ABSENT:
 		answer_no_key(req, in->key);
 		return;
-	case -2:
+	case KEY_ELEMENT_LIST_NO_ELEMENTS:
 		answer_problem(req, P_NO_ELEMENTS,
 			       "key '%s' is of type %s; hashes, lists, sets and sorted sets have elements", in->key.at,
 			       type.at);
 		return;
-	case -3:
+	case KEY_ELEMENT_LIST_NO_CURSOR:
 		handler_answer_cursor(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "type", type);
 	out_array(o, "items");
-	for (size_t i = 4; i + 2 < r->count; i += 3)
+	for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r->count; i += KEY_ELEMENT_ITEMS)
 		write_element(o, type, r, i);
 	out_close(o);
 	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
@@ -194,12 +196,14 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	(void)part;
-	if (text_is(reply_text(r, 2), "none"))
+	struct text type = reply_text(r, KEY_STATE_TYPE);
+
+	if (text_is(type, "none"))
 		return;
 	out_object(o, NULL);
 	write_bytes(o, "key", "key_base64", name);
-	out_text(o, "type", reply_text(r, 2));
-	write_ttl(o, req, reply_int(r, 3));
+	out_text(o, "type", type);
+	write_ttl(o, req, reply_int(r, KEY_STATE_EXPIRES_AT_MS));
 	out_close(o);
 }
 

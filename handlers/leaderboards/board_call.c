@@ -35,13 +35,13 @@ void board_call_keys(struct call *c, struct text board)
 
 void board_out(struct json_out *o, struct text name, const struct reply *r)
 {
-	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
+	struct board_dimensions d = board_dimensions_of(reply_text(r, LEADERBOARD_DIMENSIONS));
 
 	out_text(o, "name", name);
 	out_array(o, "dimensions");
 	for (size_t i = 0; i < d.count; i++)
 		out_text(o, NULL, d.names[i]);
 	out_close(o);
-	out_int(o, "size", reply_int(r, 3));
-	handler_out_expiry(o, r, 4);
+	out_int(o, "size", reply_int(r, LEADERBOARD_SIZE));
+	handler_out_expiry(o, r, LEADERBOARD_EXPIRES_AT_MS);
 }

@@ -51,13 +51,18 @@ static void answer_differs(struct request *req, struct text board, struct text h
 		       in->sources.items[0].at);
 }
 
-static void answer_differ(struct request *req, const struct reply *r)
+/* The source of this number; of any other the board itself. */
+static struct text board_of(struct request *req, int64_t source)
 {
 	const struct leaderboard_union_input *in = req->input;
-	int64_t source = reply_int(r, 2);
-	bool known = source >= 0 && (size_t)source < in->sources.count;
 
-	answer_differs(req, known ? in->sources.items[source] : in->name, reply_text(r, 3), reply_text(r, 4));
+	return source >= 0 && (size_t)source < in->sources.count ? in->sources.items[source] : in->name;
+}
+
+static void answer_differ(struct request *req, const struct reply *r)
+{
+	answer_differs(req, board_of(req, reply_int(r, UNION_DIFFERS_SOURCE)), reply_text(r, UNION_DIFFERS_DIMENSIONS),
+		       reply_text(r, UNION_DIFFERS_WANTED));
 }
 
 static void answer_made(struct request *req, const struct reply *r)
@@ -75,9 +80,9 @@ static void answer_lost_work(struct request *req)
 
 static void on_ended(struct request *req, const struct reply *r)
 {
-	if (reply_int(r, 0) > 0)
+	if (reply_outcome(r) > 0)
 		answer_made(req, r);
-	else if (reply_int(r, 0) == -2)
+	else if (reply_outcome(r) == LEADERBOARD_UNION_END_DIFFERS)
 		answer_differ(req, r);
 	else
 		answer_lost_work(req);
@@ -101,9 +106,7 @@ static void end(struct request *req, const struct board_union *b)
 /* A step was done; false when it was the last of its kind. */
 static bool is_under_way(struct board_union *b, const struct reply *r)
 {
-	struct text cursor = reply_text(r, 2);
-
-	snprintf(b->cursor, sizeof(b->cursor), "%s", cursor.at ? cursor.at : "0");
+	snprintf(b->cursor, sizeof(b->cursor), "%s", reply_text(r, UNION_STEP_NEXT_CURSOR).at);
 	return strcmp(b->cursor, "0") != 0;
 }
 
@@ -111,11 +114,11 @@ static void on_ranked(struct request *req, const struct reply *r)
 {
 	struct board_union *b = req->work;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == LEADERBOARD_UNION_RANK_LOST) {
 		answer_lost_work(req);
 		return;
 	}
-	b->ranked = reply_int(r, 3);
+	b->ranked = reply_int(r, UNION_STEP_MEMBERS);
 	arena_rewind(&req->arena, b->since);
 	if (is_under_way(b, r))
 		next_step(req);
@@ -137,22 +140,24 @@ static void rank(struct request *req, const struct board_union *b)
 	call_send(c, on_ranked);
 }
 
+/* Of leaderboard_union_add, and of _page and _put, whose outcomes are among its own. */
 static void on_added(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
 	struct board_union *b = req->work;
 
-	if (reply_int(r, 0) == -1) {
+	if (reply_outcome(r) == LEADERBOARD_UNION_ADD_NO_SOURCE) {
 		handler_answer_missing(req, "leaderboard", in->sources.items[b->source]);
-	} else if (reply_int(r, 0) == -2) {
+	} else if (reply_outcome(r) == LEADERBOARD_UNION_ADD_DIFFERS) {
 		answer_differ(req, r);
-	} else if (reply_int(r, 0) == -4) {
+	} else if (reply_outcome(r) == LEADERBOARD_UNION_ADD_TOO_LARGE) {
 		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %" PRIu32,
-			       reply_text(r, 3).at, reply_text(r, 2).at, UINT32_MAX);
-	} else if (reply_int(r, 0) < 0) {
+			       reply_text(r, UNION_TOO_LARGE_DIMENSION).at, reply_text(r, UNION_TOO_LARGE_MEMBER).at,
+			       UINT32_MAX);
+	} else if (reply_outcome(r) == LEADERBOARD_UNION_ADD_LOST) {
 		answer_lost_work(req);
 	} else {
-		b->built = reply_int(r, 3);
+		b->built = reply_int(r, UNION_STEP_MEMBERS);
 		arena_rewind(&req->arena, b->since);
 		if (!is_under_way(b, r))
 			b->source++;
@@ -191,15 +196,16 @@ static void on_paged(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
 	const struct board_union *b = req->work;
-	const struct reply *found = reply_item(r, 3);
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) < 0) {
 		on_added(req, r);
 		return;
 	}
+	const struct reply *found = reply_item(r, LEADERBOARD_UNION_PAGE_FOUND);
+	struct text cursor = reply_text(r, LEADERBOARD_UNION_PAGE_NEXT_CURSOR);
 	struct call *c = call_script(req, &leaderboard_union_put_script);
 	call_key(c, KEY_BOARD, in->name, b->places);
-	call_text(c, arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len));
+	call_text(c, arena_copy(&req->arena, cursor.at, cursor.len));
 	call_source(req, c, b);
 	for (size_t i = 0; i < found->count; i++)
 		call_text(c, arena_copy(&req->arena, reply_text(found, i).at, reply_text(found, i).len));
@@ -246,17 +252,15 @@ static void build(struct request *req, struct text dimensions)
 
 static void on_begun(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_union_input *in = req->input;
-	int64_t outcome = reply_int(r, 0), source = outcome < 0 ? reply_int(r, 2) : -1;
-
-	if (outcome > 0) {
+	if (reply_outcome(r) > 0) {
 		answer_made(req, r); /* before: this is a replay */
-	} else if (outcome == -1 && source >= 0 && (size_t)source < in->sources.count) {
-		handler_answer_missing(req, "leaderboard", in->sources.items[source]);
-	} else if (outcome < 0) {
+	} else if (reply_outcome(r) == LEADERBOARD_UNION_BEGIN_NO_SOURCE) {
+		int64_t source = reply_int(r, LEADERBOARD_UNION_BEGIN_SOURCE);
+		handler_answer_missing(req, "leaderboard", board_of(req, source));
+	} else if (reply_outcome(r) == LEADERBOARD_UNION_BEGIN_DIFFERS) {
 		answer_differ(req, r);
 	} else {
-		struct text dimensions = reply_text(r, 2);
+		struct text dimensions = reply_text(r, LEADERBOARD_UNION_BEGIN_DIMENSIONS);
 		build(req, arena_copy(&req->arena, dimensions.at, dimensions.len));
 	}
 }
@@ -296,13 +300,13 @@ static void compare(struct request *req, const struct board_union *b)
 static void on_state(struct request *req, const struct reply *r)
 {
 	struct board_union *b = req->work;
-	struct text dimensions = reply_text(r, 2);
+	struct text dimensions = reply_text(r, LEADERBOARD_DIMENSIONS);
 
-	if (reply_int(r, 0) == 0)
+	if (reply_outcome(r) != LEADERBOARD_GET_ABSENT)
 		b->states[req->result->tag] = (struct board_state){
 			.is_there = true,
 			.dimensions = arena_copy(&req->arena, dimensions.at, dimensions.len),
-			.size = reply_int(r, 3),
+			.size = reply_int(r, LEADERBOARD_SIZE),
 		};
 	if (--b->pending == 0)
 		compare(req, b);

@@ -32,14 +32,14 @@ static void answer_no_member(struct request *req, struct text board, struct text
 }
 
 /*
- * Outcomes below 0 of what states for a member. True when it is there; else the request has been
- * answered.
+ * Outcomes of what is about a member, the same of each script. True when it is there; else the
+ * request has been answered.
  */
 static bool is_there(struct request *req, const struct reply *r, struct text board, struct text member)
 {
-	if (reply_int(r, 0) >= 0)
+	if (reply_outcome(r) >= 0)
 		return true;
-	if (reply_int(r, 0) == -1)
+	if (reply_outcome(r) == LEADERBOARD_MEMBER_GET_NO_BOARD)
 		handler_answer_missing(req, "leaderboard", board);
 	else
 		answer_no_member(req, board, member);
@@ -74,7 +74,7 @@ static void write_ranked(struct json_out *o, const struct board_dimensions *d, s
 
 static void answer_board(struct request *req, int status, struct text name, const struct reply *r)
 {
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) < 0) {
 		handler_answer_missing(req, "leaderboard", name);
 		return;
 	}
@@ -86,12 +86,12 @@ static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_put_input *in = req->input;
 
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
 		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
 			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->name.at,
-			       board_dimensions_text(req, reply_text(r, 2)).at);
+			       board_dimensions_text(req, reply_text(r, LEADERBOARD_PUT_DIMENSIONS)).at);
 	else
-		answer_board(req, reply_int(r, 0) == 2 ? 201 : 200, in->name, r);
+		answer_board(req, reply_outcome(r) == LEADERBOARD_PUT_CREATED ? 201 : 200, in->name, r);
 }
 
 void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
@@ -160,7 +160,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == LEADERBOARD_GET_ABSENT)
 		return;
 	out_object(o, NULL);
 	board_out(o, name, r);
@@ -180,9 +180,9 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 
 static void answer_page(struct request *req, const struct reply *r)
 {
-	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
-	const struct reply *elements = reply_item(r, 5);
-	int64_t first = reply_int(r, 4), next = first + (int64_t)elements->count;
+	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_PAGE_DIMENSIONS));
+	const struct reply *elements = reply_item(r, BOARD_PAGE_ELEMENTS);
+	int64_t first = reply_int(r, BOARD_PAGE_POSITION), next = first + (int64_t)elements->count;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "items");
@@ -193,7 +193,8 @@ static void answer_page(struct request *req, const struct reply *r)
 	}
 	out_close(o);
 	out_text(o, "next_cursor",
-		 next < reply_int(r, 3) ? arena_printf(&req->arena, "%" PRId64, next) : (struct text){ 0 });
+		 next < reply_int(r, BOARD_PAGE_SIZE) ? arena_printf(&req->arena, "%" PRId64, next)
+						      : (struct text){ 0 });
 	answer_end(req);
 }
 
@@ -201,7 +202,7 @@ static void on_page(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_list_input *in = req->input;
 
-	if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == LEADERBOARD_MEMBER_LIST_NO_BOARD)
 		handler_answer_missing(req, "leaderboard", in->name);
 	else
 		answer_page(req, r);
@@ -235,38 +236,51 @@ void leaderboard_member_list(struct request *req, const struct leaderboard_membe
 static void answer_unknown_dimensions(struct request *req, struct text board, const struct reply *r)
 {
 	const struct json_pointer body = { 0 }, scores = { .parent = &body, .key = "scores" };
-	struct text known = board_dimensions_text(req, reply_text(r, 2));
+	struct text known = board_dimensions_text(req, reply_text(r, LEADERBOARD_MEMBER_PUT_DIMENSIONS));
 	struct validation v;
 
 	validation_begin(&v, req);
-	for (size_t i = 3; i < r->count; i++) {
+	for (size_t i = LEADERBOARD_MEMBER_PUT_NAMES; i < r->count; i++) {
 		struct json_pointer at = { .parent = &scores, .key = reply_text(r, i).at };
 		validation_error(&v, &at, P_UNKNOWN_FIELD, "is not a dimension of '%s'; it has %s", board.at, known.at);
 	}
 	validation_answer(&v);
 }
 
+static void answer_out_of_range(struct request *req, struct text member, const struct reply *r)
+{
+	struct text dimension = reply_text(r, LEADERBOARD_MEMBER_PUT_DIMENSION);
+	int64_t score = reply_int(r, LEADERBOARD_MEMBER_PUT_SCORE),
+		change = reply_int(r, LEADERBOARD_MEMBER_PUT_CHANGE);
+
+	answer_problem(req, P_SCORE_OUT_OF_RANGE,
+		       "'%s' of '%s' is %lld, and adding %lld leaves the range of 0 to %" PRIu32, dimension.at,
+		       member.at, (long long)score, (long long)change, UINT32_MAX);
+}
+
+static void answer_member(struct request *req, int status, const struct reply *r)
+{
+	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_MEMBER_DIMENSIONS));
+
+	write_ranked(answer_begin(req, status), &d, reply_text(r, BOARD_MEMBER_ELEMENT),
+		     reply_int(r, BOARD_MEMBER_POSITION));
+	answer_end(req);
+}
+
 static void answer_changed(struct request *req, struct text board, struct text member, const struct reply *r)
 {
-	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
-
-	switch (reply_int(r, 0)) {
-	case -1:
+	switch (reply_outcome(r)) {
+	case LEADERBOARD_MEMBER_PUT_NO_BOARD:
 		handler_answer_missing(req, "leaderboard", board);
 		return;
-	case -2:
-		answer_problem(req, P_SCORE_OUT_OF_RANGE,
-			       "'%s' of '%s' is %lld, and adding %lld leaves the range of 0 to %" PRIu32,
-			       reply_text(r, 2).at, member.at, (long long)reply_int(r, 3), (long long)reply_int(r, 4),
-			       UINT32_MAX);
+	case LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE:
+		answer_out_of_range(req, member, r);
 		return;
-	case -3:
+	case LEADERBOARD_MEMBER_PUT_UNKNOWN:
 		answer_unknown_dimensions(req, board, r);
 		return;
 	default:
-		write_ranked(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), &d, reply_text(r, 4),
-			     reply_int(r, 3));
-		answer_end(req);
+		answer_member(req, reply_outcome(r) == LEADERBOARD_MEMBER_PUT_NEW ? 201 : 200, r);
 	}
 }
 
@@ -313,12 +327,9 @@ void leaderboard_member_increment(struct request *req, const struct leaderboard_
 static void on_member(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_get_input *in = req->input;
-	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 
-	if (!is_there(req, r, in->name, in->member))
-		return;
-	write_ranked(answer_begin(req, 200), &d, reply_text(r, 4), reply_int(r, 3));
-	answer_end(req);
+	if (is_there(req, r, in->name, in->member))
+		answer_member(req, 200, r);
 }
 
 void leaderboard_member_get(struct request *req, const struct leaderboard_member_get_input *in)

@@ -57,7 +57,7 @@ static void on_step(struct request *req, const struct reply *r)
 {
 	struct page_delete *d = req->work;
 
-	req->has_effect = req->has_effect || reply_int(r, 0) > 0;
+	req->has_effect = req->has_effect || reply_outcome(r) > 0;
 	arena_rewind(&req->arena, d->since);
 	if (d->next_day < DAYS_END)
 		next_step(req);

@@ -96,9 +96,9 @@ static void on_summed(struct request *req, const struct reply *r)
 
 	for (size_t g = 0; counts && g < slots->count; g++)
 		for (size_t i = 0; i < slots->groups[g].count; i++)
-			counts[slots->groups[g].which[i]] = reply_int(w->parts->replies[g], 3 + i);
+			counts[slots->groups[g].which[i]] = reply_int(w->parts->replies[g], UV_UNION_PART_COUNTS + i);
 	if (counts)
-		w->parts->counted(req, reply_int(r, 2), counts);
+		w->parts->counted(req, reply_int(r, UV_UNION_SUM_COUNT), counts);
 	else
 		answer_no_memory(req, EFFECT_NONE);
 }
@@ -111,7 +111,7 @@ static void sum_union(struct request *req, struct visitor_days *w)
 	for (int i = 0; i < 2; i++)
 		call_scratch(req, c, parts->pages[0]);
 	for (size_t g = 0; g < parts->slots->count; g++)
-		call_text(c, reply_text(parts->replies[g], 2));
+		call_text(c, reply_text(parts->replies[g], UV_UNION_PART_SKETCH));
 	call_send(c, on_summed);
 }
 
@@ -142,7 +142,8 @@ static void sum_merge(struct request *req, struct visitor_days *w)
 	call_int(c, w->from);
 	for (size_t g = 0; g < parts->slots->count; g++) {
 		for (int64_t day = w->from; day <= w->to; day++) {
-			struct text sketch = reply_text(parts->replies[g], 2 + (size_t)(day - w->from));
+			size_t i = UV_MERGE_PART_SKETCHES + (size_t)(day - w->from);
+			struct text sketch = reply_text(parts->replies[g], i);
 			if (sketch.len == 0)
 				continue;
 			call_int(c, day - w->from + 1);

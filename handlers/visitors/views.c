@@ -10,17 +10,17 @@ static void on_viewed(struct request *req, const struct reply *r)
 {
 	const struct pv_add_input *in = req->input;
 
-	if (reply_int(r, 0) == -2) {
+	if (reply_outcome(r) == PV_ADD_OVERFLOW) {
 		answer_problem(req, P_COUNTER_OVERFLOW, "the day's views are %lld, and adding %lld exceeds 2^53 - 1",
-			       (long long)reply_int(r, 2), (long long)in->by);
+			       (long long)reply_int(r, PV_ADD_COUNT), (long long)in->by);
 		return;
 	}
 	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
-	handler_out_day(o, "date", reply_int(r, 3));
-	out_int(o, "count", reply_int(r, 2));
+	handler_out_day(o, "date", reply_int(r, PV_ADD_DAY));
+	out_int(o, "count", reply_int(r, PV_ADD_COUNT));
 	answer_end(req);
 }
 
@@ -50,13 +50,13 @@ static void on_views(struct request *req, const struct reply *r)
 
 	if (!visitor_day_was_right(req, r))
 		return;
-	for (size_t i = 2; i < r->count; i++)
+	for (size_t i = PV_GET_COUNTS; i < r->count; i++)
 		sum += reply_int(r, i);
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	visitor_out_range(o, w->from, w->to);
 	out_int(o, "count", sum);
-	visitor_out_days(o, w, r, 2);
+	visitor_out_days(o, w, r, PV_GET_COUNTS);
 	answer_end(req);
 }
 

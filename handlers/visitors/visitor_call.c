@@ -48,7 +48,7 @@ bool visitor_day_was_right(struct request *req, const struct reply *r)
 {
 	struct visitor_days *w = req->work;
 
-	if (reply_int(r, 0) >= 0)
+	if (reply_outcome(r) >= 0)
 		return true;
 	if (++w->attempts == MAX_ATTEMPTS)
 		answer_problem(req, P_CONTENTION, "the day of Redis's clock changed during each attempt");

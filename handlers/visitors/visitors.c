@@ -12,8 +12,8 @@ static void on_visited(struct request *req, const struct reply *r)
 	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
-	out_bool(o, "changed", reply_int(r, 2) > 0);
-	handler_out_day(o, "date", reply_int(r, 3));
+	out_bool(o, "changed", reply_int(r, UV_ADD_IS_CHANGED));
+	handler_out_day(o, "date", reply_int(r, UV_ADD_DAY));
 	answer_end(req);
 }
 
@@ -46,9 +46,9 @@ static void on_counted(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	visitor_out_range(o, w->from, w->to);
-	out_int(o, "count", reply_int(r, 2));
+	out_int(o, "count", reply_int(r, UV_GET_COUNT));
 	out_real(o, "standard_error", visitor_standard_error);
-	visitor_out_days(o, w, r, 3);
+	visitor_out_days(o, w, r, UV_GET_COUNTS);
 	answer_end(req);
 }
 
@@ -92,13 +92,13 @@ static void answer_union(struct request *req, int64_t count, const int64_t *page
 
 static void on_union(struct request *req, const struct reply *r)
 {
-	int64_t pages[DAYS_MAX] = { 0 };
+	int64_t pages[DAYS_MAX];
 
 	if (!visitor_day_was_right(req, r))
 		return;
-	for (size_t i = 0; i + 3 < r->count && i < DAYS_MAX; i++)
-		pages[i] = reply_int(r, 3 + i);
-	answer_union(req, reply_int(r, 2), pages);
+	for (size_t i = 0; i < DAYS_MAX; i++)
+		pages[i] = reply_int(r, UV_GET_COUNTS + i);
+	answer_union(req, reply_int(r, UV_GET_COUNT), pages);
 }
 
 static void send_union(struct request *req, struct visitor_days *w)
@@ -135,11 +135,11 @@ static void on_merged(struct request *req, const struct reply *r)
 	if (!visitor_day_was_right(req, r))
 		return;
 	/* The range of the reply: a replay answers the days of the first time. */
-	int64_t from = reply_int(r, 3), days = reply_int(r, 4);
+	int64_t from = reply_int(r, UV_MERGED_FIRST_DAY), days = reply_int(r, UV_MERGED_RANGE_DAYS);
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	visitor_out_range(o, from, from + days - 1);
-	out_int(o, "merged_days", reply_int(r, 2));
+	out_int(o, "merged_days", reply_int(r, UV_MERGED_DAYS));
 	answer_end(req);
 }
 

@@ -1,7 +1,8 @@
 -- bitmap_bit_get: one bit.
 -- KEYS[1]  the bitmap
 -- ARGV[1]  the bit's offset
--- Returns {0, now, the bit}: 0 beyond the end
+--@reply 0: bit int
+-- The bit is 0 beyond the end.
 -- Errors: WRONGTYPE. O(1).
 --@include time
 --@reads

@@ -2,7 +2,7 @@
 -- KEYS[1]  the bitmap: string, no TTL
 -- ARGV[1]  the bit's offset
 -- ARGV[2]  1 or 0
--- Returns {1, now, what the bit was}
+--@reply 1: previous int
 -- Errors: WRONGTYPE, nothing done. O(1), and 0.5 ms for each MiB that it grows: the caller bounds
 -- the offset.
 --@include time

@@ -3,8 +3,8 @@
 -- ARGV[1]  first of the range
 -- ARGV[2]  last of the range, as bit_range takes them
 -- ARGV[3]  'BYTE' or 'BIT': what these count
--- Returns {0, now, set bits, next bit, last bit}: go on from next to last, in bits; next is -1 when
--- that was all
+--@reply 0: count int, next_bit int, last_bit int
+-- The caller goes on from next_bit to last_bit, in bits; next_bit is -1 when that was all.
 -- Errors: WRONGTYPE. At most STEP_BITS are looked through.
 --@include time bitmap
 --@reads

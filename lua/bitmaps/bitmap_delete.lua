@@ -1,6 +1,6 @@
 -- bitmap_delete: removes a bitmap.
 -- KEYS[1]  the bitmap
--- Returns {1, now} removed, {0, now} it was not there
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
 --@include time
 --@flags allow-oom

@@ -5,9 +5,10 @@
 -- KEYS[1]  the bitmap: string, no TTL
 -- ARGV     six for each operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset
 --          of the first bit; value, '' for GET; 'WRAP', 'SAT' or 'FAIL'
--- Returns {outcome, now, upper, lower, upper, lower, ...}: two for each operation, the value it
---         got, the one before it set, or the one after it added; both '' where FAIL refused.
---         outcome 1: something was written, if only a longer bitmap
+--@reply 1 written, 0: fields (bitmap_field)...
+--@shape bitmap_field: is_refused int, upper int, lower int
+-- There is a field for each operation: the value it got, the one before it set, or the one after it
+-- added; is_refused where FAIL refused. written: something was, if only a longer bitmap.
 -- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms for each MiB that the bitmap
 -- grows: the caller bounds the offsets.
 --@include time
@@ -49,9 +50,9 @@ local outcome = redis.call('STRLEN', KEYS[1]) ~= bytes and 1 or 0
 local reply = {0, now}
 for i = 1, #lower do
   if found[written[i]] == false then
-    reply[2 * i + 1], reply[2 * i + 2] = '', ''
+    reply[3 * i], reply[3 * i + 1], reply[3 * i + 2] = 1, 0, 0
   else
-    reply[2 * i + 1], reply[2 * i + 2] = found[upper[i]] or 0, found[lower[i]]
+    reply[3 * i], reply[3 * i + 1], reply[3 * i + 2] = 0, found[upper[i]] or 0, found[lower[i]]
     outcome = written[i] > 0 and 1 or outcome
   end
 end

@@ -5,8 +5,9 @@
 -- ARGV[3]  last of the range, as bit_range takes them; '' for a range without end: clear bits
 --          follow the bitmap
 -- ARGV[4]  'BYTE' or 'BIT': what these count
--- Returns {0, now, offset of the bit or -1, next bit, last bit}: with -1, go on from next to last,
---         in bits ('' stays ''); next is -1 when that was all
+--@reply 0: position int, next_bit int, last_bit int
+-- The position is -1 when the bit was not found. The caller then goes on from next_bit to last_bit,
+-- in bits ('' stays ''); next_bit is -1 when that was all.
 -- Errors: WRONGTYPE. At most STEP_BITS are looked through.
 --@include time bitmap
 --@reads

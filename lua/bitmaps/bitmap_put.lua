@@ -1,7 +1,7 @@
 -- bitmap_put: replaces a whole bitmap.
 -- KEYS[1]  the bitmap: string, no TTL
 -- ARGV[1]  its bytes
--- Returns {1, now, whether it was there (1 or 0)}
+--@reply 1: existed int
 -- Errors: WRONGTYPE, nothing done. O(N), about 2 ms for each MiB: a request's body bounds it.
 --@include time
 local now = now_ms()

@@ -1,12 +1,13 @@
 -- bloom_add: adds items to a filter, as many as half a millisecond takes.
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV     items, at least 1, none of them twice: the 16 bytes of their hash
--- Returns {1, now, text}: a digit for each of the first items: '1' it was added, '0' it was there
---         before, or it is a false positive. The items without a digit are left: call again with
---         them
---         {-1, now}, {-2, now, segments}, {-3, now}: see bloom/lib_bloom.lua
---         {-4, now} the newest layer is full, and another would make the filter larger than 2^32
---         bits: nothing done
+--@reply 1: bloom_step
+--@reply -1 absent
+--@reply -2 more_keys: bloom_more
+--@reply -3 again
+--@reply -4 full
+-- A digit is '1' when the item was added, '0' when it was there before, or is a false positive.
+-- full: the newest layer is, and another would make the filter larger than 2^32 bits: nothing done.
 -- Errors: WRONGTYPE, nothing done. O(items * (hashes + layers)), in all at most 160 bits and those
 -- of one item; or one segment is allocated.
 --@include time expiry bloom

@@ -1,7 +1,9 @@
 -- bloom_delete: one step of deleting a filter. After the first one the filter does not exist.
 -- KEYS  the filter's (bloom/lib_bloom.lua)
--- Returns {1, now} it is gone
---         {-1, now}, {-2, now, segments}, {-3, now}: see bloom/lib_bloom.lua
+--@reply 1 removed
+--@reply -1 absent
+--@reply -2 more_keys: bloom_more
+--@reply -3 again
 -- Errors: WRONGTYPE, nothing done. O(segments); a step frees at most 8 MiB.
 --@include time bloom
 --@flags allow-oom

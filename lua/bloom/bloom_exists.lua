@@ -1,9 +1,10 @@
 -- bloom_exists: whether items are in a filter, for as many as half a millisecond takes.
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV     items, at least 1: the 16 bytes of their hash
--- Returns {0, now, text}: a digit for each of the first items: '1' it is there, or a false
---         positive, '0' it is not. The items without a digit are left: call again with them
---         {-1, now}, {-2, now, segments}: see bloom/lib_bloom.lua
+--@reply 0: bloom_step
+--@reply -1 absent
+--@reply -2 more_keys: bloom_more
+-- A digit is '1' when the item is there, or is a false positive, and '0' when it is not.
 -- Errors: WRONGTYPE. O(items * (hashes + layers)), in all at most 160 bits and those of one item.
 --@include time bloom
 --@reads

@@ -1,8 +1,7 @@
 -- bloom_get: what a filter holds.
 -- KEYS  the filter's (bloom/lib_bloom.lua), the first is enough
--- Returns {0, now, capacity, error rate as text, expires_at_ms (-1: never), for each layer: bits,
---         hashes, capacity, items, bits set}
---         {-1, now} there is no filter
+--@reply 0: bloom_filter
+--@reply -1 absent
 -- Errors: WRONGTYPE. O(layers).
 --@include time expiry bloom
 --@reads

@@ -1,10 +1,9 @@
 -- bloom_patch: changes when a filter expires.
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV[1]  ttl_ms, as lua/lib/expiry.lua reads it
--- Returns {1, now, capacity, error rate as text, expires_at_ms (-1: never), for each layer: bits,
---         hashes, capacity, items, bits set}: changed
---         {0, the same} nothing was asked for
---         {-1, now}, {-2, now, segments}: see bloom/lib_bloom.lua
+--@reply 1 changed, 0: bloom_filter
+--@reply -1 absent
+--@reply -2 more_keys: bloom_more
 -- Errors: WRONGTYPE, nothing done. O(segments).
 --@include time expiry bloom
 --@flags allow-oom

@@ -4,12 +4,11 @@
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
 -- ARGV[3]  ttl_ms, as lua/lib/expiry.lua reads it
--- Returns {1, now, capacity, error rate as text, expires_at_ms (-1: never), for each layer: bits,
---         hashes, capacity, items, bits set}: created
---         {2, the same} it was there, and its expiry is replaced
---         {-4, the same} it is there with another capacity or error rate
---         {-2, now, segments}, {-3, now}: call again (bloom/lib_bloom.lua); for -3 one of this name
---         is still being deleted
+--@reply 1 created, 2 known, -4 other: bloom_filter
+--@reply -2 more_keys: bloom_more
+--@reply -3 again
+-- known: it was there, and its expiry is replaced. other: it is there with another capacity or
+-- error rate. again: a filter of this name is still being deleted.
 -- Errors: WRONGTYPE, nothing done. O(segments).
 --@include time names expiry bloom
 local now = now_ms()

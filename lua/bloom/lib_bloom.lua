@@ -10,10 +10,14 @@
 --            layers. A string of hundreds of MiB would hold Redis for as many ms where it is
 --            allocated; one of these takes half a millisecond. They expire with the hash, but of
 --            more than eight the others follow 100 ms later each eight: Redis frees 8 MiB at a time
--- Replies that all have in common:
---   {-1, now}            there is no filter
---   {-2, now, segments}  it has more segments than were named as KEYS: call again with that many
---   {-3, now}            a piece of the work was done: call again
+-- Outcomes that all have in common:
+--   -1 absent     there is no filter
+--   -2 more_keys  it has more segments than were named as KEYS: call again with that many
+--   -3 again      a piece of the work was done: call again
+--@shape bloom_more: segments int
+-- A step about items replies a digit for each of the first of them. The items without a digit are
+-- left: call again with them.
+--@shape bloom_step: digits text
 local bloom_segment_bits = 8388608
 local bloom_most_segments = 512 -- 2^32 bits
 local bloom_freed_at_once = 8   -- segments
@@ -171,7 +175,9 @@ local function bloom_expire(filter, now, ttl)
   return at
 end
 
--- The reply of a filter: capacity, error rate, expiry, and five numbers for each layer.
+-- The reply of a filter; expires_at_ms -1: never. set_bits counts those of a layer that are set.
+--@shape bloom_filter: capacity int, error_rate real, expires_at_ms int, layers (bloom_layer)...
+--@shape bloom_layer: bits int, hashes int, capacity int, size int, set_bits int
 local function bloom_told(outcome, now, filter, at)
   local reply = { outcome, now, tonumber(filter.capacity), filter.error_rate, expiry_reply(at) }
   for _, layer in ipairs(filter) do

@@ -1,8 +1,10 @@
 -- geo_delete: removes a whole set.
 -- KEYS[1]  the set. KEYS[2..] all its cells, when it is split
 -- ARGV[1]  of a split set: how many cells
--- Returns {1, now, members it had}, {0, now} it was not there
---         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
+--@reply 1 removed: size int
+--@reply 0 absent
+--@reply -3 again: geo_again
+-- size is how many members it had.
 -- Errors: WRONGTYPE, nothing done. O(cells); memory is freed in the background.
 --@include time geo_size geo_cells
 --@flags allow-oom

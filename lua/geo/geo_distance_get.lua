@@ -4,9 +4,10 @@
 -- ARGV[2]  member
 -- ARGV[3]  unit: m, km, mi, ft
 -- ARGV[4]  of a split set: how many cells
--- Returns {0, now, distance (4 decimals)}
---         {-1, now, the first that is not there}
---         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
+--@reply 0: distance real
+--@reply -1 absent: member text
+--@reply -3 again: geo_again
+-- The distance has 4 decimals. member is the first that is not there.
 -- Errors: WRONGTYPE. O(log M).
 --@include time geo geo_cells
 --@reads

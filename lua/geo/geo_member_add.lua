@@ -4,9 +4,9 @@
 -- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the
 --          last counts); of a split set for each of KEYS[2..] how many, and then these; at last how
 --          many cells
--- Returns {1, now, added, updated}: members that were not there before, and members that were,
---         moved or not
---         {-3, now, cells}: call again, with cells (0: with the set alone)
+--@reply 1: added int, updated int
+--@reply -3 again: geo_again
+-- added counts members that were not there before, updated those that were, moved or not.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
 --@include time names expiry geo_cells geo_added
 --@idempotent

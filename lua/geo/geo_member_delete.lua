@@ -2,8 +2,8 @@
 -- KEYS[1]  the set. KEYS[2] the member's cell, when it is split
 -- ARGV[1]  the member
 -- ARGV[2]  of a split set: how many cells
--- Returns {1, now} removed, {0, now} it was not there
---         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
+--@reply 1 removed, 0 absent
+--@reply -3 again: geo_again
 -- Errors: WRONGTYPE, nothing done. O(log M).
 --@include time geo_cells
 --@flags allow-oom

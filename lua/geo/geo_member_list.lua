@@ -4,10 +4,11 @@
 -- ARGV[2]  glob that members must match (service/call/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
 -- ARGV[4]  of a split set: how many cells
--- Returns {0, now, next cursor ('0': that was all), member, longitude, latitude, geohash, ...}:
---         four for each
---         {-1, now} that was no cursor
---         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
+--@reply 0: next_cursor text, members (geo_member)...
+--@reply -1 no_cursor
+--@reply -3 again: geo_again
+--@shape geo_member: member text, place (geo_place)
+-- next_cursor is '0' when that was all.
 -- Errors: WRONGTYPE. O(page log M), and at most 2000 members are looked at, for a millisecond.
 --@include time out_of_time geo geo_cells scan_page
 --@reads

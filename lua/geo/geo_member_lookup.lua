@@ -2,9 +2,9 @@
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
 -- ARGV     members, at most 1000; of a split set for each of KEYS[2..] how many, and then these; at
 --          last how many cells
--- Returns {0, now, longitude, latitude, geohash, ...}: three for each member, in the order asked;
---         '' for one not there
---         {-3, now, cells}: call again
+--@reply 0: places (geo_place)...
+--@reply -3 again: geo_again
+-- There is a place for each member, in the order asked. The geohash of an absent one is ''.
 -- Errors: WRONGTYPE. O(N log M).
 --@include time geo geo_cells
 --@reads

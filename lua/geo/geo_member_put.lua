@@ -5,9 +5,9 @@
 -- ARGV[2]  latitude
 -- ARGV[3]  the member
 -- ARGV[4]  of a split set: how many cells
--- Returns {1, now, added (1 or 0), longitude, latitude, geohash}: the place as stored, rounded to
---         52 bits
---         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
+--@reply 1: added int, place (geo_place)
+--@reply -3 again: geo_again
+-- added is 1 or 0. The place is as stored, rounded to 52 bits.
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
 --@include time names expiry geo geo_cells geo_added
 local now = now_ms()

@@ -6,10 +6,11 @@
 -- ARGV[2]  ttl_ms as lib/expiry.lua has it
 -- ARGV[3]  '1': only of a set that exists
 -- ARGV[4]  with cells in KEYS: how many
--- Returns {1, now, members, cells, expires at (-1: never), made (1 or 0)}
---         {-1, now, members, cells} it has members, and another number of cells
---         {-2, now} it does not exist
---         {-3, now, cells}: call again with so many cells
+--@reply 1: geo_set, is_new int
+--@reply -1 other_cells: size int, cells int
+--@reply -2 absent
+--@reply -3 again: geo_again
+-- other_cells: it has members, and another number of cells.
 -- Errors: WRONGTYPE, nothing done. O(cells).
 --@include time names expiry geo_size
 local now = now_ms()

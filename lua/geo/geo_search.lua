@@ -10,10 +10,10 @@
 -- ARGV[8]  'ASC' or 'DESC'
 -- ARGV[9]  how many at most
 -- ARGV[10] how many of these to leave out, the first
--- Returns {0, now, member, distance (4 decimals), score, ...}: three for each; the score is
---         GEOADD's, 52 bits, and the daemon reads position and geohash from it
---         {-1, now} the member in the centre is not there
---         {-3, now, cells}: the set is split
+--@reply 0: found (geo_found)...
+--@reply -1 absent
+--@reply -3 again: geo_again
+-- absent: the member in the centre is not there.
 -- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for; O(all
 -- members) beyond a pole.
 --@include time geo geo_cells geo_near

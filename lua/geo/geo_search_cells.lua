@@ -12,10 +12,10 @@
 -- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were
 --          found
 -- ARGV[10] how many cells the set has
--- Returns {0, now, done, member, distance (4 decimals), score, ...}: three for each as of
---         geo_search, of the first `done` cells, at least one: when some 1000 members may have been
---         looked at it does not begin another
---         {-3, now, cells}: the set has another number of cells
+--@reply 0: done int, found (geo_found)...
+--@reply -3 again: geo_again
+-- They are of the first `done` cells, at least one: when some 1000 members may have been looked at,
+-- it does not begin another.
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that
 -- bounded.
 --@include time geo geo_cells geo_near

@@ -1,7 +1,7 @@
 -- geo_size: a set's members and settings.
 -- KEYS[1]  the set
--- Returns {0, now, members, cells, expires at (-1: never), exists (1 or 0)}: 0 members and 1 cell
---         of one that does not exist
+--@reply 0: geo_set, exists int
+-- A set that does not exist has size 0 and 1 cell.
 -- Errors: WRONGTYPE. O(1).
 --@include time expiry geo_size
 --@reads

@@ -1,5 +1,6 @@
--- geo_places(key, members): longitude, latitude and geohash of each as one flat array, three empty
--- texts for one that is not there. O(N).
+-- geo_places(key, members): the place of each, all in one flat array. The geohash of an absent one
+-- is ''. O(N).
+--@shape geo_place: longitude real, latitude real, geohash text
 local function geo_places(key, members)
   local flat = {}
   if #members == 0 then
@@ -8,7 +9,7 @@ local function geo_places(key, members)
   local at = redis.call('GEOPOS', key, unpack(members))
   local hash = redis.call('GEOHASH', key, unpack(members))
   for i = 1, #members do
-    local place = at[i] or {'', ''}
+    local place = at[i] or {'0', '0'}
     flat[#flat + 1] = place[1]
     flat[#flat + 1] = place[2]
     flat[#flat + 1] = hash[i] or ''

@@ -7,7 +7,9 @@
 
 -- geo_cells(now): how many cells the set has, 0 when it is not split; takes the last of ARGV away.
 -- The third value is whether there is no set yet. nil and what to answer when the caller takes it
--- to have another number ({-3, now, cells}), or KEYS[1] is not ours.
+-- to have another number, or KEYS[1] is not ours. The number, for another call (0: with the set
+-- alone), is in the reply of outcome -3:
+--@shape geo_again: cells int
 local function geo_cells(now)
   local cells, told = 0, 0
   local kind = redis.call('TYPE', KEYS[1]).ok

@@ -41,7 +41,10 @@ end
 -- geo_near(key, at, shape, order, most): the first `most` members in the shape around `at`
 -- (longitude, latitude): {member, distance, score} each, as GEOSEARCH returns them WITHDIST and
 -- WITHHASH; and true when it looked at all members. One GEOSEARCH, but for a wider shape, of which
--- the first may lie outside: more, each for four times as many, until there are enough.
+-- the first may lie outside: more, each for four times as many, until there are enough. Replies
+-- have them as they are. A distance has 4 decimals. A score is GEOADD's, 52 bits: the daemon reads
+-- position and geohash from it.
+--@shape geo_found: member text, distance real, score int
 local function geo_near(key, at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
   local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4],

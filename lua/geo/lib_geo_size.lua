@@ -1,6 +1,7 @@
 -- geo_size(): how many members the set at KEYS[1] has, in how many cells they lie
 -- (geo/lib_geo_cells.lua), 1 when it has no settings, and the key's type ('none': there is no set).
--- nil and an error when KEYS[1] is not ours.
+-- nil and an error when KEYS[1] is not ours. In replies, with an expires_at_ms of -1 for never:
+--@shape geo_set: size int, cells int, expires_at_ms int
 local function geo_size()
   local kind = redis.call('TYPE', KEYS[1]).ok
   if kind ~= 'hash' then

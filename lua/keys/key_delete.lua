@@ -1,7 +1,7 @@
 -- key_delete: removes a key, whatever it holds, and wakes the waiters of what it is a part of.
 -- KEYS  1 any key; 2 the first key of what it may be a part of, 3 the waiters of that
 --       (lib/waiters.lua): without a hash tag, neither
--- Returns {1, now} removed, {0, now} it was not there
+--@reply 1 removed, 0 absent
 -- Errors: none. O(waiters); memory is freed in the background.
 --@include time waiters
 --@flags allow-oom

@@ -6,12 +6,14 @@
 -- KEYS[1]  any key
 -- ARGV[1]  cursor: '0' to begin, or as answered before
 -- ARGV[2]  how many elements the page takes at most
--- Returns {0, now, type, next cursor ('0': that was all), element, beside it, truncated (1 or 0),
---           ...}: three for each; member and '' of a set, member and score of a sorted set, field
---           and value of a hash, value and index of a list
---         {-1, now} there is no such key
---         {-2, now, type} a key of this type has no elements
---         {-3, now} that was no cursor
+--@reply 0: type text, next_cursor text, elements (key_element)...
+--@reply -1 absent
+--@reply -2 no_elements: type text
+--@reply -3 no_cursor
+--@shape key_element: element text, beside text, is_cut int
+-- next_cursor is '0' when that was all. The element and what is beside it are member and '' of a
+-- set, member and score of a sorted set, field and value of a hash, value and index of a list.
+-- no_elements: a key of this type has none.
 -- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large.
 -- A page ends when it has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
 --@include time out_of_time key

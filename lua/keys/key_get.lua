@@ -1,6 +1,7 @@
 -- key_get: what a key is, not what it holds.
 -- KEYS[1]  any key
--- Returns {0, now, type, expires_at (-1: never), size (-1: not known)}: see lua/keys/lib_key.lua
+--@reply 0: key_state
+-- The type is 'none' when there is no key.
 -- Errors: none. O(1).
 --@include time key
 --@reads

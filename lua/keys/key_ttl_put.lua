@@ -3,9 +3,8 @@
 -- KEYS  1 any key; 2 the first key of what it may be a part of, 3 the waiters of that
 --       (lib/waiters.lua): without a hash tag, neither
 -- ARGV[1]  in how many ms; '' for never
--- Returns {1, now, type, expires_at (-1: never), size (-1: not known)} as it is now: see
---         lua/keys/lib_key.lua
---         {0, now} there is no such key
+--@reply 1: key_state
+--@reply 0 absent
 -- Errors: none. O(waiters).
 --@include time key waiters
 --@flags allow-oom

@@ -2,8 +2,8 @@
 -- nearer to that end.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member, 2 how many in all, 1 to 1000, 3 'desc' or 'asc'
--- Returns {0, now, dimensions (a line each), size, first position, {elements of the ranks}}
---         {-1, now} there is no board, {-2, now} there is no such member
+--@reply 0: board_page
+--@reply -1 no_board, -2 no_member
 -- Errors: WRONGTYPE. O(log n + page).
 --@include time board board_order
 --@reads

@@ -1,6 +1,6 @@
 -- leaderboard_delete: deletes a board with all its members, freed in the background.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- Returns {1, now}, {-1, now} there is no board
+--@reply 1 removed, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time board
 --@flags allow-oom

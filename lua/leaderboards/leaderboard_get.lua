@@ -1,6 +1,7 @@
 -- leaderboard_get: a board's settings and size.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- Returns {0, the board (leaderboards/lib_board.lua: board_reply)}, {-1, now} there is no board
+--@reply 0: leaderboard
+--@reply -1 absent
 -- Errors: WRONGTYPE. O(1).
 --@include time expiry board
 --@reads

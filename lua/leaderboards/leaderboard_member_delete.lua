@@ -1,7 +1,7 @@
 -- leaderboard_member_delete: takes a member off a board.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member
--- Returns {1, now}, {-1, now} there is no board, {-2, now} there is no such member
+--@reply 1 removed, -1 no_board, -2 no_member
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time board
 --@flags allow-oom

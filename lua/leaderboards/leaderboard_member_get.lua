@@ -1,8 +1,8 @@
 -- leaderboard_member_get: a member's position and place.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member, 2 'desc' or 'asc'
--- Returns {0, now, dimensions (a line each), position from 0, element of the ranks}
---         {-1, now} there is no board, {-2, now} there is no such member
+--@reply 0: board_member
+--@reply -1 no_board, -2 no_member
 -- Errors: WRONGTYPE. O(log n).
 --@include time board board_order
 --@reads

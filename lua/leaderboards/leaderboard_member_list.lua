@@ -1,8 +1,8 @@
 -- leaderboard_member_list: the members at some positions of a board.
 -- KEYS  1 the board, 2 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the first position, from 0, 2 how many, at most 1000, 3 'desc' or 'asc'
--- Returns {0, now, dimensions (a line each), size, first position, {elements of the ranks}}
---         {-1, now} there is no board
+--@reply 0: board_page
+--@reply -1 no_board
 -- Errors: WRONGTYPE. O(log n + page).
 --@include time board board_order
 --@reads

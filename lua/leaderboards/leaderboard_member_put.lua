@@ -2,11 +2,12 @@
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
 --       Absent ones: 0
--- Returns {1, now, dimensions (a line each), position from 0, element of the ranks} it was there
---         {2, the same} it is new
---         {-1, now} there is no board
---         {-2, now, dimension, its score, what was to be added} the sum would leave 0 to 2^32-1
---         {-3, now, dimensions, unknown names...} the board does not have these
+--@reply 1 known, 2 new: board_member
+--@reply -1 no_board
+--@reply -2 out_of_range: dimension text, score int, change int
+--@reply -3 unknown: dimensions text, names text...
+-- out_of_range: the sum of the score and its change would leave 0 to 2^32-1. unknown: the board has
+-- the dimensions, a line each, and none of these names.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time expiry board

@@ -1,7 +1,8 @@
 -- leaderboard_patch: changes when a board expires.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 ttl_ms from now, 'null': it never expires, '': as before
--- Returns {1, the board (leaderboards/lib_board.lua: board_reply)}, {-1, now} there is no board
+--@reply 1: leaderboard
+--@reply -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry board
 local now = now_ms()

@@ -2,9 +2,9 @@
 -- members cannot change.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions' names, a line each, 2 ttl_ms from now, 'null' or '': it never expires
--- Returns {2, the board (leaderboards/lib_board.lua: board_reply)} created, {1, the same} it
---         existed
---         {-1, now, its dimensions} it has others, and members
+--@reply 2 created, 1 known: leaderboard
+--@reply -1 differs: dimensions text
+-- differs: it has these dimensions, and members.
 -- Errors: WRONGTYPE, nothing done. O(1). If the first key alone was deleted, what it left goes too,
 -- freed in the background.
 --@include time names expiry board

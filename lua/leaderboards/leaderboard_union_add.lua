@@ -4,11 +4,12 @@
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 its weight,
 --       4 'sum', 'min' or 'max', 5 the dimensions, 6 how many members what is built must have by
 --       now
--- Returns {0, now, next cursor ('0': that was all), members built}
---         {-1, now, source, from 0} it is there no more
---         {-2, now, source, its dimensions, those wanted} they differ now
---         {-3, now} what was built was lost; {-4, now, member, dimension} its score would be larger
---         than 2^32-1
+--@reply 0: union_step
+--@reply -1 no_source, -2 differs: union_differs
+--@reply -3 lost
+--@reply -4 too_large: union_too_large
+-- no_source, differs: the source is there no more, or has other dimensions now. lost: what was
+-- built.
 -- After a refusal what was built is deleted.
 -- A member keeps the latest arrival of all sources. One that HSCAN returns twice counts once: it
 -- bears the source's number.

@@ -1,12 +1,12 @@
 -- leaderboard_union_begin: whether boards can be united: all sources are there, and have the same
 -- dimensions.
 -- KEYS  1 the board to be made, 2 its ranks, 3.. the sources (leaderboards/lib_board.lua)
--- Returns {0, now, dimensions (a line each)} they can
---         {-1, now, source, from 0} it is not there
---         {-2, now, source (-1: the board itself, which has members), its dimensions, those of the
---         first source} differ
---         {1, the board} of a request that was answered before: as
---         leaderboard_union_end
+--@reply 0: dimensions text
+--@reply -1 no_source: source int
+--@reply -2 differs: union_differs
+--@reply 1: leaderboard
+-- 0: they can, with these dimensions, a line each. 1: leaderboard_union_end answered the request
+-- before. A source's number is from 0; -1 is the board itself, which has members.
 -- Errors: WRONGTYPE, nothing done. O(sources), at most 100.
 --@include time board
 --@idempotent

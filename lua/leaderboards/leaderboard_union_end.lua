@@ -2,10 +2,10 @@
 -- KEYS  1 the board, 2 its places, 3 its ranks, 4 the places and 5 the ranks that were built
 --       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
--- Returns {1, the board (leaderboards/lib_board.lua: board_reply)}
---         {-2, now, -1, its dimensions, those of the union} the board has got other dimensions and
---         members meanwhile
---         {-3, now} what was built was lost
+--@reply 1: leaderboard
+--@reply -2 differs: union_differs
+--@reply -3 lost
+-- differs: the board has got other dimensions and members meanwhile. lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(1); what was on the board is freed in the background.
 --@include time names expiry board
 --@idempotent

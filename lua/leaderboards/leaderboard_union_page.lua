@@ -3,9 +3,13 @@
 -- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua)
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 the
 --       dimensions
--- Returns {0, now, next cursor ('0': that was all), {member, place, ...}}
---         {-1, now, source, from 0} it is there no more
---         {-2, now, source, its dimensions, those wanted} they differ now
+--@reply 0: next_cursor text, found [union_found]
+--@reply -1 no_source: source int
+--@reply -2 differs: union_differs
+--@shape union_found: places (union_place)...
+--@shape union_place: member text, place text
+-- next_cursor is '0' when that was all. no_source, differs: the source, whose number is from 0, is
+-- there no more, or has other dimensions now.
 -- Errors: WRONGTYPE. O(UNION_STEP) in HSCAN's sense.
 --@include time board board_union
 --@reads

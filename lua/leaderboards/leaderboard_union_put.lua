@@ -4,8 +4,10 @@
 -- ARGV  1 cursor, only returned, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or
 --       'max', 5 the dimensions, 6 how many members what is built must have by now; members and
 --       places in turn, each member of some 50
--- Returns as leaderboard_union_add: {0, now, cursor, members built}; {-3, now}, {-4, now, member,
--- dimension}
+--@reply 0: union_step
+--@reply -3 lost
+--@reply -4 too_large: union_too_large
+-- lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(members).
 --@include time board board_union
 local now = now_ms()

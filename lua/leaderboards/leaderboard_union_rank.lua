@@ -3,8 +3,9 @@
 --       leaderboards/lib_board.lua, TTL
 -- ARGV  1 cursor of HSCAN, '0' to begin, 2 how many dimensions, 3 how many members were built, 4
 --       how many are ranked
--- Returns {0, now, next cursor ('0': that was all), members ranked}, {-3, now} what was built was
--- lost
+--@reply 0: union_step
+--@reply -3 lost
+-- members are those ranked. lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(STEP log n) in HSCAN's sense.
 --@include time board
 local STEP, KEPT_MS = 50, 60000

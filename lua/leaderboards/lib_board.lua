@@ -31,11 +31,16 @@ local function read_board(key)
   return {names = names, text = f[1], last = tonumber(f[2] or '0')}
 end
 
--- board_reply(outcome, now, text): the reply that describes the board of KEYS: {outcome, now,
--- dimensions (a line each), size, expires_at_ms (expiry_reply)}.
+-- board_reply(outcome, now, text): the reply that describes the board of KEYS. The dimensions are a
+-- line each; expires_at_ms is -1 for never.
+--@shape leaderboard: dimensions text, size int, expires_at_ms int
 local function board_reply(outcome, now, text)
   return {outcome, now, text, redis.call('ZCARD', KEYS[3]), expiry_reply(expires_at(KEYS))}
 end
+
+-- A member in replies: the element is that of the ranks, the position from 0, the dimensions a line
+-- each.
+--@shape board_member: dimensions text, position int, element text
 
 -- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What
 -- a union built has a byte more.

@@ -59,8 +59,10 @@ local function ascending(ranks, from, to, dimensions)
   return elements
 end
 
--- page_at(now, ranks, board, from, to, order): the reply with a page:
--- {0, now, dimensions (a line each), size, position of the first, {elements}}.
+-- page_at(now, ranks, board, from, to, order): the reply with a page. The dimensions are a line
+-- each; the position is that of the first element.
+--@shape board_page: dimensions text, size int, position int, elements [board_elements]
+--@shape board_elements: element text...
 local function page_at(now, ranks, board, from, to, order)
   local elements
   if order == 'desc' then

@@ -1,7 +1,8 @@
 -- page_delete: one step of removing a page: some of the days that it may have.
 -- KEYS     sketches, or counters, of days; at most 500
 -- ARGV[1]  the pattern of Lua that such a value begins with
--- Returns {1, now} some were there, {0, now} none was
+--@reply 1 removed, 0 absent
+-- removed: some were there.
 -- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each that is there.
 --@include time
 --@flags allow-oom

@@ -4,9 +4,10 @@
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the counter is kept from now, s
 -- ARGV[4]  how much to add
--- Returns {1, now, the day's count, day}
---         {-1, now} the day is not today
---         {-2, now, the day's count} the sum would be beyond 2^53 - 1
+--@reply 1: count int, day int
+--@reply -1 wrong_day
+--@reply -2 overflow: count int
+-- wrong_day: it is not today. overflow: the sum would be beyond 2^53 - 1.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
 --@include time days views
 --@idempotent

@@ -1,8 +1,9 @@
 -- pv_get: a page's views, day by day.
 -- KEYS     the days' counters, at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
--- Returns {0, now, first count, second count, ...}: 0 for a day without views
---         {-1, now} that day is not today
+--@reply 0: counts int...
+--@reply -1 wrong_day
+-- A count is 0 for a day without views. wrong_day: it is not today.
 -- Errors: WRONGTYPE (MGET would call a foreign type 0). O(N).
 --@include time days views
 --@reads

@@ -4,8 +4,9 @@
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the sketch is kept from now, s
 -- ARGV     visitors, at most 1000
--- Returns {1, now, changed (1 or 0), day}
---         {-1, now} the day is not today
+--@reply 1: is_changed int, day int
+--@reply -1 wrong_day
+-- wrong_day: it is not today.
 -- Errors: WRONGTYPE, nothing done. O(N).
 --@include time days
 --@idempotent

@@ -3,8 +3,9 @@
 -- KEYS     sketches, group by group, at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  keys in each group
--- Returns {0, now, all together, first group, second group, ...}
---         {-1, now} that day is not today
+--@reply 0: count int, counts int...
+--@reply -1 wrong_day
+-- count is of all together, counts are of each group. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 20 us for each sketch.
 -- It only looks, but PFCOUNT keeps the count it found in the sketch, which Redis does not let a
 -- 'no-writes' script do.

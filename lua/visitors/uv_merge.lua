@@ -6,9 +6,11 @@
 -- ARGV[2]  how many days
 -- ARGV[3]  how long what was merged into is kept from now, s
 -- ARGV[4]  the first day, in days since 1970: only returned
--- Returns {1, now, days merged, first day, days}
---         {0, the same} there was nothing to merge
---         {-1, now} that day is not today
+--@reply 1 merged, 0: uv_merged
+--@reply -1 wrong_day
+--@shape uv_merged: days int, first_day int, range_days int
+-- days counts those that were merged. The range has range_days from first_day on. wrong_day: it is
+-- not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@include time days
 --@idempotent

@@ -4,8 +4,9 @@
 --          of the days; at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  how many days
--- Returns {0, now, sketch (bytes; '' when no source has any) of each day}
---         {-1, now} that day is not today
+--@reply 0: sketches text...
+--@reply -1 wrong_day
+-- There is a sketch for each day, as bytes: '' when no source has any. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time days
 --@flags allow-oom

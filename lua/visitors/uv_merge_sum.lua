@@ -5,8 +5,7 @@
 -- ARGV[2]  the first day, in days since 1970: only returned
 -- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part returned them; nothing where
 --          that was ''
--- Returns as uv_merge: {1, now, days merged, first day, days}, {0, the same} there was nothing to
--- merge
+--@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@include time
 local KEPT_MS = 10000 -- should it end half-way

@@ -3,8 +3,9 @@
 -- KEYS     a key that is free, for the meantime; sketches, page by page, at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  keys in each page
--- Returns {0, now, sketch of all together (bytes), first page, second page, ...}
---         {-1, now} that day is not today
+--@reply 0: sketch text, counts int...
+--@reply -1 wrong_day
+-- The sketch is of all together, as bytes; counts are of each page. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time days
 --@flags allow-oom

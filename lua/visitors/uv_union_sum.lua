@@ -1,7 +1,8 @@
 -- uv_union_sum: distinct visitors of sketches that were brought here from several slots.
 -- KEYS  two keys that are free, for the meantime
 -- ARGV  the sketches (bytes, as uv_union_part returned them)
--- Returns {0, now, count}. O(N), about 40 us for each sketch. It leaves nothing behind.
+--@reply 0: count int
+-- O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time
 --@flags allow-oom
 local KEPT_MS = 10000 -- should it end half-way

@@ -28,13 +28,13 @@ const char *const *filter_keys(int segments)
 int64_t filter_put(const char *capacity, const char *error_rate)
 {
 	run(&r, &bloom_put_script, filter_keys(FILTER_SEGMENTS), ARGS(capacity, error_rate, "null"));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 int64_t filter_patch(int segments, const char *ttl_ms)
 {
 	run(&r, &bloom_patch_script, filter_keys(segments), ARGS(ttl_ms));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 const char *const *filter_hashes(uint64_t family, int from, int to, const char *part)
@@ -58,12 +58,12 @@ void filter_add(uint64_t family, int from, int to, char *added)
 	while (from < to) {
 		int end = to - from > 20 ? from + 20 : to;
 		run(&r, &bloom_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, "0"));
-		if (item_int(&r, 0) == -3)
+		if (outcome(&r) == BLOOM_ADD_AGAIN)
 			continue;
-		assert_int_equal(item_int(&r, 0), 1);
-		size_t n = strlen(item_text(&r, 2));
+		assert_int_equal(outcome(&r), 1);
+		size_t n = strlen(item_text(&r, BLOOM_STEP_DIGITS));
 		assert_in_range(n, 1, end - from);
-		memcpy(added, item_text(&r, 2), n);
+		memcpy(added, item_text(&r, BLOOM_STEP_DIGITS), n);
 		added += n;
 		from += (int)n;
 	}
@@ -76,8 +76,8 @@ int filter_found(uint64_t family, int from, int to)
 	while (from < to) {
 		int end = to - from > FILTER_AT_ONCE ? from + FILTER_AT_ONCE : to;
 		run(&r, &bloom_exists_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, NULL));
-		assert_int_equal(item_int(&r, 0), 0);
-		const char *digits = item_text(&r, 2);
+		assert_int_equal(outcome(&r), 0);
+		const char *digits = item_text(&r, BLOOM_STEP_DIGITS);
 		for (const char *c = digits; *c; c++)
 			there += *c == '1';
 		assert_in_range(strlen(digits), 1, end - from);

@@ -1,7 +1,7 @@
 /*
  * bloom_filter: one Bloom filter of the scripts' stage, called as the daemon calls it.
  *
- *	assert_int_equal(filter_put("1000", "0.01"), 1);
+ *	assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_CREATED);
  *	filter_add(1, 0, 100, added);
  *	assert_int_equal(filter_found(1, 0, 100), 100);
  */

@@ -37,7 +37,7 @@ const char *board_lines(size_t dimensions)
 void board_make(const char *board, size_t dimensions)
 {
 	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions), "null"));
-	assert_int_equal(item_int(&r, 0), 2);
+	assert_int_equal(outcome(&r), LEADERBOARD_PUT_CREATED);
 }
 
 int64_t board_put(const char *board, const char *member, const char *how, size_t dimensions, const int64_t *scores)
@@ -52,7 +52,7 @@ int64_t board_put(const char *board, const char *member, const char *how, size_t
 		args[3 + 2 * i] = text[i];
 	}
 	run(&r, &leaderboard_member_put_script, BOARD_KEYS(board), args);
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void take_apart(const redisReply *element, size_t dimensions, struct ranked *out)
@@ -71,9 +71,9 @@ static void take_apart(const redisReply *element, size_t dimensions, struct rank
 
 static int read_page(size_t dimensions, struct ranked *found)
 {
-	if (item_int(&r, 0) < 0)
-		return (int)item_int(&r, 0);
-	const redisReply *elements = r.reply->element[5];
+	if (outcome(&r) < 0)
+		return (int)outcome(&r);
+	const redisReply *elements = r.reply->element[BOARD_PAGE_ELEMENTS];
 	for (size_t i = 0; i < elements->elements; i++)
 		take_apart(elements->element[i], dimensions, &found[i]);
 	return (int)elements->elements;
@@ -104,7 +104,7 @@ int board_around(const char *board, const char *member, int64_t count, const cha
 int64_t board_position(const char *board, const char *member, const char *order)
 {
 	run(&r, &leaderboard_member_get_script, BOARD_KEYS(board), ARGS(member, order));
-	return item_int(&r, 0) < 0 ? item_int(&r, 0) : item_int(&r, 3);
+	return outcome(&r) < 0 ? outcome(&r) : item_int(&r, BOARD_MEMBER_POSITION);
 }
 
 void board_fill(const char *board, size_t members, unsigned seed)

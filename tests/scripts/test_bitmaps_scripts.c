@@ -52,20 +52,23 @@ static void ask(struct asked *a, const char *op, char sign, int bits, long long 
 	a->args[++a->count * WORDS] = NULL;
 }
 
+#define FIELDS(n) (BITMAP_FIELD_WRITE_FIELDS + BITMAP_FIELD_ITEMS * (n))
+#define FIELD(i, item) (FIELDS(i) + BITMAP_FIELD_##item)
+
 /*
  * The value that the script returned for operation `i`, put together as the daemon does; false when
  * it was refused.
  */
 static bool returned_value(size_t i, int64_t *value)
 {
-	const redisReply *upper = r.reply->element[2 + 2 * i];
+	int64_t upper = item_int(&r, FIELD(i, UPPER)), lower = item_int(&r, FIELD(i, LOWER));
 
-	if (upper->type == REDIS_REPLY_STRING) {
-		assert_string_equal(upper->str, "");
-		assert_string_equal(item_text(&r, 3 + 2 * i), "");
+	if (item_int(&r, FIELD(i, IS_REFUSED))) {
+		assert_int_equal(upper, 0);
+		assert_int_equal(lower, 0);
 		return false;
 	}
-	*value = (int64_t)(((uint64_t)item_int(&r, 2 + 2 * i) << 32) + (uint64_t)item_int(&r, 3 + 2 * i));
+	*value = (int64_t)(((uint64_t)upper << 32) + (uint64_t)lower);
 	return true;
 }
 
@@ -90,7 +93,7 @@ static void must_be_as_bitfield(const struct asked *a)
 	static bool done[OPERATIONS_MAX];
 
 	run(&r, &bitmap_field_write_script, KEYS(KEY), a->args);
-	assert_int_equal(r.reply->elements, 2 + 2 * a->count);
+	assert_int_equal(r.reply->elements, FIELDS(a->count));
 	for (size_t i = 0; i < a->count; i++)
 		done[i] = returned_value(i, &values[i]);
 	for (size_t i = 0; i < a->count; i++) {
@@ -176,8 +179,8 @@ static void the_last_digit_is_kept(void **state)
 	a.count = 0;
 	ask(&a, "GET", 'i', 54, 300, "", "WRAP");
 	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
-	assert_int_equal(item_int(&r, 2), -1); /* its upper 22 bits */
-	assert_int_equal(item_int(&r, 3), UINT32_MAX);
+	assert_int_equal(item_int(&r, FIELD(0, UPPER)), -1); /* its upper 22 bits */
+	assert_int_equal(item_int(&r, FIELD(0, LOWER)), UINT32_MAX);
 }
 
 static void a_look_has_no_effect_and_a_write_has(void **state)
@@ -191,17 +194,17 @@ static void a_look_has_no_effect_and_a_write_has(void **state)
 	ask(&written, "SET", 'u', 4, 0, "0", "WRAP");
 	unchanged(&r, {
 		run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	run(&r, &bitmap_field_write_script, KEYS(KEY), written.args);
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	unchanged(&r, { /* the bitmap exists now: a refused operation does not even extend it */
 			run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
-			assert_int_equal(item_int(&r, 0), 0);
+			assert_int_equal(outcome(&r), 0);
 	});
 	server_command(&r, "DEL " KEY);
 	run(&r, &bitmap_field_write_script, KEYS(KEY), refused.args);
-	assert_int_equal(item_int(&r, 0), 1); /* BITFIELD makes the bitmap before it refuses */
+	assert_int_equal(outcome(&r), 1); /* BITFIELD makes the bitmap before it refuses */
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
 }
 
@@ -285,11 +288,12 @@ static int64_t counted(const char *first, const char *last, const char *unit, in
 
 	for (*calls = 1;; ++*calls) {
 		run(&r, &bitmap_count_script, KEYS(KEY), ARGS(first, last, unit));
-		sum += item_int(&r, 2);
-		if (item_int(&r, 3) < 0)
+		sum += item_int(&r, BITMAP_COUNT_COUNT);
+		int64_t next_bit = item_int(&r, BITMAP_COUNT_NEXT_BIT);
+		if (next_bit < 0)
 			return sum;
-		snprintf(next, sizeof(next), "%lld", (long long)item_int(&r, 3));
-		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, 4));
+		snprintf(next, sizeof(next), "%lld", (long long)next_bit);
+		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, BITMAP_COUNT_LAST_BIT));
 		first = next;
 		last = end;
 		unit = "BIT";
@@ -303,11 +307,12 @@ static int64_t found_at(const char *bit, const char *first, const char *last, co
 
 	for (;;) {
 		run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS(bit, first, last, unit));
-		if (item_int(&r, 3) < 0)
-			return item_int(&r, 2);
-		assert_int_equal(item_int(&r, 2), -1);
-		snprintf(next, sizeof(next), "%lld", (long long)item_int(&r, 3));
-		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, 4));
+		int64_t next_bit = item_int(&r, BITMAP_POSITION_GET_NEXT_BIT);
+		if (next_bit < 0)
+			return item_int(&r, BITMAP_POSITION_GET_POSITION);
+		assert_int_equal(item_int(&r, BITMAP_POSITION_GET_POSITION), -1);
+		snprintf(next, sizeof(next), "%lld", (long long)next_bit);
+		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, BITMAP_POSITION_GET_LAST_BIT));
 		first = next;
 		last = endless ? "" : end;
 		unit = "BIT";
@@ -362,10 +367,10 @@ static void a_step_is_a_mebibyte(void **state)
 	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* ends before it begins */
 	/* A bitmap that shrinks or is deleted during the count ends there. */
 	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
-	assert_int_equal(item_int(&r, 3), 8 * MIB);
+	assert_int_equal(item_int(&r, BITMAP_COUNT_NEXT_BIT), 8 * MIB);
 	server_command(&r, "DEL " KEY);
 	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("8388608", "134217727", "BIT"));
-	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(item_int(&r, BITMAP_COUNT_NEXT_BIT), -1);
 }
 
 static void nothing_is_all_clear(void **state)
@@ -379,9 +384,9 @@ static void nothing_is_all_clear(void **state)
 		assert_int_equal(found_at("0", "0", "", "BYTE"), 0);
 		assert_int_equal(found_at("1", "0", "", "BYTE"), -1);
 		run(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("4294967295"));
-		assert_int_equal(item_int(&r, 2), 0);
+		assert_int_equal(item_int(&r, BITMAP_BIT_GET_BIT), 0);
 		run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 }
 
@@ -391,12 +396,12 @@ static void bits_return_their_old_value(void **state)
 {
 	(void)state;
 	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "1"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, BITMAP_BIT_PUT_PREVIOUS), 0);
 	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "0"));
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, BITMAP_BIT_PUT_PREVIOUS), 1);
 	run(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("9"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, BITMAP_BIT_GET_BIT), 0);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 2);
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 }
@@ -405,14 +410,14 @@ static void a_whole_bitmap_is_replaced(void **state)
 {
 	(void)state;
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, BITMAP_PUT_EXISTED), 0);
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, BITMAP_PUT_EXISTED), 1);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("d"));
-	assert_int_equal(item_int(&r, 2), 1); /* an empty one existed, too */
+	assert_int_equal(item_int(&r, BITMAP_PUT_EXISTED), 1); /* an empty one existed, too */
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
 }
 
@@ -449,7 +454,7 @@ static void a_full_redis_still_reads_and_frees(void **state)
 	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
 	run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 }
 
 int main(void)

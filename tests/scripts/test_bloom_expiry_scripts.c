@@ -13,8 +13,6 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-enum { MADE = 1, THERE = 2, MORE_KEYS = -2, OTHER = -4 };
-
 /* The filter expires at that instant, segments beyond eight later; -1: never. */
 static void all_expire_at(int segments, int64_t at)
 {
@@ -31,24 +29,24 @@ static void all_keys_expire_together(void **state)
 	(void)state;
 	char added[1];
 
-	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("3000000", "0.000001"), BLOOM_PUT_CREATED);
 	filter_add(16, 0, 1, added);
 	unchanged(&r, {
-		assert_int_equal(filter_patch(10, "60000"), MORE_KEYS);
-		assert_int_equal(item_int(&r, 2), 11);
+		assert_int_equal(filter_patch(10, "60000"), BLOOM_PATCH_MORE_KEYS);
+		assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 11);
 		assert_int_equal(filter_patch(11, ""), 0);
-		assert_int_equal(item_int(&r, 4), -1);
+		assert_int_equal(item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS), -1);
 	});
 	assert_int_equal(filter_patch(11, "60000"), 1);
-	int64_t at = item_int(&r, 4);
-	assert_int_equal(at, item_int(&r, 1) + 60000);
+	int64_t at = item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS);
+	assert_int_equal(at - item_int(&r, REPLY_NOW_MS), 60000);
 	all_expire_at(11, at);
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS), at);
 	assert_int_equal(filter_patch(11, ""), 0);
-	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS), at);
 	assert_int_equal(filter_patch(11, "null"), 1);
-	assert_int_equal(item_int(&r, 4), -1);
+	assert_int_equal(item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS), -1);
 	all_expire_at(11, -1);
 }
 
@@ -59,9 +57,9 @@ static void later_segments_expire_with_the_filter(void **state)
 	char added[20];
 
 	run(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "60000"));
-	assert_int_equal(item_int(&r, 0), MADE);
-	int64_t at = item_int(&r, 4);
-	assert_int_equal(at, item_int(&r, 1) + 60000);
+	assert_int_equal(outcome(&r), BLOOM_PUT_CREATED);
+	int64_t at = item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS);
+	assert_int_equal(at - item_int(&r, REPLY_NOW_MS), 60000);
 	filter_add(17, 0, 5, added);
 	all_expire_at(1, at);
 	filter_add(17, 5, 20, added);
@@ -73,19 +71,19 @@ static void a_filter_that_is_put_again_gets_another_expiry(void **state)
 	(void)state;
 	char added[20];
 
-	assert_int_equal(filter_put("10", "0.01"), MADE);
+	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(18, 0, 20, added);
 	unchanged(&r, {
 		run(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "60000"));
-		assert_int_equal(item_int(&r, 0), MORE_KEYS);
-		assert_int_equal(item_int(&r, 2), 2);
+		assert_int_equal(outcome(&r), BLOOM_PUT_MORE_KEYS);
+		assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 2);
 		run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.02", "60000"));
-		assert_int_equal(item_int(&r, 0), OTHER);
+		assert_int_equal(outcome(&r), BLOOM_PUT_OTHER);
 	});
 	run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "60000"));
-	assert_int_equal(item_int(&r, 0), THERE);
-	all_expire_at(2, item_int(&r, 4));
-	assert_int_equal(filter_put("10", "0.01"), THERE);
+	assert_int_equal(outcome(&r), BLOOM_PUT_KNOWN);
+	all_expire_at(2, item_int(&r, BLOOM_FILTER_EXPIRES_AT_MS));
+	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_KNOWN);
 	all_expire_at(2, -1);
 	assert_int_equal(filter_found(18, 0, 20), 20);
 }
@@ -95,11 +93,11 @@ static void an_expired_filter_leaves_nothing(void **state)
 	(void)state;
 	char added[20];
 
-	assert_int_equal(filter_put("10", "0.01"), MADE);
+	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(19, 0, 20, added);
 	assert_int_equal(filter_patch(2, "1"), 1);
 	wait_until(server_keys(&r) == 0, 5000);
-	assert_int_equal(filter_put("10", "0.01"), MADE);
+	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(19, 0, 1, added);
 	assert_int_equal(added[0], '1');
 	all_expire_at(1, -1);

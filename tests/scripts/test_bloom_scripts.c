@@ -17,19 +17,19 @@
 
 #define RECORD "p:idem:{f}:k"
 
-enum { MADE = 1, THERE = 2, NOT_THERE = -1, MORE_KEYS = -2, AGAIN = -3, OTHER = -4, FULL = -4 };
 enum { SEGMENT_BYTES = 1048576, BITS_A_CALL = 160 };
 
 /* ---- Making and looking ---- */
 
+#define LAYERS(count) (BLOOM_FILTER_LAYERS + BLOOM_LAYER_ITEMS * (count))
+#define LAYER(number, item) (LAYERS((number)-1) + BLOOM_LAYER_##item)
+
 static void layer_is(size_t number, int64_t bits, int64_t hash_count, int64_t capacity, int64_t items)
 {
-	size_t i = 5 + 5 * (number - 1);
-
-	assert_int_equal(item_int(&r, i), bits);
-	assert_int_equal(item_int(&r, i + 1), hash_count);
-	assert_int_equal(item_int(&r, i + 2), capacity);
-	assert_int_equal(item_int(&r, i + 3), items);
+	assert_int_equal(item_int(&r, LAYER(number, BITS)), bits);
+	assert_int_equal(item_int(&r, LAYER(number, HASHES)), hash_count);
+	assert_int_equal(item_int(&r, LAYER(number, CAPACITY)), capacity);
+	assert_int_equal(item_int(&r, LAYER(number, SIZE)), items);
 }
 
 static void a_filter_is_sized_by_the_textbook(void **state)
@@ -51,10 +51,10 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
-		assert_int_equal(filter_put(rows[i].capacity, rows[i].error_rate), MADE);
-		assert_int_equal(item_int(&r, 2), atoll(rows[i].capacity));
-		assert_near(item_real(&r, 3), atof(rows[i].error_rate), 0);
-		assert_int_equal(r.reply->elements, 5 + 5);
+		assert_int_equal(filter_put(rows[i].capacity, rows[i].error_rate), BLOOM_PUT_CREATED);
+		assert_int_equal(item_int(&r, BLOOM_FILTER_CAPACITY), atoll(rows[i].capacity));
+		assert_near(item_real(&r, BLOOM_FILTER_ERROR_RATE), atof(rows[i].error_rate), 0);
+		assert_int_equal(r.reply->elements, LAYERS(1));
 		layer_is(1, rows[i].bits, rows[i].hashes, atoll(rows[i].capacity), 0);
 		assert_int_equal(server_keys(&r), 1); /* no bits yet */
 		assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
@@ -64,13 +64,13 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 static void a_filter_is_made_once(void **state)
 {
 	(void)state;
-	assert_int_equal(filter_put("1000", "0.01"), MADE);
+	assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_CREATED);
 	unchanged(&r, {
-		assert_int_equal(filter_put("1000", "0.01"), THERE);
+		assert_int_equal(filter_put("1000", "0.01"), BLOOM_PUT_KNOWN);
 		layer_is(1, 11028, 8, 1000, 0);
-		assert_int_equal(filter_put("1000", "0.010000000000000002"), OTHER);
-		assert_int_equal(filter_put("1001", "0.01"), OTHER);
-		assert_int_equal(item_int(&r, 2), 1000);
+		assert_int_equal(filter_put("1000", "0.010000000000000002"), BLOOM_PUT_OTHER);
+		assert_int_equal(filter_put("1001", "0.01"), BLOOM_PUT_OTHER);
+		assert_int_equal(item_int(&r, BLOOM_FILTER_CAPACITY), 1000);
 	});
 }
 
@@ -79,15 +79,15 @@ static void what_was_never_made_is_not_there(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
 		run(&r, &bloom_exists_script, filter_keys(1), filter_hashes(1, 0, 1, NULL));
-		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		assert_int_equal(outcome(&r), BLOOM_EXISTS_ABSENT);
 		run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(1, 0, 1, "0"), RECORD,
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		assert_int_equal(outcome(&r), BLOOM_ADD_ABSENT);
 		run(&r, &bloom_delete_script, filter_keys(1), ARGS());
-		assert_int_equal(item_int(&r, 0), NOT_THERE);
-		assert_int_equal(filter_patch(1, "60000"), NOT_THERE);
+		assert_int_equal(outcome(&r), BLOOM_DELETE_ABSENT);
+		assert_int_equal(filter_patch(1, "60000"), BLOOM_PATCH_ABSENT);
 	});
 }
 
@@ -99,11 +99,11 @@ static void bits_are_the_models(const struct bloom_model *m)
 	int segment = 0;
 
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-	assert_int_equal(r.reply->elements, 5 + 5 * m->layer_count);
+	assert_int_equal(r.reply->elements, LAYERS(m->layer_count));
 	for (size_t i = 0; i < m->layer_count; i++) {
 		const struct bloom_layer *l = &m->layers[i];
 		layer_is(i + 1, (int64_t)l->bits, l->hashes, (int64_t)l->capacity, (int64_t)l->items);
-		assert_int_equal(item_int(&r, 9 + 5 * i), l->set);
+		assert_int_equal(item_int(&r, LAYER(i + 1, SET_BITS)), l->set);
 	}
 	for (size_t i = 0; i < m->layer_count; i++) {
 		const struct bloom_layer *l = &m->layers[i];
@@ -126,7 +126,7 @@ static void adding_is_what_the_model_does(void **state)
 	struct bloom_model m = { .capacity = 60, .error_rate = 0.1 };
 	char added[1300], hash[BLOOM_HASH + 1];
 
-	assert_int_equal(filter_put("60", "0.1"), MADE);
+	assert_int_equal(filter_put("60", "0.1"), BLOOM_PUT_CREATED);
 	filter_add(1, 0, 1000, added);
 	filter_add(1, 200, 500, added + 1000);
 	for (int i = 0; i < 1300; i++) {
@@ -155,19 +155,19 @@ static void a_layer_may_have_several_segments(void **state)
 	char added[200], hash[BLOOM_HASH + 1];
 	int again = 0;
 
-	assert_int_equal(filter_put("1000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("1000000", "0.000001"), BLOOM_PUT_CREATED);
 	for (int given = 0; given < 4; given++) {
 		unchanged(&r, run(&r, &bloom_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0")));
 		run(&r, &bloom_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0"));
-		assert_int_equal(item_int(&r, 0), MORE_KEYS);
-		assert_int_equal(item_int(&r, 2), 4);
+		assert_int_equal(outcome(&r), BLOOM_ADD_MORE_KEYS);
+		assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 4);
 	}
 	do {
 		run(&r, &bloom_add_script, filter_keys(4), filter_hashes(3, 0, 1, "0"));
 		assert_int_equal(server_keys(&r), 1 + (again < 4 ? again + 1 : 4));
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
-	} while (item_int(&r, 8) == 0);
+	} while (item_int(&r, LAYER(1, SIZE)) == 0);
 	assert_int_equal(again, 5); /* one segment a call, then the item */
 	filter_add(3, 1, 200, added + 1);
 	for (int i = 0; i < 200; i++) {
@@ -178,8 +178,8 @@ static void a_layer_may_have_several_segments(void **state)
 	assert_int_equal(filter_found(3, 0, 200), 200);
 	assert_int_equal(filter_found(4, 0, 200), 0);
 	run(&r, &bloom_exists_script, filter_keys(3), filter_hashes(3, 0, 1, NULL));
-	assert_int_equal(item_int(&r, 0), MORE_KEYS);
-	assert_int_equal(item_int(&r, 2), 4);
+	assert_int_equal(outcome(&r), BLOOM_EXISTS_MORE_KEYS);
+	assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 4);
 	bloom_model_free(&m);
 }
 
@@ -192,7 +192,7 @@ static void the_error_rate_is_kept(void **state)
 	enum { CAPACITY = 5000, ASKED = 40000 };
 	static char added[4 * CAPACITY];
 
-	assert_int_equal(filter_put("5000", "0.01"), MADE);
+	assert_int_equal(filter_put("5000", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(5, 0, CAPACITY, added);
 	double at_capacity = (double)filter_found(6, 0, ASKED) / ASKED;
 	filter_add(5, CAPACITY, 4 * CAPACITY, added);
@@ -271,33 +271,33 @@ static void a_call_ends_when_it_has_asked_for_enough(void **state)
 	(void)state;
 	char added[FILTER_AT_ONCE];
 
-	assert_int_equal(filter_put("1000", "0.000001"), MADE); /* 21 hashes */
+	assert_int_equal(filter_put("1000", "0.000001"), BLOOM_PUT_CREATED); /* 21 hashes */
 	filter_add(9, 0, 1, added);
 	server_command(&r, "CONFIG RESETSTAT");
 	run(&r, &bloom_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 1, FILTER_AT_ONCE, "0"));
-	assert_int_equal(strlen(item_text(&r, 2)), (BITS_A_CALL + 20) / 21);
+	assert_int_equal(strlen(item_text(&r, BLOOM_STEP_DIGITS)), (BITS_A_CALL + 20) / 21);
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
 	filter_add(9, 1, FILTER_AT_ONCE, added);
 	server_command(&r, "CONFIG RESETSTAT");
 	run(&r, &bloom_exists_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 0, FILTER_AT_ONCE, NULL));
-	assert_int_equal(strlen(item_text(&r, 2)), (BITS_A_CALL + 20) / 21);
+	assert_int_equal(strlen(item_text(&r, BLOOM_STEP_DIGITS)), (BITS_A_CALL + 20) / 21);
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
 }
 
 static void a_full_layer_ends_a_call(void **state)
 {
 	(void)state;
-	assert_int_equal(filter_put("3", "0.01"), MADE);
+	assert_int_equal(filter_put("3", "0.01"), BLOOM_PUT_CREATED);
 	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
-	assert_int_equal(item_int(&r, 0), AGAIN); /* bits */
+	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN); /* bits */
 	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
-	assert_string_equal(item_text(&r, 2), "111");
+	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "111");
 	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(item_int(&r, 0), AGAIN); /* a layer */
+	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN); /* a layer */
 	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(item_int(&r, 0), AGAIN); /* its bits */
+	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN); /* its bits */
 	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_string_equal(item_text(&r, 2), "11");
+	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "11");
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 	layer_is(1, 1024, 8, 3, 3);
 	layer_is(2, 1024, 9, 6, 2);
@@ -317,11 +317,11 @@ static void the_largest_filter_is_full_at_last(void **state)
 		snprintf(text[i], sizeof(text[i]), FILTER ":%d", i);
 		all[i + 1] = text[i];
 	}
-	assert_int_equal(filter_put("100000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("100000000", "0.000001"), BLOOM_PUT_CREATED);
 	server_command(&r, "HSET " FILTER " layer:1 %s", "3019787018 21 100000000 100000000 1509897187");
 	unchanged(&r, {
 		run_with_record(&r, &bloom_add_script, all, filter_hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), FULL);
+		assert_int_equal(outcome(&r), BLOOM_ADD_FULL);
 	});
 }
 
@@ -333,28 +333,28 @@ static void deleting_goes_in_steps(void **state)
 	(void)state;
 	char added[1];
 
-	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("3000000", "0.000001"), BLOOM_PUT_CREATED);
 	filter_add(12, 0, 1, added);
 	assert_int_equal(server_keys(&r), 12);
 	run(&r, &bloom_delete_script, filter_keys(4), ARGS());
-	assert_int_equal(item_int(&r, 0), MORE_KEYS);
-	assert_int_equal(item_int(&r, 2), 11);
+	assert_int_equal(outcome(&r), BLOOM_DELETE_MORE_KEYS);
+	assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 11);
 	run(&r, &bloom_delete_script, filter_keys(11), ARGS());
-	assert_int_equal(item_int(&r, 0), AGAIN);
+	assert_int_equal(outcome(&r), BLOOM_DELETE_AGAIN);
 	assert_int_equal(server_keys(&r), 4);
 	unchanged(&r, { /* no call finds the filter any more */
 			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-			assert_int_equal(item_int(&r, 0), NOT_THERE);
+			assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
 			run(&r, &bloom_add_script, filter_keys(11), filter_hashes(12, 0, 1, "0"));
-			assert_int_equal(item_int(&r, 0), NOT_THERE);
+			assert_int_equal(outcome(&r), BLOOM_ADD_ABSENT);
 			run(&r, &bloom_exists_script, filter_keys(11), filter_hashes(12, 0, 1, NULL));
-			assert_int_equal(item_int(&r, 0), NOT_THERE);
+			assert_int_equal(outcome(&r), BLOOM_EXISTS_ABSENT);
 			run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "null"));
-			assert_int_equal(item_int(&r, 0), MORE_KEYS);
-			assert_int_equal(item_int(&r, 2), 3);
+			assert_int_equal(outcome(&r), BLOOM_PUT_MORE_KEYS);
+			assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 3);
 	});
 	run(&r, &bloom_delete_script, filter_keys(3), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_keys(&r), 0);
 }
 
@@ -363,11 +363,11 @@ static void making_goes_on_with_a_deletion_that_broke_off(void **state)
 	(void)state;
 	char added[2];
 
-	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("3000000", "0.000001"), BLOOM_PUT_CREATED);
 	filter_add(12, 0, 1, added);
 	run(&r, &bloom_delete_script, filter_keys(11), ARGS());
-	assert_int_equal(item_int(&r, 0), AGAIN);
-	assert_int_equal(filter_put("10", "0.01"), MADE);
+	assert_int_equal(outcome(&r), BLOOM_DELETE_AGAIN);
+	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 	layer_is(1, 1024, 8, 10, 0);
 	assert_int_equal(server_keys(&r), 1);
 	assert_int_equal(server_command(&r, "HEXISTS " FILTER " deleting")->integer, 0);
@@ -381,10 +381,10 @@ static void bits_left_behind_are_not_taken_over(void **state)
 	(void)state;
 	char added[50];
 
-	assert_int_equal(filter_put("100", "0.01"), MADE);
+	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(13, 0, 50, added);
 	server_command(&r, "DEL " FILTER);
-	assert_int_equal(filter_put("100", "0.01"), MADE);
+	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	assert_int_equal(filter_found(13, 0, 50), 0);
 	filter_add(13, 49, 50, added);
 	assert_int_equal(added[0], '1');
@@ -398,23 +398,23 @@ static void each_part_is_done_once(void **state)
 	(void)state;
 	char added[20];
 
-	assert_int_equal(filter_put("100", "0.01"), MADE);
+	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(14, 0, 3, added);
 	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
-	assert_string_equal(item_text(&r, 2), "011");
-	int64_t now_ms = item_int(&r, 1);
+	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
 		run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
 				FINGERPRINT_A);
-		assert_string_equal(item_text(&r, 2), "011");
-		assert_true(item_int(&r, 1) > now_ms);
+		assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
+		assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
 	});
 	/* A part that failed the first time is done now; all parts expire together. */
 	server_command(&r, "PEXPIRE " RECORD " 5000");
 	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
-	assert_string_equal(item_text(&r, 2), "011");
+	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
 	/*
 	 * The same key with another body: a part that the first body did not have is refused, too.
@@ -427,9 +427,9 @@ static void each_part_is_done_once(void **state)
 	});
 	/* A reply that only prepares is not recorded. */
 	server_command(&r, "DEL " FILTER);
-	assert_int_equal(filter_put("100", "0.01"), MADE);
+	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), AGAIN);
+	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN);
 	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
 }
 
@@ -480,15 +480,15 @@ static void a_filter_that_lost_bits_is_an_error(void **state)
 
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
 		script_stage_empty(NULL);
-		assert_int_equal(filter_put("10", "0.01"), MADE);
+		assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 		filter_add(15, 0, 20, added);
 		server_command(&r, lost[i]);
 		all_are_refused();
 		run(&r, &bloom_delete_script, filter_keys(2), ARGS());
-		assert_int_equal(item_int(&r, 0), 1);
+		assert_int_equal(outcome(&r), 1);
 		assert_int_equal(server_keys(&r), 0);
 	}
-	assert_int_equal(filter_put("10", "0.01"), MADE);
+	assert_int_equal(filter_put("10", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(15, 0, 20, added);
 	server_command(&r, "DEL " FILTER ":0");
 	server_command(&r, "LPUSH " FILTER ":0 x");

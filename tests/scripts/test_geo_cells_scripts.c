@@ -16,22 +16,24 @@
 
 #define SET "p:geo:{s}"
 #define CELL(n) "p:geo:{s}:" n
+#define PLACES(n) (GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_ITEMS * (n))
+#define PLACE(n, item) (PLACES(n) + GEO_PLACE_##item)
 
 static int split_in_three(void **state)
 {
 	script_stage_empty(state);
 	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "null", ""));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 3), 3);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, GEO_SET_CELLS), 3);
 	return 0;
 }
 
 /* The call only returns the number of cells. */
 static void returned_cells(int64_t cells)
 {
-	assert_int_equal(r.reply->elements, 3);
-	assert_int_equal(item_int(&r, 0), -3);
-	assert_int_equal(item_int(&r, 2), cells);
+	assert_int_equal(r.reply->elements, GEO_AGAIN_CELLS + 1);
+	assert_int_equal(outcome(&r), GEO_PUT_AGAIN);
+	assert_int_equal(item_int(&r, GEO_AGAIN_CELLS), cells);
 }
 
 #define misled(cells, script, keys, args)                   \
@@ -72,15 +74,15 @@ static void many_go_into_their_cells_or_none_does(void **state)
 	(void)state;
 	run(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("2")),
 	    ARGS("2", "1", "1", "a", "2", "2", "b", "3", "3", "3", "c", "4", "4", "c", "5", "5", "d", "3"));
-	assert_int_equal(item_int(&r, 2), 4);
-	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 4);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 0);
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
-	assert_int_equal(item_int(&r, 2), 4);
-	assert_int_equal(item_int(&r, 3), 3);
+	assert_int_equal(item_int(&r, GEO_SET_SIZE), 4);
+	assert_int_equal(item_int(&r, GEO_SET_CELLS), 3);
 	run(&r, &geo_member_lookup_script, KEYS(SET, CELL("2"), CELL("0")), ARGS("2", "c", "x", "1", "b", "3"));
-	assert_near(item_real(&r, 2), 4, 0.00001);
-	assert_string_equal(item_text(&r, 5), "");
-	assert_near(item_real(&r, 8), 2, 0.00001);
+	assert_near(item_real(&r, PLACE(0, LONGITUDE)), 4, 0.00001);
+	assert_string_equal(item_text(&r, PLACE(1, GEOHASH)), "");
+	assert_near(item_real(&r, PLACE(2, LONGITUDE)), 2, 0.00001);
 	/* The last one is outside the world; or one of the cells is foreign. */
 	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
 				ARGS("1", "1", "1", "e", "1", "1", "85.06", "f", "3"), "invalid"));
@@ -96,20 +98,20 @@ static void the_size_follows(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
-		assert_int_equal(item_int(&r, 2), 1 - i);
+		assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 1 - i);
 		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "1");
 	}
 	for (int i = 0; i < 2; i++) {
 		run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("a", "3"));
-		assert_int_equal(item_int(&r, 0), 1 - i);
+		assert_int_equal(outcome(&r), 1 - i);
 		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 	}
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 	run(&r, &geo_put_script, KEYS(SET), ARGS("4", "", ""));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), GEO_PUT_OTHER_CELLS);
 	run(&r, &geo_delete_script, KEYS(SET, CELL("0"), CELL("1"), CELL("2")), ARGS("3"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, GEO_DELETE_SIZE), 1);
 	assert_int_equal(server_keys(&r), 0);
 }
 
@@ -117,9 +119,9 @@ static void all_keys_have_one_expiry(void **state)
 {
 	(void)state;
 	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "60000", ""));
-	assert_int_equal(item_int(&r, 5), 0);
-	int64_t at = item_int(&r, 4);
-	assert_int_equal(at, item_int(&r, 1) + 60000);
+	assert_int_equal(item_int(&r, GEO_PUT_IS_NEW), 0);
+	int64_t at = item_int(&r, GEO_SET_EXPIRES_AT_MS);
+	assert_int_equal(at - item_int(&r, REPLY_NOW_MS), 60000);
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 	run(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("2")),
 	    ARGS("1", "1", "1", "b", "1", "2", "2", "c", "3"));
@@ -130,7 +132,7 @@ static void all_keys_have_one_expiry(void **state)
 	const char *const *all = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
 	unchanged(&r, run(&r, &geo_put_script, all, ARGS("", "", "1", "3")));
 	run(&r, &geo_put_script, all, ARGS("3", "null", "", "3"));
-	assert_int_equal(item_int(&r, 4), -1);
+	assert_int_equal(item_int(&r, GEO_SET_EXPIRES_AT_MS), -1);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(redis_pttl_ms(&r, keys[i]), -1);
 }
@@ -142,15 +144,15 @@ static void a_sorted_set_becomes_the_only_cell(void **state)
 	server_command(&r, "DEL " SET);
 	unchanged(&r, {
 		run(&r, &geo_put_script, KEYS(SET), ARGS("", "", "1"));
-		assert_int_equal(item_int(&r, 0), -2);
+		assert_int_equal(outcome(&r), GEO_PUT_ABSENT);
 	});
 	run(&r, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"));
 	server_command(&r, "SET " CELL("0") " text");
 	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS("1", "5000", "", "1"), "WRONGTYPE"));
 	server_command(&r, "DEL " CELL("0"));
 	run(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS("1", "5000", "", "1"));
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_int_equal(item_int(&r, 5), 0);
+	assert_int_equal(item_int(&r, GEO_SET_SIZE), 1);
+	assert_int_equal(item_int(&r, GEO_PUT_IS_NEW), 0);
 	assert_int_equal(server_command(&r, "ZCARD " CELL("0"))->integer, 1);
 	assert_in_range(redis_pttl_ms(&r, CELL("0")), 1, 5000);
 	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("a", "1"));
@@ -177,13 +179,13 @@ static void distances_between_cells_are_redis_s_own(void **state)
 		run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS(at[2], at[3], "b", "3"));
 		server_command(&r, "GEOADD plain %s %s a %s %s b", at[0], at[1], at[2], at[3]);
 		run(&r, &geo_distance_get_script, KEYS(SET, CELL("0"), CELL("1")), ARGS("a", "b", units[i % 4], "3"));
-		snprintf(returned, sizeof(returned), "%s", item_text(&r, 2));
+		snprintf(returned, sizeof(returned), "%s", item_text(&r, GEO_DISTANCE_GET_DISTANCE));
 		assert_near(strtod(returned, NULL),
 			    strtod(server_command(&r, "GEODIST plain a b %s", units[i % 4])->str, NULL), 0.00011);
 	}
 	run(&r, &geo_distance_get_script, KEYS(SET, CELL("0"), CELL("2")), ARGS("a", "nobody", "m", "3"));
-	assert_int_equal(item_int(&r, 0), -1);
-	assert_string_equal(item_text(&r, 2), "nobody");
+	assert_int_equal(outcome(&r), GEO_DISTANCE_GET_ABSENT);
+	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_MEMBER), "nobody");
 }
 
 static void fill(const char *cell, int members, double longitude)
@@ -191,6 +193,8 @@ static void fill(const char *cell, int members, double longitude)
 	for (int i = 0; i < members; i++)
 		server_command(&r, "GEOADD p:geo:{s}:%s %f %f %s-%d", cell, longitude + 0.0001 * i, 1.0, cell, i);
 }
+
+#define FOUND(n) (GEO_SEARCH_CELLS_FOUND + GEO_FOUND_ITEMS * (n))
 
 /* A call ends after the cell with which it has read enough; the next call continues. */
 static void a_search_is_done_in_steps(void **state)
@@ -201,19 +205,19 @@ static void a_search_is_done_in_steps(void **state)
 	fill("2", 600, 1);
 	const char *const *keys = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "DESC", "10", "", "3"));
-	assert_int_equal(item_int(&r, 2), 2);
-	assert_int_equal(r.reply->elements, 3 + 10 * 3);
+	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 2);
+	assert_int_equal(r.reply->elements, FOUND(10));
 	/* Few are near: all cells at once. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
-	assert_int_equal(item_int(&r, 2), 3);
-	assert_int_equal(r.reply->elements, 3 + 9 * 3);
+	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 3);
+	assert_int_equal(r.reply->elements, FOUND(9));
 	/* A thin box among many members outside it. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
-	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 2);
 	/* Members farther away than those found elsewhere are left out. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
-	assert_int_equal(item_int(&r, 2), 3);
-	assert_in_range(r.reply->elements, 3 + 5 * 3, 3 + 10 * 3);
+	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 3);
+	assert_in_range(r.reply->elements, FOUND(5), FOUND(10));
 }
 
 int main(void)

@@ -22,38 +22,41 @@ static int sicily(void **state)
 	script_stage_empty(state);
 	run(&r, &geo_member_add_script, KEYS(SET),
 	    ARGS("13.361389", "38.115556", "Palermo", "15.087269", "37.502669", "Catania"));
-	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 	return 0;
 }
 
-/* Item `i` is this member at this distance; then comes its score. */
-static void found(size_t i, const char *member, double distance)
+#define PLACES(n) (GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_ITEMS * (n))
+#define PLACE(n, item) (PLACES(n) + GEO_PLACE_##item)
+#define FOUND(n, item) (GEO_SEARCH_FOUND + GEO_FOUND_ITEMS * (n) + GEO_FOUND_##item)
+
+/* The n-th that was found is this member at this distance. */
+static void found(size_t n, const char *member, double distance)
 {
-	assert_string_equal(item_text(&r, i), member);
-	assert_near(item_real(&r, i + 1), distance, 0.00005);
+	assert_string_equal(item_text(&r, FOUND(n, MEMBER)), member);
+	assert_near(item_real(&r, FOUND(n, DISTANCE)), distance, 0.00005);
 }
 
 static size_t found_count(void)
 {
-	assert_int_equal((r.reply->elements - 2) % 3, 0);
-	return (r.reply->elements - 2) / 3;
+	return (r.reply->elements - GEO_SEARCH_FOUND) / GEO_FOUND_ITEMS;
 }
 
 static void adding_counts_new_and_known(void **state)
 {
 	(void)state;
 	run(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "4", "b", "5", "6", "a"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 2);
-	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 0);
 	run(&r, &geo_member_add_script, KEYS(SET), ARGS("7", "8", "b", "5", "6", "a", "1", "1", "c"));
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_int_equal(item_int(&r, 3), 2);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 1);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 2);
 	run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("b", "a"));
-	assert_near(item_real(&r, 2), 7, 0.00001);
-	assert_near(item_real(&r, 3), 8, 0.00001);
-	assert_near(item_real(&r, 5), 5, 0.00001);
-	assert_near(item_real(&r, 6), 6, 0.00001);
+	assert_near(item_real(&r, PLACE(0, LONGITUDE)), 7, 0.00001);
+	assert_near(item_real(&r, PLACE(0, LATITUDE)), 8, 0.00001);
+	assert_near(item_real(&r, PLACE(1, LONGITUDE)), 5, 0.00001);
+	assert_near(item_real(&r, PLACE(1, LATITUDE)), 6, 0.00001);
 	assert_int_equal(redis_pttl_ms(&r, SET), -1);
 }
 
@@ -63,20 +66,20 @@ static void a_place_outside_refuses_all(void **state)
 	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "86", "b"), "invalid"));
 	unchanged(&r, run_fails(&r, &geo_member_put_script, KEYS(SET), ARGS("181", "2", "a"), "invalid"));
 	run(&r, &geo_member_add_script, KEYS(SET), ARGS("180", "85.05112878", "ne", "-180", "-85.05112878", "sw"));
-	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 }
 
 static void putting_answers_the_stored_place(void **state)
 {
 	(void)state;
 	run(&r, &geo_member_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_near(item_real(&r, 3), 13.361389338970184, 1e-14);
-	assert_near(item_real(&r, 4), 38.1155563954963, 1e-13);
-	assert_string_equal(item_text(&r, 5), "sqc8b49rny0");
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 1);
+	assert_near(item_real(&r, GEO_MEMBER_PUT_PLACE + GEO_PLACE_LONGITUDE), 13.361389338970184, 1e-14);
+	assert_near(item_real(&r, GEO_MEMBER_PUT_PLACE + GEO_PLACE_LATITUDE), 38.1155563954963, 1e-13);
+	assert_string_equal(item_text(&r, GEO_MEMBER_PUT_PLACE + GEO_PLACE_GEOHASH), "sqc8b49rny0");
 	run(&r, &geo_member_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 0);
 	assert_int_equal(server_command(&r, "ZCARD " SET)->integer, 1);
 }
 
@@ -96,10 +99,10 @@ static void a_thousand_go_in_at_once(void **state)
 		names[i] = text[i][2];
 	}
 	run(&r, &geo_member_add_script, KEYS(SET), args);
-	assert_int_equal(item_int(&r, 2), MEMBERS);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), MEMBERS);
 	run(&r, &geo_member_lookup_script, KEYS(SET), names);
-	assert_int_equal(r.reply->elements, 2 + 3 * MEMBERS);
-	assert_near(item_real(&r, 2 + 3 * 999), -179.0 + 0.3 * 999, 0.00001);
+	assert_int_equal(r.reply->elements, PLACES(MEMBERS));
+	assert_near(item_real(&r, PLACE(999, LONGITUDE)), -179.0 + 0.3 * 999, 0.00001);
 	run(&r, &geo_search_script, KEYS(SET),
 	    ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000", "0"));
 	assert_int_equal(found_count(), MEMBERS);
@@ -110,34 +113,33 @@ static void looking_up_keeps_the_order(void **state)
 	(void)state;
 	unchanged(&r, run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo")));
 	run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo"));
-	assert_int_equal(r.reply->elements, 2 + 9);
-	assert_near(item_real(&r, 2), 15.087267458438873, 1e-14);
-	assert_near(item_real(&r, 3), 37.50266842333162, 1e-13);
-	assert_string_equal(item_text(&r, 4), "sqdtr74hyu0");
-	assert_string_equal(item_text(&r, 5), "");
-	assert_string_equal(item_text(&r, 7), "");
-	assert_string_equal(item_text(&r, 10), "sqc8b49rny0");
+	assert_int_equal(r.reply->elements, PLACES(3));
+	assert_near(item_real(&r, PLACE(0, LONGITUDE)), 15.087267458438873, 1e-14);
+	assert_near(item_real(&r, PLACE(0, LATITUDE)), 37.50266842333162, 1e-13);
+	assert_string_equal(item_text(&r, PLACE(0, GEOHASH)), "sqdtr74hyu0");
+	assert_string_equal(item_text(&r, PLACE(1, GEOHASH)), "");
+	assert_string_equal(item_text(&r, PLACE(2, GEOHASH)), "sqc8b49rny0");
 	run(&r, &geo_member_lookup_script, KEYS("p:geo:{none}"), ARGS("Rome"));
-	assert_int_equal(r.reply->elements, 2 + 3);
-	assert_string_equal(item_text(&r, 2), "");
+	assert_int_equal(r.reply->elements, PLACES(1));
+	assert_string_equal(item_text(&r, PLACE(0, GEOHASH)), "");
 }
 
 static void distances_are_redis_s_own(void **state)
 {
 	(void)state;
 	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Catania", "km"));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_string_equal(item_text(&r, 2), "166.2742");
+	assert_int_equal(outcome(&r), 0);
+	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "166.2742");
 	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Catania", "mi"));
-	assert_string_equal(item_text(&r, 2), "103.3182");
+	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "103.3182");
 	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Palermo", "m"));
-	assert_string_equal(item_text(&r, 2), "0.0000");
+	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "0.0000");
 	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Rome", "Catania", "m"));
-	assert_int_equal(item_int(&r, 0), -1);
-	assert_string_equal(item_text(&r, 2), "Rome");
+	assert_int_equal(outcome(&r), -1);
+	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_MEMBER), "Rome");
 	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Catania", "Oslo", "m"));
-	assert_int_equal(item_int(&r, 0), -1);
-	assert_string_equal(item_text(&r, 2), "Oslo");
+	assert_int_equal(outcome(&r), -1);
+	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_MEMBER), "Oslo");
 }
 
 static void circles_find_what_is_inside(void **state)
@@ -146,26 +148,26 @@ static void circles_find_what_is_inside(void **state)
 	unchanged(&r, run(&r, &geo_search_script, KEYS(SET),
 			  ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "0")));
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "0"));
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(found_count(), 2);
-	found(2, "Catania", 56.4413);
-	assert_true(item_int(&r, 4) == CATANIA);
-	found(5, "Palermo", 190.4424);
-	assert_true(item_int(&r, 7) == PALERMO);
+	found(0, "Catania", 56.4413);
+	assert_true(item_int(&r, FOUND(0, SCORE)) == CATANIA);
+	found(1, "Palermo", 190.4424);
+	assert_true(item_int(&r, FOUND(1, SCORE)) == PALERMO);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "190", "", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "DESC", "10", "0"));
-	found(2, "Palermo", 190.4424);
+	found(0, "Palermo", 190.4424);
 	run(&r, &geo_search_script, KEYS(SET),
 	    ARGS("point", "15", "37", "radius", "200000", "", "m", "DESC", "1", "0"));
 	assert_int_equal(found_count(), 1);
-	found(2, "Palermo", 190442.4298);
+	found(0, "Palermo", 190442.4298);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "0", "", "m", "ASC", "1", "0"));
 	assert_int_equal(found_count(), 0);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "1"));
 	assert_int_equal(found_count(), 1);
-	found(2, "Palermo", 190.4424);
-	assert_true(item_int(&r, 4) == PALERMO);
+	found(0, "Palermo", 190.4424);
+	assert_true(item_int(&r, FOUND(0, SCORE)) == PALERMO);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "2"));
 	assert_int_equal(found_count(), 0);
 }
@@ -176,19 +178,19 @@ static void a_member_is_a_centre_too(void **state)
 	run(&r, &geo_search_script, KEYS(SET),
 	    ARGS("member", "Palermo", "", "radius", "167", "", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 2);
-	found(2, "Palermo", 0);
-	found(5, "Catania", 166.2742);
+	found(0, "Palermo", 0);
+	found(1, "Catania", 166.2742);
 	run(&r, &geo_search_script, KEYS(SET),
 	    ARGS("member", "Palermo", "", "radius", "166", "", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Rome", "", "radius", "166", "", "km", "ASC", "10", "0"));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
 	    ARGS("member", "Rome", "", "radius", "1", "", "km", "ASC", "10", "0"));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
 	    ARGS("point", "1", "1", "radius", "1", "", "km", "ASC", "10", "0"));
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(found_count(), 0);
 }
 
@@ -203,13 +205,13 @@ static void boxes_find_what_is_inside(void **state)
 	    ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 4);
-	found(2, "Catania", 56.4413);
-	found(5, "Palermo", 190.4424);
-	found(8, "edge2", 279.7403);
-	found(11, "edge1", 279.7405);
+	found(0, "Catania", 56.4413);
+	found(1, "Palermo", 190.4424);
+	found(2, "edge2", 279.7403);
+	found(3, "edge1", 279.7405);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "200", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
-	found(2, "Catania", 56.4413);
+	found(0, "Catania", 56.4413);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "200", "400", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
 }
@@ -231,7 +233,7 @@ static void a_search_is_one_geosearch(void **state)
 		server_command(&r, "CONFIG RESETSTAT");
 		run(&r, &geo_search_script, KEYS(SET),
 		    ARGS("point", "15", "37", i ? "box" : "radius", "2000", i ? "2000" : "", "km", "DESC", "1", "0"));
-		assert_int_equal(r.reply->elements, 2 + 3);
+		assert_int_equal(found_count(), 1);
 		assert_int_equal(calls_of("geosearch"), 1);
 		assert_int_equal(calls_of("geohash"), 0);
 		assert_int_equal(calls_of("geopos"), 0);
@@ -242,22 +244,24 @@ static void removing_and_deleting(void **state)
 {
 	(void)state;
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
-	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, GEO_SET_SIZE), 2);
 	run(&r, &geo_member_delete_script, KEYS(SET), ARGS("Palermo"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	unchanged(&r, {
 		run(&r, &geo_member_delete_script, KEYS(SET), ARGS("Palermo"));
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	run(&r, &geo_delete_script, KEYS(SET), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, GEO_DELETE_SIZE), 1);
 	assert_int_equal(redis_exists(&r, SET), 0);
 	run(&r, &geo_delete_script, KEYS(SET), ARGS());
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, GEO_SET_SIZE), 0);
 }
+
+#define LISTED(n) (GEO_MEMBER_LIST_MEMBERS + GEO_MEMBER_ITEMS * (n))
 
 /* Walks all pages; returns how many of the members were found. */
 static int walk(int members, const char *count, const char *match)
@@ -270,17 +274,18 @@ static int walk(int members, const char *count, const char *match)
 	memset(came, 0, sizeof(came));
 	do {
 		run(&r, &geo_member_list_script, KEYS(SET), ARGS(cursor, match, count));
-		assert_int_equal((r.reply->elements - 3) % 4, 0);
-		assert_true(r.reply->elements <= 3 + 4 * limit);
-		for (size_t i = 3; i < r.reply->elements; i += 4) {
-			int n = atoi(item_text(&r, i) + 1);
+		assert_true(r.reply->elements <= LISTED(limit));
+		for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r.reply->elements; i += GEO_MEMBER_ITEMS) {
+			size_t place = i + GEO_MEMBER_PLACE;
+			const char *member = item_text(&r, i + GEO_MEMBER_MEMBER);
+			int n = atoi(member + 1);
 			assert_in_range(n, 0, members - 1);
-			assert_near(item_real(&r, i + 1), n * 0.1, 0.00001);
-			assert_int_equal(strlen(item_text(&r, i + 3)), 11);
+			assert_near(item_real(&r, place + GEO_PLACE_LONGITUDE), n * 0.1, 0.00001);
+			assert_int_equal(strlen(item_text(&r, place + GEO_PLACE_GEOHASH)), 11);
 			distinct += !came[n];
 			came[n] = true;
 		}
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, GEO_MEMBER_LIST_NEXT_CURSOR));
 		assert_true(++pages <= members + 1);
 	} while (strcmp(cursor, "0") != 0);
 	return distinct;
@@ -314,7 +319,7 @@ static void all_members_can_be_walked(void **state)
 		char count[16];
 		snprintf(count, sizeof(count), "%d", limit);
 		run(&r, &geo_member_list_script, KEYS(SET), ARGS("0", "", count));
-		assert_in_range(r.reply->elements, 3 + 4, 3 + 4 * limit);
+		assert_in_range(r.reply->elements, LISTED(1), LISTED(limit));
 	}
 }
 
@@ -332,11 +337,13 @@ static void a_walk_misses_no_member_that_stays(void **state)
 	do {
 		assert_true(++pages <= 21);
 		run(&r, &geo_member_list_script, KEYS(SET), ARGS(cursor, "", "3"));
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
-		for (size_t i = 3; i < r.reply->elements; i += 4)
-			came[atoi(item_text(&r, i) + 1)] = true;
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, GEO_MEMBER_LIST_NEXT_CURSOR));
+		for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r.reply->elements; i += GEO_MEMBER_ITEMS) {
+			const char *member = item_text(&r, i + GEO_MEMBER_MEMBER);
+			came[atoi(member + 1)] = true;
+		}
 		if (!gone[0]) {
-			snprintf(gone, sizeof(gone), "%s", item_text(&r, 3));
+			snprintf(gone, sizeof(gone), "%s", item_text(&r, GEO_MEMBER_LIST_MEMBERS + GEO_MEMBER_MEMBER));
 			run(&r, &geo_member_delete_script, KEYS(SET), ARGS(gone));
 			add_members(20, 21);
 		}
@@ -352,7 +359,7 @@ static void what_is_no_cursor_is_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		run(&r, &geo_member_list_script, KEYS(SET), ARGS(wrong[i], "", "10"));
-		assert_int_equal(item_int(&r, 0), -1);
+		assert_int_equal(outcome(&r), -1);
 	}
 }
 
@@ -362,15 +369,15 @@ static void a_replay_gets_the_first_answer(void **state)
 	const char *const *args = ARGS("1", "2", "a", "3", "4", "b");
 
 	run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 2), 2);
-	int64_t now_ms = item_int(&r, 1);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	run(&r, &geo_member_delete_script, KEYS(SET), ARGS("a"));
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A));
 	run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 2), 2);
-	assert_int_equal(item_int(&r, 3), 0);
-	assert_true(item_int(&r, 1) > now_ms);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
+	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 0);
+	assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
 	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_B,
 					    "IDEMPOTENCY_KEY_REUSED"));
 	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "89", "a"), RECORD "2",

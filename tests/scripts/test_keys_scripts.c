@@ -41,14 +41,14 @@ static void a_key_has_type_and_size(void **state)
 		make(rows[i].make);
 		unchanged(&r, run(&r, &key_get_script, KEYS("k"), ARGS()));
 		run(&r, &key_get_script, KEYS("k"), ARGS());
-		assert_int_equal(item_int(&r, 0), 0);
-		assert_string_equal(item_text(&r, 2), rows[i].type);
-		assert_int_equal(item_int(&r, 3), -1);
+		assert_int_equal(outcome(&r), 0);
+		assert_string_equal(item_text(&r, KEY_STATE_TYPE), rows[i].type);
+		assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
 		if (rows[i].size != INT64_MAX)
-			assert_int_equal(item_int(&r, 4), rows[i].size);
+			assert_int_equal(item_int(&r, KEY_STATE_SIZE), rows[i].size);
 	}
 	run(&r, &key_get_script, KEYS("none"), ARGS());
-	assert_string_equal(item_text(&r, 2), "none");
+	assert_string_equal(item_text(&r, KEY_STATE_TYPE), "none");
 }
 
 static void keys_are_deleted_and_given_a_time(void **state)
@@ -56,24 +56,25 @@ static void keys_are_deleted_and_given_a_time(void **state)
 	(void)state;
 	unchanged(&r, run(&r, &key_delete_script, KEYS(KEY), ARGS()));
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1000"));
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	server_command(&r, "SADD %s a b", KEY);
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("3155760000000"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_string_equal(item_text(&r, 2), "set");
-	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + INT64_C(3155760000000));
-	assert_int_equal(item_int(&r, 4), 2);
+	assert_int_equal(outcome(&r), 1);
+	assert_string_equal(item_text(&r, KEY_STATE_TYPE), "set");
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
+	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), now_ms + INT64_C(3155760000000));
+	assert_int_equal(item_int(&r, KEY_STATE_SIZE), 2);
 	assert_in_range(redis_pttl_ms(&r, KEY), INT64_C(3155759990000), INT64_C(3155760000000));
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 	run(&r, &key_get_script, KEYS(KEY), ARGS());
-	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(item_int(&r, KEY_STATE_EXPIRES_AT_MS), -1);
 	server_command(&r, "CONFIG SET maxmemory 1"); /* a command that frees memory still works */
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("60000"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	run(&r, &key_delete_script, KEYS(KEY), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
 	server_command(&r, "CONFIG SET maxmemory 0");
 	server_command(&r, "SET %s x", KEY);
@@ -84,6 +85,9 @@ static void keys_are_deleted_and_given_a_time(void **state)
 /* ---- Elements ---- */
 
 enum { MOST = 2000 };
+
+#define LISTED(n) (KEY_ELEMENT_LIST_ELEMENTS + KEY_ELEMENT_ITEMS * (n))
+#define FIRST(item) (KEY_ELEMENT_LIST_ELEMENTS + KEY_ELEMENT_##item)
 
 /* Redis resizes its tables in steps, and a scan may then return an element twice. */
 static bool is_table(void)
@@ -104,25 +108,25 @@ static void walk(int elements, int limit)
 	snprintf(count, sizeof(count), "%d", limit);
 	do {
 		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, count));
-		assert_int_equal(item_int(&r, 0), 0);
-		assert_int_equal((r.reply->elements - 4) % 3, 0);
-		assert_true(r.reply->elements <= 4 + 3 * (size_t)limit);
-		for (size_t i = 4; i < r.reply->elements; i += 3) {
-			const char *element = item_text(&r, i), *beside = item_text(&r, i + 1);
+		assert_int_equal(outcome(&r), 0);
+		assert_true(r.reply->elements <= LISTED((size_t)limit));
+		for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r.reply->elements; i += KEY_ELEMENT_ITEMS) {
+			const char *element = item_text(&r, i + KEY_ELEMENT_ELEMENT);
+			const char *beside = item_text(&r, i + KEY_ELEMENT_BESIDE);
 			int n = atoi(element + (*element == 'm'));
 			assert_in_range(n, 0, elements - 1);
 			assert_true(may_repeat || !came[n]);
 			found += !came[n];
 			came[n] = true;
-			assert_int_equal(item_int(&r, i + 2), 0);
-			if (strcmp(item_text(&r, 2), "set") == 0)
+			assert_int_equal(item_int(&r, i + KEY_ELEMENT_IS_CUT), 0);
+			if (strcmp(item_text(&r, KEY_ELEMENT_LIST_TYPE), "set") == 0)
 				assert_string_equal(beside, "");
 			else
 				assert_int_equal(atoi(beside), n);
-			if (strcmp(item_text(&r, 2), "list") == 0)
+			if (strcmp(item_text(&r, KEY_ELEMENT_LIST_TYPE), "list") == 0)
 				assert_int_equal(n, ++last); /* in its order */
 		}
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR));
 		assert_true(++pages <= 2 * elements + 1);
 	} while (strcmp(cursor, "0") != 0);
 	assert_int_equal(found, elements);
@@ -169,11 +173,13 @@ static void a_walk_misses_none_that_stays(void **state)
 	do {
 		assert_true(++pages <= 101);
 		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "3"));
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
-		for (size_t i = 4; i < r.reply->elements; i += 3)
-			came[atoi(item_text(&r, i) + 1)] = true;
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR));
+		for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r.reply->elements; i += KEY_ELEMENT_ITEMS) {
+			const char *element = item_text(&r, i + KEY_ELEMENT_ELEMENT);
+			came[atoi(element + 1)] = true;
+		}
 		if (!gone[0]) {
-			snprintf(gone, sizeof(gone), "%s", item_text(&r, 4));
+			snprintf(gone, sizeof(gone), "%s", item_text(&r, FIRST(ELEMENT)));
 			server_command(&r, "HDEL %s %s", KEY, gone);
 			server_command(&r, "HSET %s m100 100", KEY);
 		}
@@ -190,10 +196,10 @@ static int walk_large_fields(void)
 
 	do {
 		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "1000"));
-		size_t items = (r.reply->elements - 4) / 3;
+		size_t items = (r.reply->elements - KEY_ELEMENT_LIST_ELEMENTS) / KEY_ELEMENT_ITEMS;
 		assert_in_range(items, 1, 14); /* 14 of them are more than 128 KiB */
 		found += (int)items;
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR));
 		pages++;
 	} while (strcmp(cursor, "0") != 0);
 	assert_int_equal(found, 40);
@@ -218,17 +224,17 @@ static void a_page_has_128_kib(void **state)
 	script_stage_empty(NULL);
 	server_command(&r, "RPUSH %s %b %b %s", KEY, text, (size_t)MIB, text, (size_t)MIB + 1, "small");
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "1000"));
-	assert_int_equal(r.reply->elements, 4 + 3);
-	assert_int_equal(r.reply->element[4]->len, MIB);
-	assert_int_equal(item_int(&r, 6), 0);
-	assert_string_equal(item_text(&r, 3), "1");
+	assert_int_equal(r.reply->elements, LISTED(1));
+	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, MIB);
+	assert_int_equal(item_int(&r, FIRST(IS_CUT)), 0);
+	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "1");
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("1", "1000"));
-	assert_int_equal(r.reply->elements, 4 + 3);
-	assert_int_equal(r.reply->element[4]->len, MIB);
-	assert_int_equal(item_int(&r, 6), 1);
+	assert_int_equal(r.reply->elements, LISTED(1));
+	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, MIB);
+	assert_int_equal(item_int(&r, FIRST(IS_CUT)), 1);
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("2", "1000"));
-	assert_string_equal(item_text(&r, 4), "small");
-	assert_string_equal(item_text(&r, 3), "0");
+	assert_string_equal(item_text(&r, FIRST(ELEMENT)), "small");
+	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
 }
 
 static void bytes_and_scores_come_as_they_are(void **state)
@@ -236,13 +242,13 @@ static void bytes_and_scores_come_as_they_are(void **state)
 	(void)state;
 	server_command(&r, "ZADD %s +inf %b", KEY, "a\0\xff", (size_t)3);
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "10"));
-	assert_int_equal(r.reply->element[4]->len, 3);
-	assert_memory_equal(item_text(&r, 4), "a\0\xff", 3);
-	assert_string_equal(item_text(&r, 5), "inf");
+	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, 3);
+	assert_memory_equal(item_text(&r, FIRST(ELEMENT)), "a\0\xff", 3);
+	assert_string_equal(item_text(&r, FIRST(BESIDE)), "inf");
 	script_stage_empty(NULL);
 	server_command(&r, "ZADD %s 2251799813685249.5 a", KEY);
 	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "10"));
-	assert_string_equal(item_text(&r, 5), "2251799813685249.5");
+	assert_string_equal(item_text(&r, FIRST(BESIDE)), "2251799813685249.5");
 }
 
 static void a_key_without_elements_has_an_outcome(void **state)
@@ -252,13 +258,13 @@ static void a_key_without_elements_has_an_outcome(void **state)
 
 	(void)state;
 	run(&r, &key_element_list_script, KEYS("k"), ARGS("0", "10"));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
 		server_command(&r, "DEL k");
 		make(without[i][0]);
 		run(&r, &key_element_list_script, KEYS("k"), ARGS("0", "10"));
-		assert_int_equal(item_int(&r, 0), -2);
-		assert_string_equal(item_text(&r, 2), without[i][1]);
+		assert_int_equal(outcome(&r), -2);
+		assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_TYPE), without[i][1]);
 	}
 	static const char *const with[] = { "RPUSH k 1", "SADD k 1", "HSET k 1 1", "ZADD k 1 1" };
 	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
@@ -267,11 +273,11 @@ static void a_key_without_elements_has_an_outcome(void **state)
 		for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
 			unchanged(&r, run(&r, &key_element_list_script, KEYS("k"), ARGS(wrong[w], "10")));
 			run(&r, &key_element_list_script, KEYS("k"), ARGS(wrong[w], "10"));
-			assert_int_equal(item_int(&r, 0), -3);
+			assert_int_equal(outcome(&r), -3);
 		}
 	}
 	run(&r, &key_element_list_script, KEYS("k"), ARGS("999999999999999", "10")); /* past its end */
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 }
 
 int main(void)

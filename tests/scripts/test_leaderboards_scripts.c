@@ -78,7 +78,7 @@ static void same(const struct entry *wanted, int from, int count, int size)
 {
 	int there = from >= size ? 0 : from + count > size ? size - from : count;
 
-	assert_int_equal(r.reply->element[5]->elements, there);
+	assert_int_equal(r.reply->element[BOARD_PAGE_ELEMENTS]->elements, there);
 	for (int i = 0; i < there; i++)
 		assert_memory_equal(&found[i], &wanted[from + i].is, sizeof(found[i]));
 }
@@ -90,7 +90,7 @@ static void board_is_as_the_model(const char *order)
 
 	board_page("b", 0, MEMBERS, order, dimensions, found);
 	same(all, 0, MEMBERS, size);
-	assert_int_equal(item_int(&r, 3), size);
+	assert_int_equal(item_int(&r, BOARD_PAGE_SIZE), size);
 	board_page("b", from, count, order, dimensions, found);
 	same(all, from, count, size);
 	if (size == 0)
@@ -101,7 +101,7 @@ static void board_is_as_the_model(const char *order)
 	int first = at - (around - 1) / 2;
 	first = first > size - around ? size - around : first;
 	first = first < 0 ? 0 : first;
-	assert_int_equal(item_int(&r, 4), first);
+	assert_int_equal(item_int(&r, BOARD_PAGE_POSITION), first);
 	same(all, first, around, size);
 }
 
@@ -121,7 +121,7 @@ static void step(void)
 
 	if (next_random(4) == 0) {
 		run(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS(e->is.member));
-		assert_int_equal(item_int(&r, 0), e->arrival ? 1 : -2);
+		assert_int_equal(outcome(&r), e->arrival ? 1 : -2);
 		e->arrival = 0;
 		memset(e->is.scores, 0, sizeof(e->is.scores));
 		return;
@@ -144,7 +144,7 @@ static void step(void)
 	int size = sorted("desc", all), at = 0;
 	while (at < size && strcmp(all[at].is.member, e->is.member) != 0)
 		at++;
-	assert_int_equal(item_int(&r, 3), at);
+	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), at);
 }
 
 static void boards_follow_their_model(void **state)
@@ -178,10 +178,10 @@ static void first_come_is_ahead_of_equals(void **state)
 	assert_int_equal(board_position("b", "late-in-the-alphabet", "asc"), 0);
 	/* The same scores again keep the place; another score and back loses it. */
 	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 1);
-	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
 	board_put("b", "late-in-the-alphabet", "set", 1, six);
 	board_put("b", "late-in-the-alphabet", "set", 1, five);
-	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 1);
 	assert_int_equal(board_position("b", "early", "asc"), 0);
 }
 
@@ -213,8 +213,8 @@ static void what_is_missing_has_an_outcome(void **state)
 	assert_int_equal(board_position("b", "m", "desc"), -2);
 	assert_int_equal(board_around("b", "m", 1, "asc", 1, found), -2);
 	run(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "set", "d0", "1", "x", "2", "d1", "3"));
-	assert_int_equal(item_int(&r, 0), -3);
-	assert_int_equal(r.reply->elements, 3 + 2);
+	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_PUT_UNKNOWN);
+	assert_int_equal(r.reply->elements, LEADERBOARD_MEMBER_PUT_NAMES + 2);
 	assert_int_equal(redis_exists(&r, B ":ranks"), 0);
 }
 
@@ -225,15 +225,15 @@ static void dimensions_change_while_there_are_no_members(void **state)
 	(void)state;
 	board_make("b", 1);
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	board_put("b", "m", "set", 2, scores);
 	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null")));
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null"));
-	assert_int_equal(item_int(&r, 0), -1);
-	assert_string_equal(item_text(&r, 2), "d0\nd1");
+	assert_int_equal(outcome(&r), -1);
+	assert_string_equal(item_text(&r, LEADERBOARD_PUT_DIMENSIONS), "d0\nd1");
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
 	/* Another program removed the first key: a new board has none of the old one's members. */
 	server_command(&r, "DEL " B);
 	board_make("b", 3);
@@ -254,7 +254,7 @@ static void assert_expiry(int keys, int most)
 			assert_int_equal(server_command(&r, "PEXPIRETIME %s", names[i])->integer, at);
 	}
 	run(&r, &leaderboard_get_script, BOARD_KEYS, ARGS());
-	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(item_int(&r, LEADERBOARD_EXPIRES_AT_MS), at);
 }
 
 static void all_keys_of_a_board_expire_together(void **state)
@@ -281,7 +281,7 @@ static void all_keys_of_a_board_expire_together(void **state)
 	wait_until(server_keys(&r) == 0, 5000);
 	unchanged(&r, run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90")));
 	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90"));
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 }
 
 /* A large board disappears at once: its members are freed in the background. */
@@ -293,12 +293,12 @@ static void a_large_board_is_deleted_in_no_time(void **state)
 	board_fill("b", MANY, 1);
 	server_command(&r, "CONFIG RESETSTAT");
 	run(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_keys(&r), 0);
 	assert_non_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_unlink:calls=1,"));
 	assert_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_del:"));
 	run(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS());
-	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(outcome(&r), -1);
 }
 
 static void a_replay_gets_the_first_rank(void **state)
@@ -310,12 +310,12 @@ static void a_replay_gets_the_first_rank(void **state)
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "5"),
 				"p:idem:{k}", FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), 2);
-		assert_int_equal(item_int(&r, 3), 0);
+		assert_int_equal(outcome(&r), 2);
+		assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
 		board_put("b", "other", "set", 1, more);
 	}
 	run(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "desc"));
-	assert_memory_equal(r.reply->element[4]->str, "\xff\xff\xff\xfa", 4); /* 5 once, not twice */
+	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\xff\xff\xff\xfa", 4); /* 5 once, not twice */
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)

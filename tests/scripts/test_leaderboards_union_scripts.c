@@ -49,7 +49,7 @@ static int64_t begin(void)
 {
 	run(&r, &leaderboard_union_begin_script,
 	    KEYS(B, B ":ranks", board_key("mon", ""), board_key("tue", ""), board_key("wed", "")), ARGS());
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 /* One step; returns its outcome. */
@@ -61,10 +61,10 @@ static int64_t add(struct building *b, int source, int64_t weight, const char *a
 	    KEYS(board_key(sources[source], ""), board_key(sources[source], ":places"), PLACES),
 	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(D),
 		 number(text[2], b->built)));
-	if (item_int(&r, 0) < 0)
-		return item_int(&r, 0);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, 2));
-	b->built = item_int(&r, 3);
+	if (outcome(&r) < 0)
+		return outcome(&r);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, UNION_STEP_NEXT_CURSOR));
+	b->built = item_int(&r, UNION_STEP_MEMBERS);
 	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
 	return 0;
 }
@@ -83,10 +83,10 @@ static int64_t rank(struct building *b)
 
 	run(&r, &leaderboard_union_rank_script, KEYS(PLACES, RANKS),
 	    ARGS(b->cursor, number(text[0], D), number(text[1], b->built), number(text[2], b->ranked)));
-	if (item_int(&r, 0) < 0)
-		return item_int(&r, 0);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, 2));
-	b->ranked = item_int(&r, 3);
+	if (outcome(&r) < 0)
+		return outcome(&r);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, UNION_STEP_NEXT_CURSOR));
+	b->ranked = item_int(&r, UNION_STEP_MEMBERS);
 	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
 	assert_in_range(redis_pttl_ms(&r, RANKS), 1, 60000);
 	return 0;
@@ -106,7 +106,7 @@ static int64_t end(const struct building *b)
 
 	run(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 	    ARGS(board_lines(D), number(text, b->built)));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 /* ---- The model ---- */
@@ -200,7 +200,7 @@ static void unions_follow_their_model(void **state)
 		rank_all(&b);
 		assert_int_equal(end(&b), 1);
 		int n = united(rows[row].weights, rows[row].aggregate, wanted);
-		assert_int_equal(item_int(&r, 3), n);
+		assert_int_equal(item_int(&r, LEADERBOARD_SIZE), n);
 		assert_int_equal(board_page("week", 0, FOUND_MAX, "desc", D, found), n);
 		for (int i = 0; i < n; i++)
 			assert_memory_equal(&found[i], &wanted[i].is, sizeof(found[i]));
@@ -211,7 +211,7 @@ static void unions_follow_their_model(void **state)
 	/* A united board is like any other: members move, go, and the board may be a source. */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
 	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer,
 			 server_command(&r, "HLEN " B ":places")->integer);
 	assert_true(board_position("week", found[0].member, "desc") > 0);
@@ -253,9 +253,9 @@ static void a_step_takes_few_members(void **state)
 		run(&r, &leaderboard_union_add_script,
 		    KEYS(board_key("large", ""), board_key("large", ":places"), PLACES),
 		    ARGS(b.cursor, "1", "1", "sum", board_lines(3), number(text, b.built)));
-		assert_int_equal(item_int(&r, 0), 0);
-		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, 2));
-		b.built = item_int(&r, 3);
+		assert_int_equal(outcome(&r), 0);
+		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, UNION_STEP_NEXT_CURSOR));
+		b.built = item_int(&r, UNION_STEP_MEMBERS);
 		assert_in_range(b.built - before, 1, 200);
 	}
 }
@@ -275,21 +275,21 @@ static void boards_must_be_there_and_alike(void **state)
 	(void)state;
 	make_sources(D);
 	server_command(&r, "DEL %s", board_key("tue", ""));
-	assert_int_equal(begin(), -1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(begin(), LEADERBOARD_UNION_BEGIN_NO_SOURCE);
+	assert_int_equal(item_int(&r, LEADERBOARD_UNION_BEGIN_SOURCE), 1);
 	board_make("tue", 1);
-	assert_int_equal(begin(), -2);
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_string_equal(item_text(&r, 3), "d0");
-	assert_string_equal(item_text(&r, 4), "d0\nd1");
+	assert_int_equal(begin(), LEADERBOARD_UNION_BEGIN_DIFFERS);
+	assert_int_equal(item_int(&r, UNION_DIFFERS_SOURCE), 1);
+	assert_string_equal(item_text(&r, UNION_DIFFERS_DIMENSIONS), "d0");
+	assert_string_equal(item_text(&r, UNION_DIFFERS_WANTED), "d0\nd1");
 	server_command(&r, "DEL %s", board_key("tue", ""));
 	board_make("tue", D);
 	board_make("week", 1);
 	assert_int_equal(begin(), 0); /* it has no members yet */
 	board_put("week", "m", "set", 1, one);
 	unchanged(&r, begin());
-	assert_int_equal(begin(), -2);
-	assert_int_equal(item_int(&r, 2), -1);
+	assert_int_equal(begin(), LEADERBOARD_UNION_BEGIN_DIFFERS);
+	assert_int_equal(item_int(&r, UNION_DIFFERS_SOURCE), -1);
 }
 
 static void what_changes_on_the_way_is_refused(void **state)
@@ -302,19 +302,19 @@ static void what_changes_on_the_way_is_refused(void **state)
 	board_put("mon", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
 	server_command(&r, "DEL %s", board_key("tue", ""));
-	assert_int_equal(add(&b, 1, 1, "sum"), -1);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_NO_SOURCE);
 	assert_int_equal(redis_exists(&r, PLACES), 0);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	board_make("tue", 1);
-	assert_int_equal(add(&b, 1, 1, "sum"), -2);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_DIFFERS);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	board_make("week", 1);
 	board_put("week", "m", "set", 1, one);
 	unchanged(&r, end(&b));
-	assert_int_equal(end(&b), -2);
+	assert_int_equal(end(&b), LEADERBOARD_UNION_END_DIFFERS);
 }
 
 static void what_was_lost_is_noticed(void **state)
@@ -328,15 +328,15 @@ static void what_was_lost_is_noticed(void **state)
 	board_put("week", "old", "set", D, one);
 	add_all(&b, 0, 1, "sum");
 	server_command(&r, "DEL " PLACES);
-	assert_int_equal(add(&b, 1, 1, "sum"), -3);
-	assert_int_equal(rank(&b), -3);
-	assert_int_equal(end(&b), -3);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_LOST);
+	assert_int_equal(rank(&b), LEADERBOARD_UNION_RANK_LOST);
+	assert_int_equal(end(&b), LEADERBOARD_UNION_END_LOST);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	server_command(&r, "DEL " RANKS);
 	unchanged(&r, end(&b));
-	assert_int_equal(end(&b), -3);
+	assert_int_equal(end(&b), LEADERBOARD_UNION_END_LOST);
 }
 
 static void a_score_too_large_ends_it(void **state)
@@ -349,12 +349,12 @@ static void a_score_too_large_ends_it(void **state)
 	board_put("mon", "m", "set", D, most);
 	board_put("tue", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
-	assert_int_equal(add(&b, 1, 1, "sum"), -4);
-	assert_string_equal(item_text(&r, 2), "m");
-	assert_string_equal(item_text(&r, 3), "d1");
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_TOO_LARGE);
+	assert_string_equal(item_text(&r, UNION_TOO_LARGE_MEMBER), "m");
+	assert_string_equal(item_text(&r, UNION_TOO_LARGE_DIMENSION), "d1");
 	assert_int_equal(redis_exists(&r, PLACES), 0);
 	b = (struct building){ .cursor = "0" };
-	assert_int_equal(add(&b, 0, 2, "min"), -4); /* on the way */
+	assert_int_equal(add(&b, 0, 2, "min"), LEADERBOARD_UNION_ADD_TOO_LARGE); /* on the way */
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 1, 4294967295, "sum"); /* just fits */
 	rank_all(&b);
@@ -376,19 +376,19 @@ static void a_replay_ends_at_the_beginning(void **state)
 	make_sources(D);
 	board_put("mon", "m", "set", D, one);
 	run_with_record(&r, &leaderboard_union_begin_script, keys, ARGS(), record, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 				ARGS(board_lines(D), number(size, b.built)), record, FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), 1);
+		assert_int_equal(outcome(&r), 1);
 	}
 	board_put("mon", "n", "set", D, one);
 	run_with_record(&r, &leaderboard_union_begin_script, keys, ARGS(), record, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_string_equal(item_text(&r, 2), board_lines(D));
-	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(outcome(&r), 1);
+	assert_string_equal(item_text(&r, LEADERBOARD_DIMENSIONS), board_lines(D));
+	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
 }
 
 static void an_empty_union_empties_the_board(void **state)
@@ -403,9 +403,9 @@ static void an_empty_union_empties_the_board(void **state)
 	snprintf(b.cursor, sizeof(b.cursor), "0");
 	run(&r, &leaderboard_union_add_script, KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
 	    ARGS("0", "1", "1", "sum", board_lines(D), "0"));
-	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, UNION_STEP_MEMBERS), 0);
 	run(&r, &leaderboard_union_rank_script, KEYS(PLACES, RANKS), ARGS("0", "2", "0", "0"));
-	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, UNION_STEP_MEMBERS), 0);
 	assert_int_equal(end(&b), 1);
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }

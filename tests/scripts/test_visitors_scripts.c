@@ -56,12 +56,12 @@ static void adding_counts_each_visitor_once(void **state)
 {
 	(void)state;
 	run(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", RETENTION_S, "u1", "u2"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_int_equal(item_int(&r, 3), 20776);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, UV_ADD_IS_CHANGED), 1);
+	assert_int_equal(item_int(&r, UV_ADD_DAY), 20776);
 	assert_in_range(redis_pttl_ms(&r, A1), RETENTION_MS - 5000, RETENTION_MS);
 	run(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", "1000", "u2", "u1"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, UV_ADD_IS_CHANGED), 0);
 	assert_in_range(redis_pttl_ms(&r, A1), 995000, 1000000);
 	assert_int_equal(count_of(A1), 2);
 }
@@ -79,7 +79,7 @@ static void a_thousand_are_counted_at_once(void **state)
 	}
 	run(&r, &uv_add_script, KEYS(A1), args);
 	run(&r, &uv_get_script, KEYS(A1), ARGS("", "1"));
-	assert_in_range(item_int(&r, 2), 1000 - 33, 1000 + 33); /* four times the standard error */
+	assert_in_range(item_int(&r, UV_GET_COUNT), 1000 - 33, 1000 + 33); /* four times the standard error */
 }
 
 static void a_wrong_today_is_refused(void **state)
@@ -88,16 +88,16 @@ static void a_wrong_today_is_refused(void **state)
 	for (int off = -1; off <= 1; off += 2) {
 		unchanged(&r, {
 			run(&r, &uv_add_script, KEYS(A1), ARGS(today(off), today(off), RETENTION_S, "u"));
-			assert_int_equal(item_int(&r, 0), -1);
+			assert_int_equal(outcome(&r), -1);
 			run(&r, &uv_get_script, KEYS(A1), ARGS(today(off), "1"));
-			assert_int_equal(item_int(&r, 0), -1);
+			assert_int_equal(outcome(&r), -1);
 			run(&r, &uv_merge_script, KEYS(A1, B1), ARGS(today(off), "1", RETENTION_S, today(off)));
-			assert_int_equal(item_int(&r, 0), -1);
+			assert_int_equal(outcome(&r), -1);
 			run(&r, &pv_add_script, KEYS(PV1), ARGS(today(off), today(off), RETENTION_S, "1"));
-			assert_int_equal(item_int(&r, 0), -1);
+			assert_int_equal(outcome(&r), -1);
 			run(&r, &pv_get_script, KEYS(PV1), ARGS(today(off)));
-			assert_int_equal(item_int(&r, 0), -1);
-			int64_t now_ms = item_int(&r, 1);
+			assert_int_equal(outcome(&r), -1);
+			int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 			assert_in_range(redis_now_ms(&r), now_ms, now_ms + 5000);
 		});
 	}
@@ -107,17 +107,17 @@ static void the_right_today_is_taken(void **state)
 {
 	(void)state;
 	run(&r, &uv_add_script, KEYS(A1), ARGS(today(0), today(0), RETENTION_S, "u"));
-	assert_int_equal(item_int(&r, 0), 1);
-	int64_t day = item_int(&r, 3);
+	assert_int_equal(outcome(&r), 1);
+	int64_t day = item_int(&r, UV_ADD_DAY);
 	assert_int_equal(day, strtoll(today(0), NULL, 10));
 	run(&r, &uv_get_script, KEYS(A1), ARGS(today(0), "1"));
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, UV_GET_COUNT), 1);
 	run(&r, &uv_merge_script, KEYS(B1, A1), ARGS(today(0), "1", RETENTION_S, today(0)));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(today(0), today(0), RETENTION_S, "7"));
-	assert_int_equal(item_int(&r, 2), 7);
+	assert_int_equal(item_int(&r, PV_ADD_COUNT), 7);
 	run(&r, &pv_get_script, KEYS(PV1), ARGS(today(0)));
-	assert_int_equal(item_int(&r, 2), 7);
+	assert_int_equal(item_int(&r, PV_GET_COUNTS), 7);
 }
 
 static void a_refused_day_is_not_kept_for_a_replay(void **state)
@@ -128,21 +128,21 @@ static void a_refused_day_is_not_kept_for_a_replay(void **state)
 	assert_int_equal(redis_exists(&r, RECORD), 0);
 	run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS(today(0), today(0), RETENTION_S, "1"), RECORD,
 			FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, PV_ADD_COUNT), 1);
 }
 
 static void days_are_a_union_not_a_sum(void **state)
 {
 	(void)state;
 	run(&r, &uv_get_script, KEYS(A1, A2), ARGS("", "1"));
-	assert_int_equal(item_int(&r, 0), 0);
-	assert_int_equal(r.reply->elements, 5);
-	assert_int_equal(item_int(&r, 2), 4);
-	assert_int_equal(item_int(&r, 3), 2);
-	assert_int_equal(item_int(&r, 4), 3);
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(r.reply->elements, UV_GET_COUNTS + 2);
+	assert_int_equal(item_int(&r, UV_GET_COUNT), 4);
+	assert_int_equal(item_int(&r, UV_GET_COUNTS), 2);
+	assert_int_equal(item_int(&r, 1 + UV_GET_COUNTS), 3);
 	run(&r, &uv_get_script, KEYS("p:uv:{none}:2026-11-20"), ARGS("", "1"));
-	assert_int_equal(item_int(&r, 2), 0);
-	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, UV_GET_COUNT), 0);
+	assert_int_equal(item_int(&r, UV_GET_COUNTS), 0);
 	assert_int_equal(redis_exists(&r, "p:uv:{none}:2026-11-20"), 0);
 }
 
@@ -151,11 +151,11 @@ static void pages_are_a_union_over_their_days(void **state)
 	(void)state;
 	run(&r, &uv_add_script, KEYS(B2), ARGS(DAY_2, "", RETENTION_S, "u5"));
 	run(&r, &uv_get_script, KEYS(A1, A2, B1, B2, C1, C2), ARGS("", "2"));
-	assert_int_equal(r.reply->elements, 6);
-	assert_int_equal(item_int(&r, 2), 5);
-	assert_int_equal(item_int(&r, 3), 4);
-	assert_int_equal(item_int(&r, 4), 2);
-	assert_int_equal(item_int(&r, 5), 0);
+	assert_int_equal(r.reply->elements, UV_GET_COUNTS + 3);
+	assert_int_equal(item_int(&r, UV_GET_COUNT), 5);
+	assert_int_equal(item_int(&r, UV_GET_COUNTS), 4);
+	assert_int_equal(item_int(&r, 1 + UV_GET_COUNTS), 2);
+	assert_int_equal(item_int(&r, 2 + UV_GET_COUNTS), 0);
 }
 
 static void four_hundred_sketches_are_one_call(void **state)
@@ -173,11 +173,11 @@ static void four_hundred_sketches_are_one_call(void **state)
 		run(&r, &uv_add_script, KEYS(keys[i]), ARGS("1", "", RETENTION_S, visitor, "always"));
 	}
 	run(&r, &uv_get_script, keys, ARGS("", "1"));
-	assert_int_equal(r.reply->elements, 3 + SKETCHES);
-	assert_in_range(item_int(&r, 2), 401 - 13, 401 + 13);
-	assert_int_equal(item_int(&r, 2 + SKETCHES), 2);
+	assert_int_equal(r.reply->elements, UV_GET_COUNTS + SKETCHES);
+	assert_in_range(item_int(&r, UV_GET_COUNT), 401 - 13, 401 + 13);
+	assert_int_equal(item_int(&r, SKETCHES - 1 + UV_GET_COUNTS), 2);
 	run(&r, &uv_merge_script, keys, ARGS("", "40", RETENTION_S, "1")); /* nine sources of forty days */
-	assert_int_equal(item_int(&r, 2), 40);
+	assert_int_equal(item_int(&r, UV_MERGED_DAYS), 40);
 	assert_int_equal(count_of(keys[0]), 11);
 	assert_int_equal(count_of(keys[40]), 2);
 }
@@ -187,10 +187,10 @@ static void merging_goes_day_by_day(void **state)
 	(void)state;
 	run(&r, &uv_add_script, KEYS(C1), ARGS(DAY_1, "", "1000", "u9"));
 	run(&r, &uv_merge_script, KEYS(C1, C2, A1, A2, B1, B2), ARGS("", "2", RETENTION_S, DAY_1));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 2);
-	assert_int_equal(item_int(&r, 3), 20776);
-	assert_int_equal(item_int(&r, 4), 2);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, UV_MERGED_DAYS), 2);
+	assert_int_equal(item_int(&r, UV_MERGED_FIRST_DAY), 20776);
+	assert_int_equal(item_int(&r, UV_MERGED_RANGE_DAYS), 2);
 	assert_int_equal(count_of(C1), 3);
 	assert_int_equal(count_of(C2), 3);
 	assert_int_equal(count_of(A1), 2);
@@ -205,15 +205,15 @@ static void days_without_visitors_are_left_alone(void **state)
 	(void)state;
 	run(&r, &uv_add_script, KEYS(C2), ARGS(DAY_2, "", "1000", "u9"));
 	run(&r, &uv_merge_script, KEYS(C1, C2, B1, B2), ARGS("", "2", RETENTION_S, DAY_1));
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, UV_MERGED_DAYS), 1);
 	assert_int_equal(count_of(C2), 1);
 	assert_in_range(redis_pttl_ms(&r, C2), 995000, 1000000);
 	unchanged(&r, {
 		run_with_record(&r, &uv_merge_script, KEYS(C2, B2), ARGS("", "1", RETENTION_S, DAY_2), RECORD,
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), 0);
-		assert_int_equal(item_int(&r, 2), 0);
-		assert_int_equal(item_int(&r, 3), 20777);
+		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(item_int(&r, UV_MERGED_DAYS), 0);
+		assert_int_equal(item_int(&r, UV_MERGED_FIRST_DAY), 20777);
 	});
 }
 
@@ -221,19 +221,19 @@ static void views_add_up(void **state)
 {
 	(void)state;
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"));
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
-	assert_int_equal(item_int(&r, 3), 20776);
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, PV_ADD_COUNT), 1);
+	assert_int_equal(item_int(&r, PV_ADD_DAY), 20776);
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", "1000", "41"));
-	assert_int_equal(item_int(&r, 2), 42);
+	assert_int_equal(item_int(&r, PV_ADD_COUNT), 42);
 	assert_in_range(redis_pttl_ms(&r, PV1), 995000, 1000000);
 	run(&r, &pv_add_script, KEYS(PV2), ARGS(DAY_2, "", RETENTION_S, "17"));
 	unchanged(&r, run(&r, &pv_get_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS("")));
 	run(&r, &pv_get_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS(""));
-	assert_int_equal(r.reply->elements, 5);
-	assert_int_equal(item_int(&r, 2), 42);
-	assert_int_equal(item_int(&r, 3), 0);
-	assert_int_equal(item_int(&r, 4), 17);
+	assert_int_equal(r.reply->elements, PV_GET_COUNTS + 3);
+	assert_int_equal(item_int(&r, PV_GET_COUNTS), 42);
+	assert_int_equal(item_int(&r, 1 + PV_GET_COUNTS), 0);
+	assert_int_equal(item_int(&r, 2 + PV_GET_COUNTS), 17);
 }
 
 static void views_are_exact_to_the_end_and_stop_there(void **state)
@@ -241,14 +241,14 @@ static void views_are_exact_to_the_end_and_stop_there(void **state)
 	(void)state;
 	server_command(&r, "SET " PV1 " 9007199254740990 EX 1000");
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"));
-	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+	assert_int_equal(item_int(&r, PV_ADD_COUNT), INT64_C(9007199254740991));
 	run(&r, &pv_get_script, KEYS(PV1), ARGS(""));
-	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+	assert_int_equal(item_int(&r, PV_GET_COUNTS), INT64_C(9007199254740991));
 	unchanged(&r, {
 		run_with_record(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 0), -2);
-		assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+		assert_int_equal(outcome(&r), -2);
+		assert_int_equal(item_int(&r, PV_ADD_COUNT), INT64_C(9007199254740991));
 	});
 	static const char *const foreign[] = { "9007199254740992", "9223372036854775807", "-1", "1.5", "x", "" };
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
@@ -266,10 +266,10 @@ static void a_step_of_a_delete_is_all_or_nothing(void **state)
 	(void)state;
 	unchanged(&r, {
 		run(&r, &page_delete_script, KEYS(B2, C1), ARGS("^HYLL"));
-		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(outcome(&r), 0);
 	});
 	run(&r, &page_delete_script, KEYS(A1, B2, A2), ARGS("^HYLL"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, A1) + redis_exists(&r, A2), 0);
 	assert_int_equal(count_of(B1), 1);
 	server_command(&r, "SET " PV1 " 9007199254740991");
@@ -290,7 +290,7 @@ static void replays_get_the_first_answer(void **state)
 	run_with_record(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", RETENTION_S, "u9"), RECORD "2", FINGERPRINT_A);
 	run_with_record(&r, &uv_merge_script, KEYS(C1, A1), ARGS("", "1", RETENTION_S, DAY_1), RECORD "3",
 			FINGERPRINT_A);
-	int64_t now_ms = item_int(&r, 1);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
 		/*
@@ -299,17 +299,17 @@ static void replays_get_the_first_answer(void **state)
 		 */
 		run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS("1", "1", RETENTION_S, "5"), RECORD "1",
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 2), 5);
-		assert_int_equal(item_int(&r, 3), 20776);
-		assert_true(item_int(&r, 1) > now_ms);
+		assert_int_equal(item_int(&r, PV_ADD_COUNT), 5);
+		assert_int_equal(item_int(&r, PV_ADD_DAY), 20776);
+		assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
 		run_with_record(&r, &uv_add_script, KEYS(A2), ARGS("1", "1", RETENTION_S, "u9"), RECORD "2",
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 2), 1);
-		assert_int_equal(item_int(&r, 3), 20776);
+		assert_int_equal(item_int(&r, UV_ADD_IS_CHANGED), 1);
+		assert_int_equal(item_int(&r, UV_ADD_DAY), 20776);
 		run_with_record(&r, &uv_merge_script, KEYS(C2, A2), ARGS("1", "1", RETENTION_S, "1"), RECORD "3",
 				FINGERPRINT_A);
-		assert_int_equal(item_int(&r, 2), 1);
-		assert_int_equal(item_int(&r, 3), 20776);
+		assert_int_equal(item_int(&r, UV_MERGED_DAYS), 1);
+		assert_int_equal(item_int(&r, UV_MERGED_FIRST_DAY), 20776);
 		run_with_record_fails(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "6"), RECORD "1",
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
@@ -344,9 +344,9 @@ static void a_full_redis_still_counts(void **state)
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", RETENTION_S, "u5"), "OOM");
 	run(&r, &uv_get_script, KEYS(A1), ARGS("", "1"));
-	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, UV_GET_COUNT), 2);
 	run(&r, &pv_get_script, KEYS(PV1), ARGS(""));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, PV_GET_COUNTS), 0);
 	server_command(&r, "CONFIG SET maxmemory 0");
 }
 
