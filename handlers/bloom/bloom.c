@@ -196,9 +196,10 @@ static void on_put(struct request *req, const struct reply *r)
 		int64_t capacity = reply_int(r, BLOOM_FILTER_CAPACITY);
 		double error_rate = reply_real(r, BLOOM_FILTER_ERROR_RATE);
 		char rate[TEXT_PLAIN];
-		struct json_out *o = answer_begin_problem(req, P_FILTER_EXISTS,
-						   "filter '%s' was created with capacity %lld and error_rate %s",
-						   in->name.at, (long long)capacity, text_plain_real(error_rate, rate));
+		struct json_out *o =
+			answer_begin_problem(req, P_FILTER_EXISTS,
+					     "filter '%s' was created with capacity %lld and error_rate %s",
+					     in->name.at, (long long)capacity, text_plain_real(error_rate, rate));
 		out_int(o, "capacity", capacity);
 		out_real(o, "error_rate", error_rate);
 		answer_end(req);

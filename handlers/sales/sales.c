@@ -68,10 +68,10 @@ static void write_sale(struct json_out *o, struct request *req, struct text sale
 static void answer_stock_below_sold(struct request *req, struct text sale, int64_t stock, const struct reply *r)
 {
 	int64_t held = reply_int(r, SALE_HELD), confirmed = reply_int(r, SALE_CONFIRMED);
-	struct json_out *o =
-		answer_begin_problem(req, P_STOCK_BELOW_SOLD,
-			      "a stock of %" PRId64 " is below the %" PRId64 " of sale '%s' that are sold or held",
-			      stock, held + confirmed, sale.at);
+	struct json_out *o = answer_begin_problem(req, P_STOCK_BELOW_SOLD,
+						  "a stock of %" PRId64 " is below the %" PRId64
+						  " of sale '%s' that are sold or held",
+						  stock, held + confirmed, sale.at);
 
 	out_int(o, "held", held);
 	out_int(o, "confirmed", confirmed);

@@ -3,10 +3,10 @@
 
 #include <assert.h>
 
-#include "call/state.h"
 #include "call/call_wire.h"
 #include "call/idempotency.h"
 #include "call/name_index.h"
+#include "call/state.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "request/answer.h"

@@ -6,8 +6,8 @@
  */
 #include "call/call_wire.h"
 
-#include "call/state.h"
 #include "call/call_problem.h"
+#include "call/state.h"
 #include "process/metrics.h"
 #include "request/answer.h"
 #include "topology/replicas.h"

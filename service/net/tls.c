@@ -228,7 +228,7 @@ bool tls_is_refused(const struct tls_session *s)
 
 static void explain_verification(struct tls_session *s)
 {
-		gnutls_datum_t text = { 0 };
+	gnutls_datum_t text = { 0 };
 
 	s->refused = true;
 	if (s->is_other_name) {
@@ -241,7 +241,8 @@ static void explain_verification(struct tls_session *s)
 		EXPLAIN(s, "TLS: its certificate is not signed by a CA that is known here (--redis-ca-file names one)");
 	} else {
 		gnutls_certificate_verification_status_print(s->flaws, GNUTLS_CRT_X509, &text, 0);
-		EXPLAIN(s, "TLS: its certificate does not verify: %s", text.data ? (char *)text.data : "no reason given");
+		EXPLAIN(s, "TLS: its certificate does not verify: %s",
+			text.data ? (char *)text.data : "no reason given");
 		gnutls_free(text.data);
 	}
 }

@@ -48,8 +48,8 @@ static size_t tls_library_count;
 
 static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	static const char *const names[] = { "/libgnutls.",  "/libhogweed.",   "/libnettle.",
-					     "/libgmp.", "/libtasn1.",  "/libp11-kit.", "/libunistring.", "/libidn2." };
+	static const char *const names[] = { "/libgnutls.", "/libhogweed.", "/libnettle.",    "/libgmp.",
+					     "/libtasn1.",  "/libp11-kit.", "/libunistring.", "/libidn2." };
 
 	(void)size;
 	(void)arg;
