@@ -141,9 +141,9 @@ void limit_read(struct request *req, const struct slots_group *some, const struc
 	for (size_t i = 0; i < some->count; i++, at += LIMIT_CHECK_ITEMS)
 		wanted->checks[some->which[i]].decision =
 			limit_decision_of(req, r, reply_int(r, at + LIMIT_CHECK_FITS) > 0, at + LIMIT_CHECK_DECISION);
-	if (wanted->wait_ms && reply_int(r, at + LIMIT_WAIT_IS_WAITING)) {
+	if (reply_int(r, RATELIMIT_TAKE_ALL_IS_WAITING)) {
 		wanted->waits = true;
-		wait_look_at(req, reply_int(r, at + LIMIT_WAIT_LOOK_AT_MS));
+		wait_look_at(req, reply_int(r, RATELIMIT_TAKE_ALL_LOOK_AT_MS));
 	}
 }
 

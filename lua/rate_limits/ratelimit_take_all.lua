@@ -7,14 +7,10 @@
 --       request that may wait, ticket, how long it may still wait, ms (0: this is its last try),
 --       and how long it has waited, us
 --@shape limit_check: fits int, decision (limit_decision)
---@shape limit_wait: is_waiting int, look_at_ms int
---@reply 1 admitted, 0 refused: checks (limit_check)...
---@reply 1, 0: pairs (limit_wait)...
--- fits is 1 when the check fits by itself. Of a request that may wait, a limit_wait follows the
--- checks; the second form has them all as pairs of numbers, since nothing can be behind what
--- repeats. look_at_ms is when it should try again, -1: when it is notified. It waits at the limit
--- that takes longest, unless that takes longer than it may wait; no request that waits overtakes
--- another.
+--@reply 1 admitted, 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
+-- fits is 1 when the check fits by itself. is_waiting is 1 for a request that waits on; look_at_ms
+-- is then when it should try again, -1: when it is notified. It waits at the limit that takes
+-- longest, unless that takes longer than it may wait; no request that waits overtakes another.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window
 --@idempotent window
@@ -94,7 +90,7 @@ if may_wait then
   waiting = at and 1 or 0
 end
 
-local taken, reply, longest = {}, { admitted, now }, 1
+local taken, reply, longest = {}, { admitted, now, 0, -1 }, 1
 for i, c in ipairs(checks) do
   local cost = cost_of(i)
   local counts_refused = ARGV[FIELDS * (i - 1) + 1] == '2' and ARGV[FIELDS * (i - 1) + 5] == '1'
@@ -116,7 +112,6 @@ for _, i in ipairs(taken) do
   take(i, checks[i])
 end
 if may_wait then
-  reply[#reply + 1] = waiting
-  reply[#reply + 1] = serve()
+  reply[3], reply[4] = waiting, serve()
 end
 return reply, nil, longest
