@@ -11,8 +11,6 @@
 
 #include "call/call.h"
 
-extern const struct script name_page_script, name_add_script, name_forget_script;
-
 /* The index of the name of `key`, a first key of script_key. In the request's arena. */
 struct text name_index_key(struct request *req, struct text key);
 
