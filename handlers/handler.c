@@ -63,7 +63,7 @@ const struct slots *handler_slots(struct request *req, struct text target, const
 
 bool handler_removed(struct request *req, const struct reply *r)
 {
-	if (reply_int(r, 0) < 1)
+	if (reply_outcome(r) < 1)
 		return false;
 	answer_empty(req, 204);
 	return true;

@@ -13,13 +13,12 @@
 static void on_checked(struct request *req, const struct reply *r)
 {
 	const struct fence_check_input *in = req->input;
-	int64_t highest = reply_int(r, 2);
+	int64_t highest = reply_int(r, FENCE_CHECK_HIGHEST);
 
-	if (reply_int(r, 0) < 1) {
-		struct json_out *o =
-			answer_begin_problem(req, P_STALE_FENCE,
-					     "fencing token %lld is below %lld, the highest that '%s' has seen",
-					     (long long)in->fence, (long long)highest, in->name.at);
+	if (reply_outcome(r) == FENCE_CHECK_STALE) {
+		struct json_out *o = answer_begin_problem(req, P_STALE_FENCE,
+						   "fencing token %lld is below %lld, the highest that '%s' has seen",
+						   (long long)in->fence, (long long)highest, in->name.at);
 		out_int(o, "highest", highest);
 		answer_end(req);
 		return;
@@ -43,7 +42,7 @@ void fence_check(struct request *req, const struct fence_check_input *in)
 
 static void out_state(struct json_out *o, struct text name, const struct reply *r)
 {
-	int64_t highest = reply_int(r, 2);
+	int64_t highest = reply_int(r, FENCE_GET_HIGHEST);
 
 	out_text(o, "name", name);
 	out_int_or_null(o, "highest", highest > 0, highest);
@@ -89,7 +88,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (reply_int(r, 2) == 0)
+	if (reply_int(r, FENCE_GET_HIGHEST) == 0)
 		return; /* deleted meanwhile */
 	out_object(o, NULL);
 	out_state(o, name, r);

@@ -72,7 +72,7 @@ static void confirm(struct request *req, struct lock_acquisition *wanted, const 
 
 static void grant(struct request *req, struct lock_acquisition *wanted, const struct reply *r)
 {
-	struct text sealed = reply_text(r, LOCK_SEALED);
+	struct text sealed = reply_text(r, LOCK_ACQUIRE_SEALED);
 
 	if (sealed.len)
 		wanted->token = seal_mask(req, sealed); /* a replay returns the first one, which the record kept */
@@ -95,7 +95,7 @@ static void grant(struct request *req, struct lock_acquisition *wanted, const st
  */
 static bool has_expired(const struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
-	return reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms ||
+	return reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS) <= req->now_ms ||
 	       loop_now_us() - wanted->asked_us >= wanted->ttl_ms * 1000;
 }
 
@@ -110,18 +110,18 @@ static void answer_held(struct request *req, struct text name, const struct repl
 static void on_decided(struct request *req, const struct reply *r)
 {
 	struct lock_acquisition *wanted = req->work;
-	int64_t outcome = reply_int(r, 0);
-	size_t which = outcome == 0 ? (size_t)reply_int(r, LOCK_HELD_WHICH) : 0;
+	int64_t outcome = reply_outcome(r);
+	size_t which = outcome == LOCK_ACQUIRE_HELD ? (size_t)reply_int(r, LOCK_REFUSAL_WHICH) : 0;
 
 	if (!req->result->replayed && (outcome > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
-	if (outcome == -1) {
+	if (outcome == LOCK_ACQUIRE_NOT_HOLDER) {
 		lock_answer_not_holder(req, wanted->names[0]);
-	} else if (outcome == -2) {
+	} else if (outcome == LOCK_ACQUIRE_MODE_CONFLICT) {
 		answer_problem(req, P_LOCK_MODE_CONFLICT, "the token holds '%s' in mode %s; release it first",
-			       wanted->names[0].at, reply_text(r, 2).at);
-	} else if (outcome == 0) {
-		wait_look_at(req, reply_int(r, LOCK_HELD_NEXT_AT));
+			       wanted->names[0].at, reply_text(r, LOCK_ACQUIRE_HELD_MODE).at);
+	} else if (outcome == LOCK_ACQUIRE_HELD) {
+		wait_look_at(req, reply_int(r, LOCK_REFUSAL_NEXT_AT_MS));
 		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
 			answer_held(req, wanted->names[which < wanted->count ? which : 0], r);

@@ -125,7 +125,7 @@ static void on_renewed(struct request *req, const struct reply *r)
 
 	if (h->ending || h->is_lost)
 		return;
-	if (reply_int(r, 0) < 1) {
+	if (reply_outcome(r) == LOCK_EXTEND_NOT_HOLDER) {
 		end_gone(h);
 		return;
 	}
@@ -216,9 +216,9 @@ static struct text acquired_event(struct request *req, const struct lock_acquisi
 	out_object(&o, NULL);
 	out_text(&o, "name", wanted->names[0]);
 	out_text(&o, "token", wanted->token);
-	out_int(&o, "fence", reply_int(r, LOCK_FENCES));
+	out_int(&o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
 	lock_out_owner(&o, wanted->owner);
-	lock_out_time(&o, req, reply_int(r, LOCK_EXPIRES_AT));
+	lock_out_time(&o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
 	out_int(&o, "waited_ms", wait_waited_ms(req));
 	lock_out_safety(&o, &wanted->safety);
 	out_close(&o);

@@ -53,56 +53,57 @@ void lock_answer_expired(struct request *req, struct text name)
 
 /* ---- Held by others ---- */
 
-enum { HELD_WAITERS = LOCK_HELD_WHICH + 1, HELD_MODE, HELD_HOLDERS };
-
+/* Its items begin at `at`. */
 static void out_holder(struct json_out *o, struct request *req, const struct reply *r, size_t at)
 {
-	lock_out_owner(o, reply_text(r, at));
-	out_int(o, "fence", reply_int(r, at + 1));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, at + 2)));
+	lock_out_owner(o, reply_text(r, at + LOCK_HOLDER_OWNER));
+	out_int(o, "fence", reply_int(r, at + LOCK_HOLDER_FENCE));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, at + LOCK_HOLDER_EXPIRES_AT_MS)));
 	out_close(o);
 }
 
 static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
 {
-	struct text mode = reply_text(r, HELD_MODE), owner = reply_text(r, HELD_HOLDERS);
+	struct text mode = reply_text(r, LOCK_REFUSAL_MODE);
+	struct text owner = reply_text(r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER);
 	long long rest = rest_ms;
 
 	if (mode.len == 0)
 		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
 	if (text_is(mode, "shared"))
 		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
-					    (r->count - HELD_HOLDERS) / 3, rest);
+				     (r->count - LOCK_REFUSAL_HOLDERS) / LOCK_HOLDER_ITEMS, rest);
 	return answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-				    owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
-				    rest);
+			     owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "", rest);
 }
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)
 {
-	bool is_shared = text_is(reply_text(r, HELD_MODE), "shared");
+	bool is_shared = text_is(reply_text(r, LOCK_REFUSAL_MODE), "shared");
 	int64_t until_ms = 0;
 
-	for (size_t i = HELD_HOLDERS; i + 2 < r->count; i += 3)
-		until_ms = reply_int(r, i + 2) > until_ms ? reply_int(r, i + 2) : until_ms;
+	for (size_t i = LOCK_REFUSAL_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
+		int64_t expires_at_ms = reply_int(r, i + LOCK_HOLDER_EXPIRES_AT_MS);
+		until_ms = expires_at_ms > until_ms ? expires_at_ms : until_ms;
+	}
 	int64_t rest_ms = request_ms_until(req, until_ms);
 	answer_retry_after_ms(req, rest_ms);
 	struct json_out *o = begin_held(req, name, r, rest_ms);
 	out_text(o, "name", name);
 	if (is_shared) {
 		out_array(o, "holders");
-		for (size_t i = HELD_HOLDERS; i + 2 < r->count; i += 3) {
+		for (size_t i = LOCK_REFUSAL_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
 			out_object(o, NULL);
 			out_holder(o, req, r, i);
 		}
 		out_close(o);
-	} else if (reply_text(r, HELD_MODE).len) {
+	} else if (reply_text(r, LOCK_REFUSAL_MODE).len) {
 		out_object(o, "holder");
-		out_holder(o, req, r, HELD_HOLDERS);
+		out_holder(o, req, r, LOCK_REFUSAL_HOLDERS);
 	} else {
 		out_null(o, "holder");
 	}
-	out_int(o, "waiters", reply_int(r, HELD_WAITERS));
+	out_int(o, "waiters", reply_int(r, LOCK_REFUSAL_WAITERS));
 	answer_end(req);
 }
 

@@ -31,25 +31,12 @@ struct lock_acquisition {
 	int64_t min_replicas;    /* that must have it */
 	struct text ticket_tail; /* lock_ticket_tail, when it may wait */
 	bool is_stream;          /* its answer cannot be replayed: no idempotency record */
-	/* They are held; answers. The fence of name `i` is item LOCK_FENCES + i of the reply. */
+	/* They are held; answers. The fence of name `i` is item LOCK_ACQUIRE_FENCES + i. */
 	void (*acquired)(struct request *req, const struct lock_acquisition *wanted, const struct reply *r);
 	struct text token, token_hash; /* the new one */
 	struct lock_safety safety;     /* once it is held */
 	const struct reply *grant;     /* of a replay, while replicas are asked */
 	int64_t asked_us;              /* when the latest attempt was sent */
-};
-
-enum { LOCK_OWNER = 2, LOCK_MODE, LOCK_HOLDS, LOCK_EXPIRES_AT, LOCK_SEALED, LOCK_FENCES };
-
-/* What lua/locks/lock_get.lua returns; from LOCK_STATE_MODE on only of a lock that is held. */
-enum {
-	LOCK_STATE_WAITERS = 2,
-	LOCK_STATE_FENCE,
-	LOCK_STATE_MODE,
-	LOCK_STATE_HOLDS,
-	LOCK_STATE_EXPIRES_AT,
-	LOCK_STATE_METADATA,
-	LOCK_STATE_HOLDERS,
 };
 
 extern const struct lock_safety lock_single; /* on the only server */
@@ -60,8 +47,7 @@ struct text lock_metadata(struct text given);
 struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted);
 /* lua/locks/lock_leave.lua: releases what the new token holds. */
 struct call *lock_call_leave(struct request *req, const struct lock_acquisition *wanted);
-/* In a refusal: when a retry may succeed, and which of the names was refused. */
-enum { LOCK_HELD_NEXT_AT = 2, LOCK_HELD_WHICH };
+/* `r` is a lock_refusal (lua/locks/lock_acquire.lua), and that name was refused. */
 void lock_answer_held(struct request *req, struct text name, const struct reply *r);
 
 /* A lock's key and the other keys of its parts, ended by NULL. */

@@ -23,9 +23,6 @@ struct text lock_ticket_tail(struct request *req, struct text owner, bool is_sha
 	return (struct text){ tail, len };
 }
 
-/* What lua/locks/lock_waiter_list.lua returns. */
-enum { LIST_OFFERED_TO = 2, LIST_WAITERS };
-
 static void out_waiter(struct json_out *o, struct request *req, struct text ticket, int64_t arrived_us,
 		       struct text offered_to)
 {
@@ -47,14 +44,17 @@ static void out_waiter(struct json_out *o, struct request *req, struct text tick
 static void on_listed(struct request *req, const struct reply *r)
 {
 	const struct lock_waiter_list_input *in = req->input;
-	size_t end = LIST_WAITERS + 2 * (size_t)in->limit;
+	size_t end = LOCK_WAITER_LIST_WAITERS + LOCK_WAITER_ITEMS * (size_t)in->limit;
+	struct text offered_to = reply_text(r, LOCK_WAITER_LIST_OFFERED_TO);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "items");
-	for (size_t i = LIST_WAITERS; i + 1 < r->count && i < end; i += 2)
-		out_waiter(o, req, reply_text(r, i), reply_int(r, i + 1), reply_text(r, LIST_OFFERED_TO));
+	for (size_t i = LOCK_WAITER_LIST_WAITERS; i < r->count && i < end; i += LOCK_WAITER_ITEMS)
+		out_waiter(o, req, reply_text(r, i + LOCK_WAITER_TICKET), reply_int(r, i + LOCK_WAITER_ARRIVED_AT_US),
+			   offered_to);
 	out_close(o);
-	handler_out_cursor(o, r->count > end, reply_int(r, end - 1));
+	size_t last = end - LOCK_WAITER_ITEMS;
+	handler_out_cursor(o, r->count > end, reply_int(r, last + LOCK_WAITER_ARRIVED_AT_US));
 	answer_end(req);
 }
 

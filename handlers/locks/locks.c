@@ -10,15 +10,15 @@
 
 static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
-	struct json_out *o = answer_begin(req, reply_int(r, 0) == 1 ? 201 : 200);
+	struct json_out *o = answer_begin(req, reply_outcome(r) == LOCK_ACQUIRE_TAKEN ? 201 : 200);
 
 	out_text(o, "name", wanted->names[0]);
 	out_text(o, "token", wanted->token);
-	out_int(o, "fence", reply_int(r, LOCK_FENCES));
-	lock_out_owner(o, reply_text(r, LOCK_OWNER));
-	out_text(o, "mode", reply_text(r, LOCK_MODE));
-	out_int(o, "holds", reply_int(r, LOCK_HOLDS));
-	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
+	out_int(o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
+	lock_out_owner(o, reply_text(r, LOCK_ACQUIRE_OWNER));
+	out_text(o, "mode", reply_text(r, LOCK_ACQUIRE_MODE));
+	out_int(o, "holds", reply_int(r, LOCK_ACQUIRE_HOLDS));
+	lock_out_time(o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
 	out_int(o, "waited_ms", wait_waited_ms(req));
 	lock_out_safety(o, &wanted->safety);
 	answer_end(req);
@@ -57,12 +57,12 @@ static void on_all_acquired(struct request *req, const struct lock_acquisition *
 	for (size_t i = 0; i < wanted->count; i++) {
 		out_object(o, NULL);
 		out_text(o, "name", wanted->names[i]);
-		out_int(o, "fence", reply_int(r, LOCK_FENCES + i));
+		out_int(o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES + i));
 		out_close(o);
 	}
 	out_close(o);
-	lock_out_owner(o, reply_text(r, LOCK_OWNER));
-	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
+	lock_out_owner(o, reply_text(r, LOCK_ACQUIRE_OWNER));
+	lock_out_time(o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
 	out_int(o, "waited_ms", wait_waited_ms(req));
 	lock_out_safety(o, &wanted->safety);
 	answer_end(req);
@@ -88,9 +88,9 @@ void lock_acquire_many(struct request *req, const struct lock_acquire_many_input
 static void on_extended(struct request *req, const struct reply *r)
 {
 	const struct lock_extend_input *in = req->input;
-	int64_t expires_at_ms = reply_int(r, 4);
+	int64_t expires_at_ms = reply_int(r, LOCK_EXTEND_EXPIRES_AT_MS);
 
-	if (reply_int(r, 0) < 1) {
+	if (reply_outcome(r) == LOCK_EXTEND_NOT_HOLDER) {
 		lock_answer_not_holder(req, in->name);
 		return;
 	}
@@ -100,8 +100,8 @@ static void on_extended(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
-	out_int(o, "fence", reply_int(r, 2));
-	out_int(o, "holds", reply_int(r, 3));
+	out_int(o, "fence", reply_int(r, LOCK_EXTEND_FENCE));
+	out_int(o, "holds", reply_int(r, LOCK_EXTEND_HOLDS));
 	lock_out_time(o, req, expires_at_ms);
 	lock_out_safety(o, &lock_single);
 	answer_end(req);
@@ -127,17 +127,17 @@ static void on_released(struct request *req, const struct reply *r)
 {
 	const struct lock_release_input *in = req->input;
 
-	if (reply_int(r, 0) < 1 && in->force) {
+	if (reply_outcome(r) == LOCK_RELEASE_NOT_HOLDER && in->force) {
 		answer_problem(req, P_NOT_HOLDER, "no client holds '%s'", in->name.at);
 		return;
 	}
-	if (reply_int(r, 0) < 1) {
+	if (reply_outcome(r) == LOCK_RELEASE_NOT_HOLDER) {
 		lock_answer_not_holder(req, in->name);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
-	out_int(o, "holds", reply_int(r, 2));
+	out_int(o, "holds", reply_int(r, LOCK_RELEASE_HOLDS));
 	answer_end(req);
 }
 
@@ -168,11 +168,11 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 static void out_holders(struct json_out *o, struct request *req, const struct reply *r)
 {
 	out_array(o, "holders");
-	for (size_t i = LOCK_STATE_HOLDERS; i + 2 < r->count; i += 3) {
+	for (size_t i = LOCK_GET_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
 		out_object(o, NULL);
-		lock_out_owner(o, reply_text(r, i));
-		out_int(o, "fence", reply_int(r, i + 1));
-		lock_out_time(o, req, reply_int(r, i + 2));
+		lock_out_owner(o, reply_text(r, i + LOCK_HOLDER_OWNER));
+		out_int(o, "fence", reply_int(r, i + LOCK_HOLDER_FENCE));
+		lock_out_time(o, req, reply_int(r, i + LOCK_HOLDER_EXPIRES_AT_MS));
 		out_close(o);
 	}
 	out_close(o);
@@ -181,18 +181,18 @@ static void out_holders(struct json_out *o, struct request *req, const struct re
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct lock_get_input *in = req->input;
-	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOCK_STATE_MODE), "shared");
-	struct text metadata = reply_text(r, LOCK_STATE_METADATA), mode = reply_text(r, LOCK_STATE_MODE);
+	bool held = reply_outcome(r) == LOCK_GET_HELD, is_shared = text_is(reply_text(r, LOCK_GET_MODE), "shared");
+	struct text metadata = reply_text(r, LOCK_GET_METADATA), mode = reply_text(r, LOCK_GET_MODE);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
 	out_bool(o, "held", held);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_STATE_HOLDERS));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER));
 	out_text_or_null(o, "mode", mode);
-	lock_out_fence(o, reply_int(r, LOCK_STATE_FENCE));
-	lock_out_time(o, req, reply_int(r, LOCK_STATE_EXPIRES_AT));
-	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
-	out_int(o, "waiters", reply_int(r, LOCK_STATE_WAITERS));
+	lock_out_fence(o, reply_int(r, LOCK_GET_FENCE));
+	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
+	out_int(o, "holds", reply_int(r, LOCK_GET_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOCK_GET_WAITERS));
 	out_raw_or_null(o, "metadata", metadata);
 	if (is_shared)
 		out_holders(o, req, r);
@@ -224,19 +224,19 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	bool is_shared = text_is(reply_text(r, LOCK_STATE_MODE), "shared");
+	bool is_shared = text_is(reply_text(r, LOCK_GET_MODE), "shared");
 
 	(void)part;
-	if (reply_int(r, 0) != 0)
+	if (reply_outcome(r) == LOCK_GET_FREE)
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_STATE_HOLDERS));
-	out_text(o, "mode", reply_text(r, LOCK_STATE_MODE));
-	out_int(o, "fence", reply_int(r, LOCK_STATE_FENCE));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_STATE_EXPIRES_AT)));
-	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
-	out_int(o, "waiters", reply_int(r, LOCK_STATE_WAITERS));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER));
+	out_text(o, "mode", reply_text(r, LOCK_GET_MODE));
+	out_int(o, "fence", reply_int(r, LOCK_GET_FENCE));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_GET_EXPIRES_AT_MS)));
+	out_int(o, "holds", reply_int(r, LOCK_GET_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOCK_GET_WAITERS));
 	out_close(o);
 }
 

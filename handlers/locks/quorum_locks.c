@@ -89,8 +89,10 @@ static void release_all(struct lock_round *r)
 
 /* ---- POST /locks/{name} ---- */
 
-static const struct lock_holder_at holder_of_refusal = { .outcome = 0, .fence = 2, .expires_at = 3, .owner = 4 };
-enum { PROPOSED_FENCE = 2 };
+static const struct lock_holder_at holder_of_refusal = { .outcome = LOCK_QUORUM_TAKE_HELD,
+							 .fence = LOCK_QUORUM_TAKE_FENCE,
+							 .expires_at = LOCK_QUORUM_TAKE_EXPIRES_AT_MS,
+							 .owner = LOCK_QUORUM_TAKE_OWNER };
 
 static void answer_held(struct lock_round *r)
 {
@@ -130,7 +132,7 @@ static void answer_held(struct lock_round *r)
 static void answer_acquired(struct lock_round *r, int64_t left_ms)
 {
 	const struct quorum_lock *w = r->context;
-	struct lock_safety safety = safety_of(r, lock_round_count(r, 1));
+	struct lock_safety safety = safety_of(r, lock_round_count(r, LOCK_QUORUM_FENCE_FENCED));
 	struct json_out *o = answer_begin(r->req, 201);
 
 	lock_metrics_acquired(r->req, &w->name, 1);
@@ -148,7 +150,7 @@ static void answer_acquired(struct lock_round *r, int64_t left_ms)
 
 static void on_fenced(struct lock_round *r)
 {
-	size_t acknowledged = lock_round_count(r, 1);
+	size_t acknowledged = lock_round_count(r, LOCK_QUORUM_FENCE_FENCED);
 	int64_t left_ms = lock_round_left_ms(r);
 
 	if (acknowledged >= lock_round_majority(r) && left_ms > 0) {
@@ -178,12 +180,12 @@ static struct call *ask_to_fence(struct lock_round *r)
 static void on_asked(struct lock_round *r)
 {
 	struct quorum_lock *w = r->context;
-	size_t granted = lock_round_count(r, 1);
+	size_t granted = lock_round_count(r, LOCK_QUORUM_TAKE_TAKEN);
 
 	for (size_t i = 0; i < r->of; i++)
-		if (r->votes[i].said && r->votes[i].outcome == 1 &&
-		    reply_int(r->votes[i].reply, PROPOSED_FENCE) > w->fence)
-			w->fence = reply_int(r->votes[i].reply, PROPOSED_FENCE);
+		if (r->votes[i].said && r->votes[i].outcome == LOCK_QUORUM_TAKE_TAKEN &&
+		    reply_int(r->votes[i].reply, LOCK_QUORUM_TAKE_FENCE) > w->fence)
+			w->fence = reply_int(r->votes[i].reply, LOCK_QUORUM_TAKE_FENCE);
 	if (granted >= lock_round_majority(r)) {
 		lock_round_ask(r, ask_to_fence, on_fenced);
 		return;
@@ -247,7 +249,10 @@ void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *i
 
 /* ---- POST /locks/{name}/extend ---- */
 
-enum { EXTENDED_FENCE = 2 };
+static bool has_extended(const struct lock_vote *v)
+{
+	return v->said && v->outcome == LOCK_EXTEND_EXTENDED;
+}
 
 /*
  * That of most servers; of equals the smaller one, which is safe. A server that missed the common
@@ -260,12 +265,11 @@ static int64_t common_fence(const struct lock_round *r)
 
 	for (size_t i = 0; i < r->of; i++) {
 		size_t same = 0;
-		if (!r->votes[i].said || r->votes[i].outcome != 1)
+		if (!has_extended(&r->votes[i]))
 			continue;
-		int64_t fence = reply_int(r->votes[i].reply, EXTENDED_FENCE);
+		int64_t fence = reply_int(r->votes[i].reply, LOCK_EXTEND_FENCE);
 		for (size_t k = 0; k < r->of; k++)
-			same += r->votes[k].said && r->votes[k].outcome == 1 &&
-				reply_int(r->votes[k].reply, EXTENDED_FENCE) == fence;
+			same += has_extended(&r->votes[k]) && reply_int(r->votes[k].reply, LOCK_EXTEND_FENCE) == fence;
 		if (same > most || (same == most && fence < best)) {
 			most = same;
 			best = fence;
@@ -277,7 +281,7 @@ static int64_t common_fence(const struct lock_round *r)
 static void on_extended(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	size_t extended = lock_round_count(r, 1);
+	size_t extended = lock_round_count(r, LOCK_EXTEND_EXTENDED);
 	int64_t left_ms = lock_round_left_ms(r);
 
 	if (extended >= lock_round_majority(r) && left_ms > 0) {
@@ -289,7 +293,7 @@ static void on_extended(struct lock_round *r)
 		out_left(o, left_ms);
 		lock_out_safety(o, &safety);
 		answer_end(r->req);
-	} else if (lock_round_count(r, -1) >= lock_round_majority(r)) {
+	} else if (lock_round_count(r, LOCK_EXTEND_NOT_HOLDER) >= lock_round_majority(r)) {
 		if (extended > 0)
 			release_all(r); /* the rest only keeps others out */
 		lock_answer_not_holder(r->req, w->name);
@@ -324,14 +328,14 @@ void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 static void on_released(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	size_t released = lock_round_count(r, 1);
+	size_t released = lock_round_count(r, LOCK_RELEASE_RELEASED);
 
 	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);
 		out_text(o, "name", w->name);
 		out_int(o, "holds", 0);
 		answer_end(r->req);
-	} else if (lock_round_count(r, -1) < lock_round_majority(r)) {
+	} else if (lock_round_count(r, LOCK_RELEASE_NOT_HOLDER) < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
 	} else if (w->is_forced) {
 		answer_problem(r->req, P_NOT_HOLDER, "no client holds '%s'", w->name.at);
@@ -364,9 +368,10 @@ void lock_quorum_release(struct request *req, const struct lock_release_input *i
 
 /* ---- GET /locks/{name} ---- */
 
-static const struct lock_holder_at holder_of_state = {
-	.outcome = 0, .fence = LOCK_STATE_FENCE, .expires_at = LOCK_STATE_EXPIRES_AT, .owner = LOCK_STATE_HOLDERS
-};
+static const struct lock_holder_at holder_of_state = { .outcome = LOCK_GET_HELD,
+						       .fence = LOCK_GET_FENCE,
+						       .expires_at = LOCK_GET_EXPIRES_AT_MS,
+						       .owner = LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER };
 
 /* Free, or not held by a majority: the highest fence that any server gave out. */
 static int64_t highest_fence(const struct lock_round *r)
@@ -374,8 +379,8 @@ static int64_t highest_fence(const struct lock_round *r)
 	int64_t highest = 0;
 
 	for (size_t i = 0; i < r->of; i++)
-		if (r->votes[i].said && reply_int(r->votes[i].reply, LOCK_STATE_FENCE) > highest)
-			highest = reply_int(r->votes[i].reply, LOCK_STATE_FENCE);
+		if (r->votes[i].said && reply_int(r->votes[i].reply, LOCK_GET_FENCE) > highest)
+			highest = reply_int(r->votes[i].reply, LOCK_GET_FENCE);
 	return highest;
 }
 
@@ -389,7 +394,7 @@ static void on_state(struct lock_round *r)
 		return;
 	}
 	bool is_held = lock_round_holder(r, &holder_of_state, &holder) && holder.left_ms > 0;
-	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_STATE_METADATA) : none;
+	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_GET_METADATA) : none;
 	struct json_out *o = answer_begin(r->req, 200);
 	out_text(o, "name", w->name);
 	out_bool(o, "held", is_held);

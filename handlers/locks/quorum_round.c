@@ -95,7 +95,7 @@ static void on_vote(struct request *req, const struct reply *reply)
 	v->reply = reply ? reply_keep(&req->arena, reply) : NULL;
 	v->said = v->reply != NULL;
 	if (v->said)
-		v->outcome = reply_int(v->reply, 0);
+		v->outcome = reply_outcome(v->reply);
 	else
 		r->trouble = call_problem_text(req->result->failed);
 	r->said += v->said;
@@ -185,7 +185,7 @@ bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *
 		for (size_t k = 0; k < r->of && has_holder(&r->votes[i], at); k++) {
 			const struct reply *one = r->votes[i].reply, *other = r->votes[k].reply;
 			if (has_holder(&r->votes[k], at) && reply_int(one, at->fence) == reply_int(other, at->fence))
-				rests[same++] = reply_int(other, at->expires_at) - reply_int(other, 1);
+				rests[same++] = reply_int(other, at->expires_at) - reply_int(other, REPLY_NOW_MS);
 		}
 		if (same < lock_round_majority(r))
 			continue;

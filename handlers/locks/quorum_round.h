@@ -21,7 +21,7 @@ struct lock_vote {
 	bool awaited; /* it answered the round before; the others are asked, too */
 	bool said;
 	const struct reply *reply; /* a copy, when it has answered */
-	int64_t outcome;           /* its first item */
+	int64_t outcome;           /* of the reply */
 };
 
 struct lock_round {

@@ -38,8 +38,8 @@ static void answer_not_acquired(struct request *req, const struct several_locks 
 	if (s->failed) {
 		call_problem_answer(s->failed);
 	} else if (s->refusal) {
-		size_t which = (size_t)reply_int(s->refusal, LOCK_HELD_WHICH);
-		req->now_ms = reply_int(s->refusal, 1); /* of the node that refused */
+		size_t which = (size_t)reply_int(s->refusal, LOCK_REFUSAL_WHICH);
+		req->now_ms = reply_int(s->refusal, REPLY_NOW_MS); /* of the node that refused */
 		struct text name = group->names[which < group->count ? which : 0];
 		lock_metrics_refused(req, name);
 		lock_answer_held(req, name, s->refusal);
@@ -89,21 +89,21 @@ static void leave(struct request *req, const struct reply *r)
 /* As lock_acquire would have returned it for all. */
 static void answer_acquired(struct request *req, const struct several_locks *s)
 {
-	enum { ITEMS = LOCK_FENCES + LOCKS_MAX };
+	enum { ITEMS = LOCK_ACQUIRE_FENCES + LOCKS_MAX };
 	int64_t passed_ms = (loop_now_us() - s->asked_us) / 1000 + 1;
 	struct reply items[ITEMS] = { 0 }, *at[ITEMS];
-	struct reply all = { .type = REPLY_ARRAY, .count = LOCK_FENCES + s->wanted.count, .items = at };
+	struct reply all = { .type = REPLY_ARRAY, .count = LOCK_ACQUIRE_FENCES + s->wanted.count, .items = at };
 
 	for (size_t i = 0; i < ITEMS; i++) {
 		items[i].type = REPLY_INTEGER;
 		at[i] = &items[i];
 	}
-	items[0].integer = 1;
-	items[1].integer = req->now_ms;
-	items[LOCK_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->wanted.owner };
-	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->wanted.ttl_ms - passed_ms;
+	items[REPLY_OUTCOME].integer = LOCK_ACQUIRE_TAKEN;
+	items[REPLY_NOW_MS].integer = req->now_ms;
+	items[LOCK_ACQUIRE_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->wanted.owner };
+	items[LOCK_ACQUIRE_EXPIRES_AT_MS].integer = req->now_ms + s->wanted.ttl_ms - passed_ms;
 	for (size_t i = 0; i < s->wanted.count; i++)
-		items[LOCK_FENCES + i].integer = s->fences[i];
+		items[LOCK_ACQUIRE_FENCES + i].integer = s->fences[i];
 	lock_metrics_acquired(req, s->wanted.names, s->wanted.count);
 	s->wanted.acquired(req, &s->wanted, &all);
 }
@@ -124,7 +124,7 @@ static void on_extended(struct request *req, const struct reply *r)
 
 	if (!r)
 		s->failed = req->result->failed;
-	else if (reply_int(r, 0) < 1)
+	else if (reply_outcome(r) == LOCK_EXTEND_NOT_HOLDER)
 		s->is_lost = true;
 	if (--s->pending == 0)
 		finish(req);
@@ -154,21 +154,21 @@ static void on_decided(struct request *req, const struct reply *r)
 	struct several_locks *s = req->work;
 	const struct slots_group *group = &s->slots->groups[s->held];
 
-	if (r && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+	if (r && (reply_outcome(r) > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 
 	if (!r) {
 		s->failed = req->result->failed;
 		release_all(req, s->held + call_problem_is_unknown(s->failed));
-	} else if (reply_int(r, 0) < 1) {
-		wait_look_at(req, reply_int(r, LOCK_HELD_NEXT_AT));
+	} else if (reply_outcome(r) == LOCK_ACQUIRE_HELD) {
+		wait_look_at(req, reply_int(r, LOCK_REFUSAL_NEXT_AT_MS));
 		if (wait_park(req, acquire_next))
 			return;
 		s->refusal = reply_keep(&req->arena, r);
 		release_all(req, s->held);
 	} else {
 		for (size_t i = 0; i < group->count; i++)
-			s->fences[group->which[i]] = reply_int(r, LOCK_FENCES + i);
+			s->fences[group->which[i]] = reply_int(r, LOCK_ACQUIRE_FENCES + i);
 		if (++s->held < s->slots->count)
 			acquire_next(req);
 		else if (req->pending.waiter)

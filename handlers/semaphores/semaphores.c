@@ -39,23 +39,23 @@ static void answer_expired(struct request *req, struct text name)
 static void answer_none_free(struct request *req, const struct reply *r)
 {
 	const struct semaphore_permit_acquire_input *in = req->input;
-	int64_t next_ms = request_ms_until(req, reply_int(r, 2)), held = reply_int(r, 3);
+	int64_t held = reply_int(r, SEMAPHORE_REFUSAL_HELD);
+	int64_t next_ms = request_ms_until(req, reply_int(r, SEMAPHORE_REFUSAL_NEXT_AT_MS));
 	struct json_out *o;
 
 	answer_retry_after_ms(req, next_ms);
 	if (held < in->limit)
 		o = answer_begin_problem(req, P_NO_PERMIT, "the free permit of '%s' is reserved for a waiting client",
-					 in->name.at);
+				  in->name.at);
 	else if (in->limit == 1)
 		o = answer_begin_problem(req, P_NO_PERMIT, "the only permit of '%s' is taken; it expires in %lld ms",
-					 in->name.at, (long long)next_ms);
+				  in->name.at, (long long)next_ms);
 	else
-		o = answer_begin_problem(req, P_NO_PERMIT,
-					 "all %lld permits of '%s' are taken; the first expires in %lld ms",
-					 (long long)in->limit, in->name.at, (long long)next_ms);
+		o = answer_begin_problem(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first expires in %lld ms",
+				  (long long)in->limit, in->name.at, (long long)next_ms);
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", held);
-	out_int(o, "waiters", reply_int(r, 4));
+	out_int(o, "waiters", reply_int(r, SEMAPHORE_REFUSAL_WAITERS));
 	answer_end(req);
 }
 
@@ -65,18 +65,18 @@ static void on_acquired(struct request *req, const struct reply *r)
 {
 	const struct semaphore_permit_acquire_input *in = req->input;
 	const struct semaphore_permit *new = req->work;
-	int64_t expires_at_ms = reply_int(r, 3);
-	struct text sealed = reply_text(r, 5);
 
-	if (!req->result->replayed && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+	if (!req->result->replayed && (reply_outcome(r) > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
-	if (reply_int(r, 0) < 1) {
-		wait_look_at(req, reply_int(r, 2));
+	if (reply_outcome(r) == SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE) {
+		wait_look_at(req, reply_int(r, SEMAPHORE_REFUSAL_NEXT_AT_MS));
 		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
 			answer_none_free(req, r);
 		return;
 	}
+	int64_t expires_at_ms = reply_int(r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
+	struct text sealed = reply_text(r, SEMAPHORE_PERMIT_ACQUIRE_SEALED);
 	if (request_is_past(req, expires_at_ms)) {
 		answer_problem_effect(req, P_PERMIT_EXPIRED, EFFECT_APPLIED,
 				      "the original request succeeded, but the permit of '%s' has expired",
@@ -86,9 +86,9 @@ static void on_acquired(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "name", in->name);
 	out_text(o, "permit", sealed.len ? seal_mask(req, sealed) : new->permit);
-	out_owner(o, reply_text(r, 4));
+	out_owner(o, reply_text(r, SEMAPHORE_PERMIT_ACQUIRE_OWNER));
 	out_int(o, "limit", in->limit);
-	out_int(o, "held", reply_int(r, 2));
+	out_int(o, "held", reply_int(r, SEMAPHORE_PERMIT_ACQUIRE_HELD));
 	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
 	out_int(o, "expires_at_ms", expires_at_ms);
 	out_int(o, "waited_ms", wait_waited_ms(req));
@@ -168,7 +168,7 @@ static void on_released(struct request *req, const struct reply *r)
 {
 	const struct semaphore_permit_release_input *in = req->input;
 
-	if (reply_int(r, 0) >= 0)
+	if (reply_outcome(r) >= 0)
 		answer_empty(req, 204);
 	else
 		answer_expired(req, in->name);
@@ -184,9 +184,9 @@ void semaphore_permit_release(struct request *req, const struct semaphore_permit
 static void on_extended(struct request *req, const struct reply *r)
 {
 	const struct semaphore_permit_extend_input *in = req->input;
-	int64_t expires_at_ms = reply_int(r, 2);
+	int64_t expires_at_ms = reply_int(r, SEMAPHORE_PERMIT_EXTEND_EXPIRES_AT_MS);
 
-	if (reply_int(r, 0) < 1) {
+	if (reply_outcome(r) == SEMAPHORE_PERMIT_EXTEND_ENDED) {
 		answer_expired(req, in->name);
 		return;
 	}
@@ -214,16 +214,14 @@ void semaphore_permit_extend(struct request *req, const struct semaphore_permit_
 
 /* ---- GET /semaphores/{name} ---- */
 
-enum { STATE_LIMIT = 2, STATE_HELD, STATE_WAITERS, STATE_HOLDERS };
-
 static void out_state(struct json_out *o, struct text name, const struct reply *r)
 {
-	int64_t held = reply_int(r, STATE_HELD);
+	int64_t held = reply_int(r, SEMAPHORE_GET_HELD);
 
 	out_text(o, "name", name);
-	out_int_or_null(o, "limit", held > 0, reply_int(r, STATE_LIMIT));
+	out_int_or_null(o, "limit", held > 0, reply_int(r, SEMAPHORE_GET_LIMIT));
 	out_int(o, "held", held);
-	out_int(o, "waiters", reply_int(r, STATE_WAITERS));
+	out_int(o, "waiters", reply_int(r, SEMAPHORE_GET_WAITERS));
 }
 
 static void on_state(struct request *req, const struct reply *r)
@@ -233,11 +231,12 @@ static void on_state(struct request *req, const struct reply *r)
 
 	out_state(o, in->name, r);
 	out_array(o, "holders");
-	for (size_t i = STATE_HOLDERS; i + 1 < r->count; i += 2) {
+	for (size_t i = SEMAPHORE_GET_HOLDERS; i < r->count; i += SEMAPHORE_HOLDER_ITEMS) {
+		int64_t expires_at_ms = reply_int(r, i + SEMAPHORE_HOLDER_EXPIRES_AT_MS);
 		out_object(o, NULL);
-		out_owner(o, reply_text(r, i));
-		out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, i + 1)));
-		out_int(o, "expires_at_ms", reply_int(r, i + 1));
+		out_owner(o, reply_text(r, i + SEMAPHORE_HOLDER_OWNER));
+		out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+		out_int(o, "expires_at_ms", expires_at_ms);
 		out_close(o);
 	}
 	out_close(o);
@@ -276,7 +275,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (reply_int(r, STATE_HELD) == 0)
+	if (reply_int(r, SEMAPHORE_GET_HELD) == 0)
 		return; /* all released; the key lives until the last permit would have expired */
 	out_object(o, NULL);
 	out_state(o, name, r);

@@ -25,7 +25,7 @@ static void on_state(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
-	out_int(o, "daemons", reply_int(r, 2));
+	out_int(o, "daemons", reply_int(r, TOPIC_GET_DAEMONS));
 	answer_end(req);
 }
 
@@ -45,11 +45,11 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	(void)req, (void)part;
-	if (reply_int(r, 2) == 0)
+	if (reply_int(r, TOPIC_GET_DAEMONS) == 0)
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
-	out_int(o, "daemons", reply_int(r, 2));
+	out_int(o, "daemons", reply_int(r, TOPIC_GET_DAEMONS));
 	out_close(o);
 }
 
@@ -70,8 +70,8 @@ static void on_published(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
-	out_int(o, "published_at_ms", reply_int(r, 3));
-	out_int(o, "daemons", reply_int(r, 2));
+	out_int(o, "published_at_ms", reply_int(r, TOPIC_PUBLISH_PUBLISHED_AT_MS));
+	out_int(o, "daemons", reply_int(r, TOPIC_PUBLISH_DAEMONS));
 	answer_end(req);
 }
 

@@ -1,8 +1,8 @@
 -- fence_check: lets a fence pass that is not below the highest one seen so far, and remembers it.
 -- KEYS[1]  the highest fence seen: counter, no TTL
 -- ARGV[1]  the fence, 1 to 2^53 - 1
--- Returns {1, now, highest} passed: highest is the fence itself
---         {-1, now, highest} stale: a higher one was seen
+--@reply 1 passed, -1 stale: highest int
+-- highest is the fence itself if it passed, else the higher one.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence
 local now = now_ms()

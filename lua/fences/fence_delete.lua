@@ -1,6 +1,6 @@
 -- fence_delete: removes the highest fence seen.
 -- KEYS[1]  the highest fence seen: counter, no TTL
--- Returns {1, now} removed, {0, now} it was not there
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence
 --@flags allow-oom

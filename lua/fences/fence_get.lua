@@ -1,6 +1,7 @@
 -- fence_get: the highest fence seen.
 -- KEYS[1]  the highest fence seen: counter, no TTL
--- Returns {0, now, highest}; highest is 0 when there is none
+--@reply 0: highest int
+-- highest is 0 when there is none.
 -- Errors: WRONGTYPE. O(1).
 --@include time last_fence
 --@reads

@@ -189,8 +189,9 @@ local function lock_drop(lock, grant, hash)
   return left
 end
 
--- lock_holders(lock): {owner, fence, expires_at_ms} of each holder, one after the other in a flat
--- list; at most 16, the longest holders last. O(16).
+-- lock_holders(lock): the items of each holder, one after the other in a flat list; at most 16, the
+-- longest holders last. O(16).
+--@shape lock_holder: owner text, fence int, expires_at_ms int
 local function lock_holders(lock)
   if lock.mode == 'exclusive' then
     return { lock.owner, lock.fence, lock.expires_at_ms }

@@ -15,16 +15,19 @@
 -- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
 --          queues
 -- ARGV[10] how long it has waited, us
--- Returns {1, now, owner, mode, holds, expires_at, sealed, fence of each} taken
---         {2, the same} entered once more: TTL renewed, fence, owner and metadata as they were
---         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder}
---         not now: that one is held, or it is free (mode '') and offered to another waiter until
---         expires_at; next_at is when trying again may help; of a ticket that waits on, when
---         it should (-1: when it is notified)
---         {-1, now} the token presented does not hold it: an expired one never makes a new lock
---         {-2, now, mode} the token holds it in that other mode
--- A replay: the reply of then, with the expires_at of now, while the token that was granted holds
--- each lock.
+--@reply 1 taken, 2 entered: owner text, mode text, holds int, expires_at_ms int, sealed text,
+-- fences int...
+--@reply 0 held: lock_refusal
+--@shape lock_refusal: next_at_ms int, which int, waiters int, mode text, holders (lock_holder)...
+--@reply -1 not_holder
+--@reply -2 mode_conflict: held_mode text
+-- entered: once more, its TTL is renewed; fence, owner and metadata are as they were.
+-- held: `which` (from 0) is held, or it is free (mode '') and offered to another waiter until the
+-- expires_at_ms of its one holder. next_at_ms is when trying again may help; of a ticket that waits
+-- on, when it should (-1: when it is notified).
+-- not_holder: the token presented does not hold it; an expired one never makes a new lock.
+-- A replay: the reply of then, with the expires_at_ms of now, while the token that was granted
+-- holds each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
 --@include time names

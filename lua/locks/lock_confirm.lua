@@ -2,7 +2,8 @@
 -- everything up to now: WAIT answers for what its own connection wrote, and a replay of a grant
 -- writes nothing.
 -- KEYS  1 a lock's last fence: counter, no TTL
--- Returns {1, now}. Errors: WRONGTYPE. O(1).
+--@reply 1
+-- Errors: WRONGTYPE. O(1).
 --@include time
 local fence = redis.call('GET', KEYS[1])
 if fence then

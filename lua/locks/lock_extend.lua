@@ -2,9 +2,9 @@
 -- expired.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ttl from now, ms; 2 hash of the token
--- Returns {1, now, fence, holds, expires_at}
---         {-1, now} the token does not hold it
--- A replay: the reply of then, with the expires_at of now, while the token holds it.
+--@reply 1 extended: fence int, holds int, expires_at_ms int
+--@reply -1 not_holder
+-- A replay: the reply of then, with the expires_at_ms of now, while the token holds it.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
 --@include time waiters lock
 --@idempotent proof

@@ -2,9 +2,10 @@
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or
 --       only the first two or three, for a shorter look: the fence of a free lock is then 0,
 --       metadata '', and waiters 0 without the third
--- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of
---         each holder} held
---         {-1, now, waiters, last fence} free
+--@reply 0 held: waiters int, fence int, mode text, holds int, expires_at_ms int, metadata text,
+-- holders (lock_holder)...
+--@reply -1 free: waiters int, fence int
+-- fence is the last one.
 -- Errors: WRONGTYPE. O(1).
 --@include time last_fence waiters lock
 --@reads

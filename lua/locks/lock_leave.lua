@@ -3,8 +3,8 @@
 -- KEYS  three a lock: the lock, its readers, its waiters, as of lock_release
 -- ARGV  1 ticket, '' for none; 2 hash of the token that the latest try may have taken them with, ''
 --       for none
--- Returns {1, now}. Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with
--- waiters has died.
+--@reply 1
+-- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@include time waiters lock
 --@flags allow-oom
 local now = now_ms()

@@ -4,8 +4,8 @@
 -- may have got its fence already.
 -- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL
 -- ARGV  1 hash of the token; 2 the fence
--- Returns {1, now} the token holds it, with that fence
---         {0, now} the token does not hold it here
+--@reply 1 fenced, 0 not_holder
+-- fenced: the token holds it, with that fence. not_holder: it does not hold it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence waiters lock
 local holds = redis.call('HEXISTS', KEYS[1], 't:' .. ARGV[1]) == 1

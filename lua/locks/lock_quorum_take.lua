@@ -3,8 +3,10 @@
 -- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL; 3 its readers
 -- ARGV  1 ttl, ms; 2 owner: a label, '' for none; 3 metadata: JSON text, '' for none; 4 hash of the
 --       token
--- Returns {1, now, fence} taken; the fence is this server's own proposal, see lock_quorum_fence
---         {0, now, fence, expires_at, owner} another token holds it here
+--@reply 1 taken: fence int
+--@reply 0 held: fence int, expires_at_ms int, owner text
+-- taken: the fence is this server's own proposal, see lock_quorum_fence.
+-- held: another token holds it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence waiters lock
 local t = redis.call('TIME')

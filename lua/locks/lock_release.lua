@@ -2,9 +2,10 @@
 -- the first waiter. Its fence stays.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
--- Returns {1, now, holds left}
---         {-1, now} the token does not hold it (any more), or the lock is free: nothing is released
---         twice
+--@reply 1 released: holds int
+--@reply -1 not_holder
+-- holds: how many are left. not_holder: the token does not hold it (any more), or the lock is free;
+-- nothing is released twice.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
 -- last one frees is freed in the background.
 --@flags allow-oom

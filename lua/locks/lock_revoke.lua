@@ -3,7 +3,8 @@
 -- KEYS  1 the lock, 2 its readers, 3 its waiters, as of lock_release; 4 the idempotency record of
 --       the request, if it has one
 -- ARGV  1 hash of the token
--- Returns {1, now}; {0, now} the token held nothing any more
+--@reply 1 revoked, 0 not_holder
+-- not_holder: the token held nothing any more.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
 --@include time waiters lock
 --@flags allow-oom

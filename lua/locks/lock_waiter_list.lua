@@ -2,8 +2,10 @@
 -- KEYS  the lock, its waiters (lib/waiters.lua)
 -- ARGV  1 the arrival behind which the page begins: '0', or as returned before, 2 how many waiters
 --       the page takes
--- Returns {0, now, ticket that has the offer ('': none), ticket, arrival (us), ...}: two a waiter,
---         and one waiter more than the page takes when there are more.
+--@reply 0: offered_to text, waiters (lock_waiter)...
+--@shape lock_waiter: ticket text, arrived_at_us int
+-- offered_to is the ticket that has the offer ('': none). When there are more waiters than the page
+-- takes, there is one waiter more.
 -- Errors: WRONGTYPE. O(log waiters + page).
 --@include time waiters
 --@reads

@@ -1,7 +1,8 @@
 -- name_add: puts the name of a key that exists into its index, as the script that makes a key
 -- does.
 -- KEYS  1 the first key of a resource, 2 the index of names (lib/names.lua)
--- Returns {1, now} added, {0, now} it was there, or the key does not exist any more
+--@reply 1 added, 0
+-- 0: it was there, or the key does not exist any more.
 -- O(log names).
 --@include time names
 local now = now_ms()

@@ -9,9 +9,10 @@
 -- ARGV[5]  only names that match: literal but for '*', any bytes, at most twice; '' for all
 -- ARGV[6]  how many names at most
 -- ARGV[7]  the tags of the indexes, a comma behind each
--- Returns {0, now, indexes that were read to their end, the last name that was looked at in the
---         next one ('' none), how many names follow, name, ..., name that is gone, ...}
---         {-1, now, ...} the same, up to an index that this node does not serve (any more, or now)
+--@reply 0, -1 away: ended int, stopped_at text, count int, names text...
+-- ended is how many indexes were read to their end; stopped_at is the last name that was looked at
+-- in the next one ('': none). The first `count` names exist; those behind them are gone.
+-- away: up to an index that this node does not serve (any more, or now).
 -- Errors: WRONGTYPE. A millisecond, or 64 names, if that takes longer.
 --@include time out_of_time
 --@flags allow-cross-slot-keys

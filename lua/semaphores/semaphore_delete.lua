@@ -1,7 +1,7 @@
 -- semaphore_delete: ends all permits and forgets the limit. Waiters stay in their order; the first
 -- get offers.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
--- Returns {1, now} removed, {0, now} it was not there
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; memory is
 -- freed in the background.
 --@include time waiters semaphore

@@ -1,7 +1,9 @@
 -- semaphore_get: how many permits are taken, and until when.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
--- Returns {0, now, limit, held, waiters, owner, expires_at of the first 16 permits to end}. Errors:
--- WRONGTYPE. O(16 + log permits).
+--@reply 0: limit int, held int, waiters int, holders (semaphore_holder)...
+--@shape semaphore_holder: owner text, expires_at_ms int
+-- limit is 0 when no permit is held. The holders are those of the first 16 permits to end.
+-- Errors: WRONGTYPE. O(16 + log permits).
 --@include time waiters semaphore
 --@reads
 local now = now_ms()

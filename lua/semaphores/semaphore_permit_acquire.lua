@@ -5,10 +5,12 @@
 --       returned as it is, for a replay; 6 ticket, its mode the limit, '' for a request that does
 --       not wait; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has
 --       waited, us
--- Returns {1, now, held, expires_at, owner, sealed} taken
---         {0, now, next_at, held, waiters} not now; next_at is when trying again may help; of a
---         ticket that waits on, when it should (-1: when it is notified)
--- A replay: the reply of then, with the held and expires_at of now, while the permit is good.
+--@reply 1 taken: held int, expires_at_ms int, owner text, sealed text
+--@reply 0 none_free: semaphore_refusal
+--@shape semaphore_refusal: next_at_ms int, held int, waiters int
+-- next_at_ms is when trying again may help; of a ticket that waits on, when it should (-1: when it
+-- is notified).
+-- A replay: the reply of then, with held and expires_at_ms of now, while the permit is good.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@include time names waiters semaphore
 --@idempotent proof

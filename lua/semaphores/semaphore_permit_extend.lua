@@ -2,9 +2,10 @@
 -- one that expired.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 hash of the permit; 2 ttl from now, ms
--- Returns {1, now, expires_at}; {-1, now} it is not good (any more). A replay: the expires_at of
--- now, while it is good. Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon
--- with waiters has died.
+--@reply 1 extended: expires_at_ms int
+--@reply -1 ended
+-- A replay: the expires_at_ms of now, while the permit is good.
+-- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@include time waiters semaphore
 --@idempotent proof
 local now = now_ms()

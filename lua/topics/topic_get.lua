@@ -1,6 +1,7 @@
 -- topic_get: how many daemons listen to a topic now.
 -- KEYS[1]  the topic: no key, a sharded channel of that name
--- Returns {0, now, daemons}. O(1).
+--@reply 0: daemons int
+-- O(1).
 --@include time
 --@reads
 local command = {'PUBSUB', 'SHARDNUMSUB', KEYS[1]}

@@ -1,7 +1,8 @@
 -- topic_publish: publishes a message to the daemons that listen now.
 -- KEYS[1]  the topic: no key, a sharded channel of that name
 -- ARGV[1]  the message, JSON text
--- Returns {1, now, daemons that listen, published_at}. O(daemons that listen).
+--@reply 1: daemons int, published_at_ms int
+-- O(daemons that listen).
 --@include time
 --@idempotent
 local now = now_ms()

@@ -40,6 +40,10 @@ struct call *call_script(struct request *req, const struct script *s);
  */
 struct call *call_command(struct request *req, const char *verb, const char *form, bool writes);
 
+/* The form of SCAN's reply, and its items. */
+#define SCAN_FORM "(t(*t))"
+enum { SCAN_STEP, SCAN_KEYS };
+
 /* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
 void call_key(struct call *c, const char *kind, struct text name, const char *part);
 void call_raw_key(struct call *c, struct text rest); /* <prefix><rest>: a key as it is */

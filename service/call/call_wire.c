@@ -102,11 +102,14 @@ static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 	return reply_int(reply, REPLY_NOW_MS) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
 }
 
+enum { OF_RECORD_WORD, OF_RECORD_REPLY };
+
 /* Whether lua/lib/idempotency.lua returned {word, ...} in place of the script's reply. */
 static bool is_of_record(const struct call *c, const struct reply *reply, const char *word)
 {
 	return c->script && c->script->replay != REPLAY_NONE && reply->type == REPLY_ARRAY && reply->count == 2 &&
-	       reply->items[0] && reply_is_text(reply->items[0]) && text_is(reply->items[0]->text, word);
+	       reply->items[OF_RECORD_WORD] && reply_is_text(reply->items[OF_RECORD_WORD]) &&
+	       text_is(reply->items[OF_RECORD_WORD]->text, word);
 }
 
 /* The reply that was found in the record, or the one that came. */
@@ -116,7 +119,7 @@ static const struct reply *unwrap(struct call *c, const struct reply *reply)
 		return reply;
 	c->result.replayed = true;
 	c->req->answer.is_replay = true;
-	return reply_item(reply, 1);
+	return reply_item(reply, OF_RECORD_REPLY);
 }
 
 static void count_record(const struct call *c, const struct reply *reply)

@@ -9,12 +9,13 @@
 #include "core/hex.h"
 #include "process/config.h"
 #include "request/request.h"
+#include "scripts.h"
 #include "topology/cluster.h"
 #include "topology/slot.h"
 #include "topology/topology.h"
 
 /* Indexes of one call: 512 that are empty take Redis half a millisecond. */
-enum { SLOTS_A_STEP = 512, FIRST_NAME = 5 };
+enum { SLOTS_A_STEP = 512 };
 
 /* "<slot>.<name in hexadecimal digits>": what follows that name, or all of the slot. */
 static struct text cursor_at(struct request *req, int slot, struct text name)
@@ -100,18 +101,17 @@ static void forget(struct request *req, struct listing *l, const struct reply *r
 static void on_page(struct request *req, const struct reply *r)
 {
 	struct listing *l = req->work;
-	int64_t ended = reply_int(r, 2), names = reply_int(r, 4);
-	size_t i = FIRST_NAME;
+	int64_t ended = reply_int(r, NAME_PAGE_ENDED), names = reply_int(r, NAME_PAGE_COUNT);
+	size_t i = NAME_PAGE_NAMES;
 
-	if (ended < 0 || ended > l->asked || names < 0 || names > (int64_t)(r->count - FIRST_NAME)) {
+	if (ended < 0 || ended > l->asked || names < 0 || names > (int64_t)(r->count - i)) {
 		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "name_page returned an unexpected reply");
 		return;
 	}
-	size_t end = FIRST_NAME + (size_t)names;
+	size_t end = i + (size_t)names;
 	for (; i < end && l->found_count < l->limit; i++)
-		if (reply_text(r, i).at)
-			listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
-	bool is_away = reply_int(r, 0) < 0;
+		listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
+	bool is_away = reply_outcome(r) == NAME_PAGE_AWAY;
 	if (is_away) { /* that slot moves, or has moved: it is left out */
 		topology_refresh();
 		l->has_gap = true;
@@ -120,7 +120,7 @@ static void on_page(struct request *req, const struct reply *r)
 		struct text last = l->found[l->found_count - 1].name;
 		l->next = cursor_at(req, slot_of_name(req, l, last), last);
 	} else {
-		struct text stopped_at = is_away ? TEXT("") : reply_text(r, 3);
+		struct text stopped_at = is_away ? TEXT("") : reply_text(r, NAME_PAGE_STOPPED_AT);
 		l->slot += (int)ended + is_away;
 		l->name = arena_copy(&req->arena, stopped_at.at, stopped_at.len);
 		bool is_end = l->slot >= (topology_is_cluster() ? REDIS_SLOTS : 1);

@@ -173,13 +173,9 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 static void on_scan(struct request *req, const struct reply *reply)
 {
 	struct listing *l = req->work;
-	struct text next_step = l->of->is_channels ? TEXT("0") : reply_text(reply, 0);
+	struct text next_step = l->of->is_channels ? TEXT("0") : reply_text(reply, SCAN_STEP);
 
-	if (!next_step.at) {
-		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "SCAN returned an unexpected reply");
-		return;
-	}
-	keep(req, l, l->of->is_channels ? reply : reply_item(reply, 1), next_step);
+	keep(req, l, l->of->is_channels ? reply : reply_item(reply, SCAN_KEYS), next_step);
 	if (l->next.at)
 		list_scan_at(req, l, l->next);
 	l->go_on(req, l);
@@ -187,7 +183,7 @@ static void on_scan(struct request *req, const struct reply *reply)
 
 static void scan(struct request *req, struct listing *l)
 {
-	struct call *c = call_command(req, "SCAN", "(t(*t))", false);
+	struct call *c = call_command(req, "SCAN", SCAN_FORM, false);
 
 	call_at(c, l->slot);
 	call_text(c, l->step);

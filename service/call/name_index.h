@@ -9,10 +9,9 @@
 #ifndef PATTERND_NAME_INDEX_H
 #define PATTERND_NAME_INDEX_H
 
-#include "call/script.h"
+#include "core/text.h"
 
 struct request;
-extern const struct script name_page_script, name_add_script, name_forget_script;
 
 /* The index of the name of `key`, a first key of call_key_name. In the request's arena. */
 struct text name_index_key(struct request *req, struct text key);

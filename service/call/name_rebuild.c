@@ -9,6 +9,7 @@
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "scripts.h"
 #include "topology/topology.h"
 
 enum { SCAN_COUNT = 500, AT_ONCE = 32, NAME_BYTES = 200 };
@@ -58,7 +59,7 @@ static void on_added(struct request *req, const struct reply *r)
 {
 	struct rebuild *b = req->work;
 
-	b->found.added += reply_int(r, 0);
+	b->found.added += reply_outcome(r);
 	if (--b->adds_owed == 0)
 		add_some(req, b);
 }
@@ -80,16 +81,16 @@ static void add_some(struct request *req, struct rebuild *b)
 static void on_scan(struct request *req, const struct reply *r)
 {
 	struct rebuild *b = req->work;
-	const struct reply *keys = reply_item(r, 1);
+	const struct reply *keys = reply_item(r, SCAN_KEYS);
 	size_t lead = strlen(config()->prefix);
 
 	b->adds = arena_alloc(&req->arena, (keys->count + 1) * sizeof(struct call *));
 	b->add_count = b->add_next = 0;
 
-	snprintf(b->step, sizeof(b->step), "%s", reply_text(r, 0).at ? reply_text(r, 0).at : "0");
+	snprintf(b->step, sizeof(b->step), "%s", reply_text(r, SCAN_STEP).at);
 	for (size_t i = 0; b->adds && i < keys->count; i++) {
 		struct text key = reply_text(keys, i);
-		if (!key.at || key.len < lead)
+		if (key.len < lead)
 			continue;
 		struct text rest = { key.at + lead, key.len - lead };
 		if (!has_name(b, rest))
@@ -103,7 +104,7 @@ static void on_scan(struct request *req, const struct reply *r)
 
 static void scan(struct request *req, struct rebuild *b)
 {
-	struct call *c = call_command(req, "SCAN", "(t(*t))", false);
+	struct call *c = call_command(req, "SCAN", SCAN_FORM, false);
 
 	call_at(c, b->slot);
 	call_string(c, b->step);

@@ -90,35 +90,35 @@ const char *const *lock_try_args(const struct lock_try *t)
 int64_t lock_acquire(struct redis_server *r, struct lock_try t)
 {
 	run(r, &lock_acquire_script, lock_try_keys(&t), lock_try_args(&t));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t lock_extend(struct redis_server *r, const char *name, const char *token, int64_t ttl_ms)
 {
 	run(r, &lock_extend_script, lock_keys(name, parts_to_extend), ARGS(number(ttl_ms), token));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t lock_release(struct redis_server *r, const char *name, const char *token)
 {
 	run(r, &lock_release_script, lock_keys(name, parts_to_release), ARGS(token, "0"));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t lock_force(struct redis_server *r, const char *name)
 {
 	run(r, &lock_release_script, lock_keys(name, parts_to_release), ARGS("", "1"));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token)
 {
 	run(r, &lock_leave_script, lock_keys(names, parts_to_release), ARGS(ticket, token));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t lock_get(struct redis_server *r, const char *name)
 {
 	run(r, &lock_get_script, lock_keys(name, parts_to_look), ARGS());
-	return item_int(r, 0);
+	return outcome(r);
 }

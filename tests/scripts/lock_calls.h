@@ -2,7 +2,8 @@
  * lock_calls: the lock scripts as C calls, for their tests. Each fails the test when the script
  * answers an error.
  *
- *	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 }), TAKEN);
+ *	struct lock_try t = { .token = TOKEN_1 };
+ *	assert_int_equal(lock_acquire(&r, t), LOCK_ACQUIRE_TAKEN);
  *	lock_acquire(&r, (struct lock_try){ .names = "a b", .token = TOKEN_2, .ticket = TICKET_1,
  *					    .wait_ms = 5000 });
  *	lock_release(&r, "a", TOKEN_1);
@@ -19,14 +20,6 @@
 #define TOKEN_2 "22222222222222222222222222222222"
 #define TOKEN_3 "33333333333333333333333333333333"
 #define TOKEN_4 "44444444444444444444444444444444"
-
-/* lock_acquire's outcomes; the other scripts return 1, and NOT_HOLDER. */
-enum { HELD = 0, TAKEN = 1, ENTERED = 2, NOT_HOLDER = -1, MODE_CONFLICT = -2 };
-/* Its items: of a lock that was acquired, fences from TAKEN_FENCES; and of one that was not. */
-enum { TAKEN_OWNER = 2, TAKEN_MODE, TAKEN_HOLDS, TAKEN_EXPIRES_AT, TAKEN_SEALED, TAKEN_FENCES };
-enum { HELD_NEXT_AT = 2, HELD_WHICH, HELD_WAITERS, HELD_MODE, HELD_HOLDERS };
-/* lock_get's items; from 4 on only for a lock that is held. */
-enum { LOOK_WAITERS = 2, LOOK_FENCE, LOOK_MODE, LOOK_HOLDS, LOOK_EXPIRES_AT, LOOK_METADATA, LOOK_HOLDERS };
 
 /* Members that are 0 or NULL are not given. */
 struct lock_try {

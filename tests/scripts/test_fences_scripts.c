@@ -14,12 +14,10 @@
 
 #define FENCE "p:fence:{a}"
 
-enum { PASSED = 1, STALE = -1 };
-
 static int64_t check(const char *fence)
 {
 	run(&r, &fence_check_script, KEYS(FENCE), ARGS(fence));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void what_is_not_below_the_highest_passes(void **state)
@@ -29,16 +27,16 @@ static void what_is_not_below_the_highest_passes(void **state)
 		int64_t outcome;
 		const char *highest;
 	} rows[] = {
-		{ "1", PASSED, "1" },
-		{ "1", PASSED, "1" },
-		{ "1795219450378210", PASSED, "1795219450378210" },
-		{ "1795219450378210", PASSED, "1795219450378210" },
-		{ "1795219450378209", STALE, "1795219450378210" },
-		{ "1", STALE, "1795219450378210" },
-		{ "1795219450378211", PASSED, "1795219450378211" },
-		{ "9007199254740991", PASSED, "9007199254740991" },
-		{ "9007199254740990", STALE, "9007199254740991" },
-		{ "9007199254740991", PASSED, "9007199254740991" },
+		{ "1", FENCE_CHECK_PASSED, "1" },
+		{ "1", FENCE_CHECK_PASSED, "1" },
+		{ "1795219450378210", FENCE_CHECK_PASSED, "1795219450378210" },
+		{ "1795219450378210", FENCE_CHECK_PASSED, "1795219450378210" },
+		{ "1795219450378209", FENCE_CHECK_STALE, "1795219450378210" },
+		{ "1", FENCE_CHECK_STALE, "1795219450378210" },
+		{ "1795219450378211", FENCE_CHECK_PASSED, "1795219450378211" },
+		{ "9007199254740991", FENCE_CHECK_PASSED, "9007199254740991" },
+		{ "9007199254740990", FENCE_CHECK_STALE, "9007199254740991" },
+		{ "9007199254740991", FENCE_CHECK_PASSED, "9007199254740991" },
 	};
 
 	(void)state;
@@ -46,12 +44,12 @@ static void what_is_not_below_the_highest_passes(void **state)
 		char *before = server_picture(&r);
 		int64_t before_ms = redis_now_ms(&r);
 		assert_int_equal(check(rows[i].fence), rows[i].outcome);
-		assert_in_range(item_int(&r, 1), before_ms, before_ms + 5000);
-		assert_int_equal(item_int(&r, 2), strtoll(rows[i].highest, NULL, 10));
+		assert_in_range(item_int(&r, REPLY_NOW_MS), before_ms, before_ms + 5000);
+		assert_int_equal(item_int(&r, FENCE_CHECK_HIGHEST), strtoll(rows[i].highest, NULL, 10));
 		assert_string_equal(server_command(&r, "GET " FENCE)->str, rows[i].highest);
 		assert_int_equal(redis_pttl_ms(&r, FENCE), -1);
 		char *after = server_picture(&r);
-		if (rows[i].outcome == STALE)
+		if (rows[i].outcome == FENCE_CHECK_STALE)
 			assert_string_equal(after, before);
 		free(before);
 		free(after);
@@ -61,14 +59,14 @@ static void what_is_not_below_the_highest_passes(void **state)
 static int64_t highest(void)
 {
 	run(&r, &fence_get_script, KEYS(FENCE), ARGS());
-	assert_int_equal(item_int(&r, 0), 0);
-	return item_int(&r, 2);
+	assert_int_equal(outcome(&r), 0);
+	return item_int(&r, FENCE_GET_HIGHEST);
 }
 
 static int64_t remove_fence(void)
 {
 	run(&r, &fence_delete_script, KEYS(FENCE), ARGS());
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void what_was_deleted_was_never_seen(void **state)
@@ -81,7 +79,7 @@ static void what_was_deleted_was_never_seen(void **state)
 	assert_int_equal(remove_fence(), 1);
 	assert_int_equal(server_keys(&r), 0);
 	assert_int_equal(highest(), 0);
-	assert_int_equal(check("1"), PASSED);
+	assert_int_equal(check("1"), FENCE_CHECK_PASSED);
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)

@@ -27,7 +27,7 @@ enum { OFFER_MS = 1000, WAIT_MS = 20000 };
 /* Another client holds the lock. */
 static void is_held(int64_t ttl_ms)
 {
-	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), TAKEN);
+	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), LOCK_ACQUIRE_TAKEN);
 }
 
 /* An attempt of a waiter; 0 for its last one. */
@@ -64,6 +64,7 @@ static void assert_line(const char *tickets, const char *offered_to)
 static void the_list_names_the_waiter_with_the_offer(void **state)
 {
 	static const char *const parts[] = { "", ":waiters", NULL };
+	const size_t first = LOCK_WAITER_LIST_WAITERS;
 
 	(void)state;
 	is_held(30000);
@@ -71,51 +72,51 @@ static void the_list_names_the_waiter_with_the_offer(void **state)
 	wait_for_it(B1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
 	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2"));
-	assert_string_equal(item_text(&r, 2), "");
-	assert_int_equal(r.reply->elements, 3 + 2 * 3); /* two, and that there are more */
-	assert_string_equal(item_text(&r, 3), A1);
-	int64_t arrived_us = item_int(&r, 4);
-	assert_in_range(item_int(&r, 1) - arrived_us / 1000, 0, 5000);
+	assert_string_equal(item_text(&r, LOCK_WAITER_LIST_OFFERED_TO), "");
+	assert_int_equal(r.reply->elements, first + 3 * LOCK_WAITER_ITEMS); /* two, and that there are more */
+	assert_string_equal(item_text(&r, first + LOCK_WAITER_TICKET), A1);
+	int64_t arrived_us = item_int(&r, first + LOCK_WAITER_ARRIVED_AT_US);
+	assert_in_range(item_int(&r, REPLY_NOW_MS) - arrived_us / 1000, 0, 5000);
 	lock_release(&r, "a", TOKEN_1);
 	char after[32];
 	snprintf(after, sizeof(after), "%lld", (long long)arrived_us);
 	unchanged(&r, run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2")));
 	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS(after, "2"));
-	assert_string_equal(item_text(&r, 2), A1);
-	assert_int_equal(r.reply->elements, 3 + 2 * 2);
-	assert_string_equal(item_text(&r, 3), B1);
-	assert_string_equal(item_text(&r, 5), A2);
+	assert_string_equal(item_text(&r, LOCK_WAITER_LIST_OFFERED_TO), A1);
+	assert_int_equal(r.reply->elements, first + 2 * LOCK_WAITER_ITEMS);
+	assert_string_equal(item_text(&r, first + LOCK_WAITER_TICKET), B1);
+	assert_string_equal(item_text(&r, first + LOCK_WAITER_ITEMS + LOCK_WAITER_TICKET), A2);
 	line_lapse(&r, LOCK);
 	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2"));
-	assert_string_equal(item_text(&r, 2), "");
+	assert_string_equal(item_text(&r, LOCK_WAITER_LIST_OFFERED_TO), "");
 }
 
 static void waiters_queue_in_order(void **state)
 {
 	(void)state;
 	is_held(30000);
-	int64_t expires_at = item_int(&r, TAKEN_EXPIRES_AT);
-	assert_int_equal(wait_for_it(A1, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), expires_at + 1);
-	assert_int_equal(item_int(&r, HELD_WAITERS), 1);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), expires_at + 1 + OFFER_MS); /* should A be dead */
-	assert_int_equal(wait_for_it(A2, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), -1); /* it will be notified */
-	assert_int_equal(item_int(&r, HELD_WAITERS), 3);
+	int64_t expires_at = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
+	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 1);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1 + OFFER_MS); /* should A be dead */
+	assert_int_equal(wait_for_it(A2, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), -1); /* it will be notified */
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 3);
 	assert_line(A1 " " B1 " " A2, "");
-	assert_int_equal(wait_for_it(A1, WAIT_MS), HELD); /* another attempt keeps its place */
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), expires_at + 1);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), expires_at + 1 + OFFER_MS);
+	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD); /* another attempt keeps its place */
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1 + OFFER_MS);
 	assert_line(A1 " " B1 " " A2, "");
 	assert_in_range(redis_pttl_ms(&r, LOCK ":waiters"), 60001, 62000);
-	assert_int_equal(pass_by(), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), expires_at);
-	assert_int_equal(item_int(&r, HELD_WAITERS), 3);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 3);
 	assert_line(A1 " " B1 " " A2, "");
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_WAITERS), 3);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 3);
 }
 
 static void a_release_offers_to_the_first(void **state)
@@ -133,22 +134,22 @@ static void a_release_offers_to_the_first(void **state)
 
 	/* It is free, and reserved for A1. */
 	int64_t until = line_offered_until(&r, LOCK);
-	assert_int_equal(pass_by(), HELD);
-	assert_string_equal(item_text(&r, HELD_MODE), "");
-	assert_int_equal(item_int(&r, HELD_HOLDERS + 2), until);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), until);
-	assert_int_equal(item_int(&r, HELD_WAITERS), 2);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), until);
-	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_3, .mode = "shared" }), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_EXPIRES_AT_MS), until);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), until);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 2);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), until);
+	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_3, .mode = "shared" }), LOCK_ACQUIRE_HELD);
 	assert_published(""); /* A1 was notified, once */
 
-	assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_published(""); /* B1 looks at the time that it was given, and then learns when the lock ends */
 	assert_line(B1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
 	assert_published("B1 0");
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_published(""); /* no other waits */
 	assert_line("", "");
 	line_subscribe(&r, NULL);
@@ -172,11 +173,11 @@ static void each_way_to_get_free_offers(void **state)
 			assert_int_equal(lock_leave(&r, "a", "", TOKEN_1), 1);
 		} else if (way == 3) { /* expired: the next call notices it, even if it does not wait */
 			server_command(&r, "PEXPIRE " LOCK " 0");
-			assert_int_equal(pass_by(), HELD);
+			assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 		} else {
 			server_command(&r, "PEXPIRE " LOCK " 0");
-			assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
-			int64_t look_at = item_int(&r, HELD_NEXT_AT);
+			assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
+			int64_t look_at = item_int(&r, LOCK_REFUSAL_NEXT_AT_MS);
 			assert_int_equal(look_at, line_offered_until(&r, LOCK)); /* it guards */
 		}
 		assert_published(way < 4 ? "A1 0, B1 1000" : "A1 0");
@@ -194,7 +195,7 @@ static void a_release_that_frees_nothing_offers_nothing(void **state)
 	wait_for_it(A1, WAIT_MS);
 	line_subscribe(&r, LOCK);
 	assert_int_equal(lock_release(&r, "a", TOKEN_4), 1);
-	assert_int_equal(lock_release(&r, "a", TOKEN_4), NOT_HOLDER);
+	assert_int_equal(lock_release(&r, "a", TOKEN_4), LOCK_RELEASE_NOT_HOLDER);
 	assert_published("");
 	assert_line(A1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
@@ -208,7 +209,7 @@ static void the_holder_enters_again_while_others_wait(void **state)
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4 };
-	assert_int_equal(lock_acquire(&r, again), ENTERED);
+	assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_ENTERED);
 	assert_line(A1, "");
 }
 
@@ -221,15 +222,15 @@ static void the_last_try_leaves_the_line(void **state)
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
 	wait_for_it(C1, WAIT_MS);
-	assert_int_equal(wait_for_it(B1, 0), HELD);
-	assert_int_equal(item_int(&r, HELD_WAITERS), 2);
+	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 2);
 	assert_line(A1 " " C1, "");
-	assert_int_equal(wait_for_it(B1, 0), HELD); /* a last attempt without a place gets none */
+	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD); /* a last attempt without a place gets none */
 	assert_line(A1 " " C1, "");
-	assert_int_equal(wait_for_it(A1, 0), HELD);
+	assert_int_equal(wait_for_it(A1, 0), LOCK_ACQUIRE_HELD);
 	lock_release(&r, "a", TOKEN_1);
 	assert_line(C1, C1);
-	assert_int_equal(wait_for_it(C1, 0), TAKEN);
+	assert_int_equal(wait_for_it(C1, 0), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
 }
 
@@ -250,7 +251,7 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
 	assert_line(C1, C1);
 	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_4));
 	lock_leave(&r, "a", C1, TOKEN_4);
-	assert_int_equal(pass_by(), TAKEN);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_TAKEN);
 	line_subscribe(&r, NULL);
 }
 
@@ -265,15 +266,15 @@ static void what_was_acquired_for_a_client_that_left_is_released(void **state)
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
-	int64_t fence = item_int(&r, TAKEN_FENCES);
+	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
+	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	assert_line(B1, "");
 	line_subscribe(&r, LOCK);
 	lock_leave(&r, "a", A1, TOKEN_2);
 	assert_published("B1 0");
 	assert_int_equal(lock_get(&r, "a"), -1);
-	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_1)); /* not with the token of another holder */
 	lock_leave(&r, "a", "", TOKEN_2);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
@@ -296,10 +297,10 @@ static void an_offer_that_expires_drops_the_daemon(void **state)
 		lock_release(&r, "a", TOKEN_1);
 		line_lapse(&r, LOCK);
 		if (caller == 0) {
-			assert_int_equal(pass_by(), HELD);
-			assert_int_equal(item_int(&r, HELD_WAITERS), 2);
+			assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
+			assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 2);
 		} else if (caller == 1) {
-			assert_int_equal(wait_for_it(B2, WAIT_MS), HELD);
+			assert_int_equal(wait_for_it(B2, WAIT_MS), LOCK_ACQUIRE_HELD);
 		} else {
 			lock_leave(&r, "a", C1, TOKEN_4);
 		}
@@ -316,7 +317,7 @@ static void the_first_of_another_daemon_takes_what_a_dead_one_left(void **state)
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
 }
 
@@ -327,9 +328,9 @@ static void without_live_waiters_any_call_acquires(void **state)
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	line_lapse(&r, LOCK);
-	assert_int_equal(pass_by(), TAKEN);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
 }
 
@@ -342,10 +343,10 @@ static void a_daemon_that_comes_late_queues_at_the_end(void **state)
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
-	assert_int_equal(wait_for_it(A1, WAIT_MS), HELD);
-	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD);
-	assert_int_equal(wait_for_it(A2, WAIT_MS), HELD);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
+	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(wait_for_it(A2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line(A1 " " C1 " " A2, "");
 }
 
@@ -359,7 +360,7 @@ static void a_late_first_waiter_is_served(void **state)
 	wait_for_it(A2, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
-	assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line(B1 " " A2, "");
 }
 
@@ -374,9 +375,9 @@ static void a_waiter_of_the_same_daemon_drops_only_the_late_one(void **state)
 	wait_for_it(A3, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
-	assert_int_equal(wait_for_it(A3, WAIT_MS), HELD);
+	assert_int_equal(wait_for_it(A3, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line(A2 " " B1 " " A3, A2);
-	assert_int_equal(wait_for_it(A2, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(A2, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line(B1 " " A3, "");
 }
 
@@ -391,7 +392,7 @@ static void a_dropped_daemon_is_notified(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
 	line_subscribe(&r, LOCK);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_published("A!, B1 0");
 	line_subscribe(&r, NULL);
 }
@@ -405,13 +406,13 @@ static void a_thousand_dead_are_dropped_at_once(void **state)
 	is_held(30000);
 	for (int i = 0; i < DEAD; i++) {
 		snprintf(ticket, sizeof(ticket), "%s.%016x.x", DAEMON_A, i);
-		assert_int_equal(wait_for_it(ticket, WAIT_MS), HELD);
+		assert_int_equal(wait_for_it(ticket, WAIT_MS), LOCK_ACQUIRE_HELD);
 	}
 	wait_for_it(B1, WAIT_MS);
-	assert_int_equal(item_int(&r, HELD_WAITERS), DEAD + 1);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), DEAD + 1);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_line(B1, B1);
 }
 
@@ -430,12 +431,12 @@ static void waiters_are_notified_of_an_earlier_end(void **state)
 	lock_extend(&r, "a", TOKEN_1, 5000);
 	assert_published("A1 5001");
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4, .ttl_ms = 50000 };
-	assert_int_equal(lock_acquire(&r, again), ENTERED);
+	assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_ENTERED);
 	assert_published("");
 	wait_for_it(B1, WAIT_MS);
 	wait_for_it(B2, WAIT_MS);
 	const struct lock_try shorter = { .presented = TOKEN_1, .token = TOKEN_3, .ttl_ms = 3000 };
-	assert_int_equal(lock_acquire(&r, shorter), ENTERED);
+	assert_int_equal(lock_acquire(&r, shorter), LOCK_ACQUIRE_ENTERED);
 	assert_published("A1 3001, B2 4001"); /* the first, and another daemon: not B1 as well */
 	line_subscribe(&r, NULL);
 }
@@ -450,16 +451,16 @@ static void waiters_are_notified_of_a_very_short_time(void **state)
 	wait_for_it(A1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_subscribe(&r, LOCK);
-	assert_int_equal(lock_acquire(&r, brief), TAKEN); /* without other waiters */
+	assert_int_equal(lock_acquire(&r, brief), LOCK_ACQUIRE_TAKEN); /* without other waiters */
 	assert_published("");
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_2);
 	assert_published("A1 0, B1 1000");
-	assert_int_equal(lock_acquire(&r, brief), TAKEN);
+	assert_int_equal(lock_acquire(&r, brief), LOCK_ACQUIRE_TAKEN);
 	assert_published("B1 51");
 	later(51);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	line_subscribe(&r, NULL);
 }
 
@@ -505,7 +506,7 @@ static void what_cannot_be_announced_is_still_done(void **state)
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_line(A1 " " B1, A1);
 	line_lapse(&r, LOCK);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
 	server_command(&r, "ACL SETUSER default allchannels");
 	line_attend(&r, LOCK); /* Redis has closed those connections */

@@ -292,7 +292,7 @@ static void step_try(size_t client)
 				    .wait_ms = waits && !last ? WAIT_MS : 0,
 				    .queued_us = queued_us };
 	bool taken = model_try(client, waits, waits && !last, (struct hold){ token, token, now_ms() + ttl_ms });
-	assert_int_equal(lock_acquire(&r, t), taken ? TAKEN : HELD);
+	assert_int_equal(lock_acquire(&r, t), taken ? LOCK_ACQUIRE_TAKEN : LOCK_ACQUIRE_HELD);
 	seen.several += taken && (c->names & (c->names - 1));
 	seen.waited += taken && c->waits;
 	c->waits = waits && !last && !taken;
@@ -314,7 +314,7 @@ static void step_renew(struct lock *l)
 		.names = name, .presented = token_text(of.token), .token = token_text(token), .ttl_ms = ttl_ms
 	};
 	if (below(2)) {
-		assert_int_equal(lock_acquire(&r, t), ENTERED);
+		assert_int_equal(lock_acquire(&r, t), LOCK_ACQUIRE_ENTERED);
 		l->holds[l->count++] = (struct hold){ token, of.reader, expires_at_ms };
 	} else {
 		assert_int_equal(lock_extend(&r, name, token_text(of.token), ttl_ms), 1);
@@ -332,16 +332,16 @@ static void step_release(struct lock *l)
 	bool forced = below(12) == 0;
 
 	if (forced) {
-		assert_int_equal(lock_force(&r, name), l->count ? 1 : NOT_HOLDER);
+		assert_int_equal(lock_force(&r, name), l->count ? 1 : LOCK_RELEASE_NOT_HOLDER);
 		if (l->count == 0)
 			return;
 		l->count = 0;
 	} else {
 		bool held = model_drop(l, token);
-		assert_int_equal(lock_release(&r, name, token_text(token)), held ? 1 : NOT_HOLDER);
+		assert_int_equal(lock_release(&r, name, token_text(token)), held ? 1 : LOCK_RELEASE_NOT_HOLDER);
 		if (!held)
 			return;
-		assert_int_equal(item_int(&r, 2), l->count);
+		assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), l->count);
 	}
 	settle(l, NO_CLIENT);
 	offer(l);
@@ -439,11 +439,11 @@ static void compare(struct lock *l)
 	read_watchers(l, name);
 	assert_watched(l);
 	assert_int_equal(lock_get(&r, name), l->count ? 0 : -1);
-	assert_int_equal(item_int(&r, LOOK_WAITERS), l->waiters);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), l->waiters);
 	if (!l->count)
 		return;
-	assert_int_equal(item_int(&r, LOOK_HOLDS), l->count);
-	assert_string_equal(item_text(&r, LOOK_MODE), l->shared ? "shared" : "exclusive");
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), l->count);
+	assert_string_equal(item_text(&r, LOCK_GET_MODE), l->shared ? "shared" : "exclusive");
 }
 
 static void steps_of(unsigned seed)

@@ -47,14 +47,14 @@ static void a_free_lock_is_taken(void **state)
 {
 	(void)state;
 	int64_t before_ms = redis_now_ms(&r);
-	assert_int_equal(acquire(30000, "", TOKEN_1), TAKEN);
-	int64_t now_ms = item_int(&r, 1), fence = item_int(&r, TAKEN_FENCES);
+	assert_int_equal(acquire(30000, "", TOKEN_1), LOCK_ACQUIRE_TAKEN);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS), fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	assert_in_range(now_ms, before_ms, before_ms + 5000);
 	assert_in_range(fence, before_ms * 1000, (now_ms + 1) * 1000);
-	assert_string_equal(item_text(&r, TAKEN_OWNER), "worker-7");
-	assert_string_equal(item_text(&r, TAKEN_MODE), "exclusive");
-	assert_int_equal(item_int(&r, TAKEN_HOLDS), 1);
-	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), now_ms + 30000);
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_OWNER), "worker-7");
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_MODE), "exclusive");
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_HOLDS), 1);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS), now_ms + 30000);
 	assert_string_equal(server_command(&r, "HGET " LOCK " metadata")->str, "{\"job\":1}");
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, now_ms + 30000);
 	assert_int_equal(redis_pttl_ms(&r, FENCE), -1);
@@ -66,18 +66,18 @@ static void a_held_lock_is_refused(void **state)
 {
 	(void)state;
 	acquire(30000, "", TOKEN_1);
-	int64_t fence = item_int(&r, TAKEN_FENCES), expires_at_ms = item_int(&r, TAKEN_EXPIRES_AT);
-	unchanged(&r, assert_int_equal(acquire(60000, "", TOKEN_2), HELD));
+	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES), expires_at_ms = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
+	unchanged(&r, assert_int_equal(acquire(60000, "", TOKEN_2), LOCK_ACQUIRE_HELD));
 	acquire(60000, "", TOKEN_2);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), expires_at_ms);
-	assert_int_equal(item_int(&r, HELD_WHICH), 0);
-	assert_int_equal(item_int(&r, HELD_WAITERS), 0);
-	assert_string_equal(item_text(&r, HELD_MODE), "exclusive");
-	assert_string_equal(item_text(&r, HELD_HOLDERS), "worker-7");
-	assert_int_equal(item_int(&r, HELD_HOLDERS + 1), fence);
-	assert_int_equal(item_int(&r, HELD_HOLDERS + 2), expires_at_ms);
-	assert_int_equal(r.reply->elements, HELD_HOLDERS + 3);
-	assert_int_equal(release(TOKEN_2), NOT_HOLDER);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at_ms);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), 0);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 0);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "exclusive");
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER), "worker-7");
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_FENCE), fence);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_EXPIRES_AT_MS), expires_at_ms);
+	assert_int_equal(r.reply->elements, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_ITEMS);
+	assert_int_equal(release(TOKEN_2), LOCK_RELEASE_NOT_HOLDER);
 }
 
 /* Two connections send many attempts before either reads a reply: one grant among all of them. */
@@ -97,8 +97,8 @@ static void one_of_many_gets_it(void **state)
 		redisReply *reply = NULL;
 		assert_int_equal(redisGetReply(c[i % 2], (void **)&reply), REDIS_OK);
 		assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
-		taken += reply->element[0]->integer == TAKEN;
-		held += reply->element[0]->integer == HELD;
+		taken += reply->element[REPLY_OUTCOME]->integer == LOCK_ACQUIRE_TAKEN;
+		held += reply->element[REPLY_OUTCOME]->integer == LOCK_ACQUIRE_HELD;
 		freeReplyObject(reply);
 	}
 	redisFree(c[0]);
@@ -112,26 +112,26 @@ static void fences_rise_over_expiry_and_release(void **state)
 {
 	(void)state;
 	acquire(20, "", TOKEN_1);
-	int64_t first = item_int(&r, TAKEN_FENCES);
+	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	wait_until(redis_exists(&r, LOCK) == 0, 5000);
-	assert_int_equal(acquire(30000, "", TOKEN_2), TAKEN);
-	int64_t second = item_int(&r, TAKEN_FENCES);
+	assert_int_equal(acquire(30000, "", TOKEN_2), LOCK_ACQUIRE_TAKEN);
+	int64_t second = item_int(&r, LOCK_ACQUIRE_FENCES);
 	assert_true(second > first);
 	assert_int_equal(release(TOKEN_2), 1);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
-	assert_int_equal(acquire(30000, "", TOKEN_3), TAKEN);
-	assert_true(item_int(&r, TAKEN_FENCES) > second);
+	assert_int_equal(acquire(30000, "", TOKEN_3), LOCK_ACQUIRE_TAKEN);
+	assert_true(item_int(&r, LOCK_ACQUIRE_FENCES) > second);
 }
 
 static void fences_rise_when_the_counter_is_lost(void **state)
 {
 	(void)state;
 	acquire(30000, "", TOKEN_1);
-	int64_t first = item_int(&r, TAKEN_FENCES);
+	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	server_command(&r, "FLUSHALL");
 	wait_until(redis_now_us(&r) > first, 5000);
 	acquire(30000, "", TOKEN_1);
-	assert_true(item_int(&r, TAKEN_FENCES) > first);
+	assert_true(item_int(&r, LOCK_ACQUIRE_FENCES) > first);
 }
 
 /* As after Redis's clock was set back. */
@@ -140,10 +140,10 @@ static void fences_rise_when_the_clock_is_behind(void **state)
 	(void)state;
 	server_command(&r, "SET " FENCE " 4102444800000000");
 	acquire(30000, "", TOKEN_1);
-	assert_int_equal(item_int(&r, TAKEN_FENCES), 4102444800000001);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES), 4102444800000001);
 	release(TOKEN_1);
 	acquire(30000, "", TOKEN_1);
-	assert_int_equal(item_int(&r, TAKEN_FENCES), 4102444800000002);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES), 4102444800000002);
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "4102444800000002");
 }
 
@@ -151,34 +151,34 @@ static void re_entry_counts_and_each_token_frees_once(void **state)
 {
 	(void)state;
 	acquire(30000, "", TOKEN_1);
-	int64_t fence = item_int(&r, TAKEN_FENCES);
+	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	const struct lock_try again = { .ttl_ms = 60000,
 					.owner = "other",
 					.metadata = "[]",
 					.presented = TOKEN_1,
 					.token = TOKEN_2,
 					.sealed = SEALED };
-	assert_int_equal(lock_acquire(&r, again), ENTERED);
-	assert_int_equal(item_int(&r, TAKEN_FENCES), fence);
-	assert_string_equal(item_text(&r, TAKEN_OWNER), "worker-7");
-	assert_string_equal(item_text(&r, TAKEN_MODE), "exclusive");
-	assert_int_equal(item_int(&r, TAKEN_HOLDS), 2);
-	assert_string_equal(item_text(&r, TAKEN_SEALED), SEALED);
-	int64_t expires_at_ms = item_int(&r, TAKEN_EXPIRES_AT);
-	assert_int_equal(expires_at_ms, item_int(&r, 1) + 60000);
+	assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_ENTERED);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES), fence);
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_OWNER), "worker-7");
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_MODE), "exclusive");
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_HOLDS), 2);
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_SEALED), SEALED);
+	int64_t expires_at_ms = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
+	assert_int_equal(expires_at_ms, item_int(&r, REPLY_NOW_MS) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, expires_at_ms);
-	assert_int_equal(acquire(30000, TOKEN_2, TOKEN_3), ENTERED);
-	assert_int_equal(item_int(&r, TAKEN_HOLDS), 3);
+	assert_int_equal(acquire(30000, TOKEN_2, TOKEN_3), LOCK_ACQUIRE_ENTERED);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_HOLDS), 3);
 	assert_string_equal(server_command(&r, "HGET " LOCK " metadata")->str, "{\"job\":1}");
 
 	assert_int_equal(release(TOKEN_1), 1);
-	assert_int_equal(item_int(&r, 2), 2);
-	unchanged(&r, assert_int_equal(release(TOKEN_1), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(acquire(30000, TOKEN_1, TOKEN_1), NOT_HOLDER));
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 2);
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(acquire(30000, TOKEN_1, TOKEN_1), LOCK_ACQUIRE_NOT_HOLDER));
 	assert_int_equal(release(TOKEN_3), 1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 1);
 	assert_int_equal(release(TOKEN_2), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 }
 
@@ -187,29 +187,29 @@ static void a_replayed_release_frees_nothing(void **state)
 	(void)state;
 	acquire(30000, "", TOKEN_1);
 	assert_int_equal(release(TOKEN_1), 1);
-	unchanged(&r, assert_int_equal(release(TOKEN_1), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
 	acquire(30000, "", TOKEN_2);
-	unchanged(&r, assert_int_equal(release(TOKEN_1), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(extend(60000, TOKEN_1), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(extend(60000, TOKEN_1), LOCK_EXTEND_NOT_HOLDER));
 }
 
 static void force_frees_any_hold(void **state)
 {
 	(void)state;
-	unchanged(&r, assert_int_equal(release_by_force(), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release_by_force(), LOCK_RELEASE_NOT_HOLDER));
 	acquire(30000, "", TOKEN_1);
-	int64_t fence = item_int(&r, TAKEN_FENCES);
+	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	acquire(30000, TOKEN_1, TOKEN_2);
-	unchanged(&r, assert_int_equal(release(""), NOT_HOLDER)); /* an empty token is not force */
+	unchanged(&r, assert_int_equal(release(""), LOCK_RELEASE_NOT_HOLDER)); /* an empty token is not force */
 	assert_int_equal(release_by_force(), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 	assert_int_equal(strtoll(server_command(&r, "GET " FENCE)->str, NULL, 10), fence);
-	unchanged(&r, assert_int_equal(release_by_force(), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(release(TOKEN_1), NOT_HOLDER));
-	assert_int_equal(acquire(30000, "", TOKEN_3), TAKEN);
-	assert_true(item_int(&r, TAKEN_FENCES) > fence);
-	unchanged(&r, assert_int_equal(release(TOKEN_2), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release_by_force(), LOCK_RELEASE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
+	assert_int_equal(acquire(30000, "", TOKEN_3), LOCK_ACQUIRE_TAKEN);
+	assert_true(item_int(&r, LOCK_ACQUIRE_FENCES) > fence);
+	unchanged(&r, assert_int_equal(release(TOKEN_2), LOCK_RELEASE_NOT_HOLDER));
 	server_command(&r, "CONFIG SET maxmemory 1");
 	assert_int_equal(release_by_force(), 1);
 	server_command(&r, "CONFIG SET maxmemory 0");
@@ -219,15 +219,15 @@ static void extend_sets_longer_and_shorter(void **state)
 {
 	(void)state;
 	acquire(30000, "", TOKEN_1);
-	int64_t fence = item_int(&r, TAKEN_FENCES);
+	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	assert_int_equal(extend(90000, TOKEN_1), 1);
-	assert_int_equal(item_int(&r, 2), fence);
-	assert_int_equal(item_int(&r, 3), 1);
-	assert_int_equal(item_int(&r, 4), item_int(&r, 1) + 90000);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_FENCE), fence);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_HOLDS), 1);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_EXPIRES_AT_MS), item_int(&r, REPLY_NOW_MS) + 90000);
 	assert_in_range(redis_pttl_ms(&r, LOCK), 85000, 90000);
 	assert_int_equal(extend(10000, TOKEN_1), 1);
 	assert_in_range(redis_pttl_ms(&r, LOCK), 5000, 10000);
-	unchanged(&r, assert_int_equal(extend(90000, TOKEN_2), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(extend(90000, TOKEN_2), LOCK_EXTEND_NOT_HOLDER));
 }
 
 static void an_expired_lock_is_never_revived(void **state)
@@ -235,9 +235,9 @@ static void an_expired_lock_is_never_revived(void **state)
 	(void)state;
 	acquire(20, "", TOKEN_1);
 	wait_until(redis_exists(&r, LOCK) == 0, 5000);
-	unchanged(&r, assert_int_equal(extend(30000, TOKEN_1), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(acquire(30000, TOKEN_1, TOKEN_2), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(release(TOKEN_1), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(extend(30000, TOKEN_1), LOCK_EXTEND_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(acquire(30000, TOKEN_1, TOKEN_2), LOCK_ACQUIRE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 }
 
@@ -246,33 +246,33 @@ static void a_look_changes_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(lock_get(&r, "a"), -1);
-	assert_int_equal(item_int(&r, LOOK_WAITERS), 0);
-	assert_int_equal(item_int(&r, LOOK_FENCE), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), 0);
 	acquire(30000, "", TOKEN_1);
-	int64_t fence = item_int(&r, TAKEN_FENCES);
+	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	acquire(30000, TOKEN_1, TOKEN_2);
-	int64_t expires_at_ms = item_int(&r, TAKEN_EXPIRES_AT);
+	int64_t expires_at_ms = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	unchanged(&r, lock_get(&r, "a"));
 	unchanged(&r, run(&r, &lock_get_script, KEYS(LOCK, READERS), ARGS()));
 	run(&r, &lock_get_script, KEYS(LOCK, READERS), ARGS());
-	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
-	assert_string_equal(item_text(&r, LOOK_METADATA), "");
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
+	assert_string_equal(item_text(&r, LOCK_GET_METADATA), "");
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_WAITERS), 0);
-	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
-	assert_string_equal(item_text(&r, LOOK_MODE), "exclusive");
-	assert_int_equal(item_int(&r, LOOK_HOLDS), 2);
-	assert_int_equal(item_int(&r, LOOK_EXPIRES_AT), expires_at_ms);
-	assert_string_equal(item_text(&r, LOOK_METADATA), "{\"job\":1}");
-	assert_string_equal(item_text(&r, LOOK_HOLDERS), "worker-7");
-	assert_int_equal(item_int(&r, LOOK_HOLDERS + 1), fence);
-	assert_int_equal(item_int(&r, LOOK_HOLDERS + 2), expires_at_ms);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
+	assert_string_equal(item_text(&r, LOCK_GET_MODE), "exclusive");
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), 2);
+	assert_int_equal(item_int(&r, LOCK_GET_EXPIRES_AT_MS), expires_at_ms);
+	assert_string_equal(item_text(&r, LOCK_GET_METADATA), "{\"job\":1}");
+	assert_string_equal(item_text(&r, LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER), "worker-7");
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDERS + LOCK_HOLDER_FENCE), fence);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDERS + LOCK_HOLDER_EXPIRES_AT_MS), expires_at_ms);
 	release(TOKEN_1);
 	release(TOKEN_2);
 	assert_int_equal(lock_get(&r, "a"), -1);
-	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
 	run(&r, &lock_get_script, KEYS(LOCK, READERS), ARGS());
-	assert_int_equal(item_int(&r, LOOK_FENCE), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), 0);
 }
 
 /* ---- Replays ---- */
@@ -295,18 +295,18 @@ static void a_replay_gets_the_first_answer(void **state)
 	const struct lock_try again = { .owner = "me", .token = TOKEN_2, .sealed = "another" };
 
 	acquire_with_record(&first, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), TAKEN);
-	int64_t now_ms = item_int(&r, 1), fence = item_int(&r, TAKEN_FENCES),
-		expires_at_ms = item_int(&r, TAKEN_EXPIRES_AT);
+	assert_int_equal(outcome(&r), LOCK_ACQUIRE_TAKEN);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS), fence = item_int(&r, LOCK_ACQUIRE_FENCES),
+		expires_at_ms = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	assert_in_range(redis_pttl_ms(&r, RECORD), 50000, 60000); /* a minute, or as long as the grant */
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, acquire_with_record(&again, FINGERPRINT_A));
 	acquire_with_record(&again, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), TAKEN);
-	assert_true(item_int(&r, 1) > now_ms);
-	assert_int_equal(item_int(&r, TAKEN_FENCES), fence);
-	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at_ms);
-	assert_string_equal(item_text(&r, TAKEN_SEALED), SEALED);
+	assert_int_equal(outcome(&r), LOCK_ACQUIRE_TAKEN);
+	assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES), fence);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS), expires_at_ms);
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_SEALED), SEALED);
 	unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, lock_try_keys(&again), lock_try_args(&again),
 					    RECORD, FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
 }
@@ -328,10 +328,10 @@ static void a_replay_knows_how_the_lock_is_now(void **state)
 		const struct lock_try again = { .token = TOKEN_2, .sealed = "another", .mode = modes[i] };
 		acquire_with_record(&mine, FINGERPRINT_A);
 		lock_extend(&r, "a", TOKEN_1, 90000);
-		int64_t expires_at_ms = item_int(&r, 4);
+		int64_t expires_at_ms = item_int(&r, LOCK_EXTEND_EXPIRES_AT_MS);
 		unchanged(&r, acquire_with_record(&again, FINGERPRINT_A));
 		acquire_with_record(&again, FINGERPRINT_A);
-		assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at_ms);
+		assert_int_equal(item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS), expires_at_ms);
 		release(TOKEN_1);
 		must_have_ended(&again);
 		const struct lock_try others = { .token = TOKEN_2, .mode = modes[i] };
@@ -347,13 +347,13 @@ static void a_refusal_is_not_kept(void **state)
 
 	acquire(30000, "", TOKEN_1);
 	acquire_with_record(&mine, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), HELD);
+	assert_int_equal(outcome(&r), LOCK_ACQUIRE_HELD);
 	extend_with_record("1", TOKEN_2);
-	assert_int_equal(item_int(&r, 0), NOT_HOLDER);
+	assert_int_equal(outcome(&r), LOCK_EXTEND_NOT_HOLDER);
 	assert_int_equal(redis_exists(&r, RECORD), 0);
 	release(TOKEN_1);
 	acquire_with_record(&mine, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), TAKEN);
+	assert_int_equal(outcome(&r), LOCK_ACQUIRE_TAKEN);
 }
 
 static void a_replayed_extend_does_not_extend_again(void **state)
@@ -361,12 +361,12 @@ static void a_replayed_extend_does_not_extend_again(void **state)
 	(void)state;
 	acquire(30000, "", TOKEN_1);
 	extend_with_record("40000", TOKEN_1);
-	int64_t now_ms = item_int(&r, 1), expires_at_ms = item_int(&r, 4);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS), expires_at_ms = item_int(&r, LOCK_EXTEND_EXPIRES_AT_MS);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, extend_with_record("40000", TOKEN_1));
 	extend_with_record("40000", TOKEN_1);
-	assert_int_equal(item_int(&r, 4), expires_at_ms);
-	assert_true(item_int(&r, 1) > now_ms);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_EXPIRES_AT_MS), expires_at_ms);
+	assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
 	release(TOKEN_1);
 	acquire(30000, "", TOKEN_2);
 	unchanged(&r, run_with_record_ended(&r, &lock_extend_script, lock_keys("a", parts_to_extend),
@@ -440,13 +440,13 @@ static void a_lock_without_a_ttl_heals(void **state)
 		server_command(&r, "FLUSHALL");
 		server_command(&r, "HSET " LOCK " fence 1 owner o mode %s metadata m t:" TOKEN_1 " 1", modes[i]);
 		run(&r, &lock_get_script, keys_of(&lock_get_script), ARGS());
-		assert_int_equal(item_int(&r, 0), HELD);
-		assert_int_equal(lock_acquire(&r, other), HELD);
+		assert_int_equal(outcome(&r), LOCK_GET_HELD);
+		assert_int_equal(lock_acquire(&r, other), LOCK_ACQUIRE_HELD);
 		assert_in_range(server_command(&r, "PTTL " LOCK)->integer, 86390000, 86400000);
 		server_command(&r, "PERSIST " LOCK);
 		run(&r, &lock_release_script, keys, ARGS("", "1"));
-		assert_int_equal(item_int(&r, 0), 1);
-		assert_int_equal(lock_acquire(&r, other), TAKEN);
+		assert_int_equal(outcome(&r), 1);
+		assert_int_equal(lock_acquire(&r, other), LOCK_ACQUIRE_TAKEN);
 	}
 }
 

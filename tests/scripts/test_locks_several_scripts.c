@@ -62,19 +62,21 @@ static void assert_line(const char *name, const char *tickets, const char *offer
 
 static void all_are_taken_with_one_token(void **state)
 {
+	enum { A, B, C, NAMES };
+
 	(void)state;
 	server_command(&r, "SET " LOCK("b") ":fence 4102444800000000");
-	assert_int_equal(take("a b c", TOKEN_1), TAKEN);
-	assert_int_equal(r.reply->elements, TAKEN_FENCES + 3);
-	assert_int_equal(item_int(&r, TAKEN_FENCES + 1), 4102444800000001);
-	int64_t a = item_int(&r, TAKEN_FENCES), c = item_int(&r, TAKEN_FENCES + 2);
+	assert_int_equal(take("a b c", TOKEN_1), LOCK_ACQUIRE_TAKEN);
+	assert_int_equal(r.reply->elements, LOCK_ACQUIRE_FENCES + NAMES);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES + B), 4102444800000001);
+	int64_t a = item_int(&r, LOCK_ACQUIRE_FENCES + A), c = item_int(&r, LOCK_ACQUIRE_FENCES + C);
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_FENCE), a);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), a);
 	assert_int_equal(lock_get(&r, "c"), 0);
-	assert_int_equal(item_int(&r, LOOK_FENCE), c);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), c);
 	assert_int_equal(lock_extend(&r, "b", TOKEN_1, 60000), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_false(is_free("b"));
 	assert_false(is_free("c"));
 }
@@ -91,15 +93,15 @@ static void all_or_none(void **state)
 		script_stage_empty(NULL);
 		take(rows[i].held, TOKEN_1);
 		unchanged(&r, take(rows[i].wanted, TOKEN_2));
-		assert_int_equal(take(rows[i].wanted, TOKEN_2), HELD);
-		assert_int_equal(item_int(&r, HELD_WHICH), rows[i].which);
-		assert_string_equal(item_text(&r, HELD_MODE), "exclusive");
+		assert_int_equal(take(rows[i].wanted, TOKEN_2), LOCK_ACQUIRE_HELD);
+		assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), rows[i].which);
+		assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "exclusive");
 	}
 	script_stage_empty(NULL);
 	lock_acquire(&r, (struct lock_try){ .names = "b", .mode = "shared", .token = TOKEN_1 });
-	assert_int_equal(take("a b", TOKEN_2), HELD);
-	assert_int_equal(item_int(&r, HELD_WHICH), 1);
-	assert_string_equal(item_text(&r, HELD_MODE), "shared");
+	assert_int_equal(take("a b", TOKEN_2), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), 1);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "shared");
 }
 
 /* A refusal names a lock that is held rather than one that is offered. */
@@ -110,32 +112,32 @@ static void a_refusal_names_one_that_is_held(void **state)
 	take("b", TOKEN_2);
 	queue_for("a", A1, TOKEN_3, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(take("a b", TOKEN_4), HELD);
-	assert_int_equal(item_int(&r, HELD_WHICH), 1);
+	assert_int_equal(take("a b", TOKEN_4), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), 1);
 	lock_release(&r, "b", TOKEN_2);
-	assert_int_equal(take("a b", TOKEN_4), HELD);
-	assert_int_equal(item_int(&r, HELD_WHICH), 0);
-	assert_string_equal(item_text(&r, HELD_MODE), "");
+	assert_int_equal(take("a b", TOKEN_4), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), 0);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
 }
 
 static void a_waiter_for_several_is_in_each_queue(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line("a", A1, "");
 	assert_line("b", A1, A1); /* free, and reserved for A1 */
 	assert_in_range(line_offered_until(&r, LOCK("b")), redis_now_ms(&r) + WAIT_MS - 5000,
 			redis_now_ms(&r) + WAIT_MS + OFFER_MS);
-	assert_int_equal(take("b", TOKEN_3), HELD);
-	assert_string_equal(item_text(&r, HELD_MODE), "");
-	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), HELD);
-	int64_t next_at = item_int(&r, HELD_NEXT_AT);
+	assert_int_equal(take("b", TOKEN_3), LOCK_ACQUIRE_HELD);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
+	int64_t next_at = item_int(&r, LOCK_REFUSAL_NEXT_AT_MS);
 	assert_int_equal(next_at, line_offered_until(&r, LOCK("b")));
 	line_subscribe(&r, LOCK("a"));
 	lock_release(&r, "a", TOKEN_1);
 	assert_string_equal(line_published(&r), "A1 0");
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("a", "", "");
 	assert_line("b", B1, "");
 	line_subscribe(&r, NULL);
@@ -155,15 +157,15 @@ static void a_kept_offer_is_guarded(void **state)
 	line_subscribe(&r, LOCK("b"));
 	lock_release(&r, "b", TOKEN_4);
 	assert_string_equal(line_published(&r), "A1 0, B1 1000");
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
-	int64_t until = item_int(&r, 1) + WAIT_MS + OFFER_MS;
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
+	int64_t until = item_int(&r, REPLY_NOW_MS) + WAIT_MS + OFFER_MS;
 	assert_string_equal(line_published(&r), "");
 	assert_int_equal(line_offered_until(&r, LOCK("b")), until);
 	later(OFFER_MS);
-	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), until);
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), until);
 	later(WAIT_MS);
-	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), TAKEN); /* A is dead */
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN); /* A is dead */
 	assert_string_equal(line_published(&r), "A!");
 	line_subscribe(&r, NULL);
 }
@@ -178,11 +180,11 @@ static void an_offer_outlasts_the_wait(void **state)
 	take("a", TOKEN_1);
 	queue_for("a b", A1, TOKEN_2, 1);
 	later(2);
-	assert_int_equal(take("b", TOKEN_3), HELD);
+	assert_int_equal(take("b", TOKEN_3), LOCK_ACQUIRE_HELD);
 	assert_line("b", A1, A1);
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, 0), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, 0), LOCK_ACQUIRE_HELD);
 	assert_line("a", "", "");
-	assert_int_equal(take("b", TOKEN_3), TAKEN);
+	assert_int_equal(take("b", TOKEN_3), LOCK_ACQUIRE_TAKEN);
 }
 
 static void a_waiter_that_leaves_frees_its_place_in_each_queue(void **state)
@@ -197,12 +199,12 @@ static void a_waiter_that_leaves_frees_its_place_in_each_queue(void **state)
 		if (way)
 			lock_leave(&r, "a b c", A1, TOKEN_2);
 		else
-			assert_int_equal(queue_for("a b c", A1, TOKEN_2, 0), HELD);
+			assert_int_equal(queue_for("a b c", A1, TOKEN_2, 0), LOCK_ACQUIRE_HELD);
 		assert_string_equal(line_published(&r), "B1 0");
 		assert_line("a", "", "");
 		assert_line("b", B1, B1);
 		assert_line("c", "", "");
-		assert_int_equal(take("c", TOKEN_4), TAKEN);
+		assert_int_equal(take("c", TOKEN_4), LOCK_ACQUIRE_TAKEN);
 	}
 	line_subscribe(&r, NULL);
 }
@@ -218,7 +220,7 @@ static void what_was_acquired_is_released_whole(void **state)
 	lock_leave(&r, "a b", A1, TOKEN_2);
 	assert_true(is_free("a"));
 	assert_line("b", B1, B1);
-	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 }
 
 /* In whatever order each names them. */
@@ -255,7 +257,7 @@ static void one_that_was_dropped_keeps_its_place_in_each_queue(void **state)
 	server_command(&r, "ZREM " LOCK("c") ":waiters " B1);
 	server_command(&r, "ZREM " LOCK("a") ":waiters " B1);
 	later(10);
-	assert_int_equal(join_again("a b c", B1, TOKEN_3, joined_us), HELD);
+	assert_int_equal(join_again("a b c", B1, TOKEN_3, joined_us), LOCK_ACQUIRE_HELD);
 	assert_line("a", B1 " " C1, "");
 	assert_line("b", B1 " " C1, "");
 	assert_line("c", A1 " " B1 " " C1, "");
@@ -276,13 +278,13 @@ static void one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other(void 
 	server_command(&r, "ZREM " LOCK("a") ":waiters " A1);
 	lock_release(&r, "a", TOKEN_1);
 	assert_line("a", C1, C1);
-	assert_int_equal(join_again("a b", A1, TOKEN_2, joined_us), HELD);
+	assert_int_equal(join_again("a b", A1, TOKEN_2, joined_us), LOCK_ACQUIRE_HELD);
 	assert_line("a", A1 " " C1, C1);
 	assert_line("b", A1 " " B1, A1);
-	assert_int_equal(queue_for("a", C1, TOKEN_4, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("a", C1, TOKEN_4, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	lock_release(&r, "a", TOKEN_4);
 	assert_line("a", A1, A1);
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("b", B1, "");
 }
 
@@ -291,18 +293,18 @@ static void a_waiter_for_several_looks_at_the_first_end(void **state)
 {
 	(void)state;
 	lock_acquire(&r, (struct lock_try){ .names = "a", .token = TOKEN_1, .ttl_ms = 9000 });
-	int64_t ends_at = item_int(&r, TAKEN_EXPIRES_AT);
+	int64_t ends_at = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	lock_acquire(&r, (struct lock_try){ .names = "b", .token = TOKEN_2, .ttl_ms = 7000 });
-	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), ends_at - 2000 + 1);
-	assert_int_equal(queue_for("a b", B1, TOKEN_4, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), ends_at - 2000 + 1 + OFFER_MS);
+	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), ends_at - 2000 + 1);
+	assert_int_equal(queue_for("a b", B1, TOKEN_4, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), ends_at - 2000 + 1 + OFFER_MS);
 	later(7001);
-	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), ends_at + 1);
+	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), ends_at + 1);
 	assert_line("b", A1 " " B1, A1);
 	later(2000);
-	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("a b", A1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 }
 
 static void a_dropped_waiter_that_joins_again_has_no_offer(void **state)
@@ -314,7 +316,7 @@ static void a_dropped_waiter_that_joins_again_has_no_offer(void **state)
 	server_command(&r, "ZREM " LOCK("a") ":waiters " A1);
 	queue_for("a b", A1, TOKEN_2, WAIT_MS); /* leaves b, where it had the offer, and joins at the end */
 	assert_line("b", B1 " " A1, B1);
-	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("b", A1, "");
 }
 
@@ -326,19 +328,19 @@ static void a_chain_of_waiters_unwinds(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
-	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
-	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line("c", B1 " " C1, B1);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
-	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_TAKEN);
+	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);
 	lock_release(&r, "a", TOKEN_2);
 	lock_release(&r, "b", TOKEN_2);
 	assert_line("b", B1, B1);
-	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	lock_release(&r, "c", TOKEN_3);
-	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 }
 
 static void sixteen_at_once(void **state)
@@ -346,11 +348,11 @@ static void sixteen_at_once(void **state)
 	static const char names[] = "a b c d e f g h i j k l m n o p";
 
 	(void)state;
-	assert_int_equal(take(names, TOKEN_1), TAKEN);
-	assert_int_equal(r.reply->elements, TAKEN_FENCES + 16);
-	assert_int_equal(queue_for(names, A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(take(names, TOKEN_1), LOCK_ACQUIRE_TAKEN);
+	assert_int_equal(r.reply->elements, LOCK_ACQUIRE_FENCES + 16);
+	assert_int_equal(queue_for(names, A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(lock_leave(&r, names, A1, TOKEN_1), 1);
-	assert_int_equal(take(names, TOKEN_3), TAKEN);
+	assert_int_equal(take(names, TOKEN_3), LOCK_ACQUIRE_TAKEN);
 }
 
 static void one_foreign_key_and_none_is_touched(void **state)

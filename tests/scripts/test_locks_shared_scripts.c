@@ -48,6 +48,12 @@ static void reader_ends(int64_t fence)
 	server_command(&r, "ZADD " READERS " XX 4503599627370497 %lld.2", (long long)fence);
 }
 
+/* Where the items of a holder begin in a reply of lock_get, from 0. */
+static size_t holder(size_t i)
+{
+	return LOCK_GET_HOLDERS + i * LOCK_HOLDER_ITEMS;
+}
+
 static void readers_share_the_lock(void **state)
 {
 	int64_t fences[3], ends[3];
@@ -55,33 +61,33 @@ static void readers_share_the_lock(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(read_with(tokens[i], 20000 + 10000 * i), TAKEN);
-		assert_string_equal(item_text(&r, TAKEN_MODE), "shared");
-		assert_string_equal(item_text(&r, TAKEN_OWNER), tokens[i]);
-		assert_int_equal(item_int(&r, TAKEN_HOLDS), 1);
-		fences[i] = item_int(&r, TAKEN_FENCES);
-		ends[i] = item_int(&r, TAKEN_EXPIRES_AT);
+		assert_int_equal(read_with(tokens[i], 20000 + 10000 * i), LOCK_ACQUIRE_TAKEN);
+		assert_string_equal(item_text(&r, LOCK_ACQUIRE_MODE), "shared");
+		assert_string_equal(item_text(&r, LOCK_ACQUIRE_OWNER), tokens[i]);
+		assert_int_equal(item_int(&r, LOCK_ACQUIRE_HOLDS), 1);
+		fences[i] = item_int(&r, LOCK_ACQUIRE_FENCES);
+		ends[i] = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 		assert_true(i == 0 || fences[i] > fences[i - 1]);
 	}
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_FENCE), fences[2]);
-	assert_int_equal(item_int(&r, LOOK_HOLDS), 3);
-	assert_int_equal(item_int(&r, LOOK_EXPIRES_AT), ends[2]);
-	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 9);
+	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fences[2]);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), 3);
+	assert_int_equal(item_int(&r, LOCK_GET_EXPIRES_AT_MS), ends[2]);
+	assert_int_equal(r.reply->elements, holder(3));
 	for (size_t i = 0; i < 3; i++) {
-		assert_string_equal(item_text(&r, LOOK_HOLDERS + 3 * i), tokens[i]);
-		assert_int_equal(item_int(&r, LOOK_HOLDERS + 3 * i + 1), fences[i]);
-		assert_int_equal(item_int(&r, LOOK_HOLDERS + 3 * i + 2), ends[i]);
+		assert_string_equal(item_text(&r, holder(i) + LOCK_HOLDER_OWNER), tokens[i]);
+		assert_int_equal(item_int(&r, holder(i) + LOCK_HOLDER_FENCE), fences[i]);
+		assert_int_equal(item_int(&r, holder(i) + LOCK_HOLDER_EXPIRES_AT_MS), ends[i]);
 	}
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, ends[2]);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " READERS)->integer, ends[2]);
 
 	/* The refusal of a writer lists them all. */
-	unchanged(&r, assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 }), HELD));
+	unchanged(&r, assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 }), LOCK_ACQUIRE_HELD));
 	lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 });
-	assert_string_equal(item_text(&r, HELD_MODE), "shared");
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), ends[2]);
-	assert_int_equal(r.reply->elements, HELD_HOLDERS + 9);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "shared");
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), ends[2]);
+	assert_int_equal(r.reply->elements, LOCK_REFUSAL_HOLDERS + 3 * LOCK_HOLDER_ITEMS);
 }
 
 static void each_reader_releases_its_own(void **state)
@@ -89,20 +95,21 @@ static void each_reader_releases_its_own(void **state)
 	(void)state;
 	read_with(TOKEN_1, 20000);
 	read_with(TOKEN_2, 40000);
-	int64_t second = item_int(&r, TAKEN_FENCES);
+	int64_t second = item_int(&r, LOCK_ACQUIRE_FENCES);
 	read_with(TOKEN_3, 30000);
-	int64_t third = item_int(&r, TAKEN_FENCES), third_ends = item_int(&r, TAKEN_EXPIRES_AT);
+	int64_t third = item_int(&r, LOCK_ACQUIRE_FENCES), third_ends = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
-	assert_int_equal(item_int(&r, 2), 2);
-	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), NOT_HOLDER));
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 2);
+	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), LOCK_RELEASE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), LOCK_EXTEND_NOT_HOLDER));
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* of the reader left */
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_HOLDS), 2);
-	assert_true(item_int(&r, LOOK_HOLDERS + 1) != second && item_int(&r, LOOK_HOLDERS + 4) == third);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), 2);
+	assert_true(item_int(&r, holder(0) + LOCK_HOLDER_FENCE) != second &&
+		    item_int(&r, holder(1) + LOCK_HOLDER_FENCE) == third);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 }
 
@@ -110,18 +117,18 @@ static void each_reader_extends_its_own(void **state)
 {
 	(void)state;
 	read_with(TOKEN_1, 20000);
-	int64_t first = item_int(&r, TAKEN_FENCES);
+	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	read_with(TOKEN_2, 30000);
-	int64_t second_ends = item_int(&r, TAKEN_EXPIRES_AT);
+	int64_t second_ends = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	assert_int_equal(lock_extend(&r, "a", TOKEN_1, 60000), 1);
-	assert_int_equal(item_int(&r, 2), first);
-	assert_int_equal(item_int(&r, 3), 1);
-	int64_t first_ends = item_int(&r, 4);
-	assert_int_equal(first_ends, item_int(&r, 1) + 60000);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_FENCE), first);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_HOLDS), 1);
+	int64_t first_ends = item_int(&r, LOCK_EXTEND_EXPIRES_AT_MS);
+	assert_int_equal(first_ends, item_int(&r, REPLY_NOW_MS) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, first_ends);
 	lock_get(&r, "a");
-	assert_int_equal(item_int(&r, LOOK_HOLDERS + 2), second_ends);
-	assert_int_equal(item_int(&r, LOOK_HOLDERS + 5), first_ends);
+	assert_int_equal(item_int(&r, holder(0) + LOCK_HOLDER_EXPIRES_AT_MS), second_ends);
+	assert_int_equal(item_int(&r, holder(1) + LOCK_HOLDER_EXPIRES_AT_MS), first_ends);
 	assert_int_equal(lock_extend(&r, "a", TOKEN_1, 5000), 1);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, second_ends);
 }
@@ -130,23 +137,23 @@ static void readers_end_one_by_one(void **state)
 {
 	(void)state;
 	read_with(TOKEN_1, 20000);
-	int64_t first = item_int(&r, TAKEN_FENCES);
+	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_3 });
 	read_with(TOKEN_2, 30000);
 	reader_ends(first);
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_HOLDS), 1);
-	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 3);
-	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_1, 30000), NOT_HOLDER));
-	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_3), NOT_HOLDER));
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), 1);
+	assert_int_equal(r.reply->elements, holder(1));
+	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_1, 30000), LOCK_EXTEND_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_3), LOCK_RELEASE_NOT_HOLDER));
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4 };
-	unchanged(&r, assert_int_equal(lock_acquire(&r, again), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_NOT_HOLDER));
 	/* The next change forgets it, with all its tokens. */
 	assert_int_equal(lock_extend(&r, "a", TOKEN_2, 25000), 1);
 	assert_int_equal(server_command(&r, "HLEN " LOCK)->integer, 4 + 2);
 	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 }
 
 /* More than are forgotten in one step. */
@@ -158,7 +165,7 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 	(void)state;
 	for (int i = 0; i < READERS_BEFORE; i++) {
 		snprintf(token, sizeof(token), "%032x", i);
-		assert_int_equal(read_with(token, 20000), TAKEN);
+		assert_int_equal(read_with(token, 20000), LOCK_ACQUIRE_TAKEN);
 	}
 	read_with(TOKEN_1, 30000);
 	redisReply *all = server_command(&r, "ZRANGE " READERS " 0 %d", READERS_BEFORE - 1);
@@ -167,10 +174,10 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 		fences[i] = strtoll(all->element[i]->str, NULL, 10);
 	for (size_t i = 0; i < READERS_BEFORE; i++)
 		reader_ends(fences[i]);
-	assert_int_equal(write_as(WRITER, TOKEN_2), HELD);
+	assert_int_equal(write_as(WRITER, TOKEN_2), LOCK_ACQUIRE_HELD);
 	line_subscribe(&r, LOCK);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_string_equal(line_published(&r), "A1 0");
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 	line_subscribe(&r, NULL);
@@ -179,7 +186,7 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 static void looks_with(int64_t holds)
 {
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOOK_HOLDS), holds);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), holds);
 }
 
 /* Exactly the live tokens count, however many readers have expired since the last sweep. */
@@ -194,7 +201,7 @@ static void only_live_readers_count(void **state)
 		snprintf(token, sizeof(token), "%032x", i);
 		snprintf(further, sizeof(further), "%032x", i + 1000);
 		read_with(token, 20000);
-		fences[i] = item_int(&r, TAKEN_FENCES);
+		fences[i] = item_int(&r, LOCK_ACQUIRE_FENCES);
 		if (i % 2 == 0)
 			lock_acquire(&r, (struct lock_try){ .presented = token, .token = further, .ttl_ms = 20000 });
 	}
@@ -205,7 +212,7 @@ static void only_live_readers_count(void **state)
 	assert_int_equal(lock_extend(&r, "a", further, 30000), 1);
 	looks_with(LIVE + (LIVE + 1) / 2);
 	assert_int_equal(lock_release(&r, "a", further), 1);
-	assert_int_equal(item_int(&r, 2), LIVE + (LIVE + 1) / 2 - 1);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), LIVE + (LIVE + 1) / 2 - 1);
 	assert_int_equal(lock_release(&r, "a", token), 1);
 	looks_with(LIVE + (LIVE + 1) / 2 - 2);
 	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, LIVE + (LIVE + 1) / 2 - 2);
@@ -215,24 +222,24 @@ static void a_reader_enters_again(void **state)
 {
 	(void)state;
 	read_with(TOKEN_1, 20000);
-	int64_t first = item_int(&r, TAKEN_FENCES);
+	int64_t first = item_int(&r, LOCK_ACQUIRE_FENCES);
 	read_with(TOKEN_2, 30000);
-	int64_t second_ends = item_int(&r, TAKEN_EXPIRES_AT);
+	int64_t second_ends = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_3, .ttl_ms = 25000, .owner = "other" };
-	assert_int_equal(lock_acquire(&r, again), ENTERED);
-	assert_int_equal(item_int(&r, TAKEN_FENCES), first);
-	assert_int_equal(item_int(&r, TAKEN_HOLDS), 2);
-	assert_string_equal(item_text(&r, TAKEN_OWNER), TOKEN_1);
-	assert_string_equal(item_text(&r, TAKEN_MODE), "shared");
-	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), item_int(&r, 1) + 25000);
+	assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_ENTERED);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_FENCES), first);
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_HOLDS), 2);
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_OWNER), TOKEN_1);
+	assert_string_equal(item_text(&r, LOCK_ACQUIRE_MODE), "shared");
+	assert_int_equal(item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS), item_int(&r, REPLY_NOW_MS) + 25000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, second_ends);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 2);
 	assert_int_equal(lock_extend(&r, "a", TOKEN_3, 40000), 1);
-	assert_int_equal(item_int(&r, 2), first);
-	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_FENCE), first);
+	assert_int_equal(item_int(&r, LOCK_EXTEND_HOLDS), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 1);
 }
 
 static void a_token_holds_in_its_own_mode(void **state)
@@ -241,12 +248,12 @@ static void a_token_holds_in_its_own_mode(void **state)
 		const char *held, *wanted;
 		int64_t outcome;
 	} rows[] = {
-		{ "shared", "exclusive", MODE_CONFLICT },
-		{ "exclusive", "shared", MODE_CONFLICT },
-		{ "shared", "shared", ENTERED },
-		{ "exclusive", "exclusive", ENTERED },
-		{ "shared", NULL, ENTERED },
-		{ "exclusive", NULL, ENTERED },
+		{ "shared", "exclusive", LOCK_ACQUIRE_MODE_CONFLICT },
+		{ "exclusive", "shared", LOCK_ACQUIRE_MODE_CONFLICT },
+		{ "shared", "shared", LOCK_ACQUIRE_ENTERED },
+		{ "exclusive", "exclusive", LOCK_ACQUIRE_ENTERED },
+		{ "shared", NULL, LOCK_ACQUIRE_ENTERED },
+		{ "exclusive", NULL, LOCK_ACQUIRE_ENTERED },
 	};
 
 	(void)state;
@@ -254,13 +261,13 @@ static void a_token_holds_in_its_own_mode(void **state)
 		script_stage_empty(NULL);
 		lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = rows[i].held });
 		const struct lock_try t = { .presented = TOKEN_1, .token = TOKEN_2, .mode = rows[i].wanted };
-		if (rows[i].outcome == MODE_CONFLICT)
+		if (rows[i].outcome == LOCK_ACQUIRE_MODE_CONFLICT)
 			unchanged(&r, lock_acquire(&r, t));
 		assert_int_equal(lock_acquire(&r, t), rows[i].outcome);
-		if (rows[i].outcome == MODE_CONFLICT)
-			assert_string_equal(item_text(&r, 2), rows[i].held);
+		if (rows[i].outcome == LOCK_ACQUIRE_MODE_CONFLICT)
+			assert_string_equal(item_text(&r, LOCK_ACQUIRE_HELD_MODE), rows[i].held);
 		else
-			assert_string_equal(item_text(&r, TAKEN_MODE), rows[i].held);
+			assert_string_equal(item_text(&r, LOCK_ACQUIRE_MODE), rows[i].held);
 	}
 }
 
@@ -268,16 +275,16 @@ static void a_writer_in_line_stops_new_readers(void **state)
 {
 	(void)state;
 	read_with(TOKEN_1, 20000);
-	assert_int_equal(write_as(WRITER, TOKEN_2), HELD);
-	assert_int_equal(read_with(TOKEN_3, 20000), HELD);
-	assert_string_equal(item_text(&r, HELD_MODE), "shared");
-	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
-	assert_int_equal(read_as(READER_2, TOKEN_4), HELD);
+	assert_int_equal(write_as(WRITER, TOKEN_2), LOCK_ACQUIRE_HELD);
+	assert_int_equal(read_with(TOKEN_3, 20000), LOCK_ACQUIRE_HELD);
+	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "shared");
+	assert_int_equal(read_as(READER_1, TOKEN_3), LOCK_ACQUIRE_HELD);
+	assert_int_equal(read_as(READER_2, TOKEN_4), LOCK_ACQUIRE_HELD);
 	line_subscribe(&r, LOCK);
 	lock_release(&r, "a", TOKEN_1);
 	assert_string_equal(line_published(&r), "A1 0, B3 1000");
-	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
-	assert_int_equal(write_as(WRITER, TOKEN_2), TAKEN);
+	assert_int_equal(read_as(READER_1, TOKEN_3), LOCK_ACQUIRE_HELD);
+	assert_int_equal(write_as(WRITER, TOKEN_2), LOCK_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), "A2 31001"); /* B3 looks first */
 	assert_string_equal(line_tickets(&r, LOCK), READER_1 " " READER_2);
 	line_subscribe(&r, NULL);
@@ -293,10 +300,10 @@ static void readers_in_a_row_go_in_together(void **state)
 	read_as(READER_3, TOKEN_4);
 	line_subscribe(&r, LOCK);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(read_as(READER_1, TOKEN_2), TAKEN);
-	assert_int_equal(read_as(READER_2, TOKEN_3), TAKEN);
+	assert_int_equal(read_as(READER_1, TOKEN_2), LOCK_ACQUIRE_TAKEN);
+	assert_int_equal(read_as(READER_2, TOKEN_3), LOCK_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), "A2 0, B4 1000, B3 0, A1 1000"); /* each with a guard */
-	assert_int_equal(read_as(READER_3, TOKEN_4), HELD);                      /* behind the writer */
+	assert_int_equal(read_as(READER_3, TOKEN_4), LOCK_ACQUIRE_HELD);         /* behind the writer */
 	lock_release(&r, "a", TOKEN_2);
 	assert_string_equal(line_published(&r), "");
 	lock_release(&r, "a", TOKEN_3);
@@ -319,7 +326,7 @@ static void a_writer_that_leaves_lets_readers_in(void **state)
 		else
 			lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = WRITER });
 		assert_string_equal(line_published(&r), "A2 0");
-		assert_int_equal(read_as(READER_1, TOKEN_3), TAKEN);
+		assert_int_equal(read_as(READER_1, TOKEN_3), LOCK_ACQUIRE_TAKEN);
 	}
 	line_subscribe(&r, NULL);
 }
@@ -331,7 +338,7 @@ static void waiters_are_notified_of_the_last_readers_end(void **state)
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		read_with(TOKEN_1, 5000);
-		int64_t ends = item_int(&r, TAKEN_EXPIRES_AT);
+		int64_t ends = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 		read_with(TOKEN_2, 60000);
 		write_as(WRITER, TOKEN_3);
 		line_subscribe(&r, LOCK);
@@ -339,7 +346,7 @@ static void waiters_are_notified_of_the_last_readers_end(void **state)
 			lock_leave(&r, "a", "", TOKEN_2);
 		else
 			lock_release(&r, "a", TOKEN_2);
-		int64_t now = item_int(&r, 1);
+		int64_t now = item_int(&r, REPLY_NOW_MS);
 		char announced[32];
 		snprintf(announced, sizeof(announced), "A1 %lld", (long long)(ends + 1 - now));
 		assert_string_equal(line_published(&r), announced);
@@ -353,9 +360,9 @@ static void force_frees_all_readers(void **state)
 	read_with(TOKEN_1, 20000);
 	read_with(TOKEN_2, 20000);
 	assert_int_equal(lock_force(&r, "a"), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
-	assert_int_equal(lock_release(&r, "a", TOKEN_1), NOT_HOLDER);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), LOCK_RELEASE_NOT_HOLDER);
 }
 
 static void a_look_lists_sixteen_of_many(void **state)
@@ -368,9 +375,9 @@ static void a_look_lists_sixteen_of_many(void **state)
 		read_with(token, 60000 - 100 * i);
 	}
 	lock_get(&r, "a");
-	assert_int_equal(item_int(&r, LOOK_HOLDS), 40);
-	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 3 * 16);
-	assert_string_equal(item_text(&r, LOOK_HOLDERS), token); /* the first to end */
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), 40);
+	assert_int_equal(r.reply->elements, holder(16));
+	assert_string_equal(item_text(&r, holder(0) + LOCK_HOLDER_OWNER), token); /* the first to end */
 }
 
 /* Another program removed the lock alone: the keys beside it do not count. */
@@ -380,11 +387,11 @@ static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 	read_with(TOKEN_1, 20000);
 	read_with(TOKEN_2, 20000);
 	server_command(&r, "DEL " LOCK);
-	assert_int_equal(read_with(TOKEN_3, 10000), TAKEN);
+	assert_int_equal(read_with(TOKEN_3, 10000), LOCK_ACQUIRE_TAKEN);
 	lock_get(&r, "a");
-	assert_int_equal(item_int(&r, LOOK_HOLDS), 1);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDS), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 }
 
@@ -397,14 +404,14 @@ static void a_reader_that_does_not_come_is_passed(void **state)
 	read_as(READER_2, TOKEN_3);
 	read_as(READER_3, TOKEN_4);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(read_as(READER_3, TOKEN_4), HELD);
+	assert_int_equal(read_as(READER_3, TOKEN_4), LOCK_ACQUIRE_HELD);
 	line_lapse(&r, LOCK);
 	line_subscribe(&r, LOCK);
-	assert_int_equal(read_as(READER_3, TOKEN_4), HELD);
+	assert_int_equal(read_as(READER_3, TOKEN_4), LOCK_ACQUIRE_HELD);
 	assert_string_equal(line_published(&r), "A!, B3 0");
-	assert_int_equal(read_as(READER_2, TOKEN_3), TAKEN);
+	assert_int_equal(read_as(READER_2, TOKEN_3), LOCK_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), "B4 0");
-	assert_int_equal(read_as(READER_3, TOKEN_4), TAKEN);
+	assert_int_equal(read_as(READER_3, TOKEN_4), LOCK_ACQUIRE_TAKEN);
 	assert_string_equal(line_tickets(&r, LOCK), "");
 	line_subscribe(&r, NULL);
 }

@@ -32,7 +32,7 @@ enum { OFFER_MS = 1000, UNHEARD_MS = 200, WAIT_MS = 20000 };
 /* Another client holds the lock. */
 static void is_held(int64_t ttl_ms)
 {
-	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), TAKEN);
+	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), LOCK_ACQUIRE_TAKEN);
 }
 
 /* An attempt of a waiter; 0 for its last one. */
@@ -82,7 +82,7 @@ static void join_many(int each)
 
 	for (int i = 0; i < 3 * each; i++) {
 		snprintf(ticket, sizeof(ticket), "%s.%016x.x", daemons[i % 3], i / 3 + 1);
-		assert_int_equal(wait_for_it(ticket, WAIT_MS), HELD);
+		assert_int_equal(wait_for_it(ticket, WAIT_MS), LOCK_ACQUIRE_HELD);
 	}
 }
 
@@ -114,10 +114,10 @@ static void the_guard_takes_what_a_dead_daemon_was_offered(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	assert_published("A1 0, C1 1000");
 	later(OFFER_MS - 1);
-	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD); /* not before the offer lapsed */
+	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_HELD); /* not before the offer lapsed */
 	assert_line(A1 " " A2 " " C1, A1);
 	later(1);
-	assert_int_equal(wait_for_it(C1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_published("A!");
 	assert_line("", "");
 	line_subscribe(&r, NULL);
@@ -135,13 +135,13 @@ static void the_guard_offers_to_the_one_before_it(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	assert_published("A1 0, C1 1000");
 	later(OFFER_MS);
-	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD);
-	assert_int_equal(item_int(&r, HELD_NEXT_AT), item_int(&r, 1) + OFFER_MS);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_HELD);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), item_int(&r, REPLY_NOW_MS) + OFFER_MS);
 	assert_published("A!, B1 0");
 	assert_line(B1 " " C1, B1);
 	assert_string_equal(line_watchers(&r, LOCK), C1 " " B1); /* B1 would have looked at the end */
 	later(OFFER_MS);
-	assert_int_equal(wait_for_it(C1, WAIT_MS), TAKEN); /* B is dead, too */
+	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_TAKEN); /* B is dead, too */
 	assert_published("B!");
 	line_subscribe(&r, NULL);
 }
@@ -159,11 +159,11 @@ static void the_end_of_a_lock_is_looked_at_twice(void **state)
 		assert_string_equal(line_watchers(&r, LOCK), A1 " " B1);
 		later(30001);
 		if (way == 0) {
-			assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
+			assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 			continue;
 		}
 		later(OFFER_MS);
-		assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN); /* A did not look, so it is dead */
+		assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN); /* A did not look, so it is dead */
 		assert_line("", "");
 	}
 }
@@ -202,7 +202,7 @@ static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 	assert_published("C1 200");
 	assert_line(D1 " " B1 " " D2 " " C1, D1);
 	later(UNHEARD_MS);
-	assert_int_equal(wait_for_it(C1, WAIT_MS), HELD);
+	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_published("B1 0");
 	assert_line(B1 " " C1, B1);
 	line_subscribe(&r, NULL);
@@ -231,9 +231,9 @@ static void only_daemons_that_receive_nothing_wait(void **state)
 	wait_for_it(D1, WAIT_MS);
 	wait_for_it(D2, WAIT_MS);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	later(UNHEARD_MS);
-	assert_int_equal(pass_by(), TAKEN);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_TAKEN);
 	assert_int_equal(redis_exists(&r, LOCK ":waiters"), 0);
 }
 
@@ -253,15 +253,15 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	wait_for_it(C1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	later(OFFER_MS);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_line(B1 " " C1, B1);
-	assert_int_equal(join_again(A2, joined_us[1]), HELD);
-	assert_int_equal(join_again(A1, joined_us[0]), HELD);
+	assert_int_equal(join_again(A2, joined_us[1]), LOCK_ACQUIRE_HELD);
+	assert_int_equal(join_again(A1, joined_us[0]), LOCK_ACQUIRE_HELD);
 	assert_line(A1 " " B1 " " A2 " " C1, B1); /* it had its turn: the offer is B1's */
 	later(10);
-	assert_int_equal(join_again(A2, joined_us[1]), HELD); /* another attempt changes nothing */
+	assert_int_equal(join_again(A2, joined_us[1]), LOCK_ACQUIRE_HELD); /* another attempt changes nothing */
 	assert_line(A1 " " B1 " " A2 " " C1, B1);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	lock_release(&r, "a", TOKEN_2);
 	assert_line(A1 " " A2 " " C1, A1);
 }
@@ -280,11 +280,11 @@ static void one_that_was_dropped_has_its_turn(void **state)
 		if (way) { /* the offer was made, and has lapsed */
 			lock_release(&r, "a", TOKEN_1);
 			later(OFFER_MS);
-			assert_int_equal(join_again(A1, joined_us), TAKEN);
+			assert_int_equal(join_again(A1, joined_us), LOCK_ACQUIRE_TAKEN);
 			assert_line("", "");
 		} else {
 			server_command(&r, "PEXPIRE " LOCK " 0");
-			assert_int_equal(join_again(A1, joined_us), TAKEN);
+			assert_int_equal(join_again(A1, joined_us), LOCK_ACQUIRE_TAKEN);
 			assert_line(B1 " " B2, "");
 		}
 	}
@@ -303,11 +303,11 @@ static void a_late_watcher_counts_as_dead(void **state)
 	lock_extend(&r, "a", TOKEN_1, 60000);
 	assert_published("");
 	later(5001 + OFFER_MS - 1);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_published("");
 	assert_line(A1 " " A2 " " B1 " " C1, "");
 	later(1);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_published("A!, C1 55000"); /* B1 looks in time, C1 a second after the end */
 	assert_line(B1 " " C1, "");
 	assert_string_equal(line_watchers(&r, LOCK), B1 " " C1);
@@ -329,7 +329,7 @@ static void a_late_watcher_of_a_daemon_that_asks_is_alive(void **state)
 	wait_for_it(A2, WAIT_MS);
 	line_watch_lapse(&r, LOCK);
 	line_subscribe(&r, LOCK);
-	assert_int_equal(wait_for_it(A2, WAIT_MS), HELD);
+	assert_int_equal(wait_for_it(A2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_published("A1 30001");
 	assert_line(A1 " " A2, "");
 	assert_string_equal(line_watchers(&r, LOCK), A1);
@@ -345,12 +345,12 @@ static void nothing_is_published_without_a_waiter(void **state)
 		lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = mode });
 		lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_4, .mode = mode });
 		pass_by();
-		assert_int_equal(wait_for_it(A1, 0), HELD);
+		assert_int_equal(wait_for_it(A1, 0), LOCK_ACQUIRE_HELD);
 		lock_extend(&r, "a", TOKEN_1, 5000);
 		lock_release(&r, "a", TOKEN_4);
 		lock_leave(&r, "a", B1, TOKEN_1);
 		lock_force(&r, "a");
-		assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
+		assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 		lock_release(&r, "a", TOKEN_2);
 		assert_int_equal(redis_exists(&r, LOCK ":waiters"), 0);
 	}
@@ -374,7 +374,7 @@ static void a_hand_over_publishes_the_offer_alone(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	for (int i = 0; i < 3; i++) {
 		assert_published(offers[i]);
-		assert_int_equal(wait_for_it(order[i], WAIT_MS), TAKEN);
+		assert_int_equal(wait_for_it(order[i], WAIT_MS), LOCK_ACQUIRE_TAKEN);
 		assert_published("");
 		later(1);
 		lock_release(&r, "a", TOKEN_2);
@@ -394,7 +394,7 @@ static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
 	line_subscribe(&r, LOCK);
-	assert_int_equal(pass_by(), HELD);
+	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_published("C!, B1 0");
 	assert_line(B1, B1);
 	line_subscribe(&r, NULL);
@@ -405,7 +405,7 @@ static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	later(UNHEARD_MS);
-	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
 }
 

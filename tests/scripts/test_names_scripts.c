@@ -15,8 +15,6 @@
 
 #define INDEX "p:names:{}:set"
 
-enum { ENDED = 2, STOPPED_AT, COUNT, FIRST };
-
 static void put(const char *name)
 {
 	char key[64];
@@ -32,8 +30,8 @@ static const char *page(const char *after, const char *match, const char *most, 
 
 	run(&r, &name_page_script, KEYS(), ARGS("p:set:{", "p:names:{", "}:set", after, match, most, tags));
 	*all = '\0';
-	size_t end = FIRST + (size_t)item_int(&r, COUNT);
-	for (size_t i = FIRST; i < end; i++)
+	size_t end = NAME_PAGE_NAMES + (size_t)item_int(&r, NAME_PAGE_COUNT);
+	for (size_t i = NAME_PAGE_NAMES; i < end; i++)
 		strcat(strcat(all, item_text(&r, i)), " ");
 	return all;
 }
@@ -51,11 +49,11 @@ static void names_come_in_order(void **state)
 	put("a");
 	put("b");
 	assert_string_equal(page("", "", "10", ","), "a b c/d ");
-	assert_int_equal(item_int(&r, ENDED), 1);
-	assert_string_equal(item_text(&r, STOPPED_AT), "");
+	assert_int_equal(item_int(&r, NAME_PAGE_ENDED), 1);
+	assert_string_equal(item_text(&r, NAME_PAGE_STOPPED_AT), "");
 	assert_string_equal(page("", "", "2", ","), "a b ");
-	assert_int_equal(item_int(&r, ENDED), 0);
-	assert_string_equal(item_text(&r, STOPPED_AT), "b");
+	assert_int_equal(item_int(&r, NAME_PAGE_ENDED), 0);
+	assert_string_equal(item_text(&r, NAME_PAGE_STOPPED_AT), "b");
 	assert_string_equal(page("b", "", "2", ","), "c/d ");
 	assert_string_equal(page("d", "", "2", ","), "");
 }
@@ -102,9 +100,10 @@ static void what_is_gone_is_found_and_forgotten(void **state)
 	wait_until(server_command(&r, "EXISTS p:set:{c}")->integer == 0, 1000);
 	unchanged(&r, page("", "", "10", ","));
 	assert_string_equal(page("", "", "10", ","), "a ");
-	assert_int_equal(r.reply->elements, FIRST + 3);
-	assert_string_equal(item_text(&r, FIRST + 1), "b");
-	assert_string_equal(item_text(&r, FIRST + 2), "c");
+	size_t gone = NAME_PAGE_NAMES + (size_t)item_int(&r, NAME_PAGE_COUNT);
+	assert_int_equal(r.reply->elements, gone + 2);
+	assert_string_equal(item_text(&r, gone++), "b");
+	assert_string_equal(item_text(&r, gone), "c");
 	forget("p:set:{b}");
 	forget("p:set:{c}");
 	unchanged(&r, forget("p:set:{a}"));
@@ -177,10 +176,10 @@ static void several_indexes_are_read_in_turn(void **state)
 	server_command(&r, "ZADD p:names:{3}:set 0 b");
 	server_command(&r, "ZADD p:names:{7}:set 0 a 0 c");
 	assert_string_equal(page("", "", "10", "1,3,5,7,"), "b a c ");
-	assert_int_equal(item_int(&r, ENDED), 4);
+	assert_int_equal(item_int(&r, NAME_PAGE_ENDED), 4);
 	assert_string_equal(page("", "", "2", "1,3,5,7,"), "b a ");
-	assert_int_equal(item_int(&r, ENDED), 3);
-	assert_string_equal(item_text(&r, STOPPED_AT), "a");
+	assert_int_equal(item_int(&r, NAME_PAGE_ENDED), 3);
+	assert_string_equal(item_text(&r, NAME_PAGE_STOPPED_AT), "a");
 	assert_string_equal(page("a", "", "2", "7,"), "c ");
 }
 
@@ -189,11 +188,11 @@ static void a_key_that_exists_is_added(void **state)
 	(void)state;
 	server_command(&r, "SADD p:set:{a} m");
 	run(&r, &name_add_script, KEYS("p:set:{a}"), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	run(&r, &name_add_script, KEYS("p:set:{a}"), ARGS());
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	run(&r, &name_add_script, KEYS("p:set:{b}"), ARGS());
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(index_size(), 1);
 }
 

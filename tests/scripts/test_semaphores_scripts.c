@@ -26,10 +26,7 @@
 #define D1 "dddddddddddddddd.0000000000000001" /* it receives nothing */
 #define D2 "dddddddddddddddd.0000000000000002"
 
-enum { NONE_LEFT = 0, TAKEN = 1, NO_SUCH = -1, WAIT_MS = 20000, TTL_MS = 30000, OFFER_MS = 1000 };
-enum { TAKEN_HELD = 2, TAKEN_EXPIRES_AT, TAKEN_OWNER, TAKEN_SEALED };
-enum { FULL_NEXT_AT = 2, FULL_HELD, FULL_WAITERS };
-enum { LOOK_LIMIT = 2, LOOK_HELD, LOOK_WAITERS, LOOK_HOLDERS };
+enum { WAIT_MS = 20000, TTL_MS = 30000, OFFER_MS = 1000 };
 
 static const char *const keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":waiters", NULL };
 
@@ -64,7 +61,7 @@ static const char *const *args_of(const struct permit_try *t)
 static int64_t acquire(struct permit_try t)
 {
 	run(&r, &semaphore_permit_acquire_script, keys, args_of(&t));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static int64_t take(int64_t limit, const char *permit)
@@ -95,22 +92,22 @@ static void later(int64_t ms)
 static int64_t extend(const char *permit, const char *ttl_ms)
 {
 	run(&r, &semaphore_permit_extend_script, keys, ARGS(permit, ttl_ms));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 /* Releases a permit, or removes a waiter, or both. */
 static int64_t leave(const char *permit, const char *ticket)
 {
 	run(&r, &semaphore_permit_leave_script, keys, ARGS(ticket, permit));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void look(int64_t limit, int64_t held, int64_t waiters)
 {
 	run(&r, &semaphore_get_script, keys, ARGS());
-	assert_int_equal(item_int(&r, LOOK_LIMIT), limit);
-	assert_int_equal(item_int(&r, LOOK_HELD), held);
-	assert_int_equal(item_int(&r, LOOK_WAITERS), waiters);
+	assert_int_equal(item_int(&r, SEMAPHORE_GET_LIMIT), limit);
+	assert_int_equal(item_int(&r, SEMAPHORE_GET_HELD), held);
+	assert_int_equal(item_int(&r, SEMAPHORE_GET_WAITERS), waiters);
 }
 
 /* The permit has expired, and no call has noticed it. */
@@ -134,31 +131,32 @@ static void no_more_than_the_limit(void **state)
 					      .ttl_ms = 20000 + 1000 * i,
 					      .owner = i ? "me" : NULL,
 					      .sealed = "5ea1ed" };
-		assert_int_equal(acquire(t), TAKEN);
-		assert_int_equal(item_int(&r, TAKEN_HELD), i + 1);
-		assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), item_int(&r, 1) + 20000 + 1000 * i);
-		assert_string_equal(item_text(&r, TAKEN_OWNER), i ? "me" : "");
-		assert_string_equal(item_text(&r, TAKEN_SEALED), "5ea1ed");
-		last = item_int(&r, TAKEN_EXPIRES_AT);
+		assert_int_equal(acquire(t), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+		assert_int_equal(item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_HELD), i + 1);
+		last = item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
+		assert_int_equal(last, item_int(&r, REPLY_NOW_MS) + 20000 + 1000 * i);
+		assert_string_equal(item_text(&r, SEMAPHORE_PERMIT_ACQUIRE_OWNER), i ? "me" : "");
+		assert_string_equal(item_text(&r, SEMAPHORE_PERMIT_ACQUIRE_SEALED), "5ea1ed");
 		first = i ? first : last;
 	}
-	unchanged(&r, assert_int_equal(take(3, "p3"), NONE_LEFT));
+	unchanged(&r, assert_int_equal(take(3, "p3"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE));
 	take(3, "p3");
-	assert_int_equal(item_int(&r, FULL_NEXT_AT), first);
-	assert_int_equal(item_int(&r, FULL_HELD), 3);
-	assert_int_equal(item_int(&r, FULL_WAITERS), 0);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), first);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_HELD), 3);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITERS), 0);
 	look(3, 3, 0);
-	assert_string_equal(item_text(&r, LOOK_HOLDERS), "");
-	assert_int_equal(item_int(&r, LOOK_HOLDERS + 1), first);
-	assert_string_equal(item_text(&r, LOOK_HOLDERS + 4), "me");
+	const size_t holder = SEMAPHORE_GET_HOLDERS, third = holder + 2 * SEMAPHORE_HOLDER_ITEMS;
+	assert_string_equal(item_text(&r, holder + SEMAPHORE_HOLDER_OWNER), "");
+	assert_int_equal(item_int(&r, holder + SEMAPHORE_HOLDER_EXPIRES_AT_MS), first);
+	assert_string_equal(item_text(&r, third + SEMAPHORE_HOLDER_OWNER), "me");
 	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, last);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " PERMITS)->integer, last);
 
 	assert_int_equal(leave("p1", ""), 1);
-	unchanged(&r, assert_int_equal(leave("p1", ""), 0)); /* again: the release is remembered for a minute */
-	unchanged(&r, assert_int_equal(leave("p9", ""), NO_SUCH));
-	assert_int_equal(take(3, "p4"), TAKEN);
-	assert_int_equal(take(3, "p5"), NONE_LEFT);
+	unchanged(&r, assert_int_equal(leave("p1", ""), SEMAPHORE_PERMIT_LEAVE_RELEASED_BEFORE)); /* for a minute */
+	unchanged(&r, assert_int_equal(leave("p9", ""), SEMAPHORE_PERMIT_LEAVE_ENDED));
+	assert_int_equal(take(3, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+	assert_int_equal(take(3, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 }
 
 static void permits_end_one_by_one(void **state)
@@ -168,14 +166,14 @@ static void permits_end_one_by_one(void **state)
 	take(2, "p2");
 	ends("p1");
 	look(2, 1, 0);
-	unchanged(&r, assert_int_equal(extend("p1", "30000"), NO_SUCH));
-	assert_int_equal(take(2, "p3"), TAKEN);
+	unchanged(&r, assert_int_equal(extend("p1", "30000"), SEMAPHORE_PERMIT_EXTEND_ENDED));
+	assert_int_equal(take(2, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_int_equal(server_command(&r, "HLEN " SEMAPHORE)->integer, 3); /* limit and two owners */
-	assert_int_equal(take(2, "p4"), NONE_LEFT);
+	assert_int_equal(take(2, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	ends("p2");
-	assert_int_equal(leave("p2", ""), NO_SUCH);
+	assert_int_equal(leave("p2", ""), SEMAPHORE_PERMIT_LEAVE_ENDED);
 	look(2, 1, 0);
-	assert_int_equal(take(2, "p4"), TAKEN);
+	assert_int_equal(take(2, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
 /* More than one step forgets. */
@@ -187,17 +185,17 @@ static void many_permits_end_at_once(void **state)
 	(void)state;
 	for (int i = 0; i < LIMIT; i++) {
 		snprintf(permit, sizeof(permit), "p%d", i);
-		assert_int_equal(take(LIMIT, permit), TAKEN);
+		assert_int_equal(take(LIMIT, permit), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	}
-	assert_int_equal(take(LIMIT, "more"), NONE_LEFT);
+	assert_int_equal(take(LIMIT, "more"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	for (int i = 1; i < LIMIT; i++) {
 		snprintf(permit, sizeof(permit), "p%d", i);
 		ends(permit);
 	}
 	look(LIMIT, 1, 0);
-	assert_int_equal(take(LIMIT, "more"), TAKEN);
-	assert_int_equal(item_int(&r, TAKEN_HELD), 2);
-	assert_int_equal(take(2, "too many"), NONE_LEFT);
+	assert_int_equal(take(LIMIT, "more"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+	assert_int_equal(item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_HELD), 2);
+	assert_int_equal(take(2, "too many"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	look(LIMIT, 2, 0);
 }
 
@@ -207,17 +205,17 @@ static void extend_sets_what_is_left(void **state)
 	take(2, "p1");
 	take(2, "p2");
 	assert_int_equal(extend("p1", "60000"), 1);
-	int64_t until = item_int(&r, 2);
-	assert_int_equal(until, item_int(&r, 1) + 60000);
+	int64_t until = item_int(&r, SEMAPHORE_PERMIT_EXTEND_EXPIRES_AT_MS);
+	assert_int_equal(until, item_int(&r, REPLY_NOW_MS) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, until);
 	assert_int_equal(extend("p1", "5"), 1);
 	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* that of the other permit */
-	unchanged(&r, assert_int_equal(extend("p9", "60000"), NO_SUCH));
+	unchanged(&r, assert_int_equal(extend("p9", "60000"), SEMAPHORE_PERMIT_EXTEND_ENDED));
 	later(5);
 	look(2, 2, 0);
 	later(1);
 	look(2, 1, 0);
-	assert_int_equal(extend("p1", "60000"), NO_SUCH);
+	assert_int_equal(extend("p1", "60000"), SEMAPHORE_PERMIT_EXTEND_ENDED);
 }
 
 static void all_is_forgotten_with_the_last_permit(void **state)
@@ -228,7 +226,7 @@ static void all_is_forgotten_with_the_last_permit(void **state)
 	later(31);
 	wait_until(server_keys(&r) == 0, 5000);
 	look(0, 0, 0);
-	assert_int_equal(take(1, "p3"), TAKEN);
+	assert_int_equal(take(1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
 /* ---- The wait queue ---- */
@@ -238,29 +236,30 @@ static void first_come_first_served(void **state)
 	(void)state;
 	take(2, "p1");
 	take(2, "p2");
-	int64_t ends_at = item_int(&r, TAKEN_EXPIRES_AT);
-	assert_int_equal(queue_for(2, A1, "p3"), NONE_LEFT);
-	assert_int_equal(item_int(&r, FULL_NEXT_AT), ends_at + 1); /* a permit is good at its last instant */
-	assert_int_equal(queue_for(2, B1, "p4"), NONE_LEFT);
-	assert_int_equal(item_int(&r, FULL_NEXT_AT), ends_at + 1 + OFFER_MS); /* should A be dead */
-	assert_int_equal(item_int(&r, FULL_WAITERS), 2);
-	assert_int_equal(queue_for(2, B2, "p6"), NONE_LEFT);
-	assert_int_equal(item_int(&r, FULL_NEXT_AT), -1); /* it will be notified */
+	int64_t ends_at = item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
+	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS),
+			 ends_at + 1); /* a permit is good at its last instant */
+	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), ends_at + 1 + OFFER_MS); /* should A be dead */
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITERS), 2);
+	assert_int_equal(queue_for(2, B2, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), -1); /* it will be notified */
 	leave("", B2 ".2");
 	line_subscribe(&r, SEMAPHORE);
 	assert_int_equal(leave("p1", ""), 1);
 	assert_string_equal(line_published(&r), "A1 0, B1 1000");
 	int64_t until = line_offered_until(&r, SEMAPHORE);
-	assert_int_equal(take(2, "p5"), NONE_LEFT); /* reserved for A1 */
-	assert_int_equal(item_int(&r, FULL_HELD), 1);
-	assert_int_equal(item_int(&r, FULL_NEXT_AT), until);
-	assert_int_equal(queue_for(2, B1, "p4"), NONE_LEFT);
+	assert_int_equal(take(2, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE); /* reserved for A1 */
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_HELD), 1);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), until);
+	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_published(&r), "");
-	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), ""); /* B1 looks at the time that it was given */
 	assert_int_equal(leave("p2", ""), 1);
 	assert_string_equal(line_published(&r), "B1 0");
-	assert_int_equal(queue_for(2, B1, "p4"), TAKEN);
+	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), ""); /* no other waits */
 	look(2, 2, 0);
 	line_subscribe(&r, NULL);
@@ -281,13 +280,13 @@ static void as_many_go_in_as_there_is_room_for(void **state)
 	leave("p2", "");
 	assert_string_equal(line_published(&r), "A2 0"); /* B1 looks in time for both */
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2 " A2 ".2");
-	assert_int_equal(take(2, "p6"), NONE_LEFT);
-	assert_int_equal(queue_for(2, B1, "p5"), NONE_LEFT);
-	assert_int_equal(queue_for(2, A2, "p4"), TAKEN);
-	assert_int_equal(take(2, "p6"), NONE_LEFT);
-	assert_int_equal(queue_for(2, B1, "p5"), NONE_LEFT);
+	assert_int_equal(take(2, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(queue_for(2, B1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(queue_for(2, A2, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+	assert_int_equal(take(2, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(queue_for(2, B1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
-	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), "");
 	assert_string_equal(line_tickets(&r, SEMAPHORE), B1 ".2");
 	look(2, 2, 1);
@@ -314,7 +313,8 @@ static void all_that_is_free_is_offered_at_once(void **state)
 		for (int i = 0; i < 5; i++) {
 			char permit[8];
 			snprintf(permit, sizeof(permit), "q%d", i);
-			assert_int_equal(queue_for(3, waiting[4 - i], permit), i < 2 ? NONE_LEFT : TAKEN);
+			assert_int_equal(queue_for(3, waiting[4 - i], permit),
+					 i < 2 ? SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE : SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 		}
 		look(3, 3, 2);
 	}
@@ -363,7 +363,7 @@ static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 	assert_string_equal(line_published(&r), "C1 200");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), D1 ".2");
 	later(200);
-	assert_int_equal(queue_for(2, C1, "p6"), NONE_LEFT);
+	assert_int_equal(queue_for(2, C1, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_published(&r), "B1 0");
 	assert_string_equal(line_tickets(&r, SEMAPHORE), B1 ".2 " C1 ".2");
 	line_subscribe(&r, NULL);
@@ -380,16 +380,16 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	queue_for(2, B1, "p4");
 	queue_for(2, C1, "p5");
 	line_watch_lapse(&r, SEMAPHORE); /* those of A1 and B1 */
-	assert_int_equal(queue_for(2, C1, "p5"), NONE_LEFT);
+	assert_int_equal(queue_for(2, C1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), C1 ".2");
 	assert_string_equal(line_watchers(&r, SEMAPHORE), C1 ".2");
 	later(10);
-	assert_int_equal(join_again(2, B1, "p4", joined_us + 10000), NONE_LEFT);
-	assert_int_equal(join_again(2, A1, "p3", joined_us), NONE_LEFT);
+	assert_int_equal(join_again(2, B1, "p4", joined_us + 10000), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+	assert_int_equal(join_again(2, A1, "p3", joined_us), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), A1 ".2 " B1 ".2 " C1 ".2");
 	leave("p1", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
-	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
 /* It joins again before any other call notices that a permit has expired: then it is its turn. */
@@ -401,11 +401,11 @@ static void one_that_was_dropped_has_its_turn(void **state)
 	later(10);
 	queue_for(1, B1, "p3");
 	ends("p1");
-	if (join_again(1, A1, "p2", joined_us) == NONE_LEFT) {
+	if (join_again(1, A1, "p2", joined_us) == SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE) {
 		assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".1");
-		assert_int_equal(queue_for(1, A1, "p2"), TAKEN);
+		assert_int_equal(queue_for(1, A1, "p2"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	}
-	assert_int_equal(queue_for(1, B1, "p3"), NONE_LEFT);
+	assert_int_equal(queue_for(1, B1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	look(1, 1, 1);
 }
 
@@ -417,7 +417,7 @@ static void nothing_is_published_without_a_waiter(void **state)
 	take(1, "p2");
 	extend("p1", "5000");
 	leave("p1", A1 ".1");
-	assert_int_equal(queue_for(1, A1, "p2"), TAKEN);
+	assert_int_equal(queue_for(1, A1, "p2"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	run(&r, &semaphore_delete_script, keys, ARGS());
 	assert_string_equal(line_published(&r), "");
 	assert_int_equal(redis_exists(&r, SEMAPHORE ":waiters"), 0);
@@ -434,16 +434,16 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
 	line_subscribe(&r, SEMAPHORE);
 	leave("p2", A1 ".1"); /* it had the offer, and no permit */
 	assert_string_equal(line_published(&r), "B1 0");
-	assert_int_equal(queue_for(1, B1, "p3"), TAKEN);
+	assert_int_equal(queue_for(1, B1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	queue_for(1, A1, "p2");
 	const struct permit_try last = { .limit = 1, .permit = "p2", .ticket = A1 };
-	assert_int_equal(acquire(last), NONE_LEFT);
+	assert_int_equal(acquire(last), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), "");
 
 	/* The client left in the moment in which it acquired the permit. */
 	queue_for(1, A2, "p4");
 	leave("p3", "");
-	assert_int_equal(queue_for(1, A2, "p4"), TAKEN);
+	assert_int_equal(queue_for(1, A2, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	queue_for(1, B2, "p5");
 	assert_int_equal(leave("p4", A2 ".1"), 1);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B2 ".1");
@@ -462,9 +462,9 @@ static void each_waits_for_its_own_limit(void **state)
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
 	leave("p1", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
-	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
-	assert_int_equal(queue_for(4, B1, "p4"), TAKEN);
+	assert_int_equal(queue_for(4, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	look(4, 3, 0);
 
 	/* A waiter with a lower limit keeps those behind it. */
@@ -473,10 +473,10 @@ static void each_waits_for_its_own_limit(void **state)
 	leave("p2", "");
 	leave("p3", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
-	assert_int_equal(queue_for(4, B1, "p6"), NONE_LEFT);
+	assert_int_equal(queue_for(4, B1, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	leave("p4", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".1");
-	assert_int_equal(queue_for(1, A1, "p5"), TAKEN);
+	assert_int_equal(queue_for(1, A1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
 
 	/* And does not once it gives up. */
@@ -500,9 +500,9 @@ static void none_overtakes_a_waiter_with_a_lower_limit(void **state)
 		if (way)
 			queue_for(4, B1, "p4");
 		leave("p1", "");
-		assert_int_equal(way ? queue_for(4, B1, "p4") : take(4, "p4"), NONE_LEFT);
-		assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
-		assert_int_equal(way ? queue_for(4, B1, "p4") : take(4, "p4"), TAKEN);
+		assert_int_equal(way ? queue_for(4, B1, "p4") : take(4, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
+		assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+		assert_int_equal(way ? queue_for(4, B1, "p4") : take(4, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	}
 }
 
@@ -514,9 +514,9 @@ static void the_end_of_a_permit_offers_it_to_the_first(void **state)
 	queue_for(2, A1, "p3");
 	queue_for(2, B1, "p4");
 	ends("p2");
-	assert_int_equal(queue_for(2, B1, "p4"), NONE_LEFT);
+	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
-	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
 static void waiters_are_notified_of_an_earlier_end(void **state)
@@ -534,7 +534,7 @@ static void waiters_are_notified_of_an_earlier_end(void **state)
 	leave("p2", "");
 	assert_string_equal(line_published(&r), "A1 0, B1 1000");
 	const struct permit_try brief = { .limit = 2, .permit = "p3", .ticket = A1, .wait_ms = WAIT_MS, .ttl_ms = 40 };
-	assert_int_equal(acquire(brief), TAKEN);
+	assert_int_equal(acquire(brief), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_published(&r), "B1 41");
 	line_subscribe(&r, NULL);
 }
@@ -544,7 +544,7 @@ static void waiters_are_notified_of_an_earlier_end(void **state)
 static int64_t remove_semaphore(void)
 {
 	run(&r, &semaphore_delete_script, keys, ARGS());
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void delete_leaves_nothing_behind(void **state)
@@ -556,9 +556,9 @@ static void delete_leaves_nothing_behind(void **state)
 	assert_int_equal(leave("p2", ""), 1);
 	assert_int_equal(remove_semaphore(), 1);
 	assert_int_equal(server_keys(&r), 0);
-	assert_int_equal(extend("p1", "30000"), NO_SUCH);
-	assert_int_equal(leave("p1", ""), NO_SUCH);
-	assert_int_equal(leave("p2", ""), NO_SUCH); /* nor is its release remembered */
+	assert_int_equal(extend("p1", "30000"), SEMAPHORE_PERMIT_EXTEND_ENDED);
+	assert_int_equal(leave("p1", ""), SEMAPHORE_PERMIT_LEAVE_ENDED);
+	assert_int_equal(leave("p2", ""), SEMAPHORE_PERMIT_LEAVE_ENDED); /* nor is its release remembered */
 	unchanged(&r, assert_int_equal(remove_semaphore(), 0));
 }
 
@@ -578,7 +578,7 @@ static void delete_offers_to_the_first_waiter(void **state)
 	line_lapse(&r, SEMAPHORE);
 	assert_int_equal(remove_semaphore(), 0);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".1");
-	assert_int_equal(queue_for(1, B1, "p3"), TAKEN);
+	assert_int_equal(queue_for(1, B1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	look(1, 1, 0);
 	line_subscribe(&r, NULL);
 }
@@ -592,20 +592,20 @@ static void a_replay_gets_the_first_permit(void **state)
 
 	(void)state;
 	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&first), RECORD, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), TAKEN);
-	int64_t expires_at = item_int(&r, TAKEN_EXPIRES_AT);
+	assert_int_equal(outcome(&r), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+	int64_t expires_at = item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
 	unchanged(&r,
 		  run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A));
 	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), TAKEN);
-	assert_string_equal(item_text(&r, TAKEN_SEALED), "5ea1ed");
-	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at);
-	assert_int_equal(leave("p1", ""), TAKEN);
+	assert_int_equal(outcome(&r), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
+	assert_string_equal(item_text(&r, SEMAPHORE_PERMIT_ACQUIRE_SEALED), "5ea1ed");
+	assert_int_equal(item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS), expires_at);
+	assert_int_equal(leave("p1", ""), 1);
 	take(1, "p3");
 	unchanged(&r, run_with_record_ended(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD,
 					    FINGERPRINT_A));
 	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD "2", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), NONE_LEFT);
+	assert_int_equal(outcome(&r), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_int_equal(redis_exists(&r, RECORD "2"), 0); /* a refusal is not recorded */
 }
 
