@@ -19,11 +19,12 @@
  */
 static void write_message(struct json_out *o, struct request *req, const struct reply *r)
 {
-	struct text state = reply_text(r, 0);
-	int64_t at_ms = reply_int(r, 1);
+	struct text state = reply_text(r, QUEUE_MESSAGE_STATE);
+	int64_t at_ms = reply_int(r, QUEUE_MESSAGE_AT_MS);
 	struct queue_message m;
 
-	queue_message_read(&m, reply_text(r, 2), reply_text(r, 3), reply_text(r, 4));
+	queue_message_read(&m, reply_text(r, QUEUE_MESSAGE_SEQUENCE), reply_text(r, QUEUE_MESSAGE_CONTENT),
+			   reply_text(r, QUEUE_MESSAGE_STORED_STATE));
 	if (text_is(state, "delayed") && at_ms <= req->now_ms)
 		state = TEXT("ready");
 	bool is_due = text_is(state, "ready") || text_is(state, "delayed");
@@ -55,11 +56,11 @@ static void on_message(struct request *req, const struct reply *r)
 {
 	const struct queue_message_get_input *in = req->input;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == QUEUE_MESSAGE_GET_ABSENT) {
 		answer_no_message(req, in->name, in->id);
 		return;
 	}
-	write_message(answer_begin(req, 200), req, reply_item(r, 2));
+	write_message(answer_begin(req, 200), req, reply_item(r, QUEUE_MESSAGE_GET_MESSAGE));
 	answer_end(req);
 }
 
@@ -74,17 +75,18 @@ void queue_message_get(struct request *req, const struct queue_message_get_input
 static void on_changed(struct request *req, const struct reply *r)
 {
 	const struct queue_message_patch_input *in = req->input;
+	int64_t outcome = reply_outcome(r);
 
-	if (reply_int(r, 0) == -2) {
-		answer_in_flight(req, in->id, reply_int(r, 2));
-	} else if (reply_int(r, 0) == -3) {
+	if (outcome == QUEUE_MESSAGE_PATCH_IN_FLIGHT) {
+		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_PATCH_VISIBLE_UNTIL_MS));
+	} else if (outcome == QUEUE_MESSAGE_PATCH_PAST_TTL) {
 		answer_field_problem(req, P_INVALID_VALUE, in->has_delay_ms ? "/delay_ms" : "/deliver_at_ms",
 				     "is not before the end of the message's ttl_ms, in %" PRId64 " ms",
-				     request_ms_until(req, reply_int(r, 2)));
-	} else if (reply_int(r, 0) < 0) {
+				     request_ms_until(req, reply_int(r, QUEUE_MESSAGE_PATCH_EXPIRES_AT_MS)));
+	} else if (outcome == QUEUE_MESSAGE_PATCH_ABSENT) {
 		answer_no_message(req, in->name, in->id);
 	} else {
-		write_message(answer_begin(req, 200), req, reply_item(r, 2));
+		write_message(answer_begin(req, 200), req, reply_item(r, QUEUE_MESSAGE_PATCH_MESSAGE));
 		answer_end(req);
 	}
 }
@@ -111,9 +113,9 @@ static void on_cancelled(struct request *req, const struct reply *r)
 {
 	const struct queue_message_delete_input *in = req->input;
 
-	if (reply_int(r, 0) == -2)
-		answer_in_flight(req, in->id, reply_int(r, 2));
-	else if (reply_int(r, 0) < 0)
+	if (reply_outcome(r) == QUEUE_MESSAGE_DELETE_IN_FLIGHT)
+		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_DELETE_VISIBLE_UNTIL_MS));
+	else if (reply_outcome(r) == QUEUE_MESSAGE_DELETE_ABSENT)
 		answer_no_message(req, in->name, in->id);
 	else
 		answer_empty(req, 204);
@@ -154,23 +156,24 @@ static void on_messages(struct request *req, const struct reply *r)
 {
 	const struct queue_message_list_input *in = req->input;
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == QUEUE_MESSAGE_LIST_SCHEDULE_DUE) {
 		queue_run_schedules(req, in->name, list_again);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	struct text sequence = reply_text(r, 4), cursor = { 0 };
+	struct text sequence = reply_text(r, QUEUE_MESSAGE_LIST_LAST_SEQUENCE), cursor = { 0 };
 
 	out_array(o, "items");
-	for (size_t i = 5; i < r->count; i++) {
+	for (size_t i = QUEUE_MESSAGE_LIST_MESSAGES; i < r->count; i++) {
 		out_object(o, NULL);
 		write_message(o, req, reply_item(r, i));
 		out_close(o);
 	}
 	out_close(o);
 	if (sequence.len)
-		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s", reply_int(r, 2), reply_int(r, 3),
-				      sequence.at);
+		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s",
+				      reply_int(r, QUEUE_MESSAGE_LIST_LAST_PRIORITY),
+				      reply_int(r, QUEUE_MESSAGE_LIST_LAST_AT_MS), sequence.at);
 	out_text(o, "next_cursor", cursor);
 	answer_end(req);
 }
@@ -206,19 +209,19 @@ void queue_message_list(struct request *req, const struct queue_message_list_inp
 
 /* ---- A queue's counts and settings ---- */
 
-/* The seven settings of lua/queues/lib_queue_settings.lua, which begin at `at`. */
+/* The settings that begin at `at`. */
 static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
 	out_object(o, "settings");
-	out_int(o, "visibility_ms", reply_int(r, at));
-	out_int(o, "max_receives", reply_int(r, at + 1));
+	out_int(o, "visibility_ms", reply_int(r, at + QUEUE_SETTINGS_VISIBILITY_MS));
+	out_int(o, "max_receives", reply_int(r, at + QUEUE_SETTINGS_MAX_RECEIVES));
 	out_object(o, "backoff");
-	out_int(o, "base_ms", reply_int(r, at + 2));
-	out_int(o, "max_ms", reply_int(r, at + 3));
+	out_int(o, "base_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_BASE_MS));
+	out_int(o, "max_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_MAX_MS));
 	out_close(o);
-	out_int(o, "dedupe_ms", reply_int(r, at + 4));
-	out_int(o, "retention_ms", reply_int(r, at + 5));
-	out_bool(o, "paused", reply_int(r, at + 6) == 1);
+	out_int(o, "dedupe_ms", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_MS));
+	out_int(o, "retention_ms", reply_int(r, at + QUEUE_SETTINGS_RETENTION_MS));
+	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
 	out_close(o);
 }
 
@@ -226,16 +229,16 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 static void write_counts(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
-	out_int(o, "ready", reply_int(r, 2));
-	out_int(o, "delayed", reply_int(r, 3));
-	out_int(o, "in_flight", reply_int(r, 4));
-	out_int(o, "dead", reply_int(r, 5));
-	out_int(o, "sent", reply_int(r, 8));
+	out_int(o, "ready", reply_int(r, QUEUE_GET_READY));
+	out_int(o, "delayed", reply_int(r, QUEUE_GET_DELAYED));
+	out_int(o, "in_flight", reply_int(r, QUEUE_GET_IN_FLIGHT));
+	out_int(o, "dead", reply_int(r, QUEUE_GET_DEAD));
+	out_int(o, "sent", reply_int(r, QUEUE_GET_SENT));
 }
 
 static void write_oldest(struct json_out *o, const struct request *req, const struct reply *r)
 {
-	int64_t oldest_ready_at_ms = reply_int(r, 6);
+	int64_t oldest_ready_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
 
 	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
 }
@@ -246,10 +249,10 @@ static void on_state_again(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 
 	write_counts(o, in->name, r);
-	out_int(o, "expired", reply_int(r, 7));
-	out_int(o, "died", reply_int(r, 9));
+	out_int(o, "expired", reply_int(r, QUEUE_GET_EXPIRED));
+	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
 	write_oldest(o, req, r);
-	write_settings(o, r, 10);
+	write_settings(o, r, QUEUE_GET_SETTINGS);
 	answer_end(req);
 }
 
@@ -265,7 +268,7 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 
-	if (reply_int(r, 17) == 1)
+	if (reply_int(r, QUEUE_GET_IS_SCHEDULE_DUE) == 1)
 		queue_run_schedules(req, in->name, get_again);
 	else
 		on_state_again(req, r);
@@ -281,7 +284,7 @@ static void answer_settings(struct request *req, int status, struct text name, c
 	struct json_out *o = answer_begin(req, status);
 
 	out_text(o, "name", name);
-	write_settings(o, r, 3);
+	write_settings(o, r, QUEUE_PUT_SETTINGS);
 	answer_end(req);
 }
 
@@ -297,7 +300,7 @@ static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct queue_put_input *in = req->input;
 
-	answer_settings(req, reply_int(r, 2) ? 201 : 200, in->name, r);
+	answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
 /* As queue_put.lua wants it: -1 keeps a setting, -2 resets it. */
@@ -370,7 +373,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_object(o, NULL);
 	write_counts(o, name, r);
 	write_oldest(o, req, r);
-	out_bool(o, "paused", reply_int(r, 16) == 1);
+	out_bool(o, "paused", reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1);
 	out_close(o);
 }
 

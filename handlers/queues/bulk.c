@@ -20,8 +20,9 @@ static void next_step(struct request *req, int64_t total);
 static void on_step(struct request *req, const struct reply *r)
 {
 	const struct queue_steps *steps = req->work;
-	int64_t outcome = reply_int(r, 0), total = reply_int(r, 2);
-	bool is_unfinished = outcome == 0 || outcome == 2;
+	int64_t outcome = reply_outcome(r), total = reply_int(r, QUEUE_STEP_TOTAL);
+	/* The outcomes of a redrive are the same. */
+	bool is_unfinished = outcome == QUEUE_PURGE_MORE || outcome == QUEUE_PURGE_SETTLED;
 
 	req->has_effect = is_unfinished && total > 0; /* should the next step fail */
 	if (is_unfinished) {
@@ -57,7 +58,7 @@ static void begin(struct request *req, const struct queue_steps *given)
 
 static void on_redriven(struct request *req, const struct reply *r)
 {
-	out_int(answer_begin(req, 200), "redriven", reply_int(r, 2));
+	out_int(answer_begin(req, 200), "redriven", reply_int(r, QUEUE_MESSAGE_REDRIVE_TOTAL));
 	answer_end(req);
 }
 

@@ -109,7 +109,7 @@ static bool read_state(struct queue_message *m, struct text state)
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state)
 {
 	*m = (struct queue_message){ .content = TEXT("") };
-	if (content.at && read_header(m, &content) && (!state.len || read_state(m, state)))
+	if (read_header(m, &content) && (!state.len || read_state(m, state)))
 		m->content = content;
 	if (!m->id.len)
 		m->id = sequence;

@@ -6,7 +6,8 @@
 #include "queues/queue_call.h"
 
 enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 4, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT, DIED_AT };
-enum { GET_READY = 2, GET_OLDEST = 6, GET_EXPIRED, GET_SENT, GET_DIED };
+/* In the order of queue_states. */
+static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD };
 
 static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
 
@@ -48,13 +49,13 @@ static struct call *look(struct request *req, struct text name)
 
 static void read(double *cells, const struct request *req, const struct reply *r)
 {
-	int64_t oldest_at_ms = reply_int(r, GET_OLDEST);
+	int64_t oldest_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
 
 	for (size_t i = 0; i < STATES; i++)
-		cells[STATES_AT + i] = (double)reply_int(r, GET_READY + i);
+		cells[STATES_AT + i] = (double)reply_int(r, counts[i]);
 	cells[OLDEST_AT] = oldest_at_ms >= 0 ? (double)(req->now_ms - oldest_at_ms) / 1000 : 0;
-	cells[EXPIRED_AT] = (double)reply_int(r, GET_EXPIRED);
-	cells[DIED_AT] = (double)reply_int(r, GET_DIED);
+	cells[EXPIRED_AT] = (double)reply_int(r, QUEUE_GET_EXPIRED);
+	cells[DIED_AT] = (double)reply_int(r, QUEUE_GET_DIED);
 }
 
 void queue_metrics_open(void)

@@ -63,25 +63,27 @@ static void on_sent(struct request *req, const struct reply *r)
 {
 	const struct queue_message_send_input *in = req->input;
 
-	if (reply_int(r, 0) < 0) {
-		answer_message_problem(req, in->messages.items ? (int)reply_int(r, 2) : -1, "ttl_ms",
-				       "ends before the message is due");
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
+		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
+				       "ttl_ms", "ends before the message is due");
 		return;
 	}
-	struct json_out *o = answer_begin(req, reply_int(r, 0) ? 201 : 200);
+	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
 	size_t duplicates = 0;
 	out_array(o, "messages");
-	for (size_t i = 2; i < r->count; i++) {
+	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
 		const struct reply *m = reply_item(r, i);
+		bool is_duplicate = reply_int(m, QUEUE_SENT_IS_DUPLICATE) == 1;
+		int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
 		out_object(o, NULL);
-		out_text(o, "id", reply_text(m, 0));
-		out_bool(o, "duplicate", reply_int(m, 1) == 1);
-		duplicates += reply_int(m, 1) == 1;
-		out_int_or_null(o, "deliver_at_ms", reply_int(m, 2) > 0, reply_int(m, 2));
+		out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
+		out_bool(o, "duplicate", is_duplicate);
+		duplicates += is_duplicate;
+		out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
 		out_close(o);
 	}
 	out_close(o);
-	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - 2 - duplicates);
+	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - QUEUE_MESSAGE_SEND_MESSAGES - duplicates);
 	answer_end(req);
 }
 
@@ -168,8 +170,8 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_acknowledge_input *in = req->input;
 
-	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_int(r, 0) > 0);
-	if (reply_int(r, 0) < 0)
+	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_outcome(r) > 0);
+	if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_STALE)
 		answer_stale(req);
 	else
 		answer_empty(req, 204);
@@ -185,9 +187,9 @@ void queue_delivery_acknowledge(struct request *req, const struct queue_delivery
 
 static void on_extended(struct request *req, const struct reply *r)
 {
-	int64_t visible_until_ms = reply_int(r, 3);
+	int64_t visible_until_ms = reply_int(r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS);
 
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_STALE) {
 		answer_stale(req);
 		return;
 	}
@@ -197,7 +199,7 @@ static void on_extended(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "id", reply_text(r, 2));
+	out_text(o, "id", reply_text(r, QUEUE_DELIVERY_EXTEND_ID));
 	out_int(o, "visible_until_ms", visible_until_ms);
 	answer_end(req);
 }
@@ -221,16 +223,16 @@ static void answer_dead_and_delayed(struct request *req, const char *pointer)
 static void on_rejected(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_reject_input *in = req->input;
-	bool is_dead = reply_int(r, 3) == 1;
-	int64_t deliver_at_ms = is_dead ? 0 : reply_int(r, 4);
+	bool is_dead = reply_int(r, QUEUE_DELIVERY_REJECT_IS_DEAD) == 1;
+	int64_t deliver_at_ms = is_dead ? 0 : reply_int(r, QUEUE_DELIVERY_REJECT_AT_MS);
 
-	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_int(r, 0) > 0);
-	if (reply_int(r, 0) < 0) {
+	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_outcome(r) > 0);
+	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_STALE) {
 		answer_stale(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "id", reply_text(r, 2));
+	out_text(o, "id", reply_text(r, QUEUE_DELIVERY_REJECT_ID));
 	out_bool(o, "dead", is_dead);
 	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
 	answer_end(req);
@@ -271,7 +273,7 @@ static void on_settled(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_settle_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
-	size_t at = 2, rejected = 0;
+	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
 
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->acknowledge.count; i++)
@@ -282,7 +284,7 @@ static void on_settled(struct request *req, const struct reply *r)
 	}
 	out_close(o);
 	/* What was acknowledged within the last minute counts only once. */
-	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, (size_t)reply_int(r, 0) - rejected);
+	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, (size_t)reply_outcome(r) - rejected);
 	queue_metrics_count(req, in->name, QUEUE_REJECTED, rejected);
 	answer_end(req);
 }

@@ -12,9 +12,7 @@
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
 
-/* A message in a reply of queue_message_receive. */
-enum { SEQUENCE_OF, CONTENT_OF, STATE_OF, VISIBLE_UNTIL_OF, QUEUE_OF };
-enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4 };
+enum { BODIES_MAX = 1 << 20 };
 
 /* A message that was handed out. */
 struct queue_delivery {
@@ -46,11 +44,12 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	const struct receive_order *order = req->work;
 	bool is_done = order->acknowledge;
 	const struct reply *r = delivery->m;
-	struct text queue = order->queues[delivery->queue], sequence = reply_text(r, SEQUENCE_OF);
+	struct text queue = order->queues[delivery->queue], sequence = reply_text(r, QUEUE_DELIVERY_SEQUENCE);
 	struct queue_message m;
 	char receipt[RECEIPT_LEN + 1];
 
-	queue_message_read(&m, sequence, reply_text(r, CONTENT_OF), reply_text(r, STATE_OF));
+	queue_message_read(&m, sequence, reply_text(r, QUEUE_DELIVERY_CONTENT),
+			   reply_text(r, QUEUE_DELIVERY_STORED_STATE));
 	out_object(o, NULL);
 	if (order->names_queue)
 		out_text(o, "queue", queue);
@@ -60,7 +59,7 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	out_int(o, "priority", m.priority);
 	out_int(o, "receives", m.receives);
 	out_int(o, "sent_at_ms", m.sent_at_ms);
-	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, VISIBLE_UNTIL_OF));
+	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
 	out_close(o);
 }
 
@@ -89,7 +88,8 @@ static void answer_deliveries(struct request *req, bool was_lost)
 		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
 		queue_metrics_count(req, queue, QUEUE_ACKNOWLEDGED, order->acknowledge);
 		/* It took so long that other consumers may have it. */
-		bool has_expired = request_is_past(req, reply_int(order->deliveries[i].m, VISIBLE_UNTIL_OF));
+		bool has_expired =
+			request_is_past(req, reply_int(order->deliveries[i].m, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
 		if (order->acknowledge || order->in_turn || !has_expired)
 			out_received(o, req, &order->deliveries[i]);
 	}
@@ -104,15 +104,15 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 {
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 
-	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->limit; i++) {
+	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count && order->count < (size_t)order->limit; i++) {
 		const struct reply *m = order->in_turn ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
 		if (!m)
 			break;
-		size_t queue = order->at + (size_t)reply_int(m, QUEUE_OF);
+		size_t queue = order->at + (size_t)reply_int(m, QUEUE_DELIVERY_QUEUE);
 		if (queue < order->at || queue >= end)
 			return false;
 		order->deliveries[order->count++] = (struct queue_delivery){ queue, m };
-		order->body_bytes += reply_text(m, CONTENT_OF).len;
+		order->body_bytes += reply_text(m, QUEUE_DELIVERY_CONTENT).len;
 	}
 	return true;
 }
@@ -134,8 +134,8 @@ static void on_received(struct request *req, const struct reply *r)
 		answer_deliveries(req, call_problem_is_unknown(req->result->failed));
 		return;
 	}
-	if (reply_int(r, 0) == 0 &&
-	    reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
+	int64_t taken = reply_outcome(r);
+	if (taken == 0 && reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE) == 1) { /* the script had its fill of work */
 		receive(req);
 		return;
 	}
@@ -143,14 +143,13 @@ static void on_received(struct request *req, const struct reply *r)
 		answer_internal(req, "the script returned a message of a queue that was not requested");
 		return;
 	}
-	if (!req->result->replayed && !order->in_turn && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+	if (!req->result->replayed && !order->in_turn && (taken > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
-	wait_look_at(req, reply_int(r, 3));
+	wait_look_at(req, reply_int(r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS));
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
-	} else if (reply_int(r, 0) > 0 || order->count ||
-		   !wait_park(req, attempt)) { /* of a replay all may have ended */
+	} else if (taken > 0 || order->count || !wait_park(req, attempt)) { /* of a replay all may have ended */
 		answer_deliveries(req, false);
 	}
 }
@@ -161,11 +160,10 @@ static void on_received(struct request *req, const struct reply *r)
  */
 static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
 {
-	struct text content = order->acknowledge ? reply_text(m, CONTENT_OF) : TEXT("");
-	struct text parts[] = { reply_text(m, SEQUENCE_OF), reply_text(m, STATE_OF), content };
+	struct text content = order->acknowledge ? reply_text(m, QUEUE_DELIVERY_CONTENT) : TEXT("");
+	struct text parts[] = { reply_text(m, QUEUE_DELIVERY_SEQUENCE), reply_text(m, QUEUE_DELIVERY_STORED_STATE),
+				content };
 
-	if (!parts[0].len || !parts[1].len)
-		return;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		call_text(c, arena_copy(&req->arena, parts[i].at, parts[i].len));
 }

@@ -9,29 +9,31 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 
-/* Items of a schedule (lua/queues/lib_queue_schedule.lua). */
-enum { ID, EVERY, CRON, START, STOP, PRIORITY, OVERLAP, NEXT, LAST, SENT, MISSED, SKIPPED, CONTENT };
+static void out_above_0(struct json_out *o, const char *key, const struct reply *s, size_t i)
+{
+	out_int_or_null(o, key, reply_int(s, i) > 0, reply_int(s, i));
+}
 
 static void out_settings(struct json_out *o, const struct reply *s)
 {
-	out_text(o, "id", reply_text(s, ID));
-	out_int_or_null(o, "every_ms", reply_int(s, EVERY) > 0, reply_int(s, EVERY));
-	out_text_or_null(o, "cron", reply_text(s, CRON));
-	out_int_or_null(o, "start_at_ms", reply_int(s, START) > 0, reply_int(s, START));
-	out_int_or_null(o, "end_at_ms", reply_int(s, STOP) > 0, reply_int(s, STOP));
-	out_int(o, "priority", reply_text(s, PRIORITY).at ? *reply_text(s, PRIORITY).at - '0' : 0);
-	out_text(o, "overlap", reply_text(s, OVERLAP));
-	out_int(o, "next_at_ms", reply_int(s, NEXT));
-	out_int_or_null(o, "last_at_ms", reply_int(s, LAST) > 0, reply_int(s, LAST));
-	out_int(o, "sent", reply_int(s, SENT));
-	out_int(o, "missed", reply_int(s, MISSED));
-	out_int(o, "skipped", reply_int(s, SKIPPED));
+	out_text(o, "id", reply_text(s, QUEUE_SCHEDULE_ID));
+	out_above_0(o, "every_ms", s, QUEUE_SCHEDULE_EVERY_MS);
+	out_text_or_null(o, "cron", reply_text(s, QUEUE_SCHEDULE_CRON));
+	out_above_0(o, "start_at_ms", s, QUEUE_SCHEDULE_START_AT_MS);
+	out_above_0(o, "end_at_ms", s, QUEUE_SCHEDULE_END_AT_MS);
+	out_int(o, "priority", reply_int(s, QUEUE_SCHEDULE_PRIORITY));
+	out_text(o, "overlap", reply_text(s, QUEUE_SCHEDULE_OVERLAP));
+	out_int(o, "next_at_ms", reply_int(s, QUEUE_SCHEDULE_NEXT_AT_MS));
+	out_above_0(o, "last_at_ms", s, QUEUE_SCHEDULE_LAST_AT_MS);
+	out_int(o, "sent", reply_int(s, QUEUE_SCHEDULE_SENT));
+	out_int(o, "missed", reply_int(s, QUEUE_SCHEDULE_MISSED));
+	out_int(o, "skipped", reply_int(s, QUEUE_SCHEDULE_SKIPPED));
 }
 
 static void answer_schedule(struct request *req, int status, const struct reply *s)
 {
 	struct json_out *o = answer_begin(req, status);
-	struct text body = reply_text(s, CONTENT), headers = text_cut(&body, '\t');
+	struct text body = reply_text(s, QUEUE_SCHEDULE_FULL_CONTENT), headers = text_cut(&body, '\t');
 
 	out_settings(o, s);
 	out_raw(o, "body", body);
@@ -80,15 +82,16 @@ struct schedule_change {
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct queue_schedule_put_input *in = req->input; /* begins as the input of PATCH does */
-	int64_t outcome = reply_int(r, 0);
+	int64_t outcome = reply_outcome(r);
 
-	if (outcome == 1)
-		answer_schedule(req, reply_int(r, 2) ? 201 : 200, reply_item(r, 3));
-	else if (outcome == -1)
+	if (outcome > 0)
+		answer_schedule(req, reply_int(r, QUEUE_SCHEDULE_PUT_IS_NEW) ? 201 : 200,
+				reply_item(r, QUEUE_SCHEDULE_PUT_SCHEDULE));
+	else if (outcome == QUEUE_SCHEDULE_PUT_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
-	else if (outcome == -2)
+	else if (outcome == QUEUE_SCHEDULE_PUT_NO_RECURRENCE)
 		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, or cron");
-	else if (outcome == -3)
+	else if (outcome == QUEUE_SCHEDULE_PUT_NO_INSTANT)
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "matches no instant of the next 40 years");
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "/end_at_ms",
@@ -209,12 +212,12 @@ static void on_schedule(struct request *req, const struct reply *r)
 {
 	const struct queue_schedule_get_input *in = req->input;
 
-	if (reply_int(r, 0) == -2)
+	if (reply_outcome(r) == QUEUE_SCHEDULE_GET_SCHEDULE_DUE)
 		queue_run_schedules(req, in->name, get_again);
-	else if (reply_int(r, 0) < 0)
+	else if (reply_outcome(r) == QUEUE_SCHEDULE_GET_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
 	else
-		answer_schedule(req, 200, reply_item(r, 2));
+		answer_schedule(req, 200, reply_item(r, QUEUE_SCHEDULE_GET_SCHEDULE));
 }
 
 static void get(struct request *req, const struct queue_schedule_get_input *in, bool again)
@@ -258,19 +261,19 @@ static void list_again(struct request *req, const struct reply *r);
 static void on_schedules(struct request *req, const struct reply *r)
 {
 	const struct queue_schedule_list_input *in = req->input;
-	struct text next = reply_text(r, 2);
+	struct text next = reply_text(r, QUEUE_SCHEDULE_LIST_NEXT_CURSOR);
 
-	if (reply_int(r, 0) == -2) {
+	if (reply_outcome(r) == QUEUE_SCHEDULE_LIST_SCHEDULE_DUE) {
 		queue_run_schedules(req, in->name, list_again);
 		return;
 	}
-	if (reply_int(r, 0) < 0) {
+	if (reply_outcome(r) == QUEUE_SCHEDULE_LIST_NO_CURSOR) {
 		handler_answer_cursor(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
-	for (size_t i = 3; i < r->count; i++) {
+	for (size_t i = QUEUE_SCHEDULE_LIST_SCHEDULES; i < r->count; i++) {
 		out_object(o, NULL);
 		out_settings(o, reply_item(r, i));
 		out_close(o);

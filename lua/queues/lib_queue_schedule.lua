@@ -39,7 +39,12 @@ local function note_next()
   return tonumber(at)
 end
 
--- As queue_schedule_list returns it; queue_schedule_get returns headers and body, too.
+-- A schedule as queue_schedule_list returns it; others return its content, too.
+--@shape queue_schedule: id text, every_ms int, cron text, start_at_ms int, end_at_ms int,
+-- priority int, overlap text, next_at_ms int, last_at_ms int, sent int, missed int, skipped int
+--@shape queue_schedule_full: queue_schedule, content text
+-- every_ms 0: a cron. start_at_ms, end_at_ms and last_at_ms 0: none. content is the headers, a tab
+-- and the body.
 local function schedule_settings(id, s)
   return {
     id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped,

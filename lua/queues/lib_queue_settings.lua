@@ -17,6 +17,9 @@ local function setting(name)
 end
 
 -- In the order in which they are written and returned.
+--@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
+-- backoff_max_ms int, dedupe_ms int, retention_ms int, paused int
+-- backoff_base_ms 0: at once; paused is 0 or 1.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'retention_ms', 'paused' }
 local function add_settings(reply)

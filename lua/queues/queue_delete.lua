@@ -1,7 +1,7 @@
 -- queue_delete: removes a queue with all that is in it: messages, settings, remembered ids.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- Returns {1, now_ms}; {0, now_ms} when it was never used. Errors: WRONGTYPE, nothing changed.
--- O(1): freed in the background.
+--@reply 1 removed, 0 absent
+-- Errors: WRONGTYPE, nothing changed. O(1): freed in the background.
 --@include time queue queue_types
 --@flags allow-oom
 check_types()

@@ -2,9 +2,9 @@
 -- dedupe_ms.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
--- Returns {1, now_ms}; {0, now_ms} when this delivery was acknowledged within the last minute; {-1,
--- now_ms} when it is no longer current: its message was delivered again, returned or removed, or
--- its visibility ended.
+--@reply 1 acknowledged, 0 repeated, -1 stale
+-- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
+-- since its message was delivered again, returned or removed, or its visibility ended.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
 --@flags allow-oom

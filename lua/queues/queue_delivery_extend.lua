@@ -1,8 +1,10 @@
 -- queue_delivery_extend: a current delivery gets more time, counted from now.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's)
--- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A
--- replay: the visible_until_ms of now, while it is current.
+--@reply 1: id text, visible_until_ms int
+--@reply -1 stale
+-- stale: the delivery is no longer current. A replay returns the visible_until_ms of now, while the
+-- delivery is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery

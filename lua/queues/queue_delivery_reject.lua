@@ -3,9 +3,11 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
 --       reason ('': not given), 5 '1': dead at once
--- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1,
--- now_ms} when the delivery is no longer current. Errors: WRONGTYPE, nothing changed.
--- O(log(queue)).
+--@reply 1: id text, is_dead int, at_ms int
+--@reply -1 stale
+-- at_ms is due_ms (0: dropped), or died_at_ms where is_dead is 1. stale: the delivery is no longer
+-- current.
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom

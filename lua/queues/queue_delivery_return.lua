@@ -3,9 +3,10 @@
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  three a message, as queue_message_receive returned them: sequence, state, ''; or, done
 --       already, sequence, state, content
--- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is
--- due since it was sent: in front of what came later, at the latest where it was. Errors:
--- WRONGTYPE, nothing changed. O(messages * log(queue)).
+--@reply 0..
+-- The outcome is how many went back. A delivery that is no longer current is left alone. Each is
+-- due since it was sent: in front of what came later, at the latest where it was.
+-- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom

@@ -4,9 +4,10 @@
 -- ARGV  1 how many are acknowledged, then 2 for each of those: sequence, nonce; then 5 for each
 --       that is rejected: sequence, nonce, delay_ms (-1: the queue's backoff), reason ('': not
 --       given), '1': dead at once
--- Returns {how many had an effect, now_ms, outcome of each in that order}: 1 acknowledged (also
--- when this delivery was acknowledged within the last minute), 2 rejected, 0 no longer current. One
--- of the last does not stop the others.
+--@reply 0..: outcomes int...
+-- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
+-- 1 acknowledged (also when this delivery was acknowledged within the last minute), 2 rejected, 0
+-- no longer current. One that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_done

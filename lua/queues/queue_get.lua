@@ -1,9 +1,9 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- Returns {0, now_ms, ready, delayed, in_flight, dead, oldest_ready_at_ms (-1: nothing is ready),
--- expired, sent, died, visibility_ms, max_receives, backoff_base_ms (0: at once), backoff_max_ms,
--- dedupe_ms, retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused,
--- else 0}.
+--@reply 0: ready int, delayed int, in_flight int, dead int, oldest_ready_at_ms int, expired int,
+-- sent int, died int, settings (queue_settings), is_schedule_due int
+-- oldest_ready_at_ms -1: nothing is ready. is_schedule_due is 1 when a schedule came due and the
+-- queue is not paused, else 0.
 -- Deliveries whose visibility ended count as what they will be once settled: the first 250
 -- exactly, which is what a change of the settings settles, more as ready. A message past its ttl
 -- counts until a receive meets it.

@@ -1,8 +1,9 @@
 -- queue_leave: removes the ticket of a client that disconnected from the wait queues of queues.
 -- KEYS  those of one queue (queues/lib_queue.lua) or of several
 -- ARGV  1 ticket (lib/waiters.lua), 2 ''
--- Returns {1, now_ms}. Errors: WRONGTYPE, nothing changed. O(queues * log waiters), O(waiters) when
--- a daemon with waiters has died.
+--@reply 1
+-- Errors: WRONGTYPE, nothing changed. O(queues * log waiters), O(waiters) when a daemon with
+-- waiters has died.
 --@include time queue waiters queue_serve
 --@flags allow-oom
 local queue_count = #KEYS / 9

@@ -1,8 +1,9 @@
 -- queue_message_delete: a message that no worker has is gone, its id free at once.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id
--- Returns {1, now_ms}; {-1, now_ms} when there is none; {-2, now_ms, visible_until_ms} while it is
--- in flight.
+--@reply 1 removed
+--@reply -1 absent
+--@reply -2 in_flight: visible_until_ms int
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find

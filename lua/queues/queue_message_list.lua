@@ -4,13 +4,15 @@
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
 --       page before ended: priority, instant and sequence; -1, -1 and '' for the first page, 6 '1':
 --       what schedules would make was made
--- Returns {0, now_ms, priority, instant, sequence of where this page ended ('' when it was the
--- last), item (queues/lib_queue_item.lua) a message}; {-1, now_ms} when queue_schedule_run comes
--- first. Ready goes through the priorities 0 to 9, one
--- after the other. A place in the order is all three, so that a page is not upset by messages that
--- come and go before it. Of what became ready since the last receive the first 1000 are shown.
--- Bodies stay within 1 MiB, unless the first alone is longer. A page may be short; it also ends
--- after a millisecond. Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
+--@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
+--@reply -1 schedule_due
+-- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' when
+-- it was the last page. schedule_due: queue_schedule_run comes first.
+-- Ready goes through the priorities 0 to 9, one after the other. A place in the order is all three,
+-- so that a page is not upset by messages that come and go before it. Of what became ready since
+-- the last receive the first 1000 are shown. Bodies stay within 1 MiB, unless the first alone is
+-- longer. A page may be short; it also ends after a millisecond.
+-- Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
 --@include queue_page queue_item queue_schedule
 --@reads

@@ -2,9 +2,12 @@
 -- both.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past is now
--- Returns {1, now_ms, item (queues/lib_queue_item.lua)}; {-1, now_ms} when there is none; {-2,
--- now_ms, visible_until_ms} while it is in flight; {-3, now_ms, expires_at_ms} when it would be
--- past its ttl before it is due. A dead message is brought back, as by queue_redrive.
+--@reply 1: message [queue_message]
+--@reply -1 absent
+--@reply -2 in_flight: visible_until_ms int
+--@reply -3 past_ttl: expires_at_ms int
+-- past_ttl: it would be past its ttl before it is due. A dead message is brought back, as by
+-- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_item

@@ -6,17 +6,19 @@
 --       visible_until_ms is then 0, and queue_delivery_return brings it back by the rest,
 --       5 ticket (lib/waiters.lua), '' for a request that does not wait, 6 how long it may still
 --       wait, ms; 0: this is its last try, it leaves the wait queues; 7 how long it has waited, us
--- Returns {taken, now_ms, more, look_at_ms, {sequence, content, state, visible_until_ms, queue
--- (from 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call
--- again. look_at_ms is when a ticket that waits on should try again (-1: when it is notified). A
--- paused queue hands out nothing. A waiter takes nothing while others wait before it: they are
--- called.
--- A replay: those deliveries that are still current, with the visible_until_ms of now; with ARGV[4]
--- all, as then. Makes the messages of schedules that came due
--- (50). Makes ready what came due (500 a queue; of more at once, the rest follows in the
--- next call, behind what is ready then), settles deliveries whose visibility ended (100), drops
--- messages past their ttl (1000), trims (queues/lib_queue_trim.lua). The bodies of one reply stay
--- within 1 MiB, unless the first alone is longer.
+--@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
+--@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
+-- queue int
+-- The outcome is how many were taken. more is 1 when nothing was taken but the bound on work was
+-- reached: call again. look_at_ms is when a ticket that waits on should try again (-1: when it is
+-- notified). queue is counted from 0. A paused queue hands out nothing. A waiter takes nothing
+-- while others wait before it: they are called.
+-- A replay returns those deliveries that are still current, with the visible_until_ms of now; with
+-- ARGV[4] all, as then. Makes the messages of schedules that came due (50). Makes ready what came
+-- due (500 a queue; of more at once, the rest follows in the next call, behind what is ready then),
+-- settles deliveries whose visibility ended (100), drops messages past their ttl (1000), trims
+-- (queues/lib_queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is
+-- longer.
 -- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
 --@include time queue

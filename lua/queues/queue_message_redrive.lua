@@ -2,7 +2,8 @@
 -- their ttl. An id of no dead letter is left out.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  ids, at most 100
--- Returns {1, now_ms, how many are ready again}.
+--@reply 1: total int
+-- total is how many are ready again.
 -- Errors: WRONGTYPE, nothing changed. O(ids * log(queue)); no content is read.
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended

@@ -4,11 +4,12 @@
 -- ARGV  three a message: id ('': one is made), body (as stored behind the header), and its options:
 --       priority 0..9 alone, or, with a blank between, also delay_ms, deliver_at_ms (-1: delay_ms
 --       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's)
--- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the
--- deliver_at_ms of a duplicate is the first one's, 0 while that is in flight, and when it will not
--- be delivered any more (dead, acknowledged).
---         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it
---         is due
+--@reply 0..: messages [queue_sent]...
+--@reply -1 past_ttl: index int
+--@shape queue_sent: id text, is_duplicate int, deliver_at_ms int
+-- The outcome is how many were stored. The deliver_at_ms of a duplicate is the first one's, 0 while
+-- that is in flight, and when it will not be delivered any more (dead, acknowledged). past_ttl:
+-- nothing is stored, since the message at index (from 0) would be past its ttl before it is due.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent

@@ -2,10 +2,9 @@
 -- 0, without their ttl.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back
--- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step
--- only settled: call again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when
--- there was nothing. A step settles at most 250, or moves at most 1000, and ends after a
--- millisecond. Each step is a part of the request, named by the total before it.
+--@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
+-- The outcomes are those of queue_purge. A step settles at most 250, or moves at most 1000, and
+-- ends after a millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page

@@ -2,8 +2,8 @@
 -- due makes its message first, as in the next receive.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id
--- Returns {1, now_ms}; {0, now_ms} when there is none. Errors: WRONGTYPE, nothing changed.
--- O(log(queue)).
+--@reply 1 removed, 0 absent
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
 --@flags allow-oom

@@ -2,9 +2,9 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000), 3 '1':
 --       what schedules would make was made
--- Returns {0, now_ms, next cursor ('0': that was all), item (queues/lib_queue_schedule.lua, without
--- its last part) a schedule}; {-1, now_ms} that was no cursor; {-2, now_ms} when
--- queue_schedule_run comes first.
+--@reply 0: next_cursor text, schedules [queue_schedule]...
+--@reply -1 no_cursor, -2 schedule_due
+-- next_cursor is '0' when that was all. schedule_due: queue_schedule_run comes first.
 -- Errors: WRONGTYPE. O(page), and at most 2000 schedules are looked at, for a millisecond.
 --@include time out_of_time scan_page queue queue_schedule
 --@reads

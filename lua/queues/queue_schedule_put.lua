@@ -4,10 +4,10 @@
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
 --       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body
 -- An instant that came due makes its message first, as in the next receive.
--- Returns {1, now_ms, 1 when it was made else 0, item (queues/lib_queue_schedule.lua)}; {-1,
--- now_ms} there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left,
--- {-4, now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do, unless
--- Redis's clock was set back.
+--@reply 1: is_new int, schedule [queue_schedule_full]
+--@reply -1 absent, -2 no_recurrence, -3 no_instant, -4 no_instant_before_end
+-- is_new is 1 when it was made, else 0. no_recurrence: neither every_ms nor cron. next_at_ms stays
+-- while every_ms, cron and start_at_ms do, unless Redis's clock was set back.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire

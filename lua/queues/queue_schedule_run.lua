@@ -1,6 +1,7 @@
 -- queue_schedule_run: makes the messages of the schedules that came due, as the next receive would.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- Returns {1, now_ms}, or {0, now_ms} when nothing was due, or the queue is paused.
+--@reply 1 made, 0 nothing
+-- nothing: nothing was due, or the queue is paused.
 -- Errors: WRONGTYPE, nothing changed. O(50 * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire

@@ -74,8 +74,8 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count)
 {
 	run(r, &queue_message_send_script, queue_keys(queue), outgoing_args(messages, count));
-	assert_int_equal(r->reply->elements, count + 2);
-	return item_int(r, 0);
+	assert_int_equal(r->reply->elements, QUEUE_MESSAGE_SEND_MESSAGES + count);
+	return outcome(r);
 }
 
 int64_t queue_message_send(struct redis_server *r, const char *queue, struct outgoing m)
@@ -93,9 +93,9 @@ static const redisReply *part_of(const struct redis_server *r, size_t base, size
 	return entry->element[field];
 }
 
-const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field field)
+const redisReply *sent(const struct redis_server *r, size_t i, size_t field)
 {
-	return part_of(r, 2 + i, field);
+	return part_of(r, QUEUE_MESSAGE_SEND_MESSAGES + i, field);
 }
 
 int64_t queue_message_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms,
@@ -103,29 +103,29 @@ int64_t queue_message_receive(struct redis_server *r, const char *queue, int max
 {
 	run(r, &queue_message_receive_script, queue_keys(queue),
 	    ARGS(number(max), number(visibility_ms), nonce, "0", "", "0", "0"));
-	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
-	return item_int(r, 0);
+	assert_int_equal(r->reply->elements, QUEUE_MESSAGE_RECEIVE_DELIVERIES + outcome(r));
+	return outcome(r);
 }
 
 int64_t queue_take(struct redis_server *r, const char *queue, int max)
 {
 	run(r, &queue_message_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1", "", "0", "0"));
-	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
-	return item_int(r, 0);
+	assert_int_equal(r->reply->elements, QUEUE_MESSAGE_RECEIVE_DELIVERIES + outcome(r));
+	return outcome(r);
 }
 
 int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us)
 {
 	run(r, &queue_message_receive_script, queue_keys(queue),
 	    ARGS(strrchr(ticket, '.') + 1, "60000", NONCE_B, "0", ticket, number(wait_ms), number(waited_us)));
-	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
-	return item_int(r, 0);
+	assert_int_equal(r->reply->elements, QUEUE_MESSAGE_RECEIVE_DELIVERIES + outcome(r));
+	return outcome(r);
 }
 
 void queue_leave(struct redis_server *r, const char *queue, const char *ticket)
 {
 	run(r, &queue_leave_script, queue_keys(queue), ARGS(ticket, ""));
-	assert_int_equal(item_int(r, 0), 1);
+	assert_int_equal(outcome(r), 1);
 }
 
 /*
@@ -200,8 +200,9 @@ static struct stored stored_of(const redisReply *sequence, const redisReply *con
 
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field)
 {
-	size_t base = 4 + i, slot = ITEM_REASON + 1 + (size_t)field;
-	struct stored m = stored_of(part_of(r, base, 0), part_of(r, base, 1), part_of(r, base, 2));
+	size_t base = QUEUE_MESSAGE_RECEIVE_DELIVERIES + i, slot = ITEM_REASON + 1 + (size_t)field;
+	struct stored m = stored_of(part_of(r, base, QUEUE_DELIVERY_SEQUENCE), part_of(r, base, QUEUE_DELIVERY_CONTENT),
+				    part_of(r, base, QUEUE_DELIVERY_STORED_STATE));
 	char receipt[64];
 
 	switch (field) {
@@ -219,9 +220,9 @@ const redisReply *received(const struct redis_server *r, size_t i, enum received
 	case RECEIVED_SENT_AT:
 		return made_int(slot, m.sent_at_ms);
 	case RECEIVED_VISIBLE_UNTIL:
-		return part_of(r, base, 3);
+		return part_of(r, base, QUEUE_DELIVERY_VISIBLE_UNTIL_MS);
 	case RECEIVED_QUEUE:
-		return part_of(r, base, 4);
+		return part_of(r, base, QUEUE_DELIVERY_QUEUE);
 	case RECEIVED_STATE:
 		return m.state;
 	case RECEIVED_CONTENT:
@@ -249,7 +250,7 @@ int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, co
 	const char *seq = cut(receipt, &nonce);
 
 	run(r, &queue_delivery_acknowledge_script, queue_keys(queue), ARGS(seq, nonce));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms)
@@ -258,7 +259,7 @@ int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const c
 	const char *seq = cut(receipt, &nonce);
 
 	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms)));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
@@ -269,7 +270,7 @@ int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const c
 
 	run(r, &queue_delivery_reject_script, queue_keys(queue),
 	    ARGS(seq, nonce, number(delay_ms), reason, dead ? "1" : "0"));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 /* Adds the halves of a receipt to ARGV, copied to `halves`. */
@@ -302,20 +303,20 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 	}
 	args[n] = NULL;
 	run(r, &queue_delivery_settle_script, queue_keys(queue), args);
-	assert_int_equal(r->reply->elements, 2 + count);
-	return item_int(r, 0);
+	assert_int_equal(r->reply->elements, QUEUE_DELIVERY_SETTLE_OUTCOMES + count);
+	return outcome(r);
 }
 
 int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id)
 {
 	run(r, &queue_message_get_script, queue_keys(queue), ARGS(id));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id)
 {
 	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 int64_t queue_message_patch(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
@@ -323,18 +324,19 @@ int64_t queue_message_patch(struct redis_server *r, const char *queue, const cha
 {
 	run(r, &queue_message_patch_script, queue_keys(queue),
 	    ARGS(id, number(delay_ms), number(deliver_at_ms), number(priority)));
-	return item_int(r, 0);
+	return outcome(r);
 }
 
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field)
 {
-	struct stored m = stored_of(part_of(r, base, 2), part_of(r, base, 3), part_of(r, base, 4));
+	struct stored m = stored_of(part_of(r, base, QUEUE_MESSAGE_SEQUENCE), part_of(r, base, QUEUE_MESSAGE_CONTENT),
+				    part_of(r, base, QUEUE_MESSAGE_STORED_STATE));
 
 	switch (field) {
 	case ITEM_ID:
 		return made_text(field, m.id, m.id_len);
 	case ITEM_STATE:
-		return part_of(r, base, 0);
+		return part_of(r, base, QUEUE_MESSAGE_STATE);
 	case ITEM_BODY:
 		return made_text(field, m.body, strlen(m.body));
 	case ITEM_PRIORITY:
@@ -344,7 +346,7 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 	case ITEM_SENT_AT:
 		return made_int(field, m.sent_at_ms);
 	case ITEM_AT:
-		return part_of(r, base, 1);
+		return part_of(r, base, QUEUE_MESSAGE_AT_MS);
 	case ITEM_EXPIRES_AT:
 		return made_int(field, m.expires_at_ms);
 	case ITEM_REASON:
@@ -389,7 +391,7 @@ void queue_put(struct redis_server *r, const char *queue, struct queue_settings 
 	run(r, &queue_put_script, queue_keys(queue),
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
 		 number(s.dedupe_ms), number(s.retention_ms), s.paused ? "1" : "0"));
-	assert_int_equal(item_int(r, 0), 1);
+	assert_int_equal(outcome(r), 1);
 }
 
 int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms)
@@ -403,16 +405,16 @@ int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms)
 struct queue_counts queue_get(struct redis_server *r, const char *queue)
 {
 	run(r, &queue_get_script, queue_keys(queue), ARGS());
-	assert_int_equal(item_int(r, 0), 0);
+	assert_int_equal(outcome(r), 0);
 	return (struct queue_counts){
-		.ready = item_int(r, 2),
-		.delayed = item_int(r, 3),
-		.in_flight = item_int(r, 4),
-		.dead = item_int(r, 5),
-		.oldest_ready_at = item_int(r, 6),
-		.expired = item_int(r, 7),
-		.sent = item_int(r, 8),
-		.died = item_int(r, 9),
+		.ready = item_int(r, QUEUE_GET_READY),
+		.delayed = item_int(r, QUEUE_GET_DELAYED),
+		.in_flight = item_int(r, QUEUE_GET_IN_FLIGHT),
+		.dead = item_int(r, QUEUE_GET_DEAD),
+		.oldest_ready_at = item_int(r, QUEUE_GET_OLDEST_READY_AT_MS),
+		.expired = item_int(r, QUEUE_GET_EXPIRED),
+		.sent = item_int(r, QUEUE_GET_SENT),
+		.died = item_int(r, QUEUE_GET_DIED),
 	};
 }
 
@@ -427,14 +429,14 @@ static int64_t in_steps(struct redis_server *r, const struct script *s, const ch
 
 	do {
 		run(r, s, queue_keys(queue), ARGS(what, total, total));
-		snprintf(total, sizeof(total), "%" PRId64, item_int(r, 2));
+		snprintf(total, sizeof(total), "%" PRId64, item_int(r, QUEUE_STEP_TOTAL));
 		count++;
 		assert_true(count < 1000);
-	} while (item_int(r, 0) == 0 || item_int(r, 0) == 2);
-	assert_int_equal(item_int(r, 0), item_int(r, 2) > 0 ? 1 : -1);
+	} while (outcome(r) == QUEUE_PURGE_SETTLED || outcome(r) == QUEUE_PURGE_MORE); /* a redrive has the same */
+	assert_int_equal(outcome(r), item_int(r, QUEUE_STEP_TOTAL) > 0 ? QUEUE_PURGE_FINISHED : QUEUE_PURGE_NOTHING);
 	if (steps)
 		*steps = count;
-	return item_int(r, 2);
+	return item_int(r, QUEUE_STEP_TOTAL);
 }
 
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps)

@@ -38,8 +38,8 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count);
 /* Sends one; returns the outcome (0: a duplicate). The reply stays readable: sent(). */
 int64_t queue_message_send(struct redis_server *r, const char *queue, struct outgoing m);
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count);
-enum sent_field { SENT_ID, SENT_DUPLICATE, SENT_DELIVER_AT };
-const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field field);
+/* QUEUE_SENT_ID, ... of message `i`. */
+const redisReply *sent(const struct redis_server *r, size_t i, size_t field);
 
 /* Returns how many were received. */
 int64_t queue_message_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms,
@@ -55,9 +55,8 @@ int64_t queue_take(struct redis_server *r, const char *queue, int max);
 
 /*
  * The same for a waiter, of as many as its ticket states, for a minute each. It may still wait for
- * wait_ms, and has waited for waited_us. The item LOOK_AT of the reply: when it looks by itself.
+ * wait_ms, and has waited for waited_us.
  */
-enum { LOOK_AT = 3 };
 int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us);
 
 /* A waiter leaves the wait queue. */
@@ -110,8 +109,7 @@ enum item_field {
 	ITEM_EXPIRES_AT,
 	ITEM_REASON
 };
-/* Of a get or a change (base 2) or of a list (base LIST_ITEMS + i); read as received(). */
-enum { LIST_ITEMS = 5 };
+/* Of the message at `base` of a get, a change or a list; read as received(). */
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
 
 /* How many contents of messages are stored, and how many states. */

@@ -48,7 +48,7 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 	assert_counts(&r, "q", 0, 0, 0, 1);
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
 	assert_int_equal(queue_message_get(&r, "q", "poison"), 0);
-	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, TRIES);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, TRIES);
 }
 
 /*

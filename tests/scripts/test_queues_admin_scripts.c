@@ -54,10 +54,10 @@ static bool walk_on(struct walk *w, const char *limit)
 {
 	run(&r, &queue_message_list_script, queue_keys("q"),
 	    ARGS(w->state, limit, w->priority[0] ? w->priority : "-1", w->score[0] ? w->score : "-1", w->seq));
-	snprintf(w->priority, sizeof(w->priority), "%" PRId64, item_int(&r, 2));
-	snprintf(w->score, sizeof(w->score), "%" PRId64, item_int(&r, 3));
-	snprintf(w->seq, sizeof(w->seq), "%s", item_text(&r, 4));
-	for (size_t i = LIST_ITEMS; i < r.reply->elements; i++) {
+	snprintf(w->priority, sizeof(w->priority), "%" PRId64, item_int(&r, QUEUE_MESSAGE_LIST_LAST_PRIORITY));
+	snprintf(w->score, sizeof(w->score), "%" PRId64, item_int(&r, QUEUE_MESSAGE_LIST_LAST_AT_MS));
+	snprintf(w->seq, sizeof(w->seq), "%s", item_text(&r, QUEUE_MESSAGE_LIST_LAST_SEQUENCE));
+	for (size_t i = QUEUE_MESSAGE_LIST_MESSAGES; i < r.reply->elements; i++) {
 		assert_string_equal(item_field(&r, i, ITEM_STATE)->str, w->state);
 		assert_true(w->count < 64);
 		snprintf(w->ids[w->count++], sizeof(w->ids[0]), "%s", item_field(&r, i, ITEM_ID)->str);
@@ -81,12 +81,13 @@ static void counts_have_every_state(void **state)
 	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent + none.died,
 			 0);
 	assert_int_equal(none.oldest_ready_at, -1);
-	assert_int_equal(item_int(&r, 10), 30000); /* the settings of a queue without any */
-	assert_int_equal(item_int(&r, 11), 25);
-	assert_int_equal(item_int(&r, 12), 1000);
-	assert_int_equal(item_int(&r, 13), 600000);
-	assert_int_equal(item_int(&r, 14), 300000);
-	assert_int_equal(item_int(&r, 15), 1209600000);
+	/* The settings of a queue without any. */
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_VISIBILITY_MS), 30000);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_MAX_RECEIVES), 25);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_BACKOFF_BASE_MS), 1000);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_BACKOFF_MAX_MS), 600000);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEDUPE_MS), 300000);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_RETENTION_MS), 1209600000);
 	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look creates nothing */
 
 	send_dead("dead");
@@ -94,7 +95,7 @@ static void counts_have_every_state(void **state)
 	receive_one(30000, receipt);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 60000, .priority = 9 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "oldest", .priority = 5 });
-	int64_t oldest = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t oldest = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	wait_for_clock(&r, oldest + 2);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 2 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready too", .priority = 7 });
@@ -156,13 +157,13 @@ static void settings_are_kept_and_replaced(void **state)
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
 	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
-	for (size_t i = 0; i < 7; i++)
-		assert_int_equal(item_int(&r, 10 + i), expected[i]);
+	for (size_t i = 0; i < QUEUE_SETTINGS_ITEMS; i++)
+		assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
 	queue_get(&r, "q");
-	assert_int_equal(item_int(&r, 10), 30000);
-	assert_int_equal(item_int(&r, 12), 0);
-	assert_int_equal(item_int(&r, 16), 0);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_VISIBILITY_MS), 30000);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_BACKOFF_BASE_MS), 0);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED), 0);
 }
 
 static void cancel_takes_what_is_not_in_flight(void **state)
@@ -175,9 +176,9 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 	receive_one(30000, receipt);
 	int64_t until = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
 	assert_int_equal(queue_message_delete(&r, "q", "a"), -2);
-	assert_int_equal(item_int(&r, 2), until);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_DELETE_VISIBLE_UNTIL_MS), until);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1);
-	wait_for_clock(&r, item_int(&r, 3));
+	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS));
 	assert_int_equal(queue_message_delete(&r, "q", "a"), 1); /* its delivery has ended */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .delay_ms = 60000 }), 1);
@@ -185,7 +186,7 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 	send_dead("a");
 	assert_int_equal(queue_message_delete(&r, "q", "a"), 1);
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	char *id = strdup(sent(&r, 0, SENT_ID)->str);
+	char *id = strdup(sent(&r, 0, QUEUE_SENT_ID)->str);
 	assert_int_equal(queue_message_delete(&r, "q", id), 1);
 	assert_int_equal(queue_message_delete(&r, "q", id), -1);
 	free(id);
@@ -202,22 +203,23 @@ static void change_moves_a_message(void **state)
 	assert_int_equal(queue_message_patch(&r, "q", "a", 0, -1, -1), -1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .priority = 5, .delay_ms = 60000 });
 	assert_int_equal(queue_message_patch(&r, "q", "a", 90000, -1, -1), 1);
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, item_int(&r, 1) + 90000);
-	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "delayed");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer,
+			 item_int(&r, REPLY_NOW_MS) + 90000);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_STATE)->str, "delayed");
 	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 4102444800000, 2), 1);
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, 4102444800000);
-	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 2);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer, 4102444800000);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_PRIORITY)->integer, 2);
 	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 3), 1); /* the priority alone */
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, 4102444800000);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer, 4102444800000);
 	assert_counts(&r, "q", 0, 1, 0, 0);
 	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 1, -1), 1); /* long past: now */
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, item_int(&r, 1));
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer, item_int(&r, REPLY_NOW_MS));
 	receive_one(30000, receipt);
 	assert_int_equal(queue_message_patch(&r, "q", "a", 0, -1, -1), -2);
 	queue_delivery_reject(&r, "q", receipt, -1, "bad", true);
 	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 1), 1); /* a dead one is brought back */
-	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "ready");
-	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 0);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_STATE)->str, "ready");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_RECEIVES)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
 }
 
@@ -280,8 +282,8 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_int_equal(queue_redrive(&r, "q", 1000, NULL), 2);
 	assert_counts(&r, "q", 3, 0, 0, 0);
 	assert_int_equal(queue_message_get(&r, "q", "third"), 0);
-	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 0);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 0);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "");
 	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_B), 3);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "first");
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
@@ -306,7 +308,7 @@ static void chosen_letters_are_brought_back(void **state)
 	send_dead("a");
 	send_dead("b");
 	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
-	snprintf(own, sizeof(own), "%s", sent(&r, 0, SENT_ID)->str);
+	snprintf(own, sizeof(own), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
 	receive_one(30000, receipt);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "bad", true), 1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "done" });
@@ -321,25 +323,25 @@ static void chosen_letters_are_brought_back(void **state)
 	char *before = server_picture(&r);
 	run(&r, &queue_message_redrive_script, queue_keys("q"),
 	    ARGS("done", "flies", "ready", "none", "", "1795219450378210"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 	/* With an "s" behind them, two are fields of the queue's settings. */
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("visibility_m", "max_receive", "see"));
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("b", "flies", own, "ended"));
-	assert_int_equal(item_int(&r, 2), 3);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 3);
 	assert_counts(&r, "q", 4, 0, 1, 1);
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
-	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 0);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 0);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "");
 	settings.retention_ms = 1;
 	queue_put(&r, "q", settings);
-	wait_for_clock(&r, item_int(&r, 1) + 2);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("a"));
-	assert_int_equal(item_int(&r, 2), 0); /* past its retention */
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0); /* past its retention */
 }
 
 /*
@@ -355,9 +357,9 @@ static int64_t redrive_again(const char *most, bool breaks_off)
 		assert_true(++steps < 1000);
 		run_with_record(&r, &queue_redrive_script, queue_keys("q"), ARGS(most, total, total), "p:idem:{q}:k",
 				FINGERPRINT_A);
-		snprintf(total, sizeof(total), "%lld", (long long)item_int(&r, 2));
-	} while (item_int(&r, 0) == 0 || (item_int(&r, 0) == 2 && !breaks_off));
-	return item_int(&r, 2);
+		snprintf(total, sizeof(total), "%lld", (long long)item_int(&r, QUEUE_STEP_TOTAL));
+	} while (outcome(&r) == QUEUE_REDRIVE_SETTLED || (outcome(&r) == QUEUE_REDRIVE_MORE && !breaks_off));
+	return item_int(&r, QUEUE_STEP_TOTAL);
 }
 
 /* A retry neither moves more than the request named nor reports less. */
@@ -384,7 +386,7 @@ static void dead_letters_are_kept_for_their_retention(void **state)
 	(void)state;
 	send_dead("b");
 	send_dead("a");
-	wait_for_clock(&r, item_int(&r, 4) + 2);
+	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS) + 2);
 	settings.retention_ms = 1;
 	queue_put(&r, "q", settings);
 	assert_counts(&r, "q", 0, 0, 0, 0);
@@ -406,16 +408,16 @@ static void delete_leaves_nothing_and_sequences_rise_on(void **state)
 
 	(void)state;
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
-	assert_int_equal(item_int(&r, 0), 0); /* never used */
+	assert_int_equal(outcome(&r), 0); /* never used */
 	send_dead("dead");
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	int64_t before = strtoll(sent(&r, 0, SENT_ID)->str, NULL, 10);
+	int64_t before = strtoll(sent(&r, 0, QUEUE_SENT_ID)->str, NULL, 10);
 	receive_one(30000, receipt);
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(server_keys(&r), 0);
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	assert_true(strtoll(sent(&r, 0, SENT_ID)->str, NULL, 10) > before);
+	assert_true(strtoll(sent(&r, 0, QUEUE_SENT_ID)->str, NULL, 10) > before);
 	queue_message_receive(&r, "q", 1, 30000, NONCE_B);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_counts(&r, "q", 0, 0, 1, 0);
@@ -479,7 +481,7 @@ static void each_state_is_listed(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "soon", .delay_ms = 60000 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "soon too", .delay_ms = 60000, .priority = 1 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "gone", .ttl_ms = 1 });
-	wait_for_clock(&r, item_int(&r, 1) + 1);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" });
 	assert_false(walk_on(&in_flight, "10"));
 	assert_int_equal(in_flight.count, 0); /* an ended delivery is not in flight */

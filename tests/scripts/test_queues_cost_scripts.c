@@ -61,7 +61,7 @@ static struct cost cost_of(size_t count, bool has_ids, const char *ticket)
 	cost.send = commands();
 	snprintf(most, sizeof(most), "%zu", count);
 	run(&r, &queue_message_receive_script, queue_keys("q"), ARGS(most, "-1", NONCE_A, "0", ticket, "5000", "0"));
-	assert_int_equal(item_int(&r, 0), count);
+	assert_int_equal(outcome(&r), count);
 	for (size_t i = 0; i < count; i++) {
 		snprintf(receipts[i], sizeof(receipts[i]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
 		done[i] = receipts[i];

@@ -28,7 +28,7 @@ static int64_t visible_until(void)
 
 static void assert_received_ids(int64_t count, const char *const ids[])
 {
-	assert_int_equal(item_int(&r, 0), count);
+	assert_int_equal(outcome(&r), count);
 	for (int64_t i = 0; i < count; i++)
 		assert_string_equal(received(&r, (size_t)i, RECEIVED_ID)->str, ids[i]);
 }
@@ -48,7 +48,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_message_get(&r, "q", "a"), -1);
 	assert_counts(&r, "q", 0, 0, 0, 0);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
-	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0);
 
 	/*
 	 * A short memory: when it has ended, the id is free, and the trim of old ids spares the new
@@ -63,7 +63,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", other), 1);
 	free(other);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
-	wait_for_clock(&r, item_int(&r, 1) + 15);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 15);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
 	queue_trim_next(&r, "q");
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
@@ -102,7 +102,7 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 		done[i] = receipts[i];
 	}
 	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(), 0), BATCH_MAX);
-	wait_for_clock(&r, item_int(&r, 1) + 1);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 1);
 	char key[64];
 	snprintf(key, sizeof(key), "%s", queue_key("q", ":flight"));
 	assert_int_equal(server_command(&r, "ZCOUNT %s -inf (0", key)->integer, BATCH_MAX);
@@ -194,9 +194,9 @@ static void what_is_not_acknowledged_comes_again(void **state)
 	int64_t again_at;
 	do {
 		queue_message_receive(&r, "q", 1, 30000, NONCE_B);
-		again_at = item_int(&r, 1);
-		assert_int_equal(item_int(&r, 0), again_at >= until); /* never before, and at once */
-	} while (item_int(&r, 0) == 0);
+		again_at = item_int(&r, REPLY_NOW_MS);
+		assert_int_equal(outcome(&r), again_at >= until); /* never before, and at once */
+	} while (outcome(&r) == 0);
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 2);
 	snprintf(second, sizeof(second), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 	assert_string_not_equal(first, second);
@@ -230,7 +230,7 @@ static void a_delivery_that_ended_is_never_revived(void **state)
 	free(before);
 	free(after);
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
-	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "ready");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "ready");
 }
 
 static void extending_moves_the_end(void **state)
@@ -243,14 +243,14 @@ static void extending_moves_the_end(void **state)
 	receive_one(200, NONCE_A, receipt);
 	int64_t until = visible_until();
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 20000), 1);
-	assert_string_equal(item_text(&r, 2), "a");
-	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 20000);
+	assert_string_equal(item_text(&r, QUEUE_DELIVERY_EXTEND_ID), "a");
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS), item_int(&r, REPLY_NOW_MS) + 20000);
 	wait_for_clock(&r, until);
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, -1), 1);
-	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 30000);
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS), item_int(&r, REPLY_NOW_MS) + 30000);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1); /* earlier than before */
-	wait_for_clock(&r, item_int(&r, 3));
+	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS));
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
 }
 
@@ -270,22 +270,24 @@ static void too_many_deliveries_make_a_dead_letter(void **state)
 		wait_for_clock(&r, died_at);
 	}
 	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* dead before any call settled it, ... */
-	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
 	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* ... and afterwards the same */
-	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, died_at);
-	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 2);
-	assert_int_equal(item_field(&r, 2, ITEM_EXPIRES_AT)->integer, 0);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "visibility expired; max_receives");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, died_at);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 2);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_EXPIRES_AT)->integer, 0);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str,
+			    "visibility expired; max_receives");
 
 	queue_message_send(&r, "q", (struct outgoing){ .id = "own", .max_receives = 1 });
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 5000, "no such account", false), 1);
-	assert_string_equal(item_text(&r, 2), "own");
-	assert_int_equal(item_int(&r, 3), 1);
+	assert_string_equal(item_text(&r, QUEUE_DELIVERY_REJECT_ID), "own");
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_IS_DEAD), 1);
 	assert_int_equal(queue_message_get(&r, "q", "own"), 0);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "no such account; max_receives");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str,
+			    "no such account; max_receives");
 	assert_counts(&r, "q", 0, 0, 0, 2);
 }
 
@@ -298,22 +300,22 @@ static void rejecting_returns_a_message(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .priority = 3 });
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 25, "busy", false), 1);
-	assert_int_equal(item_int(&r, 3), 0);
-	assert_int_equal(item_int(&r, 4), item_int(&r, 1) + 25);
-	int64_t due = item_int(&r, 4);
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_IS_DEAD), 0);
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS), item_int(&r, REPLY_NOW_MS) + 25);
+	int64_t due = item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1); /* it was returned */
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "busy");
-	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 3);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "busy");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_PRIORITY)->integer, 3);
 	wait_for_clock(&r, due);
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", false), 1); /* no backoff: at once */
-	assert_int_equal(item_int(&r, 4), item_int(&r, 1));
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS), item_int(&r, REPLY_NOW_MS));
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 100, "poison", true), 1);
-	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_IS_DEAD), 1);
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "poison");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "poison");
 }
 
 static void backoff_doubles_up_to_its_ceiling(void **state)
@@ -331,7 +333,7 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 	for (size_t i = 0; i < 5; i++) {
 		receive_one(30000, NONCE_A, receipt);
 		queue_delivery_reject(&r, "q", receipt, -1, "", false);
-		int64_t delay_ms = item_int(&r, 4) - item_int(&r, 1);
+		int64_t delay_ms = item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS) - item_int(&r, REPLY_NOW_MS);
 		assert_int_equal(delay_ms, queue_backoff_ms(receipt, delays[i]));
 		assert_in_range(delay_ms, delays[i] / 2, delays[i]);
 		queue_message_patch(&r, "q", "a", 0, -1, -1);
@@ -342,8 +344,9 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B),
 			 0); /* a visibility that ended backs off too */
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, until + queue_backoff_ms(receipt, 5000));
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "visibility expired");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer,
+			 until + queue_backoff_ms(receipt, 5000));
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "visibility expired");
 }
 
 static void a_receipt_of_another_queue_means_nothing(void **state)
@@ -377,7 +380,7 @@ static void returned_messages_keep_their_place_among_others(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2); /* a and b */
 	wait_for_clock(&r, visible_until());
 	queue_message_send(&r, "q", (struct outgoing){ .id = "d", .delay_ms = 1 });
-	wait_for_clock(&r, item_int(&r, 1) + 1);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 1);
 	/* c was due before a and b came back; d after. All have one priority. */
 	queue_message_receive(&r, "q", 3, 30000, NONCE_B);
 	assert_received_ids(3, ARGS("c", "a", "b"));
@@ -396,7 +399,7 @@ static void a_paused_queue_takes_and_gives_nothing(void **state)
 	settings.paused = true;
 	queue_put(&r, "q", settings);
 	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_A), 0);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 0);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
 	queue_put(&r, "q", standard_settings);

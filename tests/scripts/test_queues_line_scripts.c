@@ -108,7 +108,7 @@ static void a_receive_calls_the_next_when_more_is_ready(void **state)
 	(void)state;
 	three_wait();
 	queue_send_all(&r, "q", two, 2);
-	int64_t due_ms = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	assert_string_equal(notified(), "A1 20, C1 1020");
 	wait_for_clock(&r, due_ms);
 	assert_int_equal(come(A1), 1);
@@ -204,7 +204,7 @@ static void the_last_try_leaves(void **state)
 	barge(60000);
 	notified();
 	assert_int_equal(queue_wait(&r, "q", A1, 0, WAIT_MS * 1000), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), -1);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1);
 	assert_int_equal(queue_wait(&r, "q", B1, 0, WAIT_MS * 1000), 0);
 	assert_int_equal(queue_wait(&r, "q", C1, 0, WAIT_MS * 1000), 0);
@@ -248,11 +248,11 @@ static void a_waiter_that_leaves_passes_its_look_on(void **state)
 	(void)state;
 	three_wait();
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
-	int64_t due_ms = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	assert_string_equal(notified(), "A1 60000, C1 61000");
 	queue_leave(&r, "q", A1);
 	char wanted[64];
-	snprintf(wanted, sizeof(wanted), "B1 %lld", (long long)(due_ms - item_int(&r, 1)));
+	snprintf(wanted, sizeof(wanted), "B1 %lld", (long long)(due_ms - item_int(&r, REPLY_NOW_MS)));
 	assert_string_equal(notified(), wanted);
 	queue_leave(&r, "q", C1);
 	assert_string_equal(notified(), "");
@@ -277,7 +277,7 @@ static int64_t come_to_both(const char *ticket)
 {
 	run(&r, &queue_message_receive_script, keys_of("s", "q"),
 	    ARGS("1", "60000", NONCE_B, "0", ticket, "20000", "0"));
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void a_waiter_of_two_queues_waits_in_both(void **state)
@@ -304,20 +304,20 @@ static void a_waiter_of_two_queues_looks_at_the_earlier(void **state)
 {
 	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 30000 });
-	int64_t due_ms = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	queue_message_send(&r, "s", (struct outgoing){ .delay_ms = 60000 });
-	int64_t later_ms = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t later_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	assert_int_equal(come_to_both(A1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), due_ms);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
 	/* The last that waits here, and so the guard there. */
 	assert_int_equal(come_to_both(B1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), due_ms + OFFER_MS);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms + OFFER_MS);
 	run(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""));
 	assert_string_equal(line_tickets(&r, QUEUE), B1);
 	assert_string_equal(line_tickets(&r, SECOND), B1);
 	assert_memory_equal(notified(), "B1 ", 3);
 	assert_int_equal(come_to_both(B1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), due_ms);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
 	assert_true(due_ms < later_ms);
 }
 
@@ -348,14 +348,14 @@ static void a_replay_changes_no_wait_queue(void **state)
 	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), args, record, FINGERPRINT_A);
-	int64_t then_ms = item_int(&r, 1);
+	int64_t then_ms = item_int(&r, REPLY_NOW_MS);
 	wait_for_clock(&r, then_ms + 1);
 	three_wait();
 	unchanged(&r, run_with_record(&r, &queue_message_receive_script, queue_keys("q"), args, record, FINGERPRINT_A));
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), args, record, FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_true(item_int(&r, 1) > then_ms);
-	assert_int_equal(item_int(&r, LOOK_AT), -1);
+	assert_int_equal(outcome(&r), 1);
+	assert_true(item_int(&r, REPLY_NOW_MS) > then_ms);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	assert_string_equal(notified(), "");
 }
 
@@ -370,14 +370,14 @@ static void a_waiter_that_is_to_call_again_does_not_wait_yet(void **state)
 		batch[i] = (struct outgoing){ .ttl_ms = 1 };
 	for (int i = 0; i < 11; i++) {
 		queue_send_all(&r, "q", batch, BATCH_MAX);
-		sent_ms = item_int(&r, 1);
+		sent_ms = item_int(&r, REPLY_NOW_MS);
 	}
 	wait_for_clock(&r, sent_ms + 1);
 	assert_int_equal(come(A1), 0);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1);
 	assert_int_equal(members(), 0);
 	assert_int_equal(come(A1), 0);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 0);
 	assert_string_equal(line_tickets(&r, QUEUE), A1);
 }
 
@@ -391,7 +391,7 @@ static void a_paused_queue_calls_no_waiter(void **state)
 	send_ready(2);
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 500 });
 	assert_int_equal(come(A1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), -1);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	queue_leave(&r, "q", C1);
 	assert_string_equal(notified(), "");
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1);
@@ -427,10 +427,13 @@ static void a_deleted_queue_keeps_its_waiters(void **state)
 {
 	(void)state;
 	three_wait();
-	unchanged(&r, assert_int_equal(run(&r, &queue_delete_script, queue_keys("q"), ARGS())->element[0]->integer, 0));
+	unchanged(&r, {
+		run(&r, &queue_delete_script, queue_keys("q"), ARGS());
+		assert_int_equal(outcome(&r), 0);
+	});
 	send_ready(1);
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(come(A1), 0);
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
 	notified();
@@ -447,13 +450,13 @@ static void a_visibility_that_ends_is_looked_for(void **state)
 	send_ready(1);
 	int64_t until_ms = barge(60000);
 	assert_int_equal(come(A1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), until_ms);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), until_ms);
 	assert_int_equal(come(A2), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), -1);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	assert_int_equal(come(B1), 0); /* of another daemon: the guard */
-	assert_int_equal(item_int(&r, LOOK_AT), until_ms + OFFER_MS);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), until_ms + OFFER_MS);
 	assert_int_equal(come(C1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), -1);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	assert_string_equal(notified(), "");
 }
 
@@ -470,9 +473,9 @@ static void a_visibility_of_one_that_barged_is_looked_for(void **state)
 	/* C1 looks earlier, and is then notified of the rest; B1 guards. */
 	assert_string_equal(notified(), "B1 61000");
 	assert_int_equal(come(A1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), -1);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	assert_int_equal(come(C1), 0);
-	snprintf(wanted, sizeof(wanted), "A1 %lld", (long long)(until_ms - item_int(&r, 1)));
+	snprintf(wanted, sizeof(wanted), "A1 %lld", (long long)(until_ms - item_int(&r, REPLY_NOW_MS)));
 	assert_string_equal(notified(), wanted);
 }
 
@@ -552,11 +555,11 @@ static void a_daemon_that_looks_too_late_is_dropped(void **state)
 	(void)state;
 	wait_all(ARGS(A1, B1));
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
-	int64_t due_ms = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	assert_string_equal(notified(), "A1 60000, B1 61000");
 	line_watch_lapse(&r, QUEUE);
 	assert_int_equal(come(B1), 0); /* late as well, but here */
-	assert_int_equal(item_int(&r, LOOK_AT), due_ms);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
 	assert_string_equal(notified(), "A!");
 	assert_string_equal(line_tickets(&r, QUEUE), B1);
 }

@@ -105,7 +105,7 @@ static void send_one(void)
 							       .priority = m->priority,
 							       .delay_ms = delay_ms }),
 			 1);
-	snprintf(m->id, sizeof(m->id), "%s", sent(&r, 0, SENT_ID)->str);
+	snprintf(m->id, sizeof(m->id), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
 }
 
 static void receive_some(void)
@@ -155,7 +155,7 @@ static void patch_one(void)
 	assert_int_equal(queue_message_patch(&r, "q", m->id, delay_ms, -1, priority), 1);
 	if (m->place == DEAD)
 		*m = (struct model){ .place = DUE, .arrival = m->arrival, .at = now_ms, .priority = m->priority };
-	snprintf(m->id, sizeof(m->id), "%s", item_field(&r, 2, ITEM_ID)->str);
+	snprintf(m->id, sizeof(m->id), "%s", item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_ID)->str);
 	if (delay_ms >= 0)
 		m->at = now_ms + delay_ms;
 	if (priority >= 0)
@@ -209,14 +209,14 @@ static void assert_listed(void)
 	do {
 		assert_true(pages++ <= MESSAGES);
 		run(&r, &queue_message_list_script, queue_keys("q"), ARGS("ready", "3", priority, at, seq));
-		for (size_t i = LIST_ITEMS; i < r.reply->elements; i++, shown++) {
+		for (size_t i = QUEUE_MESSAGE_LIST_MESSAGES; i < r.reply->elements; i++, shown++) {
 			assert_true(shown < ready_count);
 			assert_string_equal(item_field(&r, i, ITEM_ID)->str, ready[shown]->id);
 			assert_int_equal(item_field(&r, i, ITEM_AT)->integer, ready[shown]->at);
 		}
-		snprintf(priority, sizeof(priority), "%d", (int)item_int(&r, 2));
-		snprintf(at, sizeof(at), "%" PRId64, item_int(&r, 3));
-		snprintf(seq, sizeof(seq), "%s", item_text(&r, 4));
+		snprintf(priority, sizeof(priority), "%d", (int)item_int(&r, QUEUE_MESSAGE_LIST_LAST_PRIORITY));
+		snprintf(at, sizeof(at), "%" PRId64, item_int(&r, QUEUE_MESSAGE_LIST_LAST_AT_MS));
+		snprintf(seq, sizeof(seq), "%s", item_text(&r, QUEUE_MESSAGE_LIST_LAST_SEQUENCE));
 	} while (*seq);
 	assert_int_equal(shown, ready_count);
 }

@@ -41,7 +41,7 @@ static int64_t visible_until(void)
 
 static void assert_received_ids(int64_t count, const char *const ids[])
 {
-	assert_int_equal(item_int(&r, 0), count);
+	assert_int_equal(outcome(&r), count);
 	for (int64_t i = 0; i < count; i++)
 		assert_string_equal(received(&r, (size_t)i, RECEIVED_ID)->str, ids[i]);
 }
@@ -60,8 +60,8 @@ static void order_is_by_priority_due_time_and_arrival(void **state)
 
 	(void)state;
 	assert_int_equal(queue_send_all(&r, "q", batch, 7), 7);
-	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
-	assert_int_equal(sent(&r, 5, SENT_DELIVER_AT)->integer, item_int(&r, 1));
+	int64_t due = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
+	assert_int_equal(sent(&r, 5, QUEUE_SENT_DELIVER_AT_MS)->integer, item_int(&r, REPLY_NOW_MS));
 	wait_for_clock(&r, due);
 	queue_message_receive(&r, "q", 10, 30000, NONCE_A);
 	assert_received_ids(6, ARGS("urgent", "first", "second", "past", "last-due", "idle"));
@@ -73,8 +73,8 @@ static void a_message_arrives_as_it_was_sent(void **state)
 	assert_int_equal(queue_message_send(&r, "q",
 					    (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }),
 			 1);
-	char *id = strdup(sent(&r, 0, SENT_ID)->str);
-	int64_t sent_at = item_int(&r, 1);
+	char *id = strdup(sent(&r, 0, QUEUE_SENT_ID)->str);
+	int64_t sent_at = item_int(&r, REPLY_NOW_MS);
 	assert_int_equal(strlen(id), 16);
 	assert_int_equal(queue_message_receive(&r, "q", 10, -1, NONCE_A), 1);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, id);
@@ -82,7 +82,7 @@ static void a_message_arrives_as_it_was_sent(void **state)
 	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 7);
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 	assert_int_equal(received(&r, 0, RECEIVED_SENT_AT)->integer, sent_at);
-	assert_int_equal(visible_until(), item_int(&r, 1) + 30000); /* the queue's visibility */
+	assert_int_equal(visible_until(), item_int(&r, REPLY_NOW_MS) + 30000); /* the queue's visibility */
 	assert_int_equal(strncmp(received(&r, 0, RECEIVED_RECEIPT)->str, id, 16), 0);
 	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str + 17, NONCE_A);
 	free(id);
@@ -94,11 +94,11 @@ static void a_taken_id_is_a_duplicate(void **state)
 
 	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 5000 });
-	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	int64_t due = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	char *before = server_picture(&r);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
-	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
-	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, due);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, due);
 	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
@@ -107,10 +107,10 @@ static void a_taken_id_is_a_duplicate(void **state)
 	queue_message_patch(&r, "q", "a", 0, -1, -1);
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
-	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0); /* in flight: not due */
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* in flight: not due */
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", true), 1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
-	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0); /* dead: not delivered any more */
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* dead: not delivered any more */
 }
 
 static void an_id_is_unique_within_a_batch_too(void **state)
@@ -119,7 +119,7 @@ static void an_id_is_unique_within_a_batch_too(void **state)
 
 	(void)state;
 	assert_int_equal(queue_send_all(&r, "q", batch, 3), 2);
-	assert_int_equal(sent(&r, 1, SENT_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 1, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
 	assert_counts(&r, "q", 2, 0, 0, 0);
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
@@ -131,9 +131,9 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 
 	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
-	char *id = strdup(sent(&r, 0, SENT_ID)->str);
+	char *id = strdup(sent(&r, 0, QUEUE_SENT_ID)->str);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 0);
-	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
 	free(id);
 
 	/* The sequence of a message with an id of its own is not its id. */
@@ -153,9 +153,10 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	snprintf(after_next, sizeof(after_next), "%" PRId64, seq + 4);
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = next }, { .id = after_next } }, 2);
 	assert_int_equal(queue_send_all(&r, "q", (const struct outgoing[]){ { 0 }, { 0 } }, 2), 2);
-	assert_string_not_equal(sent(&r, 0, SENT_ID)->str, next);
-	assert_string_not_equal(sent(&r, 0, SENT_ID)->str, after_next);
-	assert_true(strtoll(sent(&r, 1, SENT_ID)->str, NULL, 10) > strtoll(sent(&r, 0, SENT_ID)->str, NULL, 10));
+	assert_string_not_equal(sent(&r, 0, QUEUE_SENT_ID)->str, next);
+	assert_string_not_equal(sent(&r, 0, QUEUE_SENT_ID)->str, after_next);
+	assert_true(strtoll(sent(&r, 1, QUEUE_SENT_ID)->str, NULL, 10) >
+		    strtoll(sent(&r, 0, QUEUE_SENT_ID)->str, NULL, 10));
 	assert_counts(&r, "q", 7, 0, 0, 0);
 }
 
@@ -167,7 +168,7 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "waits", .ttl_ms = 5 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "flies", .ttl_ms = 5 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "stays" });
-	wait_for_clock(&r, item_int(&r, 1) + 5);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 5);
 	assert_int_equal(queue_message_get(&r, "q", "waits"), -1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "waits" }), 1); /* its id is free */
 	assert_int_equal(queue_get(&r, "q").expired, 1);
@@ -177,11 +178,11 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 
 	/* A message in flight is not cancelled; when its delivery fails, it is dropped. */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "worked on", .ttl_ms = 150 });
-	int64_t expires_at = item_int(&r, 1) + 150;
+	int64_t expires_at = item_int(&r, REPLY_NOW_MS) + 150;
 	receive_one(30000, NONCE_A, receipt);
 	wait_for_clock(&r, expires_at);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1);
-	wait_for_clock(&r, item_int(&r, 3));
+	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS));
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
 	assert_int_equal(queue_get(&r, "q").expired, 3);
 	assert_int_equal(queue_message_get(&r, "q", "worked on"), -1);
@@ -209,16 +210,16 @@ static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
 		batch[i] = (struct outgoing){ .ttl_ms = 1 };
 	for (int i = 0; i < 15; i++)
 		queue_send_all(&r, "q", batch, BATCH_MAX);
-	wait_for_clock(&r, item_int(&r, 1) + 1);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "waits", .priority = 9 });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0);
-	assert_int_equal(item_int(&r, 2), 1); /* call again */
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1); /* call again */
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "waits");
 	assert_int_equal(queue_get(&r, "q").expired, 1500);
 	assert_int_equal(queue_contents(&r, "q"), 1);
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0);
-	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 0);
 }
 
 static void a_reply_stays_within_a_mebibyte(void **state)
@@ -251,11 +252,11 @@ static void a_retry_gets_the_first_answer(void **state)
 	(void)state;
 	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			FINGERPRINT_A);
-	snprintf(id, sizeof(id), "%s", sent(&r, 0, SENT_ID)->str);
+	snprintf(id, sizeof(id), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
 	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			FINGERPRINT_A);
-	assert_string_equal(sent(&r, 0, SENT_ID)->str, id);
-	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 0);
+	assert_string_equal(sent(&r, 0, QUEUE_SENT_ID)->str, id);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
 	run_with_record_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
@@ -271,17 +272,17 @@ static void a_retry_gets_the_first_answer(void **state)
 				      RECEIVE_ARGS("1", "30000", NONCE_B), "p:idem:2", FINGERPRINT_A));
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_B),
 			"p:idem:2", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(r.reply->elements, 4); /* acknowledged messages are left out */
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(r.reply->elements, QUEUE_MESSAGE_RECEIVE_DELIVERIES); /* acknowledged messages are left out */
 
 	/* An empty receive is not recorded: the retry looks again. */
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_A),
 			"p:idem:3", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 	queue_message_send(&r, "q", m);
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_A),
 			"p:idem:3", FINGERPRINT_A);
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 }
 
 /*
@@ -316,7 +317,7 @@ static void make_schedule_due(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
 	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
-	int64_t put_ms = item_int(&r, 1);
+	int64_t put_ms = item_int(&r, REPLY_NOW_MS);
 	wait_for_clock(&r, put_ms + 1);
 }
 
@@ -415,7 +416,7 @@ static void a_foreign_key_stops_what_time_has_changed(void **state)
 		queue_message_send(&r, "q", (struct outgoing){ .id = "flies" });
 		assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
 		queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 2 });
-		wait_for_clock(&r, item_int(&r, 1) + 2);
+		wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
 		plant(queue_keys("q")[k / 2], k % 2);
 		unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
 					RECEIVE_ARGS("10", "-1", NONCE_B), "WRONGTYPE"));

@@ -30,12 +30,12 @@ static void assert_outcomes(const int outcomes[], size_t count)
 {
 	int64_t effects = 0;
 
-	assert_int_equal(r.reply->elements, 2 + count);
+	assert_int_equal(r.reply->elements, QUEUE_DELIVERY_SETTLE_OUTCOMES + count);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(item_int(&r, 2 + i), outcomes[i]);
+		assert_int_equal(item_int(&r, QUEUE_DELIVERY_SETTLE_OUTCOMES + i), outcomes[i]);
 	for (size_t i = 0; i < count; i++)
 		effects += outcomes[i] != EXPIRED;
-	assert_true(item_int(&r, 0) <= effects);
+	assert_true(outcome(&r) <= effects);
 }
 #define OUTCOMES(...) assert_outcomes((const int[]){ __VA_ARGS__ }, sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))
 
@@ -50,7 +50,7 @@ static void each_ends_as_it_would_alone(void **state)
 	queue_send_all(&r, "q", batch, 4);
 	receive(4, 30000, NONCE_A, 0);
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1], receipts[2]), 7000), 3);
-	int64_t now_ms = item_int(&r, 1);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	OUTCOMES(ACKNOWLEDGED, REJECTED, REJECTED);
 	assert_counts(&r, "q", 0, 1, 1, 1);
 	/* Acknowledged: gone, and its id remembered. */
@@ -60,14 +60,14 @@ static void each_ends_as_it_would_alone(void **state)
 	assert_int_equal(queue_contents(&r, "q"), 3);
 	/* Rejected: due after its delay, in its own priority. */
 	assert_int_equal(queue_message_get(&r, "q", "later"), 0);
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms + 7000);
-	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 5);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "rejected");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, now_ms + 7000);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_PRIORITY)->integer, 5);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "rejected");
 	/* Rejected for the last time. */
 	assert_int_equal(queue_message_get(&r, "q", "dead"), 0);
-	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms);
-	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "rejected; max_receives");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, now_ms);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "rejected; max_receives");
 	/* Not named: its delivery goes on. */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 1);
 }
@@ -86,12 +86,12 @@ static void without_a_delay_the_backoff_holds(void **state)
 	receive(2, 30000, NONCE_B, 0); /* a for the second time, and behind b unless it was due at once */
 	bool is_a_first = strncmp(receipts[0], receipts[1], 16) < 0; /* the sequences */
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(), ARGS(receipts[0], receipts[1]), -1), 2);
-	int64_t now_ms = item_int(&r, 1);
+	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	queue_message_get(&r, "q", "a");
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer,
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer,
 			 now_ms + queue_backoff_ms(receipts[is_a_first ? 0 : 1], 2000));
 	queue_message_get(&r, "q", "b");
-	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer,
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer,
 			 now_ms + queue_backoff_ms(receipts[is_a_first ? 1 : 0], 1000));
 }
 
@@ -132,7 +132,7 @@ static void the_same_receipt_counts_once(void **state)
 	OUTCOMES(ACKNOWLEDGED, ACKNOWLEDGED, EXPIRED, REJECTED, EXPIRED);
 	assert_counts(&r, "q", 0, 1, 0, 0);
 	queue_message_get(&r, "q", "b");
-	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 1);
+	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 1);
 	/* Another delivery of a message that has ended here. */
 	queue_message_patch(&r, "q", "b", 0, -1, -1);
 	receive(1, 30000, NONCE_B, 0);

@@ -20,7 +20,6 @@
 #include "script_stage.h"
 
 enum { STEPS = 3000, EVERY_MS = 100, IDS = 40, RECEIPTS = 16 };
-enum { S_NEXT = 7, S_LAST, S_SENT, S_MISSED, S_SKIPPED }; /* of a schedule's item */
 
 static int64_t now_ms = INT64_C(1700000000000); /* by Redis's clock */
 static int64_t made_at_ms;                      /* the schedule's anchor */
@@ -64,7 +63,7 @@ static void send_one(void)
 					      .delay_ms = ONE_OF(0, 0, 10),
 					      .ttl_ms = ttl_ms,
 					      .max_receives = ONE_OF(0, 0, 1) });
-	remember_id(sent(&r, 0, SENT_ID)->str);
+	remember_id(sent(&r, 0, QUEUE_SENT_ID)->str);
 }
 
 static void receive_some(void)
@@ -137,7 +136,7 @@ static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
 	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", "~", "=4", "=skip", "~", "=1"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 }
 
 static void look(void)
@@ -166,9 +165,10 @@ struct schedule {
 static struct schedule schedule_now(void)
 {
 	run(&r, &queue_schedule_get_script, queue_keys("q"), ARGS("s", "1"));
-	assert_int_equal(item_int(&r, 0), 0);
-	redisReply **s = r.reply->element[2]->element;
-	return (struct schedule){ s[S_NEXT]->integer, s[S_SENT]->integer, s[S_MISSED]->integer, s[S_SKIPPED]->integer };
+	assert_int_equal(outcome(&r), 0);
+	redisReply **s = r.reply->element[QUEUE_SCHEDULE_GET_SCHEDULE]->element;
+	return (struct schedule){ s[QUEUE_SCHEDULE_NEXT_AT_MS]->integer, s[QUEUE_SCHEDULE_SENT]->integer,
+				  s[QUEUE_SCHEDULE_MISSED]->integer, s[QUEUE_SCHEDULE_SKIPPED]->integer };
 }
 
 /* Whether a message that the schedule made is ready, delayed or in flight. */
@@ -178,8 +178,8 @@ static bool is_to_be_done(void)
 
 	for (size_t i = 0; i < 3; i++) {
 		run(&r, &queue_message_list_script, queue_keys("q"), ARGS(states[i], "1000", "-1", "-1", "", "1"));
-		for (size_t k = LIST_ITEMS; k < r.reply->elements; k++)
-			if (strstr(r.reply->element[k]->element[3]->str, "\ts{\"id\""))
+		for (size_t k = QUEUE_MESSAGE_LIST_MESSAGES; k < r.reply->elements; k++)
+			if (strstr(r.reply->element[k]->element[QUEUE_MESSAGE_CONTENT]->str, "\ts{\"id\""))
 				return true;
 	}
 	return false;
@@ -255,10 +255,10 @@ static void a_schedule_that_is_due_is_deleted(void **state)
 	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", until, "=4", "=skip", "~", "=1"));
 	*script_clock_us = (now_ms + EVERY_MS) * 1000;
 	run(&r, &queue_schedule_delete_script, queue_keys("q"), ARGS("s"));
-	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(outcome(&r), 1);
 	assert_counts(&r, "q", 1, 0, 0, 0);
 	run(&r, &queue_schedule_delete_script, queue_keys("q"), ARGS("s"));
-	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(outcome(&r), 0);
 }
 
 int main(void)

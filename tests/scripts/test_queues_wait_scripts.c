@@ -201,7 +201,7 @@ static void is_shortened(void)
 static int64_t put_back(const char *const proofs[])
 {
 	run(&r, &queue_delivery_return_script, queue_keys("q"), proofs);
-	return item_int(&r, 0);
+	return outcome(&r);
 }
 
 static void are_returned(void)
@@ -381,12 +381,12 @@ static void what_a_look_makes_due_is_published(void **state)
 	three_wait();
 	wait_for_clock(&r, until_ms);
 	assert_int_equal(queue_wait(&r, "q", A1, WAIT_MS, 1), 0);
-	assert_int_equal(item_int(&r, LOOK_AT), due_ms);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
 	notified();
 	/* When this one leaves, it is up to the next. */
 	queue_leave(&r, "q", A1);
 	char wanted[64];
-	snprintf(wanted, sizeof(wanted), "B1 %lld", (long long)(due_ms - item_int(&r, 1)));
+	snprintf(wanted, sizeof(wanted), "B1 %lld", (long long)(due_ms - item_int(&r, REPLY_NOW_MS)));
 	assert_memory_equal(notified(), wanted, strlen(wanted));
 }
 
@@ -396,7 +396,7 @@ static void a_message_with_an_id_that_is_free_again_is_published(void **state)
 	(void)state;
 	three_wait();
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 5, .ttl_ms = 6 });
-	int64_t sent_ms = item_int(&r, 1);
+	int64_t sent_ms = item_int(&r, REPLY_NOW_MS);
 	assert_string_equal(notified(), "A1 5, C1 1005");
 	wait_for_clock(&r, sent_ms + 6);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "m" }), 1);
@@ -520,7 +520,7 @@ static void end_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
 	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", ""));
-	assert_int_equal(item_int(&r, 0), -4);
+	assert_int_equal(outcome(&r), QUEUE_SCHEDULE_PUT_NO_INSTANT_BEFORE_END);
 }
 
 /* A refused change of a schedule has made the message of an instant that came before. */

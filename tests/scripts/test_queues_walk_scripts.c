@@ -79,12 +79,12 @@ static void come(struct waiter *w)
 
 	w->look_at_ms = w->since_ms + WAIT_MS;
 	int64_t taken = queue_wait(&r, "q", w->ticket, is_last ? 0 : w->since_ms + WAIT_MS - now_ms, waited_us);
-	if (item_int(&r, 2) == 1)
+	if (item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE) == 1)
 		look_by(w, now_ms);
 	else if (taken > 0 || is_last)
 		w->waits = false;
-	else if (item_int(&r, LOOK_AT) >= 0)
-		look_by(w, item_int(&r, LOOK_AT));
+	else if (item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS) >= 0)
+		look_by(w, item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS));
 	for (size_t i = 0; i < (size_t)taken; i++)
 		snprintf(receipts[random_below(RECEIPTS)], sizeof(receipts[0]), "%s",
 			 received(&r, i, RECEIVED_RECEIPT)->str);

@@ -48,7 +48,7 @@ static void work(int second)
 		snprintf(nonce, sizeof(nonce), "%016x", job);
 		run_with_record(&r, &queue_message_receive_script, queue_keys("q"),
 				ARGS("1", "30000", nonce, "0", "", "0", "0"), record, CLIENT_FINGERPRINT);
-		assert_int_equal(item_int(&r, 0), 1);
+		assert_int_equal(outcome(&r), 1);
 		snprintf(receipts[i], sizeof(receipts[i]), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 		done[i] = receipts[i];
 	}
