@@ -16,9 +16,10 @@ static void on_checked(struct request *req, const struct reply *r)
 	int64_t highest = reply_int(r, FENCE_CHECK_HIGHEST);
 
 	if (reply_outcome(r) == FENCE_CHECK_STALE) {
-		struct json_out *o = answer_begin_problem(req, P_STALE_FENCE,
-						   "fencing token %lld is below %lld, the highest that '%s' has seen",
-						   (long long)in->fence, (long long)highest, in->name.at);
+		struct json_out *o =
+			answer_begin_problem(req, P_STALE_FENCE,
+					     "fencing token %lld is below %lld, the highest that '%s' has seen",
+					     (long long)in->fence, (long long)highest, in->name.at);
 		out_int(o, "highest", highest);
 		answer_end(req);
 		return;

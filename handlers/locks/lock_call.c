@@ -72,9 +72,10 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
 	if (text_is(mode, "shared"))
 		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
-				     (r->count - LOCK_REFUSAL_HOLDERS) / LOCK_HOLDER_ITEMS, rest);
+					    (r->count - LOCK_REFUSAL_HOLDERS) / LOCK_HOLDER_ITEMS, rest);
 	return answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-			     owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "", rest);
+				    owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
+				    rest);
 }
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)

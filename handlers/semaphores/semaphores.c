@@ -46,13 +46,14 @@ static void answer_none_free(struct request *req, const struct reply *r)
 	answer_retry_after_ms(req, next_ms);
 	if (held < in->limit)
 		o = answer_begin_problem(req, P_NO_PERMIT, "the free permit of '%s' is reserved for a waiting client",
-				  in->name.at);
+					 in->name.at);
 	else if (in->limit == 1)
 		o = answer_begin_problem(req, P_NO_PERMIT, "the only permit of '%s' is taken; it expires in %lld ms",
-				  in->name.at, (long long)next_ms);
+					 in->name.at, (long long)next_ms);
 	else
-		o = answer_begin_problem(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first expires in %lld ms",
-				  (long long)in->limit, in->name.at, (long long)next_ms);
+		o = answer_begin_problem(req, P_NO_PERMIT,
+					 "all %lld permits of '%s' are taken; the first expires in %lld ms",
+					 (long long)in->limit, in->name.at, (long long)next_ms);
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", held);
 	out_int(o, "waiters", reply_int(r, SEMAPHORE_REFUSAL_WAITERS));

@@ -156,8 +156,8 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	if (!t)
 		return refuse_token(req);
 	struct text id = t->label.at ? t->label : (struct text){ (const char *)digest, sizeof(digest) };
-	req->caller.name.name = arena_copy(&req->arena, id.at, id.len);
-	req->caller.name.is_label = t->label.at != NULL;
+	req->caller.name = arena_copy(&req->arena, id.at, id.len);
+	req->caller.is_label = t->label.at != NULL;
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
 		struct text name = n->field < 0 ? (struct text){ 0 } : req->asked.path_values[n->field];
@@ -169,11 +169,11 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	}
 	if (!depends_on_input(op))
 		return true;
-	req->caller.name.token_digest =
+	req->caller.token_digest =
 		(const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
-	if (!req->caller.name.token_digest)
+	if (!req->caller.token_digest)
 		answer_no_memory(req, EFFECT_NONE);
-	return req->caller.name.token_digest != NULL;
+	return req->caller.token_digest != NULL;
 }
 
 /* ---- Names in the input ---- */
@@ -208,7 +208,7 @@ bool access_admit_input(struct request *req, const void *input)
 	if (!table || !op->needs_token || !depends_on_input(op))
 		return true;
 	/* Looked up again: SIGHUP may have changed the tokens while the body came. */
-	const struct token_file_entry *t = req->caller.name.token_digest ? find(req->caller.name.token_digest) : NULL;
+	const struct token_file_entry *t = req->caller.token_digest ? find(req->caller.token_digest) : NULL;
 	if (!t)
 		return refuse_token(req);
 	for (size_t i = 0; i < op->scope_count; i++)

@@ -28,7 +28,7 @@ void access_log(struct request *req, int status, int64_t duration_us)
 	struct log_request line = {
 		.request_id = req->asked.request_id,
 		.trace_id = traceparent_trace_id(req->asked.traceparent),
-		.caller = names && req->caller.name.is_label ? req->caller.name.name : (struct text){ 0 },
+		.caller = names && req->caller.is_label ? req->caller.name : (struct text){ 0 },
 		.resource = names ? resource_of(req, &name_count) : (struct text){ 0 },
 		.resources = name_count,
 		.operation = req->op ? req->op->id : "-",

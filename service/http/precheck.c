@@ -205,7 +205,7 @@ static bool check_site(struct precheck *p)
 	struct text origin = header(p, HEADER_ORIGIN), site = header(p, HEADER_SEC_FETCH_SITE),
 		    host = header(p, HEADER_HOST);
 
-	if (p->req->caller.name.cors_origin)
+	if (p->req->caller.cors_origin)
 		return true;
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
 		answer_problem(p->req, P_CROSS_SITE,
@@ -381,7 +381,7 @@ static bool check_head(struct precheck *p)
 /* A preflight of a page on an allowed origin, which browsers send without a token. */
 static bool is_preflight(const struct precheck *p)
 {
-	return p->req->caller.name.cors_origin && header(p, HEADER_REQUEST_METHOD).at &&
+	return p->req->caller.cors_origin && header(p, HEADER_REQUEST_METHOD).at &&
 	       strcmp(p->req->asked.method, "OPTIONS") == 0;
 }
 
@@ -405,7 +405,7 @@ bool precheck_run(struct precheck *p)
 	identify(p);
 	trace(p);
 	keep_conditions(p);
-	p->req->caller.name.cors_origin = cors_origin(header(p, HEADER_ORIGIN));
+	p->req->caller.cors_origin = cors_origin(header(p, HEADER_ORIGIN));
 	if (!check_framing(p) || !check_target(p) || !check_head(p))
 		return false;
 	if (is_preflight(p) && (!check_host(p) || cors_preflight(p->req)))
@@ -417,7 +417,7 @@ bool precheck_run(struct precheck *p)
 	 * among them a client would be admitted for ever.
 	 */
 	if (p->req->op->forwarded) {
-		p->req->caller.name.cors_origin = NULL;
+		p->req->caller.cors_origin = NULL;
 		return check_token(p);
 	}
 	return check_host(p) && check_site(p) && check_token(p) && check_accept(p) && check_idempotency_key(p) &&

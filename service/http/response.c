@@ -277,9 +277,9 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 		missing += MHD_add_response_header(r, "Patternd-Source", "replica") != MHD_YES;
 	if (cors_is_on())
 		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;
-	if (req->caller.name.cors_origin) {
+	if (req->caller.cors_origin) {
 		missing +=
-			MHD_add_response_header(r, "Access-Control-Allow-Origin", req->caller.name.cors_origin) != MHD_YES;
+			MHD_add_response_header(r, "Access-Control-Allow-Origin", req->caller.cors_origin) != MHD_YES;
 		missing += MHD_add_response_header(r, "Access-Control-Expose-Headers", cors_exposed) != MHD_YES;
 	}
 	for (size_t i = 0; i < req->answer.header_count; i++)

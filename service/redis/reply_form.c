@@ -70,8 +70,6 @@ bool reply_form_matches(const struct reply *r, const struct reply_form *forms)
 	const struct reply *outcome = r->items[REPLY_OUTCOME], *now = r->items[REPLY_NOW_MS];
 	if (!outcome || !now || outcome->type != REPLY_INTEGER || now->type != REPLY_INTEGER || now->integer < 0)
 		return false;
-	if (!forms->items)
-		return true; /* TRANSITION */
 	for (; forms->items; forms++) {
 		const char *items = forms->items;
 		if (outcome->integer >= forms->least && outcome->integer <= forms->most &&

@@ -29,9 +29,9 @@ struct text seal_scope(struct request *req)
 	}
 	parts[count++] = TEXT("\n");
 	parts[count++] = req->asked.idempotency_key;
-	if (req->caller.name.name.at) { /* a key has no line break */
+	if (req->caller.name.at) { /* a key has no line break */
 		parts[count++] = TEXT("\n");
-		parts[count++] = req->caller.name.name;
+		parts[count++] = req->caller.name;
 	}
 	return arena_join(&req->arena, parts, count);
 }
