@@ -58,7 +58,7 @@ class Replies:
         return shape
 
     def items(self, path, text, at):
-        """The form of items, the first at `at`; the names of those of no shape that leads; the end."""
+        """The form of items, the first at `at`; the names of those behind a shape; the end."""
         form, names = "", []
         for part in filter(None, map(str.strip, text.split(","))):
             if not form and part in self.shapes:

@@ -10,8 +10,8 @@
 #include "locks/acquire.h"
 
 #include "locks/lock_metrics.h"
+#include "locks/lock_slots.h"
 #include "locks/lock_waiters.h"
-#include "locks/several_locks.h"
 
 /* ---- A new grant ---- */
 
@@ -170,7 +170,7 @@ void lock_acquire_begin(struct request *req, const struct lock_acquisition *give
 	if (given->wait_ms)
 		wanted->ticket_tail = lock_ticket_tail(req, given->owner, strcmp(given->mode, "shared") == 0);
 	if (slots->count > 1) {
-		several_locks_acquire(req, wanted, slots);
+		lock_slots_acquire(req, wanted, slots);
 		return;
 	}
 	wanted->token = handler_random(req, HANDLER_SECRET_DIGITS);

@@ -2,9 +2,9 @@
 #include "rate_limits/decide.h"
 
 #include "kinds.h"
+#include "rate_limits/limit_slots.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/rate_limit_response.h"
-#include "rate_limits/several_limits.h"
 
 /* ---- With Redis ---- */
 
@@ -102,7 +102,7 @@ static void attempt(struct request *req)
 	else if (slots && slots->count == 1)
 		call_send(limit_call(req, &slots->groups[0], false), on_all_decided);
 	else if (slots)
-		several_limits_decide(req, slots);
+		limit_slots_decide(req, slots);
 }
 
 static void decide_again(struct request *req)

@@ -5,7 +5,7 @@
  *	rate_limits/authorize.c             ... so does /ratelimit/authorize
  *	rate_limits/policy_cache.c          fills in the policies that it names
  *	rate_limits/decide.c                asks Redis
- *	rate_limits/several_limits.c        asks several nodes of a Cluster
+ *	rate_limits/limit_slots.c        asks several nodes of a Cluster
  *	rate_limits/rate_limit_response.c   answers
  */
 #ifndef PATTERND_LIMIT_H
@@ -83,7 +83,7 @@ struct limit_request {
 	bool waits;                         /* it joined a wait queue in this attempt */
 	char ticket_tail[TEXT_DIGITS];      /* the cost */
 	size_t policies_pending;
-	struct limit_series *series; /* rate_limits/several_limits.c's, when several slots decide */
+	struct limit_series *series; /* rate_limits/limit_slots.c's, when several slots decide */
 	size_t count;
 	struct limit_check checks[];
 };

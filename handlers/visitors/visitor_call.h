@@ -28,7 +28,7 @@ struct visitor_days {
 	int64_t today;       /* assumed so far */
 	int64_t from, to;    /* with that today */
 	int attempts;
-	struct page_parts *parts; /* visitors/several_pages.c's */
+	struct page_parts *parts; /* visitors/visitor_slots.c's */
 };
 
 /* Determines the days, and makes the call. `in_body`: where from and to were given. */

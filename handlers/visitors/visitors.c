@@ -1,9 +1,9 @@
 /*
  * visitors: unique visitors, one sketch a page and UTC day. Each operation is one script
  * (lua/visitors/uv_*.lua), unless its pages lie in several slots of a Cluster
- * (visitors/several_pages.c). Lists and removal: pages.c.
+ * (visitors/visitor_slots.c). Lists and removal: pages.c.
  */
-#include "visitors/several_pages.h"
+#include "visitors/visitor_slots.h"
 
 /* ---- POST, GET /uv/{name} ---- */
 
@@ -109,7 +109,7 @@ static void send_union(struct request *req, struct visitor_days *w)
 	if (!slots)
 		return;
 	if (slots->count > 1) {
-		several_pages_count(req, w, slots, answer_union);
+		visitor_slots_count(req, w, slots, answer_union);
 		return;
 	}
 	struct call *c = call_script(req, &uv_get_script);
@@ -151,7 +151,7 @@ static void send_merge(struct request *req, struct visitor_days *w)
 	if (!slots)
 		return;
 	if (slots->count > 1) {
-		several_pages_merge(req, w, on_merged);
+		visitor_slots_merge(req, w, on_merged);
 		return;
 	}
 	struct call *c = call_script(req, &uv_merge_script);

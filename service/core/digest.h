@@ -1,8 +1,8 @@
 /*
  * digest: SHA-256, which cannot fail.
  *
- * By Nettle, from which GnuTLS has it, since that works on the caller's memory: GnuTLS's own function
- * allocates.
+ * By Nettle, from which GnuTLS has it, since that works on the caller's memory: GnuTLS's own
+ * function allocates.
  */
 #ifndef PATTERND_DIGEST_H
 #define PATTERND_DIGEST_H

@@ -139,7 +139,7 @@ static size_t address_of(const char *name, unsigned char address[16])
 	return inet_pton(AF_INET, name, address) == 1 ? 4 : inet_pton(AF_INET6, name, address) == 1 ? 16 : 0;
 }
 
-/* Whether the server's certificate has the name; an address must stand in it as an address. */
+/* Whether the server's certificate has the name; an address must be there as an address. */
 static bool has_name(const struct tls_session *s)
 {
 	unsigned count = 0;

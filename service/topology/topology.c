@@ -1,4 +1,4 @@
-/* topology: see topology/topology.h. Owns the parsed --redis, and chooses the node for each call. */
+/* topology: see topology.h. Owns the parsed --redis, and chooses the node for each call. */
 #include "topology/topology.h"
 
 #include <stdio.h>

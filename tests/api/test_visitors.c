@@ -109,7 +109,7 @@ static void visitors_are_one_to_a_thousand(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-static void several_pages_make_one_union(void **state)
+static void visitor_slots_make_one_union(void **state)
 {
 	(void)state;
 	visit("a", "\"u1\",\"u2\"", FEB_29);
@@ -347,7 +347,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_page_never_used_has_zeros, stage_forget),
 		cmocka_unit_test_teardown(the_estimate_is_as_good_as_documented, stage_forget),
 		cmocka_unit_test_teardown(visitors_are_one_to_a_thousand, stage_forget),
-		cmocka_unit_test_teardown(several_pages_make_one_union, stage_forget),
+		cmocka_unit_test_teardown(visitor_slots_make_one_union, stage_forget),
 		cmocka_unit_test_teardown(merge_goes_day_by_day, stage_forget),
 		cmocka_unit_test_teardown(views_add_up, stage_forget),
 		cmocka_unit_test_teardown(a_day_of_views_ends_at_2_53, stage_forget),

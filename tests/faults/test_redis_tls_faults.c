@@ -332,8 +332,8 @@ static void test_load(void **state)
 }
 
 /*
- * New keys after the first pieces of replies, records of a few bytes, and a server that asks for another
- * handshake.
+ * New keys after the first pieces of replies, records of a few bytes, and a server that asks for
+ * another handshake.
  */
 static void test_unsettled(void **state)
 {

@@ -3,7 +3,7 @@
 only they call is tested through what the daemon calls. A header x.h, or
 x_private.h, declares what x.c defines, or what the build makes.
 
-A name says where it is from: in service/, that of a function begins with its file's, which the
+A name begins with its place: in service/, that of a function begins with its file's, which the
 folder's may precede (http_server_run of http/server.c). Of the folders of handlers/ each has first
 words of its own.
 

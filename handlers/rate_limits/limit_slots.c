@@ -1,10 +1,10 @@
 /*
- * several_limits: one decision over limits in several slots of a Cluster, slot by slot, in the
+ * limit_slots: one decision over limits in several slots of a Cluster, slot by slot, in the
  * order of the slots. When one refuses, those before it are compensated
  * (lua/rate_limits/ratelimit_compensate.lua), and those after it only report their state. So no
  * limit is ever exceeded, but another caller may be refused meanwhile.
  */
-#include "rate_limits/several_limits.h"
+#include "rate_limits/limit_slots.h"
 #include "kinds.h"
 #include "rate_limits/rate_limit_response.h"
 
@@ -188,7 +188,7 @@ static void ask_next(struct request *req)
 	call_send(call, on_decided);
 }
 
-void several_limits_decide(struct request *req, const struct slots *slots)
+void limit_slots_decide(struct request *req, const struct slots *slots)
 {
 	struct limit_request *wanted = req->work;
 

@@ -1,5 +1,5 @@
 /*
- * several_locks: locks in several slots of a Cluster, which no script reaches all: acquired slot by
+ * lock_slots: locks in several slots of a Cluster, which no script reaches all: acquired slot by
  * slot, those of one slot at once. A refused request waits at that slot and keeps the locks before
  * it; all requests go in the order of the slots, so no two wait for each other. When the time ends,
  * or the client leaves, all are released before the answer.
@@ -7,13 +7,13 @@
  * While it waits, its locks last as long as it may wait. At the end all are extended to ttl_ms,
  * which also shows that none was lost.
  */
-#include "locks/several_locks.h"
+#include "locks/lock_slots.h"
 
 #include "locks/lock_metrics.h"
 
 enum { COVER_MS = 3000 }; /* beyond the wait: its last attempt, and the last step */
 
-struct several_locks {
+struct lock_slots {
 	struct lock_acquisition wanted;
 	const struct slots *slots;
 	struct lock_acquisition *groups; /* the same for the names of each slot */
@@ -31,7 +31,7 @@ static void acquire_next(struct request *req);
 
 /* ---- All are released ---- */
 
-static void answer_not_acquired(struct request *req, const struct several_locks *s)
+static void answer_not_acquired(struct request *req, const struct lock_slots *s)
 {
 	const struct lock_acquisition *group = &s->groups[s->held];
 
@@ -52,7 +52,7 @@ static void answer_not_acquired(struct request *req, const struct several_locks 
 
 static void on_released_one(struct request *req, const struct reply *r)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 
 	req->has_effect = req->has_effect || !r; /* it may be held until it expires */
 	if (--s->pending == 0)
@@ -62,7 +62,7 @@ static void on_released_one(struct request *req, const struct reply *r)
 /* Releases the groups before `end`, then answers why. */
 static void release_all(struct request *req, size_t end)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 
 	s->pending = end;
 	if (end == 0)
@@ -77,7 +77,7 @@ static void release_all(struct request *req, size_t end)
 /* The client left; an attempt under way may have succeeded. */
 static void leave(struct request *req, const struct reply *r)
 {
-	const struct several_locks *s = req->work;
+	const struct lock_slots *s = req->work;
 
 	(void)r;
 	for (size_t i = 0; i < s->slots->count; i++)
@@ -87,7 +87,7 @@ static void leave(struct request *req, const struct reply *r)
 /* ---- All are held ---- */
 
 /* As lock_acquire would have returned it for all. */
-static void answer_acquired(struct request *req, const struct several_locks *s)
+static void answer_acquired(struct request *req, const struct lock_slots *s)
 {
 	enum { ITEMS = LOCK_ACQUIRE_FENCES + LOCKS_MAX };
 	int64_t passed_ms = (loop_now_us() - s->asked_us) / 1000 + 1;
@@ -110,7 +110,7 @@ static void answer_acquired(struct request *req, const struct several_locks *s)
 
 static void finish(struct request *req)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 
 	if (s->failed || s->is_lost || loop_now_us() - s->asked_us >= s->wanted.ttl_ms * 1000)
 		release_all(req, s->slots->count);
@@ -120,7 +120,7 @@ static void finish(struct request *req)
 
 static void on_extended(struct request *req, const struct reply *r)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 
 	if (!r)
 		s->failed = req->result->failed;
@@ -133,7 +133,7 @@ static void on_extended(struct request *req, const struct reply *r)
 /* To the time that was asked for. */
 static void extend(struct request *req)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 
 	s->pending = s->wanted.count;
 	s->asked_us = loop_now_us();
@@ -151,7 +151,7 @@ static void extend(struct request *req)
 
 static void on_decided(struct request *req, const struct reply *r)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 	const struct slots_group *group = &s->slots->groups[s->held];
 
 	if (r && (reply_outcome(r) > 0 || wait_left_ms(req) == 0))
@@ -180,7 +180,7 @@ static void on_decided(struct request *req, const struct reply *r)
 
 static void acquire_next(struct request *req)
 {
-	struct several_locks *s = req->work;
+	struct lock_slots *s = req->work;
 	struct lock_acquisition *group = &s->groups[s->held];
 	int64_t cover_ms = wait_left_ms(req) + COVER_MS;
 
@@ -197,7 +197,7 @@ static void acquire_next(struct request *req)
 }
 
 /* False without memory. */
-static bool group_names(struct request *req, struct several_locks *s)
+static bool group_names(struct request *req, struct lock_slots *s)
 {
 	struct text *names = arena_alloc(&req->arena, s->wanted.count * sizeof(*names));
 
@@ -215,12 +215,12 @@ static bool group_names(struct request *req, struct several_locks *s)
 	return true;
 }
 
-void several_locks_acquire(struct request *req, const struct lock_acquisition *given, const struct slots *slots)
+void lock_slots_acquire(struct request *req, const struct lock_acquisition *given, const struct slots *slots)
 {
-	struct several_locks *s = arena_alloc(&req->arena, sizeof(*s));
+	struct lock_slots *s = arena_alloc(&req->arena, sizeof(*s));
 
 	if (s) {
-		*s = (struct several_locks){ .wanted = *given, .slots = slots, .asked_us = loop_now_us() };
+		*s = (struct lock_slots){ .wanted = *given, .slots = slots, .asked_us = loop_now_us() };
 		s->wanted.safety = lock_single;
 		s->wanted.token = handler_random(req, HANDLER_SECRET_DIGITS);
 		s->wanted.token_hash = handler_secret_hash(req, s->wanted.token);

@@ -1,11 +1,11 @@
 /*
- * several_pages: see visitors/several_pages.h. No PFCOUNT and no PFMERGE reaches several slots.
+ * visitor_slots: see visitors/visitor_slots.h. No PFCOUNT and no PFMERGE reaches several slots.
  * Each slot merges its own sketches and returns the bytes; one slot counts, or merges, them all.
  * Temporary keys lie in the slot of a page, and a script deletes those it makes.
  *
  * The first slot decides which day is today; the others are asked for the days that it accepted.
  */
-#include "visitors/several_pages.h"
+#include "visitors/visitor_slots.h"
 
 enum { SCRATCH_DIGITS = 16 };
 
@@ -15,7 +15,7 @@ struct page_parts {
 	const struct text *pages;
 	const struct script *script; /* asked of each slot */
 	void (*next)(struct request *req, struct visitor_days *w);
-	several_pages_counted counted; /* of a union */
+	visitor_slots_counted counted; /* of a union */
 	call_done merged;              /* of a merge */
 	size_t pending;
 	const struct reply **replies; /* of each slot */
@@ -115,8 +115,8 @@ static void sum_union(struct request *req, struct visitor_days *w)
 	call_send(c, on_summed);
 }
 
-void several_pages_count(struct request *req, struct visitor_days *w, const struct slots *slots,
-			 several_pages_counted answer)
+void visitor_slots_count(struct request *req, struct visitor_days *w, const struct slots *slots,
+			 visitor_slots_counted answer)
 {
 	const struct uv_union_get_input *in = req->input;
 
@@ -153,7 +153,7 @@ static void sum_merge(struct request *req, struct visitor_days *w)
 	call_send(c, parts->merged);
 }
 
-void several_pages_merge(struct request *req, struct visitor_days *w, call_done answer)
+void visitor_slots_merge(struct request *req, struct visitor_days *w, call_done answer)
 {
 	const struct uv_merge_input *in = req->input;
 	const struct slots *slots = slots_of(req, in->sources.items, in->sources.count);
