@@ -1,8 +1,8 @@
 -- queue_delivery_return: messages that were taken for a client that had left: ready again, as if
 -- they had not been received.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
--- ARGV  three a message, as queue_message_receive returned them: sequence, state, ''; or, done
---       already, sequence, state, content
+-- ARGV  three a message, as queue_message_receive returned them: sequence, stored_state, ''; or,
+--       done already, sequence, stored_state, content
 --@reply 0..
 -- The outcome is how many went back. A delivery that is no longer current is left alone. Each is
 -- due since it was sent: in front of what came later, at the latest where it was.

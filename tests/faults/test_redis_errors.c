@@ -244,7 +244,7 @@ static void test_foreign_queue(void **state)
 	for (size_t i = 0; i < COUNT(numbers); i++) {
 		int len = snprintf(
 			reply, sizeof(reply),
-			"*5\r\n:1\r\n:1795219450378\r\n:0\r\n*0\r\n*5\r\n$16\r\n1795219450378000\r\n"
+			"*5\r\n:1\r\n:1795219450378\r\n:0\r\n:-1\r\n*5\r\n$16\r\n1795219450378000\r\n"
 			"$18\r\n17952194503784\n\"b\"\r\n$32\r\n0123456789abcdef17952199999994-1\r\n:1795219999999\r\n:%s\r\n",
 			numbers[i]);
 		proxy_set(proxy, (struct proxy_fault){ .answer = { reply, (size_t)len } });
