@@ -545,7 +545,7 @@ def check_metrics(page, program):
 
 def check_kinds(page):
     """Each kind of key has its row, made of its pattern's page."""
-    for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/kinds.h").read_text(), re.M):
+    for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/common/kinds.h").read_text(), re.M):
         if f"`p:{kind}:{{" not in page.read_text():
             yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its pattern's page"
 

@@ -8,8 +8,8 @@
  */
 #include <stdio.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 #include "json/base64.h"
 
 enum { READ_BYTES = 1024 * 1024 }; /* of one answer */

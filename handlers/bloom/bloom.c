@@ -9,8 +9,8 @@
  */
 #include <xxhash.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum {
 	ADD_ITEMS = 20, /* of one call at most; a script does as many of them as its time allows */

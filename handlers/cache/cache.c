@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { VERSION_DIGITS = 8 };
 

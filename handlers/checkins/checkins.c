@@ -3,8 +3,8 @@
  * (lua/checkins/checkin_*.lua). Days are numbers without years or months, so that streaks go over
  * their ends. The script decides which days a range has, and which day is today.
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { MOST_DAYS = 36600 }; /* of a range: a hundred years */
 

@@ -2,8 +2,8 @@
  * counters: counters within +-(2^53 - 1), many under one name. Each operation is one script
  * (lua/counters/counter_*.lua).
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 /* ---- POST /counters/{name}/increment ---- */
 

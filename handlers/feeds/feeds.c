@@ -3,8 +3,8 @@
  * (lua/feeds/feed_*.lua); only a feed that has to lose many items at once takes several calls of
  * it.
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { MAX_ITEM_BYTES = 65536 };
 

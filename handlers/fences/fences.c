@@ -5,8 +5,8 @@
  * For a resource that cannot compare and keep a number itself. Knows nothing of locks: any number
  * may be a fence.
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 /* ---- POST /fences/{name} ---- */
 

@@ -13,8 +13,8 @@
 #ifndef PATTERND_GEO_CALL_H
 #define PATTERND_GEO_CALL_H
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 /* By the contract's enum. */
 extern const char *const geo_units[];

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handler.h"
+#include "common/handler.h"
 
 /* The text, and under its second name its exact bytes where JSON cannot carry them. */
 static void write_bytes(struct json_out *o, const char *name, const char *exact_name, struct text bytes)

@@ -1,7 +1,7 @@
 /* names: the indexes of names that lists of the patterns are read from (call/name_index.h). */
 #include "call/name_rebuild.h"
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 static void on_rebuilt(struct request *req, const struct name_rebuild *found)
 {

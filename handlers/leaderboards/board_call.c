@@ -1,7 +1,7 @@
 /* board_call: see leaderboards/board_call.h. */
 #include "leaderboards/board_call.h"
 
-#include "kinds.h"
+#include "common/kinds.h"
 
 struct board_dimensions board_dimensions_of(struct text lines)
 {

@@ -5,7 +5,7 @@
 #ifndef PATTERND_BOARD_CALL_H
 #define PATTERND_BOARD_CALL_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 enum { DIMENSIONS_MAX = 4 };
 

@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 #include "leaderboards/board_call.h"
 
 enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };

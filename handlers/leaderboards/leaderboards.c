@@ -8,9 +8,9 @@
  */
 #include <inttypes.h>
 
+#include "common/handler.h"
+#include "common/kinds.h"
 #include "contract/validation.h"
-#include "handler.h"
-#include "kinds.h"
 #include "leaderboards/board_call.h"
 
 enum { WORD = 4, ARRIVAL = 2 * WORD };

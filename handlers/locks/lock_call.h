@@ -8,8 +8,8 @@
 #ifndef PATTERND_LOCK_CALL_H
 #define PATTERND_LOCK_CALL_H
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { LOCKS_MAX = 16 }; /* at once */
 

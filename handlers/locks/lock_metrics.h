@@ -2,7 +2,7 @@
 #ifndef PATTERND_LOCK_METRICS_H
 #define PATTERND_LOCK_METRICS_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 /* How an acquisition ended for one of its names; not of a replay, which ended before. */
 void lock_metrics_acquired(const struct request *req, const struct text *names, size_t count);

@@ -1,8 +1,8 @@
 /* lock_waiters: see locks/lock_waiters.h. The list is lua/locks/lock_waiter_list.lua. */
 #include "locks/lock_waiters.h"
 
+#include "common/kinds.h"
 #include "core/percent.h"
-#include "kinds.h"
 #include "locks/lock_call.h"
 #include "locks/quorum_locks.h"
 #include "wait/ticket.h"

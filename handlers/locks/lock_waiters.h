@@ -6,7 +6,7 @@
 #ifndef PATTERND_LOCK_WAITERS_H
 #define PATTERND_LOCK_WAITERS_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 /* The end of a ticket, in the request's arena. */
 struct text lock_ticket_tail(struct request *req, struct text owner, bool is_shared);

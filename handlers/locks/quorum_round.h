@@ -12,7 +12,7 @@
 #ifndef PATTERND_LOCK_ROUND_H
 #define PATTERND_LOCK_ROUND_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 enum { LOCK_ROUND_MOST = 9 };
 

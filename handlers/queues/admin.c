@@ -6,8 +6,8 @@
  */
 #include <inttypes.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 

@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 
-#include "handler.h"
+#include "common/handler.h"
 #include "queues/queue_call.h"
 
 /* In the request's arena. */

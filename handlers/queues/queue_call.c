@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kinds.h"
+#include "common/kinds.h"
 
 const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
 

@@ -5,7 +5,7 @@
 #ifndef PATTERND_QUEUE_CALL_H
 #define PATTERND_QUEUE_CALL_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 /*
  * The scripts know a delivery as "<sequence>.<nonce>"; its receipt is "<sequence>.<nonce>.<check>".

@@ -12,7 +12,7 @@
 #ifndef PATTERND_QUEUE_CONTENT_H
 #define PATTERND_QUEUE_CONTENT_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 /* A message without a traceparent has that of the request. */
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m);

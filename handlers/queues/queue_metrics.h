@@ -5,7 +5,7 @@
 #ifndef PATTERND_QUEUE_METRICS_H
 #define PATTERND_QUEUE_METRICS_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 enum queue_event { QUEUE_SENT, QUEUE_RECEIVED, QUEUE_ACKNOWLEDGED, QUEUE_REJECTED };
 

@@ -8,7 +8,7 @@
  */
 #include <inttypes.h>
 
-#include "handler.h"
+#include "common/handler.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"

@@ -6,8 +6,8 @@
  * slots, one call a queue. Messages for a client that left return to their queue
  * (lua/queues/queue_delivery_return.lua).
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"

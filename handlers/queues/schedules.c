@@ -3,8 +3,8 @@
  * background: the receive, or the look, that finds the instant past makes the message
  * (lua/queues/lib_queue_fire.lua), and waiters wake for it as for a delayed message.
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 #include "queues/cron.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"

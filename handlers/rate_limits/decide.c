@@ -1,7 +1,7 @@
 /* ratelimit_decide: see rate_limits/decide.h. It is one script, for one limit or several. */
 #include "rate_limits/decide.h"
 
-#include "kinds.h"
+#include "common/kinds.h"
 #include "rate_limits/limit_slots.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/rate_limit_response.h"

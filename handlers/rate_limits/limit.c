@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "kinds.h"
+#include "common/kinds.h"
 
 const char *const limit_algorithm_names[ALGORITHMS] = { "gcra", "sliding_window", "fixed_window" };
 

@@ -11,7 +11,7 @@
 #ifndef PATTERND_LIMIT_H
 #define PATTERND_LIMIT_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
 

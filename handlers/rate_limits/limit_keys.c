@@ -1,7 +1,7 @@
 /*
  * ratelimit_keys: the state of a key: get, delete, list, refund.
  */
-#include "kinds.h"
+#include "common/kinds.h"
 #include "rate_limits/policy_cache.h"
 
 static struct text discriminator_of(struct text policy)

@@ -5,7 +5,7 @@
  * limit is ever exceeded, but another caller may be refused meanwhile.
  */
 #include "rate_limits/limit_slots.h"
-#include "kinds.h"
+#include "common/kinds.h"
 #include "rate_limits/rate_limit_response.h"
 
 /* In the request's arena. */

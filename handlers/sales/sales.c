@@ -7,7 +7,7 @@
 
 #include "sales/sales.h"
 
-#include "kinds.h"
+#include "common/kinds.h"
 
 enum { HOLD_MS = 300000 }; /* the contract's default */
 

@@ -2,7 +2,7 @@
 #ifndef PATTERND_SALES_H
 #define PATTERND_SALES_H
 
-#include "handler.h"
+#include "common/handler.h"
 
 /* A sale's state, as the contract's enum has it. */
 enum {

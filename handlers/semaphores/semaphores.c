@@ -4,8 +4,8 @@
  *
  * A permit is a secret like a lock's token: only its holder gets it, Redis its digest.
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 /* The permit that it may get. */
 struct semaphore_permit {

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { MEMBERS_MAX = 1000 }; /* as in lua/sets/set_combine.lua */
 

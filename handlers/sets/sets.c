@@ -2,8 +2,8 @@
  * sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). What several
  * sets have together: sets/combine.c.
  */
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 static void answer_member(struct request *req, int status, struct text name, struct text member, int64_t size)
 {

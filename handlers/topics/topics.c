@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { ALIVE_MS = 15000 }; /* between keep-alive comments, for proxies and clients */
 

@@ -9,8 +9,8 @@
 #ifndef PATTERND_UV_CALL_H
 #define PATTERND_UV_CALL_H
 
-#include "handler.h"
-#include "kinds.h"
+#include "common/handler.h"
+#include "common/kinds.h"
 
 enum { DAYS_MAX = 400 }; /* of all pages together */
 

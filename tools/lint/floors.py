@@ -33,10 +33,9 @@ FLOORS = {
     "http": "core net request contract access process",
 }
 # What every folder of handlers/ may include beside itself; and what handlers/daemon may, too.
-HANDLERS = "core json process request contract call wait"
+HANDLERS = "common core json process request contract call wait"
 DAEMON = "http redis access net topology"
-# At the root of handlers/: what they share, and the one file that opens them all.
-SHARED = {"handler.h", "kinds.h"}
+# At the root of handlers/: the one file that opens them all.
 OPENS_ALL = "patterns.c"
 # Made by the build, for all folders.
 GENERATED = {"operations.h", "scripts.h", "version.h"}
@@ -70,8 +69,8 @@ WRAPPERS = {
         "service/process/notify.c",
     ],
 }
-# Units that every handler may use: replies of Redis, and what handlers share.
-FOR_HANDLERS = {"service/redis/reply", "handlers/handler"}
+# The one unit of redis/ that every handler may use: replies.
+FOR_HANDLERS = {"service/redis/reply"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -99,8 +98,7 @@ def why_not(path, quoted, name):
         return None
     folder, _, rest = name.rpartition("/")
     if not folder:
-        is_shared = path.parts[0] == "handlers" and name in SHARED
-        return None if is_shared or name == "patterns.h" else f'write the folder of "{name}"'
+        return None if name == "patterns.h" else f'write the folder of "{name}"'
     return (
         None
         if folder in allowed

@@ -1,5 +1,5 @@
 /* handler: see handler.h. */
-#include "handler.h"
+#include "common/handler.h"
 
 #include <stdlib.h>
 
