@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/arena.h"
 
@@ -38,41 +39,20 @@ bool reply_is_text(const struct reply *item)
 	return item->type == REPLY_TEXT || item->type == REPLY_STATUS;
 }
 
-/* Reads the whole text; false when it is no number. */
-static bool read_int(const struct reply *item, int64_t *value)
-{
-	char *end = NULL;
-
-	if (item->type == REPLY_INTEGER)
-		*value = item->integer;
-	else if (reply_is_text(item))
-		*value = strtoll(item->text.at, &end, 10);
-	return item->type == REPLY_INTEGER || (end && end != item->text.at && *end == '\0');
-}
-
-static bool read_real(const struct reply *item, double *value)
-{
-	char *end = NULL;
-
-	if (item->type == REPLY_INTEGER)
-		*value = (double)item->integer;
-	else if (reply_is_text(item))
-		*value = strtod(item->text.at, &end);
-	return item->type == REPLY_INTEGER || (end && end != item->text.at && *end == '\0');
-}
-
 bool reply_is_int(const struct reply *item)
 {
-	int64_t value;
-
-	return read_int(item, &value);
+	if (item->type == REPLY_INTEGER)
+		return true;
+	const char *digits = reply_is_text(item) ? item->text.at + (*item->text.at == '-') : "";
+	return *digits && digits[strspn(digits, "0123456789")] == '\0';
 }
 
 bool reply_is_real(const struct reply *item)
 {
-	double value;
-
-	return read_real(item, &value);
+	if (item->type == REPLY_INTEGER)
+		return true;
+	return reply_is_text(item) && item->text.len &&
+	       item->text.at[strspn(item->text.at, "0123456789.+-einfa")] == '\0';
 }
 
 /* NULL after the last item. */
@@ -84,21 +64,21 @@ static const struct reply *item_of(const struct reply *r, size_t i)
 int64_t reply_int(const struct reply *r, size_t i)
 {
 	const struct reply *item = item_of(r, i);
-	int64_t value = 0;
 
-	bool is_read = !item || read_int(item, &value);
-	assert(is_read || !expects_types);
-	return value;
+	assert(!item || reply_is_int(item) || !expects_types);
+	if (!item || item->type == REPLY_INTEGER)
+		return item ? item->integer : 0;
+	return reply_is_text(item) ? strtoll(item->text.at, NULL, 10) : 0;
 }
 
 double reply_real(const struct reply *r, size_t i)
 {
 	const struct reply *item = item_of(r, i);
-	double value = 0;
 
-	bool is_read = !item || read_real(item, &value);
-	assert(is_read || !expects_types);
-	return value;
+	assert(!item || reply_is_real(item) || !expects_types);
+	if (!item || item->type == REPLY_INTEGER)
+		return item ? (double)item->integer : 0;
+	return reply_is_text(item) ? strtod(item->text.at, NULL) : 0;
 }
 
 struct text reply_text(const struct reply *r, size_t i)

@@ -86,6 +86,7 @@ static void an_item_fits_its_form(void **state)
 		{ "r", "'1e3", true },
 		{ "r", "inf", true },
 		{ "r", "one", false },
+		{ "i", "'-", false },
 		{ "t", "one", true },
 		{ "t", "5", false },
 		{ "t", "~", false },
