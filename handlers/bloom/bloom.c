@@ -424,7 +424,7 @@ static void send_step(struct request *req, size_t from)
 	call_send(c, on_step);
 }
 
-static void ask(struct request *req, const struct script *s, struct text name, const struct text *items, size_t count)
+static void start(struct request *req, const struct script *s, struct text name, const struct text *items, size_t count)
 {
 	struct bloom_work *w = work_new(req);
 
@@ -440,10 +440,10 @@ static void ask(struct request *req, const struct script *s, struct text name, c
 
 void bloom_add(struct request *req, const struct bloom_add_input *in)
 {
-	ask(req, &bloom_add_script, in->name, in->items.items, in->items.count);
+	start(req, &bloom_add_script, in->name, in->items.items, in->items.count);
 }
 
 void bloom_exists(struct request *req, const struct bloom_exists_input *in)
 {
-	ask(req, &bloom_exists_script, in->name, in->items.items, in->items.count);
+	start(req, &bloom_exists_script, in->name, in->items.items, in->items.count);
 }

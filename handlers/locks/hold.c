@@ -188,48 +188,49 @@ static void on_drain(void *context)
 }
 
 /* Returns new; NULL without memory. Copies what it keeps. */
-static struct lock_hold *hold_new(const struct request *req, const struct lock_acquisition *wanted)
+static struct lock_hold *hold_new(const struct request *req, const struct lock_acquisition *acquisition)
 {
 	const struct lock_hold_input *in = req->input;
-	size_t name_len = wanted->names[0].len, hash_len = wanted->token_hash.len;
+	size_t name_len = acquisition->names[0].len, hash_len = acquisition->token_hash.len;
 	struct lock_hold *h = calloc(1, sizeof(*h) + name_len + hash_len + 2);
 
 	if (!h)
 		return NULL;
 	char *at = (char *)(h + 1);
-	h->name = (struct text){ memcpy(at, wanted->names[0].at, name_len), name_len };
-	h->token_hash = (struct text){ memcpy(at + name_len + 1, wanted->token_hash.at, hash_len), hash_len };
+	h->name = (struct text){ memcpy(at, acquisition->names[0].at, name_len), name_len };
+	h->token_hash = (struct text){ memcpy(at + name_len + 1, acquisition->token_hash.at, hash_len), hash_len };
 	h->op = req->op;
-	h->ttl_ms = wanted->ttl_ms;
-	h->asked_us = wanted->asked_us;
-	h->sure_until_us = wanted->asked_us + wanted->ttl_ms * 1000;
+	h->ttl_ms = acquisition->ttl_ms;
+	h->asked_us = acquisition->asked_us;
+	h->sure_until_us = acquisition->asked_us + acquisition->ttl_ms * 1000;
 	h->max_until_us = loop_now_us() + in->max_hold_ms * 1000;
 	h->timer.expired = on_timer;
 	return h;
 }
 
-static struct text acquired_event(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
+static struct text acquired_event(struct request *req, const struct lock_acquisition *acquisition,
+				  const struct reply *r)
 {
 	struct json_out o;
 
 	out_init(&o, &req->arena, 512);
 	out_object(&o, NULL);
-	out_text(&o, "name", wanted->names[0]);
-	out_text(&o, "token", wanted->token);
+	out_text(&o, "name", acquisition->names[0]);
+	out_text(&o, "token", acquisition->token);
 	out_int(&o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
-	lock_out_owner(&o, wanted->owner);
+	lock_out_owner(&o, acquisition->owner);
 	lock_out_time(&o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
 	out_int(&o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(&o, &wanted->safety);
+	lock_out_safety(&o, &acquisition->safety);
 	out_close(&o);
 	return (struct text){ o.at, o.len };
 }
 
-static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
+static void on_acquired(struct request *req, const struct lock_acquisition *acquisition, const struct reply *r)
 {
 	static const struct stream_callbacks owner = { on_ended, on_drain };
-	struct lock_hold *h = hold_new(req, wanted);
-	struct text event = acquired_event(req, wanted, r);
+	struct lock_hold *h = hold_new(req, acquisition);
+	struct text event = acquired_event(req, acquisition, r);
 
 	if (!h || req->arena.failed) { /* the lock expires by itself */
 		free(h);

@@ -110,14 +110,14 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 
 /* ---- Calls ---- */
 
-struct call *lock_call_leave(struct request *req, const struct lock_acquisition *wanted)
+struct call *lock_call_leave(struct request *req, const struct lock_acquisition *acquisition)
 {
 	struct call *c = call_script(req, &lock_leave_script);
 
-	for (size_t i = 0; i < wanted->count; i++)
-		lock_call_keys(c, wanted->names[i], lock_parts_to_change);
+	for (size_t i = 0; i < acquisition->count; i++)
+		lock_call_keys(c, acquisition->names[i], lock_parts_to_change);
 	call_string(c, ""); /* no ticket: wait.c removes it */
-	call_text(c, wanted->token_hash);
+	call_text(c, acquisition->token_hash);
 	return c;
 }
 
@@ -126,25 +126,25 @@ struct text lock_metadata(struct text given)
 	return given.at && !text_is(given, "null") ? given : TEXT("");
 }
 
-struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted)
+struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *acquisition)
 {
 	static const struct ticket_queue queue = { &lock_leave_script, lock_parts_to_change };
 	struct call *c = call_script(req, &lock_acquire_script);
 
-	for (size_t i = 0; i < wanted->count; i++)
-		lock_call_keys(c, wanted->names[i], parts_to_acquire);
-	call_int(c, wanted->ttl_ms);
-	call_text(c, wanted->owner);
-	call_text(c, lock_metadata(wanted->metadata));
-	call_text(c, wanted->presented.at ? handler_secret_hash(req, wanted->presented) : TEXT(""));
-	call_text(c, wanted->token_hash);
-	call_text(c, req->asked.idempotency_key.at ? seal_mask(req, wanted->token) : TEXT(""));
-	call_string(c, wanted->mode);
-	call_text(c, wait_ticket(req, &queue, wanted->ticket_tail));
+	for (size_t i = 0; i < acquisition->count; i++)
+		lock_call_keys(c, acquisition->names[i], parts_to_acquire);
+	call_int(c, acquisition->ttl_ms);
+	call_text(c, acquisition->owner);
+	call_text(c, lock_metadata(acquisition->metadata));
+	call_text(c, acquisition->presented.at ? handler_secret_hash(req, acquisition->presented) : TEXT(""));
+	call_text(c, acquisition->token_hash);
+	call_text(c, req->asked.idempotency_key.at ? seal_mask(req, acquisition->token) : TEXT(""));
+	call_string(c, acquisition->mode);
+	call_text(c, wait_ticket(req, &queue, acquisition->ticket_tail));
 	call_int(c, wait_left_ms(req));
 	call_int(c, wait_queued_us(req));
-	call_replicas(c, (unsigned)wanted->min_replicas);
-	if (wanted->is_stream)
+	call_replicas(c, (unsigned)acquisition->min_replicas);
+	if (acquisition->is_stream)
 		call_without_record(c);
 	return c;
 }

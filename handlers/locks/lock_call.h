@@ -19,7 +19,7 @@ struct lock_safety {
 	int64_t acknowledged, servers;
 };
 
-/* What is wanted, and what became of it. In the request's arena. */
+/* What is acquisition, and what became of it. In the request's arena. */
 struct lock_acquisition {
 	const struct text *names; /* (ref) 1 to LOCKS_MAX */
 	size_t count;
@@ -32,7 +32,7 @@ struct lock_acquisition {
 	struct text ticket_tail; /* lock_ticket_tail, when it may wait */
 	bool is_stream;          /* its answer cannot be replayed: no idempotency record */
 	/* They are held; answers. The fence of name `i` is item LOCK_ACQUIRE_FENCES + i. */
-	void (*acquired)(struct request *req, const struct lock_acquisition *wanted, const struct reply *r);
+	void (*acquired)(struct request *req, const struct lock_acquisition *acquisition, const struct reply *r);
 	struct text token, token_hash; /* the new one */
 	struct lock_safety safety;     /* once it is held */
 	const struct reply *grant;     /* of a replay, while replicas are asked */
@@ -44,9 +44,9 @@ extern const struct lock_safety lock_single; /* on the only server */
 /* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
 struct text lock_metadata(struct text given);
 /* lua/locks/lock_acquire.lua, to be sent. */
-struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted);
+struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *acquisition);
 /* lua/locks/lock_leave.lua: releases what the new token holds. */
-struct call *lock_call_leave(struct request *req, const struct lock_acquisition *wanted);
+struct call *lock_call_leave(struct request *req, const struct lock_acquisition *acquisition);
 /* `r` is a lock_refusal (lua/locks/lock_acquire.lua), and that name was refused. */
 void lock_answer_held(struct request *req, struct text name, const struct reply *r);
 

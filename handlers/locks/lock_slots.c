@@ -14,7 +14,7 @@
 enum { COVER_MS = 3000 }; /* beyond the wait: its last attempt, and the last step */
 
 struct lock_slots {
-	struct lock_acquisition wanted;
+	struct lock_acquisition acquisition;
 	const struct slots *slots;
 	struct lock_acquisition *groups; /* the same for the names of each slot */
 	size_t held;                     /* groups, the first ones */
@@ -92,7 +92,7 @@ static void answer_acquired(struct request *req, const struct lock_slots *s)
 	enum { ITEMS = LOCK_ACQUIRE_FENCES + LOCKS_MAX };
 	int64_t passed_ms = (loop_now_us() - s->asked_us) / 1000 + 1;
 	struct reply items[ITEMS] = { 0 }, *at[ITEMS];
-	struct reply all = { .type = REPLY_ARRAY, .count = LOCK_ACQUIRE_FENCES + s->wanted.count, .items = at };
+	struct reply all = { .type = REPLY_ARRAY, .count = LOCK_ACQUIRE_FENCES + s->acquisition.count, .items = at };
 
 	for (size_t i = 0; i < ITEMS; i++) {
 		items[i].type = REPLY_INTEGER;
@@ -100,19 +100,19 @@ static void answer_acquired(struct request *req, const struct lock_slots *s)
 	}
 	items[REPLY_OUTCOME].integer = LOCK_ACQUIRE_TAKEN;
 	items[REPLY_NOW_MS].integer = req->now_ms;
-	items[LOCK_ACQUIRE_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->wanted.owner };
-	items[LOCK_ACQUIRE_EXPIRES_AT_MS].integer = req->now_ms + s->wanted.ttl_ms - passed_ms;
-	for (size_t i = 0; i < s->wanted.count; i++)
+	items[LOCK_ACQUIRE_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->acquisition.owner };
+	items[LOCK_ACQUIRE_EXPIRES_AT_MS].integer = req->now_ms + s->acquisition.ttl_ms - passed_ms;
+	for (size_t i = 0; i < s->acquisition.count; i++)
 		items[LOCK_ACQUIRE_FENCES + i].integer = s->fences[i];
-	lock_metrics_acquired(req, s->wanted.names, s->wanted.count);
-	s->wanted.acquired(req, &s->wanted, &all);
+	lock_metrics_acquired(req, s->acquisition.names, s->acquisition.count);
+	s->acquisition.acquired(req, &s->acquisition, &all);
 }
 
 static void finish(struct request *req)
 {
 	struct lock_slots *s = req->work;
 
-	if (s->failed || s->is_lost || loop_now_us() - s->asked_us >= s->wanted.ttl_ms * 1000)
+	if (s->failed || s->is_lost || loop_now_us() - s->asked_us >= s->acquisition.ttl_ms * 1000)
 		release_all(req, s->slots->count);
 	else
 		answer_acquired(req, s);
@@ -135,13 +135,13 @@ static void extend(struct request *req)
 {
 	struct lock_slots *s = req->work;
 
-	s->pending = s->wanted.count;
+	s->pending = s->acquisition.count;
 	s->asked_us = loop_now_us();
-	for (size_t i = 0; i < s->wanted.count; i++) {
+	for (size_t i = 0; i < s->acquisition.count; i++) {
 		struct call *c = call_script(req, &lock_extend_script);
-		lock_call_keys(c, s->wanted.names[i], lock_parts_to_change);
-		call_int(c, s->wanted.ttl_ms);
-		call_text(c, s->wanted.token_hash);
+		lock_call_keys(c, s->acquisition.names[i], lock_parts_to_change);
+		call_int(c, s->acquisition.ttl_ms);
+		call_text(c, s->acquisition.token_hash);
 		call_may_fail(c);
 		call_send(c, on_extended);
 	}
@@ -190,7 +190,7 @@ static void acquire_next(struct request *req)
 		for (size_t i = 0; i < group->count; i++)
 			wait_on(req, call_key_name(req, KEY_LOCK, group->names[i], NULL));
 	}
-	group->ttl_ms = req->pending.waiter && s->wanted.ttl_ms < cover_ms ? cover_ms : s->wanted.ttl_ms;
+	group->ttl_ms = req->pending.waiter && s->acquisition.ttl_ms < cover_ms ? cover_ms : s->acquisition.ttl_ms;
 	struct call *c = lock_call_acquire(req, group);
 	call_may_fail(c);
 	call_send(c, on_decided);
@@ -199,18 +199,18 @@ static void acquire_next(struct request *req)
 /* False without memory. */
 static bool group_names(struct request *req, struct lock_slots *s)
 {
-	struct text *names = arena_alloc(&req->arena, s->wanted.count * sizeof(*names));
+	struct text *names = arena_alloc(&req->arena, s->acquisition.count * sizeof(*names));
 
 	s->groups = arena_alloc(&req->arena, s->slots->count * sizeof(s->groups[0]));
 	if (!names || !s->groups)
 		return false;
 	for (size_t g = 0; g < s->slots->count; g++) {
 		const struct slots_group *group = &s->slots->groups[g];
-		s->groups[g] = s->wanted;
+		s->groups[g] = s->acquisition;
 		s->groups[g].names = names;
 		s->groups[g].count = group->count;
 		for (size_t i = 0; i < group->count; i++)
-			*names++ = s->wanted.names[group->which[i]];
+			*names++ = s->acquisition.names[group->which[i]];
 	}
 	return true;
 }
@@ -220,10 +220,10 @@ void lock_slots_acquire(struct request *req, const struct lock_acquisition *give
 	struct lock_slots *s = arena_alloc(&req->arena, sizeof(*s));
 
 	if (s) {
-		*s = (struct lock_slots){ .wanted = *given, .slots = slots, .asked_us = loop_now_us() };
-		s->wanted.safety = lock_single;
-		s->wanted.token = handler_random(req, HANDLER_SECRET_DIGITS);
-		s->wanted.token_hash = handler_secret_hash(req, s->wanted.token);
+		*s = (struct lock_slots){ .acquisition = *given, .slots = slots, .asked_us = loop_now_us() };
+		s->acquisition.safety = lock_single;
+		s->acquisition.token = handler_random(req, HANDLER_SECRET_DIGITS);
+		s->acquisition.token_hash = handler_secret_hash(req, s->acquisition.token);
 	}
 	if (!s || !group_names(req, s)) {
 		answer_no_memory(req, EFFECT_NONE);

@@ -8,19 +8,19 @@
 
 /* ---- POST /locks/{name} ---- */
 
-static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
+static void on_acquired(struct request *req, const struct lock_acquisition *acquisition, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, reply_outcome(r) == LOCK_ACQUIRE_TAKEN ? 201 : 200);
 
-	out_text(o, "name", wanted->names[0]);
-	out_text(o, "token", wanted->token);
+	out_text(o, "name", acquisition->names[0]);
+	out_text(o, "token", acquisition->token);
 	out_int(o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
 	lock_out_owner(o, reply_text(r, LOCK_ACQUIRE_OWNER));
 	out_text(o, "mode", reply_text(r, LOCK_ACQUIRE_MODE));
 	out_int(o, "holds", reply_int(r, LOCK_ACQUIRE_HOLDS));
 	lock_out_time(o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
 	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o, &wanted->safety);
+	lock_out_safety(o, &acquisition->safety);
 	answer_end(req);
 }
 
@@ -48,15 +48,15 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 
 /* ---- POST /locks: several, all or nothing ---- */
 
-static void on_all_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
+static void on_all_acquired(struct request *req, const struct lock_acquisition *acquisition, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, 201);
 
-	out_text(o, "token", wanted->token);
+	out_text(o, "token", acquisition->token);
 	out_array(o, "locks");
-	for (size_t i = 0; i < wanted->count; i++) {
+	for (size_t i = 0; i < acquisition->count; i++) {
 		out_object(o, NULL);
-		out_text(o, "name", wanted->names[i]);
+		out_text(o, "name", acquisition->names[i]);
 		out_int(o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES + i));
 		out_close(o);
 	}
@@ -64,7 +64,7 @@ static void on_all_acquired(struct request *req, const struct lock_acquisition *
 	lock_out_owner(o, reply_text(r, LOCK_ACQUIRE_OWNER));
 	lock_out_time(o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
 	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o, &wanted->safety);
+	lock_out_safety(o, &acquisition->safety);
 	answer_end(req);
 }
 

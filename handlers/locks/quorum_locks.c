@@ -7,7 +7,7 @@
 #include "locks/lock_metrics.h"
 #include "locks/quorum_round.h"
 
-/* A lock, and what is wanted of it. In the request's arena. */
+/* A lock, and what is acquisition of it. In the request's arena. */
 struct quorum_lock {
 	struct text name, token, hash;
 	struct text owner, metadata; /* for other clients */

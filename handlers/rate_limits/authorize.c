@@ -56,9 +56,9 @@ static struct text key_from(struct request *req, const char *header)
 /* The policy is known: it may name the header. */
 static void find_key(struct request *req)
 {
-	struct limit_request *wanted = req->work;
-	struct limit_check *c = &wanted->checks[0];
-	const char *header = wanted->key_header.at ? wanted->key_header.at : c->policy.key_header;
+	struct limit_request *limits = req->work;
+	struct limit_check *c = &limits->checks[0];
+	const char *header = limits->key_header.at ? limits->key_header.at : c->policy.key_header;
 
 	if (!c->key.at && !*header) {
 		answer_field_problem(req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
@@ -73,14 +73,14 @@ static void find_key(struct request *req)
 
 static struct limit_request *take_one(struct request *req, struct text policy)
 {
-	struct limit_request *wanted = limit_request_new(req, 1);
+	struct limit_request *limits = limit_request_new(req, 1);
 
-	if (wanted) {
-		wanted->checks[0].name = wanted->checks[0].policy_name = wanted->checks[0].discriminator = policy;
-		wanted->checks[0].cost = 1;
+	if (limits) {
+		limits->checks[0].name = limits->checks[0].policy_name = limits->checks[0].discriminator = policy;
+		limits->checks[0].cost = 1;
 		req->fallback = ratelimit_degrade;
 	}
-	return wanted;
+	return limits;
 }
 
 void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_input *in)
@@ -89,13 +89,13 @@ void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_i
 		answer_field_problem(req, P_INVALID_VALUE, "?key_header", "cannot be combined with ?key");
 		return;
 	}
-	struct limit_request *wanted = take_one(req, in->policy);
-	if (!wanted)
+	struct limit_request *limits = take_one(req, in->policy);
+	if (!limits)
 		return;
-	wanted->checks[0].key = in->key;
-	wanted->key_header = in->key_header;
+	limits->checks[0].key = in->key;
+	limits->key_header = in->key_header;
 	if (in->deny_status == RATELIMIT_AUTHORIZE_DENY_STATUS_403)
-		wanted->refusal = P_RATE_DENIED;
+		limits->refusal = P_RATE_DENIED;
 	policy_cache_fill(req, find_key);
 }
 

@@ -10,11 +10,11 @@
 
 static void on_one_decided(struct request *req, const struct reply *r)
 {
-	struct limit_request *wanted = req->work;
-	struct limit_check *c = &wanted->checks[0];
+	struct limit_request *limits = req->work;
+	struct limit_check *c = &limits->checks[0];
 
 	c->decision = limit_decision_of(req, r, reply_outcome(r) > 0, LIMIT_TAKEN_DECISION);
-	wanted->granted = c->decision.fits || c->policy.shadow;
+	limits->granted = c->decision.fits || c->policy.shadow;
 	ratelimit_answer(req);
 }
 
@@ -22,11 +22,11 @@ static const size_t checks_in_order[CHECKS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 static void on_all_decided(struct request *req, const struct reply *r)
 {
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 
-	limit_read(req, &(struct slots_group){ checks_in_order, wanted->count }, r);
-	wanted->granted = reply_outcome(r) > 0;
-	if (!req->result->replayed && !wanted->waits)
+	limit_read(req, &(struct slots_group){ checks_in_order, limits->count }, r);
+	limits->granted = reply_outcome(r) > 0;
+	if (!req->result->replayed && !limits->waits)
 		wait_ticket_left(req);
 	ratelimit_answer(req);
 }
@@ -55,10 +55,10 @@ static void decide_one(struct request *req, const struct limit_check *c)
 
 bool ratelimit_degrade(struct request *req)
 {
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 
-	for (size_t i = 0; wanted && i < wanted->count; i++) {
-		struct limit_check *c = &wanted->checks[i];
+	for (size_t i = 0; limits && i < limits->count; i++) {
+		struct limit_check *c = &limits->checks[i];
 		const struct limit_policy *last =
 			c->policy_name.at && !c->has_policy ? policy_cache_last(c->policy_name) : NULL;
 		if (last)
@@ -67,38 +67,38 @@ bool ratelimit_degrade(struct request *req)
 			return false;
 		c->decision = limit_unused(&c->policy.limit);
 	}
-	if (!wanted)
+	if (!limits)
 		return false;
-	wanted->degraded = wanted->granted = true;
+	limits->degraded = limits->granted = true;
 	ratelimit_answer(req);
 	return true;
 }
 
 /* The slots that the limits lie in. NULL: it was answered. */
-static const struct slots *slots_for(struct request *req, const struct limit_request *wanted)
+static const struct slots *slots_for(struct request *req, const struct limit_request *limits)
 {
 	struct text keys[CHECKS_MAX] = { 0 };
 	int64_t cost = 0;
 
-	for (size_t i = 0; i < wanted->count; i++) {
-		keys[i] = wanted->checks[i].key;
-		cost += wanted->checks[i].cost;
+	for (size_t i = 0; i < limits->count; i++) {
+		keys[i] = limits->checks[i].key;
+		cost += limits->checks[i].cost;
 	}
-	const struct slots *slots = slots_of(req, keys, wanted->count);
+	const struct slots *slots = slots_of(req, keys, limits->count);
 	return slots && (cost == 0 || slots_bear_key(req, slots)) ? slots : NULL;
 }
 
 /* The policies are known: one attempt. */
 static void attempt(struct request *req)
 {
-	struct limit_request *wanted = req->work;
-	const struct slots *slots = wanted->several ? slots_for(req, wanted) : NULL;
+	struct limit_request *limits = req->work;
+	const struct slots *slots = limits->several ? slots_for(req, limits) : NULL;
 
-	wanted->waits = false;
-	if (!wanted->several && wanted->wait_ms)
+	limits->waits = false;
+	if (!limits->several && limits->wait_ms)
 		call_send(limit_call(req, &(struct slots_group){ checks_in_order, 1 }, false), on_all_decided);
-	else if (!wanted->several)
-		decide_one(req, &wanted->checks[0]);
+	else if (!limits->several)
+		decide_one(req, &limits->checks[0]);
 	else if (slots && slots->count == 1)
 		call_send(limit_call(req, &slots->groups[0], false), on_all_decided);
 	else if (slots)
@@ -119,13 +119,13 @@ static void retry(struct request *req)
 
 void ratelimit_decide(struct request *req)
 {
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 
-	wanted->retry = retry;
-	if (!limit_request_is_sound(req, wanted) || !wait_begin(req, wanted->wait_ms, wanted->count))
+	limits->retry = retry;
+	if (!limit_request_is_sound(req, limits) || !wait_begin(req, limits->wait_ms, limits->count))
 		return;
-	for (size_t i = 0; wanted->wait_ms && i < wanted->count; i++) {
-		const struct limit_check *c = &wanted->checks[i];
+	for (size_t i = 0; limits->wait_ms && i < limits->count; i++) {
+		const struct limit_check *c = &limits->checks[i];
 		wait_on(req, call_key_name(req, KEY_LIMIT, c->key,
 					   limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
 	}

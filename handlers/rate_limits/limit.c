@@ -25,16 +25,16 @@ static int64_t largest_burst(const struct limit *l)
 
 struct limit_request *limit_request_new(struct request *req, size_t count)
 {
-	struct limit_request *wanted = arena_alloc(&req->arena, sizeof(*wanted) + count * sizeof(wanted->checks[0]));
+	struct limit_request *limits = arena_alloc(&req->arena, sizeof(*limits) + count * sizeof(limits->checks[0]));
 
-	if (!wanted) {
+	if (!limits) {
 		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
-	wanted->count = count;
-	wanted->refusal = P_RATE_LIMITED;
-	req->work = wanted;
-	return wanted;
+	limits->count = count;
+	limits->refusal = P_RATE_LIMITED;
+	req->work = limits;
+	return limits;
 }
 
 const char *limit_state_part(struct request *req, struct text discriminator, int algorithm)
@@ -85,13 +85,13 @@ static bool is_sound(struct request *req, const struct limit *l, const char *at)
 	return false;
 }
 
-static bool check_is_sound(struct request *req, const struct limit_request *wanted, const struct limit_check *c)
+static bool check_is_sound(struct request *req, const struct limit_request *limits, const struct limit_check *c)
 {
 	const struct limit *l = &c->policy.limit;
 	char at[32] = "";
 
-	if (wanted->several)
-		snprintf(at, sizeof(at), "/checks/%zu", (size_t)(c - wanted->checks));
+	if (limits->several)
+		snprintf(at, sizeof(at), "/checks/%zu", (size_t)(c - limits->checks));
 	if (!c->policy_name.at && !is_sound(req, l, at))
 		return false;
 	if (c->cost <= l->burst)
@@ -102,10 +102,10 @@ static bool check_is_sound(struct request *req, const struct limit_request *want
 	return false;
 }
 
-bool limit_request_is_sound(struct request *req, const struct limit_request *wanted)
+bool limit_request_is_sound(struct request *req, const struct limit_request *limits)
 {
-	for (size_t i = 0; i < wanted->count; i++)
-		if (!check_is_sound(req, wanted, &wanted->checks[i]))
+	for (size_t i = 0; i < limits->count; i++)
+		if (!check_is_sound(req, limits, &limits->checks[i]))
 			return false;
 	return true;
 }
@@ -135,14 +135,14 @@ struct limit_decision limit_unused(const struct limit *l)
 
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r)
 {
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 	size_t at = RATELIMIT_TAKE_ALL_CHECKS;
 
 	for (size_t i = 0; i < some->count; i++, at += LIMIT_CHECK_ITEMS)
-		wanted->checks[some->which[i]].decision =
+		limits->checks[some->which[i]].decision =
 			limit_decision_of(req, r, reply_int(r, at + LIMIT_CHECK_FITS) > 0, at + LIMIT_CHECK_DECISION);
 	if (reply_int(r, RATELIMIT_TAKE_ALL_IS_WAITING)) {
-		wanted->waits = true;
+		limits->waits = true;
 		wait_look_at(req, reply_int(r, RATELIMIT_TAKE_ALL_LOOK_AT_MS));
 	}
 }
@@ -158,21 +158,21 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 {
 	static const char *const parts[] = { "waiters", NULL };
 	static const struct ticket_queue queue = { &ratelimit_leave_script, parts };
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 	struct call *call = call_script(req, &ratelimit_take_all_script);
 	int64_t cost = 0;
 
 	for (size_t i = 0; i < some->count; i++) {
-		const struct limit_check *c = &wanted->checks[some->which[i]];
+		const struct limit_check *c = &limits->checks[some->which[i]];
 		limit_call_key(req, call, c);
 		cost += c->cost;
 	}
-	for (size_t i = 0; wanted->wait_ms && i < some->count; i++) {
-		const struct limit_check *c = &wanted->checks[some->which[i]];
+	for (size_t i = 0; limits->wait_ms && i < some->count; i++) {
+		const struct limit_check *c = &limits->checks[some->which[i]];
 		call_key(call, KEY_LIMIT, c->key, waiters_part(req, c));
 	}
 	for (size_t i = 0; i < some->count; i++) {
-		const struct limit_check *c = &wanted->checks[some->which[i]];
+		const struct limit_check *c = &limits->checks[some->which[i]];
 		const struct limit *l = &c->policy.limit;
 		call_int(call, l->algorithm);
 		call_int(call, l->limit);
@@ -182,8 +182,8 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		call_int(call, c->policy.shadow);
 	}
 	call_int(call, is_refused);
-	if (wanted->wait_ms) {
-		call_text(call, wait_ticket(req, &queue, text_of_int(wanted->checks[0].cost, wanted->ticket_tail)));
+	if (limits->wait_ms) {
+		call_text(call, wait_ticket(req, &queue, text_of_int(limits->checks[0].cost, limits->ticket_tail)));
 		call_int(call, wait_left_ms(req));
 		call_int(call, wait_queued_us(req));
 	}

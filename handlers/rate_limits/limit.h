@@ -91,7 +91,7 @@ struct limit_request {
 /* Returns new, as req->work; NULL: it was answered that there is no memory. */
 struct limit_request *limit_request_new(struct request *req, size_t count);
 /* False: a limit or cost breaks a rule, which was answered. */
-bool limit_request_is_sound(struct request *req, const struct limit_request *wanted);
+bool limit_request_is_sound(struct request *req, const struct limit_request *limits);
 
 /* The part of a state's key: "<discriminator>:<algorithm>". */
 const char *limit_state_part(struct request *req, struct text discriminator, int algorithm);

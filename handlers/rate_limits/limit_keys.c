@@ -75,8 +75,8 @@ void ratelimit_key_delete(struct request *req, const struct ratelimit_key_delete
 static void on_refunded(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_refund_input *in = req->input;
-	const struct limit_request *wanted = req->work;
-	const struct limit_check *c = &wanted->checks[0];
+	const struct limit_request *limits = req->work;
+	const struct limit_check *c = &limits->checks[0];
 	struct json_out *o = answer_begin(req, 200);
 
 	out_int(o, "refunded", reply_outcome(r));
@@ -87,8 +87,8 @@ static void on_refunded(struct request *req, const struct reply *r)
 static void refund(struct request *req)
 {
 	const struct ratelimit_refund_input *in = req->input;
-	const struct limit_request *wanted = req->work;
-	const struct limit_check *c = &wanted->checks[0];
+	const struct limit_request *limits = req->work;
+	const struct limit_check *c = &limits->checks[0];
 	struct call *call = call_script(req, &ratelimit_refund_script);
 
 	call_key(call, KEY_LIMIT, in->key, limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
@@ -100,11 +100,11 @@ static void refund(struct request *req)
 
 void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *in)
 {
-	struct limit_request *wanted = limit_request_new(req, 1);
+	struct limit_request *limits = limit_request_new(req, 1);
 
-	if (!wanted)
+	if (!limits)
 		return;
-	struct limit_check *c = &wanted->checks[0];
+	struct limit_check *c = &limits->checks[0];
 	c->discriminator = discriminator_of(in->policy);
 	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : GCRA;
 	if (in->policy.at && !in->algorithm && !text_is(in->policy, "default")) {
@@ -143,9 +143,9 @@ static void list_item(struct json_out *o, struct request *req, struct text name,
 
 void ratelimit_key_list(struct request *req, const struct ratelimit_key_list_input *in)
 {
-	static const struct list_of limits = {
+	static const struct list_of states = {
 		.kind = KEY_LIMIT, .part_pattern = ":*", .look = look_one, .item = list_item
 	};
 
-	list_keys(req, &limits, in->match, in->cursor, in->limit);
+	list_keys(req, &states, in->match, in->cursor, in->limit);
 }

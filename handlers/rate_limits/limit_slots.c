@@ -31,29 +31,29 @@ static bool was_taken(const struct limit_check *c)
 /* ---- Compensating ---- */
 
 /* The checks of a group that took something; `room` for as many as it has. */
-static struct slots_group taken_of(const struct limit_request *wanted, size_t g, size_t *room)
+static struct slots_group taken_of(const struct limit_request *limits, size_t g, size_t *room)
 {
-	const struct slots_group *group = &wanted->series->slots->groups[g];
+	const struct slots_group *group = &limits->series->slots->groups[g];
 	struct slots_group taken = { room, 0 };
 
 	for (size_t i = 0; i < group->count; i++)
-		if (was_taken(&wanted->checks[group->which[i]]))
+		if (was_taken(&limits->checks[group->which[i]]))
 			room[taken.count++] = group->which[i];
 	return taken;
 }
 
 static struct call *compensate(struct request *req, const struct slots_group *taken, int64_t taken_at_ms)
 {
-	const struct limit_request *wanted = req->work;
+	const struct limit_request *limits = req->work;
 	struct call *call = call_script(req, &ratelimit_compensate_script);
 
 	for (size_t i = 0; i < taken->count; i++) {
-		const struct limit_check *c = &wanted->checks[taken->which[i]];
+		const struct limit_check *c = &limits->checks[taken->which[i]];
 		limit_call_key(req, call, c);
 	}
 	call_int(call, taken_at_ms);
 	for (size_t i = 0; i < taken->count; i++) {
-		const struct limit_check *c = &wanted->checks[taken->which[i]];
+		const struct limit_check *c = &limits->checks[taken->which[i]];
 		call_int(call, c->policy.limit.algorithm);
 		call_int(call, c->policy.limit.limit);
 		call_int(call, c->policy.limit.window_ms);
@@ -68,10 +68,10 @@ static struct call *compensate(struct request *req, const struct slots_group *ta
 
 static void when_all_answered(struct request *req)
 {
-	struct limit_request *wanted = req->work;
-	struct call *failed = wanted->series->failed;
+	struct limit_request *limits = req->work;
+	struct call *failed = limits->series->failed;
 
-	wanted->series = NULL; /* of this attempt only */
+	limits->series = NULL; /* of this attempt only */
 	if (failed)
 		call_problem_answer(failed);
 	else
@@ -80,8 +80,8 @@ static void when_all_answered(struct request *req)
 
 static void on_ended(struct request *req, const struct reply *r)
 {
-	struct limit_request *wanted = req->work;
-	struct limit_series *series = wanted->series;
+	struct limit_request *limits = req->work;
+	struct limit_series *series = limits->series;
 	const struct slots_group *group = &series->slots->groups[req->result->tag];
 	size_t room[CHECKS_MAX];
 
@@ -89,9 +89,9 @@ static void on_ended(struct request *req, const struct reply *r)
 		if (r)
 			limit_read(req, group, r);
 	} else if (r) {
-		struct slots_group taken = taken_of(wanted, req->result->tag, room);
+		struct slots_group taken = taken_of(limits, req->result->tag, room);
 		for (size_t i = 0; i < taken.count; i++)
-			wanted->checks[taken.which[i]].decision =
+			limits->checks[taken.which[i]].decision =
 				limit_decision_of(req, r, true,
 						  RATELIMIT_COMPENSATE_DECISIONS + i * LIMIT_DECISION_ITEMS);
 	} else {
@@ -103,19 +103,19 @@ static void on_ended(struct request *req, const struct reply *r)
 
 static void end(struct request *req)
 {
-	struct limit_request *wanted = req->work;
-	struct limit_series *series = wanted->series;
+	struct limit_request *limits = req->work;
+	struct limit_series *series = limits->series;
 	struct call *calls[CHECKS_MAX];
 	size_t room[CHECKS_MAX], count = 0, groups = series->failed ? series->at : series->slots->count;
 
 	series->has_ended = true;
 	for (size_t g = 0; g < groups; g++) {
 		const struct slots_group *group = &series->slots->groups[g];
-		struct slots_group taken = g < series->at ? taken_of(wanted, g, room) : (struct slots_group){ 0 };
+		struct slots_group taken = g < series->at ? taken_of(limits, g, room) : (struct slots_group){ 0 };
 		if (g == series->at || (g < series->at && taken.count == 0))
 			continue;
 		for (size_t i = 0; g > series->at && i < group->count; i++) {
-			struct limit_check *c = &wanted->checks[group->which[i]];
+			struct limit_check *c = &limits->checks[group->which[i]];
 			c->decision = limit_unused(&c->policy.limit); /* in case it cannot be reached */
 		}
 		struct call *call =
@@ -134,12 +134,12 @@ static void end(struct request *req)
 /* The client left in the middle. */
 static void leave(struct request *req, const struct reply *r)
 {
-	const struct limit_request *wanted = req->work;
+	const struct limit_request *limits = req->work;
 	size_t room[CHECKS_MAX];
 
-	if (!wanted->series || wanted->series->has_ended)
+	if (!limits->series || limits->series->has_ended)
 		return;
-	struct limit_series *series = wanted->series;
+	struct limit_series *series = limits->series;
 	if (r && reply_outcome(r) > 0) {
 		limit_read(req, &series->slots->groups[series->at], r);
 		series->taken_at_ms[series->at++] = req->now_ms;
@@ -147,7 +147,7 @@ static void leave(struct request *req, const struct reply *r)
 	if (series->at == series->slots->count)
 		return; /* it is granted, and counts, as one that is answered */
 	for (size_t g = 0; g < series->at; g++) {
-		struct slots_group taken = taken_of(wanted, g, room);
+		struct slots_group taken = taken_of(limits, g, room);
 		if (taken.count)
 			call_send(compensate(req, &taken, series->taken_at_ms[g]), NULL);
 	}
@@ -157,8 +157,8 @@ static void leave(struct request *req, const struct reply *r)
 
 static void on_decided(struct request *req, const struct reply *r)
 {
-	struct limit_request *wanted = req->work;
-	struct limit_series *series = wanted->series;
+	struct limit_request *limits = req->work;
+	struct limit_series *series = limits->series;
 
 	if (!r) {
 		series->failed = req->result->failed;
@@ -175,14 +175,14 @@ static void on_decided(struct request *req, const struct reply *r)
 		ask_next(req);
 		return;
 	}
-	wanted->granted = true;
+	limits->granted = true;
 	ratelimit_answer(req);
 }
 
 static void ask_next(struct request *req)
 {
-	const struct limit_request *wanted = req->work;
-	struct call *call = limit_call(req, &wanted->series->slots->groups[wanted->series->at], false);
+	const struct limit_request *limits = req->work;
+	struct call *call = limit_call(req, &limits->series->slots->groups[limits->series->at], false);
 
 	call_may_fail(call);
 	call_send(call, on_decided);
@@ -190,14 +190,14 @@ static void ask_next(struct request *req)
 
 void limit_slots_decide(struct request *req, const struct slots *slots)
 {
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 
-	wanted->series = arena_alloc(&req->arena, sizeof(*wanted->series));
-	if (!wanted->series) {
+	limits->series = arena_alloc(&req->arena, sizeof(*limits->series));
+	if (!limits->series) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	*wanted->series = (struct limit_series){ .slots = slots };
+	*limits->series = (struct limit_series){ .slots = slots };
 	req->on_disconnect = leave;
 	ask_next(req);
 }

@@ -169,46 +169,46 @@ const struct limit_policy *policy_cache_last(struct text name)
 
 static void on_found(struct request *req, const struct reply *r)
 {
-	struct limit_request *wanted = req->work;
-	struct limit_check *c = &wanted->checks[req->result->tag];
+	struct limit_request *limits = req->work;
+	struct limit_check *c = &limits->checks[req->result->tag];
 	bool exists = reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT;
 
 	if (exists && !limit_policy_read(r, &c->policy)) {
 		limit_answer_foreign_policy(req, c->policy_name);
 		return;
 	}
-	update(c->policy_name, exists ? &c->policy : NULL, wanted->asked_us);
+	update(c->policy_name, exists ? &c->policy : NULL, limits->asked_us);
 	if (!exists) {
 		handler_answer_missing(req, "policy", c->policy_name);
 		return;
 	}
 	c->has_policy = true;
-	if (--wanted->policies_pending == 0)
-		wanted->next(req);
+	if (--limits->policies_pending == 0)
+		limits->next(req);
 }
 
 void policy_cache_fill(struct request *req, void (*next)(struct request *req))
 {
-	struct limit_request *wanted = req->work;
+	struct limit_request *limits = req->work;
 
-	wanted->next = next;
-	wanted->asked_us = loop_now_us();
-	for (size_t i = 0; i < wanted->count; i++) {
-		struct limit_check *c = &wanted->checks[i];
+	limits->next = next;
+	limits->asked_us = loop_now_us();
+	for (size_t i = 0; i < limits->count; i++) {
+		struct limit_check *c = &limits->checks[i];
 		if (!c->policy_name.at)
 			continue;
 		const struct limit_policy *p = fresh(c->policy_name);
 		if (p)
 			c->policy = *p;
 		c->has_policy = p != NULL;
-		wanted->policies_pending += !c->has_policy;
+		limits->policies_pending += !c->has_policy;
 	}
-	if (wanted->policies_pending == 0) {
+	if (limits->policies_pending == 0) {
 		next(req);
 		return;
 	}
-	for (size_t i = 0; i < wanted->count; i++) {
-		struct limit_check *c = &wanted->checks[i];
+	for (size_t i = 0; i < limits->count; i++) {
+		struct limit_check *c = &limits->checks[i];
 		if (!c->policy_name.at || c->has_policy)
 			continue;
 		struct call *call = handler_call(req, &ratelimit_policy_get_script, KEY_POLICY, c->policy_name);

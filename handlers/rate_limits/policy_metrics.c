@@ -20,25 +20,25 @@ static struct named_kind kind = {
 	.family_count = sizeof(families) / sizeof(families[0]),
 };
 
-static size_t outcome_of(const struct limit_request *wanted, const struct limit_check *c)
+static size_t outcome_of(const struct limit_request *limits, const struct limit_check *c)
 {
-	if (wanted->degraded)
+	if (limits->degraded)
 		return DEGRADED;
 	if (c->decision.fits)
 		return ALLOWED;
 	return c->policy.shadow ? SHADOW_REFUSED : REFUSED;
 }
 
-void policy_metrics_decided(const struct request *req, const struct limit_request *wanted)
+void policy_metrics_decided(const struct request *req, const struct limit_request *limits)
 {
 	if (req->result && req->result->replayed)
 		return;
-	if (!wanted->granted)
+	if (!limits->granted)
 		metrics_count(METRIC_requests_refused);
-	for (size_t i = 0; kind.is_on && i < wanted->count; i++) {
-		const struct limit_check *c = &wanted->checks[i];
+	for (size_t i = 0; kind.is_on && i < limits->count; i++) {
+		const struct limit_check *c = &limits->checks[i];
 		if (c->policy_name.at && c->cost > 0)
-			named_count(&kind, c->policy_name, outcome_of(wanted, c), 1);
+			named_count(&kind, c->policy_name, outcome_of(limits, c), 1);
 	}
 }
 

@@ -21,24 +21,24 @@ static bool passes(const struct limit_check *c)
  * True when `a` restricts its caller more than `b`. A shadow never does; of two refusals the longer
  * one does.
  */
-static bool is_tighter(const struct limit_request *wanted, const struct limit_check *a, const struct limit_check *b)
+static bool is_tighter(const struct limit_request *limits, const struct limit_check *a, const struct limit_check *b)
 {
 	if (a->policy.shadow != b->policy.shadow)
 		return b->policy.shadow;
-	if (!wanted->granted && a->decision.retry_after_ms != b->decision.retry_after_ms)
+	if (!limits->granted && a->decision.retry_after_ms != b->decision.retry_after_ms)
 		return a->decision.retry_after_ms > b->decision.retry_after_ms;
 	if (a->decision.remaining != b->decision.remaining)
 		return a->decision.remaining < b->decision.remaining;
 	return a->decision.reset_after_ms > b->decision.reset_after_ms;
 }
 
-static const struct limit_check *tightest_of(const struct limit_request *wanted)
+static const struct limit_check *tightest_of(const struct limit_request *limits)
 {
-	const struct limit_check *tightest = &wanted->checks[0];
+	const struct limit_check *tightest = &limits->checks[0];
 
-	for (size_t i = 1; i < wanted->count; i++)
-		if (is_tighter(wanted, &wanted->checks[i], tightest))
-			tightest = &wanted->checks[i];
+	for (size_t i = 1; i < limits->count; i++)
+		if (is_tighter(limits, &limits->checks[i], tightest))
+			tightest = &limits->checks[i];
 	return tightest;
 }
 
@@ -47,14 +47,14 @@ static const struct limit_check *tightest_of(const struct limit_request *wanted)
 enum { PARTS = 6 }; /* of one member of a list */
 
 /* One member of each list a check: their names are plain, so nothing needs to be escaped. */
-static void write_lists(struct request *req, const struct limit_request *wanted)
+static void write_lists(struct request *req, const struct limit_request *limits)
 {
 	char numbers[CHECKS_MAX * 4][TEXT_DIGITS];
 	struct text policies[CHECKS_MAX * PARTS], rests[CHECKS_MAX * PARTS];
 	size_t p = 0, r = 0;
 
-	for (size_t i = 0; i < wanted->count; i++) {
-		const struct limit_check *c = &wanted->checks[i];
+	for (size_t i = 0; i < limits->count; i++) {
+		const struct limit_check *c = &limits->checks[i];
 		int64_t more_s = seconds_up(c->decision.more_after_ms);
 		struct text opening = i ? TEXT(", \"") : TEXT("\"");
 		policies[p++] = rests[r++] = opening;
@@ -74,13 +74,13 @@ static void write_lists(struct request *req, const struct limit_request *wanted)
 	answer_header_parts(req, "RateLimit", rests, r);
 }
 
-static void write_headers(struct request *req, const struct limit_request *wanted, const struct limit_decision *d)
+static void write_headers(struct request *req, const struct limit_request *limits, const struct limit_decision *d)
 {
-	write_lists(req, wanted);
+	write_lists(req, limits);
 	answer_header_int(req, "RateLimit-Limit", d->capacity);
 	answer_header_int(req, "RateLimit-Remaining", d->remaining);
 	answer_header_int(req, "RateLimit-Reset", seconds_up(d->reset_after_ms));
-	if (wanted->granted)
+	if (limits->granted)
 		return;
 	int64_t more_ms = seconds_up(d->more_after_ms) * 1000; /* never before `t`, as the draft asks */
 	answer_retry_after_ms(req, d->retry_after_ms > more_ms ? d->retry_after_ms : more_ms);
@@ -99,28 +99,28 @@ static void write_values(struct json_out *o, const struct limit_check *c, bool a
 }
 
 /* What the shadows would have decided; nothing without a shadow, or without Redis. */
-static void write_shadow(struct json_out *o, const struct limit_request *wanted)
+static void write_shadow(struct json_out *o, const struct limit_request *limits)
 {
 	bool any = false, all_fit = true;
 
-	for (size_t i = 0; i < wanted->count; i++) {
-		any |= wanted->checks[i].policy.shadow;
-		all_fit &= !wanted->checks[i].policy.shadow || wanted->checks[i].decision.fits;
+	for (size_t i = 0; i < limits->count; i++) {
+		any |= limits->checks[i].policy.shadow;
+		all_fit &= !limits->checks[i].policy.shadow || limits->checks[i].decision.fits;
 	}
-	if (any && !wanted->degraded)
+	if (any && !limits->degraded)
 		out_bool(o, "shadow_allowed", all_fit);
 }
 
-static void write_checks(struct json_out *o, const struct limit_request *wanted, const struct limit_check *tightest)
+static void write_checks(struct json_out *o, const struct limit_request *limits, const struct limit_check *tightest)
 {
 	out_text(o, "name", tightest->name);
 	out_array(o, "checks");
-	for (size_t i = 0; i < wanted->count; i++) {
-		const struct limit_check *c = &wanted->checks[i];
+	for (size_t i = 0; i < limits->count; i++) {
+		const struct limit_check *c = &limits->checks[i];
 		out_object(o, NULL);
 		out_text(o, "name", c->name);
 		write_values(o, c, passes(c));
-		if (c->policy.shadow && !wanted->degraded)
+		if (c->policy.shadow && !limits->degraded)
 			out_bool(o, "shadow_allowed", c->decision.fits);
 		out_close(o);
 	}
@@ -129,25 +129,25 @@ static void write_checks(struct json_out *o, const struct limit_request *wanted,
 
 void ratelimit_answer(struct request *req)
 {
-	const struct limit_request *wanted = req->work;
-	const struct limit_check *c = tightest_of(wanted);
+	const struct limit_request *limits = req->work;
+	const struct limit_check *c = tightest_of(limits);
 	struct json_out *o;
 
-	if (!wanted->granted && wanted->waits && wait_park(req, wanted->retry))
+	if (!limits->granted && limits->waits && wait_park(req, limits->retry))
 		return;
-	policy_metrics_decided(req, wanted);
-	write_headers(req, wanted, &c->decision);
-	if (wanted->granted)
+	policy_metrics_decided(req, limits);
+	write_headers(req, limits, &c->decision);
+	if (limits->granted)
 		o = answer_begin(req, 200);
 	else
-		o = answer_begin_problem(req, wanted->refusal, "rate limit for key '%s' exceeded; retry in %lld ms",
+		o = answer_begin_problem(req, limits->refusal, "rate limit for key '%s' exceeded; retry in %lld ms",
 					 c->key.at, (long long)c->decision.retry_after_ms);
-	write_values(o, c, wanted->granted);
-	out_bool(o, "degraded", wanted->degraded);
-	write_shadow(o, wanted);
-	if (wanted->several)
-		write_checks(o, wanted, c);
-	if (wanted->granted)
+	write_values(o, c, limits->granted);
+	out_bool(o, "degraded", limits->degraded);
+	write_shadow(o, limits);
+	if (limits->several)
+		write_checks(o, limits, c);
+	if (limits->granted)
 		answer_end(req);
 	else
 		answer_end(req);

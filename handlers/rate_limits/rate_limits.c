@@ -11,7 +11,7 @@
  * `name` is absent where the request gave none. By it a request can have a limit a second and a
  * limit a day for one key.
  */
-static void ask(struct limit_check *c, struct text name, struct text policy, struct text key, int64_t cost)
+static void set_check(struct limit_check *c, struct text name, struct text policy, struct text key, int64_t cost)
 {
 	c->discriminator = policy.at ? policy : name.at ? name : TEXT("default");
 	c->name = name.at ? name : c->discriminator;
@@ -27,13 +27,13 @@ static bool share_state(const struct limit_check *a, const struct limit_check *b
 }
 
 /* Checks must differ in the headers, and must not share a state. False: it was answered. */
-static bool are_distinct(struct request *req, const struct limit_request *wanted)
+static bool are_distinct(struct request *req, const struct limit_request *limits)
 {
 	char at[32];
 
-	for (size_t i = 1; i < wanted->count; i++) {
+	for (size_t i = 1; i < limits->count; i++) {
 		for (size_t k = 0; k < i; k++) {
-			const struct limit_check *a = &wanted->checks[i], *b = &wanted->checks[k];
+			const struct limit_check *a = &limits->checks[i], *b = &limits->checks[k];
 			bool same_name = text_equal(a->name, b->name);
 			if (!same_name && !share_state(a, b))
 				continue;
@@ -54,22 +54,22 @@ static bool are_distinct(struct request *req, const struct limit_request *wanted
 
 void ratelimit_take(struct request *req, const struct ratelimit_take_input *in)
 {
-	struct limit_request *wanted = limit_request_new(req, in->checks.count ? in->checks.count : 1);
+	struct limit_request *limits = limit_request_new(req, in->checks.count ? in->checks.count : 1);
 
-	if (!wanted)
+	if (!limits)
 		return;
-	wanted->several = in->checks.count > 0;
-	wanted->wait_ms = in->wait_ms;
+	limits->several = in->checks.count > 0;
+	limits->wait_ms = in->wait_ms;
 	for (size_t i = 0; i < in->checks.count; i++) {
 		const struct ratelimit_take_checks_item *item = &in->checks.items[i];
-		ask(&wanted->checks[i], item->name, item->policy, item->key, item->cost);
-		wanted->checks[i].policy.limit = LIMIT_OF(item);
+		set_check(&limits->checks[i], item->name, item->policy, item->key, item->cost);
+		limits->checks[i].policy.limit = LIMIT_OF(item);
 	}
-	if (!wanted->several) {
-		ask(&wanted->checks[0], (struct text){ 0 }, in->policy, in->key, in->cost);
-		wanted->checks[0].policy.limit = LIMIT_OF(in);
+	if (!limits->several) {
+		set_check(&limits->checks[0], (struct text){ 0 }, in->policy, in->key, in->cost);
+		limits->checks[0].policy.limit = LIMIT_OF(in);
 	}
 	req->fallback = ratelimit_degrade;
-	if (are_distinct(req, wanted))
+	if (are_distinct(req, limits))
 		policy_cache_fill(req, ratelimit_decide);
 }

@@ -30,7 +30,7 @@ static void answer_no_range(struct request *req, const struct visitor_days *w)
 }
 
 /* The first attempt: today by the daemon's clock. `w` needs send, pages and what was given. */
-static void ask(struct request *req, struct visitor_days *w)
+static void send_days(struct request *req, struct visitor_days *w)
 {
 	req->work = w;
 	if (!set_today(w, day_of_ms((int64_t)time(NULL) * 1000))) {
@@ -78,7 +78,7 @@ void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, in
 		return;
 	w->has_to = has_at_ms;
 	w->asked_to = day_of_ms(at_ms);
-	ask(req, w);
+	send_days(req, w);
 }
 
 /* False: the day is invalid, which was answered. */
@@ -99,7 +99,7 @@ void visitor_call_range(struct request *req, visitor_send send, size_t pages, st
 	if (!read_day(req, from, w->pointer, &w->has_from, &w->asked_from) ||
 	    !read_day(req, to, in_body ? "/to" : "?to", &w->has_to, &w->asked_to))
 		return;
-	ask(req, w);
+	send_days(req, w);
 }
 
 /* ---- Keys and answers ---- */

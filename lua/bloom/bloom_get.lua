@@ -10,4 +10,4 @@ local filter = bloom_read()
 if not filter then
   return { -1, now }
 end
-return bloom_told(0, now, filter, expires_at({ KEYS[1] }))
+return bloom_reply(0, now, filter, expires_at({ KEYS[1] }))

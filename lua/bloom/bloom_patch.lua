@@ -14,4 +14,4 @@ if not filter then
 elseif #KEYS - 1 < filter.segments then
   return { -2, now, filter.segments }
 end
-return bloom_told(ARGV[1] == '' and 0 or 1, now, filter, bloom_expire(filter, now, ARGV[1]))
+return bloom_reply(ARGV[1] == '' and 0 or 1, now, filter, bloom_expire(filter, now, ARGV[1]))

@@ -17,11 +17,11 @@ local function is_other()
   return tonumber(filter.capacity) ~= tonumber(ARGV[1]) or tonumber(filter.error_rate) ~= tonumber(ARGV[2])
 end
 if filter and is_other() then
-  return bloom_told(-4, now, filter, expires_at({ KEYS[1] }))
+  return bloom_reply(-4, now, filter, expires_at({ KEYS[1] }))
 elseif #KEYS - 1 < (left or filter and filter.segments or 0) then
   return { -2, now, left or filter.segments }
 elseif filter then
-  return bloom_told(2, now, filter, bloom_expire(filter, now, ARGV[3]))
+  return bloom_reply(2, now, filter, bloom_expire(filter, now, ARGV[3]))
 elseif left and not bloom_free(left) then
   return { -3, now }
 end
@@ -29,4 +29,4 @@ filter = { capacity = ARGV[1], error_rate = ARGV[2], segments = 0, keys = 1 }
 redis.call('HSET', KEYS[1], 'capacity', ARGV[1], 'error_rate', ARGV[2], 'segments', '0')
 bloom_grow(filter)
 name_made(KEYS[1])
-return bloom_told(1, now, filter, bloom_expire(filter, now, ARGV[3]))
+return bloom_reply(1, now, filter, bloom_expire(filter, now, ARGV[3]))

@@ -178,7 +178,7 @@ end
 -- The reply of a filter; expires_at_ms -1: never. set_bits counts those of a layer that are set.
 --@shape bloom_filter: capacity int, error_rate real, expires_at_ms int, layers (bloom_layer)...
 --@shape bloom_layer: bits int, hashes int, capacity int, size int, set_bits int
-local function bloom_told(outcome, now, filter, at)
+local function bloom_reply(outcome, now, filter, at)
   local reply = { outcome, now, tonumber(filter.capacity), filter.error_rate, expiry_reply(at) }
   for _, layer in ipairs(filter) do
     for _, name in ipairs({ 'bits', 'hashes', 'capacity', 'items', 'set' }) do

@@ -64,7 +64,7 @@ end
 for i = 2, #KEYS do
   local here, looked_at_all = geo_near(KEYS[i], at, shape, ARGV[7], most)
   for _, one in ipairs(here) do
-    found[#found + 1] = {member = one[1], distance = tonumber(one[2]), told = one[2], score = one[3]}
+    found[#found + 1] = {member = one[1], distance = tonumber(one[2]), text = one[2], score = one[3]}
   end
   -- Redis looks at all members of the nine squares around the shape. When fewer came than were
   -- asked for, these are all in the shape, and so is about a tenth of the squares; unless it is
@@ -84,7 +84,7 @@ cut()
 
 local reply, n = {0, now, done}, 3
 for _, one in ipairs(found) do
-  reply[n + 1], reply[n + 2], reply[n + 3] = one.member, one.told, one.score
+  reply[n + 1], reply[n + 2], reply[n + 3] = one.member, one.text, one.score
   n = n + 3
 end
 return reply

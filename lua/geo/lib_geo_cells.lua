@@ -11,7 +11,7 @@
 -- alone), is in the reply of outcome -3:
 --@shape geo_again: cells int
 local function geo_cells(now)
-  local cells, told = 0, 0
+  local cells, given = 0, 0
   local kind = redis.call('TYPE', KEYS[1]).ok
   if kind == 'hash' then
     cells = tonumber(redis.call('HGET', KEYS[1], 'cells') or '')
@@ -20,9 +20,9 @@ local function geo_cells(now)
     end
   end
   if #KEYS > 1 then
-    told = tonumber(table.remove(ARGV))
+    given = tonumber(table.remove(ARGV))
   end
-  if told ~= cells then
+  if given ~= cells then
     return nil, {-3, now, cells}
   end
   return cells, nil, kind == 'none'

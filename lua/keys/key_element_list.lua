@@ -27,7 +27,7 @@ if kind == 'none' then
 elseif kind ~= 'list' and not SCANS[kind] then
   return {-2, now, kind}
 end
-local step, told = string.match(ARGV[1], '^(%d+)%.?(%x*)$')
+local step, listed = string.match(ARGV[1], '^(%d+)%.?(%x*)$')
 if not step or (kind == 'list' and #step > 15) then
   return {-3, now}
 end
@@ -39,7 +39,7 @@ local function is_full()
   return (#reply - 4) / 3 >= limit or bytes >= PAGE_BYTES
 end
 
-local function tell(element, beside)
+local function add_element(element, beside)
   reply[#reply + 1] = string.sub(element, 1, TEXT_BYTES)
   reply[#reply + 1] = string.sub(beside, 1, TEXT_BYTES)
   reply[#reply + 1] = (#element > TEXT_BYTES or #beside > TEXT_BYTES) and 1 or 0
@@ -62,7 +62,7 @@ end
 
 -- Returns the elements of the step `from` that come after digest `after` ('': all). The cursor to
 -- go on with, nil when Redis knows no such step.
-local function tell_step(from, after)
+local function page_step(from, after)
   local found = redis.pcall(SCANS[kind], KEYS[1], from, 'COUNT', digits(count))
   if found.err then
     return nil
@@ -80,19 +80,19 @@ local function tell_step(from, after)
     if is_full() then
       return from .. '.' .. elements[i - 1][3]
     end
-    tell(element[1], element[2])
+    add_element(element[1], element[2])
   end
   return found[1]
 end
 
 -- The same of a list, whose steps are indices.
-local function tell_range(from)
+local function page_range(from)
   local index = tonumber(from)
   for _, value in ipairs(redis.call('LRANGE', KEYS[1], from, digits(index + count - 1))) do
     if is_full() then
       break
     end
-    tell(value, digits(index))
+    add_element(value, digits(index))
     index = index + 1
   end
   return index < size and digits(index) or '0'
@@ -100,8 +100,8 @@ end
 
 local cursor = step
 for _ = 1, STEPS do
-  cursor = kind == 'list' and tell_range(cursor) or tell_step(cursor, told)
-  told = ''
+  cursor = kind == 'list' and page_range(cursor) or page_step(cursor, listed)
+  listed = ''
   if not cursor then
     return {-3, now}
   end

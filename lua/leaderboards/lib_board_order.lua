@@ -43,8 +43,8 @@ local function ascending(ranks, from, to, dimensions)
     end
     if start == 1 or stop == n then
       local first, last = equals_of(ranks, head)
-      local told_before = from + start - 1 - (redis.call('ZCARD', ranks) - 1 - last)
-      local at = first + told_before
+      local listed_before = from + start - 1 - (redis.call('ZCARD', ranks) - 1 - last)
+      local at = first + listed_before
       local part = redis.call('ZRANGE', ranks, digits(at), digits(at + stop - start))
       for i = 1, #part do
         elements[start + i - 1] = part[i]

@@ -267,14 +267,14 @@ end
 -- waiters_wake_all(channel, key, in_ms): each waiter tries again in so long: what it waits for, or
 -- the wait queue, is changed by hand. nil for the keys: there can be none. O(waiters).
 local function waiters_wake_all(channel, key, in_ms)
-  local told = {}
+  local notified = {}
   if not key or redis.call('TYPE', key).ok ~= 'zset' then
     return
   end
   for _, member in ipairs(redis.call('ZRANGE', key, '0', '-1')) do
     local instance = waiters_instance(member)
-    if instance and not told[instance] then
-      told[instance] = true
+    if instance and not notified[instance] then
+      notified[instance] = true
       waiters_publish(channel, instance, '! ' .. digits(in_ms))
     end
   end

@@ -94,18 +94,18 @@ local taken, reply, longest = {}, { admitted, now, 0, -1 }, 1
 for i, c in ipairs(checks) do
   local cost = cost_of(i)
   local counts_refused = ARGV[FIELDS * (i - 1) + 1] == '2' and ARGV[FIELDS * (i - 1) + 5] == '1'
-  local told = c
+  local state = c
   if cost > 0 and (counts_refused or (admitted == 1 and c[1] == 1)) then
     taken[#taken + 1] = i
   elseif cost > 0 and c[1] == 1 then
-    told = look(i, 0) -- it would have fitted, and is not taken
+    state = look(i, 0) -- it would have fitted, and is not taken
   end
   if cost > 0 then
     longest = math.max(longest, ARGV[FIELDS * (i - 1) + 1] == '3' and c[5] - now or c[8])
   end
   reply[#reply + 1] = c[1]
   for field = 2, FIELDS do
-    reply[#reply + 1] = told[field]
+    reply[#reply + 1] = state[field]
   end
 end
 for _, i in ipairs(taken) do

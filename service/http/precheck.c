@@ -24,7 +24,7 @@ enum {
 	MAX_REQUEST_ID_BYTES = 128,
 	MAX_IDEMPOTENCY_KEY_BYTES = 200,
 	MIN_IDEMPOTENCY_TTL_MS = 1000,
-	AROUND_A_VALUE = 64 * 1024
+	BODY_BESIDE_VALUE = 64 * 1024
 };
 
 void precheck_begin(struct precheck *p, struct request *req, const char *version)
@@ -234,7 +234,7 @@ static bool is_json(struct text type)
 
 size_t precheck_max_body(void)
 {
-	return (size_t)config()->max_body_bytes + AROUND_A_VALUE;
+	return (size_t)config()->max_body_bytes + BODY_BESIDE_VALUE;
 }
 
 static bool check_body(struct precheck *p)

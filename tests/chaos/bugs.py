@@ -56,8 +56,8 @@ BUGS = {
         [
             (
                 "handlers/locks/lock_call.c",
-                "\tcall_int(c, wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n",
-                "\tcall_int(c, loop_wall_ms() + wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n",
+                "\tcall_int(c, acquisition->ttl_ms);\n\tcall_text(c, acquisition->owner);\n",
+                "\tcall_int(c, loop_wall_ms() + acquisition->ttl_ms);\n\tcall_text(c, acquisition->owner);\n",
             ),
             ("lua/locks/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n"),
         ],
