@@ -129,17 +129,9 @@ void bitmap_put(struct request *req, const struct bitmap_put_input *in)
 	call_send(c, on_written);
 }
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct bitmap_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "bitmap", in->name);
-}
-
 void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)
 {
-	call_send(handler_call(req, &bitmap_delete_script, KEY_BITMAP, in->name), on_deleted);
+	handler_delete(req, handler_call(req, &bitmap_delete_script, KEY_BITMAP, in->name), "bitmap", in->name);
 }
 
 /* ---- GET, PUT /bitmaps/{name}/bits/{offset} ---- */

@@ -52,6 +52,8 @@ const struct slots *handler_slots(struct request *req, struct text target, const
 bool handler_removed(struct request *req, const struct reply *r);
 /* 404: there is no such thing; `kind` is a noun for people. */
 void handler_answer_missing(struct request *req, const char *kind, struct text name);
+/* Sends a call that removes it, and answers one or the other. */
+void handler_delete(struct request *req, struct call *c, const char *kind, struct text name);
 void handler_answer_cursor(struct request *req);
 
 /*

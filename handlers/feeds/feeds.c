@@ -63,17 +63,9 @@ void feed_patch(struct request *req, const struct feed_patch_input *in)
 	call_send(c, on_patched);
 }
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct feed_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "feed", in->name);
-}
-
 void feed_delete(struct request *req, const struct feed_delete_input *in)
 {
-	call_send(feed_call(req, &feed_delete_script, in->name), on_deleted);
+	handler_delete(req, feed_call(req, &feed_delete_script, in->name), "feed", in->name);
 }
 
 /* ---- GET /feeds ---- */

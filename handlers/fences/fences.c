@@ -64,17 +64,9 @@ void fence_get(struct request *req, const struct fence_get_input *in)
 
 /* ---- DELETE /fences/{name} ---- */
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct fence_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "fence", in->name);
-}
-
 void fence_delete(struct request *req, const struct fence_delete_input *in)
 {
-	call_send(handler_call(req, &fence_delete_script, KEY_FENCE, in->name), on_deleted);
+	handler_delete(req, handler_call(req, &fence_delete_script, KEY_FENCE, in->name), "fence", in->name);
 }
 
 /* ---- GET /fences ---- */

@@ -137,17 +137,9 @@ void leaderboard_get(struct request *req, const struct leaderboard_get_input *in
 	call_send(board_call(req, &leaderboard_get_script, in->name), on_state);
 }
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "leaderboard", in->name);
-}
-
 void leaderboard_delete(struct request *req, const struct leaderboard_delete_input *in)
 {
-	call_send(board_call(req, &leaderboard_delete_script, in->name), on_deleted);
+	handler_delete(req, board_call(req, &leaderboard_delete_script, in->name), "leaderboard", in->name);
 }
 
 static struct call *get_one(struct request *req, struct text name, struct text part)

@@ -346,17 +346,9 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 	call_send(c, on_merged);
 }
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct queue_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "queue", in->name);
-}
-
 void queue_delete(struct request *req, const struct queue_delete_input *in)
 {
-	call_send(queue_call(req, &queue_delete_script, in->name), on_deleted);
+	handler_delete(req, queue_call(req, &queue_delete_script, in->name), "queue", in->name);
 }
 
 /* ---- GET /queues ---- */

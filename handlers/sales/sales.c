@@ -196,17 +196,9 @@ void sale_get(struct request *req, const struct sale_get_input *in)
 	get(req);
 }
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct sale_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "sale", in->name);
-}
-
 void sale_delete(struct request *req, const struct sale_delete_input *in)
 {
-	call_send(sale_call(req, &sale_delete_script, in->name), on_deleted);
+	handler_delete(req, sale_call(req, &sale_delete_script, in->name), "sale", in->name);
 }
 
 static struct call *get_one(struct request *req, struct text name, struct text part)

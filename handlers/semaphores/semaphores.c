@@ -251,17 +251,9 @@ void semaphore_get(struct request *req, const struct semaphore_get_input *in)
 
 /* ---- DELETE /semaphores/{name} ---- */
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct semaphore_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "semaphore", in->name);
-}
-
 void semaphore_delete(struct request *req, const struct semaphore_delete_input *in)
 {
-	call_send(semaphore_call(req, &semaphore_delete_script, in->name), on_deleted);
+	handler_delete(req, semaphore_call(req, &semaphore_delete_script, in->name), "semaphore", in->name);
 }
 
 /* ---- GET /semaphores ---- */

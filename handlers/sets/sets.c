@@ -149,17 +149,9 @@ void set_patch(struct request *req, const struct set_patch_input *in)
 	call_send(c, on_patched);
 }
 
-static void on_deleted(struct request *req, const struct reply *r)
-{
-	const struct set_delete_input *in = req->input;
-
-	if (!handler_removed(req, r))
-		handler_answer_missing(req, "set", in->name);
-}
-
 void set_delete(struct request *req, const struct set_delete_input *in)
 {
-	call_send(handler_call(req, &set_delete_script, KEY_SET, in->name), on_deleted);
+	handler_delete(req, handler_call(req, &set_delete_script, KEY_SET, in->name), "set", in->name);
 }
 
 /* ---- GET /sets ---- */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "call/match.h"
 #include "process/config.h"
@@ -101,17 +102,14 @@ static bool is_listed(const struct listing *l, const struct found *f)
 	return false;
 }
 
-/* FNV-1a, 64 bits; never 0, so that 0 comes before all. */
+/* Never 0, so that 0 comes before all. */
 static uint64_t hash_of(struct text t)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = XXH3_64bits(t.at, t.len);
 
-	for (size_t i = 0; i < t.len; i++)
-		hash = (hash ^ (unsigned char)t.at[i]) * 0x100000001b3;
 	return hash ? hash : 1;
 }
 
-/* A key of one SCAN step. */
 struct hashed {
 	uint64_t hash;
 	struct text key; /* (ref) the reply's */

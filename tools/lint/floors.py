@@ -54,6 +54,7 @@ WRAPPERS = {
         "handlers/bloom/bloom.c",
         "handlers/geo/geo_call.c",
         "handlers/sets/combine.c",
+        "service/call/list_scan.c",
         "service/json/tree.c",
     ],
     "sys/socket.h": [
