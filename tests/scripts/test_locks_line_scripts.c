@@ -10,54 +10,8 @@
 
 #include <cmocka.h>
 
-#include "line_look.h"
-#include "lock_calls.h"
+#include "lock_waits.h"
 #include "script_stage.h"
-
-#define LOCK "p:lock:{a}"
-#define A1 DAEMON_A ".0000000000000001.x"
-#define A2 DAEMON_A ".0000000000000002.x"
-#define A3 DAEMON_A ".0000000000000003.x"
-#define B1 DAEMON_B ".0000000000000001.x"
-#define B2 DAEMON_B ".0000000000000002.x"
-#define C1 DAEMON_C ".0000000000000001.x"
-
-enum { OFFER_MS = 1000, WAIT_MS = 20000 };
-
-/* Another client holds the lock. */
-static void is_held(int64_t ttl_ms)
-{
-	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), LOCK_ACQUIRE_TAKEN);
-}
-
-/* An attempt of a waiter; 0 for its last one. */
-static int64_t wait_for_it(const char *ticket, int64_t wait_ms)
-{
-	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = ticket, .wait_ms = wait_ms });
-}
-
-static void later(int64_t ms)
-{
-	*script_clock_us += ms * 1000;
-}
-
-/* An attempt without waiting. */
-static int64_t pass_by(void)
-{
-	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_3 });
-}
-
-/* All that was published since the last call, or since line_subscribe. */
-static void assert_published(const char *messages)
-{
-	assert_string_equal(line_published(&r), messages);
-}
-
-static void assert_line(const char *tickets, const char *offered_to)
-{
-	assert_string_equal(line_tickets(&r, LOCK), tickets);
-	assert_string_equal(line_offered_to(&r, LOCK), offered_to);
-}
 
 /* ---- First come, first served ---- */
 
@@ -512,13 +466,6 @@ static void what_cannot_be_announced_is_still_done(void **state)
 	line_attend(&r, LOCK); /* Redis has closed those connections */
 }
 
-static int open_attended(void **state)
-{
-	script_stage_open_by_clock(state);
-	line_attend(&r, LOCK);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,5 +493,5 @@ int main(void)
 		cmocka_unit_test_teardown(what_cannot_be_announced_is_still_done, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("lock line scripts", tests, open_attended, script_stage_close);
+	return cmocka_run_group_tests_name("lock line scripts", tests, lock_waits_open, script_stage_close);
 }

@@ -10,36 +10,16 @@
 
 #include <cmocka.h>
 
-#include "line_look.h"
-#include "lock_calls.h"
+#include "lock_waits.h"
 #include "script_stage.h"
 
-#define LOCK "p:lock:{a}"
-#define A1 DAEMON_A ".0000000000000001.x"
-#define A2 DAEMON_A ".0000000000000002.x"
-#define A3 DAEMON_A ".0000000000000003.x"
-#define B1 DAEMON_B ".0000000000000001.x"
-#define B2 DAEMON_B ".0000000000000002.x"
-#define C1 DAEMON_C ".0000000000000001.x"
 #define C2 DAEMON_C ".0000000000000002.x"
 /* No daemon receives what is published for these. */
 #define D1 "dddddddddddddddd.0000000000000001.x"
 #define D2 "dddddddddddddddd.0000000000000002.x"
 #define CD1 "cddddddddddddddd.0000000000000001.x"
 
-enum { OFFER_MS = 1000, UNHEARD_MS = 200, WAIT_MS = 20000 };
-
-/* Another client holds the lock. */
-static void is_held(int64_t ttl_ms)
-{
-	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), LOCK_ACQUIRE_TAKEN);
-}
-
-/* An attempt of a waiter; 0 for its last one. */
-static int64_t wait_for_it(const char *ticket, int64_t wait_ms)
-{
-	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = ticket, .wait_ms = wait_ms });
-}
+enum { UNHEARD_MS = 200 };
 
 /* An attempt of one that was dropped, and has waited since then. */
 static int64_t join_again(const char *ticket, int64_t since_us)
@@ -48,29 +28,6 @@ static int64_t join_again(const char *ticket, int64_t since_us)
 						   .ticket = ticket,
 						   .wait_ms = WAIT_MS,
 						   .queued_us = *script_clock_us - since_us });
-}
-
-static void later(int64_t ms)
-{
-	*script_clock_us += ms * 1000;
-}
-
-/* An attempt without waiting. */
-static int64_t pass_by(void)
-{
-	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_3 });
-}
-
-/* All that was published since the last call, or since line_subscribe. */
-static void assert_published(const char *messages)
-{
-	assert_string_equal(line_published(&r), messages);
-}
-
-static void assert_line(const char *tickets, const char *offered_to)
-{
-	assert_string_equal(line_tickets(&r, LOCK), tickets);
-	assert_string_equal(line_offered_to(&r, LOCK), offered_to);
 }
 
 /* ---- Which waiter is notified ---- */
@@ -409,13 +366,6 @@ static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
 	assert_line("", "");
 }
 
-static int open_attended(void **state)
-{
-	script_stage_open_by_clock(state);
-	line_attend(&r, LOCK);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,5 +386,5 @@ int main(void)
 		cmocka_unit_test_teardown(a_daemon_with_the_letter_of_a_mark_is_dropped_whole, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("lock watch scripts", tests, open_attended, script_stage_close);
+	return cmocka_run_group_tests_name("lock watch scripts", tests, lock_waits_open, script_stage_close);
 }
