@@ -1,6 +1,6 @@
 /*
- * lock_waits: the wait queue of the lock "a", for its tests. Its Redis is script_stage's, and goes by
- * the clock of the test.
+ * lock_waits: the wait queue of the lock "a", for its tests. Its Redis is script_stage's, and goes
+ * by the clock of the test.
  *
  *	is_held(30000);
  *	wait_for_it(A1, WAIT_MS);
