@@ -10,6 +10,7 @@ Run it after a change of any; tests/test_docs.py fails until the pages are what 
 import functools
 import pathlib
 import re
+import sys
 import textwrap
 
 import contract as contract_file
@@ -53,6 +54,12 @@ def pages_of_tags():
     """{tag: its page in docs/}, by the rows of docs/README.md."""
     rows = re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\(([\w-]+\.md)\)", (TOP / "docs/README.md").read_text(), re.M)
     return {tag: page for cell, page in rows for tag in cell.split(", ")}
+
+
+def page_of(tag):
+    return pages_of_tags().get(tag["name"]) or sys.exit(
+        f"docs/README.md: the tag {tag['name']} of openapi.yaml needs a row with its page below 'The patterns'"
+    )
 
 
 def wrapped(text):
@@ -100,7 +107,7 @@ def conventions(contract):
 
 
 def reference():
-    contract, pages = read_contract(), pages_of_tags()
+    contract = read_contract()
     out = [
         "# API reference",
         "",
@@ -119,7 +126,7 @@ def reference():
         "",
     ]
     for tag in contract["tags"]:
-        page = pages[tag["name"]]
+        page = page_of(tag)
         out += [
             f"### {tag['name']}",
             "",
@@ -140,7 +147,7 @@ def reference_of(page):
 
     def write():
         contract = read_contract()
-        mine = [tag for tag in contract["tags"] if pages_of_tags()[tag["name"]] == page]
+        mine = [tag for tag in contract["tags"] if page_of(tag) == page]
         tables = Tables(contract)
         title = " and ".join(tag["name"] for tag in mine)
         out = [f"# {title}: operations", "", MADE, f"Explanation: [{page}](../{page}).", ""]

@@ -32,4 +32,9 @@
 #define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/checkins/lib_checkin.lua; TTL of PATCH */
 #define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
 
+/* Those whose lists are read from an index of names (`is_indexed` of a struct list_of). */
+#define INDEXED_KINDS                                                                                         \
+	KEY_LOCK, KEY_SEMAPHORE, KEY_QUEUE, KEY_POLICY, KEY_SALE, KEY_BOARD, KEY_BLOOM, KEY_GEO, KEY_COUNTER, \
+		KEY_FEED, KEY_SET
+
 #endif

@@ -14,8 +14,7 @@ static void on_rebuilt(struct request *req, const struct name_rebuild *found)
 
 void name_rebuild(struct request *req, const struct name_rebuild_input *in)
 {
-	static const char *const kinds[] = { KEY_LOCK,  KEY_SEMAPHORE, KEY_QUEUE,   KEY_POLICY, KEY_SALE, KEY_BOARD,
-					     KEY_BLOOM, KEY_GEO,       KEY_COUNTER, KEY_FEED,   KEY_SET,  NULL };
+	static const char *const kinds[] = { INDEXED_KINDS, NULL };
 
 	(void)in;
 	name_rebuild_start(req, kinds, on_rebuilt);

@@ -192,8 +192,15 @@ static const redisReply *item(const struct redis_server *r, size_t i)
 
 int64_t item_int(const struct redis_server *r, size_t i)
 {
-	assert_int_equal(item(r, i)->type, REDIS_REPLY_INTEGER);
-	return item(r, i)->integer;
+	const redisReply *found = item(r, i);
+	char *end = "x";
+
+	if (found->type == REDIS_REPLY_INTEGER)
+		return found->integer;
+	long long value = found->type == REDIS_REPLY_STRING ? strtoll(found->str, &end, 10) : 0;
+	if (end == found->str || *end)
+		fail_msg("item %zu is no integer, nor its digits", i);
+	return value;
 }
 
 const char *item_text(const struct redis_server *r, size_t i)

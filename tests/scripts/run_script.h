@@ -28,7 +28,10 @@
 	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" \
 	"86400000"
 
-/* Runs a script. Lists end with NULL. */
+/*
+ * Runs a script. Lists end with NULL. The key of the index of names is added where a script needs
+ * it.
+ */
 redisReply *run(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[]);
 redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
 			    const char *const args[], const char *record, const char *fingerprint);
