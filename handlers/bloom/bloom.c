@@ -64,7 +64,7 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 static bool is_again(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
-	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* its outcomes are those of all scripts */
+	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* every script has bloom_put's outcomes */
 	int64_t segments = needs_keys ? reply_int(r, BLOOM_MORE_SEGMENTS) : 0;
 
 	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN)

@@ -79,7 +79,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	(void)req, (void)part;
-	if (!reply_int(r, FEED_SIZE))
+	if (reply_int(r, FEED_SIZE) == 0)
 		return;
 	out_object(o, NULL);
 	write_state(o, name, r);
@@ -119,7 +119,7 @@ static void on_pushed(struct request *req, const struct reply *r)
 {
 	int64_t max_items = reply_int(r, FEED_ITEM_PUSH_MAX_ITEMS);
 
-	if (!reply_int(r, FEED_ITEM_PUSH_EXCESS)) {
+	if (reply_int(r, FEED_ITEM_PUSH_EXCESS) == 0) {
 		answer_pushed(req, req->has_effect ? max_items : reply_int(r, FEED_ITEM_PUSH_SIZE));
 		return;
 	}

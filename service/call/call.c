@@ -1,4 +1,4 @@
-/* script: assembles the calls of scripts and commands; see script.h. call_wire.c sends them. */
+/* call: assembles the calls of scripts and commands; see call.h. call_wire.c sends them. */
 #include "call/call.h"
 
 #include <assert.h>

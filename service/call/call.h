@@ -77,7 +77,7 @@ void call_replicas(struct call *c, unsigned replicas);
 void call_member(struct call *c, unsigned server);
 unsigned call_members(void); /* how many there are */
 
-/* Sends a call without keys to the node that serves this slot (redis_next_node). */
+/* Sends a call without keys to the node that serves this slot (topology_next_node). */
 void call_at(struct call *c, int slot);
 
 /* Marks the call, to distinguish it from others in `done`: result->tag. */

@@ -157,7 +157,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (is_of_record(c, reply, "ended")) {
+	if (is_of_record(c, reply, "ended") && c->script->replay == REPLAY_GRANT) {
 		req->answer.is_replay = true;
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,

@@ -110,6 +110,7 @@ static uint64_t hash_of(struct text t)
 	return hash ? hash : 1;
 }
 
+/* A key of one SCAN step. */
 struct hashed {
 	uint64_t hash;
 	struct text key; /* (ref) the reply's */

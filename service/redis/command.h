@@ -34,7 +34,7 @@ struct redis_call {
 	bool may_be_stale;      /* a replica may serve it, if one can; cleared when the primary is asked */
 	unsigned turn;          /* picks the replica */
 
-	struct redis_node *node; /* redis.c: where it went last */
+	struct redis_node *node; /* topology.c: where it went last */
 	bool at_replica;         /* it went to a replica */
 	struct redis_node *ask;  /* target of an ASK redirection, for the next attempt only */
 	int64_t deadline_us;     /* when retries end; 0: not sent yet */

@@ -1,7 +1,7 @@
 /*
  * node: one Redis server: a pool of pipelined connections to it, and one subscriber.
  *
- * It must not know other servers: redis.c chooses the node for a call.
+ * It must not know other servers: topology.c chooses the node for a call.
  */
 #ifndef PATTERND_TOPOLOGY_NODE_H
 #define PATTERND_TOPOLOGY_NODE_H

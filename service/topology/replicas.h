@@ -5,7 +5,7 @@
  * then of the replica (topology/replica_age.h). Nothing is written for it, and no clock but the
  * daemon's is involved.
  *
- * It must not know where the list of replicas comes from: redis.c and cluster.c set it.
+ * It must not know where the list of replicas comes from: topology.c and cluster.c set it.
  */
 #ifndef PATTERND_TOPOLOGY_REPLICAS_H
 #define PATTERND_TOPOLOGY_REPLICAS_H
