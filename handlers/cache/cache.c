@@ -261,11 +261,9 @@ static void answer_filling(struct request *req, struct text key, int64_t retry_a
 	int64_t left_ms = request_ms_until(req, retry_at_ms);
 
 	answer_retry_after_ms(req, left_ms);
-	struct json_out *o = answer_begin_problem(req, P_CACHE_FILL_IN_PROGRESS,
-						  "another client makes the value of '%s', for at most another %lld ms",
-						  key.at, (long long)left_ms);
-	out_int(o, "retry_after_ms", left_ms);
-	answer_end(req);
+	answer_problem(req, P_CACHE_FILL_IN_PROGRESS,
+		       "another client makes the value of '%s', for at most another %lld ms", key.at,
+		       (long long)left_ms);
 }
 
 static void answer_ticket(struct request *req, struct text key, const struct reply *r)

@@ -93,7 +93,6 @@ static void write_values(struct json_out *o, const struct limit_check *c, bool a
 	out_bool(o, "allowed", allowed);
 	out_int(o, "limit", c->decision.capacity);
 	out_int(o, "remaining", c->decision.remaining);
-	out_int_or_null(o, "retry_after_ms", !allowed, c->decision.retry_after_ms);
 	out_int(o, "reset_after_ms", c->decision.reset_after_ms);
 	out_text(o, "policy", c->discriminator);
 }
@@ -120,6 +119,7 @@ static void write_checks(struct json_out *o, const struct limit_request *limits,
 		out_object(o, NULL);
 		out_text(o, "name", c->name);
 		write_values(o, c, passes(c));
+		out_int_or_null(o, "retry_after_ms", !passes(c), c->decision.retry_after_ms);
 		if (c->policy.shadow && !limits->degraded)
 			out_bool(o, "shadow_allowed", c->decision.fits);
 		out_close(o);
@@ -148,7 +148,6 @@ void ratelimit_answer(struct request *req)
 	if (limits->several)
 		write_checks(o, limits, c);
 	if (limits->granted)
-		answer_end(req);
-	else
-		answer_end(req);
+		out_null(o, "retry_after_ms");
+	answer_end(req);
 }

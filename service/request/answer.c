@@ -1,9 +1,11 @@
 /* answer: builds responses; see answer.h. Knows neither sockets nor patterns. */
 #include "request/answer.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/budget.h"
+#include "core/percent.h"
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
@@ -17,7 +19,8 @@ enum { FIRST_BYTES = 512 };
 /* The response when there is no memory for another one. */
 static const char no_memory[] =
 	"{\"type\":\"/problems/overloaded\",\"title\":\"Daemon is overloaded\",\"status\":503,"
-	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
+	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null,"
+	"\"retry_after_ms\":1000}";
 
 struct json_out *answer_begin(struct request *req, int status)
 {
@@ -39,9 +42,22 @@ struct json_out *answer_begin(struct request *req, int status)
 static void answer_broken_json(struct request *req)
 {
 	req->answer.header_count = 0;
+	req->answer.retry_after_ms = 0;
 	req->answer.cache_control = NULL;
 	answer_problem_effect(req, P_FOREIGN_KEY, req->op && req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
 			      "a stored value is not JSON: something other than patternd has changed it in Redis");
+}
+
+/* The header Retry-After, rounded up to seconds, and in a problem the member `retry_after_ms`. */
+static void end_retry_after(struct request *req)
+{
+	int64_t ms = req->answer.retry_after_ms;
+
+	if (ms == 0)
+		return;
+	answer_header_int(req, "Retry-After", (ms + 999) / 1000);
+	if (req->answer.problem)
+		out_int(req->answer.out, "retry_after_ms", ms);
 }
 
 void answer_end(struct request *req)
@@ -50,6 +66,7 @@ void answer_end(struct request *req)
 		answer_broken_json(req);
 		return;
 	}
+	end_retry_after(req);
 	out_close(req->answer.out);
 	out_newline(req->answer.out); /* for terminals */
 	req->answer.body = out_all(req->answer.out);
@@ -110,11 +127,25 @@ void answer_header_int(struct request *req, const char *name, int64_t value)
 	answer_header_parts(req, name, &digits, 1);
 }
 
+void answer_location(struct request *req, const struct text *segments, size_t count)
+{
+	struct text parts[2 * MAX_LOCATION_SEGMENTS];
+	size_t n = 0;
+
+	assert(count <= MAX_LOCATION_SEGMENTS);
+	for (size_t i = 0; i < count; i++) {
+		char *encoded = arena_alloc(&req->arena, 3 * segments[i].len + 1);
+		if (!encoded)
+			return;
+		parts[n++] = TEXT("/");
+		parts[n++] = (struct text){ encoded, percent_encode(segments[i], encoded) };
+	}
+	answer_header_parts(req, "Location", parts, n);
+}
+
 void answer_retry_after_ms(struct request *req, int64_t ms)
 {
-	int64_t seconds = (ms + 999) / 1000;
-
-	answer_header_int(req, "Retry-After", seconds > 0 ? seconds : 1);
+	req->answer.retry_after_ms = ms > 0 ? ms : 1;
 }
 
 /* Problems are sent whatever the limit. */
@@ -148,7 +179,7 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 	out_string(o, "code", row->code);
 	out_string(o, "effect", problem_effect_name(effect));
 	out_text(o, "request_id", req->asked.request_id);
-	if (row->status == 503)
+	if (row->status == 503 && req->answer.retry_after_ms == 0)
 		answer_retry_after_ms(req, 1000);
 	return o;
 }

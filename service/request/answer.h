@@ -39,7 +39,16 @@ void answer_header(struct request *req, const char *name, const char *format, ..
 void answer_header_parts(struct request *req, const char *name, const struct text *parts, size_t count);
 void answer_header_int(struct request *req, const char *name, int64_t value);
 
-/* Retry-After in whole seconds, rounded up, at least 1. */
+enum { MAX_LOCATION_SEGMENTS = 4 };
+
+/* Location: the path of what a POST has made, of segments that are not encoded yet; before answer_end. */
+void answer_location(struct request *req, const struct text *segments, size_t count);
+
+/*
+ * When to try again: the header Retry-After in whole seconds, rounded up, and in a problem the
+ * member `retry_after_ms`. At least 1 ms; a problem of 503 without it has a second. Before
+ * answer_end.
+ */
 void answer_retry_after_ms(struct request *req, int64_t ms);
 
 /* Opens a problem with type, title, status, detail, code, effect, request_id; more may follow. */

@@ -102,6 +102,7 @@ struct request_answer {
 	const char *content_type;
 	const char *cache_control;         /* static; NULL: no-store */
 	const struct problem_row *problem; /* NULL on success */
+	int64_t retry_after_ms;            /* 0: no Retry-After */
 	struct json_out *out;
 	struct text body;
 	struct response_header *headers; /* room for MAX_RESPONSE_HEADERS, once there is one */
