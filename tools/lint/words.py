@@ -80,7 +80,7 @@ def prose_of(path, text):
     """Its prose, at its lines; None: it has none of ours."""
     is_code = path.parts[0] in CODE or str(path) in NAMED
     if path.suffix == ".md":
-        return text if path.name != "CHANGELOG.md" else None  # what was released is not written again
+        return text
     if not is_code or "#!/bin" in text[:7] and path.suffix == ".json":
         return None
     if path.suffix in (".c", ".h", ".def", ".js", ".mjs", ".css"):
