@@ -31,8 +31,7 @@ static struct resource {
 	{ "/queues/a/receive", "{\"visibility_ms\":60000,\"wait_ms\":20000}", "p:queue:{a}", NULL, 0, { NULL }, "" },
 };
 enum { RESOURCES = sizeof(resources) / sizeof(resources[0]) };
-
-#define EACH(r) (struct resource *r = resources; r < resources + RESOURCES; r++)
+static struct resource *const end = resources + RESOURCES;
 
 static struct daemon more[DAEMONS - 2]; /* beside the pair */
 
@@ -58,7 +57,7 @@ static int close_all(void **state)
 
 static int forget(void **state)
 {
-	for EACH(r)
+	for (struct resource *r = resources; r < end; r++)
 		for (int i = 0; i < DAEMONS; i++) {
 			if (r->line[i])
 				raw_close(r->line[i]);
@@ -84,7 +83,7 @@ static void keep_secret(struct resource *r, struct answer a)
 /* Each is held, and one waits for it at each daemon, in their order. */
 static void gather(void)
 {
-	for EACH(r) {
+	for (struct resource *r = resources; r < end; r++) {
 		for (int i = 0; i < r->holders; i++)
 			keep_secret(r, http(pair.c[0], "POST", r->target, r->body));
 		for (int i = 0; i < DAEMONS; i++) {
@@ -130,11 +129,11 @@ static void release_to(int i, int from_ms, void (*harm)(struct daemon *d))
 {
 	int64_t start_ms = monotonic_ms();
 
-	for EACH(r)
+	for (struct resource *r = resources; r < end; r++)
 		release(r);
 	if (harm)
 		harm(daemon_at(0));
-	for EACH(r)
+	for (struct resource *r = resources; r < end; r++)
 		served(r, i);
 	assert_in_range(monotonic_ms() - start_ms, from_ms > 10 ? from_ms - 10 : 0, from_ms + LATE_MS);
 }
@@ -181,7 +180,7 @@ static void daemons_that_hang_delay_the_next_by_a_second_each(void **state)
 		for (int i = 0; i < dead; i++)
 			suspend(daemon_at(i));
 		release_to(dead, dead * OFFER_MS, NULL);
-		for EACH(r)
+		for (struct resource *r = resources; r < end; r++)
 			assert_true(pair_waits(r->line[dead + 1]));
 		for (int i = 0; i < dead; i++)
 			proc_signal(&daemon_at(i)->proc, SIGCONT);
@@ -199,7 +198,7 @@ static void killed_daemons_delay_by_less(void **state)
 	for (int i = 0; i < DEAD; i++)
 		daemon_kill(daemon_at(i));
 	release_to(DEAD, DEAD * UNHEARD_MS, NULL);
-	for EACH(r)
+	for (struct resource *r = resources; r < end; r++)
 		assert_true(pair_waits(r->line[DEAD + 1]));
 }
 
