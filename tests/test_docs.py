@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests the pages: commands are run, links and paths lead somewhere, each tag of the contract has
-its page, with its operations, and generated pages are current.
+its page, with its operations, the other names of things lead to them, and generated pages are
+current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
@@ -45,6 +46,7 @@ import xml.etree.ElementTree
 import embedded
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import other_names  # noqa: E402
 import reference  # noqa: E402
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
@@ -76,6 +78,20 @@ SECTIONS = [
     "Pitfalls",
 ]
 NO_PATTERN = {"daemon.md"}  # though it has tags of the contract
+DOCS = pathlib.Path("docs")
+GLOSSARY = DOCS / "glossary.md"
+OTHER_NAMES = pathlib.Path("tests/other_names.json")
+# Commands and options that readers of Redis tutorials look for.
+COMMANDS = (
+    "SET GET SETNX SETEX GETSET MSET MGET APPEND DEL INCR INCRBY DECR EXPIRE TTL PERSIST KEYS SCAN RENAME SORT "
+    "MIGRATE DUMP RESTORE OBJECT DEBUG HSET HGET HDEL HGETALL HINCRBY HSCAN LPUSH RPOP BRPOP BLPOP RPOPLPUSH "
+    "BLMOVE LRANGE LTRIM LREM SADD SREM SMEMBERS SISMEMBER SCARD SPOP SRANDMEMBER SINTER SUNION SDIFF "
+    "SINTERSTORE SUNIONSTORE SDIFFSTORE SSCAN ZADD ZINCRBY ZRANGE ZREVRANGE ZRANK ZSCORE ZCOUNT ZRANGEBYSCORE "
+    "ZREMRANGEBYSCORE ZUNIONSTORE ZINTERSTORE ZPOPMIN GEOADD GEOPOS GEODIST GEOHASH GEORADIUS "
+    "GEORADIUSBYMEMBER GEOSEARCH WITHHASH STORE PFADD PFCOUNT PFMERGE SETBIT GETBIT BITCOUNT BITPOS BITOP "
+    "BITFIELD BF.ADD BF.EXISTS CL.THROTTLE PUBLISH SUBSCRIBE PSUBSCRIBE PUBSUB XADD XREAD XREADGROUP XACK "
+    "XCLAIM XGROUP XRANGE MULTI EXEC WATCH EVAL WAIT INFO MONITOR SLOWLOG CONFIG SELECT FLUSHALL"
+).split()
 
 
 class Differs(Exception):
@@ -482,10 +498,13 @@ def check_operations(page, paths):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} {word[2]} is no operation"
 
 
+def is_pattern(page):
+    return page.parent == DOCS and page.name in reference.pages_of_tags().values() and page.name not in NO_PATTERN
+
+
 def check_sections(page):
     headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
-    is_pattern = page.name in reference.pages_of_tags().values() and page.name not in NO_PATTERN
-    if is_pattern and headings != SECTIONS:
+    if is_pattern(page) and headings != SECTIONS:
         yield f"{page}: its sections are {headings}; a page of a pattern has {SECTIONS}, in this order"
 
 
@@ -495,6 +514,35 @@ def names(page, path):
     """
     path = re.sub(r"\\\{[^}]+\\\}", r"[^/\\s`]+", re.escape(path))
     return re.search(rf"(?:(?<=:8379)|(?<![\w/}}]))/{path[1:]}(?![\w/{{-])", page.read_text())
+
+
+def check_other_names(page):
+    """Its first lines have the names that docs/glossary.md gives the whole page. Each name that
+    tests/other_names.json has for it is in its first lines, or in a row that links a part of it.
+    """
+    place = str(page.relative_to("docs"))
+    whole = {name for link, names in other_names.rows() if link == place for name in names}
+    parts = {name for link, names in other_names.rows() if link.startswith(f"{place}#") for name in names}
+    first = re.sub(r"\s*\n", " ", page.read_text().partition("\n## ")[0])
+    line = re.search(r"(?<= Also called: )[^.]+(?=\.)", first)
+    shown = set(line[0].split(", ")) if line else set()
+    if is_pattern(page) and not whole:
+        yield f"{page}: docs/glossary.md has no row of its other names: add one that links {place}"
+    for name in sorted(shown ^ whole):
+        lacking, having = (page, GLOSSARY) if name in whole else (GLOSSARY, page)
+        where = "the line 'Also called: ...' before its first section" if name in whole else f"its row that links {place}"
+        yield f"{lacking}: lacks '{name}', which {having} has: add it to {where}"
+    findable = "\n".join([first, *whole, *parts]).lower()
+    for name in json.loads(OTHER_NAMES.read_text()).get(str(page), []):
+        if name.lower() not in findable:
+            yield f"{page}: is not to be found as '{name}': add the name to its row of {GLOSSARY}"
+
+
+def check_glossary(page):
+    """The pages of tests/other_names.json exist."""
+    for place in json.loads(OTHER_NAMES.read_text()):
+        if not pathlib.Path(place).exists():
+            yield f"{OTHER_NAMES}: {place} is not there"
 
 
 def check_tags(page, paths):
@@ -551,7 +599,10 @@ def check_kinds(page):
 
 
 def check_commands(page):
-    """Each pattern replaces some Redis commands."""
+    """Each pattern replaces some Redis commands; each of COMMANDS is in a row."""
+    words = set(re.findall(r"[A-Z][A-Z.]+", " ".join(re.findall(r"`([^`\n]+)`", page.read_text()))))
+    for command in sorted(set(COMMANDS) - words):
+        yield f"{page}: lacks `{command}`: add the endpoint that replaces it, or what to do instead to 'Not here'"
     for tag, other in reference.pages_of_tags().items():
         if f"({other})" not in page.read_text() and other not in NO_PATTERN:
             yield f"{page}: does not link {other}: add the Redis commands that {tag} replace"
@@ -568,6 +619,7 @@ def check_runbook(page):
 OF_ONE_PAGE = {
     "README.md": check_index,
     "from-redis-commands.md": check_commands,
+    "glossary.md": check_glossary,
     "operate.md": check_runbook,
     "redis-keys.md": check_kinds,
 }
@@ -585,6 +637,7 @@ def main():
         if page.name == "README.md" or page.parts[0] == "docs":
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []
+        findings += check_other_names(page) if DOCS in page.parents else []
         if page.parent.name == "docs":
             findings += [*check_sections(page), *check_tags(page, paths)]
         for name, check in OF_ONE_PAGE.items():

@@ -1,18 +1,28 @@
-// Search of the site, without a server: every word must occur; titles count more than text.
+// Search of the site, without a server. Every word must occur; titles and the other names of a page
+// count more than its text. A name that is a part of the query counts most. The word Redis beside
+// others is left out, since all pages are about it.
 const box = document.createElement('input');
 const list = document.createElement('div');
 const base = document.querySelector('script[src$="search.js"]').getAttribute('src').replace(/search\.js$/, '');
 
-function score(row, words) {
-  const title = row[1].toLowerCase();
-  const text = row[2].toLowerCase();
-  let sum = 0;
-  for (const word of words) {
-    const found = (title === word ? 20 : 0) + (title.includes(word) ? 10 : 0) + (text.includes(word) ? 1 : 0);
-    if (!found) return 0;
-    sum += found;
-  }
-  return sum;
+/* Words of Chinese have no blanks between them, so a Chinese name is looked for without any. */
+function hasName(query, name) {
+  if (/\p{Script=Han}/u.test(name)) return query.replace(/\s/g, '').includes(name.replace(/\s/g, ''));
+  return ` ${query.replace(/\s+/g, ' ')} `.includes(` ${name} `);
+}
+
+function score([, shownTitle, shownText, names], query) {
+  const title = shownTitle.toLowerCase();
+  const text = shownText.toLowerCase();
+  const found = names.filter((name) => hasName(query, name));
+  const points = query.split(/\s+/).filter((word, _, all) => word !== 'redis' || all.length === 1).map(
+    (word) =>
+      (title === word ? 20 : 0) +
+      (title.includes(word) || names.some((name) => name.includes(word)) ? 10 : 0) +
+      (text.includes(word) ? 1 : 0),
+  );
+  const ofWords = points.includes(0) ? 0 : points.reduce((sum, one) => sum + one, 0);
+  return ofWords + (found.length ? 30 + Math.max(...found.map((name) => name.length)) : 0);
 }
 
 function excerpt(text, word) {
@@ -21,17 +31,17 @@ function excerpt(text, word) {
 }
 
 function search() {
-  const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const query = box.value.toLowerCase().trim();
   list.replaceChildren();
-  if (!words.length) return;
-  const found = searchData.map((row) => [score(row, words), row]).filter(([points]) => points > 0);
+  if (!query) return;
+  const found = searchData.map((row) => [score(row, query), row]).filter(([points]) => points > 0);
   found.sort((a, b) => b[0] - a[0]);
   for (const [, row] of found.slice(0, 12)) {
     const link = document.createElement('a');
     link.href = base + row[0];
     link.textContent = row[1];
     const shown = document.createElement('small');
-    shown.textContent = excerpt(row[2], words[0]);
+    shown.textContent = excerpt(row[2], query.split(/\s/)[0]);
     list.append(link, shown);
   }
   if (!found.length) list.textContent = 'Nothing found.';
