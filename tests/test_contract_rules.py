@@ -30,7 +30,7 @@ OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", 
 
 class Contract:
     def __init__(self):
-        self.doc = contract_file.load(TOP / "openapi.yaml")
+        self.doc = contract_file.load()
         self.operations = [
             (path, method, item[method], item.get("parameters", []))
             for path, item in self.doc["paths"].items()
@@ -121,7 +121,7 @@ def one_table_of_verbs(c):
     kinds = dict.fromkeys(path.split("/")[1] for path in paths)
     for kind in (k for k in kinds if k not in NO_STATE):
         one = next((p for p in paths if re.fullmatch(rf"/{kind}/\{{(name|key)\}}", p)), None)
-        # An operation's place is in the file of its pattern, a path's in openapi.yaml.
+        # An operation's place is in the file of its pattern, a path's in openapi/root.yaml.
         at = next(paths[one][m] for m in METHODS if m in paths[one]) if one else None
         if f"/{kind}" not in paths or "get" not in paths[f"/{kind}"]:
             yield at, f"GET /{kind} must list"
@@ -282,7 +282,7 @@ def main(pattern=None):
     contract, findings = Contract(), set()
     for rule in RULES:
         for node, what in rule(contract):
-            at = getattr(node, "at", None) or "openapi.yaml:1"
+            at = getattr(node, "at", None) or "openapi/root.yaml:1"
             if not pattern or at.startswith(f"openapi/{pattern}.yaml:"):
                 findings.add((at.partition(":")[0], int(at.partition(":")[2]), f"{what} ({rule.__name__})"))
     for file, line, what in sorted(findings):

@@ -104,7 +104,7 @@ WRONG = [
     (
         "x-problems: [stack_full]",
         "x-problems: [stack_full, stack_empty]",
-        r":6: POST /stacks/\{name\}: stack_push: x-problems names stack_empty, which ProblemCode of openapi.yaml lacks",
+        r":6: POST /stacks/\{name\}: stack_push: x-problems names stack_empty, which ProblemCode of openapi/root.yaml lacks",
     ),
     (
         "      x-replay: stack_full\n",
@@ -120,7 +120,8 @@ WRONG = [
 def reported_for(text):
     """The error of the generator for a contract, None when it accepts it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "openapi.yaml")
+        path = pathlib.Path(folder, "openapi", "root.yaml")
+        path.parent.mkdir()
         path.write_text(text)
         with contextlib.redirect_stdout(io.StringIO()):
             try:
@@ -143,7 +144,7 @@ def main():
         assert old in CONTRACT, old
         reported = reported_for(CONTRACT.replace(old, new, 1)) or "nothing"
         failures += (
-            [] if re.search("openapi.yaml" + wanted, reported) else [f"{old.strip()!r} -> {new.strip()!r}: {reported}"]
+            [] if re.search("openapi/root.yaml" + wanted, reported) else [f"{old.strip()!r} -> {new.strip()!r}: {reported}"]
         )
     count = 0
     for *path, name in without_each(yaml.safe_load(CONTRACT)):
@@ -154,7 +155,7 @@ def main():
         count += 1
         try:
             reported = reported_for(yaml.safe_dump(document, sort_keys=False))
-            wrong = reported and not re.search(r"openapi.yaml:\d+: ", reported)
+            wrong = reported and not re.search(r"openapi/root.yaml:\d+: ", reported)
         except Exception as fault:  # the generator must not print a traceback
             reported = wrong = repr(fault)
         failures += [f"without {'.'.join(map(str, [*path, name]))}: {reported}"] if wrong else []

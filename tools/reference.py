@@ -47,7 +47,7 @@ CONSTANTS = [
 @functools.cache
 def read_contract():
     """The contract, read once for all pages; no page may change it."""
-    return contract_file.load(TOP / "openapi.yaml")
+    return contract_file.load()
 
 
 def pages_of_tags():
@@ -58,7 +58,7 @@ def pages_of_tags():
 
 def page_of(tag):
     return pages_of_tags().get(tag["name"]) or sys.exit(
-        f"docs/README.md: the tag {tag['name']} of openapi.yaml needs a row with its page below 'The patterns'"
+        f"docs/README.md: the tag {tag['name']} of openapi/root.yaml needs a row with its page below 'The patterns'"
     )
 
 

@@ -1,5 +1,5 @@
 /*
- * operation: the tables that the build generates from openapi.yaml (tools/openapi.py): operations,
+ * operation: the tables that the build generates from openapi/ (tools/openapi.py): operations,
  * and the field descriptors of their inputs.
  */
 #ifndef PATTERND_OPERATION_H
@@ -129,7 +129,7 @@ const char *operation_name(size_t i);
 /* Generated: the headers that are inputs of operations, OPERATION_HEADERS in number. */
 extern const struct text operation_headers[];
 
-/* Generated: openapi.yaml as JSON. */
+/* Generated: the contract as JSON. */
 extern const struct text openapi_json_text;
 
 #endif
