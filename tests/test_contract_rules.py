@@ -5,14 +5,18 @@ One function a rule; its first line is the rule. A finding names file and line. 
 the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit
 status is 1 when there is one.
 """
+import json
 import pathlib
 import re
 import sys
 
+import yaml
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tools"))
 import contract as contract_file  # noqa: E402
-from contract import METHODS  # noqa: E402
+import reference  # noqa: E402
+from contract import METHODS, Node  # noqa: E402
 
 VERBS = set(
     """get list put patch delete acquire acquire_many release extend hold check send receive
@@ -263,7 +267,19 @@ def whole(c):
             yield tag, f"the tag {tag['name']}: openapi/, handlers/ and docs/ must have {folder}"
 
 
+def one_document(c):
+    """openapi.yaml is what tools/reference.py writes, and the document that the daemon serves."""
+    text = (TOP / "openapi.yaml").read_text()
+    top = Node()
+    top.at = "openapi.yaml:1"
+    if text != reference.whole_contract():
+        yield top, "is not of today's openapi/: run tools/reference.py"
+    elif yaml.safe_load(text) != json.loads(contract_file.dump(c.doc)):
+        yield top, "is read as another document than the JSON that is served"
+
+
 RULES = (
+    one_document,
     formats,
     closed_requests_open_responses,
     one_table_of_verbs,

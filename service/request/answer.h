@@ -41,7 +41,10 @@ void answer_header_int(struct request *req, const char *name, int64_t value);
 
 enum { MAX_LOCATION_SEGMENTS = 4 };
 
-/* Location: the path of what a POST has made, of segments that are not encoded yet; before answer_end. */
+/*
+ * Location: the path of what a POST has made, of segments that are not encoded yet. Before
+ * answer_end.
+ */
 void answer_location(struct request *req, const struct text *segments, size_t count);
 
 /*
