@@ -31,9 +31,14 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
                         repeated request gets: done | current | window, or the problem once what
                         was granted has ended. A response that lets a client go on is never `done`.
     x-stale: true       of an operation that reads: a replica may serve it
+    x-deprecated-at, x-successor
+                        of an operation with `deprecated: true`, and only of such: the day since
+                        which it is, and the path that replaces it, whose parameters are the first
+                        ones of the operation's own path
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a
                         member. Every name that is not in x-scope must be one.
 """
+import datetime
 import pathlib
 import re
 import sys
@@ -339,6 +344,30 @@ class Contract:
             fail(name, f"x-replay names {kind}, which x-problems lacks")
         return "REPLAY_GRANT", f"P_{kind.upper()}"
 
+    def deprecation(self, path, op):
+        """Since when an operation is deprecated, and the path that replaces it, as C."""
+        name, members = op["operationId"], [m for m in ("x-deprecated-at", "x-successor") if m in op]
+        if len(members) != (2 if op.get("deprecated") else 0):
+            fail(name, "deprecated: true needs x-deprecated-at and x-successor, and they need it")
+        if not members:
+            return "NULL"
+        try:
+            day = datetime.datetime.fromisoformat(f"{op['x-deprecated-at']}T00:00:00+00:00")
+        except ValueError:
+            fail(name, f"x-deprecated-at must be a day, YYYY-MM-DD, not {op['x-deprecated-at']!r}")
+        if op["x-successor"] not in self.doc["paths"]:
+            fail(name, f"x-successor must be a path of this contract, not {op['x-successor']!r}")
+        segments = op["x-successor"].strip("/").split("/")
+        own = [s for s in path.split("/") if s.startswith("{")]
+        theirs = [s for s in segments if s.startswith("{")]
+        if theirs != own[: len(theirs)]:
+            fail(name, f"x-successor {op['x-successor']!r} needs the first parameters of {path}, in that order")
+        segments = c_texts(["" if s.startswith("{") else s for s in segments])
+        return (
+            f"&(const struct deprecation){{ {c_literal(f'@{int(day.timestamp())}')}, "
+            f"{segments}, {op['x-successor'].count('/')} }}"
+        )
+
     def operation(self, path, method, op, shared):
         self.follow_all(op)
         name = op["operationId"]
@@ -389,6 +418,7 @@ class Contract:
             f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()}, "
             f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
             f"\t  {self.scopes(path, op, fields)}\n"
+            f"\t  .deprecation = {self.deprecation(path, op)},\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
             f"\t  .replay = {replay}, .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "
             f".stale = {str(op.get('x-stale', False)).lower()}, "

@@ -83,6 +83,13 @@ struct needed_scope {
 	bool when;
 };
 
+/* Of a deprecated operation. */
+struct deprecation {
+	const char *since;            /* a date of a structured field: "@1798761600" */
+	const struct text *successor; /* the path that replaces it; "" is a parameter, in the same order */
+	size_t segment_count;
+};
+
 /* One operation of the contract. */
 struct operation {
 	const char *id;
@@ -90,8 +97,9 @@ struct operation {
 	const struct text *segments; /* of the path; "" is a parameter */
 	const struct field *fields;  /* path parameters in the order of the path, then the others */
 	const struct needed_scope *scopes;
-	const char *media_type; /* of its success; NULL: it has no body */
-	const char *other_type; /* a second one it can produce, or NULL */
+	const struct deprecation *deprecation; /* NULL: it is not deprecated */
+	const char *media_type;                /* of its success; NULL: it has no body */
+	const char *other_type;                /* a second one it can produce, or NULL */
 	void (*run)(struct request *req, const void *input);
 	uint16_t input_size;
 	uint8_t segment_count, field_count;
