@@ -4,8 +4,9 @@ What is served, linted and made into C is this bundle: each path item of another
 path's place, the components of that file among the root's, each $ref is one of the document itself,
 what every operation has (x-every-operation) is in every operation, what comes with an
 Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one,
-and what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with
-x-stale. Each mapping knows its file and line.
+what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with x-stale,
+and what announces a deprecation (x-every-deprecated-response) in each response of one that is
+deprecated. The body of a PATCH has both types of RFC 7396. Each mapping knows its file and line.
 
 tools/contract.py prints the bundle as JSON. tools/reference.py writes it as openapi.yaml.
 """
@@ -110,8 +111,17 @@ def add_headers(root, operation, responses, statuses, more):
         responses[status] = response
 
 
-def complete(root, operation, every, replayed, stale):
+def take_both_types(root, operation):
+    """The body of a PATCH is application/merge-patch+json, too."""
+    body = Node(follow(root, operation["requestBody"]))
+    body.at = operation["requestBody"].at
+    body["content"] = {**body["content"], "application/merge-patch+json": body["content"]["application/json"]}
+    operation["requestBody"] = body
+
+
+def complete(root, operation, more):
     """Adds what all operations share to one."""
+    every, replayed = more.get("x-every-operation", {}), more.get("x-every-idempotent-success", {})
     operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
     responses = Node({**operation["responses"], **every.get("responses", {})})
     responses.at = operation.at
@@ -119,7 +129,9 @@ def complete(root, operation, every, replayed, stale):
         operation["parameters"] = operation["parameters"] + replayed.get("parameters", [])
         add_headers(root, operation, responses, "2", replayed)
     if operation.get("x-stale"):
-        add_headers(root, operation, responses, ("2", "404"), stale)
+        add_headers(root, operation, responses, ("2", "404"), more.get("x-every-stale-response", {}))
+    if operation.get("deprecated"):
+        add_headers(root, operation, responses, "", more.get("x-every-deprecated-response", {}))
     operation["responses"] = responses
 
 
@@ -149,11 +161,12 @@ def load(path=SOURCE):
                     f"{name}: {{$ref: '{file}#/paths/{pointer}'}}",
                     item.at,
                 )
-    every, replayed = root.pop("x-every-operation", {}), root.pop("x-every-idempotent-success", {})
-    stale = root.pop("x-every-stale-response", {})
+    more = {name: root.pop(name) for name in list(root) if name.startswith("x-every-")}
     for item in root["paths"].values():
-        for operation in (item[m] for m in METHODS if m in item):
-            complete(root, operation, every, replayed, stale)
+        for method, operation in ((m, item[m]) for m in METHODS if m in item):
+            complete(root, operation, more)
+            if method == "patch":
+                take_both_types(root, operation)
     return root
 
 

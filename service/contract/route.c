@@ -10,6 +10,8 @@
 
 enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64, PATH_BYTES = 256 };
 
+const char route_accept_patch[] = "application/merge-patch+json, application/json";
+
 static const struct operation *(*pages)(struct text target);
 
 void route_pages(const struct operation *(*find)(struct text target))
@@ -146,25 +148,37 @@ static bool method_matches(const struct operation *op, const char *method)
 	       (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
 }
 
-static void refuse_method(struct request *req, const char *allow)
-{
-	answer_header(req, "Allow", "%s", allow);
-	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->asked.method,
-		       allow);
-}
-
-/* The methods of a path; empty when there is none. */
-static void list_methods(const struct text *segments, size_t count, char allow[ALLOW_BYTES])
+/* All operations of a path, whatever their methods. */
+static size_t operations_of(const struct text *segments, size_t count, const struct operation *found[ROUTE_METHODS_MAX])
 {
 	const struct resource *r = resource_of(segments[0]);
 	const struct operation *op = NULL;
 	size_t n = 0;
 
-	allow[0] = '\0';
-	while ((op = next_of_path(r, op, segments, count)) && n < ALLOW_BYTES)
-		if (!strstr(allow, op->method))
-			n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s%s", n ? ", " : "", op->method,
-					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
+	while ((op = next_of_path(r, op, segments, count)) && n < ROUTE_METHODS_MAX)
+		found[n++] = op;
+	return n;
+}
+
+/* "GET, HEAD, PUT, OPTIONS": OPTIONS works for every path. */
+static void list_methods(const struct operation *const *found, size_t count, char allow[ALLOW_BYTES])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count && n < ALLOW_BYTES; i++)
+		n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s, %s", found[i]->method,
+				      strcmp(found[i]->method, "GET") == 0 ? "HEAD, " : "");
+	snprintf(allow + n, ALLOW_BYTES - n, "OPTIONS");
+}
+
+static void refuse_method(struct request *req, const struct operation *const *found, size_t count)
+{
+	char allow[ALLOW_BYTES];
+
+	list_methods(found, count, allow);
+	answer_header(req, "Allow", "%s", allow);
+	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->asked.method,
+		       allow);
 }
 
 /*
@@ -228,17 +242,16 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
 	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL;
-	char allow[ALLOW_BYTES];
+	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
 
 	while ((op = next_match(r, op, segments, count)))
 		if (method_matches(op, req->asked.method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
 			req->op = op;
 	if (req->op)
 		return true;
-	list_methods(segments, count, allow);
-	if (*allow)
-		refuse_method(req, allow);
+	size_t found_count = operations_of(segments, count, found);
+	if (found_count)
+		refuse_method(req, found, found_count);
 	else
 		refuse_path(req, segments, count);
 	return false;
@@ -270,18 +283,19 @@ static bool decode_path(struct request *req, struct text path, struct text segme
 	return true;
 }
 
-/* True: the target is of no operation of the contract, but a page; it may have been answered. */
-static bool find_page(struct request *req)
+/* The page of a target; NULL: it is none, and may be of an operation of the contract. */
+static const struct operation *find_page(const struct request *req)
 {
-	const struct operation *page = pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;
+	return pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;
+}
 
-	if (!page)
-		return false;
+static bool serve_page(struct request *req, const struct operation *page)
+{
 	if (method_matches(page, req->asked.method))
 		req->op = page;
 	else
-		refuse_method(req, "GET, HEAD");
-	return true;
+		refuse_method(req, &page, 1);
+	return req->op;
 }
 
 bool route_request(struct request *req)
@@ -290,9 +304,10 @@ bool route_request(struct request *req)
 	size_t count, value = 0;
 	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
+	const struct operation *page = find_page(req);
 
-	if (find_page(req))
-		return req->op;
+	if (page)
+		return serve_page(req, page);
 	if (!decode_path(req, path, segments, &count) || !find_operation(req, segments, count) ||
 	    (!req->op->tail && !parse_query(req, query)))
 		return false;
@@ -309,14 +324,25 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
 
-	*found_count = 0;
+	found[0] = find_page(req);
+	*found_count = found[0] != NULL;
+	if (found[0])
+		return true;
 	if (!decode_path(req, path, segments, &count))
 		return false;
-	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL;
-	while ((op = next_of_path(r, op, segments, count)) && *found_count < ROUTE_METHODS_MAX)
-		found[(*found_count)++] = op;
+	*found_count = operations_of(segments, count, found);
 	if (*found_count == 0)
 		refuse_path(req, segments, count);
 	return *found_count > 0;
+}
+
+void route_allow(struct request *req, const struct operation *const *found, size_t count)
+{
+	char allow[ALLOW_BYTES];
+
+	list_methods(found, count, allow);
+	answer_header(req, "Allow", "%s", allow);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(found[i]->method, "PATCH") == 0)
+			answer_header(req, "Accept-Patch", "%s", route_accept_patch);
 }

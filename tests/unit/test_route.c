@@ -178,22 +178,22 @@ static void methods(void **state)
 	static const struct {
 		const char *method, *target, *allow;
 	} refused[] = {
-		{ "PUT", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "OPTIONS", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "TRACE", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "FOO", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "get", "/locks/x", "GET, HEAD, POST, DELETE" }, /* methods are case-sensitive */
-		{ "", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "PUT", "/locks", "GET, HEAD, POST" },
-		{ "HEAD", "/ratelimit", "POST" },
-		{ "GET", "/locks/x/extend", "POST" },
-		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },
-		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE" },
+		{ "PUT", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "OPTIONS", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "TRACE", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "FOO", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "get", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" }, /* methods are case-sensitive */
+		{ "", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "PUT", "/locks", "GET, HEAD, POST, OPTIONS" },
+		{ "HEAD", "/ratelimit", "POST, OPTIONS" },
+		{ "GET", "/locks/x/extend", "POST, OPTIONS" },
+		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE, OPTIONS" },
+		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" },
 		/* Not the methods of /uv/{name}: no name is "union". */
-		{ "PATCH", "/uv/union", "GET, HEAD" },
-		{ "TRACE", "/queues/receive", "POST" },
-		{ "POST", "/geo/nearby", "GET, HEAD" },
-		{ "POST", "/sets/combine", "GET, HEAD" },
+		{ "PATCH", "/uv/union", "GET, HEAD, OPTIONS" },
+		{ "TRACE", "/queues/receive", "POST, OPTIONS" },
+		{ "POST", "/geo/nearby", "GET, HEAD, OPTIONS" },
+		{ "POST", "/sets/combine", "GET, HEAD, OPTIONS" },
 	};
 
 	check(ROWS(rows));
