@@ -102,7 +102,7 @@ def scopes_of(operation):
 
 
 def scope_rows():
-    """{scope, with NAME for a name: [operation, with the flag that it depends on]} of the contract."""
+    """{scope, with NAME for a name: [operation, with the flag that it depends on]}."""
     rows = {}
     for _, method, path, _, operation in operations(read_contract()):
         scope = operation["x-scope"]
