@@ -4,7 +4,8 @@
 openapi.yaml is the whole contract in one document. reference.md and reference/ are made of it,
 options.md of options.def, errors.md of errors.def, metrics.md of metrics.def and of what service/
 and handlers/ expose, limits.md of the contract, options.def and constants of the program,
-redis-keys.md of the patterns' pages. Of access.md, the table of scopes.
+redis-keys.md of the patterns' pages, reference/defaults.md of the contract and options.def. Of
+access.md, the table of scopes.
 
 Run it after a change of any. tests/test_docs.py fails until the pages are what it writes, and
 tests/test_contract_rules.py until openapi.yaml is.
@@ -223,7 +224,8 @@ def options():
             "Each option is a flag (`--pool-size 4`), a variable (`PATTERND_POOL_SIZE=4`) and a line of the `--config` file "
             "(`pool-size = 4`). A flag overrides a variable, a variable the file. `patternd --check-config` prints the options "
             "in force with their sources, and each fault of them and their files; secrets are redacted. SIGHUP rereads the "
-            "files that options name, not the options."
+            "files that options name, not the options. Why each default is what it is, and how to choose another: "
+            "[defaults](reference/defaults.md#options)."
         ),
         "",
     ]
@@ -236,6 +238,71 @@ def options():
             out.append(f"| `{usage}` | {default} | {span} | {one_line(option.help)} |")
         out.append("")
     return "\n".join(out)
+
+
+def default_rows():
+    """{(field, default, reason): (tags, operations)} of all parameters and members with one."""
+    contract, rows = read_contract(), {}
+    tables = Tables(contract)
+
+    def add(name, schema, tag, shown):
+        schema = resolved(contract, schema)[1]
+        if "default" in schema:
+            value = schema["default"]
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            tags, found = rows.setdefault((name, text, one_line(schema.get("x-why"))), ({}, {}))
+            tags[tag] = found[shown] = True
+        for inner, (member, _) in tables.members(schema).items():
+            add(f"{name}.{inner}" if name else inner, member, tag, shown)
+        for part in schema.get("anyOf", []):
+            add(name, part, tag, shown)
+        if "items" in schema:
+            add(f"{name}[]", schema["items"], tag, shown)
+
+    for tag, method, path, item, operation in operations(contract):
+        for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
+            parameter = resolved(contract, node)[1]
+            add(parameter["name"], parameter["schema"], tag, f"{method} {path}")
+        body = resolved(contract, operation.get("requestBody", {}))[1].get("content", {}).get("application/json")
+        if body:
+            add("", body["schema"], tag, f"{method} {path}")
+    return rows
+
+
+def table_of_defaults(rows):
+    out = ["| field | default | why, and how to choose | in |", "|---|---|---|---|"]
+    for (name, value, why), (tags, found) in rows:
+        where = ", ".join(f"`{operation}`" for operation in found)
+        if len(tags) > 1:
+            where = ", ".join(tags)
+        out.append(f"| `{name}` | `{value}` | {why} | {where} |")
+    return [*out, ""]
+
+
+def defaults():
+    contract, rows = read_contract(), default_rows().items()
+    out = [
+        "# Defaults",
+        "",
+        MADE,
+        wrapped(
+            "Why each default is what it is, and how to choose another value: first of the fields and parameters of "
+            "requests, then of the daemon's [options](../options.md). Within 1.x no default of a request changes."
+        ),
+        "",
+        "## Requests",
+        "",
+    ]
+    several = [row for row in rows if len(row[1][0]) > 1]
+    out += ["### Of several patterns", "", *table_of_defaults(several)] if several else []
+    for tag in contract["tags"]:
+        own = [row for row in rows if list(row[1][0]) == [tag["name"]]]
+        out += [f"### {tag['name']}", "", *table_of_defaults(own)] if own else []
+    out += ["## Options", "", "| option | default | why, and how to choose |", "|---|---|---|"]
+    for option in (o for _, group in options_file.groups() for o in group if o.why):
+        shown = str(bound_text(option)[0])
+        out.append(f"| `--{option.flag}` | {f'`{shown}`' if shown else 'none'} | {one_line(option.why)} |")
+    return "\n".join(out) + "\n"
 
 
 # How a family is written down in the sources: (pattern, type), the type being a group where it is
@@ -435,6 +502,7 @@ PAGES = {
     "docs/errors.md": errors,
     "docs/metrics.md": metrics_page,
     "docs/limits.md": limits,
+    "docs/reference/defaults.md": defaults,
     "docs/redis-keys.md": redis_keys,
 }
 PAGES |= {f"docs/reference/{page}": reference_of(page) for page in dict.fromkeys(pages_of_tags().values())}
