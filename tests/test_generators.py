@@ -72,6 +72,7 @@ components:
     ProblemCode: {type: string, enum: [stack_full]}
     Stack: {type: object}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
+x-synonyms: {items: [elements], b: [bee]}
 x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
 """
 # What the deprecated operation gets: a column of its row, and a header in each of its responses.
@@ -140,6 +141,7 @@ WRONG = [
         "x-successor: /{name}",
         r":33: .*x-successor must be a path of this contract, not '/\{name\}'",
     ),
+    ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field or a value 'c'"),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 

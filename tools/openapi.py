@@ -35,6 +35,7 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
                         of an operation with `deprecated: true`, and only of such: the day since
                         which it is, and the path that replaces it, whose parameters are the first
                         ones of the operation's own path
+    x-synonyms: {...}   of the whole: a field or a value, and the words of other systems for it
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a
                         member. Every name that is not in x-scope must be one.
 """
@@ -83,6 +84,7 @@ class Contract:
     def __init__(self, path):
         self.doc = contract_file.load(path)
         self.header, self.rows, self.names, self.headers = [], [], set(), {}
+        self.words = set()  # names of fields, and values of enumerations
         self.place, self.at = "the whole", None  # of what is being read, for what fails
 
     def resolve(self, node):
@@ -130,6 +132,7 @@ class Contract:
             "inner": [],
         }
         optional = not required and "default" not in s
+        self.words |= {name, *map(str, s.get("enum", []))}
         if s.get("x-any"):
             f.update(kind="FIELD_ANY", ctype="struct text ", any=True)
         elif "enum" in s:
@@ -426,6 +429,15 @@ class Contract:
             f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},"
         )
 
+    def synonyms(self):
+        """The rows of x-synonyms: each word that other systems use, and what is meant here."""
+        rows = []
+        for known, words in self.doc.get("x-synonyms", {}).items():
+            if known not in self.words:
+                fail("x-synonyms", f"no request has a field or a value {known!r}")
+            rows += [f"\t{{ {{ {c_literal(w)}, {len(w)} }}, {c_literal(known)} }}," for w in words]
+        return rows
+
     def generate(self, out):
         table, resources = [], {}
         self.place = "components"
@@ -442,6 +454,8 @@ class Contract:
                     self.place, self.at = f"{method.upper()} {path}", item[method].at
                     table.append(self.operation(path, method, item[method], item.get("parameters", [])))
         ends = [*list(resources.values())[1:], len(table)]
+        self.place, self.at = "the whole", None
+        synonyms = self.synonyms()
         served = contract_file.dump(self.doc)
         (out / "openapi.json").write_text(served)
         write_changed(
@@ -484,6 +498,11 @@ class Contract:
                     ],
                     "};",
                     f"const size_t resource_count = {len(resources)};",
+                    "",
+                    "const struct synonym synonyms[] = {",
+                    *(synonyms or ["\t{ { NULL, 0 }, NULL },"]),
+                    "};",
+                    f"const size_t synonym_count = {len(synonyms)};",
                     "",
                     "const struct text operation_headers[] = {",
                     *[f"\t{{ {c_literal(name)}, {len(name)} }}," for name in self.headers.values()],

@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#include "core/nearest.h"
+#include "contract/path_hint.h"
 #include "core/percent.h"
 #include "request/answer.h"
 #include "request/request.h"
 
-enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64, PATH_BYTES = 256 };
+enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
 
 const char route_accept_patch[] = "application/merge-patch+json, application/json";
 
@@ -171,68 +171,25 @@ static void list_methods(const struct operation *const *found, size_t count, cha
 	snprintf(allow + n, ALLOW_BYTES - n, "OPTIONS");
 }
 
-static void refuse_method(struct request *req, const struct operation *const *found, size_t count)
+/* `hint` is another path that has the method; NULL: none is near. */
+static void refuse_method(struct request *req, const struct operation *const *found, size_t count, const char *hint)
 {
 	char allow[ALLOW_BYTES];
 
 	list_methods(found, count, allow);
 	answer_header(req, "Allow", "%s", allow);
-	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->asked.method,
-		       allow);
-}
-
-/*
- * How far the segments are from an operation's path; literal segments, then the method break ties.
- */
-static unsigned distance(const struct operation *op, const char *method, const struct text *segments, size_t count)
-{
-	unsigned sum = 0;
-
-	if (op->segment_count != count)
-		return NEAREST_FAR;
-	for (size_t i = 0; i < count; i++) {
-		unsigned edits = op->segments[i].len ? nearest_edits(segments[i], op->segments[i]) : 0;
-		if (edits == NEAREST_FAR)
-			return NEAREST_FAR;
-		sum += edits;
-	}
-	sum = 16 * sum + 2 * (unsigned)parameters_of(op) + !method_matches(op, method);
-	return sum < NEAREST_FAR ? sum : NEAREST_FAR;
-}
-
-/* The operation that was probably meant; NULL: none is near. */
-static const struct operation *nearest_operation(const char *method, const struct text *segments, size_t count)
-{
-	const struct operation *found = NULL;
-	unsigned best = NEAREST_FAR;
-
-	if (count > 1 && segments[count - 1].len == 0) /* a slash at the end */
-		count--;
-	for (const struct operation *op = operations; op < operations + operation_count; op++) {
-		unsigned d = distance(op, method, segments, count);
-		if (d < best) {
-			best = d;
-			found = op;
-		}
-	}
-	return found;
+	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s%s%s%s",
+		       req->asked.method, allow, hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "");
 }
 
 static void refuse_path(struct request *req, const struct text *segments, size_t count)
 {
-	const struct operation *near = nearest_operation(req->asked.method, segments, count);
-	char path[PATH_BYTES] = "";
-	size_t n = 0, parameter = 0;
-
-	for (size_t i = 0; near && i < near->segment_count && n < sizeof(path); i++)
-		if (near->segments[i].len)
-			n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", near->segments[i].at);
-		else
-			n += (size_t)snprintf(path + n, sizeof(path) - n, "/{%s}", near->fields[parameter++].name);
+	char hint[PATH_HINT_BYTES];
 	int len = (int)strcspn(req->asked.target.at, "?");
-	if (near)
-		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s %s?", len,
-			       req->asked.target.at, near->method, path);
+
+	if (path_hint(req->asked.method, segments, count, false, hint))
+		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s?", len, req->asked.target.at,
+			       hint);
 	else
 		answer_problem(req, P_UNKNOWN_PATH,
 			       "no such path: '%.*s'; /docs shows all paths, /openapi.json lists them", len,
@@ -250,8 +207,9 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	if (req->op)
 		return true;
 	size_t found_count = operations_of(segments, count, found);
+	char hint[PATH_HINT_BYTES];
 	if (found_count)
-		refuse_method(req, found, found_count);
+		refuse_method(req, found, found_count, path_hint(req->asked.method, segments, count, true, hint));
 	else
 		refuse_path(req, segments, count);
 	return false;
@@ -294,7 +252,7 @@ static bool serve_page(struct request *req, const struct operation *page)
 	if (method_matches(page, req->asked.method))
 		req->op = page;
 	else
-		refuse_method(req, &page, 1);
+		refuse_method(req, &page, 1, NULL);
 	return req->op;
 }
 

@@ -134,6 +134,14 @@ extern const size_t resource_count;
 size_t operation_index(const struct operation *op);
 const char *operation_name(size_t i);
 
+/* Generated: what other systems call a field, or a value of an enumeration; see x-synonyms. */
+struct synonym {
+	struct text word;
+	const char *known;
+};
+extern const struct synonym synonyms[];
+extern const size_t synonym_count;
+
 /* Generated: the headers that are inputs of operations, OPERATION_HEADERS in number. */
 extern const struct text operation_headers[];
 
