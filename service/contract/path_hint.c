@@ -11,7 +11,7 @@
 enum {
 	FAR = INT_MAX,
 	NONE = -1,
-	/* What a difference costs. Ties are broken by parameters, the method, the contract's order. */
+	/* What a difference costs. The method and the contract's order break ties. */
 	OF_EDIT = 16,
 	OF_PARAMETER = 2,
 	OF_VERB = 32,
