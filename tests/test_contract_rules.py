@@ -5,20 +5,42 @@ One function a rule; its first line is the rule. A finding names file and line. 
 the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit
 status is 1 when there is one.
 """
+import json
 import pathlib
 import re
 import sys
 
+import yaml
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tools"))
 import contract as contract_file  # noqa: E402
-from contract import METHODS  # noqa: E402
+import reference  # noqa: E402
+from contract import METHODS, Node  # noqa: E402
 
 VERBS = set(
-    """get list put patch delete acquire acquire_many release extend hold check send receive
-    receive_any acknowledge reject settle redrive purge take refund authorize authorize_path add
-    exists lookup union combine merge push increment confirm invalidate fill publish stream write
-    count rebuild""".split()
+    """get list put patch delete acquire release extend hold check send receive acknowledge reject
+    settle redrive purge take refund authorize add lookup combine merge push increment confirm
+    invalidate fill publish stream write count rebuild""".split()
+)
+# The actions of scopes, by kind: list, read, write and manage, or verbs of the domain.
+ACTIONS = {
+    "locks": "list read acquire manage",
+    "semaphores": "list read acquire manage",
+    "fences": "list read write manage",
+    "queues": "list read send receive write manage",
+    "ratelimit": "list read take refund reset",
+    "policies": "list read manage authorize",
+    "cache": "list read write",
+    "topics": "list read publish subscribe",
+    "sales": "list read claim manage",
+    "keys": "list read write manage",
+    "names": "manage",
+    "metrics": "read",
+    "info": "read",
+}
+ACTIONS |= dict.fromkeys(
+    "geo uv pv bloom counters feeds sets leaderboards bitmaps checkins".split(), "list read write manage"
 )
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
 # A kind's first segment, and why it lacks rows of the table of verbs.
@@ -30,7 +52,7 @@ OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", 
 
 class Contract:
     def __init__(self):
-        self.doc = contract_file.load(TOP / "openapi.yaml")
+        self.doc = contract_file.load()
         self.operations = [
             (path, method, item[method], item.get("parameters", []))
             for path, item in self.doc["paths"].items()
@@ -70,6 +92,9 @@ class Contract:
     def schema_of(self, content):
         return self.follow(next(iter(content.values())).get("schema", {})) if content else {}
 
+    def body_of(self, operation):
+        return self.schema_of(self.follow(operation.get("requestBody", {})).get("content", {}))
+
     def success(self, operation):
         """The responses of 2xx, by status."""
         return {status: self.follow(r) for status, r in operation["responses"].items() if str(status).startswith("2")}
@@ -90,7 +115,8 @@ def formats(c):
     """Every integer has the format int32 or int64 that its range asks for."""
     for node in [*c.requests.values(), *c.responses.values()]:
         if is_schema(node) and "integer" in types_of(node):
-            small = -(2**31) <= node.get("minimum", -(2**63)) and node.get("maximum", 2**63) < 2**31
+            values = node.get("enum", [node.get("minimum", -(2**63)), node.get("maximum", 2**63)])
+            small = -(2**31) <= min(values) and max(values) < 2**31
             wanted = "int32" if small else "int64"
             if node.get("format") != wanted:
                 yield node, f"format: {wanted} is missing or another"
@@ -121,7 +147,7 @@ def one_table_of_verbs(c):
     kinds = dict.fromkeys(path.split("/")[1] for path in paths)
     for kind in (k for k in kinds if k not in NO_STATE):
         one = next((p for p in paths if re.fullmatch(rf"/{kind}/\{{(name|key)\}}", p)), None)
-        # An operation's place is in the file of its pattern, a path's in openapi.yaml.
+        # An operation's place is in the file of its pattern, a path's in openapi/root.yaml.
         at = next(paths[one][m] for m in METHODS if m in paths[one]) if one else None
         if f"/{kind}" not in paths or "get" not in paths[f"/{kind}"]:
             yield at, f"GET /{kind} must list"
@@ -193,23 +219,131 @@ def absent_is_null(c):
 
 
 def operation_ids(c):
-    """Operation ids are noun_verb."""
-    for path, method, operation, _ in c.operations:
-        noun, verb = next(
-            (
-                (operation["operationId"][: -len(v) - 1], v)
-                for v in sorted(VERBS, key=len, reverse=True)
-                if operation["operationId"].endswith("_" + v)
-            ),
-            ("", ""),
-        )
-        if not noun:
+    """Operation ids are noun_verb, with one of few verbs."""
+    for _, method, operation, _ in c.operations:
+        noun, _, verb = operation["operationId"].rpartition("_")
+        if not noun or verb not in VERBS:
             yield operation, (
                 f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))}); "
                 "add a new verb to VERBS of tests/test_contract_rules.py"
             )
         elif verb in ("put", "patch", "delete") and verb != method:
             yield operation, f"{operation['operationId']}: is {method.upper()}"
+
+
+def parts_of(c, schema, seen=None):
+    """The schema, and each that it is combined of."""
+    seen = {} if seen is None else seen
+    schema = c.follow(schema)
+    if id(schema) in seen:
+        return
+    seen[id(schema)] = schema
+    yield schema
+    for word in ("allOf", "oneOf", "anyOf"):
+        for part in schema.get(word, []):
+            yield from parts_of(c, part, seen)
+
+
+def properties_of(c, schema):
+    return {name: value for part in parts_of(c, schema) for name, value in part.get("properties", {}).items()}
+
+
+def members_below(c, schema, seen=None):
+    """(name, schema) of each member at any depth."""
+    seen = {} if seen is None else seen
+    for part in parts_of(c, schema, seen):
+        for name, value in part.get("properties", {}).items():
+            yield name, c.follow(value)
+            yield from members_below(c, value, seen)
+        for inner in (part.get("items"), part.get("additionalProperties")):
+            if isinstance(inner, dict):
+                yield from members_below(c, inner, seen)
+
+
+def items_are_objects(c):
+    """A list of a response has objects as items, so that they can grow. Other lists are parallel to
+    a list of the request (x-parallel: true), or have the name of one, or of a setting.
+    """
+    asked_of = {o["operationId"]: {name for name, _ in members_below(c, c.body_of(o))} for _, _, o, _ in c.operations}
+    for path, _, operation, shared in c.operations:
+        put = c.doc["paths"].get("/".join(path.split("/")[:2]) + "/{name}", {}).get("put", operation)
+        asked = {p["name"] for p in c.parameters(operation, shared)}
+        asked |= asked_of[operation["operationId"]] | asked_of[put["operationId"]]
+        for response in c.success(operation).values():
+            for name, schema in members_below(c, c.schema_of(response.get("content", {}))):
+                items = c.follow(schema.get("items", {}))
+                is_list = is_schema(schema) and "array" in types_of(schema) and is_schema(items)
+                if is_list and "object" not in types_of(items) and not schema.get("x-parallel") and name not in asked:
+                    yield schema, f"the items of {name} ({operation['operationId']}) must be objects"
+
+
+def answers_have_their_name(c):
+    """A success that is about one named thing has its name. A page of a list has it in its target,
+    and what is below a name has an id.
+    """
+    for path, method, operation, _ in c.operations:
+        wanted = re.search(r"\{(name|key)\}", path)
+        for response in c.success(operation).values() if wanted else []:
+            kind, content = next(iter(response.get("content", {}).items()), (None, None))
+            names = set(properties_of(c, content["schema"])) if kind == "application/json" else {"name"}
+            if not names & {"name", "key", "next_cursor", "id"}:
+                yield operation, f"{method.upper()} {path}: the answer lacks {wanted[1]}"
+
+
+def integers_are_integers(c):
+    """No enumeration has integers as strings."""
+    for node in [*c.requests.values(), *c.responses.values()]:
+        if is_schema(node) and any(isinstance(v, str) and re.fullmatch(r"-?\d+", v) for v in node.get("enum", [])):
+            yield node, f"the enum {node['enum']} must have integers"
+
+
+def retry_after(c):
+    """A problem of 4xx with Retry-After has retry_after_ms in a schema of its own, and the other
+    way round; any problem of 503 has both.
+    """
+    plain = c.doc["components"]["schemas"]["Problem"]
+    for _, _, operation, _ in c.operations:
+        for status, response in operation["responses"].items():
+            response = c.follow(response)
+            content = response.get("content", {}).get("application/problem+json")
+            parts = list(parts_of(c, content["schema"])) if content else []
+            own = [p for p in parts if p is not plain]
+            has = any("retry_after_ms" in [*p.get("required", []), *p.get("properties", {})] for p in own)
+            if str(status).startswith("4") and parts and ("Retry-After" in response.get("headers", {})) != has:
+                missing = "the header Retry-After" if has else "retry_after_ms in its schema"
+                yield response, f"{operation['operationId']}: {status} lacks {missing}"
+
+
+def locations(c):
+    """201 of a POST that makes one thing with a path of its own has Location."""
+    for path, method, operation, _ in c.operations:
+        created = c.success(operation).get("201")
+        has_path = any(re.fullmatch(re.escape(path) + r"/\{\w+\}", other) for other in c.doc["paths"])
+        body = c.body_of(operation)
+        required = [c.follow(body["properties"][name]) for name in body.get("required", [])]
+        makes_several = any(is_schema(s) and "array" in types_of(s) for s in required)
+        has_location = created and "Location" in created.get("headers", {})
+        if method == "post" and created and has_path and not makes_several and not has_location:
+            yield operation, f"POST {path}: 201 needs the header Location"
+
+
+def defaults_have_reasons(c):
+    """Each default of a request has x-why: why it is the default, and how to choose another."""
+    for node in c.requests.values():
+        if is_schema(node) and "default" in node:
+            why = node.get("x-why", "")
+            if not why.strip().endswith(".") or not 5 <= len(why.split()) <= 60:
+                yield node, f"the default {node['default']!r} needs x-why, a sentence or two"
+
+
+def scopes(c):
+    """Scopes have the actions of ACTIONS only."""
+    for path, method, operation, _ in c.operations:
+        scope = operation["x-scope"]
+        for one in scope if isinstance(scope, list) else [scope]:
+            kind, action = re.sub(r":\{.*\}| .*", "", one).partition(":")[::2]
+            if one not in ("any", "none") and action not in ACTIONS.get(kind, "").split():
+                yield operation, f"{method.upper()} {path}: the scope {one} has no action of ACTIONS"
 
 
 def words(c):
@@ -263,13 +397,32 @@ def whole(c):
             yield tag, f"the tag {tag['name']}: openapi/, handlers/ and docs/ must have {folder}"
 
 
+def one_document(c):
+    """openapi.yaml is what tools/reference.py writes, and the document that the daemon serves."""
+    text = (TOP / "openapi.yaml").read_text()
+    top = Node()
+    top.at = "openapi.yaml:1"
+    if text != reference.whole_contract():
+        yield top, "is not of today's openapi/: run tools/reference.py"
+    elif yaml.safe_load(text) != json.loads(contract_file.dump(c.doc)):
+        yield top, "is read as another document than the JSON that is served"
+
+
 RULES = (
+    one_document,
     formats,
     closed_requests_open_responses,
     one_table_of_verbs,
     lists,
     own_name,
     absent_is_null,
+    items_are_objects,
+    answers_have_their_name,
+    integers_are_integers,
+    retry_after,
+    locations,
+    defaults_have_reasons,
+    scopes,
     operation_ids,
     words,
     examples,
@@ -282,7 +435,7 @@ def main(pattern=None):
     contract, findings = Contract(), set()
     for rule in RULES:
         for node, what in rule(contract):
-            at = getattr(node, "at", None) or "openapi.yaml:1"
+            at = getattr(node, "at", None) or "openapi/root.yaml:1"
             if not pattern or at.startswith(f"openapi/{pattern}.yaml:"):
                 findings.add((at.partition(":")[0], int(at.partition(":")[2]), f"{what} ({rule.__name__})"))
     for file, line, what in sorted(findings):

@@ -565,7 +565,7 @@ def check_index(page):
     """Each tag of the contract has a row, with its page; another page links each page of docs/."""
     tags, told = {tag["name"] for tag in reference.read_contract()["tags"]}, reference.pages_of_tags()
     for tag in sorted(tags ^ told.keys()):
-        yield f"{page}: the tag {tag} of openapi.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi.yaml"
+        yield f"{page}: the tag {tag} of openapi/root.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi/root.yaml"
     linked = set()
     for other in page.parent.glob("**/*.md"):
         targets = re.findall(r"\]\(([^)#\s]+\.md)", other.read_text())

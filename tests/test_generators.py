@@ -47,6 +47,18 @@ CONTRACT = """paths:
         '200': {$ref: '#/components/responses/Stack'}
     get:
       operationId: stack_look
+      deprecated: true
+      x-deprecated-at: 2027-01-01
+      x-successor: /stacks/{name}/top
+      x-effect: reads
+      x-scope: 'stacks:{name}:read'
+      responses:
+        '204': {description: Empty.}
+  /stacks/{name}/top:
+    parameters:
+      - $ref: '#/components/parameters/Name'
+    get:
+      operationId: stack_top_get
       x-effect: reads
       x-scope: 'stacks:{name}:read'
       responses:
@@ -60,7 +72,14 @@ components:
     ProblemCode: {type: string, enum: [stack_full]}
     Stack: {type: object}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
+x-synonyms: {items: [elements], b: [bee]}
+x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
 """
+# What the deprecated operation gets: a column of its row, and a header in each of its responses.
+DEPRECATED = (
+    ("operations.c", '&(const struct deprecation){ "@1798761600", (const struct text[]){ { "stacks", 6 }, { "", 0 }, '),
+    ("openapi.json", '"204":{"description":"Empty.","headers":{"Deprecation":{"schema":{"type":"string"}}}}'),
+)
 # Changes to the text of the contract, and the error of the generator for each.
 WRONG = [
     (
@@ -83,7 +102,7 @@ WRONG = [
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":42: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":54: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
     ("maxItems: 9, ", "", r":24: POST /stacks/\{name\}: 'maxItems' is missing"),
     (
@@ -104,7 +123,7 @@ WRONG = [
     (
         "x-problems: [stack_full]",
         "x-problems: [stack_full, stack_empty]",
-        r":6: POST /stacks/\{name\}: stack_push: x-problems names stack_empty, which ProblemCode of openapi.yaml lacks",
+        r":6: POST /stacks/\{name\}: stack_push: x-problems names stack_empty, which ProblemCode of openapi/root.yaml lacks",
     ),
     (
         "      x-replay: stack_full\n",
@@ -113,6 +132,16 @@ WRONG = [
     ),
     ("x-replay: stack_full", "x-replay: stack_gone", r":6: .*x-replay names stack_gone, which x-problems lacks"),
     ("name: Idempotency-Key, in", "name: If-Match, in", r":6: .*x-replay is for operations that take an Idempotency-Key"),
+    ("      x-deprecated-at: 2027-01-01\n", "", r":33: .*deprecated: true needs x-deprecated-at and x-successor"),
+    ("      deprecated: true\n", "", r":33: .*deprecated: true needs x-deprecated-at and x-successor, and they need it"),
+    ("2027-01-01", "soon", r":33: .*x-deprecated-at must be a day, YYYY-MM-DD, not 'soon'"),
+    ("x-successor: /stacks/{name}/top", "x-successor: /heaps", r":33: .*x-successor must be a path of this contract"),
+    (
+        "x-successor: /stacks/{name}/top",
+        "x-successor: /{name}",
+        r":33: .*x-successor must be a path of this contract, not '/\{name\}'",
+    ),
+    ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field or a value 'c'"),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 
@@ -120,7 +149,8 @@ WRONG = [
 def reported_for(text):
     """The error of the generator for a contract, None when it accepts it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "openapi.yaml")
+        path = pathlib.Path(folder, "openapi", "root.yaml")
+        path.parent.mkdir()
         path.write_text(text)
         with contextlib.redirect_stdout(io.StringIO()):
             try:
@@ -128,6 +158,17 @@ def reported_for(text):
             except SystemExit as end:
                 return str(end)
     return None
+
+
+def missing_of_the_deprecated():
+    """What of DEPRECATED the generator does not write."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "openapi", "root.yaml")
+        path.parent.mkdir()
+        path.write_text(CONTRACT)
+        openapi.main(path, folder)
+        written = {file: pathlib.Path(folder, file).read_text() for file, _ in DEPRECATED}
+        return [f"{file} lacks {text}" for file, text in DEPRECATED if text not in written[file]]
 
 
 def without_each(node, path=()):
@@ -139,11 +180,12 @@ def without_each(node, path=()):
 
 def main():
     failures = [f"the contract of this test is refused: {reported_for(CONTRACT)}"] if reported_for(CONTRACT) else []
+    failures += missing_of_the_deprecated()
     for old, new, wanted in WRONG:
         assert old in CONTRACT, old
         reported = reported_for(CONTRACT.replace(old, new, 1)) or "nothing"
         failures += (
-            [] if re.search("openapi.yaml" + wanted, reported) else [f"{old.strip()!r} -> {new.strip()!r}: {reported}"]
+            [] if re.search("openapi/root.yaml" + wanted, reported) else [f"{old.strip()!r} -> {new.strip()!r}: {reported}"]
         )
     count = 0
     for *path, name in without_each(yaml.safe_load(CONTRACT)):
@@ -154,7 +196,7 @@ def main():
         count += 1
         try:
             reported = reported_for(yaml.safe_dump(document, sort_keys=False))
-            wrong = reported and not re.search(r"openapi.yaml:\d+: ", reported)
+            wrong = reported and not re.search(r"openapi/root.yaml:\d+: ", reported)
         except Exception as fault:  # the generator must not print a traceback
             reported = wrong = repr(fault)
         failures += [f"without {'.'.join(map(str, [*path, name]))}: {reported}"] if wrong else []

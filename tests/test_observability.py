@@ -141,7 +141,7 @@ def main():
     with embedded.Daemon(sys.argv[1], *NAMES) as daemon:
         named = named_metrics(daemon, "patternd_queue_messages", "patternd_lock_waiters")
     metrics = served(text) | served(named) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS}
-    contract = contract_file.load(TOP / "openapi.yaml")
+    contract = contract_file.load()
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
     found += documented((text, named))

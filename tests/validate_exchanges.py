@@ -125,7 +125,7 @@ class Contract:
         response = self.response_of(operation, status)
         if not operation and status < 400 and re.match(r"/(ui|docs|favicon\.ico)?([/?]|$)", exchange["target"]):
             return None  # a page
-        if exchange["method"] == "OPTIONS" and status == 204 and not operation:  # CORS, for whatever path
+        if exchange["method"] == "OPTIONS" and status == 204 and not operation:  # of whatever path
             return "a body where there should be none" if text else None
         if not response:
             return "the operation or its status is not documented"

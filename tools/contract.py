@@ -1,21 +1,24 @@
-"""Reads openapi.yaml with the files of openapi/ that it refers to, as one document.
+"""Reads openapi/root.yaml with the files beside it, as one document.
 
 What is served, linted and made into C is this bundle: each path item of another file is put in its
 path's place, the components of that file among the root's, each $ref is one of the document itself,
 what every operation has (x-every-operation) is in every operation, what comes with an
 Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one,
-and what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with
-x-stale. Each mapping knows its file and line.
+what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with x-stale,
+and what announces a deprecation (x-every-deprecated-response) in each response of one that is
+deprecated. The body of a PATCH has both types of RFC 7396. Each mapping knows its file and line.
 
-tools/contract.py [openapi.yaml] prints the bundle as JSON.
+tools/contract.py prints the bundle as JSON. tools/reference.py writes it as openapi.yaml.
 """
 import io
 import json
 import pathlib
+import re
 import sys
 
 import yaml
 
+SOURCE = pathlib.Path(__file__).resolve().parent.parent / "openapi/root.yaml"
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
@@ -78,22 +81,25 @@ def follow(document, node):
     return node
 
 
-def make_local(node):
-    """Each $ref below to a component of whichever file becomes one of the bundle."""
+def make_local(node, files):
+    """Each $ref below to a component of one of these files becomes one of the bundle."""
     for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
-        make_local(inner)
+        make_local(inner, files)
     if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-        node["$ref"] = "#" + node["$ref"].partition("#")[2]
+        file, _, pointer = node["$ref"].partition("#")
+        if file and file not in files:
+            raise Wrong(f"$ref {node['$ref']!r}: openapi/ has no file {file!r}", node.at)
+        node["$ref"] = "#" + pointer
 
 
-def adopt(root, part):
+def adopt(root, part, files):
     """Takes the components of another file in."""
     for kind, named in part.get("components", {}).items():
         ours = root.setdefault("components", Node()).setdefault(kind, Node())
         for name, component in named.items():
             if name in ours:
                 raise Wrong(f"another file has components/{kind}/{name}, too", getattr(component, "at", None))
-            make_local(component)
+            make_local(component, files)
             ours[name] = component
 
 
@@ -105,8 +111,17 @@ def add_headers(root, operation, responses, statuses, more):
         responses[status] = response
 
 
-def complete(root, operation, every, replayed, stale):
+def take_both_types(root, operation):
+    """The body of a PATCH is application/merge-patch+json, too."""
+    body = Node(follow(root, operation["requestBody"]))
+    body.at = operation["requestBody"].at
+    body["content"] = {**body["content"], "application/merge-patch+json": body["content"]["application/json"]}
+    operation["requestBody"] = body
+
+
+def complete(root, operation, more):
     """Adds what all operations share to one."""
+    every, replayed = more.get("x-every-operation", {}), more.get("x-every-idempotent-success", {})
     operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
     responses = Node({**operation["responses"], **every.get("responses", {})})
     responses.at = operation.at
@@ -114,39 +129,44 @@ def complete(root, operation, every, replayed, stale):
         operation["parameters"] = operation["parameters"] + replayed.get("parameters", [])
         add_headers(root, operation, responses, "2", replayed)
     if operation.get("x-stale"):
-        add_headers(root, operation, responses, ("2", "404"), stale)
+        add_headers(root, operation, responses, ("2", "404"), more.get("x-every-stale-response", {}))
+    if operation.get("deprecated"):
+        add_headers(root, operation, responses, "", more.get("x-every-deprecated-response", {}))
     operation["responses"] = responses
 
 
-def load(path):
+def load(path=SOURCE):
     """The whole contract, bundled."""
-    path = pathlib.Path(path)
-    root, parts = read(path, path.name), {}
+    folder = pathlib.Path(path).parent
+    files = sorted(p.name for p in folder.glob("*.yaml"))
+    shown = f"{folder.name}/{pathlib.Path(path).name}"
+    root, parts = read(path, shown), {}
     if not isinstance(root, Node):
-        raise Wrong("no mapping", f"{path.name}:1")
+        raise Wrong("no mapping", f"{shown}:1")
     for name, item in root["paths"].items():
         where = item.get("$ref", "") if isinstance(item, dict) else ""
         file = str(where).partition("#")[0]
         if file:
             if file not in parts:
-                parts[file] = read(path.parent / file, file)
-                adopt(root, parts[file])
+                parts[file] = read(folder / file, f"{folder.name}/{file}")
+                adopt(root, parts[file], files)
             root["paths"][name] = item = follow(parts[file], item)
-            make_local(item)
-    for file in sorted(str(p.relative_to(path.parent)) for p in path.parent.glob("openapi/*.yaml")):
-        for name, item in (parts.get(file) or read(path.parent / file, file))["paths"].items():
+            make_local(item, files)
+    for file in (f for f in files if f != pathlib.Path(path).name):
+        for name, item in (parts.get(file) or read(folder / file, f"{folder.name}/{file}"))["paths"].items():
             if name not in root["paths"]:
                 pointer = name.replace("~", "~0").replace("/", "~1")
                 raise Wrong(
-                    f"{path.name} does not list this path; add below its paths: "
+                    f"{shown} does not list this path; add below its paths: "
                     f"{name}: {{$ref: '{file}#/paths/{pointer}'}}",
                     item.at,
                 )
-    every, replayed = root.pop("x-every-operation", {}), root.pop("x-every-idempotent-success", {})
-    stale = root.pop("x-every-stale-response", {})
+    more = {name: root.pop(name) for name in list(root) if name.startswith("x-every-")}
     for item in root["paths"].values():
-        for operation in (item[m] for m in METHODS if m in item):
-            complete(root, operation, every, replayed, stale)
+        for method, operation in ((m, item[m]) for m in METHODS if m in item):
+            complete(root, operation, more)
+            if method == "patch":
+                take_both_types(root, operation)
     return root
 
 
@@ -154,8 +174,37 @@ def dump(document):
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+# A text that YAML 1.2 reads as a number, and PyYAML, which knows 1.1, would not quote.
+NUMBER = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+|0x[0-9a-fA-F]+")
+
+
+class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):
+    """Long texts are blocks, and a mapping of a few scalars is one line."""
+
+    def ignore_aliases(self, data):
+        return True
+
+    def text(self, value):
+        style = "|" if len(value) > 100 or value.count("\n") > 1 else "'" if NUMBER.fullmatch(value) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    def mapping(self, value):
+        is_short = not any(isinstance(v, (dict, list)) for v in value.values()) and len(dump(value)) < 80
+        return self.represent_mapping("tag:yaml.org,2002:map", value, flow_style=is_short)
+
+
+Dumper.add_representer(str, Dumper.text)
+Dumper.add_representer(dict, Dumper.mapping)
+
+
+def yaml_text(document):
+    """The bundle as YAML: the document that `dump` writes as JSON."""
+    whole = json.loads(dump(document))
+    return yaml.dump(whole, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
 if __name__ == "__main__":
     try:
-        print(dump(load(*sys.argv[1:] or [pathlib.Path(__file__).resolve().parent.parent / "openapi.yaml"])))
+        print(dump(load()))
     except Wrong as wrong:
-        sys.exit(f"{wrong.at or 'openapi.yaml:1'}: {wrong}")
+        sys.exit(f"{wrong.at or 'openapi/root.yaml:1'}: {wrong}")

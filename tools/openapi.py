@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns openapi.yaml into C: typed inputs, field rows, operations, handler prototypes, and the JSON
+"""Turns openapi/ into C: typed inputs, field rows, operations, handler prototypes, and the JSON
 that is served.
 
 Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums,
@@ -31,9 +31,15 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
                         repeated request gets: done | current | window, or the problem once what
                         was granted has ended. A response that lets a client go on is never `done`.
     x-stale: true       of an operation that reads: a replica may serve it
+    x-deprecated-at, x-successor
+                        of an operation with `deprecated: true`, and only of such: the day since
+                        which it is, and the path that replaces it, whose parameters are the first
+                        ones of the operation's own path
+    x-synonyms: {...}   of the whole: a field or a value, and the words of other systems for it
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a
                         member. Every name that is not in x-scope must be one.
 """
+import datetime
 import pathlib
 import re
 import sys
@@ -78,6 +84,7 @@ class Contract:
     def __init__(self, path):
         self.doc = contract_file.load(path)
         self.header, self.rows, self.names, self.headers = [], [], set(), {}
+        self.words = set()  # names of fields, and values of enumerations
         self.place, self.at = "the whole", None  # of what is being read, for what fails
 
     def resolve(self, node):
@@ -125,6 +132,7 @@ class Contract:
             "inner": [],
         }
         optional = not required and "default" not in s
+        self.words |= {name, *map(str, s.get("enum", []))}
         if s.get("x-any"):
             f.update(kind="FIELD_ANY", ctype="struct text ", any=True)
         elif "enum" in s:
@@ -339,6 +347,30 @@ class Contract:
             fail(name, f"x-replay names {kind}, which x-problems lacks")
         return "REPLAY_GRANT", f"P_{kind.upper()}"
 
+    def deprecation(self, path, op):
+        """Since when an operation is deprecated, and the path that replaces it, as C."""
+        name, members = op["operationId"], [m for m in ("x-deprecated-at", "x-successor") if m in op]
+        if len(members) != (2 if op.get("deprecated") else 0):
+            fail(name, "deprecated: true needs x-deprecated-at and x-successor, and they need it")
+        if not members:
+            return "NULL"
+        try:
+            day = datetime.datetime.fromisoformat(f"{op['x-deprecated-at']}T00:00:00+00:00")
+        except ValueError:
+            fail(name, f"x-deprecated-at must be a day, YYYY-MM-DD, not {op['x-deprecated-at']!r}")
+        if op["x-successor"] not in self.doc["paths"]:
+            fail(name, f"x-successor must be a path of this contract, not {op['x-successor']!r}")
+        segments = op["x-successor"].strip("/").split("/")
+        own = [s for s in path.split("/") if s.startswith("{")]
+        theirs = [s for s in segments if s.startswith("{")]
+        if theirs != own[: len(theirs)]:
+            fail(name, f"x-successor {op['x-successor']!r} needs the first parameters of {path}, in that order")
+        segments = c_texts(["" if s.startswith("{") else s for s in segments])
+        return (
+            f"&(const struct deprecation){{ {c_literal(f'@{int(day.timestamp())}')}, "
+            f"{segments}, {op['x-successor'].count('/')} }}"
+        )
+
     def operation(self, path, method, op, shared):
         self.follow_all(op)
         name = op["operationId"]
@@ -376,7 +408,7 @@ class Contract:
             fail(name, "x-stale must be true, and is for operations whose x-effect is reads")
         for code in op.get("x-problems", []):
             if code not in self.doc["components"]["schemas"]["ProblemCode"]["enum"]:
-                fail(name, f"x-problems names {code}, which ProblemCode of openapi.yaml lacks")
+                fail(name, f"x-problems names {code}, which ProblemCode of openapi/root.yaml lacks")
         replay, ended = self.replay(name, op, parameters)
         success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
@@ -389,12 +421,22 @@ class Contract:
             f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()}, "
             f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
             f"\t  {self.scopes(path, op, fields)}\n"
+            f"\t  .deprecation = {self.deprecation(path, op)},\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
             f"\t  .replay = {replay}, .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, "
             f".stale = {str(op.get('x-stale', False)).lower()}, "
             f".media_type = {c_literal(types[0]) if types else 'NULL'}, "
             f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},"
         )
+
+    def synonyms(self):
+        """The rows of x-synonyms: each word that other systems use, and what is meant here."""
+        rows = []
+        for known, words in self.doc.get("x-synonyms", {}).items():
+            if known not in self.words:
+                fail("x-synonyms", f"no request has a field or a value {known!r}")
+            rows += [f"\t{{ {{ {c_literal(w)}, {len(w)} }}, {c_literal(known)} }}," for w in words]
+        return rows
 
     def generate(self, out):
         table, resources = [], {}
@@ -412,13 +454,15 @@ class Contract:
                     self.place, self.at = f"{method.upper()} {path}", item[method].at
                     table.append(self.operation(path, method, item[method], item.get("parameters", [])))
         ends = [*list(resources.values())[1:], len(table)]
+        self.place, self.at = "the whole", None
+        synonyms = self.synonyms()
         served = contract_file.dump(self.doc)
         (out / "openapi.json").write_text(served)
         write_changed(
             out / "operations.h",
             "\n".join(
                 [
-                    "/* Generated by tools/openapi.py from openapi.yaml. */",
+                    "/* Generated by tools/openapi.py from openapi/. */",
                     "#ifndef PATTERND_OPERATIONS_H",
                     "#define PATTERND_OPERATIONS_H",
                     "",
@@ -437,7 +481,7 @@ class Contract:
         (out / "operations.c").write_text(
             "\n".join(
                 [
-                    "/* Generated by tools/openapi.py from openapi.yaml. */",
+                    "/* Generated by tools/openapi.py from openapi/. */",
                     '#include "operations.h"',
                     "",
                     *self.rows,
@@ -454,6 +498,11 @@ class Contract:
                     ],
                     "};",
                     f"const size_t resource_count = {len(resources)};",
+                    "",
+                    "const struct synonym synonyms[] = {",
+                    *(synonyms or ["\t{ { NULL, 0 }, NULL },"]),
+                    "};",
+                    f"const size_t synonym_count = {len(synonyms)};",
                     "",
                     "const struct text operation_headers[] = {",
                     *[f"\t{{ {c_literal(name)}, {len(name)} }}," for name in self.headers.values()],
@@ -475,7 +524,7 @@ def main(path, out):
         contract = Contract(path)
         contract.generate(out)
     except Wrong as wrong:
-        at = wrong.at or contract and contract.at or f"{path.name}:1"
+        at = wrong.at or contract and contract.at or f"openapi/{path.name}:1"
         sys.exit(f"{at}: {contract.place if contract else 'the whole'}: {wrong}")
 
 

@@ -27,6 +27,7 @@ COLUMNS = {
     "INT": "field flag argument default low high help",
     "FLAG": "field flag help",
     "ONCE": "flag argument help",
+    "WHY": "why",
 }
 
 
@@ -39,6 +40,7 @@ class Option(NamedTuple):
     low: int = 0
     high: int = 0
     field: str = ""
+    why: str = ""  # why that is the default, and how to choose another value
 
     @property
     def usage(self):
@@ -67,14 +69,19 @@ def groups():
         names[name] = value_of(value, names)
     found = []
     rows = ROW.findall(text)
-    if len(rows) != text.count("OPTION_"):
+    if len(rows) != len(re.findall(r"^OPTION_", text, re.M)):
         sys.exit(f"{TABLE}: a row is not read: see value_of in tools/options.py for what it may have")
     for kind, arguments in rows:
         values = [value_of(a, names) for a in ARGUMENT.findall(arguments)]
         if kind == "GROUP":
             found.append((values[0], []))
+        elif kind == "WHY":
+            found[-1][1][-1] = found[-1][1][-1]._replace(why=values[0])
         else:
             found[-1][1].append(Option(kind=kind, **dict(zip(COLUMNS[kind].split(), values, strict=True))))
+    for option in (o for _, group in found for o in group):
+        if not option.why and option.kind != "ONCE":
+            sys.exit(f"{TABLE}: --{option.flag} has no OPTION_WHY behind it")
     return found
 
 

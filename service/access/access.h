@@ -1,6 +1,6 @@
 /*
  * access: bearer tokens and their scopes. With --tokens every operation requires a token, except
- * those that need none, and the scopes that openapi.yaml states (x-scope). Without --tokens this
+ * those that need none, and the scopes that openapi/ states (x-scope). Without --tokens this
  * costs one comparison a request.
  *
  * Checked in two steps: the token and the names in the path before the first byte of the body; the

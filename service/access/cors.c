@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "contract/route.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/operation.h"
@@ -13,8 +12,9 @@
 enum { MAX_ORIGINS = 64, METHODS_BYTES = 64, HEADERS_BYTES = 512 };
 
 const char cors_exposed[] =
-	"Allow, ETag, Idempotent-Replayed, Patternd-Source, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, "
-	"Retry-After, WWW-Authenticate, X-Request-ID";
+	"Accept-Patch, Allow, Deprecation, ETag, Idempotent-Replayed, Link, Location, Patternd-Source, RateLimit, "
+	"RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
+	"X-Request-ID";
 
 /* The headers that every operation takes. */
 static const char own_headers[] =
@@ -110,18 +110,12 @@ static void add(char *to, size_t size, const char *item)
 		snprintf(to + len, size - len, "%s%s", len ? ", " : "", item);
 }
 
-bool cors_preflight(struct request *req)
+void cors_preflight(struct request *req, const struct operation *const *found, size_t count)
 {
-	const struct operation *found[ROUTE_METHODS_MAX];
 	char methods[METHODS_BYTES] = "", headers[HEADERS_BYTES];
-	size_t count;
 
-	if (!route_methods(req, found, &count))
-		return true;
 	snprintf(headers, sizeof(headers), "%s", own_headers);
 	for (size_t i = 0; i < count; i++) {
-		if (found[i]->forwarded)
-			return false;
 		add(methods, sizeof(methods), found[i]->method);
 		if (strcmp(found[i]->method, "GET") == 0)
 			add(methods, sizeof(methods), "HEAD");
@@ -132,6 +126,4 @@ bool cors_preflight(struct request *req)
 	answer_header(req, "Access-Control-Allow-Methods", "%s", methods);
 	answer_header(req, "Access-Control-Allow-Headers", "%s", headers);
 	answer_header(req, "Access-Control-Max-Age", "600");
-	answer_empty(req, 204);
-	return true;
 }

@@ -9,9 +9,11 @@
 #define PATTERND_CORS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/text.h"
 
+struct operation;
 struct request;
 
 /* Parses the option. False after one line on stderr. */
@@ -27,10 +29,7 @@ const char *cors_origin(struct text origin);
 /* The response headers that pages may read. */
 extern const char cors_exposed[];
 
-/*
- * Answers a preflight with the methods and headers that the target's operations take. False when
- * the OPTIONS request is for an operation that takes any method.
- */
-bool cors_preflight(struct request *req);
+/* Adds the headers of a preflight's response: the methods and headers of these operations. */
+void cors_preflight(struct request *req, const struct operation *const *found, size_t count);
 
 #endif

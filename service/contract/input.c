@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "contract/input_json.h"
+#include "contract/synonym.h"
 #include "contract/validation.h"
 #include "contract/value.h"
-#include "core/nearest.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
@@ -110,7 +110,7 @@ static void check_query_names(struct validation *v)
 			continue;
 		for (size_t k = 0; k < op->field_count; k++)
 			if (op->fields[k].place == IN_QUERY)
-				nearest_offer(&near, op->fields[k].name);
+				synonym_offer(&near, op->fields[k].name);
 		const struct field unknown = { .name = near.given.at, .place = IN_QUERY };
 		validation_error(v, &(struct json_pointer){ .field = &unknown }, P_UNKNOWN_FIELD,
 				 "is not a query parameter of %s%s", op->id, nearest_hint(&near, hint));

@@ -1,7 +1,7 @@
 /*
  * input: from names, query, headers and JSON to the typed struct that a handler gets.
  *
- * The field descriptors are generated from openapi.yaml; one function fills any of the structs.
+ * The field descriptors are generated from openapi/; one function fills any of the structs.
  * What does not fit (unknown, missing, wrong type, out of range, not UTF-8) is answered with a
  * problem that points at each field, and no handler runs.
  */

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "contract/synonym.h"
 #include "contract/value.h"
-#include "core/nearest.h"
 #include "process/config.h"
 #include "request/request.h"
 
@@ -203,7 +203,7 @@ static void refuse_member(struct validation *v, const struct field *fields, size
 
 	for (size_t i = 0; i < count; i++)
 		if (fields[i].place == IN_BODY)
-			nearest_offer(&near, fields[i].name);
+			synonym_offer(&near, fields[i].name);
 	validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
 			 "is not a known field%s", nearest_hint(&near, hint));
 }

@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 
-#include "core/nearest.h"
+#include "contract/path_hint.h"
 #include "core/percent.h"
 #include "request/answer.h"
 #include "request/request.h"
 
-enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64, PATH_BYTES = 256 };
+enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
+
+const char route_accept_patch[] = "application/merge-patch+json, application/json";
 
 static const struct operation *(*pages)(struct text target);
 
@@ -146,79 +148,48 @@ static bool method_matches(const struct operation *op, const char *method)
 	       (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
 }
 
-static void refuse_method(struct request *req, const char *allow)
-{
-	answer_header(req, "Allow", "%s", allow);
-	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->asked.method,
-		       allow);
-}
-
-/* The methods of a path; empty when there is none. */
-static void list_methods(const struct text *segments, size_t count, char allow[ALLOW_BYTES])
+/* All operations of a path, whatever their methods. */
+static size_t operations_of(const struct text *segments, size_t count, const struct operation *found[ROUTE_METHODS_MAX])
 {
 	const struct resource *r = resource_of(segments[0]);
 	const struct operation *op = NULL;
 	size_t n = 0;
 
-	allow[0] = '\0';
-	while ((op = next_of_path(r, op, segments, count)) && n < ALLOW_BYTES)
-		if (!strstr(allow, op->method))
-			n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s%s", n ? ", " : "", op->method,
-					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
+	while ((op = next_of_path(r, op, segments, count)) && n < ROUTE_METHODS_MAX)
+		found[n++] = op;
+	return n;
 }
 
-/*
- * How far the segments are from an operation's path; literal segments, then the method break ties.
- */
-static unsigned distance(const struct operation *op, const char *method, const struct text *segments, size_t count)
+/* "GET, HEAD, PUT, OPTIONS": OPTIONS works for every path. */
+static void list_methods(const struct operation *const *found, size_t count, char allow[ALLOW_BYTES])
 {
-	unsigned sum = 0;
+	size_t n = 0;
 
-	if (op->segment_count != count)
-		return NEAREST_FAR;
-	for (size_t i = 0; i < count; i++) {
-		unsigned edits = op->segments[i].len ? nearest_edits(segments[i], op->segments[i]) : 0;
-		if (edits == NEAREST_FAR)
-			return NEAREST_FAR;
-		sum += edits;
-	}
-	sum = 16 * sum + 2 * (unsigned)parameters_of(op) + !method_matches(op, method);
-	return sum < NEAREST_FAR ? sum : NEAREST_FAR;
+	for (size_t i = 0; i < count && n < ALLOW_BYTES; i++)
+		n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s, %s", found[i]->method,
+				      strcmp(found[i]->method, "GET") == 0 ? "HEAD, " : "");
+	snprintf(allow + n, ALLOW_BYTES - n, "OPTIONS");
 }
 
-/* The operation that was probably meant; NULL: none is near. */
-static const struct operation *nearest_operation(const char *method, const struct text *segments, size_t count)
+/* `hint` is another path that has the method; NULL: none is near. */
+static void refuse_method(struct request *req, const struct operation *const *found, size_t count, const char *hint)
 {
-	const struct operation *found = NULL;
-	unsigned best = NEAREST_FAR;
+	char allow[ALLOW_BYTES];
 
-	if (count > 1 && segments[count - 1].len == 0) /* a slash at the end */
-		count--;
-	for (const struct operation *op = operations; op < operations + operation_count; op++) {
-		unsigned d = distance(op, method, segments, count);
-		if (d < best) {
-			best = d;
-			found = op;
-		}
-	}
-	return found;
+	list_methods(found, count, allow);
+	answer_header(req, "Allow", "%s", allow);
+	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s%s%s%s",
+		       req->asked.method, allow, hint ? "; did you mean " : "", hint ? hint : "", hint ? "?" : "");
 }
 
 static void refuse_path(struct request *req, const struct text *segments, size_t count)
 {
-	const struct operation *near = nearest_operation(req->asked.method, segments, count);
-	char path[PATH_BYTES] = "";
-	size_t n = 0, parameter = 0;
-
-	for (size_t i = 0; near && i < near->segment_count && n < sizeof(path); i++)
-		if (near->segments[i].len)
-			n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", near->segments[i].at);
-		else
-			n += (size_t)snprintf(path + n, sizeof(path) - n, "/{%s}", near->fields[parameter++].name);
+	char hint[PATH_HINT_BYTES];
 	int len = (int)strcspn(req->asked.target.at, "?");
-	if (near)
-		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s %s?", len,
-			       req->asked.target.at, near->method, path);
+
+	if (path_hint(req->asked.method, segments, count, false, hint))
+		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s?", len, req->asked.target.at,
+			       hint);
 	else
 		answer_problem(req, P_UNKNOWN_PATH,
 			       "no such path: '%.*s'; /docs shows all paths, /openapi.json lists them", len,
@@ -228,17 +199,17 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
 	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL;
-	char allow[ALLOW_BYTES];
+	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
 
 	while ((op = next_match(r, op, segments, count)))
 		if (method_matches(op, req->asked.method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
 			req->op = op;
 	if (req->op)
 		return true;
-	list_methods(segments, count, allow);
-	if (*allow)
-		refuse_method(req, allow);
+	size_t found_count = operations_of(segments, count, found);
+	char hint[PATH_HINT_BYTES];
+	if (found_count)
+		refuse_method(req, found, found_count, path_hint(req->asked.method, segments, count, true, hint));
 	else
 		refuse_path(req, segments, count);
 	return false;
@@ -270,18 +241,19 @@ static bool decode_path(struct request *req, struct text path, struct text segme
 	return true;
 }
 
-/* True: the target is of no operation of the contract, but a page; it may have been answered. */
-static bool find_page(struct request *req)
+/* The page of a target; NULL: it is none, and may be of an operation of the contract. */
+static const struct operation *find_page(const struct request *req)
 {
-	const struct operation *page = pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;
+	return pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;
+}
 
-	if (!page)
-		return false;
+static bool serve_page(struct request *req, const struct operation *page)
+{
 	if (method_matches(page, req->asked.method))
 		req->op = page;
 	else
-		refuse_method(req, "GET, HEAD");
-	return true;
+		refuse_method(req, &page, 1, NULL);
+	return req->op;
 }
 
 bool route_request(struct request *req)
@@ -290,9 +262,10 @@ bool route_request(struct request *req)
 	size_t count, value = 0;
 	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
+	const struct operation *page = find_page(req);
 
-	if (find_page(req))
-		return req->op;
+	if (page)
+		return serve_page(req, page);
 	if (!decode_path(req, path, segments, &count) || !find_operation(req, segments, count) ||
 	    (!req->op->tail && !parse_query(req, query)))
 		return false;
@@ -309,14 +282,25 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
 
-	*found_count = 0;
+	found[0] = find_page(req);
+	*found_count = found[0] != NULL;
+	if (found[0])
+		return true;
 	if (!decode_path(req, path, segments, &count))
 		return false;
-	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL;
-	while ((op = next_of_path(r, op, segments, count)) && *found_count < ROUTE_METHODS_MAX)
-		found[(*found_count)++] = op;
+	*found_count = operations_of(segments, count, found);
 	if (*found_count == 0)
 		refuse_path(req, segments, count);
 	return *found_count > 0;
+}
+
+void route_allow(struct request *req, const struct operation *const *found, size_t count)
+{
+	char allow[ALLOW_BYTES];
+
+	list_methods(found, count, allow);
+	answer_header(req, "Allow", "%s", allow);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(found[i]->method, "PATCH") == 0)
+			answer_header(req, "Accept-Patch", "%s", route_accept_patch);
 }

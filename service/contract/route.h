@@ -25,4 +25,10 @@ bool route_request(struct request *req);
 enum { ROUTE_METHODS_MAX = 8 };
 bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *count);
 
+/* Adds Allow with the methods of these, and Accept-Patch where one of them is PATCH (RFC 5789). */
+void route_allow(struct request *req, const struct operation *const *found, size_t count);
+
+/* The media types of a PATCH, for Accept-Patch. */
+extern const char route_accept_patch[];
+
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/nearest.h"
+#include "contract/synonym.h"
 
 /* The rule of names but for their length, which is in their descriptor. False, with a reason. */
 static bool name_is_valid(struct text name, const char **why)
@@ -114,7 +114,7 @@ bool value_choice(struct validation *v, const struct field *field, const struct 
 		}
 	}
 	for (int i = 0; field->choices[i]; i++) {
-		nearest_offer(&near, field->choices[i]);
+		synonym_offer(&near, field->choices[i]);
 		if (n < sizeof(list))
 			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", field->choices[i]);
 	}

@@ -1,7 +1,6 @@
 /* precheck: see precheck.h. Pure but for the problem that it answers with. */
 #include "http/precheck.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "access/access.h"
 #include "access/cors.h"
+#include "access/site.h"
 #include "contract/route.h"
 #include "core/hex.h"
 #include "process/config.h"
@@ -128,108 +128,35 @@ static bool check_framing(struct precheck *p)
 	return check_length(p);
 }
 
-/* ---- Host and origin ---- */
-
-/* The name in "name:port" or "[::1]:port"; absent when it is neither. */
-static struct text host_name(struct text host)
-{
-	struct text name = host;
-
-	if (host.len && host.at[0] == '[') {
-		const char *close = memchr(host.at, ']', host.len);
-		if (!close)
-			return (struct text){ 0 };
-		name.len = (size_t)(close + 1 - host.at);
-	} else {
-		const char *colon = memchr(host.at, ':', host.len);
-		if (colon)
-			name.len = (size_t)(colon - host.at);
-	}
-	struct text rest = { host.at + name.len, host.len - name.len };
-	bool port_ok =
-		rest.len == 0 || (rest.at[0] == ':' && text_u16((struct text){ rest.at + 1, rest.len - 1 }) >= 0);
-	return port_ok && name.len ? name : (struct text){ 0 };
-}
-
-static bool is_ip_literal(struct text name)
-{
-	char copy[64];
-	unsigned char bytes[16];
-	bool six = name.at[0] == '[';
-	size_t len = six ? name.len - 2 : name.len;
-
-	if (len >= sizeof(copy))
-		return false;
-	memcpy(copy, name.at + six, len);
-	copy[len] = '\0';
-	return inet_pton(six ? AF_INET6 : AF_INET, copy, bytes) == 1;
-}
-
-/* A trailing dot makes a name absolute: it is the same name. */
-static bool is_in_list(const char *list, struct text name)
-{
-	if (name.len > 1 && name.at[name.len - 1] == '.')
-		name.len--;
-	for (const char *at = list; *at; at += strspn(at, ", ")) {
-		size_t n = strcspn(at, ", ");
-		if (n == name.len && strncasecmp(at, name.at, n) == 0)
-			return true;
-		at += n;
-	}
-	return false;
-}
-
-/*
- * The owner of evil.example may point that name to 127.0.0.1 after a browser has loaded a page from
- * it (DNS rebinding); requests of the page still carry the name. So only configured names are
- * served. IP literals cannot be rebound.
- */
-static bool check_host(struct precheck *p)
+static bool check_site(struct precheck *p)
 {
 	struct text host = header(p, HEADER_HOST);
 
-	if (!host.at)
-		return true; /* HTTP/1.0; libmicrohttpd rejects HTTP/1.1 without it */
-	struct text name = host_name(host);
-	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
-			is_in_list(config()->allowed_hosts, name)))
-		return true;
-	answer_problem(p->req, P_HOST_NOT_ALLOWED,
-		       "the host '%s' is not served here; --allowed-hosts lists names beside localhost and IP literals",
-		       host.at);
-	return false;
-}
-
-static bool check_site(struct precheck *p)
-{
-	struct text origin = header(p, HEADER_ORIGIN), site = header(p, HEADER_SEC_FETCH_SITE),
-		    host = header(p, HEADER_HOST);
-
-	if (p->req->caller.cors_origin)
-		return true;
-	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
-		answer_problem(p->req, P_CROSS_SITE,
-			       "Sec-Fetch-Site is '%s'; to allow that page, add its origin to --cors-origins", site.at);
-		return false;
-	}
-	if (!origin.at)
-		return true;
-	bool is_web = strncmp(origin.at, "http://", 7) == 0 || strncmp(origin.at, "https://", 8) == 0;
-	if (is_web && host.at && strcasecmp(strstr(origin.at, "://") + 3, host.at) == 0)
-		return true;
-	answer_problem(p->req, P_CROSS_SITE, "origin '%s' is another site; to allow it, add it to --cors-origins",
-		       origin.at);
-	return false;
+	return site_serves_host(p->req, host) &&
+	       site_is_allowed(p->req, host, header(p, HEADER_ORIGIN), header(p, HEADER_SEC_FETCH_SITE));
 }
 
 /* ---- Body ---- */
 
-static bool is_json(struct text type)
+static bool is_type(struct text given, struct text wanted)
 {
-	static const char json[] = "application/json";
+	return given.at && given.len >= wanted.len && strncasecmp(given.at, wanted.at, wanted.len) == 0 &&
+	       strchr("; \t", given.at[wanted.len]);
+}
 
-	return type.at && type.len >= sizeof(json) - 1 && strncasecmp(type.at, json, sizeof(json) - 1) == 0 &&
-	       strchr("; \t", type.at[sizeof(json) - 1]);
+/* A PATCH is one of RFC 7396, whichever of its types the client writes. */
+static bool is_json(const struct operation *op, struct text type)
+{
+	return is_type(type, TEXT("application/json")) ||
+	       (strcmp(op->method, "PATCH") == 0 && is_type(type, TEXT("application/merge-patch+json")));
+}
+
+static void refuse_type(struct request *req)
+{
+	if (strcmp(req->op->method, "PATCH") == 0)
+		answer_header(req, "Accept-Patch", "%s", route_accept_patch);
+	answer_problem(req, P_UNSUPPORTED_MEDIA_TYPE,
+		       "send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
 }
 
 size_t precheck_max_body(void)
@@ -261,13 +188,10 @@ static bool check_body(struct precheck *p)
 			p->body_len, precheck_max_body());
 		return false;
 	}
-	if (!is_json(type) || (encoding.at && strcasecmp(encoding.at, "identity") != 0)) {
-		answer_problem(
-			p->req, P_UNSUPPORTED_MEDIA_TYPE,
-			"send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
-		return false;
-	}
-	return true;
+	if (is_json(p->req->op, type) && (!encoding.at || strcasecmp(encoding.at, "identity") == 0))
+		return true;
+	refuse_type(p->req);
+	return false;
 }
 
 /* ---- Accept, Idempotency-Key, target ---- */
@@ -378,11 +302,38 @@ static bool check_head(struct precheck *p)
 	return false;
 }
 
-/* A preflight of a page on an allowed origin, which browsers send without a token. */
-static bool is_preflight(const struct precheck *p)
+static bool is_forwarded(const struct operation *const *found, size_t count)
 {
-	return p->req->caller.cors_origin && header(p, HEADER_REQUEST_METHOD).at &&
-	       strcmp(p->req->asked.method, "OPTIONS") == 0;
+	for (size_t i = 0; i < count; i++)
+		if (found[i]->forwarded)
+			return true;
+	return false;
+}
+
+/*
+ * OPTIONS returns what the path takes (RFC 9110, 9.3.7), to a page on an allowed origin also what
+ * browsers ask in a preflight. Neither needs a token: browsers send a preflight without one. True:
+ * it was OPTIONS, and has been answered.
+ */
+static bool answer_options(struct precheck *p)
+{
+	const struct operation *found[ROUTE_METHODS_MAX];
+	struct request *req = p->req;
+	size_t count;
+
+	if (strcmp(req->asked.method, "OPTIONS") != 0)
+		return false;
+	if (!route_methods(req, found, &count))
+		return true;
+	if (is_forwarded(found, count)) /* OPTIONS is a method like any other there */
+		return false;
+	if (!check_site(p))
+		return true;
+	if (req->caller.cors_origin && header(p, HEADER_REQUEST_METHOD).at)
+		cors_preflight(req, found, count);
+	route_allow(req, found, count);
+	answer_empty(req, 204);
+	return true;
 }
 
 static bool check_token(struct precheck *p)
@@ -408,9 +359,7 @@ bool precheck_run(struct precheck *p)
 	p->req->caller.cors_origin = cors_origin(header(p, HEADER_ORIGIN));
 	if (!check_framing(p) || !check_target(p) || !check_head(p))
 		return false;
-	if (is_preflight(p) && (!check_host(p) || cors_preflight(p->req)))
-		return false;
-	if (!route_request(p->req))
+	if (answer_options(p) || !route_request(p->req))
 		return false;
 	/*
 	 * A proxy forwards headers that clients meant for another server. With an Idempotency-Key
@@ -420,6 +369,5 @@ bool precheck_run(struct precheck *p)
 		p->req->caller.cors_origin = NULL;
 		return check_token(p);
 	}
-	return check_host(p) && check_site(p) && check_token(p) && check_accept(p) && check_idempotency_key(p) &&
-	       check_body(p);
+	return check_site(p) && check_token(p) && check_accept(p) && check_idempotency_key(p) && check_body(p);
 }

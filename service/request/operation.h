@@ -1,5 +1,5 @@
 /*
- * operation: the tables that the build generates from openapi.yaml (tools/openapi.py): operations,
+ * operation: the tables that the build generates from openapi/ (tools/openapi.py): operations,
  * and the field descriptors of their inputs.
  */
 #ifndef PATTERND_OPERATION_H
@@ -83,6 +83,13 @@ struct needed_scope {
 	bool when;
 };
 
+/* Of a deprecated operation. */
+struct deprecation {
+	const char *since;            /* a date of a structured field: "@1798761600" */
+	const struct text *successor; /* the path that replaces it; "" is a parameter, in the same order */
+	size_t segment_count;
+};
+
 /* One operation of the contract. */
 struct operation {
 	const char *id;
@@ -90,8 +97,9 @@ struct operation {
 	const struct text *segments; /* of the path; "" is a parameter */
 	const struct field *fields;  /* path parameters in the order of the path, then the others */
 	const struct needed_scope *scopes;
-	const char *media_type; /* of its success; NULL: it has no body */
-	const char *other_type; /* a second one it can produce, or NULL */
+	const struct deprecation *deprecation; /* NULL: it is not deprecated */
+	const char *media_type;                /* of its success; NULL: it has no body */
+	const char *other_type;                /* a second one it can produce, or NULL */
 	void (*run)(struct request *req, const void *input);
 	uint16_t input_size;
 	uint8_t segment_count, field_count;
@@ -126,10 +134,18 @@ extern const size_t resource_count;
 size_t operation_index(const struct operation *op);
 const char *operation_name(size_t i);
 
+/* Generated: what other systems call a field, or a value of an enumeration; see x-synonyms. */
+struct synonym {
+	struct text word;
+	const char *known;
+};
+extern const struct synonym synonyms[];
+extern const size_t synonym_count;
+
 /* Generated: the headers that are inputs of operations, OPERATION_HEADERS in number. */
 extern const struct text operation_headers[];
 
-/* Generated: openapi.yaml as JSON. */
+/* Generated: the contract as JSON. */
 extern const struct text openapi_json_text;
 
 #endif

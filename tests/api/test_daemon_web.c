@@ -117,7 +117,7 @@ static void what_is_not_there(void **state)
 		assert_problem(get(missing[i]), 404, "unknown_path", "none");
 	struct answer refused = http(client, "POST", "/ui", "{}");
 	assert_problem(refused, 405, "method_not_allowed", "none");
-	must_have(refused, "Allow", "GET, HEAD");
+	must_have(refused, "Allow", "GET, HEAD, OPTIONS");
 	must_have(get("/ui/oops"), "Cache-Control", "no-store");
 }
 

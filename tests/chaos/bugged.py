@@ -11,7 +11,7 @@ SOURCE, COPY = BUILD.parent, BUILD / "bugged"
 RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB=OFF")  # no test here opens its pages
 
 
-PARTS = "CMakeLists.txt openapi.yaml openapi service handlers lua tools packaging tests/fuzz".split()
+PARTS = "CMakeLists.txt openapi service handlers lua tools packaging tests/fuzz".split()
 
 
 def copy_source():

@@ -66,7 +66,7 @@ static bool lists_methods(const char *allow, const char *path)
 
 static void methods(const struct contract_operation *op, struct refusals *seen)
 {
-	static const char *const all[] = { "GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW" };
+	static const char *const all[] = { "GET", "PUT", "POST", "PATCH", "DELETE", "TRACE", "BREW" };
 	char *target = contract_target(op, NULL, NULL);
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -178,22 +178,22 @@ static void methods(void **state)
 	static const struct {
 		const char *method, *target, *allow;
 	} refused[] = {
-		{ "PUT", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "OPTIONS", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "TRACE", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "FOO", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "get", "/locks/x", "GET, HEAD, POST, DELETE" }, /* methods are case-sensitive */
-		{ "", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "PUT", "/locks", "GET, HEAD, POST" },
-		{ "HEAD", "/ratelimit", "POST" },
-		{ "GET", "/locks/x/extend", "POST" },
-		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },
-		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE" },
+		{ "PUT", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "OPTIONS", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "TRACE", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "FOO", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "get", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" }, /* methods are case-sensitive */
+		{ "", "/locks/x", "GET, HEAD, POST, DELETE, OPTIONS" },
+		{ "PUT", "/locks", "GET, HEAD, POST, OPTIONS" },
+		{ "HEAD", "/ratelimit", "POST, OPTIONS" },
+		{ "GET", "/locks/x/extend", "POST, OPTIONS" },
+		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE, OPTIONS" },
+		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" },
 		/* Not the methods of /uv/{name}: no name is "union". */
-		{ "PATCH", "/uv/union", "GET, HEAD" },
-		{ "TRACE", "/queues/receive", "POST" },
-		{ "POST", "/geo/nearby", "GET, HEAD" },
-		{ "POST", "/sets/combine", "GET, HEAD" },
+		{ "PATCH", "/uv/union", "GET, HEAD, OPTIONS" },
+		{ "TRACE", "/queues/receive", "POST, OPTIONS" },
+		{ "POST", "/geo/nearby", "GET, HEAD, OPTIONS" },
+		{ "POST", "/sets/combine", "GET, HEAD, OPTIONS" },
 	};
 
 	check(ROWS(rows));
@@ -221,6 +221,15 @@ static void near_paths(void **state)
 		{ "POST", "/locks/x/extends", "; did you mean POST /locks/{name}/extend?" },
 		{ "BREW", "/helthz", "; did you mean GET /healthz?" },
 		{ "GET", "/healthz/", "; did you mean GET /healthz?" },
+		/* A segment is missing, or one too many. */
+		{ "GET", "/geo/shops/nearby", "; did you mean GET /geo/nearby?name=shops?" },
+		{ "GET", "/geo/a%2Fb%26/nearby?radius=1", "; did you mean GET /geo/nearby?name=a%2fb%26?" },
+		{ "GET", "/queues/q/order-15", "; did you mean GET /queues/{name}/messages/{id}?" },
+		{ "POST", "/locks/x/acquire", "; did you mean POST /locks/{name}?" },
+		{ "POST", "/locks/x/release", "; did you mean DELETE /locks/{name}?" },
+		{ "POST", "/queues/q/send", "; did you mean POST /queues/{name}/messages?" },
+		{ "POST", "/ratelimit/take", "; did you mean POST /ratelimit?" },
+		{ "POST", "/feeds/home/push", "; did you mean POST /feeds/{name}/items?" },
 		{ "GET", "/nothing/like/it", "; /docs shows all paths, /openapi.json lists them" },
 		{ "GET", "/", "; /docs shows all paths, /openapi.json lists them" },
 	};
@@ -231,6 +240,34 @@ static void near_paths(void **state)
 		assert_string_equal(problem_of(req), "unknown_path");
 		const char *detail = answered(req, "detail");
 		assert_string_equal(strchr(detail, ';'), rows[i].meant);
+		asked_end(req);
+	}
+}
+
+/* A path that lacks the method: another path that has it, where one lies below or above. */
+static void near_methods(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *method, *target, *meant;
+	} rows[] = {
+		{ "POST", "/queues/orders", "; did you mean POST /queues/{name}/messages?" },
+		{ "POST", "/semaphores/render", "; did you mean POST /semaphores/{name}/permits?" },
+		{ "POST", "/counters/likes", "; did you mean POST /counters/{name}/increment?" },
+		{ "DELETE", "/locks", "; did you mean DELETE /locks/{name}?" },
+		{ "BREW", "/locks/x", NULL },
+		{ "POST", "/geo/nearby", NULL }, /* no set has that name */
+		{ "POST", "/healthz", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = asked(rows[i].method, text_of(rows[i].target), NOTHING);
+		assert_false(route_request(req));
+		assert_string_equal(problem_of(req), "method_not_allowed");
+		const char *hint = strchr(answered(req, "detail"), ';');
+		hint = hint ? strchr(hint + 1, ';') : NULL;
+		if (rows[i].meant ? !hint || strcmp(hint, rows[i].meant) != 0 : hint != NULL)
+			fail_msg("%s %s: '%s'", rows[i].method, rows[i].target, hint ? hint : "");
 		asked_end(req);
 	}
 }
@@ -285,13 +322,10 @@ static void any_target_is_routed_or_answered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths),
-		cmocka_unit_test(malformed_targets),
-		cmocka_unit_test(queries),
-		cmocka_unit_test(methods),
-		cmocka_unit_test(tails),
-		cmocka_unit_test(near_paths),
-		cmocka_unit_test(any_target_is_routed_or_answered),
+		cmocka_unit_test(paths),        cmocka_unit_test(malformed_targets),
+		cmocka_unit_test(queries),      cmocka_unit_test(methods),
+		cmocka_unit_test(tails),        cmocka_unit_test(near_paths),
+		cmocka_unit_test(near_methods), cmocka_unit_test(any_target_is_routed_or_answered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

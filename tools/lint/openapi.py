@@ -1,22 +1,32 @@
 #!/usr/bin/env python3
-"""Lint: the bundled contract has no finding by Redocly's recommended rules nor by Spectral's, none
-switched off.
+"""Lint: openapi.yaml has no finding by Redocly's recommended rules nor by Spectral's, none switched
+off.
 
 Both are of the releases that package.json pins; npm fetches them once into tools/lint/node_modules.
-A finding names the line of the file that it comes from.
+A finding names the line below openapi/ that it comes from.
 """
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
-import tempfile
 
 import tree
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import contract  # noqa: E402
+
+FILE = "openapi.yaml"
+OLDEST_NODE = (20, 19)  # that Redocly takes; Debian 12 has an older one
+
+
+def check_node():
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST_NODE:
+        print(f"tools/lint/openapi.py: needs Node.js {'.'.join(map(str, OLDEST_NODE))}, not {version.strip()}")
+        sys.exit(77)
 
 
 def fetch():
@@ -35,19 +45,19 @@ def fetch():
 
 def place(document, path):
     """file:line of the innermost mapping on the way that the path names."""
-    at = "openapi.yaml:1"
+    at = f"{FILE}:1"
     for part in path:
         at = getattr(document, "at", None) or at
         document = document[int(part) if isinstance(document, list) else part] if document else None
     return getattr(document, "at", None) or at
 
 
-def findings(bundle):
+def findings():
     """(path in the document, what) of both linters."""
     environment = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
     for program, *options in (
-        ("redocly", "lint", "--format=json", "--max-problems=1000", "--config=redocly.yaml", bundle),
-        ("spectral", "lint", "--format=json", "--quiet", "--ruleset=tools/lint/spectral.yaml", bundle),
+        ("redocly", "lint", "--format=json", "--max-problems=1000", "--extends=recommended", FILE),
+        ("spectral", "lint", "--format=json", "--quiet", "--ruleset=tools/lint/spectral.yaml", FILE),
     ):
         run = subprocess.run(
             [HERE / "node_modules/.bin" / program, *options], capture_output=True, text=True, env=environment
@@ -57,7 +67,7 @@ def findings(bundle):
         except json.JSONDecodeError:
             said = None
         if said is None or run.returncode not in (0, 1) or run.returncode and not said:
-            sys.exit(f"openapi.yaml:1: {program} failed: {run.stdout}{run.stderr}")
+            sys.exit(f"{FILE}:1: {program} failed: {run.stdout}{run.stderr}")
         for problem in said["problems"] if program == "redocly" else said:
             pointer = problem["location"][0].get("pointer", "#/").removeprefix("#/") if program == "redocly" else None
             path = (
@@ -69,19 +79,17 @@ def findings(bundle):
 
 
 lint = tree.Lint(
-    "Correct the contract; redocly.com/docs/cli/rules and meta.stoplight.io/docs/spectral describe the rule in brackets. "
-    "The rules: redocly.yaml and tools/lint/spectral.yaml."
+    "Correct the contract below openapi/, then run tools/reference.py. redocly.com/docs/cli/rules and "
+    "meta.stoplight.io/docs/spectral describe the rule in brackets."
 )
+check_node()
 fetch()
 try:
-    document = contract.load("openapi.yaml")
+    document = contract.load()
 except contract.Wrong as wrong:
-    lint.finding(*(wrong.at or "openapi.yaml:1").rsplit(":", 1), wrong)
+    lint.finding(*(wrong.at or "openapi/root.yaml:1").rsplit(":", 1), wrong)
     lint.done()
-with tempfile.NamedTemporaryFile("w", suffix=".json") as bundle:
-    bundle.write(contract.dump(document))
-    bundle.flush()
-    for path, what in findings(bundle.name):
-        file, _, line = place(document, path).partition(":")
-        lint.finding(file, line, what)
+for path, what in findings():
+    file, _, line = place(document, path).partition(":")
+    lint.finding(file, line, what)
 lint.done()

@@ -11,7 +11,7 @@ lint = tree.Lint(
     "Set the version of PATTERND_VERSION in CMakeLists.txt there, too. The rule: PLACES of tools/lint/versions.py."
 )
 PLACES = {
-    "openapi.yaml": r"^  version: (\S+)$",
+    "openapi/root.yaml": r"^  version: (\S+)$",
     "clients/python/pyproject.toml": r'^version = "(.+)"$',
     "clients/javascript/package.json": r'^  "version": "(.+)",$',
     "docker/kubernetes/standalone/deployment.yaml": r"image: patternd:(\S+)$",

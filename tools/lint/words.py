@@ -35,7 +35,7 @@ LONGEST = 25
 # Folders whose comments are checked; pages are checked everywhere.
 CODE = "service handlers lua openapi tools packaging web examples docker bench clients tests".split()
 TEXTS = ("service", "handlers")  # the literals here are what the program writes
-NAMED = {"openapi.yaml", "Makefile", "CMakeLists.txt"}
+NAMED = {"Makefile", "CMakeLists.txt"}
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|\u201c[^\u201d]*\u201d|https?://\S+')
 C_PARTS = re.compile(r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<literal>"(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])*\'', re.S)
 C_FUNCTION = re.compile(r"^[a-z][\w *]*?(?P<name>\w+)\([^;]*?\)\n\{", re.M)
@@ -94,7 +94,7 @@ def prose_of(path, text):
         return blanked(text, [m.span() for m in LUA.finditer(text)])
     if is_python(path, text):
         return blanked(text, list(python_prose(text)))
-    if path.suffix == ".yaml" and (path.parts[0] == "openapi" or path.name == "openapi.yaml"):
+    if path.suffix == ".yaml" and path.parts[0] == "openapi":
         return text
     if path.suffix in (".yaml", ".yml", ".conf", ".cfg", ".sh", ".cmake", ".txt", "") or text.startswith("#!"):
         return blanked(text, [m.span() for m in HASH.finditer(text)])

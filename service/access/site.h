@@ -1,0 +1,23 @@
+/*
+ * site: the hosts that the daemon answers for, and the sites whose pages may call it from a
+ * browser.
+ */
+#ifndef PATTERND_SITE_H
+#define PATTERND_SITE_H
+
+#include <stdbool.h>
+
+#include "core/text.h"
+
+struct request;
+
+/* By the header Host, which may be absent. False: the request has been answered. */
+bool site_serves_host(struct request *req, struct text host);
+
+/*
+ * By the headers Host, Origin and Sec-Fetch-Site, each of which may be absent: the daemon's own
+ * pages, those of --cors-origins, and programs. False: the request has been answered.
+ */
+bool site_is_allowed(struct request *req, struct text host, struct text origin, struct text site);
+
+#endif

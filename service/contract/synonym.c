@@ -1,0 +1,30 @@
+/* synonym: see synonym.h. */
+#include "contract/synonym.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "request/operation.h"
+
+static bool is_synonym(struct text given, const char *known)
+{
+	for (size_t i = 0; i < synonym_count; i++)
+		if (strcmp(synonyms[i].known, known) == 0 && synonyms[i].word.len == given.len &&
+		    strncasecmp(synonyms[i].word.at, given.at, given.len) == 0)
+			return true;
+	return false;
+}
+
+void synonym_offer(struct nearest *n, const char *known)
+{
+	bool is_better = !n->found || n->edits > 0;
+
+	if (!is_better)
+		return;
+	if (!is_synonym(n->given, known)) {
+		nearest_offer(n, known);
+		return;
+	}
+	n->found = known;
+	n->edits = 0;
+}
