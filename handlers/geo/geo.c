@@ -11,6 +11,17 @@
 
 /* ---- PUT, GET, DELETE /geo/{name}/members/{member} ---- */
 
+/* Item `i` of the reply begins the place. */
+static void answer_place(struct request *req, int status, struct text name, struct text member, const struct reply *r,
+			 size_t i)
+{
+	struct json_out *o = answer_begin(req, status);
+
+	out_text(o, "name", name);
+	geo_write_place(o, member, r, i);
+	answer_end(req);
+}
+
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct geo_member_put_input *in = req->input;
@@ -18,8 +29,7 @@ static void on_put(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	bool is_new = reply_int(r, GEO_MEMBER_PUT_ADDED) > 0;
-	geo_write_place(answer_begin(req, is_new ? 201 : 200), in->member, r, GEO_MEMBER_PUT_PLACE);
-	answer_end(req);
+	answer_place(req, is_new ? 201 : 200, in->name, in->member, r, GEO_MEMBER_PUT_PLACE);
 }
 
 static void send_put(struct request *req)
@@ -49,8 +59,7 @@ static void on_member(struct request *req, const struct reply *r)
 		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
-	geo_write_place(answer_begin(req, 200), in->member, r, GEO_MEMBER_LOOKUP_PLACES);
-	answer_end(req);
+	answer_place(req, 200, in->name, in->member, r, GEO_MEMBER_LOOKUP_PLACES);
 }
 
 static void send_member(struct request *req)
@@ -96,11 +105,14 @@ void geo_member_delete(struct request *req, const struct geo_member_delete_input
 
 static void on_added(struct request *req, const struct reply *r)
 {
+	const struct geo_member_add_input *in = req->input;
+
 	if (geo_is_again(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
-	out_int(o, "added", reply_int(r, GEO_MEMBER_ADD_ADDED));
-	out_int(o, "updated", reply_int(r, GEO_MEMBER_ADD_UPDATED));
+	out_text(o, "name", in->name);
+	out_int(o, "added_count", reply_int(r, GEO_MEMBER_ADD_ADDED));
+	out_int(o, "updated_count", reply_int(r, GEO_MEMBER_ADD_UPDATED));
 	answer_end(req);
 }
 
@@ -150,6 +162,7 @@ static void on_lookup(struct request *req, const struct reply *r)
 		return;
 	const size_t *at = places_of(req, w->more, in->members.count);
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_array(o, "members");
 	for (size_t i = 0; at && i < in->members.count; i++) {
 		if (!geo_is_place(r, at[i])) {

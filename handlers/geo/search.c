@@ -23,6 +23,7 @@ static void on_distance(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_real(o, "distance", reply_real(r, GEO_DISTANCE_GET_DISTANCE));
 	out_string(o, "unit", geo_units[in->unit]);
 	answer_end(req);
@@ -112,6 +113,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 
 	req->answer.content_type = "application/geo+json";
 	out_string(o, "type", "FeatureCollection");
+	out_text(o, "name", in->name);
 	out_array(o, "features");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		struct position p = position_of(f);
@@ -149,6 +151,7 @@ static void answer_found(struct request *req, const struct geo_search *s)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_array(o, "items");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		struct position p = position_of(f);

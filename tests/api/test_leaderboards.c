@@ -1,6 +1,6 @@
 /*
  * Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go.
- * (Unions: test_leaderboards_union.c.)
+ * (Merges: test_leaderboards_merge.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

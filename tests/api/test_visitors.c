@@ -71,7 +71,7 @@ static void a_page_never_used_has_zeros(void **state)
 	(void)state;
 	assert_int_equal(int_at(get("/uv/nothing"), "/count"), 0);
 	assert_int_equal(int_at(get("/pv/nothing"), "/count"), 0);
-	struct answer a = get("/uv/union?name=x&name=y");
+	struct answer a = get("/uv/combine?name=x&name=y");
 	assert_int_equal(int_at(a, "/count"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
 	assert_int_equal(server_keys(&redis), 0); /* a look leaves nothing */
@@ -115,7 +115,7 @@ static void visitor_slots_make_one_union(void **state)
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("a", "\"u3\"", MAR_1);
 	visit("b", "\"u2\",\"u3\",\"u4\"", MAR_1);
-	struct answer a = get("/uv/union?name=b&name=a&name=nothing&from=2000-02-29&to=2000-03-01");
+	struct answer a = get("/uv/combine?name=b&name=a&name=nothing&from=2000-02-29&to=2000-03-01");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 4);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 3);
@@ -124,8 +124,8 @@ static void visitor_slots_make_one_union(void **state)
 	assert_string_equal(text_at(a, "/pages/1/name"), "a");
 	assert_int_equal(int_at(a, "/pages/1/count"), 3);
 	assert_int_equal(int_at(a, "/pages/2/count"), 0);
-	assert_int_equal(int_at(get("/uv/union?name=a&name=b&to=2000-03-01"), "/count"), 3);
-	a = get("/uv/union");
+	assert_int_equal(int_at(get("/uv/combine?name=a&name=b&to=2000-03-01"), "/count"), 3);
+	a = get("/uv/combine");
 	assert_problem(a, 400, NULL, "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "?name");
 }
@@ -296,14 +296,14 @@ static void names_of_all_kinds(void **state)
 		{ "x:2000-01-01", "x:2000-01-01" },
 	};
 	static const char *const reserved[][3] = {
-		{ "POST", "/uv/union", "{\"visitors\":[\"u\"]}" },
+		{ "POST", "/uv/combine", "{\"visitors\":[\"u\"]}" },
 		{ "GET", "/uv/%2E", NULL },
-		{ "GET", "/uv/union?name=a&name=union", NULL },
+		{ "GET", "/uv/combine?name=a&name=combine", NULL },
 		{ "POST", "/uv/../merge", "{\"sources\":[\"a\"]}" },
-		{ "POST", "/uv/a/merge", "{\"sources\":[\"union\"]}" },
-		{ "POST", "/pv/union", NULL },
-		{ "GET", "/pv/union", NULL },
-		{ "DELETE", "/uv/union", NULL },
+		{ "POST", "/uv/a/merge", "{\"sources\":[\"combine\"]}" },
+		{ "POST", "/pv/combine", NULL },
+		{ "GET", "/pv/combine", NULL },
+		{ "DELETE", "/uv/combine", NULL },
 		{ "DELETE", "/pv/..", NULL },
 	};
 	char target[96];
@@ -323,7 +323,7 @@ static void names_of_all_kinds(void **state)
 
 static void foreign_keys_are_reported_and_kept(void **state)
 {
-	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/union?name=x&name=f&to=2000-02-29",
+	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/combine?name=x&name=f&to=2000-02-29",
 					       "/pv/f?to=2000-02-29" };
 
 	(void)state;

@@ -54,7 +54,7 @@ static struct answer count(const char *a, const char *b, const char *c)
 {
 	char target[256];
 
-	snprintf(target, sizeof(target), "/uv/union?name=%s&name=%s&name=%s&" RANGE, a, b, c);
+	snprintf(target, sizeof(target), "/uv/combine?name=%s&name=%s&name=%s&" RANGE, a, b, c);
 	return http(pair.c[1], "GET", target, NULL);
 }
 
@@ -92,7 +92,7 @@ static void pages_never_used_count_nothing(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 0);
 	char target[64];
-	snprintf(target, sizeof(target), "/uv/union?name=%s&name=%s", low, high); /* by the clocks of the slots */
+	snprintf(target, sizeof(target), "/uv/combine?name=%s&name=%s", low, high); /* by the clocks of the slots */
 	a = http(pair.c[0], "GET", target, NULL);
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 0);
@@ -178,7 +178,7 @@ static void four_hundred_sketches(void **state)
 {
 	static char target[8192];
 	char key[64];
-	size_t n = (size_t)snprintf(target, sizeof(target), "/uv/union?from=2000-02-26&to=2000-02-29");
+	size_t n = (size_t)snprintf(target, sizeof(target), "/uv/combine?from=2000-02-26&to=2000-02-29");
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {

@@ -303,7 +303,7 @@ static void test_promised_names(void **state)
 
 	(void)state;
 	assert_non_null(h.bytes);
-	add(&h, "GET /uv/union?");
+	add(&h, "GET /uv/combine?");
 	for (int i = 0; i < 100; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "%sname=%03d", i ? "&" : "", i);

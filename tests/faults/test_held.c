@@ -253,7 +253,7 @@ static const struct row rows[] = {
 	  .again = fill_feed },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000" },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000&order=asc" },
-	{ .method = "POST", .target = "/leaderboards/all/union", .head = "{\"sources\":[\"x\",\"y\"]}" },
+	{ .method = "POST", .target = "/leaderboards/all/merge", .head = "{\"sources\":[\"x\",\"y\"]}" },
 	{ .method = "POST",
 	  .target = "/bloom/b/add",
 	  .head = "{\"items\":[",

@@ -1,7 +1,7 @@
 /*
  * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list
- * that is sorted again each time, and the cost of a large board beside a small one. (Unions:
- * test_leaderboards_union_scripts.c.)
+ * that is sorted again each time, and the cost of a large board beside a small one. (Merges:
+ * test_leaderboards_merge_scripts.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -341,7 +341,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		if (i != 2)
 			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
 				  "WRONGTYPE");
-		run_fails(&r, &leaderboard_around_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
+		run_fails(&r, &leaderboard_neighbor_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
 	}
 }
 
