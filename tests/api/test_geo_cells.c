@@ -251,7 +251,7 @@ static void no_key_is_much_larger_than_another(void **state)
 		at += sprintf(at, "%s{\"member\":\"%d\",\"longitude\":116.40%03d,\"latitude\":39.9}", i ? "," : "", i,
 			      i);
 	strcpy(at, "]}");
-	assert_int_equal(int_at(in_set("split", "POST", "/members", body), "/added"), 1000);
+	assert_int_equal(int_at(in_set("split", "POST", "/members", body), "/added_count"), 1000);
 	for (int i = 0; i < CELLS; i++)
 		assert_in_range(server_command(&redis, "ZCARD p:geo:{split}:%d", i)->integer, 60, 140);
 	assert_int_equal(server_keys(&redis), CELLS + 1);
@@ -383,7 +383,7 @@ static void a_retry_of_many_is_done_once(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", "/geo/split/members", body, "Idempotency-Key: once");
 		assert_status(a, 200);
-		assert_int_equal(int_at(a, "/added"), 2);
+		assert_int_equal(int_at(a, "/added_count"), 2);
 		assert_int_equal(int_at(in_set("split", "GET", "", NULL), "/size"), 2 - i);
 		in_set("split", "DELETE", "/members/a", NULL);
 	}
