@@ -282,14 +282,25 @@ static void a_page_is_deleted_whole(void **state)
 			snprintf(body, sizeof(body), "{\"at_ms\":%s}", ends[i]);
 			assert_status(post("/pv/home", body), 200);
 		}
-		assert_int_equal(server_keys(&redis), 9);
+		assert_int_equal(server_keys(&redis), 12);
 		assert_status(http(client, "DELETE", kinds[k][0], NULL), 204);
-		assert_int_equal(server_keys(&redis), 5);
+		assert_int_equal(server_keys(&redis), 7);
 		assert_problem(http(client, "DELETE", kinds[k][0], NULL), 404, "not_found", "none");
 		assert_status(http(client, "DELETE", kinds[k][1], NULL), 204);
 		assert_int_equal(int_at(get("/uv/other?to=2000-02-29"), "/count"), 1);
 		stage_forget(NULL);
 	}
+}
+
+/* The page's name, in each answer that is about one page. */
+static void answers_have_the_name_of_the_page(void **state)
+{
+	(void)state;
+	assert_string_equal(text_at(post("/uv/home", "{\"visitors\":[\"u\"]}"), "/name"), "home");
+	assert_string_equal(text_at(post("/pv/home", NULL), "/name"), "home");
+	assert_string_equal(text_at(get("/uv/home"), "/name"), "home");
+	assert_string_equal(text_at(get("/pv/home"), "/name"), "home");
+	assert_string_equal(text_at(post("/uv/all/merge", "{\"sources\":[\"home\"]}"), "/name"), "all");
 }
 
 static void names_of_all_kinds(void **state)
@@ -359,6 +370,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
 		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
 		cmocka_unit_test_teardown(a_page_is_deleted_whole, stage_forget),
+		cmocka_unit_test_teardown(answers_have_the_name_of_the_page, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
 		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
 	};
