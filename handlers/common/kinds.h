@@ -13,7 +13,7 @@
 #define KEY_FENCE "fence"         /* counter, no TTL */
 #define KEY_LIMIT "limit"         /* parts `<policy>:gcra`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */
-#define KEY_GEO "geo"             /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; TTL if asked */
+#define KEY_GEO "geo"             /* hash: cells, size, kept; parts 0, 1, ...: sorted sets of GEOADD; TTL if asked */
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */
 #define KEY_UV "uv" /* empty string: lua/visitors/lib_page.lua; part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv" /* the same; part YYYY-MM-DD: counter */
