@@ -258,7 +258,7 @@ static bool parse_cursor(struct text cursor, struct geo_page *p)
 	return true;
 }
 
-/* Without any cell when the set may have fewer: the reply tells. */
+/* The call has no cell when the set may have fewer: the reply has their number then. */
 static void send_page(struct request *req)
 {
 	const struct geo_member_list_input *in = req->input;

@@ -6,9 +6,9 @@
  *	static void send_put(req) { ...; geo_cell_key(...); geo_send(req, c, on_put); }
  *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }
  *
- * Only Redis knows how many cells a set has. So each request calls first as if it had those of a set
- * without settings; a script that knows better returns how many there are, and the request starts
- * again with these.
+ * Only Redis knows how many cells a set has. So each request calls first as if it had those of a
+ * set without settings; a script that knows better returns how many there are, and the request
+ * starts again with these.
  */
 #ifndef PATTERND_GEO_CALL_H
 #define PATTERND_GEO_CALL_H

@@ -1,7 +1,7 @@
 /*
  * pages: lists pages, and deletes them; the same for visitors and views. A page has a key a day,
  * and no list of its days: a delete goes through all days that it may have, some in each call. Its
- * first key says only that it is there (lua/visitors/lib_page.lua).
+ * first key means only that it exists (lua/visitors/lib_page.lua).
  */
 #include "visitors/visitor_call.h"
 

@@ -1,7 +1,7 @@
--- geo_put: the settings of a set, all of them or (PATCH) some. From now on it exists without members,
--- too.
--- KEYS[1]  the set. KEYS[2..] all its cells (geo/lib_geo_cells.lua), which matter when it has members;
---          and the index of names (lib/names.lua)
+-- geo_put: the settings of a set, all of them or (PATCH) some. From now on it exists without
+-- members, too.
+-- KEYS[1]  the set. KEYS[2..] all its cells (geo/lib_geo_cells.lua), which matter when it has
+--          members; and the index of names (lib/names.lua)
 -- ARGV[1]  cells; '' leaves them
 -- ARGV[2]  ttl_ms as lib/expiry.lua has it
 -- ARGV[3]  '1': only of a set that exists

@@ -1,4 +1,5 @@
--- geo_search: members inside a circle or a box, by distance from its centre, in some cells of a set.
+-- geo_search: members inside a circle or a box, by distance from its centre, in some cells of a
+-- set.
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
 -- ARGV[1]  longitude of the centre
 -- ARGV[2]  latitude of the centre

@@ -1,5 +1,5 @@
 -- leaderboard_member_put: sets a member's scores, or adds to them. A board that does not exist is
--- made when one dimension is given; which of several comes first only PUT tells.
+-- made when one dimension is given; only PUT orders several.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua); and the index of names
 --       (lib/names.lua)
 -- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
@@ -8,8 +8,9 @@
 --@reply -1 no_board
 --@reply -2 out_of_range: dimension text, score int, change int
 --@reply -3 unknown: dimensions text, names text...
--- no_board: and several dimensions are given. out_of_range: the sum of the score and its change would leave 0 to 2^32-1. unknown: the board has
--- the dimensions, a line each, and none of these names.
+-- no_board: and several dimensions are given. out_of_range: the sum of the score and its change
+-- would leave 0 to 2^32-1. unknown: the board has the dimensions, a line each, and none of these
+-- names.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time names expiry board

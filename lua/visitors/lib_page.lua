@@ -1,7 +1,7 @@
--- A page's first key, taken from the head of KEYS: what its name in the index stands for, since a
--- page has nothing but a key a day. It expires a day after the last day that has data, so a call
--- that counts for today, in a key that is there, need not touch it. Needs lib/time.lua and
--- lib/names.lua.
+-- A page's first key, taken from the head of KEYS: its name is in the index as long as this key
+-- exists, since a page has nothing else but a key a day. It expires a day after the last day that
+-- has data, so a call that counts for today, in a key that is there, need not touch it. Needs
+-- lib/time.lua and lib/names.lua.
 local page_key = table.remove(KEYS, 1)
 local DAY_S = 86400
 

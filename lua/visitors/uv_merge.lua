@@ -1,7 +1,8 @@
 -- uv_merge: adds the visitors of source pages to a page, day by day; days on which no source has
 -- any are left alone.
--- KEYS     the page merged into (visitors/lib_page.lua); sketches, page by page, that page's first,
---          each page's in the order of the days, at most 400; and the index of names (lib/names.lua)
+-- KEYS     the page merged into (visitors/lib_page.lua); sketches, page by page, that page's
+--          first, each page's in the order of the days, at most 400; and the index of names
+--          (lib/names.lua)
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 -- ARGV[3]  how long what was merged into is kept from now, s

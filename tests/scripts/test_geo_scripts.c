@@ -74,7 +74,8 @@ static void adding_counts_new_and_known(void **state)
 static void a_place_outside_refuses_all(void **state)
 {
 	(void)state;
-	unchanged(&r, run_fails(&r, &geo_member_add_script, ONE, ARGS("2", "1", "2", "a", "3", "86", "b", "1"), "invalid"));
+	unchanged(&r,
+		  run_fails(&r, &geo_member_add_script, ONE, ARGS("2", "1", "2", "a", "3", "86", "b", "1"), "invalid"));
 	unchanged(&r, run_fails(&r, &geo_member_put_script, ONE, ARGS("181", "2", "a", "1"), "invalid"));
 	run(&r, &geo_member_add_script, ONE, ARGS("2", "180", "85.05112878", "ne", "-180", "-85.05112878", "sw", "1"));
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
@@ -115,8 +116,7 @@ static void a_thousand_go_in_at_once(void **state)
 	run(&r, &geo_member_lookup_script, ONE, names);
 	assert_int_equal(r.reply->elements, PLACES(MEMBERS));
 	assert_near(item_real(&r, PLACE(999, LONGITUDE)), -179.0 + 0.3 * 999, 0.00001);
-	run(&r, &geo_search_script, ONE,
-	    ARGS("0", "0", "radius", "30000", "", "km", "ASC", "1000", "", "1"));
+	run(&r, &geo_search_script, ONE, ARGS("0", "0", "radius", "30000", "", "km", "ASC", "1000", "", "1"));
 	assert_int_equal(found_count(), MEMBERS);
 }
 
@@ -157,8 +157,8 @@ static void distances_are_redis_s_own(void **state)
 static void circles_find_what_is_inside(void **state)
 {
 	(void)state;
-	unchanged(&r, run(&r, &geo_search_script, ONE,
-			  ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1")));
+	unchanged(&r,
+		  run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1")));
 	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1"));
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(found_count(), 2);
@@ -170,8 +170,7 @@ static void circles_find_what_is_inside(void **state)
 	assert_int_equal(found_count(), 1);
 	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "DESC", "10", "", "1"));
 	found(0, "Palermo", 190.4424);
-	run(&r, &geo_search_script, ONE,
-	    ARGS("15", "37", "radius", "200000", "", "m", "DESC", "1", "", "1"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200000", "", "m", "DESC", "1", "", "1"));
 	assert_int_equal(found_count(), 1);
 	found(0, "Palermo", 190442.4298);
 	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "0", "", "m", "ASC", "1", "", "1"));
@@ -384,7 +383,8 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, run_fails(&r, &geo_member_delete_script, ONE, ARGS("a", "1"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_size_script, KEYS(SET), ARGS(), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_delete_script, ONE, ARGS("1"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("a", "b", "m", "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("a", "b", "m", "1"),
+				"WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, ONE,
 				ARGS("1", "1", "radius", "1", "", "m", "ASC", "1", "", "1"), "WRONGTYPE"));
 }

@@ -234,7 +234,7 @@ static void a_first_score_makes_the_board(void **state)
 	assert_int_equal(item_int(&r, LEADERBOARD_EXPIRES_AT_MS), -1);
 	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
 	assert_int_equal(board_put("b", "n", "set", 2, five), LEADERBOARD_MEMBER_PUT_UNKNOWN);
-	/* Another program removed the first key: the new board has none of the old one's members. */
+	/* Another program removed the first key: the new board has no members of the old one. */
 	server_command(&r, "DEL " B);
 	assert_int_equal(board_put("b", "n", "set", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
 	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), 1);
@@ -439,16 +439,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(boards_follow_their_model),
-		TEST(first_come_is_ahead_of_equals),
-		TEST(arrivals_rise_with_any_clock),
-		TEST(what_is_missing_has_an_outcome),
-		TEST(a_first_score_makes_the_board),
-		TEST(dimensions_change_while_there_are_no_members),
-		TEST(all_keys_of_a_board_expire_together),
-		TEST(a_large_board_is_deleted_in_no_time),
-		TEST(a_replay_gets_the_first_rank),
-		TEST(a_foreign_key_stays_as_it_is),
+		TEST(boards_follow_their_model),           TEST(first_come_is_ahead_of_equals),
+		TEST(arrivals_rise_with_any_clock),        TEST(what_is_missing_has_an_outcome),
+		TEST(a_first_score_makes_the_board),       TEST(dimensions_change_while_there_are_no_members),
+		TEST(all_keys_of_a_board_expire_together), TEST(a_large_board_is_deleted_in_no_time),
+		TEST(a_replay_gets_the_first_rank),        TEST(a_foreign_key_stays_as_it_is),
 		TEST(a_large_board_costs_hardly_more),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

@@ -258,8 +258,8 @@ static void views_are_exact_to_the_end_and_stop_there(void **state)
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
 		server_command(&r, "SET " PV1 " %s EX 1000", foreign[i]);
 		unchanged(&r, {
-			run_with_record_fails(&r, &pv_add_script, KEYS(PV, PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
-					      FINGERPRINT_A, "WRONGTYPE");
+			run_with_record_fails(&r, &pv_add_script, KEYS(PV, PV1), ARGS(DAY_1, "", RETENTION_S, "1"),
+					      RECORD, FINGERPRINT_A, "WRONGTYPE");
 			run_fails(&r, &pv_get_script, KEYS(PV1), ARGS(""), "WRONGTYPE");
 		});
 	}
@@ -356,7 +356,7 @@ static void a_delete_removes_the_page_first(void **state)
 	run(&r, &page_delete_script, KEYS(A, A1, B2), ARGS("^HYLL", "2"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, A) + redis_exists(&r, A1), 0);
-	/* A visitor that comes between two steps makes the page again, which the next step leaves. */
+	/* A visitor between two steps makes the page again, which the next step leaves. */
 	run(&r, &uv_add_script, KEYS(A, A1), ARGS(DAY_1, "", RETENTION_S, "u1"));
 	run(&r, &page_delete_script, KEYS(A2), ARGS("^HYLL", "1"));
 	assert_int_equal(redis_exists(&r, A), 1);
@@ -375,7 +375,8 @@ static void a_foreign_first_key_refuses_nothing(void **state)
 static void replays_get_the_first_answer(void **state)
 {
 	(void)state;
-	run_with_record(&r, &pv_add_script, KEYS(PV, PV1), ARGS(DAY_1, "", RETENTION_S, "5"), RECORD "1", FINGERPRINT_A);
+	run_with_record(&r, &pv_add_script, KEYS(PV, PV1), ARGS(DAY_1, "", RETENTION_S, "5"), RECORD "1",
+			FINGERPRINT_A);
 	run_with_record(&r, &uv_add_script, KEYS(A, A1), ARGS(DAY_1, "", RETENTION_S, "u9"), RECORD "2", FINGERPRINT_A);
 	run_with_record(&r, &uv_merge_script, KEYS(C, C1, A1), ARGS("", "1", RETENTION_S, DAY_1), RECORD "3",
 			FINGERPRINT_A);
