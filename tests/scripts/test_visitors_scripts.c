@@ -316,7 +316,7 @@ static void a_page_is_listed_as_long_as_a_day_exists(void **state)
 	unchanged(&r, run(&r, &uv_add_script, KEYS(A, A1), ARGS(today(0), "", "1000", "u1")));
 	/* A day of the past is written again, for longer: each time the first key follows. */
 	run(&r, &uv_add_script, KEYS(A, A2), ARGS(today(-9), "", "2000", "u1"));
-	run(&r, &uv_add_script, KEYS(A, A2), ARGS(today(-9), "", "9000", "u1"));
+	run(&r, &uv_add_script, KEYS(A, A2), ARGS(today(-9), "", "900000", "u1"));
 	assert_outlives(A, A2);
 	/* A shorter retention does not end it before the days that there are. */
 	run(&r, &uv_add_script, KEYS(A, A1), ARGS(today(0), "", "10", "u2"));
