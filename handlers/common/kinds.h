@@ -13,12 +13,13 @@
 #define KEY_FENCE "fence"         /* counter, no TTL */
 #define KEY_LIMIT "limit"         /* parts `<policy>:gcra`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */
-#define KEY_GEO "geo"             /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; TTL if asked */
+#define KEY_GEO "geo"             /* hash: cells, size, kept; parts 0, 1, ...: sorted sets of GEOADD; TTL if asked */
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */
-#define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
-#define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
+#define KEY_UV \
+	"uv" /* empty string: lua/visitors/lib_page.lua; part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
+#define KEY_PV "pv" /* the same; part YYYY-MM-DD: counter */
 #define KEY_BOARD \
-	"board" /* hash: dimensions; TTL. parts `places`, `ranks`, `union:...`: lua/leaderboards/lib_board.lua */
+	"board" /* hash: dimensions; TTL. parts `places`, `ranks`, `merge:...`: lua/leaderboards/lib_board.lua */
 #define KEY_SALE "sale" /* hash: settings, counts; TTL. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
 #define KEY_BLOOM \
 	"bloom" /* hash: settings, layers; TTL if asked for. parts 0, 1, ...: segments; lua/bloom/lib_bloom.lua */
@@ -35,6 +36,6 @@
 /* Those whose lists are read from an index of names (`is_indexed` of a struct list_of). */
 #define INDEXED_KINDS                                                                                         \
 	KEY_LOCK, KEY_SEMAPHORE, KEY_QUEUE, KEY_POLICY, KEY_SALE, KEY_BOARD, KEY_BLOOM, KEY_GEO, KEY_COUNTER, \
-		KEY_FEED, KEY_SET
+		KEY_FEED, KEY_SET, KEY_UV, KEY_PV
 
 #endif

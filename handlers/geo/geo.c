@@ -11,6 +11,17 @@
 
 /* ---- PUT, GET, DELETE /geo/{name}/members/{member} ---- */
 
+/* Item `i` of the reply begins the place. */
+static void answer_place(struct request *req, int status, struct text name, struct text member, const struct reply *r,
+			 size_t i)
+{
+	struct json_out *o = answer_begin(req, status);
+
+	out_text(o, "name", name);
+	geo_write_place(o, member, r, i);
+	answer_end(req);
+}
+
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct geo_member_put_input *in = req->input;
@@ -18,8 +29,7 @@ static void on_put(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	bool is_new = reply_int(r, GEO_MEMBER_PUT_ADDED) > 0;
-	geo_write_place(answer_begin(req, is_new ? 201 : 200), in->member, r, GEO_MEMBER_PUT_PLACE);
-	answer_end(req);
+	answer_place(req, is_new ? 201 : 200, in->name, in->member, r, GEO_MEMBER_PUT_PLACE);
 }
 
 static void send_put(struct request *req)
@@ -27,7 +37,7 @@ static void send_put(struct request *req)
 	const struct geo_member_put_input *in = req->input;
 	struct call *c = handler_call(req, &geo_member_put_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->name, geo_cell_of(req, in->member));
+	geo_cell_key(c, in->name, geo_cell_of(req, in->member));
 	geo_call_position(c, in->longitude, in->latitude);
 	call_text(c, in->member);
 	geo_send(req, c, on_put);
@@ -49,8 +59,7 @@ static void on_member(struct request *req, const struct reply *r)
 		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
-	geo_write_place(answer_begin(req, 200), in->member, r, GEO_MEMBER_LOOKUP_PLACES);
-	answer_end(req);
+	answer_place(req, 200, in->name, in->member, r, GEO_MEMBER_LOOKUP_PLACES);
 }
 
 static void send_member(struct request *req)
@@ -81,7 +90,7 @@ static void send_remove(struct request *req)
 	const struct geo_member_delete_input *in = req->input;
 	struct call *c = handler_call(req, &geo_member_delete_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->name, geo_cell_of(req, in->member));
+	geo_cell_key(c, in->name, geo_cell_of(req, in->member));
 	call_text(c, in->member);
 	geo_send(req, c, on_removed);
 }
@@ -96,11 +105,14 @@ void geo_member_delete(struct request *req, const struct geo_member_delete_input
 
 static void on_added(struct request *req, const struct reply *r)
 {
+	const struct geo_member_add_input *in = req->input;
+
 	if (geo_is_again(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
-	out_int(o, "added", reply_int(r, GEO_MEMBER_ADD_ADDED));
-	out_int(o, "updated", reply_int(r, GEO_MEMBER_ADD_UPDATED));
+	out_text(o, "name", in->name);
+	out_int(o, "added_count", reply_int(r, GEO_MEMBER_ADD_ADDED));
+	out_int(o, "updated_count", reply_int(r, GEO_MEMBER_ADD_UPDATED));
 	answer_end(req);
 }
 
@@ -117,7 +129,7 @@ static void send_add(struct request *req)
 		geo_group(req, c, in->name, in->members.count, member_to_add, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
-		geo_call_group(req, c, order, i, in->members.count);
+		geo_call_group(c, order, i, in->members.count);
 		const struct geo_member_add_members_item *item = &in->members.items[order[i].index];
 		geo_call_position(c, item->longitude, item->latitude);
 		call_text(c, item->member);
@@ -150,6 +162,7 @@ static void on_lookup(struct request *req, const struct reply *r)
 		return;
 	const size_t *at = places_of(req, w->more, in->members.count);
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_array(o, "members");
 	for (size_t i = 0; at && i < in->members.count; i++) {
 		if (!geo_is_place(r, at[i])) {
@@ -177,7 +190,7 @@ static void send_lookup(struct request *req)
 	struct geo_order *order = geo_group(req, c, in->name, in->members.count, member_to_find, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
-		geo_call_group(req, c, order, i, in->members.count);
+		geo_call_group(c, order, i, in->members.count);
 		call_text(c, in->members.items[order[i].index]);
 	}
 	w->more = order;
@@ -192,122 +205,72 @@ void geo_member_lookup(struct request *req, const struct geo_member_lookup_input
 
 /* ---- GET /geo/{name}/members ---- */
 
-enum { MOST_CELLS_A_PAGE = 32 };
+enum { CELLS_A_CALL = 64, MOST_CELLS = 1024 };
 
-struct geo_member {
-	struct text name, geohash;
-	double longitude, latitude;
-};
-
-/*
- * A page under way: of a set that is split one cell after the other, until it is full. Its cursor
- * is "<cell>-<cursor within>".
- */
+/* Where a page begins. Its cursor is "<cell>-<cursor within>". */
 struct geo_page {
-	size_t cell, count, cells_seen;
+	size_t cell;
 	struct text match;  /* as a glob */
 	struct text cursor; /* within the cell */
-	struct geo_member *members;
 };
-
-static void answer_page(struct request *req, const struct geo_page *p, bool is_last)
-{
-	const struct geo_work *w = req->work;
-	struct json_out *o = answer_begin(req, 200);
-
-	out_array(o, "items");
-	for (size_t i = 0; i < p->count; i++) {
-		const struct geo_member *m = &p->members[i];
-		out_object(o, NULL);
-		out_text(o, "member", m->name);
-		geo_write_degrees(o, "longitude", m->longitude);
-		geo_write_degrees(o, "latitude", m->latitude);
-		out_text(o, "geohash", m->geohash);
-		out_close(o);
-	}
-	out_close(o);
-	if (is_last)
-		out_null(o, "next_cursor");
-	else if (w->cells)
-		out_text(o, "next_cursor", arena_printf(&req->arena, "%zu-%s", p->cell, p->cursor.at));
-	else
-		out_text(o, "next_cursor", p->cursor);
-	answer_end(req);
-}
-
-static struct geo_member member_at(struct request *req, const struct reply *r, size_t i)
-{
-	struct text name = reply_text(r, i + GEO_MEMBER_MEMBER);
-	size_t place = i + GEO_MEMBER_PLACE;
-	struct text geohash = reply_text(r, place + GEO_PLACE_GEOHASH);
-
-	return (struct geo_member){
-		.name = arena_copy(&req->arena, name.at, name.len),
-		.geohash = arena_copy(&req->arena, geohash.at, geohash.len),
-		.longitude = reply_real(r, place + GEO_PLACE_LONGITUDE),
-		.latitude = reply_real(r, place + GEO_PLACE_LATITUDE),
-	};
-}
-
-static void send_page(struct request *req);
 
 static void on_members(struct request *req, const struct reply *r)
 {
-	const struct geo_member_list_input *in = req->input;
-	struct geo_work *w = req->work;
-	struct geo_page *p = w->more;
+	const struct geo_work *w = req->work;
+	const struct geo_page *p = w->more;
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_outcome(r) == GEO_MEMBER_LIST_NO_CURSOR) {
+	if (reply_outcome(r) == GEO_MEMBER_LIST_NO_CURSOR || p->cell >= (size_t)w->cells) {
 		handler_answer_cursor(req);
 		return;
 	}
-	for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r->count && p->count < (size_t)in->limit; i += GEO_MEMBER_ITEMS)
-		p->members[p->count++] = member_at(req, r, i);
-	struct text cursor = reply_text(r, GEO_MEMBER_LIST_NEXT_CURSOR);
-	p->cursor = arena_copy(&req->arena, cursor.at, cursor.len);
-	bool is_cell_done = text_is(p->cursor, "0");
-	if (is_cell_done)
-		p->cell++;
-	if (req->arena.failed)
-		answer_no_memory(req, EFFECT_NONE);
-	else if (is_cell_done && p->cell >= (size_t)w->cells)
-		answer_page(req, p, true);
-	else if (p->count == (size_t)in->limit || !w->cells || ++p->cells_seen == MOST_CELLS_A_PAGE)
-		answer_page(req, p, false);
+	size_t next = p->cell + (size_t)reply_int(r, GEO_MEMBER_LIST_ENDED);
+	struct json_out *o = answer_begin(req, 200);
+	out_array(o, "items");
+	for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r->count; i += GEO_MEMBER_ITEMS) {
+		out_object(o, NULL);
+		geo_write_place(o, reply_text(r, i + GEO_MEMBER_MEMBER), r, i + GEO_MEMBER_PLACE);
+		out_close(o);
+	}
+	out_close(o);
+	if (next >= (size_t)w->cells)
+		out_null(o, "next_cursor");
 	else
-		send_page(req);
+		out_text(o, "next_cursor",
+			 arena_printf(&req->arena, "%zu-%s", next, reply_text(r, GEO_MEMBER_LIST_NEXT_CURSOR).at));
+	answer_end(req);
 }
 
-/* "<cell>-" in front of the cursor of a set that is split. */
-static bool parse_cursor(struct request *req, struct geo_page *p)
+/* "<cell>-" in front of the cursor within. */
+static bool parse_cursor(struct text cursor, struct geo_page *p)
 {
-	const struct geo_member_list_input *in = req->input;
-	const struct geo_work *w = req->work;
 	char *end;
 
-	p->cursor = in->cursor.at ? in->cursor : TEXT("0");
-	if (!w->cells || !in->cursor.at)
+	p->cursor = cursor.at ? cursor : TEXT("0");
+	if (!cursor.at)
 		return true;
-	unsigned long long cell = strtoull(in->cursor.at, &end, 10);
-	if (end == in->cursor.at || *end != '-' || cell >= (unsigned long long)w->cells)
+	unsigned long long cell = strtoull(cursor.at, &end, 10);
+	if (end == cursor.at || *end != '-' || cell >= MOST_CELLS)
 		return false;
 	p->cell = cell;
-	p->cursor = (struct text){ end + 1, in->cursor.len - (size_t)(end + 1 - in->cursor.at) };
+	p->cursor = (struct text){ end + 1, cursor.len - (size_t)(end + 1 - cursor.at) };
 	return true;
 }
 
+/* The call has no cell when the set may have fewer: the reply has their number then. */
 static void send_page(struct request *req)
 {
 	const struct geo_member_list_input *in = req->input;
-	struct geo_page *p = ((struct geo_work *)req->work)->more;
+	const struct geo_work *w = req->work;
+	const struct geo_page *p = w->more;
 	struct call *c = handler_call(req, &geo_member_list_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->name, p->cell);
+	for (size_t i = p->cell; i < (size_t)w->cells && i < p->cell + CELLS_A_CALL; i++)
+		geo_cell_key(c, in->name, i);
 	call_text(c, p->cursor);
 	call_text(c, p->match);
-	call_int(c, in->limit - (int64_t)p->count);
+	call_int(c, in->limit);
 	geo_send(req, c, on_members);
 }
 
@@ -318,15 +281,11 @@ static void begin_page(struct request *req)
 	struct geo_page *p = arena_alloc(&req->arena, sizeof(*p));
 
 	w->more = p;
-	if (p && !match_glob(req, in->match, &p->match))
-		return;
-	if (p)
-		p->members = arena_alloc(&req->arena, (size_t)in->limit * sizeof(*p->members));
-	if (!p || !p->members)
+	if (!p)
 		answer_no_memory(req, EFFECT_NONE);
-	else if (!parse_cursor(req, p))
+	else if (!parse_cursor(in->cursor, p))
 		handler_answer_cursor(req);
-	else
+	else if (match_glob(req, in->match, &p->match))
 		send_page(req);
 }
 

@@ -24,6 +24,7 @@ void geo_begin(struct request *req, void (*send)(struct request *req))
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
+	w->cells = GEO_DEFAULT_CELLS;
 	w->send = send;
 	req->work = w;
 	send(req);
@@ -47,24 +48,21 @@ size_t geo_cell_of(struct request *req, struct text member)
 {
 	const struct geo_work *w = req->work;
 
-	return w->cells > 0 ? (size_t)(XXH3_64bits(member.at, member.len) % (uint64_t)w->cells) : 0;
+	return (size_t)(XXH3_64bits(member.at, member.len) % (uint64_t)w->cells);
 }
 
-void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell)
+void geo_cell_key(struct call *c, struct text set, size_t cell)
 {
-	const struct geo_work *w = req->work;
 	char digits[TEXT_DIGITS];
 
-	if (w->cells > 0)
-		call_key(c, KEY_GEO, set, text_of_int((int64_t)cell, digits).at);
+	call_key(c, KEY_GEO, set, text_of_int((int64_t)cell, digits).at);
 }
 
 void geo_send(struct request *req, struct call *c, call_done done)
 {
 	const struct geo_work *w = req->work;
 
-	if (w->cells > 0)
-		call_int(c, w->cells);
+	call_int(c, w->cells);
 	call_send(c, done);
 }
 
@@ -89,16 +87,15 @@ struct geo_order *geo_group(struct request *req, struct call *c, struct text set
 	qsort(order, count, sizeof(*order), by_cell);
 	for (size_t i = 0; i < count; i++)
 		if (i == 0 || order[i].cell != order[i - 1].cell)
-			geo_cell_key(req, c, set, order[i].cell);
+			geo_cell_key(c, set, order[i].cell);
 	return order;
 }
 
-void geo_call_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count)
+void geo_call_group(struct call *c, const struct geo_order *order, size_t at, size_t count)
 {
-	const struct geo_work *w = req->work;
 	size_t end = at;
 
-	if (w->cells == 0 || (at > 0 && order[at].cell == order[at - 1].cell))
+	if (at > 0 && order[at].cell == order[at - 1].cell)
 		return;
 	while (end < count && order[end].cell == order[at].cell)
 		end++;
@@ -117,12 +114,10 @@ void geo_call_position(struct call *c, double longitude, double latitude)
 
 void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done)
 {
-	const struct geo_work *w = req->work;
 	struct call *c = handler_call(req, &geo_member_lookup_script, KEY_GEO, set);
 
-	geo_cell_key(req, c, set, geo_cell_of(req, member));
-	if (w->cells > 0)
-		call_int(c, 1);
+	geo_cell_key(c, set, geo_cell_of(req, member));
+	call_int(c, 1);
 	call_text(c, member);
 	geo_send(req, c, done);
 }

@@ -1,14 +1,14 @@
 /*
- * geo_call: what the files of geo share: calls for sets that may be split into cells
+ * geo_call: what the files of geo share: calls for sets, which are split into cells
  * (lua/geo/lib_geo_cells.lua).
  *
  *	void geo_member_put(struct request *req, ...) { geo_begin(req, send_put); }
  *	static void send_put(req) { ...; geo_cell_key(...); geo_send(req, c, on_put); }
  *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }
  *
- * Only Redis knows whether a set is split. So each request calls first as if it were not, which is
- * the whole for a set that is one sorted set; a script that knows better returns how many cells
- * there are, and the request starts again with these.
+ * Only Redis knows how many cells a set has. So each request calls first as if it had those of a
+ * set without settings; a script that knows better returns how many there are, and the request
+ * starts again with these.
  */
 #ifndef PATTERND_GEO_CALL_H
 #define PATTERND_GEO_CALL_H
@@ -16,12 +16,15 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 
+/* Those of a set without settings: the contract's default, and lua/geo/lib_geo_default.lua. */
+enum { GEO_DEFAULT_CELLS = 16 };
+
 /* By the contract's enum. */
 extern const char *const geo_units[];
 
 /* A request under way; in its arena, at `work`. */
 struct geo_work {
-	int64_t cells; /* 0: one sorted set, as far as is known */
+	int64_t cells; /* as far as is known */
 	unsigned repeats;
 	void (*send)(struct request *req);
 	void *more; /* of the operation */
@@ -41,15 +44,14 @@ bool geo_is_again(struct request *req, const struct reply *r);
  */
 void geo_call_position(struct call *c, double longitude, double latitude);
 
-/* The cell of a member; 0 when the set is not split. */
+/* The cell of a member. */
 size_t geo_cell_of(struct request *req, struct text member);
 
 /*
  * After handler_call, whose key is the set, come the keys of cells; geo_send adds how many cells
  * the caller assumes.
  */
-/* Nothing when the set is not split. */
-void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell);
+void geo_cell_key(struct call *c, struct text set, size_t cell);
 void geo_send(struct request *req, struct call *c, call_done done);
 
 /*
@@ -62,8 +64,8 @@ struct geo_order {
 struct geo_order *geo_group(struct request *req, struct call *c, struct text set, size_t count,
 			    struct text (*member)(const void *items, size_t i), const void *items);
 
-/* An argument: how many from `at` on are in the same cell; nothing when the set is not split. */
-void geo_call_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count);
+/* An argument where a cell begins: how many from `at` on are in the same one. */
+void geo_call_group(struct call *c, const struct geo_order *order, size_t at, size_t count);
 
 /* Where one member is: a call of geo_member_lookup. */
 void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done);

@@ -18,7 +18,7 @@ static struct call *whole_call(struct request *req, const struct script *s, stru
 	struct call *c = handler_call(req, s, KEY_GEO, name);
 
 	for (size_t i = 0; i < (size_t)w->cells; i++)
-		geo_cell_key(req, c, name, i);
+		geo_cell_key(c, name, i);
 	return c;
 }
 
@@ -87,7 +87,7 @@ static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct geo_patch_input *in = req->input;
 
-	answer_settings(req, r, in->name, in->reset_cells ? 1 : in->cells);
+	answer_settings(req, r, in->name, in->reset_cells ? GEO_DEFAULT_CELLS : in->cells);
 }
 
 static void send_patch(struct request *req)
@@ -95,7 +95,7 @@ static void send_patch(struct request *req)
 	const struct geo_patch_input *in = req->input;
 	struct call *c = whole_call(req, &geo_put_script, in->name);
 
-	handler_call_optional(c, in->has_cells || in->reset_cells, in->reset_cells ? 1 : in->cells);
+	handler_call_optional(c, in->has_cells || in->reset_cells, in->reset_cells ? GEO_DEFAULT_CELLS : in->cells);
 	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_int(c, 1);
 	geo_send(req, c, on_patched);

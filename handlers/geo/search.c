@@ -1,7 +1,6 @@
 /*
- * geo_search: which members are near, and distances. A set that is one sorted set is searched by
- * one script; of one that is split some cells are searched at a time, no longer than Redis may be
- * held, and the nearest of all are kept here.
+ * geo_search: which members are near, and distances. Some cells of a set are searched at a time, no
+ * longer than Redis may be held, and the nearest of all are kept here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@ static void on_distance(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_real(o, "distance", reply_real(r, GEO_DISTANCE_GET_DISTANCE));
 	out_string(o, "unit", geo_units[in->unit]);
 	answer_end(req);
@@ -33,8 +33,8 @@ static void send_distance(struct request *req)
 	const struct geo_distance_get_input *in = req->input;
 	struct call *c = handler_call(req, &geo_distance_get_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->name, geo_cell_of(req, in->from));
-	geo_cell_key(req, c, in->name, geo_cell_of(req, in->to));
+	geo_cell_key(c, in->name, geo_cell_of(req, in->from));
+	geo_cell_key(c, in->name, geo_cell_of(req, in->to));
 	call_text(c, in->from);
 	call_text(c, in->to);
 	call_string(c, geo_units[in->unit]);
@@ -64,15 +64,13 @@ struct geo_found {
 struct geo_search {
 	double longitude, latitude; /* of the centre */
 	size_t skipped, most;       /* that are looked for, with those */
-	size_t first, next_cell, count;
-	struct geo_found *found, *spare; /* from number `first` on; room for all, each */
+	size_t next_cell, count;
+	struct geo_found *found, *spare; /* room for all, each */
 };
 
 static const struct geo_found *page_begin(const struct geo_search *s)
 {
-	size_t before = s->skipped - s->first;
-
-	return s->found + (before < s->count ? before : s->count);
+	return s->found + (s->skipped < s->count ? s->skipped : s->count);
 }
 
 static const struct geo_found *page_end(const struct geo_search *s, const struct geo_nearby_list_input *in)
@@ -112,6 +110,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 
 	req->answer.content_type = "application/geo+json";
 	out_string(o, "type", "FeatureCollection");
+	out_text(o, "name", in->name);
 	out_array(o, "features");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		struct position p = position_of(f);
@@ -149,6 +148,7 @@ static void answer_found(struct request *req, const struct geo_search *s)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_array(o, "items");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		struct position p = position_of(f);
@@ -172,17 +172,14 @@ static bool is_before(const struct geo_nearby_list_input *in, double a, double b
 	return in->order == GEO_NEARBY_LIST_ORDER_DESC ? a > b : a < b;
 }
 
-/*
- * Those of a reply, from item `at` on, come between those that were found so far; both are in
- * order.
- */
-static void merge(struct request *req, struct geo_search *s, const struct reply *r, size_t at)
+/* Those of a reply come between those that were found so far; both are in order. */
+static void merge(struct request *req, struct geo_search *s, const struct reply *r)
 {
 	const struct geo_nearby_list_input *in = req->input;
 	struct geo_found *into = s->spare;
-	size_t old = 0, count = 0;
+	size_t old = 0, count = 0, at = GEO_SEARCH_FOUND;
 
-	for (; s->first + count < s->most && (old < s->count || at < r->count); count++) {
+	for (; count < s->most && (old < s->count || at < r->count); count++) {
 		double distance = reply_real(r, at + GEO_FOUND_DISTANCE);
 		if (at >= r->count || (old < s->count && !is_before(in, distance, s->found[old].distance))) {
 			into[count] = s->found[old++];
@@ -201,7 +198,7 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 	s->count = count;
 }
 
-/* ---- A set that is split ---- */
+/* ---- Cell by cell ---- */
 
 static void send_step(struct request *req);
 
@@ -212,8 +209,8 @@ static void on_step(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	int64_t done = reply_int(r, GEO_SEARCH_CELLS_DONE);
-	merge(req, s, r, GEO_SEARCH_CELLS_FOUND);
+	int64_t done = reply_int(r, GEO_SEARCH_DONE);
+	merge(req, s, r);
 	s->next_cell += done > 0 ? (size_t)done : 1;
 	if (req->arena.failed)
 		answer_no_memory(req, EFFECT_NONE);
@@ -241,10 +238,10 @@ static void send_step(struct request *req)
 	const struct geo_nearby_list_input *in = req->input;
 	const struct geo_work *w = req->work;
 	const struct geo_search *s = w->more;
-	struct call *c = handler_call(req, &geo_search_cells_script, KEY_GEO, in->name);
+	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->name);
 
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
-		geo_cell_key(req, c, in->name, i);
+		geo_cell_key(c, in->name, i);
 	geo_call_position(c, s->longitude, s->latitude);
 	call_shape(c, in, s);
 	if (s->count == s->most)
@@ -297,43 +294,6 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 	return false;
 }
 
-static void on_found(struct request *req, const struct reply *r)
-{
-	const struct geo_nearby_list_input *in = req->input;
-	struct geo_search *s = ((struct geo_work *)req->work)->more;
-
-	if (geo_is_again(req, r))
-		return;
-	if (reply_outcome(r) == GEO_SEARCH_ABSENT) {
-		geo_answer_no_member(req, in->name, in->member);
-		return;
-	}
-	merge(req, s, r, GEO_SEARCH_FOUND);
-	if (req->arena.failed)
-		answer_no_memory(req, EFFECT_NONE);
-	else
-		answer_found(req, s);
-}
-
-static void send_whole(struct request *req)
-{
-	const struct geo_nearby_list_input *in = req->input;
-	const struct geo_search *s = ((struct geo_work *)req->work)->more;
-	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->name);
-
-	if (in->member.at) {
-		call_string(c, "member");
-		call_text(c, in->member);
-		call_string(c, "");
-	} else {
-		call_string(c, "point");
-		geo_call_position(c, in->longitude, in->latitude);
-	}
-	call_shape(c, in, s);
-	call_int(c, (int64_t)s->skipped);
-	call_send(c, on_found);
-}
-
 /* False: that was no cursor. */
 static bool read_cursor(const struct geo_nearby_list_input *in, struct geo_search *s)
 {
@@ -358,18 +318,15 @@ static void begin_search(struct request *req)
 		handler_answer_cursor(req);
 		return;
 	}
-	s.first = w->cells ? 0 : s.skipped;
-	s.found = arena_alloc(&req->arena, 2 * (s.most - s.first) * sizeof(*s.found));
+	s.found = arena_alloc(&req->arena, 2 * s.most * sizeof(*s.found));
 	w->more = arena_alloc(&req->arena, sizeof(s));
 	if (!s.found || !w->more) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	s.spare = s.found + (s.most - s.first);
+	s.spare = s.found + s.most;
 	*(struct geo_search *)w->more = s;
-	if (!w->cells)
-		send_whole(req);
-	else if (in->member.at)
+	if (in->member.at)
 		geo_call_lookup(req, in->name, in->member, on_centre);
 	else
 		send_step(req);

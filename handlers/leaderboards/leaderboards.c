@@ -1,6 +1,6 @@
 /*
  * leaderboards: boards that rank their members by up to four scores. Each operation is one script
- * (lua/leaderboards/leaderboard_*.lua); unions of boards are in leaderboards/board_union.c.
+ * (lua/leaderboards/leaderboard_*.lua); merges of boards are in leaderboards/board_merge.c.
  *
  * The scripts hand out members as they lie in Redis, so that it has no work with them: for each
  * dimension 2^32-1 minus the score, big-endian, then eight bytes of the time when they reached
@@ -250,12 +250,13 @@ static void answer_out_of_range(struct request *req, struct text member, const s
 		       member.at, (long long)score, (long long)change, UINT32_MAX);
 }
 
-static void answer_member(struct request *req, int status, const struct reply *r)
+static void answer_member(struct request *req, int status, struct text board, const struct reply *r)
 {
 	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_MEMBER_DIMENSIONS));
+	struct json_out *o = answer_begin(req, status);
 
-	write_ranked(answer_begin(req, status), &d, reply_text(r, BOARD_MEMBER_ELEMENT),
-		     reply_int(r, BOARD_MEMBER_POSITION));
+	out_text(o, "name", board);
+	write_ranked(o, &d, reply_text(r, BOARD_MEMBER_ELEMENT), reply_int(r, BOARD_MEMBER_POSITION));
 	answer_end(req);
 }
 
@@ -263,7 +264,11 @@ static void answer_changed(struct request *req, struct text board, struct text m
 {
 	switch (reply_outcome(r)) {
 	case LEADERBOARD_MEMBER_PUT_NO_BOARD:
-		handler_answer_missing(req, "leaderboard", board);
+		answer_problem(
+			req, P_NOT_FOUND,
+			"leaderboard '%s' does not exist; create it by PUT with its dimensions in the order that "
+			"counts, or give the score of one dimension only",
+			board.at);
 		return;
 	case LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE:
 		answer_out_of_range(req, member, r);
@@ -272,7 +277,7 @@ static void answer_changed(struct request *req, struct text board, struct text m
 		answer_unknown_dimensions(req, board, r);
 		return;
 	default:
-		answer_member(req, reply_outcome(r) == LEADERBOARD_MEMBER_PUT_NEW ? 201 : 200, r);
+		answer_member(req, reply_outcome(r) == LEADERBOARD_MEMBER_PUT_NEW ? 201 : 200, board, r);
 	}
 }
 
@@ -299,7 +304,10 @@ void leaderboard_member_put(struct request *req, const struct leaderboard_member
 static void on_added(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_increment_input *in = req->input;
+	const struct text member[] = { TEXT("leaderboards"), in->name, TEXT("members"), in->member };
 
+	if (reply_outcome(r) == LEADERBOARD_MEMBER_PUT_NEW)
+		answer_location(req, member, 4);
 	answer_changed(req, in->name, in->member, r);
 }
 
@@ -321,7 +329,7 @@ static void on_member(struct request *req, const struct reply *r)
 	const struct leaderboard_member_get_input *in = req->input;
 
 	if (is_there(req, r, in->name, in->member))
-		answer_member(req, 200, r);
+		answer_member(req, 200, in->name, r);
 }
 
 void leaderboard_member_get(struct request *req, const struct leaderboard_member_get_input *in)
@@ -351,26 +359,26 @@ void leaderboard_member_delete(struct request *req, const struct leaderboard_mem
 
 /* ---- GET /leaderboards/{name}/members/{member}/around ---- */
 
-static void on_around(struct request *req, const struct reply *r)
+static void on_neighbors(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_around_list_input *in = req->input;
+	const struct leaderboard_neighbor_list_input *in = req->input;
 
 	if (is_there(req, r, in->name, in->member))
 		answer_page(req, r);
 }
 
-void leaderboard_around_list(struct request *req, const struct leaderboard_around_list_input *in)
+void leaderboard_neighbor_list(struct request *req, const struct leaderboard_neighbor_list_input *in)
 {
 	struct call *c;
 
 	if (in->cursor.at) {
 		c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
 	} else {
-		c = board_call(req, &leaderboard_around_list_script, in->name);
+		c = board_call(req, &leaderboard_neighbor_list_script, in->name);
 		call_text(c, in->member);
 		call_int(c, in->limit);
 		call_string(c, orders[in->order]);
 	}
 	if (c)
-		call_send(c, on_around);
+		call_send(c, on_neighbors);
 }

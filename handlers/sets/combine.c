@@ -93,8 +93,11 @@ static void answer_members(struct request *req, struct set_combination *co)
 	end = i + (size_t)in->limit < co->member_count ? i + (size_t)in->limit : co->member_count;
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
-	for (; i < end; i++)
-		out_text(o, NULL, co->members[i].text);
+	for (; i < end; i++) {
+		out_object(o, NULL);
+		out_text(o, "member", co->members[i].text);
+		out_close(o);
+	}
 	out_close(o);
 	out_int(o, "size", (int64_t)co->member_count);
 	handler_out_cursor(o, end < co->member_count, end ? co->members[end - 1].hash : 0);

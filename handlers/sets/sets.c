@@ -84,8 +84,11 @@ static void on_members(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
-	for (size_t i = SET_MEMBER_LIST_MEMBERS; i < r->count; i++)
-		out_text(o, NULL, reply_text(r, i));
+	for (size_t i = SET_MEMBER_LIST_MEMBERS; i < r->count; i++) {
+		out_object(o, NULL);
+		out_text(o, "member", reply_text(r, i));
+		out_close(o);
+	}
 	out_close(o);
 	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
 	answer_end(req);

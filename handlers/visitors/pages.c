@@ -1,6 +1,7 @@
 /*
  * pages: lists pages, and deletes them; the same for visitors and views. A page has a key a day,
- * and no list of its days: a delete goes through all days that it may have, some in each call.
+ * and no list of its days: a delete goes through all days that it may have, some in each call. Its
+ * first key means only that it exists (lua/visitors/lib_page.lua).
  */
 #include "visitors/visitor_call.h"
 
@@ -16,22 +17,16 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_close(o);
 }
 
-static const char days_pattern[] = ":\?\?\?\?-\?\?-\?\?";
-
 void uv_list(struct request *req, const struct uv_list_input *in)
 {
-	static const struct list_of pages = {
-		.kind = KEY_UV, .part_pattern = days_pattern, .once_a_name = true, .item = item_of
-	};
+	static const struct list_of pages = { .kind = KEY_UV, .is_indexed = true, .item = item_of };
 
 	list_keys(req, &pages, in->match, in->cursor, in->limit);
 }
 
 void pv_list(struct request *req, const struct pv_list_input *in)
 {
-	static const struct list_of pages = {
-		.kind = KEY_PV, .part_pattern = days_pattern, .once_a_name = true, .item = item_of
-	};
+	static const struct list_of pages = { .kind = KEY_PV, .is_indexed = true, .item = item_of };
 
 	list_keys(req, &pages, in->match, in->cursor, in->limit);
 }
@@ -72,13 +67,17 @@ static void next_step(struct request *req)
 	struct page_delete *d = req->work;
 	struct call *c = call_script(req, &page_delete_script);
 	struct visitor_days days = { .from = d->next_day, .to = d->next_day + DAYS_A_STEP - 1 };
+	bool is_first = d->next_day == 0;
 
 	if (days.to >= DAYS_END)
 		days.to = DAYS_END - 1;
 	d->next_day = days.to + 1;
 	d->since = arena_mark(&req->arena); /* the call itself must outlive its `done` */
+	if (is_first)
+		call_key(c, d->kind, d->name, NULL);
 	visitor_call_days(c, d->kind, d->name, &days);
 	call_string(c, d->form);
+	call_int(c, is_first ? 2 : 1);
 	call_send(c, on_step);
 }
 

@@ -27,7 +27,7 @@ static void on_viewed(struct request *req, const struct reply *r)
 static void send_views(struct request *req, struct visitor_days *w)
 {
 	const struct pv_add_input *in = req->input;
-	struct call *c = call_script(req, &pv_add_script);
+	struct call *c = handler_call(req, &pv_add_script, KEY_PV, in->name);
 
 	visitor_call_days(c, KEY_PV, in->name, w);
 	call_int(c, w->to);

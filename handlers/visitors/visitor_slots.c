@@ -15,7 +15,7 @@ struct page_parts {
 	const struct text *pages;
 	const struct script *script; /* asked of each slot */
 	void (*next)(struct request *req, struct visitor_days *w);
-	visitor_slots_counted counted; /* of a union */
+	visitor_slots_counted counted; /* of a combination */
 	call_done merged;              /* of a merge */
 	size_t pending;
 	const struct reply **replies; /* of each slot */
@@ -86,7 +86,7 @@ static void ask_parts(struct request *req, struct visitor_days *w, const struct 
 	send_part(req, w, 0);
 }
 
-/* ---- GET /uv/union ---- */
+/* ---- GET /uv/combine ---- */
 
 static void on_summed(struct request *req, const struct reply *r)
 {
@@ -96,35 +96,35 @@ static void on_summed(struct request *req, const struct reply *r)
 
 	for (size_t g = 0; counts && g < slots->count; g++)
 		for (size_t i = 0; i < slots->groups[g].count; i++)
-			counts[slots->groups[g].which[i]] = reply_int(w->parts->replies[g], UV_UNION_PART_COUNTS + i);
+			counts[slots->groups[g].which[i]] = reply_int(w->parts->replies[g], UV_COMBINE_PART_COUNTS + i);
 	if (counts)
-		w->parts->counted(req, reply_int(r, UV_UNION_SUM_COUNT), counts);
+		w->parts->counted(req, reply_int(r, UV_COMBINE_SUM_COUNT), counts);
 	else
 		answer_no_memory(req, EFFECT_NONE);
 }
 
-static void sum_union(struct request *req, struct visitor_days *w)
+static void sum_sketches(struct request *req, struct visitor_days *w)
 {
 	const struct page_parts *parts = w->parts;
-	struct call *c = call_script(req, &uv_union_sum_script);
+	struct call *c = call_script(req, &uv_combine_sum_script);
 
 	for (int i = 0; i < 2; i++)
 		call_scratch(req, c, parts->pages[0]);
 	for (size_t g = 0; g < parts->slots->count; g++)
-		call_text(c, reply_text(parts->replies[g], UV_UNION_PART_SKETCH));
+		call_text(c, reply_text(parts->replies[g], UV_COMBINE_PART_SKETCH));
 	call_send(c, on_summed);
 }
 
 void visitor_slots_count(struct request *req, struct visitor_days *w, const struct slots *slots,
 			 visitor_slots_counted answer)
 {
-	const struct uv_union_get_input *in = req->input;
+	const struct uv_combine_input *in = req->input;
 
 	ask_parts(req, w,
 		  &(struct page_parts){ .slots = slots,
 					.pages = in->name.items,
-					.script = &uv_union_part_script,
-					.next = sum_union,
+					.script = &uv_combine_part_script,
+					.next = sum_sketches,
 					.counted = answer });
 }
 
@@ -134,7 +134,7 @@ static void sum_merge(struct request *req, struct visitor_days *w)
 {
 	const struct uv_merge_input *in = req->input;
 	const struct page_parts *parts = w->parts;
-	struct call *c = call_script(req, &uv_merge_sum_script);
+	struct call *c = handler_call(req, &uv_merge_sum_script, KEY_UV, in->name);
 
 	call_scratch(req, c, in->name);
 	visitor_call_days(c, KEY_UV, in->name, w);

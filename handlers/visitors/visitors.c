@@ -9,9 +9,12 @@
 
 static void on_visited(struct request *req, const struct reply *r)
 {
+	const struct uv_add_input *in = req->input;
+
 	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
 	out_bool(o, "changed", reply_int(r, UV_ADD_IS_CHANGED));
 	handler_out_day(o, "date", reply_int(r, UV_ADD_DAY));
 	answer_end(req);
@@ -20,7 +23,7 @@ static void on_visited(struct request *req, const struct reply *r)
 static void send_visitors(struct request *req, struct visitor_days *w)
 {
 	const struct uv_add_input *in = req->input;
-	struct call *c = call_script(req, &uv_add_script);
+	struct call *c = handler_call(req, &uv_add_script, KEY_UV, in->name);
 
 	visitor_call_days(c, KEY_UV, in->name, w);
 	call_int(c, w->to);
@@ -68,15 +71,15 @@ void uv_get(struct request *req, const struct uv_get_input *in)
 	visitor_call_range(req, send_count, 1, in->from, in->to, false);
 }
 
-/* ---- GET /uv/union ---- */
+/* ---- GET /uv/combine ---- */
 
-static void answer_union(struct request *req, int64_t count, const int64_t *pages)
+static void answer_combined(struct request *req, int64_t count, const int64_t *pages)
 {
-	const struct uv_union_get_input *in = req->input;
+	const struct uv_combine_input *in = req->input;
 	const struct visitor_days *w = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
-	out_array(o, "pages");
+	out_array(o, "names");
 	for (size_t i = 0; i < in->name.count; i++) {
 		out_object(o, NULL);
 		out_text(o, "name", in->name.items[i]);
@@ -90,7 +93,7 @@ static void answer_union(struct request *req, int64_t count, const int64_t *page
 	answer_end(req);
 }
 
-static void on_union(struct request *req, const struct reply *r)
+static void on_combined(struct request *req, const struct reply *r)
 {
 	int64_t pages[DAYS_MAX];
 
@@ -98,18 +101,18 @@ static void on_union(struct request *req, const struct reply *r)
 		return;
 	for (size_t i = 0; i < DAYS_MAX; i++)
 		pages[i] = reply_int(r, UV_GET_COUNTS + i);
-	answer_union(req, reply_int(r, UV_GET_COUNT), pages);
+	answer_combined(req, reply_int(r, UV_GET_COUNT), pages);
 }
 
-static void send_union(struct request *req, struct visitor_days *w)
+static void send_combine(struct request *req, struct visitor_days *w)
 {
-	const struct uv_union_get_input *in = req->input;
+	const struct uv_combine_input *in = req->input;
 	const struct slots *slots = slots_of(req, in->name.items, in->name.count);
 
 	if (!slots)
 		return;
 	if (slots->count > 1) {
-		visitor_slots_count(req, w, slots, answer_union);
+		visitor_slots_count(req, w, slots, answer_combined);
 		return;
 	}
 	struct call *c = call_script(req, &uv_get_script);
@@ -117,12 +120,12 @@ static void send_union(struct request *req, struct visitor_days *w)
 		visitor_call_days(c, KEY_UV, in->name.items[i], w);
 	visitor_call_today(c, w);
 	call_int(c, w->to - w->from + 1);
-	call_send(c, on_union);
+	call_send(c, on_combined);
 }
 
-void uv_union_get(struct request *req, const struct uv_union_get_input *in)
+void uv_combine(struct request *req, const struct uv_combine_input *in)
 {
-	visitor_call_range(req, send_union, in->name.count, in->from, in->to, false);
+	visitor_call_range(req, send_combine, in->name.count, in->from, in->to, false);
 }
 
 /* ---- POST /uv/{name}/merge ---- */
@@ -154,7 +157,7 @@ static void send_merge(struct request *req, struct visitor_days *w)
 		visitor_slots_merge(req, w, on_merged);
 		return;
 	}
-	struct call *c = call_script(req, &uv_merge_script);
+	struct call *c = handler_call(req, &uv_merge_script, KEY_UV, in->name);
 	visitor_call_days(c, KEY_UV, in->name, w);
 	for (size_t i = 0; i < in->sources.count; i++)
 		visitor_call_days(c, KEY_UV, in->sources.items[i], w);

@@ -1,9 +1,9 @@
 -- geo_distance_get: how far two members of a set are from each other.
--- KEYS[1]  the set. KEYS[2], KEYS[3] the members' cells, when it is split
+-- KEYS[1]  the set. KEYS[2], KEYS[3] the members' cells
 -- ARGV[1]  member
 -- ARGV[2]  member
 -- ARGV[3]  unit: m, km, mi, ft
--- ARGV[4]  of a split set: how many cells
+-- ARGV[4]  how many cells
 --@reply 0: distance real
 --@reply -1 absent: member text
 --@reply -3 again: geo_again
@@ -18,12 +18,12 @@ if not cells then
 end
 local at = {}
 for i = 1, 2 do
-  at[i] = redis.call('GEOPOS', KEYS[i + 1] or KEYS[1], ARGV[i])[1]
+  at[i] = redis.call('GEOPOS', KEYS[i + 1], ARGV[i])[1]
   if not at[i] then
     return {-1, now, ARGV[i]}
   end
 end
-if cells == 0 or KEYS[2] == KEYS[3] then
-  return {0, now, redis.call('GEODIST', KEYS[2] or KEYS[1], ARGV[1], ARGV[2], ARGV[3])}
+if KEYS[2] == KEYS[3] then
+  return {0, now, redis.call('GEODIST', KEYS[2], ARGV[1], ARGV[2], ARGV[3])}
 end
 return {0, now, string.format('%.4f', geo_metres(at[1], at[2]) / geo_unit[ARGV[3]])}

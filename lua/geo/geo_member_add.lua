@@ -1,9 +1,8 @@
 -- geo_member_add: puts members where they are now, all or none.
--- KEYS[1]  the set: sorted set of GEOADD, or hash of one with settings. KEYS[2..] cells,
---          see geo/lib_geo_cells.lua; and the index of names (lib/names.lua)
--- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the
---          last counts); of a split set for each of KEYS[2..] how many, and then these; at last how
---          many cells
+-- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua; and the index of names
+--          (lib/names.lua)
+-- ARGV     for each of KEYS[2..] how many, and then these: longitude, latitude, member; in all at
+--          most 1000 members (of one named twice the last counts); at last how many cells
 --@reply 1: added int, updated int
 --@reply -3 again: geo_again
 -- added counts members that were not there before, updated those that were, moved or not.
@@ -34,8 +33,5 @@ local added = 0
 for _, group in ipairs(groups) do
   added = added + redis.call('GEOADD', group[1], unpack(group[2]))
 end
-geo_added(cells, added)
-if is_new then
-  name_made(KEYS[1])
-end
+geo_added(cells, added, is_new)
 return {1, now, added, members - added}

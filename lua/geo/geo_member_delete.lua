@@ -1,7 +1,8 @@
--- geo_member_delete: takes one member out of a set.
--- KEYS[1]  the set. KEYS[2] the member's cell, when it is split
+-- geo_member_delete: takes one member out of a set. A set that only its members made ends with the
+-- last of them.
+-- KEYS[1]  the set. KEYS[2] the member's cell
 -- ARGV[1]  the member
--- ARGV[2]  of a split set: how many cells
+-- ARGV[2]  how many cells
 --@reply 1 removed, 0 absent
 --@reply -3 again: geo_again
 -- Errors: WRONGTYPE, nothing done. O(log M).
@@ -12,8 +13,9 @@ local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local removed = redis.call('ZREM', KEYS[2] or KEYS[1], ARGV[1])
-if cells > 0 and removed > 0 then
-  redis.call('HINCRBY', KEYS[1], 'size', -1)
+local removed = redis.call('ZREM', KEYS[2], ARGV[1])
+if removed > 0 and redis.call('HINCRBY', KEYS[1], 'size', '-1') == 0
+  and redis.call('HEXISTS', KEYS[1], 'kept') == 0 then
+  redis.call('DEL', KEYS[1])
 end
 return {removed, now}

@@ -1,7 +1,7 @@
 -- geo_member_lookup: where members are.
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
--- ARGV     members, at most 1000; of a split set for each of KEYS[2..] how many, and then these; at
---          last how many cells
+-- ARGV     for each of KEYS[2..] how many, and then these: members, at most 1000 in all; at last
+--          how many cells
 --@reply 0: places (geo_place)...
 --@reply -3 again: geo_again
 -- There is a place for each member, in the order asked. The geohash of an absent one is ''.

@@ -1,10 +1,9 @@
 -- geo_member_put: puts one member where it is now.
--- KEYS[1]  the set: sorted set of GEOADD, or hash of one with settings. KEYS[2] the member's
---          cell; and the index of names (lib/names.lua)
+-- KEYS[1]  the set. KEYS[2] the member's cell; and the index of names (lib/names.lua)
 -- ARGV[1]  longitude
 -- ARGV[2]  latitude
 -- ARGV[3]  the member
--- ARGV[4]  of a split set: how many cells
+-- ARGV[4]  how many cells
 --@reply 1: added int, place (geo_place)
 --@reply -3 again: geo_again
 -- added is 1 or 0. The place is as stored, rounded to 52 bits.
@@ -15,10 +14,6 @@ local cells, other, is_new = geo_cells(now)
 if not cells then
   return other
 end
-local key = KEYS[2] or KEYS[1]
-local added = redis.call('GEOADD', key, ARGV[1], ARGV[2], ARGV[3])
-geo_added(cells, added)
-if is_new then
-  name_made(KEYS[1])
-end
-return {1, now, added, unpack(geo_places(key, {ARGV[3]}))}
+local added = redis.call('GEOADD', KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+geo_added(cells, added, is_new)
+return {1, now, added, unpack(geo_places(KEYS[2], {ARGV[3]}))}

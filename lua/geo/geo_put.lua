@@ -1,11 +1,11 @@
--- geo_put: the settings of a set, all of them or (PATCH) some. The set becomes a hash beside its
--- cells, see geo/lib_geo_cells.lua; of one that was a sorted set that becomes the only cell.
--- KEYS[1]  the set. KEYS[2..] all its cells, when it has members; '0' of a sorted set; and the
---          index of names (lib/names.lua)
+-- geo_put: the settings of a set, all of them or (PATCH) some. From now on it exists without
+-- members, too.
+-- KEYS[1]  the set. KEYS[2..] all its cells (geo/lib_geo_cells.lua), which matter when it has
+--          members; and the index of names (lib/names.lua)
 -- ARGV[1]  cells; '' leaves them
 -- ARGV[2]  ttl_ms as lib/expiry.lua has it
 -- ARGV[3]  '1': only of a set that exists
--- ARGV[4]  with cells in KEYS: how many
+-- ARGV[4]  how many cells are in KEYS
 --@reply 1: geo_set, is_new int
 --@reply -1 other_cells: size int, cells int
 --@reply -2 absent
@@ -14,12 +14,12 @@
 -- Errors: WRONGTYPE, nothing done. O(cells).
 --@include time names expiry geo_size
 local now = now_ms()
-local size, cells, kind = geo_size()
+local size, cells, is_absent = geo_size()
 if not size then
   return cells
 end
 local wanted = ARGV[1] == '' and cells or tonumber(ARGV[1])
-if kind == 'none' and ARGV[3] == '1' then
+if is_absent and ARGV[3] == '1' then
   return {-2, now}
 elseif size > 0 and wanted ~= cells then
   return {-1, now, size, cells}
@@ -27,15 +27,9 @@ elseif size > 0 and #KEYS - 1 ~= cells then
   return {-3, now, cells}
 end
 local at = expiry_after(ARGV[2], now, expires_at({KEYS[1]}))
-if size == 0 then
-  redis.call('DEL', KEYS[1])
-elseif kind == 'zset' then
-  redis.call('ZCARD', KEYS[2]) -- fails here when that is not ours
-  redis.call('RENAME', KEYS[1], KEYS[2])
-end
-redis.call('HSET', KEYS[1], 'cells', digits(wanted), 'size', digits(size))
+redis.call('HSET', KEYS[1], 'cells', digits(wanted), 'size', digits(size), 'kept', '1')
 expire(KEYS, at)
-if kind == 'none' then
+if is_absent then
   name_made(KEYS[1])
 end
-return {1, now, size, wanted, expiry_reply(at), kind == 'none' and 1 or 0}
+return {1, now, size, wanted, expiry_reply(at), is_absent and 1 or 0}

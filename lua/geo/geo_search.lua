@@ -1,21 +1,23 @@
--- geo_search: members inside a circle or a box, by distance from its centre.
--- KEYS[1]  the set; one that is split is searched by geo_search_cells
--- ARGV[1]  'member' or 'point': what the centre is
--- ARGV[2]  the member; longitude of the point
--- ARGV[3]  ''; latitude of the point
--- ARGV[4]  'radius' or 'box'
--- ARGV[5]  radius; width of the box
--- ARGV[6]  ''; height of the box
--- ARGV[7]  unit of these and of the answer: m, km, mi, ft
--- ARGV[8]  'ASC' or 'DESC'
--- ARGV[9]  how many at most
--- ARGV[10] how many of these to leave out, the first
---@reply 0: found (geo_found)...
---@reply -1 absent
+-- geo_search: members inside a circle or a box, by distance from its centre, in some cells of a
+-- set.
+-- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
+-- ARGV[1]  longitude of the centre
+-- ARGV[2]  latitude of the centre
+-- ARGV[3]  'radius' or 'box'
+-- ARGV[4]  radius; width of the box
+-- ARGV[5]  ''; height of the box
+-- ARGV[6]  unit of these and of the answer: m, km, mi, ft
+-- ARGV[7]  'ASC' or 'DESC'
+-- ARGV[8]  how many at most, of all these cells together
+-- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were
+--          found
+-- ARGV[10] how many cells the set has
+--@reply 0: done int, found (geo_found)...
 --@reply -3 again: geo_again
--- absent: the member in the centre is not there.
--- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for; O(all
--- members) beyond a pole.
+-- They are of the first `done` cells, at least one: when some 1000 members may have been looked at,
+-- it does not begin another.
+-- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that
+-- bounded.
 --@include time geo geo_cells geo_near
 --@reads
 local now = now_ms()
@@ -23,19 +25,71 @@ local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local at = {ARGV[2], ARGV[3]}
-if ARGV[1] == 'member' then
-  at = redis.call('GEOPOS', KEYS[1], ARGV[2])[1]
-  if not at then
-    return {-1, now}
+local nearest, most = ARGV[7] == 'ASC', tonumber(ARGV[8])
+local at, found, done, cost = {ARGV[1], ARGV[2]}, {}, 0, 0
+local shape = {ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]}
+local other_side = shape[3] or shape[2]
+local is_thin = math.max(shape[2], other_side) > 4 * math.min(shape[2], other_side)
+
+local function comes_first(a, b)
+  if nearest then
+    return a.distance < b.distance
+  end
+  return a.distance > b.distance
+end
+
+-- A member that is farther than all of the nearest need not be looked for in other cells. Distances
+-- are rounded.
+local ask, is_wide -- of that shape
+local function narrow(distance)
+  if nearest and shape[1] == 'radius' and distance + 0.001 < shape[2] then
+    shape[2], ask = distance + 0.001, nil
   end
 end
-local shape = {ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]}
-local found = geo_near(KEYS[1], at, shape, ARGV[8], tonumber(ARGV[9]))
-local reply, n = {0, now}, 2
-for i = ARGV[10] + 1, #found do
-  local one = found[i]
-  reply[n + 1], reply[n + 2], reply[n + 3] = one[1], one[2], one[3]
+
+-- Keeps the first `most`.
+local function cut()
+  table.sort(found, comes_first)
+  for i = #found, most + 1, -1 do
+    found[i] = nil
+  end
+  if #found == most then
+    narrow(found[most].distance)
+  end
+end
+
+if ARGV[9] ~= '' then
+  narrow(tonumber(ARGV[9]))
+end
+
+for i = 2, #KEYS do
+  if not ask then
+    ask, is_wide = geo_ask(at, shape, ARGV[7], most)
+  end
+  ask[2] = KEYS[i]
+  local here = is_wide and geo_near_wide(ask, at, shape, ARGV[7], most) or redis.call(unpack(ask))
+  for _, one in ipairs(here) do
+    found[#found + 1] = {member = one[1], distance = tonumber(one[2]), text = one[2], score = one[3]}
+  end
+  -- Redis looks at all members of the nine squares around the shape. When fewer came than were
+  -- asked for, these are all in the shape, and so is about a tenth of the squares; unless it is
+  -- thin.
+  if #here == most or is_thin or is_wide then
+    cost = cost + redis.call('ZCARD', KEYS[i])
+  end
+  cost, done = cost + 20 + 10 * #here, i - 1
+  if #here > 0 and #found > most then
+    cut()
+  end
+  if cost > 1000 then
+    break
+  end
+end
+cut()
+
+local reply, n = {0, now, done}, 3
+for _, one in ipairs(found) do
+  reply[n + 1], reply[n + 2], reply[n + 3] = one.member, one.text, one.score
   n = n + 3
 end
 return reply

@@ -1,12 +1,12 @@
 -- geo_size: a set's members and settings.
 -- KEYS[1]  the set
 --@reply 0: geo_set, exists int
--- A set that does not exist has size 0 and 1 cell.
+-- A set that does not exist has size 0, and the cells of one without settings.
 -- Errors: WRONGTYPE. O(1).
 --@include time expiry geo_size
 --@reads
-local size, cells, kind = geo_size()
+local size, cells, is_absent = geo_size()
 if not size then
   return cells
 end
-return {0, now_ms(), size, cells, expiry_reply(expires_at(KEYS)), kind == 'none' and 0 or 1}
+return {0, now_ms(), size, cells, expiry_reply(expires_at(KEYS)), is_absent and 0 or 1}

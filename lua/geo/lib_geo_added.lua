@@ -1,12 +1,15 @@
--- geo_added(cells, added): after members were added to KEYS[2..] of a set with `cells` cells:
--- counts them, and lets cells that they made expire with the set. Needs lib/expiry.lua.
-local function geo_added(cells, added)
-  if cells == 0 or added == 0 then
-    return
-  end
-  redis.call('HINCRBY', KEYS[1], 'size', added)
-  local at = expires_at({KEYS[1]})
-  if at then
-    expire(KEYS, at)
+-- geo_added(cells, added, is_new): after members were added to KEYS[2..] of a set with `cells`
+-- cells: counts them, makes the set if there was none, and lets cells that they made expire with
+-- it. Needs lib/names.lua and lib/expiry.lua.
+local function geo_added(cells, added, is_new)
+  if is_new then
+    redis.call('HSET', KEYS[1], 'cells', digits(cells), 'size', digits(added))
+    name_made(KEYS[1])
+  elseif added > 0 then
+    redis.call('HINCRBY', KEYS[1], 'size', digits(added))
+    local at = expires_at({KEYS[1]})
+    if at then
+      expire(KEYS, at)
+    end
   end
 end

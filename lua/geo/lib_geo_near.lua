@@ -38,39 +38,43 @@ local function geo_is_inside(at, place, shape)
     and geo_metres({at[1], place[2]}, place) <= shape[2] / 2 * metre
 end
 
--- geo_near(key, at, shape, order, most): the first `most` members in the shape around `at`
--- (longitude, latitude): {member, distance, score} each, as GEOSEARCH returns them WITHDIST and
--- WITHHASH; and true when it looked at all members. One GEOSEARCH, but for a wider shape, of which
--- the first may lie outside: more, each for four times as many, until there are enough. Replies
--- have them as they are. A distance has 4 decimals. A score is GEOADD's, 52 bits: the daemon reads
--- position and geohash from it.
---@shape geo_found: member text, distance real, score int
-local function geo_near(key, at, shape, order, most)
+-- geo_ask(at, shape, order, most): the command that finds the first `most` members in the shape
+-- around `at` (longitude, latitude); and whether it asks for a wider shape, since it would miss
+-- some else. Its key is still to be set, at [2].
+local function geo_ask(at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
-  local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4],
-    order, 'WITHDIST', 'WITHHASH', 'COUNT', most}
+  local ask = {'GEOSEARCH', '', 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4],
+    order, 'WITHDIST', 'WITHHASH', 'COUNT', digits(most)}
   if shape[1] == 'box' or width then
     ask[6] = 'BYBOX'
     ask[7] = string.format('%.17g', width or shape[2])
     table.insert(ask, 8, string.format('%.17g', height or shape[3]))
   end
-  if not width then
-    return redis.call(unpack(ask)), false
-  end
-  table.insert(ask, 'WITHCOORD') -- dear: Redis prints each with 17 digits
-  local inside, asked, found
-  local count_at = #ask - 1
+  return ask, width ~= nil
+end
+
+-- geo_near_wide(ask, at, shape, order, most): {member, distance, score} each of these members, from
+-- a command that asks for a wider shape, of which the first may lie outside. GEOSEARCH returns the
+-- same for a shape that is not wider. Several commands, each for four times as many, until there
+-- are enough. A distance has 4 decimals. A score is GEOADD's, 52 bits: the daemon reads position
+-- and geohash from it.
+--@shape geo_found: member text, distance real, score int
+local function geo_near_wide(ask, at, shape, order, most)
+  local inside, found
+  local asked, count_at = most, #ask
+  ask[#ask + 1] = 'WITHCOORD' -- dear: Redis prints each with 17 digits
   repeat
-    asked = ask[count_at]
+    ask[count_at] = digits(asked)
     found, inside = redis.call(unpack(ask)), {}
     for _, one in ipairs(found) do
       if #inside < most and geo_is_inside(at, one[4], shape) then
         inside[#inside + 1] = one
       end
     end
-    ask[count_at] = 4 * asked
     -- What follows the first outside of a circle is farther still.
     local is_all = #found < asked or (shape[1] == 'radius' and order == 'ASC' and #inside < #found)
+    asked = 4 * asked
   until #inside == most or is_all
-  return inside, true
+  ask[#ask] = nil
+  return inside
 end

@@ -1,33 +1,38 @@
--- leaderboard_member_put: sets a member's scores, or adds to them.
--- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
+-- leaderboard_member_put: sets a member's scores, or adds to them. A board that does not exist is
+-- made when one dimension is given; only PUT orders several.
+-- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua); and the index of names
+--       (lib/names.lua)
 -- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
 --       Absent ones: 0
 --@reply 1 known, 2 new: board_member
 --@reply -1 no_board
 --@reply -2 out_of_range: dimension text, score int, change int
 --@reply -3 unknown: dimensions text, names text...
--- out_of_range: the sum of the score and its change would leave 0 to 2^32-1. unknown: the board has
--- the dimensions, a line each, and none of these names.
+-- no_board: and several dimensions are given. out_of_range: the sum of the score and its change
+-- would leave 0 to 2^32-1. unknown: the board has the dimensions, a line each, and none of these
+-- names.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time expiry board
+--@include time names expiry board
 --@idempotent
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = (now_us - now_us % 1000) / 1000
 local member, adds = ARGV[1], ARGV[2] == 'add'
 local board = read_board(KEYS[1])
-if not board then
+local is_new = not board
+if is_new and #ARGV > 4 then
   return {-1, now}
 end
-local old = read_place(KEYS[2], member, #board.names)
+board = board or {names = {ARGV[3]}, text = ARGV[3], last = 0}
+local old = not is_new and read_place(KEYS[2], member, #board.names)
 
 local given = {}
 for i = 3, #ARGV, 2 do
   given[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 local before = old and scores_of(old, #board.names)
-local scores, is_same = {}, old ~= nil
+local scores, is_same = {}, old and true
 for i, name in ipairs(board.names) do
   scores[i] = (given[name] or 0) + (adds and before and before[i] or 0)
   is_same = is_same and scores[i] == before[i]
@@ -47,6 +52,14 @@ for i, score in ipairs(scores) do
   end
 end
 
+if is_new then
+  -- What the first key left behind when it alone was deleted. A foreign type fails here.
+  redis.call('ZCARD', KEYS[3])
+  redis.call('HLEN', KEYS[2])
+  redis.call('UNLINK', KEYS[2], KEYS[3])
+  redis.call('HSET', KEYS[1], 'dimensions', board.text)
+  name_made(KEYS[1])
+end
 local place = old
 if not is_same then
   local arrival = math.max(board.last + 1, now_us)

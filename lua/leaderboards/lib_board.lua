@@ -43,7 +43,7 @@ end
 --@shape board_member: dimensions text, position int, element text
 
 -- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What
--- a union built has a byte more.
+-- a merge built has a byte more.
 local function checked_place(place, dimensions)
   if #place < WORD * dimensions + ARRIVAL then
     error(redis.error_reply('WRONGTYPE the hash holds what is not a place'))

@@ -1,6 +1,8 @@
 -- page_delete: one step of removing a page: some of the days that it may have.
--- KEYS     sketches, or counters, of days; at most 500
--- ARGV[1]  the pattern of Lua that such a value begins with
+-- KEYS     sketches, or counters, of days; at most 500. In the first step the page's own key
+--          (visitors/lib_page.lua) comes before them: data that comes later makes it again
+-- ARGV[1]  the pattern of Lua that the value of a day begins with
+-- ARGV[2]  from which of KEYS on these are days
 --@reply 1 removed, 0 absent
 -- removed: some were there.
 -- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each that is there.
@@ -9,7 +11,7 @@
 if redis.call('EXISTS', unpack(KEYS)) == 0 then
   return {0, now_ms()}
 end
-for i = 1, #KEYS do
+for i = tonumber(ARGV[2]), #KEYS do
   local head = redis.call('GETRANGE', KEYS[i], '0', '3')
   if head ~= '' and not string.find(head, ARGV[1]) then
     return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')

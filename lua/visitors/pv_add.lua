@@ -1,5 +1,6 @@
 -- pv_add: adds to a page's view counter of one day.
--- KEYS[1]  the day's counter: string, TTL
+-- KEYS     the page (visitors/lib_page.lua); the day's counter: string, TTL; and the index of names
+--          (lib/names.lua)
 -- ARGV[1]  the day, in days since 1970
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the counter is kept from now, s
@@ -9,16 +10,20 @@
 --@reply -2 overflow: count int
 -- wrong_day: it is not today. overflow: the sum would be beyond 2^53 - 1.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
---@include time days views
+--@include time days names page views
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[2]) then
   return {-1, now}
 end
-local count = views_of(KEYS[1])
-if count + tonumber(ARGV[4]) > VIEWS_MOST then
-  return {-2, now, count}
+local before = views_of(KEYS[1])
+if before + tonumber(ARGV[4]) > VIEWS_MOST then
+  return {-2, now, before}
 end
-count = redis.call('INCRBY', KEYS[1], ARGV[4])
+local count = redis.call('INCRBY', KEYS[1], ARGV[4])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-return {1, now, count, tonumber(ARGV[1])}
+local day, today = tonumber(ARGV[1]), day_of(now)
+if before == 0 or day ~= today then
+  page_keep(today, day, ARGV[3])
+end
+return {1, now, count, day}

@@ -1,5 +1,6 @@
 -- uv_add: adds visitors to a page's sketch of one day.
--- KEYS[1]  the day's sketch: HyperLogLog, TTL
+-- KEYS     the page (visitors/lib_page.lua); the day's sketch: HyperLogLog, TTL; and the index of
+--          names (lib/names.lua)
 -- ARGV[1]  the day, in days since 1970
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the sketch is kept from now, s
@@ -8,7 +9,7 @@
 --@reply -1 wrong_day
 -- wrong_day: it is not today.
 -- Errors: WRONGTYPE, nothing done. O(N).
---@include time days
+--@include time days names page
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[2]) then
@@ -16,4 +17,8 @@ if day_is_wrong(now, ARGV[2]) then
 end
 local changed = redis.call('PFADD', KEYS[1], unpack(ARGV, 4))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-return {1, now, changed, tonumber(ARGV[1])}
+local day, today = tonumber(ARGV[1]), day_of(now)
+if changed == 1 or day ~= today then -- a new sketch changes
+  page_keep(today, day, ARGV[3])
+end
+return {1, now, changed, day}

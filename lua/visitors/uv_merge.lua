@@ -1,18 +1,19 @@
 -- uv_merge: adds the visitors of source pages to a page, day by day; days on which no source has
 -- any are left alone.
--- KEYS     sketches, page by page, the page merged into first, each page's in the order of the
---          days; at most 400
+-- KEYS     the page merged into (visitors/lib_page.lua); sketches, page by page, that page's
+--          first, each page's in the order of the days, at most 400; and the index of names
+--          (lib/names.lua)
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 -- ARGV[3]  how long what was merged into is kept from now, s
--- ARGV[4]  the first day, in days since 1970: only returned
+-- ARGV[4]  the first day, in days since 1970
 --@reply 1 merged, 0: uv_merged
 --@reply -1 wrong_day
 --@shape uv_merged: days int, first_day int, range_days int
 -- days counts those that were merged. The range has range_days from first_day on. wrong_day: it is
 -- not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
---@include time days
+--@include time days names page
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
@@ -30,5 +31,8 @@ for day = 1, days do
     redis.call('EXPIRE', KEYS[day], ARGV[3])
     merged = merged + 1
   end
+end
+if merged > 0 then
+  page_keep(day_of(now), tonumber(ARGV[4]) + days - 1, ARGV[3])
 end
 return {merged > 0 and 1 or 0, now, merged, tonumber(ARGV[4]), days}

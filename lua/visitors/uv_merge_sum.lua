@@ -1,13 +1,13 @@
 -- uv_merge_sum: adds sketches that were brought here from other slots to a page, day by day.
--- KEYS     a key that is free, for the meantime; the page's sketches in the order of the days, at
---          most 400
+-- KEYS     the page (visitors/lib_page.lua); a key that is free, for the meantime; the page's
+--          sketches in the order of the days, at most 400; and the index of names (lib/names.lua)
 -- ARGV[1]  how long what was merged into is kept from now, s
--- ARGV[2]  the first day, in days since 1970: only returned
+-- ARGV[2]  the first day, in days since 1970
 -- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part returned them; nothing where
 --          that was ''
 --@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
---@include time
+--@include time days names page
 local KEPT_MS = 10000 -- should it end half-way
 redis.call('PFCOUNT', unpack(KEYS, 2)) -- fails here, and not half-way, when one of them is no sketch
 local merged, is_merged = 0, {}
@@ -20,4 +20,8 @@ for i = 3, #ARGV, 2 do
   is_merged[day] = true
 end
 redis.call('UNLINK', KEYS[1])
-return {merged > 0 and 1 or 0, now_ms(), merged, tonumber(ARGV[2]), #KEYS - 1}
+local now, first_day, days = now_ms(), tonumber(ARGV[2]), #KEYS - 1
+if merged > 0 then
+  page_keep(day_of(now), first_day + days - 1, ARGV[1])
+end
+return {merged > 0 and 1 or 0, now, merged, first_day, days}

@@ -96,8 +96,7 @@ static bool split(const struct listing *l, struct text key, struct found *out)
 static bool is_listed(const struct listing *l, const struct found *f)
 {
 	for (size_t i = 0; i < l->found_count; i++)
-		if (text_equal(l->found[i].name, f->name) &&
-		    (l->of->once_a_name || text_equal(l->found[i].part, f->part)))
+		if (text_equal(l->found[i].name, f->name) && text_equal(l->found[i].part, f->part))
 			return true;
 	return false;
 }

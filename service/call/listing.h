@@ -8,7 +8,6 @@
 struct list_of {
 	const char *kind;         /* of common/kinds.h; NULL: every key, a name is all that follows the prefix */
 	const char *part_pattern; /* glob of what follows the braces, with its colon; NULL: nothing does */
-	bool once_a_name;         /* keys that differ in what follows the braces are one item */
 	bool is_indexed;          /* its names are found by their index (call/name_index.h) */
 	bool is_channels;         /* no keys: sharded channels that are subscribed now */
 	/*

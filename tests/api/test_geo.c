@@ -91,8 +91,8 @@ static void many_are_added_all_or_none(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct answer a = add(rows[i].members);
 		assert_status(a, 200);
-		assert_int_equal(int_at(a, "/added"), rows[i].added);
-		assert_int_equal(int_at(a, "/updated"), rows[i].updated);
+		assert_int_equal(int_at(a, "/added_count"), rows[i].added);
+		assert_int_equal(int_at(a, "/updated_count"), rows[i].updated);
 		assert_int_equal(int_at(get("/geo/Sicily"), "/size"), rows[i].size);
 	}
 	assert_near(real_at(get("/geo/Sicily/members/x"), "/longitude"), -1, 1e-5); /* of one named twice, the last */
@@ -111,8 +111,8 @@ static void a_retried_add_returns_the_first_figures(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", "/geo/Sicily/members", body, "Idempotency-Key: one");
-		assert_int_equal(int_at(a, "/added"), 1);
-		assert_int_equal(int_at(a, "/updated"), 0);
+		assert_int_equal(int_at(a, "/added_count"), 1);
+		assert_int_equal(int_at(a, "/updated_count"), 0);
 	}
 	assert_problem(http(client, "POST", "/geo/Sicily/members", "{\"members\":[" CATANIA "]}",
 			    "Idempotency-Key: one"),
@@ -240,7 +240,7 @@ static void paging_finds_every_member_once(void **state)
 		snprintf(body + n, size - n, "]}");
 		snprintf(set, sizeof(set), "set%zu", s);
 		snprintf(target, sizeof(target), "/geo/%s/members", set);
-		assert_int_equal(int_at(http(client, "POST", target, body), "/added"), sizes[s]);
+		assert_int_equal(int_at(http(client, "POST", target, body), "/added_count"), sizes[s]);
 		free(body);
 		for (size_t l = 0; l < 4; l++)
 			assert_int_equal(members_paged(set, NULL, limits[l]), sizes[s]);

@@ -80,6 +80,7 @@ static size_t distances_of(const struct area *a, size_t count, double distances[
 
 static void configure(const char *cells)
 {
+	assert_status(http(client, "PUT", "/geo/plain", "{\"cells\":1}"), 201);
 	assert_status(http(client, "PUT", "/geo/split", cells), 201);
 }
 
@@ -102,7 +103,7 @@ static void store(const struct place *places, size_t count)
 		assert_status(http(client, "POST", target, body), 200);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const redisReply *returned = server_command(&redis, "GEOPOS p:geo:{plain} m%d", (int)i)->element[0];
+		const redisReply *returned = server_command(&redis, "GEOPOS p:geo:{plain}:0 m%d", (int)i)->element[0];
 		members[i].longitude = strtod(returned->element[0]->str, NULL);
 		members[i].latitude = strtod(returned->element[1]->str, NULL);
 		double off = fabs(members[i].longitude - places[i].longitude);

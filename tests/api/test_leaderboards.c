@@ -1,6 +1,6 @@
 /*
  * Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go.
- * (Unions: test_leaderboards_union.c.)
+ * (Merges: test_leaderboards_merge.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,6 +223,50 @@ static void a_retried_add_counts_once(void **state)
 	assert_int_equal(int_at(get("/leaderboards/b/members/m"), "/scores/gold"), 5);
 }
 
+/* One dimension has one order, so the first write makes the board; with several, PUT must. */
+static void a_first_score_makes_the_board(void **state)
+{
+	(void)state;
+	struct answer a = put("m", "\"gold\":1,\"silver\":2");
+	assert_problem(a, 404, "not_found", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "create it by PUT"));
+	assert_problem(add("m", "\"points\":-1"), 409, "score_out_of_range", "none");
+	assert_problem(get("/leaderboards/b"), 404, "not_found", "none");
+	a = put("m", "\"points\":7");
+	assert_status(a, 201);
+	assert_null(header_of(a, "Location")); /* PUT names the path itself */
+	assert_int_equal(int_at(a, "/scores/points"), 7);
+	a = get("/leaderboards/b");
+	assert_string_equal(text_at(a, "/dimensions/0"), "points");
+	assert_int_equal(int_at(a, "/size"), 1);
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_problem(put("m", "\"gold\":1"), 400, "unknown_field", "none");
+	assert_status(http(client, "DELETE", "/leaderboards/b", NULL), 204);
+	assert_status(add("m", "\"gold\":1"), 201);
+	assert_string_equal(text_at(get("/leaderboards/b"), "/dimensions/0"), "gold");
+	assert_int_equal(json_array_size(json_at(get_all("/leaderboards"), "/items")), 1);
+}
+
+static void answers_have_the_name_and_the_path(void **state)
+{
+	static const char increment[] = "/leaderboards/b%20%2F/members/%E5%8C%97/increment";
+
+	(void)state;
+	for (int i = 0; i < 2; i++) { /* a replay has it again */
+		struct answer a = http(client, "POST", increment, "{\"scores\":{\"p\":1}}", "Idempotency-Key: k");
+		assert_status(a, 201);
+		assert_string_equal(text_at(a, "/name"), "b /");
+		const char *made = header_of(a, "Location");
+		assert_string_equal(made, "/leaderboards/b%20%2f/members/%e5%8c%97");
+		assert_string_equal(text_at(get(made), "/name"), "b /");
+	}
+	struct answer a = post(increment, "{\"scores\":{\"p\":1}}");
+	assert_status(a, 200);
+	assert_null(header_of(a, "Location"));
+	assert_string_equal(text_at(put("m", "\"p\":1"), "/name"), "b");
+	assert_problem(get("/leaderboards/combine"), 400, "reserved_name", "none");
+}
+
 static void boards_are_made_looked_at_and_listed(void **state)
 {
 	static const char *const requests[][3] = {
@@ -230,8 +274,8 @@ static void boards_are_made_looked_at_and_listed(void **state)
 		{ "PATCH", "/leaderboards/b", "{}" },
 		{ "DELETE", "/leaderboards/b", NULL },
 		{ "GET", MEMBERS, NULL },
-		{ "PUT", MEMBERS "/m", "{\"scores\":{\"gold\":1}}" },
-		{ "POST", MEMBERS "/m/increment", "{\"scores\":{\"gold\":1}}" },
+		{ "PUT", MEMBERS "/m", "{\"scores\":{\"gold\":1,\"silver\":2}}" },
+		{ "POST", MEMBERS "/m/increment", "{\"scores\":{\"gold\":1,\"silver\":2}}" },
 		{ "GET", MEMBERS "/m", NULL },
 		{ "DELETE", MEMBERS "/m", NULL },
 		{ "GET", MEMBERS "/m/around", NULL },
@@ -368,6 +412,8 @@ int main(void)
 		TEST(a_cursor_leads_to_the_end),
 		TEST(members_come_change_and_go),
 		TEST(a_retried_add_counts_once),
+		TEST(a_first_score_makes_the_board),
+		TEST(answers_have_the_name_and_the_path),
 		TEST(boards_are_made_looked_at_and_listed),
 		TEST(a_deleted_board_leaves_nothing),
 		TEST(put_replaces_and_patch_merges_the_expiry),

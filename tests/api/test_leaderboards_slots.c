@@ -1,5 +1,5 @@
 /*
- * A board united from boards in several slots of a Redis Cluster: the same as one from boards in
+ * A board merged from boards in several slots of a Redis Cluster: the same as one from boards in
  * one slot, to the last tie.
  */
 #include <setjmp.h>
@@ -51,12 +51,12 @@ static void fill(int count)
 			put(boards[k], k < 2 ? i : i + count / 2, i % (k < 2 ? 7 : 5), i % (k < 2 ? 3 : 2));
 }
 
-static struct answer unite(const char *board, const char *first, const char *second, const char *rest,
+static struct answer merge(const char *board, const char *first, const char *second, const char *rest,
 			   const char *header)
 {
 	char target[64], body[256];
 
-	snprintf(target, sizeof(target), "/leaderboards/%s/union", board);
+	snprintf(target, sizeof(target), "/leaderboards/%s/merge", board);
 	snprintf(body, sizeof(body), "{\"sources\":[\"%s\",\"%s\"]%s}", first, second, rest);
 	return http(client, "POST", target, body, header ? header : "X-None: 1");
 }
@@ -69,7 +69,7 @@ static struct answer items_of(const char *board)
 	return get(target);
 }
 
-static void a_union_is_the_same_as_in_one_slot(void **state)
+static void a_merge_is_the_same_as_in_one_slot(void **state)
 {
 	static const char *const rests[] = { "", ",\"weights\":[2,3]", ",\"aggregate\":\"max\"",
 					     ",\"aggregate\":\"min\",\"weights\":[1,2]" };
@@ -77,8 +77,8 @@ static void a_union_is_the_same_as_in_one_slot(void **state)
 	(void)state;
 	fill(MANY);
 	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++) {
-		struct answer apart = unite(low, middle, high, rests[i], NULL);
-		struct answer together = unite(beside[2], beside[0], beside[1], rests[i], NULL);
+		struct answer apart = merge(low, middle, high, rests[i], NULL);
+		struct answer together = merge(beside[2], beside[0], beside[1], rests[i], NULL);
 		assert_status(apart, 200);
 		assert_status(together, 200);
 		assert_string_equal(text_at(apart, "/name"), low);
@@ -86,13 +86,13 @@ static void a_union_is_the_same_as_in_one_slot(void **state)
 		assert_true(json_equal(json_at(items_of(low), "/items"), json_at(items_of(beside[2]), "/items")));
 	}
 	/* One source beside the board and one elsewhere; itself as a source, and one twice. */
-	assert_status(unite(low, beside[0], high, "", NULL), 200);
-	assert_status(unite(beside[2], beside[0], beside[1], "", NULL), 200);
+	assert_status(merge(low, beside[0], high, "", NULL), 200);
+	assert_status(merge(beside[2], beside[0], beside[1], "", NULL), 200);
 	assert_true(json_equal(json_at(items_of(low), "/items"), json_at(items_of(beside[2]), "/items")));
-	assert_status(unite(low, low, middle, "", NULL), 200);
-	assert_status(unite(beside[2], beside[2], beside[0], "", NULL), 200);
+	assert_status(merge(low, low, middle, "", NULL), 200);
+	assert_status(merge(beside[2], beside[2], beside[0], "", NULL), 200);
 	assert_true(json_equal(json_at(items_of(low), "/items"), json_at(items_of(beside[2]), "/items")));
-	assert_status(unite(high, middle, middle, "", NULL), 200);
+	assert_status(merge(high, middle, middle, "", NULL), 200);
 	assert_int_equal((int)json_array_size(json_at(items_of(high), "/items")), MANY);
 }
 
@@ -102,24 +102,24 @@ static void what_does_not_fit_changes_nothing(void **state)
 	fill(4);
 	make(low, "\"gold\",\"silver\"");
 	put(low, 99, 1, 1);
-	struct answer a = unite(low, middle, "nothing", "", NULL);
+	struct answer a = merge(low, middle, "nothing", "", NULL);
 	assert_problem(a, 404, "not_found", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "'nothing'"));
 	make("points", "\"points\"");
-	a = unite(low, middle, "points", "", NULL);
+	a = merge(low, middle, "points", "", NULL);
 	assert_problem(a, 409, "leaderboard_dimensions_differ", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "'points' has the dimensions points, not gold, silver as"));
 	make(beside[2], "\"points\"");
-	assert_problem(unite(low, beside[2], "points", "", NULL), 409, "leaderboard_dimensions_differ", "none");
+	assert_problem(merge(low, beside[2], "points", "", NULL), 409, "leaderboard_dimensions_differ", "none");
 	put(high, 0, 2000000000, 1);
-	a = unite(low, high, high, ",\"weights\":[4,4]", NULL);
+	a = merge(low, high, high, ",\"weights\":[4,4]", NULL);
 	assert_problem(a, 409, "score_out_of_range", "none");
 	assert_int_equal((int)json_array_size(json_at(items_of(low), "/items")), 1);
-	assert_status(unite(beside[2], middle, high, "", NULL), 200); /* other dimensions, but no members */
+	assert_status(merge(beside[2], middle, high, "", NULL), 200); /* other dimensions, but no members */
 	char key[64];
 	snprintf(key, sizeof(key), "p:board:{%s}", beside[1]);
 	server_command(&redis, "SET %s foreign", key);
-	assert_problem(unite(low, middle, beside[1], "", NULL), 500, "foreign_key", "none");
+	assert_problem(merge(low, middle, beside[1], "", NULL), 500, "foreign_key", "none");
 	assert_int_equal((int)json_array_size(json_at(items_of(low), "/items")), 1);
 }
 
@@ -127,10 +127,10 @@ static void a_record_needs_one_slot(void **state)
 {
 	(void)state;
 	fill(3);
-	assert_problem(unite(low, middle, high, "", "Idempotency-Key: k"), 400, "idempotency_unavailable", "none");
+	assert_problem(merge(low, middle, high, "", "Idempotency-Key: k"), 400, "idempotency_unavailable", "none");
 	assert_problem(items_of(low), 404, "not_found", "none");
 	for (int i = 0; i < 2; i++)
-		assert_status(unite(low, beside[0], beside[1], "", "Idempotency-Key: k"), 200);
+		assert_status(merge(low, beside[0], beside[1], "", "Idempotency-Key: k"), 200);
 }
 
 static int open_on_a_cluster(void **state)
@@ -144,7 +144,7 @@ static int open_on_a_cluster(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_union_is_the_same_as_in_one_slot, stage_forget),
+		cmocka_unit_test_teardown(a_merge_is_the_same_as_in_one_slot, stage_forget),
 		cmocka_unit_test_teardown(what_does_not_fit_changes_nothing, stage_forget),
 		cmocka_unit_test_teardown(a_record_needs_one_slot, stage_forget),
 	};

@@ -46,7 +46,12 @@ static void a_member_is_put_looked_at_and_removed(void **state)
 	assert_problem(get(target), 404, "not_found", "none");
 	assert_int_equal(put("%E5%8C%97/members/x", "y"), 404); /* no name, but a longer path */
 	assert_int_equal(put("%E5%8C%97%2F", "%E4%BA%AC%2Fa"), 201);
-	assert_string_equal(text_at(get("/sets/%E5%8C%97%2F/members"), "/items/0"), "京/a");
+	assert_string_equal(text_at(get("/sets/%E5%8C%97%2F/members"), "/items/0/member"), "京/a");
+}
+
+static const char *member_at(struct answer a, size_t i)
+{
+	return json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "member"));
 }
 
 static void a_list_is_walked_page_by_page(void **state)
@@ -74,7 +79,7 @@ static void a_list_is_walked_page_by_page(void **state)
 				size_t n = json_array_size(json_at(a, "/items"));
 				assert_true(n <= (size_t)limits[l]);
 				for (size_t i = 0; i < n; i++) {
-					int at = atoi(json_string_value(json_array_get(json_at(a, "/items"), i)) + 1);
+					int at = atoi(member_at(a, i) + 1);
 					assert_false(seen[at]);
 					seen[at] = true;
 					found++;
@@ -99,7 +104,7 @@ static bool items_are(struct answer a, const char *letters)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/size"), n);
 	for (size_t i = 0; i < n; i++)
-		if (!strstr(letters, json_string_value(json_array_get(json_at(a, "/items"), i))))
+		if (!strstr(letters, member_at(a, i)))
 			return false;
 	return n == strlen(letters);
 }
@@ -137,10 +142,10 @@ static void a_way_to_combine_is_needed(void **state)
 	assert_problem(get("/sets/combine?union=combine"), 400, "reserved_name", "none");
 	assert_int_equal(put("combine", "m"), 400);
 	assert_problem(get("/sets/combine?Union=a"), 400, "unknown_field", "none");
-	for (int i = 1; i < 16; i++)
+	for (int i = 1; i < 10; i++)
 		snprintf(target + strlen(target), sizeof(target) - strlen(target), "&union=s%d", i);
 	assert_status(get(target), 200);
-	strcat(target, "&union=s16");
+	strcat(target, "&union=s10");
 	assert_problem(get(target), 400, "out_of_range", "none");
 }
 
@@ -161,7 +166,7 @@ static void a_combination_is_walked_page_by_page(void **state)
 		size_t n = json_array_size(json_at(a, "/items"));
 		assert_in_range(n, 1, 7);
 		for (size_t i = 0; i < n; i++) {
-			const char *member = json_string_value(json_array_get(json_at(a, "/items"), i));
+			const char *member = member_at(a, i);
 			if (*member != 'm')
 				continue;
 			assert_false(seen[atoi(member + 1)]);

@@ -331,14 +331,14 @@ static void names_in_bodies(void **state)
 	assert_allowed(post_as(SECRET, "/uv/a/merge", "{\"sources\":[\"b\"]}"));
 	assert_forbidden(post_as(SECRET, "/uv/a/merge", "{\"sources\":[\"b\",\"a\"]}"), "uv:a:read");
 	assert_forbidden(post_as(SECRET, "/uv/b/merge", "{\"sources\":[\"b\"]}"), "uv:b:write");
-	assert_allowed(http(client, "GET", "/uv/union?name=b", NULL, SECRET));
-	assert_forbidden(http(client, "GET", "/uv/union?name=b&name=a", NULL, SECRET), "uv:a:read");
+	assert_allowed(http(client, "GET", "/uv/combine?name=b", NULL, SECRET));
+	assert_forbidden(http(client, "GET", "/uv/combine?name=b&name=a", NULL, SECRET), "uv:a:read");
 	assert_allowed(http(client, "GET", "/sets/combine?union=a", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/sets/combine?union=a&union=b", NULL, SECRET), "sets:b:read");
 	/* A request without names needs the scope of all. */
 	assert_forbidden(http(client, "GET", "/sets/combine", NULL, SECRET), "sets:NAME:read");
 	assert_forbidden(http(client, "GET", "/sets/combine?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
-	assert_forbidden(post_as(SECRET, "/leaderboards/a/union", "{\"sources\":[\"b\",\"c\"]}"),
+	assert_forbidden(post_as(SECRET, "/leaderboards/a/merge", "{\"sources\":[\"b\",\"c\"]}"),
 			 "leaderboards:c:read");
 	assert_forbidden(http(client, "GET", "/geo/nearby?name=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
 			 "geo:b:read");

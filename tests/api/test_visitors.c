@@ -71,9 +71,9 @@ static void a_page_never_used_has_zeros(void **state)
 	(void)state;
 	assert_int_equal(int_at(get("/uv/nothing"), "/count"), 0);
 	assert_int_equal(int_at(get("/pv/nothing"), "/count"), 0);
-	struct answer a = get("/uv/union?name=x&name=y");
+	struct answer a = get("/uv/combine?name=x&name=y");
 	assert_int_equal(int_at(a, "/count"), 0);
-	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
+	assert_int_equal(json_array_size(json_at(a, "/names")), 2);
 	assert_int_equal(server_keys(&redis), 0); /* a look leaves nothing */
 }
 
@@ -115,17 +115,17 @@ static void visitor_slots_make_one_union(void **state)
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("a", "\"u3\"", MAR_1);
 	visit("b", "\"u2\",\"u3\",\"u4\"", MAR_1);
-	struct answer a = get("/uv/union?name=b&name=a&name=nothing&from=2000-02-29&to=2000-03-01");
+	struct answer a = get("/uv/combine?name=b&name=a&name=nothing&from=2000-02-29&to=2000-03-01");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 4);
-	assert_int_equal(json_array_size(json_at(a, "/pages")), 3);
-	assert_string_equal(text_at(a, "/pages/0/name"), "b");
-	assert_int_equal(int_at(a, "/pages/0/count"), 3);
-	assert_string_equal(text_at(a, "/pages/1/name"), "a");
-	assert_int_equal(int_at(a, "/pages/1/count"), 3);
-	assert_int_equal(int_at(a, "/pages/2/count"), 0);
-	assert_int_equal(int_at(get("/uv/union?name=a&name=b&to=2000-03-01"), "/count"), 3);
-	a = get("/uv/union");
+	assert_int_equal(json_array_size(json_at(a, "/names")), 3);
+	assert_string_equal(text_at(a, "/names/0/name"), "b");
+	assert_int_equal(int_at(a, "/names/0/count"), 3);
+	assert_string_equal(text_at(a, "/names/1/name"), "a");
+	assert_int_equal(int_at(a, "/names/1/count"), 3);
+	assert_int_equal(int_at(a, "/names/2/count"), 0);
+	assert_int_equal(int_at(get("/uv/combine?name=a&name=b&to=2000-03-01"), "/count"), 3);
+	a = get("/uv/combine");
 	assert_problem(a, 400, NULL, "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "?name");
 }
@@ -228,7 +228,7 @@ static void pages_are_listed_once(void **state)
 {
 	char target[128], cursor[80] = "";
 	bool seen[30] = { false };
-	int distinct = 0, pages = 0;
+	int found = 0, pages = 0;
 
 	(void)state;
 	for (int i = 0; i < 30; i++) {
@@ -252,14 +252,19 @@ static void pages_are_listed_once(void **state)
 		for (size_t i = 0; i < n; i++) {
 			const json_t *item = json_array_get(json_at(a, "/items"), i);
 			int at = atoi(json_string_value(json_object_get(item, "name")) + strlen("page"));
-			distinct += !seen[at];
+			assert_false(seen[at]); /* not once a day, nor on two pages */
 			seen[at] = true;
+			found++;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
 			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
 		assert_true(++pages < 200);
 	} while (*cursor);
-	assert_int_equal(distinct, 30);
+	assert_int_equal(found, 30);
+	assert_status(http(client, "DELETE", "/uv/page7", NULL), 204);
+	assert_int_equal(json_array_size(json_at(get_all("/uv?match=page7"), "/items")), 0);
+	post("/uv/all/merge", "{\"sources\":[\"page8\"],\"from\":\"2000-02-29\",\"to\":\"2000-03-01\"}");
+	assert_int_equal(json_array_size(json_at(get_all("/uv?match=all"), "/items")), 1);
 }
 
 /* The first day, the last, and those between of a kind; the other kind, and other pages, stay. */
@@ -277,14 +282,25 @@ static void a_page_is_deleted_whole(void **state)
 			snprintf(body, sizeof(body), "{\"at_ms\":%s}", ends[i]);
 			assert_status(post("/pv/home", body), 200);
 		}
-		assert_int_equal(server_keys(&redis), 9);
+		assert_int_equal(server_keys(&redis), 12);
 		assert_status(http(client, "DELETE", kinds[k][0], NULL), 204);
-		assert_int_equal(server_keys(&redis), 5);
+		assert_int_equal(server_keys(&redis), 7);
 		assert_problem(http(client, "DELETE", kinds[k][0], NULL), 404, "not_found", "none");
 		assert_status(http(client, "DELETE", kinds[k][1], NULL), 204);
 		assert_int_equal(int_at(get("/uv/other?to=2000-02-29"), "/count"), 1);
 		stage_forget(NULL);
 	}
+}
+
+/* The page's name, in each answer that is about one page. */
+static void answers_have_the_name_of_the_page(void **state)
+{
+	(void)state;
+	assert_string_equal(text_at(post("/uv/home", "{\"visitors\":[\"u\"]}"), "/name"), "home");
+	assert_string_equal(text_at(post("/pv/home", NULL), "/name"), "home");
+	assert_string_equal(text_at(get("/uv/home"), "/name"), "home");
+	assert_string_equal(text_at(get("/pv/home"), "/name"), "home");
+	assert_string_equal(text_at(post("/uv/all/merge", "{\"sources\":[\"home\"]}"), "/name"), "all");
 }
 
 static void names_of_all_kinds(void **state)
@@ -296,14 +312,14 @@ static void names_of_all_kinds(void **state)
 		{ "x:2000-01-01", "x:2000-01-01" },
 	};
 	static const char *const reserved[][3] = {
-		{ "POST", "/uv/union", "{\"visitors\":[\"u\"]}" },
+		{ "POST", "/uv/combine", "{\"visitors\":[\"u\"]}" },
 		{ "GET", "/uv/%2E", NULL },
-		{ "GET", "/uv/union?name=a&name=union", NULL },
+		{ "GET", "/uv/combine?name=a&name=combine", NULL },
 		{ "POST", "/uv/../merge", "{\"sources\":[\"a\"]}" },
-		{ "POST", "/uv/a/merge", "{\"sources\":[\"union\"]}" },
-		{ "POST", "/pv/union", NULL },
-		{ "GET", "/pv/union", NULL },
-		{ "DELETE", "/uv/union", NULL },
+		{ "POST", "/uv/a/merge", "{\"sources\":[\"combine\"]}" },
+		{ "POST", "/pv/combine", NULL },
+		{ "GET", "/pv/combine", NULL },
+		{ "DELETE", "/uv/combine", NULL },
 		{ "DELETE", "/pv/..", NULL },
 	};
 	char target[96];
@@ -323,7 +339,7 @@ static void names_of_all_kinds(void **state)
 
 static void foreign_keys_are_reported_and_kept(void **state)
 {
-	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/union?name=x&name=f&to=2000-02-29",
+	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/combine?name=x&name=f&to=2000-02-29",
 					       "/pv/f?to=2000-02-29" };
 
 	(void)state;
@@ -354,6 +370,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
 		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
 		cmocka_unit_test_teardown(a_page_is_deleted_whole, stage_forget),
+		cmocka_unit_test_teardown(answers_have_the_name_of_the_page, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
 		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),
 	};

@@ -85,11 +85,11 @@ static void ranges_have_an_order_and_an_end(void **state)
 		{ "/uv/a?from=2000-02-29&to=2001-04-04", "?from" }, /* 401 */
 		{ "/pv/a?from=2000-02-29&to=2001-04-03", NULL },
 		{ "/pv/a?from=2000-02-29&to=2001-04-04", "?from" },
-		{ "/uv/union?name=a&name=b&from=2000-01-01&to=2000-07-18", NULL }, /* 2 x 200 */
-		{ "/uv/union?name=a&name=b&from=2000-01-01&to=2000-07-19", "?from" },
+		{ "/uv/combine?name=a&name=b&from=2000-01-01&to=2000-07-18", NULL }, /* 2 x 200 */
+		{ "/uv/combine?name=a&name=b&from=2000-01-01&to=2000-07-19", "?from" },
 		{ "/uv/a?from=2000-03-01&to=2000-02-29", "?from" },
 		{ "/pv/a?from=2000-03-01&to=2000-02-29", "?from" },
-		{ "/uv/union?name=a&from=2000-03-01&to=2000-02-29", "?from" },
+		{ "/uv/combine?name=a&from=2000-03-01&to=2000-02-29", "?from" },
 		{ "/uv/a?from=9999-12-31", "?from" }, /* after today */
 		{ "/pv/a?from=9999-12-31", "?from" },
 		{ "/uv/a?from=2000-01-01", "?from" }, /* more than 400 days to today */
@@ -130,7 +130,7 @@ static void a_day_must_be_one_of_the_calendar(void **state)
 		"0000-01-01", "2026/11/20", "2026-11-2a", "today-0000", "+026-11-20", "2026-1-020",
 	};
 	static const char *const parameters[] = { "from", "to" }, *const targets[] = { "/uv/a?", "/pv/a?",
-										       "/uv/union?name=a&" };
+										       "/uv/combine?name=a&" };
 	char target[96], body[96], pointer[16];
 
 	(void)state;
@@ -228,7 +228,7 @@ static void count_by(const char *preload, const char *offset, int days_off)
 	assert_string_equal(text_at(http(c, "POST", "/uv/a", "{\"visitors\":[\"u\"]}"), "/date"), today);
 	assert_string_equal(text_at(http(c, "POST", "/pv/a", NULL), "/date"), today);
 	assert_string_equal(text_at(http(c, "POST", "/uv/b/merge", "{\"sources\":[\"a\"]}"), "/to"), today);
-	static const char *const looks[] = { "/uv/a", "/uv/b", "/pv/a", "/uv/union?name=a&name=b" };
+	static const char *const looks[] = { "/uv/a", "/uv/b", "/pv/a", "/uv/combine?name=a&name=b" };
 	for (size_t i = 0; i < 4; i++)
 		for (int ranged = 0; ranged < 2; ranged++) {
 			snprintf(target, sizeof(target), "%s%sfrom=%s", looks[i], strchr(looks[i], '?') ? "&" : "?",

@@ -36,9 +36,10 @@ static void make_names(void)
 {
 	make("for i = 1, ARGV[1] do "
 	     "  local n = string.rep('a', ARGV[2] - 6) .. string.format('%06d', i)"
-	     "  redis.call('SADD', 'p:set:{big}', n) redis.call('GEOADD', 'p:geo:{big}', 1, 1, n)"
+	     "  redis.call('SADD', 'p:set:{big}', n) redis.call('GEOADD', 'p:geo:{big}:0', 1, 1, n)"
 	     "  redis.call('HSET', 'p:lock:{' .. n .. '}', 'a', 1) redis.call('SET', 'p:foreign:' .. n, 1) "
 	     "end "
+	     "redis.call('HSET', 'p:geo:{big}', 'cells', 1, 'size', ARGV[1], 'kept', 1) "
 	     "for i = 1, ARGV[3] do redis.call('SET', 'f' .. i, 1) end");
 }
 
@@ -207,7 +208,7 @@ static const struct row rows[] = {
 	{ .method = "GET", .target = "/sets/combine?union=one&union=two&limit=1000" },
 	{ .method = "GET", .target = "/sets/combine?intersect=one&intersect=two&limit=1000" },
 	{ .method = "GET", .target = "/keys/set:%7Bbig%7D/elements?limit=1000" },
-	{ .method = "GET", .target = "/keys/geo:%7Bbig%7D/elements?limit=1000" },
+	{ .method = "GET", .target = "/keys/geo:%7Bbig%7D:0/elements?limit=1000" },
 	{ .method = "GET", .target = "/geo/big/members?limit=1000" },
 	{ .method = "GET",
 	  .target = "/geo/nearby?name=big&longitude=1&latitude=1&radius=1&limit=1000",
@@ -253,7 +254,7 @@ static const struct row rows[] = {
 	  .again = fill_feed },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000" },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000&order=asc" },
-	{ .method = "POST", .target = "/leaderboards/all/union", .head = "{\"sources\":[\"x\",\"y\"]}" },
+	{ .method = "POST", .target = "/leaderboards/all/merge", .head = "{\"sources\":[\"x\",\"y\"]}" },
 	{ .method = "POST",
 	  .target = "/bloom/b/add",
 	  .head = "{\"items\":[",

@@ -196,7 +196,7 @@ static const struct long_row long_rows[] = {
 	{ "12 a header of 40 kB", GET("/healthz") HOST "X-A: ", "a", 40000, "\r\n" END, { 413, 431 }, true },
 	{ "12 1000 parameters", "GET /locks?limit=1", "&x=1", 1000, " HTTP/1.1\r\n" HOST END, { 400, 414, 431 }, true },
 	{ "12 1000 times the same parameter",
-	  "GET /uv/union?name=a",
+	  "GET /uv/combine?name=a",
 	  "&name=a",
 	  999,
 	  " HTTP/1.1\r\n" HOST END,

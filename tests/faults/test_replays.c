@@ -275,7 +275,7 @@ static const struct row rows[] = {
 	  grow_filter },
 	{ "items of a filter that is made again", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}",
 	  1000, renew_filter },
-	{ "a union of boards", make_boards, "/leaderboards/all/union", "{\"sources\":[\"x\",\"y\"]}",
+	{ "a merge of boards", make_boards, "/leaderboards/all/merge", "{\"sources\":[\"x\",\"y\"]}",
 	  .others = change_boards },
 	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
 	  "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },

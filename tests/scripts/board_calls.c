@@ -97,7 +97,7 @@ int board_around(const char *board, const char *member, int64_t count, const cha
 	char text[DIGITS];
 
 	snprintf(text, DIGITS, "%lld", (long long)count);
-	run(&r, &leaderboard_around_list_script, BOARD_KEYS(board), ARGS(member, text, order));
+	run(&r, &leaderboard_neighbor_list_script, BOARD_KEYS(board), ARGS(member, text, order));
 	return read_page(dimensions, found);
 }
 

@@ -22,7 +22,7 @@
 static int split_in_three(void **state)
 {
 	script_stage_empty(state);
-	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "null", ""));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "null", "", "0"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, GEO_SET_CELLS), 3);
 	return 0;
@@ -46,27 +46,50 @@ static void returned_cells(int64_t cells)
 static void wrong_cells_return_their_number(void **state)
 {
 	(void)state;
-	misled(3, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"));
-	misled(3, &geo_member_put_script, KEYS(SET, CELL("5")), ARGS("1", "2", "a", "7"));
-	misled(3, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a"));
-	misled(3, &geo_member_delete_script, KEYS(SET), ARGS("a"));
-	misled(3, &geo_member_lookup_script, KEYS(SET), ARGS("a"));
-	misled(3, &geo_distance_get_script, KEYS(SET), ARGS("a", "b", "m"));
-	misled(3, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10"));
-	misled(3, &geo_delete_script, KEYS(SET), ARGS());
-	misled(3, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "1", "", "m", "ASC", "1", "0"));
-	misled(3, &geo_search_cells_script, KEYS(SET, CELL("0")),
-	       ARGS("0", "0", "radius", "1", "", "m", "ASC", "1", "", "4"));
+	const char *const *keys = KEYS(SET, CELL("5"));
+	misled(3, &geo_member_put_script, keys, ARGS("1", "2", "a", "16"));
+	misled(3, &geo_member_add_script, keys, ARGS("1", "1", "2", "a", "16"));
+	misled(3, &geo_member_delete_script, keys, ARGS("a", "16"));
+	misled(3, &geo_member_lookup_script, keys, ARGS("1", "a", "16"));
+	misled(3, &geo_distance_get_script, KEYS(SET, CELL("5"), CELL("6")), ARGS("a", "b", "m", "16"));
+	misled(3, &geo_member_list_script, keys, ARGS("0", "", "10", "16"));
+	misled(3, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10", "16"));
+	misled(3, &geo_delete_script, keys, ARGS("16"));
+	misled(3, &geo_search_script, keys, ARGS("0", "0", "radius", "1", "", "m", "ASC", "1", "", "4"));
 	/* Settings of a set with members need all its cells. */
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
-	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1"));
+	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1", "0"));
 	misled(3, &geo_put_script, KEYS(SET, CELL("0")), ARGS("3", "null", "", "1"));
-	/* A set that is one sorted set, or that does not exist, has no cells. */
-	run(&r, &geo_member_put_script, KEYS("p:geo:{t}"), ARGS("1", "2", "a"));
-	misled(0, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
-	misled(0, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
-	misled(1, &geo_put_script, KEYS("p:geo:{t}"), ARGS("1", "null", ""));
-	misled(0, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
+	/* A set that does not exist has those of one without settings. */
+	misled(16, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
+	misled(16, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
+	misled(16, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
+}
+
+/* The first member makes it, with the settings of the contract, and the last one ends it. */
+static void a_set_is_made_and_ended_by_its_members(void **state)
+{
+	script_stage_empty(state);
+	run(&r, &geo_member_put_script, KEYS(SET, CELL("9")), ARGS("1", "2", "a", "16"));
+	assert_int_equal(outcome(&r), 1);
+	run(&r, &geo_size_script, KEYS(SET), ARGS());
+	assert_int_equal(item_int(&r, GEO_SET_SIZE), 1);
+	assert_int_equal(item_int(&r, GEO_SET_CELLS), 16);
+	assert_int_equal(item_int(&r, GEO_SET_EXPIRES_AT_MS), -1);
+	assert_int_equal(server_command(&r, "ZCARD p:names:{}:geo")->integer, 1);
+	run(&r, &geo_member_add_script, KEYS(SET, CELL("1")), ARGS("1", "1", "2", "b", "16"));
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("9")), ARGS("a", "16"));
+	assert_int_equal(redis_exists(&r, SET), 1);
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("b", "16"));
+	assert_int_equal(server_keys(&r), 0);
+	/* Many at once make one as well. Settings keep it from then on. */
+	run(&r, &geo_member_add_script, KEYS(SET, CELL("1")), ARGS("2", "1", "2", "b", "1", "2", "c", "16"));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("", "null", "1", "0"));
+	assert_int_equal(outcome(&r), GEO_PUT_AGAIN);
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("b", "16"));
+	server_command(&r, "HSET " SET " kept 1");
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("c", "16"));
+	assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 }
 
 static void many_go_into_their_cells_or_none_does(void **state)
@@ -107,7 +130,7 @@ static void the_size_follows(void **state)
 		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 	}
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
-	run(&r, &geo_put_script, KEYS(SET), ARGS("4", "", ""));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("4", "", "", "0"));
 	assert_int_equal(outcome(&r), GEO_PUT_OTHER_CELLS);
 	run(&r, &geo_delete_script, KEYS(SET, CELL("0"), CELL("1"), CELL("2")), ARGS("3"));
 	assert_int_equal(outcome(&r), 1);
@@ -118,7 +141,7 @@ static void the_size_follows(void **state)
 static void all_keys_have_one_expiry(void **state)
 {
 	(void)state;
-	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "60000", ""));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "60000", "", "0"));
 	assert_int_equal(item_int(&r, GEO_PUT_IS_NEW), 0);
 	int64_t at = item_int(&r, GEO_SET_EXPIRES_AT_MS);
 	assert_int_equal(at - item_int(&r, REPLY_NOW_MS), 60000);
@@ -135,28 +158,6 @@ static void all_keys_have_one_expiry(void **state)
 	assert_int_equal(item_int(&r, GEO_SET_EXPIRES_AT_MS), -1);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(redis_pttl_ms(&r, keys[i]), -1);
-}
-
-/* The sorted set becomes the cell, whole; a key of the cell's name is left alone. */
-static void a_sorted_set_becomes_the_only_cell(void **state)
-{
-	(void)state;
-	server_command(&r, "DEL " SET);
-	unchanged(&r, {
-		run(&r, &geo_put_script, KEYS(SET), ARGS("", "", "1"));
-		assert_int_equal(outcome(&r), GEO_PUT_ABSENT);
-	});
-	run(&r, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"));
-	server_command(&r, "SET " CELL("0") " text");
-	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS("1", "5000", "", "1"), "WRONGTYPE"));
-	server_command(&r, "DEL " CELL("0"));
-	run(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS("1", "5000", "", "1"));
-	assert_int_equal(item_int(&r, GEO_SET_SIZE), 1);
-	assert_int_equal(item_int(&r, GEO_PUT_IS_NEW), 0);
-	assert_int_equal(server_command(&r, "ZCARD " CELL("0"))->integer, 1);
-	assert_in_range(redis_pttl_ms(&r, CELL("0")), 1, 5000);
-	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("a", "1"));
-	assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 }
 
 /*
@@ -194,7 +195,7 @@ static void fill(const char *cell, int members, double longitude)
 		server_command(&r, "GEOADD p:geo:{s}:%s %f %f %s-%d", cell, longitude + 0.0001 * i, 1.0, cell, i);
 }
 
-#define FOUND(n) (GEO_SEARCH_CELLS_FOUND + GEO_FOUND_ITEMS * (n))
+#define FOUND(n) (GEO_SEARCH_FOUND + GEO_FOUND_ITEMS * (n))
 
 /* A call ends after the cell with which it has read enough; the next call continues. */
 static void a_search_is_done_in_steps(void **state)
@@ -204,19 +205,19 @@ static void a_search_is_done_in_steps(void **state)
 	fill("1", 600, 1);
 	fill("2", 600, 1);
 	const char *const *keys = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
-	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "DESC", "10", "", "3"));
-	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 2);
+	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "DESC", "10", "", "3"));
+	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 2);
 	assert_int_equal(r.reply->elements, FOUND(10));
 	/* Few are near: all cells at once. */
-	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
-	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 3);
+	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
+	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 3);
 	assert_int_equal(r.reply->elements, FOUND(9));
 	/* A thin box among many members outside it. */
-	run(&r, &geo_search_cells_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
-	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 2);
+	run(&r, &geo_search_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
+	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 2);
 	/* Members farther away than those found elsewhere are left out. */
-	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
-	assert_int_equal(item_int(&r, GEO_SEARCH_CELLS_DONE), 3);
+	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
+	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 3);
 	assert_in_range(r.reply->elements, FOUND(5), FOUND(10));
 }
 
@@ -228,7 +229,8 @@ int main(void)
 						script_stage_empty),
 		cmocka_unit_test_setup_teardown(the_size_follows, split_in_three, script_stage_empty),
 		cmocka_unit_test_setup_teardown(all_keys_have_one_expiry, split_in_three, script_stage_empty),
-		cmocka_unit_test_setup_teardown(a_sorted_set_becomes_the_only_cell, split_in_three, script_stage_empty),
+		cmocka_unit_test_setup_teardown(a_set_is_made_and_ended_by_its_members, split_in_three,
+						script_stage_empty),
 		cmocka_unit_test_setup_teardown(distances_between_cells_are_redis_s_own, split_in_three,
 						script_stage_empty),
 		cmocka_unit_test_setup_teardown(a_search_is_done_in_steps, split_in_three, script_stage_empty),

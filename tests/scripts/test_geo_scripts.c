@@ -11,17 +11,28 @@
 #include "script_stage.h"
 
 #define SET "p:geo:{sicily}"
+#define CELL SET ":0"
+#define ONE KEYS(SET, CELL)
 #define RECORD "p:idem:{sicily}:k"
 
 /* Scores of Redis's own documentation: tests/unit/test_geo_score.c reads positions from them. */
 static const int64_t PALERMO = 3479099956230698, CATANIA = 3479447370796909;
 
+/* A set of one cell, where the figures are Redis's own. */
+static int one_cell(void **state)
+{
+	script_stage_empty(state);
+	run(&r, &geo_put_script, ONE, ARGS("1", "null", "", "16"));
+	assert_int_equal(outcome(&r), 1);
+	return 0;
+}
+
 /* The cities of Redis's own documentation. */
 static int sicily(void **state)
 {
-	script_stage_empty(state);
-	run(&r, &geo_member_add_script, KEYS(SET),
-	    ARGS("13.361389", "38.115556", "Palermo", "15.087269", "37.502669", "Catania"));
+	one_cell(state);
+	run(&r, &geo_member_add_script, ONE,
+	    ARGS("2", "13.361389", "38.115556", "Palermo", "15.087269", "37.502669", "Catania", "1"));
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 	return 0;
 }
@@ -45,14 +56,14 @@ static size_t found_count(void)
 static void adding_counts_new_and_known(void **state)
 {
 	(void)state;
-	run(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "4", "b", "5", "6", "a"));
+	run(&r, &geo_member_add_script, ONE, ARGS("3", "1", "2", "a", "3", "4", "b", "5", "6", "a", "1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 0);
-	run(&r, &geo_member_add_script, KEYS(SET), ARGS("7", "8", "b", "5", "6", "a", "1", "1", "c"));
+	run(&r, &geo_member_add_script, ONE, ARGS("3", "7", "8", "b", "5", "6", "a", "1", "1", "c", "1"));
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 1);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 2);
-	run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("b", "a"));
+	run(&r, &geo_member_lookup_script, ONE, ARGS("2", "b", "a", "1"));
 	assert_near(item_real(&r, PLACE(0, LONGITUDE)), 7, 0.00001);
 	assert_near(item_real(&r, PLACE(0, LATITUDE)), 8, 0.00001);
 	assert_near(item_real(&r, PLACE(1, LONGITUDE)), 5, 0.00001);
@@ -63,24 +74,25 @@ static void adding_counts_new_and_known(void **state)
 static void a_place_outside_refuses_all(void **state)
 {
 	(void)state;
-	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "86", "b"), "invalid"));
-	unchanged(&r, run_fails(&r, &geo_member_put_script, KEYS(SET), ARGS("181", "2", "a"), "invalid"));
-	run(&r, &geo_member_add_script, KEYS(SET), ARGS("180", "85.05112878", "ne", "-180", "-85.05112878", "sw"));
+	unchanged(&r,
+		  run_fails(&r, &geo_member_add_script, ONE, ARGS("2", "1", "2", "a", "3", "86", "b", "1"), "invalid"));
+	unchanged(&r, run_fails(&r, &geo_member_put_script, ONE, ARGS("181", "2", "a", "1"), "invalid"));
+	run(&r, &geo_member_add_script, ONE, ARGS("2", "180", "85.05112878", "ne", "-180", "-85.05112878", "sw", "1"));
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 }
 
 static void putting_answers_the_stored_place(void **state)
 {
 	(void)state;
-	run(&r, &geo_member_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
+	run(&r, &geo_member_put_script, ONE, ARGS("13.361389", "38.115556", "Palermo", "1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 1);
 	assert_near(item_real(&r, GEO_MEMBER_PUT_PLACE + GEO_PLACE_LONGITUDE), 13.361389338970184, 1e-14);
 	assert_near(item_real(&r, GEO_MEMBER_PUT_PLACE + GEO_PLACE_LATITUDE), 38.1155563954963, 1e-13);
 	assert_string_equal(item_text(&r, GEO_MEMBER_PUT_PLACE + GEO_PLACE_GEOHASH), "sqc8b49rny0");
-	run(&r, &geo_member_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
+	run(&r, &geo_member_put_script, ONE, ARGS("13.361389", "38.115556", "Palermo", "1"));
 	assert_int_equal(item_int(&r, GEO_MEMBER_PUT_ADDED), 0);
-	assert_int_equal(server_command(&r, "ZCARD " SET)->integer, 1);
+	assert_int_equal(server_command(&r, "ZCARD " CELL)->integer, 1);
 }
 
 static void a_thousand_go_in_at_once(void **state)
@@ -88,38 +100,38 @@ static void a_thousand_go_in_at_once(void **state)
 	(void)state;
 	enum { MEMBERS = 1000 };
 	static char text[MEMBERS][3][24];
-	static const char *args[3 * MEMBERS + 1], *names[MEMBERS + 1];
+	static const char *args[3 * MEMBERS + 3] = { "1000" }, *names[MEMBERS + 3] = { "1000" };
 
 	for (int i = 0; i < MEMBERS; i++) {
 		snprintf(text[i][0], sizeof(text[i][0]), "%.17g", -179.0 + 0.3 * i);
 		snprintf(text[i][1], sizeof(text[i][1]), "%.17g", 80.0 - 0.1 * i);
 		snprintf(text[i][2], sizeof(text[i][2]), "m%d", i);
 		for (int j = 0; j < 3; j++)
-			args[3 * i + j] = text[i][j];
-		names[i] = text[i][2];
+			args[1 + 3 * i + j] = text[i][j];
+		names[1 + i] = text[i][2];
 	}
-	run(&r, &geo_member_add_script, KEYS(SET), args);
+	args[1 + 3 * MEMBERS] = names[1 + MEMBERS] = "1";
+	run(&r, &geo_member_add_script, ONE, args);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), MEMBERS);
-	run(&r, &geo_member_lookup_script, KEYS(SET), names);
+	run(&r, &geo_member_lookup_script, ONE, names);
 	assert_int_equal(r.reply->elements, PLACES(MEMBERS));
 	assert_near(item_real(&r, PLACE(999, LONGITUDE)), -179.0 + 0.3 * 999, 0.00001);
-	run(&r, &geo_search_script, KEYS(SET),
-	    ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("0", "0", "radius", "30000", "", "km", "ASC", "1000", "", "1"));
 	assert_int_equal(found_count(), MEMBERS);
 }
 
 static void looking_up_keeps_the_order(void **state)
 {
 	(void)state;
-	unchanged(&r, run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo")));
-	run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo"));
+	unchanged(&r, run(&r, &geo_member_lookup_script, ONE, ARGS("3", "Catania", "Rome", "Palermo", "1")));
+	run(&r, &geo_member_lookup_script, ONE, ARGS("3", "Catania", "Rome", "Palermo", "1"));
 	assert_int_equal(r.reply->elements, PLACES(3));
 	assert_near(item_real(&r, PLACE(0, LONGITUDE)), 15.087267458438873, 1e-14);
 	assert_near(item_real(&r, PLACE(0, LATITUDE)), 37.50266842333162, 1e-13);
 	assert_string_equal(item_text(&r, PLACE(0, GEOHASH)), "sqdtr74hyu0");
 	assert_string_equal(item_text(&r, PLACE(1, GEOHASH)), "");
 	assert_string_equal(item_text(&r, PLACE(2, GEOHASH)), "sqc8b49rny0");
-	run(&r, &geo_member_lookup_script, KEYS("p:geo:{none}"), ARGS("Rome"));
+	run(&r, &geo_member_lookup_script, KEYS("p:geo:{none}", "p:geo:{none}:0"), ARGS("1", "Rome", "16"));
 	assert_int_equal(r.reply->elements, PLACES(1));
 	assert_string_equal(item_text(&r, PLACE(0, GEOHASH)), "");
 }
@@ -127,17 +139,17 @@ static void looking_up_keeps_the_order(void **state)
 static void distances_are_redis_s_own(void **state)
 {
 	(void)state;
-	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Catania", "km"));
+	run(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("Palermo", "Catania", "km", "1"));
 	assert_int_equal(outcome(&r), 0);
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "166.2742");
-	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Catania", "mi"));
+	run(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("Palermo", "Catania", "mi", "1"));
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "103.3182");
-	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Palermo", "m"));
+	run(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("Palermo", "Palermo", "m", "1"));
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_DISTANCE), "0.0000");
-	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Rome", "Catania", "m"));
+	run(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("Rome", "Catania", "m", "1"));
 	assert_int_equal(outcome(&r), -1);
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_MEMBER), "Rome");
-	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Catania", "Oslo", "m"));
+	run(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("Catania", "Oslo", "m", "1"));
 	assert_int_equal(outcome(&r), -1);
 	assert_string_equal(item_text(&r, GEO_DISTANCE_GET_MEMBER), "Oslo");
 }
@@ -145,51 +157,26 @@ static void distances_are_redis_s_own(void **state)
 static void circles_find_what_is_inside(void **state)
 {
 	(void)state;
-	unchanged(&r, run(&r, &geo_search_script, KEYS(SET),
-			  ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "0")));
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "0"));
+	unchanged(&r,
+		  run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1")));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "ASC", "10", "", "1"));
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(found_count(), 2);
 	found(0, "Catania", 56.4413);
 	assert_true(item_int(&r, FOUND(0, SCORE)) == CATANIA);
 	found(1, "Palermo", 190.4424);
 	assert_true(item_int(&r, FOUND(1, SCORE)) == PALERMO);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "190", "", "km", "ASC", "10", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "190", "", "km", "ASC", "10", "", "1"));
 	assert_int_equal(found_count(), 1);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "DESC", "10", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200", "", "km", "DESC", "10", "", "1"));
 	found(0, "Palermo", 190.4424);
-	run(&r, &geo_search_script, KEYS(SET),
-	    ARGS("point", "15", "37", "radius", "200000", "", "m", "DESC", "1", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "200000", "", "m", "DESC", "1", "", "1"));
 	assert_int_equal(found_count(), 1);
 	found(0, "Palermo", 190442.4298);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "0", "", "m", "ASC", "1", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "radius", "0", "", "m", "ASC", "1", "", "1"));
 	assert_int_equal(found_count(), 0);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "1"));
-	assert_int_equal(found_count(), 1);
-	found(0, "Palermo", 190.4424);
-	assert_true(item_int(&r, FOUND(0, SCORE)) == PALERMO);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "2"));
-	assert_int_equal(found_count(), 0);
-}
-
-static void a_member_is_a_centre_too(void **state)
-{
-	(void)state;
-	run(&r, &geo_search_script, KEYS(SET),
-	    ARGS("member", "Palermo", "", "radius", "167", "", "km", "ASC", "10", "0"));
-	assert_int_equal(found_count(), 2);
-	found(0, "Palermo", 0);
-	found(1, "Catania", 166.2742);
-	run(&r, &geo_search_script, KEYS(SET),
-	    ARGS("member", "Palermo", "", "radius", "166", "", "km", "ASC", "10", "0"));
-	assert_int_equal(found_count(), 1);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Rome", "", "radius", "166", "", "km", "ASC", "10", "0"));
-	assert_int_equal(outcome(&r), -1);
-	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
-	    ARGS("member", "Rome", "", "radius", "1", "", "km", "ASC", "10", "0"));
-	assert_int_equal(outcome(&r), -1);
-	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
-	    ARGS("point", "1", "1", "radius", "1", "", "km", "ASC", "10", "0"));
+	run(&r, &geo_search_script, KEYS("p:geo:{none}", "p:geo:{none}:0"),
+	    ARGS("1", "1", "radius", "1", "", "km", "ASC", "10", "", "16"));
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(found_count(), 0);
 }
@@ -201,18 +188,18 @@ static void a_member_is_a_centre_too(void **state)
 static void boxes_find_what_is_inside(void **state)
 {
 	(void)state;
-	run(&r, &geo_member_add_script, KEYS(SET),
-	    ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10", "0"));
+	run(&r, &geo_member_add_script, ONE,
+	    ARGS("2", "12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2", "1"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "box", "400", "400", "km", "ASC", "10", "", "1"));
 	assert_int_equal(found_count(), 4);
 	found(0, "Catania", 56.4413);
 	found(1, "Palermo", 190.4424);
 	found(2, "edge2", 279.7403);
 	found(3, "edge1", 279.7405);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "200", "km", "ASC", "10", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "box", "400", "200", "km", "ASC", "10", "", "1"));
 	assert_int_equal(found_count(), 1);
 	found(0, "Catania", 56.4413);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "200", "400", "km", "ASC", "10", "0"));
+	run(&r, &geo_search_script, ONE, ARGS("15", "37", "box", "200", "400", "km", "ASC", "10", "", "1"));
 	assert_int_equal(found_count(), 1);
 }
 
@@ -231,8 +218,8 @@ static void a_search_is_one_geosearch(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		server_command(&r, "CONFIG RESETSTAT");
-		run(&r, &geo_search_script, KEYS(SET),
-		    ARGS("point", "15", "37", i ? "box" : "radius", "2000", i ? "2000" : "", "km", "DESC", "1", "0"));
+		run(&r, &geo_search_script, ONE,
+		    ARGS("15", "37", i ? "box" : "radius", "2000", i ? "2000" : "", "km", "DESC", "1", "", "1"));
 		assert_int_equal(found_count(), 1);
 		assert_int_equal(calls_of("geosearch"), 1);
 		assert_int_equal(calls_of("geohash"), 0);
@@ -245,17 +232,17 @@ static void removing_and_deleting(void **state)
 	(void)state;
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
 	assert_int_equal(item_int(&r, GEO_SET_SIZE), 2);
-	run(&r, &geo_member_delete_script, KEYS(SET), ARGS("Palermo"));
+	run(&r, &geo_member_delete_script, ONE, ARGS("Palermo", "1"));
 	assert_int_equal(outcome(&r), 1);
 	unchanged(&r, {
-		run(&r, &geo_member_delete_script, KEYS(SET), ARGS("Palermo"));
+		run(&r, &geo_member_delete_script, ONE, ARGS("Palermo", "1"));
 		assert_int_equal(outcome(&r), 0);
 	});
-	run(&r, &geo_delete_script, KEYS(SET), ARGS());
+	run(&r, &geo_delete_script, ONE, ARGS("1"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, GEO_DELETE_SIZE), 1);
 	assert_int_equal(redis_exists(&r, SET), 0);
-	run(&r, &geo_delete_script, KEYS(SET), ARGS());
+	run(&r, &geo_delete_script, ONE, ARGS("16"));
 	assert_int_equal(outcome(&r), 0);
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
 	assert_int_equal(item_int(&r, GEO_SET_SIZE), 0);
@@ -273,7 +260,7 @@ static int walk(int members, const char *count, const char *match)
 
 	memset(came, 0, sizeof(came));
 	do {
-		run(&r, &geo_member_list_script, KEYS(SET), ARGS(cursor, match, count));
+		run(&r, &geo_member_list_script, ONE, ARGS(cursor, match, count, "1"));
 		assert_true(r.reply->elements <= LISTED(limit));
 		for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r.reply->elements; i += GEO_MEMBER_ITEMS) {
 			size_t place = i + GEO_MEMBER_PLACE;
@@ -298,7 +285,7 @@ static void add_members(int from, int to)
 	for (int i = from; i < to; i++) {
 		snprintf(longitude, sizeof(longitude), "%.17g", i * 0.1);
 		snprintf(name, sizeof(name), "m%d", i);
-		run(&r, &geo_member_put_script, KEYS(SET), ARGS(longitude, "10", name));
+		run(&r, &geo_member_put_script, ONE, ARGS(longitude, "10", name, "1"));
 	}
 }
 
@@ -318,7 +305,7 @@ static void all_members_can_be_walked(void **state)
 	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page ends when full, or after a millisecond */
 		char count[16];
 		snprintf(count, sizeof(count), "%d", limit);
-		run(&r, &geo_member_list_script, KEYS(SET), ARGS("0", "", count));
+		run(&r, &geo_member_list_script, ONE, ARGS("0", "", count, "1"));
 		assert_in_range(r.reply->elements, LISTED(1), LISTED(limit));
 	}
 }
@@ -336,7 +323,7 @@ static void a_walk_misses_no_member_that_stays(void **state)
 	int pages = 0;
 	do {
 		assert_true(++pages <= 21);
-		run(&r, &geo_member_list_script, KEYS(SET), ARGS(cursor, "", "3"));
+		run(&r, &geo_member_list_script, ONE, ARGS(cursor, "", "3", "1"));
 		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, GEO_MEMBER_LIST_NEXT_CURSOR));
 		for (size_t i = GEO_MEMBER_LIST_MEMBERS; i < r.reply->elements; i += GEO_MEMBER_ITEMS) {
 			const char *member = item_text(&r, i + GEO_MEMBER_MEMBER);
@@ -344,7 +331,7 @@ static void a_walk_misses_no_member_that_stays(void **state)
 		}
 		if (!gone[0]) {
 			snprintf(gone, sizeof(gone), "%s", item_text(&r, GEO_MEMBER_LIST_MEMBERS + GEO_MEMBER_MEMBER));
-			run(&r, &geo_member_delete_script, KEYS(SET), ARGS(gone));
+			run(&r, &geo_member_delete_script, ONE, ARGS(gone, "1"));
 			add_members(20, 21);
 		}
 	} while (strcmp(cursor, "0") != 0);
@@ -358,7 +345,7 @@ static void what_is_no_cursor_is_refused(void **state)
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		run(&r, &geo_member_list_script, KEYS(SET), ARGS(wrong[i], "", "10"));
+		run(&r, &geo_member_list_script, ONE, ARGS(wrong[i], "", "10", "1"));
 		assert_int_equal(outcome(&r), -1);
 	}
 }
@@ -366,21 +353,21 @@ static void what_is_no_cursor_is_refused(void **state)
 static void a_replay_gets_the_first_answer(void **state)
 {
 	(void)state;
-	const char *const *args = ARGS("1", "2", "a", "3", "4", "b");
+	const char *const *args = ARGS("2", "1", "2", "a", "3", "4", "b", "1");
 
-	run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
+	run_with_record(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
-	run(&r, &geo_member_delete_script, KEYS(SET), ARGS("a"));
+	run(&r, &geo_member_delete_script, ONE, ARGS("a", "1"));
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
-	unchanged(&r, run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A));
-	run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
+	unchanged(&r, run_with_record(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_A));
+	run_with_record(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_UPDATED), 0);
 	assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
-	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_B,
+	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_B,
 					    "IDEMPOTENCY_KEY_REUSED"));
-	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "89", "a"), RECORD "2",
+	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, ONE, ARGS("1", "1", "89", "a", "1"), RECORD "2",
 					    FINGERPRINT_B, "invalid"));
 }
 
@@ -388,40 +375,38 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	(void)state;
 	server_command(&r, "SET " SET " x");
-	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a"), RECORD,
+	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, ONE, ARGS("1", "1", "2", "a", "1"), RECORD,
 					    FINGERPRINT_A, "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_member_lookup_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_member_delete_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_put_script, ONE, ARGS("1", "2", "a", "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_lookup_script, ONE, ARGS("1", "a", "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_list_script, ONE, ARGS("0", "", "10", "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_delete_script, ONE, ARGS("a", "1"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_size_script, KEYS(SET), ARGS(), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_delete_script, KEYS(SET), ARGS(), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_distance_get_script, KEYS(SET), ARGS("a", "b", "m"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
-				ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1", "0"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
-				ARGS("member", "a", "", "radius", "1", "", "m", "ASC", "1", "0"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_delete_script, ONE, ARGS("1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_distance_get_script, KEYS(SET, CELL, CELL), ARGS("a", "b", "m", "1"),
+				"WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_search_script, ONE,
+				ARGS("1", "1", "radius", "1", "", "m", "ASC", "1", "", "1"), "WRONGTYPE"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(adding_counts_new_and_known, script_stage_empty),
-		cmocka_unit_test_setup(a_place_outside_refuses_all, script_stage_empty),
-		cmocka_unit_test_setup(putting_answers_the_stored_place, script_stage_empty),
-		cmocka_unit_test_setup(a_thousand_go_in_at_once, script_stage_empty),
+		cmocka_unit_test_setup(adding_counts_new_and_known, one_cell),
+		cmocka_unit_test_setup(a_place_outside_refuses_all, one_cell),
+		cmocka_unit_test_setup(putting_answers_the_stored_place, one_cell),
+		cmocka_unit_test_setup(a_thousand_go_in_at_once, one_cell),
 		cmocka_unit_test_setup(looking_up_keeps_the_order, sicily),
 		cmocka_unit_test_setup(distances_are_redis_s_own, sicily),
 		cmocka_unit_test_setup(circles_find_what_is_inside, sicily),
-		cmocka_unit_test_setup(a_member_is_a_centre_too, sicily),
 		cmocka_unit_test_setup(boxes_find_what_is_inside, sicily),
 		cmocka_unit_test_setup(a_search_is_one_geosearch, sicily),
 		cmocka_unit_test_setup(removing_and_deleting, sicily),
-		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
-		cmocka_unit_test_setup(a_walk_misses_no_member_that_stays, script_stage_empty),
+		cmocka_unit_test_setup(all_members_can_be_walked, one_cell),
+		cmocka_unit_test_setup(a_walk_misses_no_member_that_stays, one_cell),
 		cmocka_unit_test_setup(what_is_no_cursor_is_refused, sicily),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, one_cell),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, one_cell),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

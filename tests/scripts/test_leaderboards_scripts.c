@@ -1,7 +1,7 @@
 /*
  * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list
- * that is sorted again each time, and the cost of a large board beside a small one. (Unions:
- * test_leaderboards_union_scripts.c.)
+ * that is sorted again each time, and the cost of a large board beside a small one. (Merges:
+ * test_leaderboards_merge_scripts.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -201,10 +201,10 @@ static void arrivals_rise_with_any_clock(void **state)
 
 static void what_is_missing_has_an_outcome(void **state)
 {
-	static const int64_t five[] = { 5 };
+	static const int64_t five[] = { 5, 6 };
 
 	(void)state;
-	unchanged(&r, assert_int_equal(board_put("b", "m", "set", 1, five), -1));
+	unchanged(&r, assert_int_equal(board_put("b", "m", "set", 2, five), -1));
 	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), -1);
 	assert_int_equal(board_position("b", "m", "desc"), -1);
 	board_make("b", 1);
@@ -216,6 +216,29 @@ static void what_is_missing_has_an_outcome(void **state)
 	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_PUT_UNKNOWN);
 	assert_int_equal(r.reply->elements, LEADERBOARD_MEMBER_PUT_NAMES + 2);
 	assert_int_equal(redis_exists(&r, B ":ranks"), 0);
+}
+
+/* One score has one order: the first write makes the board. Of several only PUT gives the order. */
+static void a_first_score_makes_the_board(void **state)
+{
+	static const int64_t five[] = { 5, 6 }, less[] = { -1 };
+
+	(void)state;
+	unchanged(&r, assert_int_equal(board_put("b", "m", "add", 2, five), LEADERBOARD_MEMBER_PUT_NO_BOARD));
+	unchanged(&r, assert_int_equal(board_put("b", "m", "add", 1, less), LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE));
+	assert_int_equal(board_put("b", "m", "add", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
+	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
+	run(&r, &leaderboard_get_script, BOARD_KEYS, ARGS());
+	assert_string_equal(item_text(&r, LEADERBOARD_DIMENSIONS), "d0");
+	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
+	assert_int_equal(item_int(&r, LEADERBOARD_EXPIRES_AT_MS), -1);
+	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
+	assert_int_equal(board_put("b", "n", "set", 2, five), LEADERBOARD_MEMBER_PUT_UNKNOWN);
+	/* Another program removed the first key: the new board has no members of the old one. */
+	server_command(&r, "DEL " B);
+	assert_int_equal(board_put("b", "n", "set", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
+	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), 1);
+	assert_string_equal(found[0].member, "n");
 }
 
 static void dimensions_change_while_there_are_no_members(void **state)
@@ -322,6 +345,14 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	static const char *const foreign[] = { "SET " B " x", "HSET " B " a b", "SET " B ":places x",
 					       "SET " B ":ranks x" };
+	const char *const without_board[] = { "SET " B ":places x", "SET " B ":ranks x" };
+
+	for (size_t i = 0; i < 2; i++) {
+		script_stage_empty(state);
+		server_command(&r, without_board[i]);
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"),
+					"WRONGTYPE"));
+	}
 
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
 		script_stage_empty(state);
@@ -341,7 +372,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		if (i != 2)
 			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
 				  "WRONGTYPE");
-		run_fails(&r, &leaderboard_around_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
+		run_fails(&r, &leaderboard_neighbor_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
 	}
 }
 
@@ -408,15 +439,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(boards_follow_their_model),
-		TEST(first_come_is_ahead_of_equals),
-		TEST(arrivals_rise_with_any_clock),
-		TEST(what_is_missing_has_an_outcome),
-		TEST(dimensions_change_while_there_are_no_members),
-		TEST(all_keys_of_a_board_expire_together),
-		TEST(a_large_board_is_deleted_in_no_time),
-		TEST(a_replay_gets_the_first_rank),
-		TEST(a_foreign_key_stays_as_it_is),
+		TEST(boards_follow_their_model),           TEST(first_come_is_ahead_of_equals),
+		TEST(arrivals_rise_with_any_clock),        TEST(what_is_missing_has_an_outcome),
+		TEST(a_first_score_makes_the_board),       TEST(dimensions_change_while_there_are_no_members),
+		TEST(all_keys_of_a_board_expire_together), TEST(a_large_board_is_deleted_in_no_time),
+		TEST(a_replay_gets_the_first_rank),        TEST(a_foreign_key_stays_as_it_is),
 		TEST(a_large_board_costs_hardly_more),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

@@ -58,7 +58,7 @@ static void names(void **state)
 	assert_string_equal(verdict("GET", target, NOTHING), "invalid_name {name}");
 	assert_string_equal(verdict("POST", "/ratelimit", TEXT("{\"key\":\"a\\u0000\",\"limit\":1,\"window_ms\":1}")),
 			    "invalid_name /key");
-	assert_string_equal(verdict("POST", "/uv/p/merge", TEXT("{\"sources\":[\"a\",\"union\",\"..\"]}")),
+	assert_string_equal(verdict("POST", "/uv/p/merge", TEXT("{\"sources\":[\"a\",\"combine\",\"..\"]}")),
 			    "reserved_name /sources/1 /sources/2");
 }
 
@@ -94,9 +94,9 @@ static void queries(void **state)
 		{ "/geo/nearby?name=s&longitude=0x1&latitude=1e999", "wrong_type ?longitude ?latitude" },
 		{ "/geo/nearby?name=s&longitude=&latitude=1,5", "wrong_type ?longitude ?latitude" },
 		{ "/geo/nearby?longitude=1", "missing_field ?name" },
-		{ "/uv/union?name=a&name=b", "ok" },
-		{ "/uv/union", "missing_field ?name" },
-		{ "/uv/union?name=a&name=%01&name=", "invalid_name ?name ?name" },
+		{ "/uv/combine?name=a&name=b", "ok" },
+		{ "/uv/combine", "missing_field ?name" },
+		{ "/uv/combine?name=a&name=%01&name=", "invalid_name ?name ?name" },
 	};
 
 	check_targets(ROWS(rows));
@@ -124,8 +124,8 @@ static void values_and_defaults(void **state)
 	assert_true(send->messages.items[1].ttl_ms == 9 && send->messages.items[1].priority == 4);
 	assert_null(send->messages.items[1].id.at);
 	asked_end(req);
-	req = filled("GET", "/uv/union?name=a&from=2026-01-01&name=b", NOTHING, &in);
-	const struct uv_union_get_input *uv = in;
+	req = filled("GET", "/uv/combine?name=a&from=2026-01-01&name=b", NOTHING, &in);
+	const struct uv_combine_input *uv = in;
 	assert_true(uv->name.count == 2 && text_is(uv->name.items[1], "b") && text_is(uv->from, "2026-01-01") &&
 		    !uv->to.at);
 	asked_end(req);

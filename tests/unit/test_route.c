@@ -67,8 +67,8 @@ static void paths(void **state)
 		/* A literal path takes precedence over one with a parameter. */
 		{ "GET", TEXT("/geo/nearby"), "geo_nearby_list" },
 		{ "GET", TEXT("/geo/near"), "geo_get near" },
-		{ "GET", TEXT("/uv/union"), "uv_union_get" },
-		{ "POST", TEXT("/uv/union"), "uv_add union" }, /* input refuses the name */
+		{ "GET", TEXT("/uv/combine"), "uv_combine" },
+		{ "POST", TEXT("/uv/combine"), "uv_add combine" }, /* input refuses the name */
 		{ "DELETE", TEXT("/geo/nearby"), "geo_delete nearby" },
 		/* The target is cut first, decoded afterwards. */
 		{ "GET", TEXT("/locks/a%2Fb"), "lock_get a/b" },
@@ -153,7 +153,7 @@ static void queries(void **state)
 		{ "GET", TEXT("/locks?m%61tch=x"), "lock_list match=x" },
 		{ "GET", TEXT("/locks?match=a/b?c"), "lock_list match=a/b?c" },
 		{ "GET", TEXT("/locks?match=%ff"), "lock_list match=\xff" },
-		{ "GET", TEXT("/uv/union?name=a&name=b"), "uv_union_get name=a name=b" },
+		{ "GET", TEXT("/uv/combine?name=a&name=b"), "uv_combine name=a name=b" },
 		{ "GET", TEXT("/locks/x?y#z"), "lock_get x y#z=" },
 	};
 	char target[3000];
@@ -189,8 +189,8 @@ static void methods(void **state)
 		{ "GET", "/locks/x/extend", "POST, OPTIONS" },
 		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE, OPTIONS" },
 		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" },
-		/* Not the methods of /uv/{name}: no name is "union". */
-		{ "PATCH", "/uv/union", "GET, HEAD, OPTIONS" },
+		/* Not the methods of /uv/{name}: no name is "combine". */
+		{ "PATCH", "/uv/combine", "GET, HEAD, OPTIONS" },
 		{ "TRACE", "/queues/receive", "POST, OPTIONS" },
 		{ "POST", "/geo/nearby", "GET, HEAD, OPTIONS" },
 		{ "POST", "/sets/combine", "GET, HEAD, OPTIONS" },

@@ -225,13 +225,13 @@ export const KINDS = {
 			{
 				title: 'Members',
 				list: 'members',
-				key: ({ item }) => item,
+				key: ({ item }) => item.member,
 				columns: [
 					{
 						title: 'Member',
 						kind: 'head',
-						text: ({ item }) => item,
-						sort: ({ item }) => item,
+						text: ({ item }) => item.member,
+						sort: ({ item }) => item.member,
 					},
 				],
 			},

@@ -1,5 +1,5 @@
--- uv_union_part: what one slot has to a union of pages in several: as uv_get, and the sketch of all
--- together.
+-- uv_combine_part: what one slot has to pages that are combined from several: as uv_get, and the
+-- sketch of all together.
 -- KEYS     a key that is free, for the meantime; sketches, page by page, at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  keys in each page

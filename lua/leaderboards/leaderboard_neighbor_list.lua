@@ -1,4 +1,4 @@
--- leaderboard_around_list: a member in the middle of its neighbours; near an end of the board,
+-- leaderboard_neighbor_list: a member in the middle of its neighbours; near an end of the board,
 -- nearer to that end.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member, 2 how many in all, 1 to 1000, 3 'desc' or 'asc'

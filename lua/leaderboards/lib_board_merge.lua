@@ -1,20 +1,20 @@
--- A union of boards that is being built aside: a hash of member to place and number of the source
+-- A merge of boards that is being built aside: a hash of member to place and number of the source
 -- that it was last met in, from 1, with a TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
-local UNION_STEP, UNION_KEPT_MS = 50, 60000
+local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose
 -- dimensions are wanted; both are a line each. A source that is not there has ''.
---@shape union_differs: source int, dimensions text, wanted text
+--@shape merge_differs: source int, dimensions text, wanted text
 
--- union_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
+-- merge_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
 -- source, member and place in turn, to what is built; the dimensions have these names. Returns the
 -- reply, with how many members are built, and the next cursor ('0': that was all); or outcome -4
 -- when a member's score in a dimension would be larger than 2^32-1; what was built is gone then. A
 -- member keeps the latest arrival of all sources. One that is found twice counts once: it bears the
 -- source's number. O(found).
---@shape union_step: next_cursor text, members int
---@shape union_too_large: member text, dimension text
-local function union_add(now, key, cursor, found, names, number, weight, aggregate)
+--@shape merge_step: next_cursor text, members int
+--@shape merge_too_large: member text, dimension text
+local function merge_add(now, key, cursor, found, names, number, weight, aggregate)
   local dimensions = #names
   local format, place_bytes = '>' .. string.rep('I4', dimensions + 2), WORD * dimensions + ARRIVAL
   local members = {}
@@ -72,6 +72,6 @@ local function union_add(now, key, cursor, found, names, number, weight, aggrega
   if #write > 0 then
     redis.call('HSET', key, unpack(write))
   end
-  redis.call('PEXPIRE', key, digits(UNION_KEPT_MS))
+  redis.call('PEXPIRE', key, digits(MERGE_KEPT_MS))
   return {0, now, cursor, redis.call('HLEN', key)}
 end

@@ -1,5 +1,5 @@
 /*
- * Unions of leaderboards over HTTP: a week from its days, all at once or not at all, also for
+ * Merges of leaderboards over HTTP: a week from its days, all at once or not at all, also for
  * retries and for reads in between.
  */
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void make_days(void)
 	put("tue", "ann", 1, 1);
 }
 
-#define WEEK "/leaderboards/week/union"
+#define WEEK "/leaderboards/week/merge"
 
 static void a_week_is_made_of_its_days(void **state)
 {
@@ -86,7 +86,7 @@ static void a_week_is_made_of_its_days(void **state)
 	/* Itself as a source, and one twice. */
 	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
 	assert_board("/leaderboards/week/members", "cat 6 0, ann 3 3, bob 2 0");
-	/* A united board goes on like any other. */
+	/* A merged board goes on like any other. */
 	put("week", "bob", 9, 9);
 	assert_status(http(client, "DELETE", "/leaderboards/week/members/cat", NULL), 204);
 	assert_board("/leaderboards/week/members", "bob 9 9, ann 3 3");
@@ -179,7 +179,7 @@ static void *look_on(void *arg)
 	return NULL;
 }
 
-/* The union takes many steps; a reader sees the old members or the new ones, never some of each. */
+/* The merge takes many steps; a reader sees the old members or the new ones, never some of each. */
 static void it_appears_at_once(void **state)
 {
 	struct looker looker = { .done = false };
@@ -243,10 +243,10 @@ static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
 	struct raw *raw = raw_connect(other.port);
 	raw_text(raw, "POST " WEEK);
 	raw_text(raw, rest);
-	wait_until(server_command(&redis, "KEYS p:board:{week}:union:*")->elements > 0, 5000);
+	wait_until(server_command(&redis, "KEYS p:board:{week}:merge:*")->elements > 0, 5000);
 	daemon_kill(&other);
 	raw_close(raw);
-	const redisReply *left = server_command(&redis, "KEYS p:board:{week}:union:*");
+	const redisReply *left = server_command(&redis, "KEYS p:board:{week}:merge:*");
 	assert_true(left->elements > 0);
 	char key[128];
 	snprintf(key, sizeof(key), "%s", left->element[0]->str);
@@ -267,5 +267,5 @@ int main(void)
 		TEST(a_daemon_that_dies_leaves_the_board_as_it_was),
 	};
 
-	return cmocka_run_group_tests_name("leaderboard unions", tests, stage_open, stage_close);
+	return cmocka_run_group_tests_name("leaderboard merges", tests, stage_open, stage_close);
 }

@@ -1,15 +1,15 @@
--- leaderboard_union_put: adds what leaderboard_union_page returned to the union that is being built
+-- leaderboard_merge_put: adds what leaderboard_merge_page returned to the merge that is being built
 -- aside.
--- KEYS  1 what is built (leaderboards/lib_board_union.lua)
+-- KEYS  1 what is built (leaderboards/lib_board_merge.lua)
 -- ARGV  1 cursor, only returned, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or
 --       'max', 5 the dimensions, 6 how many members what is built must have by now; members and
 --       places in turn, each member of some 50
---@reply 0: union_step
+--@reply 0: merge_step
 --@reply -3 lost
---@reply -4 too_large: union_too_large
+--@reply -4 too_large: merge_too_large
 -- lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(members).
---@include time board board_union
+--@include time board board_merge
 local now = now_ms()
 if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[6]) then
   return {-3, now}
@@ -18,4 +18,4 @@ local names = {}
 for name in string.gmatch(ARGV[5], '[^\n]+') do
   names[#names + 1] = name
 end
-return union_add(now, KEYS[1], ARGV[1], {unpack(ARGV, 7)}, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+return merge_add(now, KEYS[1], ARGV[1], {unpack(ARGV, 7)}, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])

@@ -1,5 +1,5 @@
 /*
- * leaderboard_union: makes a board of other boards. The scripts lua/leaderboard_union_*.lua are
+ * leaderboard_merge: makes a board of other boards. The scripts lua/leaderboard_merge_*.lua are
  * called in turn, each of them a bounded step: begin; for each source add, until it was walked
  * through; rank, until all are ranked; end. What is built lies aside under keys with a TTL of their
  * own until the end puts it in the board's place in one step, so nothing needs to be undone when a
@@ -19,8 +19,8 @@ enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };
 
 static const char *const aggregates[] = { NULL, "sum", "min", "max" }; /* by the contract's enum */
 
-/* A union under way; in the request's arena. */
-struct board_union {
+/* A merge under way; in the request's arena. */
+struct board_merge {
 	struct arena_mark since; /* of the request's arena: what comes after belongs to one step */
 	char places[PART_SIZE], ranks[PART_SIZE];
 	struct text dimensions;
@@ -44,7 +44,7 @@ static void next_step(struct request *req);
 
 static void answer_differs(struct request *req, struct text board, struct text has, struct text wanted)
 {
-	const struct leaderboard_union_input *in = req->input;
+	const struct leaderboard_merge_input *in = req->input;
 
 	answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'", board.at,
 		       board_dimensions_text(req, has).at, board_dimensions_text(req, wanted).at,
@@ -54,20 +54,20 @@ static void answer_differs(struct request *req, struct text board, struct text h
 /* The source of this number; of any other the board itself. */
 static struct text board_of(struct request *req, int64_t source)
 {
-	const struct leaderboard_union_input *in = req->input;
+	const struct leaderboard_merge_input *in = req->input;
 
 	return source >= 0 && (size_t)source < in->sources.count ? in->sources.items[source] : in->name;
 }
 
 static void answer_differ(struct request *req, const struct reply *r)
 {
-	answer_differs(req, board_of(req, reply_int(r, UNION_DIFFERS_SOURCE)), reply_text(r, UNION_DIFFERS_DIMENSIONS),
-		       reply_text(r, UNION_DIFFERS_WANTED));
+	answer_differs(req, board_of(req, reply_int(r, MERGE_DIFFERS_SOURCE)), reply_text(r, MERGE_DIFFERS_DIMENSIONS),
+		       reply_text(r, MERGE_DIFFERS_WANTED));
 }
 
 static void answer_made(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_union_input *in = req->input;
+	const struct leaderboard_merge_input *in = req->input;
 
 	board_out(answer_begin(req, 200), in->name, r);
 	answer_end(req);
@@ -82,16 +82,16 @@ static void on_ended(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) > 0)
 		answer_made(req, r);
-	else if (reply_outcome(r) == LEADERBOARD_UNION_END_DIFFERS)
+	else if (reply_outcome(r) == LEADERBOARD_MERGE_END_DIFFERS)
 		answer_differ(req, r);
 	else
 		answer_lost_work(req);
 }
 
-static void end(struct request *req, const struct board_union *b)
+static void end(struct request *req, const struct board_merge *b)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct call *c = call_script(req, &leaderboard_union_end_script);
+	const struct leaderboard_merge_input *in = req->input;
+	struct call *c = call_script(req, &leaderboard_merge_end_script);
 
 	board_call_keys(c, in->name);
 	call_key(c, KEY_BOARD, in->name, b->places);
@@ -104,21 +104,21 @@ static void end(struct request *req, const struct board_union *b)
 /* ---- Step by step ---- */
 
 /* A step was done; false when it was the last of its kind. */
-static bool is_under_way(struct board_union *b, const struct reply *r)
+static bool is_under_way(struct board_merge *b, const struct reply *r)
 {
-	snprintf(b->cursor, sizeof(b->cursor), "%s", reply_text(r, UNION_STEP_NEXT_CURSOR).at);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", reply_text(r, MERGE_STEP_NEXT_CURSOR).at);
 	return strcmp(b->cursor, "0") != 0;
 }
 
 static void on_ranked(struct request *req, const struct reply *r)
 {
-	struct board_union *b = req->work;
+	struct board_merge *b = req->work;
 
-	if (reply_outcome(r) == LEADERBOARD_UNION_RANK_LOST) {
+	if (reply_outcome(r) == LEADERBOARD_MERGE_RANK_LOST) {
 		answer_lost_work(req);
 		return;
 	}
-	b->ranked = reply_int(r, UNION_STEP_MEMBERS);
+	b->ranked = reply_int(r, MERGE_STEP_MEMBERS);
 	arena_rewind(&req->arena, b->since);
 	if (is_under_way(b, r))
 		next_step(req);
@@ -126,10 +126,10 @@ static void on_ranked(struct request *req, const struct reply *r)
 		end(req, b);
 }
 
-static void rank(struct request *req, const struct board_union *b)
+static void rank(struct request *req, const struct board_merge *b)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct call *c = call_script(req, &leaderboard_union_rank_script);
+	const struct leaderboard_merge_input *in = req->input;
+	struct call *c = call_script(req, &leaderboard_merge_rank_script);
 
 	call_key(c, KEY_BOARD, in->name, b->places);
 	call_key(c, KEY_BOARD, in->name, b->ranks);
@@ -140,24 +140,24 @@ static void rank(struct request *req, const struct board_union *b)
 	call_send(c, on_ranked);
 }
 
-/* Of leaderboard_union_add, and of _page and _put, whose outcomes are among its own. */
+/* Of leaderboard_merge_add, and of _page and _put, whose outcomes are among its own. */
 static void on_added(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct board_union *b = req->work;
+	const struct leaderboard_merge_input *in = req->input;
+	struct board_merge *b = req->work;
 
-	if (reply_outcome(r) == LEADERBOARD_UNION_ADD_NO_SOURCE) {
+	if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_NO_SOURCE) {
 		handler_answer_missing(req, "leaderboard", in->sources.items[b->source]);
-	} else if (reply_outcome(r) == LEADERBOARD_UNION_ADD_DIFFERS) {
+	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_DIFFERS) {
 		answer_differ(req, r);
-	} else if (reply_outcome(r) == LEADERBOARD_UNION_ADD_TOO_LARGE) {
+	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_TOO_LARGE) {
 		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %" PRIu32,
-			       reply_text(r, UNION_TOO_LARGE_DIMENSION).at, reply_text(r, UNION_TOO_LARGE_MEMBER).at,
+			       reply_text(r, MERGE_TOO_LARGE_DIMENSION).at, reply_text(r, MERGE_TOO_LARGE_MEMBER).at,
 			       UINT32_MAX);
-	} else if (reply_outcome(r) == LEADERBOARD_UNION_ADD_LOST) {
+	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_LOST) {
 		answer_lost_work(req);
 	} else {
-		b->built = reply_int(r, UNION_STEP_MEMBERS);
+		b->built = reply_int(r, MERGE_STEP_MEMBERS);
 		arena_rewind(&req->arena, b->since);
 		if (!is_under_way(b, r))
 			b->source++;
@@ -166,9 +166,9 @@ static void on_added(struct request *req, const struct reply *r)
 }
 
 /* The arguments that both ways to add share. */
-static void call_source(struct request *req, struct call *c, const struct board_union *b)
+static void call_source(struct request *req, struct call *c, const struct board_merge *b)
 {
-	const struct leaderboard_union_input *in = req->input;
+	const struct leaderboard_merge_input *in = req->input;
 
 	call_int(c, (int64_t)b->source + 1);
 	call_int(c, in->weights.count ? in->weights.items[b->source] : 1);
@@ -177,10 +177,10 @@ static void call_source(struct request *req, struct call *c, const struct board_
 	call_int(c, b->built);
 }
 
-static void add(struct request *req, const struct board_union *b)
+static void add(struct request *req, const struct board_merge *b)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct call *c = call_script(req, &leaderboard_union_add_script);
+	const struct leaderboard_merge_input *in = req->input;
+	struct call *c = call_script(req, &leaderboard_merge_add_script);
 	struct text source = in->sources.items[b->source];
 
 	call_key(c, KEY_BOARD, source, NULL);
@@ -194,16 +194,16 @@ static void add(struct request *req, const struct board_union *b)
 /* A page of a source in another slot, to what is built. */
 static void on_paged(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_union_input *in = req->input;
-	const struct board_union *b = req->work;
+	const struct leaderboard_merge_input *in = req->input;
+	const struct board_merge *b = req->work;
 
 	if (reply_outcome(r) < 0) {
 		on_added(req, r);
 		return;
 	}
-	const struct reply *found = reply_item(r, LEADERBOARD_UNION_PAGE_FOUND);
-	struct text cursor = reply_text(r, LEADERBOARD_UNION_PAGE_NEXT_CURSOR);
-	struct call *c = call_script(req, &leaderboard_union_put_script);
+	const struct reply *found = reply_item(r, LEADERBOARD_MERGE_PAGE_FOUND);
+	struct text cursor = reply_text(r, LEADERBOARD_MERGE_PAGE_NEXT_CURSOR);
+	struct call *c = call_script(req, &leaderboard_merge_put_script);
 	call_key(c, KEY_BOARD, in->name, b->places);
 	call_text(c, arena_copy(&req->arena, cursor.at, cursor.len));
 	call_source(req, c, b);
@@ -212,10 +212,10 @@ static void on_paged(struct request *req, const struct reply *r)
 	call_send(c, on_added);
 }
 
-static void ask_page(struct request *req, const struct board_union *b)
+static void ask_page(struct request *req, const struct board_merge *b)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct call *c = call_script(req, &leaderboard_union_page_script);
+	const struct leaderboard_merge_input *in = req->input;
+	struct call *c = call_script(req, &leaderboard_merge_page_script);
 	struct text source = in->sources.items[b->source];
 
 	call_key(c, KEY_BOARD, source, NULL);
@@ -228,8 +228,8 @@ static void ask_page(struct request *req, const struct board_union *b)
 
 static void next_step(struct request *req)
 {
-	const struct leaderboard_union_input *in = req->input;
-	const struct board_union *b = req->work;
+	const struct leaderboard_merge_input *in = req->input;
+	const struct board_merge *b = req->work;
 
 	if (b->source == in->sources.count)
 		rank(req, b);
@@ -243,7 +243,7 @@ static void next_step(struct request *req)
 
 static void build(struct request *req, struct text dimensions)
 {
-	struct board_union *b = req->work;
+	struct board_merge *b = req->work;
 
 	b->dimensions = dimensions;
 	b->since = arena_mark(&req->arena);
@@ -254,21 +254,21 @@ static void on_begun(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) > 0) {
 		answer_made(req, r); /* before: this is a replay */
-	} else if (reply_outcome(r) == LEADERBOARD_UNION_BEGIN_NO_SOURCE) {
-		int64_t source = reply_int(r, LEADERBOARD_UNION_BEGIN_SOURCE);
+	} else if (reply_outcome(r) == LEADERBOARD_MERGE_BEGIN_NO_SOURCE) {
+		int64_t source = reply_int(r, LEADERBOARD_MERGE_BEGIN_SOURCE);
 		handler_answer_missing(req, "leaderboard", board_of(req, source));
-	} else if (reply_outcome(r) == LEADERBOARD_UNION_BEGIN_DIFFERS) {
+	} else if (reply_outcome(r) == LEADERBOARD_MERGE_BEGIN_DIFFERS) {
 		answer_differ(req, r);
 	} else {
-		struct text dimensions = reply_text(r, LEADERBOARD_UNION_BEGIN_DIMENSIONS);
+		struct text dimensions = reply_text(r, LEADERBOARD_MERGE_BEGIN_DIMENSIONS);
 		build(req, arena_copy(&req->arena, dimensions.at, dimensions.len));
 	}
 }
 
 static void begin(struct request *req)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct call *c = handler_call(req, &leaderboard_union_begin_script, KEY_BOARD, in->name);
+	const struct leaderboard_merge_input *in = req->input;
+	struct call *c = handler_call(req, &leaderboard_merge_begin_script, KEY_BOARD, in->name);
 
 	call_key(c, KEY_BOARD, in->name, "ranks");
 	for (size_t i = 0; i < in->sources.count; i++)
@@ -276,10 +276,10 @@ static void begin(struct request *req)
 	call_send(c, on_begun);
 }
 
-/* All were looked at, as leaderboard_union_begin would have done. */
-static void compare(struct request *req, const struct board_union *b)
+/* All were looked at, as leaderboard_merge_begin would have done. */
+static void compare(struct request *req, const struct board_merge *b)
 {
-	const struct leaderboard_union_input *in = req->input;
+	const struct leaderboard_merge_input *in = req->input;
 	struct text first = b->states[0].dimensions;
 
 	for (size_t i = 0; i <= in->sources.count; i++) {
@@ -299,7 +299,7 @@ static void compare(struct request *req, const struct board_union *b)
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	struct board_union *b = req->work;
+	struct board_merge *b = req->work;
 	struct text dimensions = reply_text(r, LEADERBOARD_DIMENSIONS);
 
 	if (reply_outcome(r) != LEADERBOARD_GET_ABSENT)
@@ -314,8 +314,8 @@ static void on_state(struct request *req, const struct reply *r)
 
 static void get_all(struct request *req)
 {
-	const struct leaderboard_union_input *in = req->input;
-	struct board_union *b = req->work;
+	const struct leaderboard_merge_input *in = req->input;
+	struct board_merge *b = req->work;
 
 	b->pending = in->sources.count + 1;
 	b->states = arena_alloc(&req->arena, b->pending * sizeof(b->states[0]));
@@ -332,23 +332,23 @@ static void get_all(struct request *req)
 	}
 }
 
-static struct board_union *union_new(struct request *req)
+static struct board_merge *merge_new(struct request *req)
 {
 	char nonce[NONCE_DIGITS + 1];
-	struct board_union *b = arena_alloc(&req->arena, sizeof(*b));
+	struct board_merge *b = arena_alloc(&req->arena, sizeof(*b));
 
 	if (!b)
 		return NULL;
 	hex_random(nonce, NONCE_DIGITS);
-	snprintf(b->places, sizeof(b->places), "union:%s:places", nonce);
-	snprintf(b->ranks, sizeof(b->ranks), "union:%s:ranks", nonce);
+	snprintf(b->places, sizeof(b->places), "merge:%s:places", nonce);
+	snprintf(b->ranks, sizeof(b->ranks), "merge:%s:ranks", nonce);
 	snprintf(b->cursor, sizeof(b->cursor), "0");
 	return b;
 }
 
-void leaderboard_union(struct request *req, const struct leaderboard_union_input *in)
+void leaderboard_merge(struct request *req, const struct leaderboard_merge_input *in)
 {
-	struct board_union *b = union_new(req);
+	struct board_merge *b = merge_new(req);
 
 	if (in->weights.count && in->weights.count != in->sources.count) {
 		answer_field_problem(req, P_INVALID_VALUE, "/weights",

@@ -1,17 +1,17 @@
--- leaderboard_union_page: some members of a source that lies in another slot than the union that is
+-- leaderboard_merge_page: some members of a source that lies in another slot than the merge that is
 -- being built of it.
 -- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua)
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 the
 --       dimensions
---@reply 0: next_cursor text, found [union_found]
+--@reply 0: next_cursor text, found [merge_found]
 --@reply -1 no_source: source int
---@reply -2 differs: union_differs
---@shape union_found: places (union_place)...
---@shape union_place: member text, place text
+--@reply -2 differs: merge_differs
+--@shape merge_found: places (merge_place)...
+--@shape merge_place: member text, place text
 -- next_cursor is '0' when that was all. no_source, differs: the source, whose number is from 0, is
 -- there no more, or has other dimensions now.
--- Errors: WRONGTYPE. O(UNION_STEP) in HSCAN's sense.
---@include time board board_union
+-- Errors: WRONGTYPE. O(MERGE_STEP) in HSCAN's sense.
+--@include time board board_merge
 --@reads
 local now, number = now_ms(), tonumber(ARGV[2])
 local board = read_board(KEYS[1])
@@ -20,5 +20,5 @@ if not board then
 elseif board.text ~= ARGV[3] then
   return {-2, now, number - 1, board.text, ARGV[3]}
 end
-local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', digits(UNION_STEP))
+local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', digits(MERGE_STEP))
 return {0, now, step[1], step[2]}

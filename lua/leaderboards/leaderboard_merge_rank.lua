@@ -1,9 +1,9 @@
--- leaderboard_union_rank: ranks some members of the union that is being built aside.
--- KEYS  1 what leaderboard_union_add built, 2 its ranks so far: sorted set as in
+-- leaderboard_merge_rank: ranks some members of the merge that is being built aside.
+-- KEYS  1 what leaderboard_merge_add built, 2 its ranks so far: sorted set as in
 --       leaderboards/lib_board.lua, TTL
 -- ARGV  1 cursor of HSCAN, '0' to begin, 2 how many dimensions, 3 how many members were built, 4
 --       how many are ranked
---@reply 0: union_step
+--@reply 0: merge_step
 --@reply -3 lost
 -- members are those ranked. lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(STEP log n) in HSCAN's sense.

@@ -1,6 +1,6 @@
--- uv_union_sum: distinct visitors of sketches that were brought here from several slots.
+-- uv_combine_sum: distinct visitors of sketches that were brought here from several slots.
 -- KEYS  two keys that are free, for the meantime
--- ARGV  the sketches (bytes, as uv_union_part returned them)
+-- ARGV  the sketches (bytes, as uv_combine_part returned them)
 --@reply 0: count int
 -- O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time

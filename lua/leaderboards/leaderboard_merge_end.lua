@@ -1,9 +1,9 @@
--- leaderboard_union_end: puts the union that was built aside in the place of a board's members.
+-- leaderboard_merge_end: puts the merge that was built aside in the place of a board's members.
 -- KEYS  1 the board, 2 its places, 3 its ranks, 4 the places and 5 the ranks that were built
 --       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
 --@reply 1: leaderboard
---@reply -2 differs: union_differs
+--@reply -2 differs: merge_differs
 --@reply -3 lost
 -- differs: the board has got other dimensions and members meanwhile. lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(1); what was on the board is freed in the background.

@@ -1,5 +1,5 @@
 /*
- * The scripts that unite leaderboards on a real Redis, called in turn as the handler calls them:
+ * The scripts that merge leaderboards on a real Redis, called in turn as the handler calls them:
  * against a plain model, over boards with many steps, and with keys that are lost or change on the
  * way.
  */
@@ -17,8 +17,8 @@
 #include "script_stage.h"
 
 #define B "p:board:{week}"
-#define PLACES B ":union:x:places"
-#define RANKS B ":union:x:ranks"
+#define PLACES B ":merge:x:places"
+#define RANKS B ":merge:x:ranks"
 
 enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, D = 2 };
 
@@ -47,7 +47,7 @@ struct building {
 
 static int64_t begin(void)
 {
-	run(&r, &leaderboard_union_begin_script,
+	run(&r, &leaderboard_merge_begin_script,
 	    KEYS(B, B ":ranks", board_key("mon", ""), board_key("tue", ""), board_key("wed", "")), ARGS());
 	return outcome(&r);
 }
@@ -57,14 +57,14 @@ static int64_t add(struct building *b, int source, int64_t weight, const char *a
 {
 	char text[3][24];
 
-	run(&r, &leaderboard_union_add_script,
+	run(&r, &leaderboard_merge_add_script,
 	    KEYS(board_key(sources[source], ""), board_key(sources[source], ":places"), PLACES),
 	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(D),
 		 number(text[2], b->built)));
 	if (outcome(&r) < 0)
 		return outcome(&r);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, UNION_STEP_NEXT_CURSOR));
-	b->built = item_int(&r, UNION_STEP_MEMBERS);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
+	b->built = item_int(&r, MERGE_STEP_MEMBERS);
 	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
 	return 0;
 }
@@ -81,12 +81,12 @@ static int64_t rank(struct building *b)
 {
 	char text[3][24];
 
-	run(&r, &leaderboard_union_rank_script, KEYS(PLACES, RANKS),
+	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS),
 	    ARGS(b->cursor, number(text[0], D), number(text[1], b->built), number(text[2], b->ranked)));
 	if (outcome(&r) < 0)
 		return outcome(&r);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, UNION_STEP_NEXT_CURSOR));
-	b->ranked = item_int(&r, UNION_STEP_MEMBERS);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
+	b->ranked = item_int(&r, MERGE_STEP_MEMBERS);
 	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
 	assert_in_range(redis_pttl_ms(&r, RANKS), 1, 60000);
 	return 0;
@@ -104,7 +104,7 @@ static int64_t end(const struct building *b)
 {
 	char text[24];
 
-	run(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+	run(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 	    ARGS(board_lines(D), number(text, b->built)));
 	return outcome(&r);
 }
@@ -151,7 +151,7 @@ static int compare(const void *a, const void *b)
 	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
 }
 
-static int united(const int64_t weights[SOURCES], const char *aggregate, struct entry out[MEMBERS])
+static int merged(const int64_t weights[SOURCES], const char *aggregate, struct entry out[MEMBERS])
 {
 	int n = 0;
 
@@ -181,7 +181,7 @@ static int united(const int64_t weights[SOURCES], const char *aggregate, struct 
 	return n;
 }
 
-static void unions_follow_their_model(void **state)
+static void merges_follow_their_model(void **state)
 {
 	static const struct {
 		const char *aggregate;
@@ -199,7 +199,7 @@ static void unions_follow_their_model(void **state)
 			add_all(&b, s, rows[row].weights[s], rows[row].aggregate);
 		rank_all(&b);
 		assert_int_equal(end(&b), 1);
-		int n = united(rows[row].weights, rows[row].aggregate, wanted);
+		int n = merged(rows[row].weights, rows[row].aggregate, wanted);
 		assert_int_equal(item_int(&r, LEADERBOARD_SIZE), n);
 		assert_int_equal(board_page("week", 0, FOUND_MAX, "desc", D, found), n);
 		for (int i = 0; i < n; i++)
@@ -208,7 +208,7 @@ static void unions_follow_their_model(void **state)
 		assert_int_equal(redis_pttl_ms(&r, B ":places"), -1);
 		assert_int_equal(redis_pttl_ms(&r, B ":ranks"), -1);
 	}
-	/* A united board is like any other: members move, go, and the board may be a source. */
+	/* A merged board is like any other: members move, go, and the board may be a source. */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
 	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
 	assert_int_equal(outcome(&r), 1);
@@ -250,12 +250,12 @@ static void a_step_takes_few_members(void **state)
 	for (int steps = 0; steps < 20; steps++) {
 		int64_t before = b.built;
 		char text[24];
-		run(&r, &leaderboard_union_add_script,
+		run(&r, &leaderboard_merge_add_script,
 		    KEYS(board_key("large", ""), board_key("large", ":places"), PLACES),
 		    ARGS(b.cursor, "1", "1", "sum", board_lines(3), number(text, b.built)));
 		assert_int_equal(outcome(&r), 0);
-		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, UNION_STEP_NEXT_CURSOR));
-		b.built = item_int(&r, UNION_STEP_MEMBERS);
+		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
+		b.built = item_int(&r, MERGE_STEP_MEMBERS);
 		assert_in_range(b.built - before, 1, 200);
 	}
 }
@@ -275,21 +275,21 @@ static void boards_must_be_there_and_alike(void **state)
 	(void)state;
 	make_sources(D);
 	server_command(&r, "DEL %s", board_key("tue", ""));
-	assert_int_equal(begin(), LEADERBOARD_UNION_BEGIN_NO_SOURCE);
-	assert_int_equal(item_int(&r, LEADERBOARD_UNION_BEGIN_SOURCE), 1);
+	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_NO_SOURCE);
+	assert_int_equal(item_int(&r, LEADERBOARD_MERGE_BEGIN_SOURCE), 1);
 	board_make("tue", 1);
-	assert_int_equal(begin(), LEADERBOARD_UNION_BEGIN_DIFFERS);
-	assert_int_equal(item_int(&r, UNION_DIFFERS_SOURCE), 1);
-	assert_string_equal(item_text(&r, UNION_DIFFERS_DIMENSIONS), "d0");
-	assert_string_equal(item_text(&r, UNION_DIFFERS_WANTED), "d0\nd1");
+	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_DIFFERS);
+	assert_int_equal(item_int(&r, MERGE_DIFFERS_SOURCE), 1);
+	assert_string_equal(item_text(&r, MERGE_DIFFERS_DIMENSIONS), "d0");
+	assert_string_equal(item_text(&r, MERGE_DIFFERS_WANTED), "d0\nd1");
 	server_command(&r, "DEL %s", board_key("tue", ""));
 	board_make("tue", D);
 	board_make("week", 1);
 	assert_int_equal(begin(), 0); /* it has no members yet */
 	board_put("week", "m", "set", 1, one);
 	unchanged(&r, begin());
-	assert_int_equal(begin(), LEADERBOARD_UNION_BEGIN_DIFFERS);
-	assert_int_equal(item_int(&r, UNION_DIFFERS_SOURCE), -1);
+	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_DIFFERS);
+	assert_int_equal(item_int(&r, MERGE_DIFFERS_SOURCE), -1);
 }
 
 static void what_changes_on_the_way_is_refused(void **state)
@@ -302,19 +302,19 @@ static void what_changes_on_the_way_is_refused(void **state)
 	board_put("mon", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
 	server_command(&r, "DEL %s", board_key("tue", ""));
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_NO_SOURCE);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_NO_SOURCE);
 	assert_int_equal(redis_exists(&r, PLACES), 0);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	board_make("tue", 1);
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_DIFFERS);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_DIFFERS);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	board_make("week", 1);
 	board_put("week", "m", "set", 1, one);
 	unchanged(&r, end(&b));
-	assert_int_equal(end(&b), LEADERBOARD_UNION_END_DIFFERS);
+	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_DIFFERS);
 }
 
 static void what_was_lost_is_noticed(void **state)
@@ -328,15 +328,15 @@ static void what_was_lost_is_noticed(void **state)
 	board_put("week", "old", "set", D, one);
 	add_all(&b, 0, 1, "sum");
 	server_command(&r, "DEL " PLACES);
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_LOST);
-	assert_int_equal(rank(&b), LEADERBOARD_UNION_RANK_LOST);
-	assert_int_equal(end(&b), LEADERBOARD_UNION_END_LOST);
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_LOST);
+	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_LOST);
+	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_LOST);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	server_command(&r, "DEL " RANKS);
 	unchanged(&r, end(&b));
-	assert_int_equal(end(&b), LEADERBOARD_UNION_END_LOST);
+	assert_int_equal(end(&b), LEADERBOARD_MERGE_END_LOST);
 }
 
 static void a_score_too_large_ends_it(void **state)
@@ -349,12 +349,12 @@ static void a_score_too_large_ends_it(void **state)
 	board_put("mon", "m", "set", D, most);
 	board_put("tue", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_UNION_ADD_TOO_LARGE);
-	assert_string_equal(item_text(&r, UNION_TOO_LARGE_MEMBER), "m");
-	assert_string_equal(item_text(&r, UNION_TOO_LARGE_DIMENSION), "d1");
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_TOO_LARGE);
+	assert_string_equal(item_text(&r, MERGE_TOO_LARGE_MEMBER), "m");
+	assert_string_equal(item_text(&r, MERGE_TOO_LARGE_DIMENSION), "d1");
 	assert_int_equal(redis_exists(&r, PLACES), 0);
 	b = (struct building){ .cursor = "0" };
-	assert_int_equal(add(&b, 0, 2, "min"), LEADERBOARD_UNION_ADD_TOO_LARGE); /* on the way */
+	assert_int_equal(add(&b, 0, 2, "min"), LEADERBOARD_MERGE_ADD_TOO_LARGE); /* on the way */
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 1, 4294967295, "sum"); /* just fits */
 	rank_all(&b);
@@ -375,23 +375,23 @@ static void a_replay_ends_at_the_beginning(void **state)
 	(void)state;
 	make_sources(D);
 	board_put("mon", "m", "set", D, one);
-	run_with_record(&r, &leaderboard_union_begin_script, keys, ARGS(), record, FINGERPRINT_A);
+	run_with_record(&r, &leaderboard_merge_begin_script, keys, ARGS(), record, FINGERPRINT_A);
 	assert_int_equal(outcome(&r), 0);
 	add_all(&b, 0, 1, "sum");
 	rank_all(&b);
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+		run_with_record(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 				ARGS(board_lines(D), number(size, b.built)), record, FINGERPRINT_A);
 		assert_int_equal(outcome(&r), 1);
 	}
 	board_put("mon", "n", "set", D, one);
-	run_with_record(&r, &leaderboard_union_begin_script, keys, ARGS(), record, FINGERPRINT_A);
+	run_with_record(&r, &leaderboard_merge_begin_script, keys, ARGS(), record, FINGERPRINT_A);
 	assert_int_equal(outcome(&r), 1);
 	assert_string_equal(item_text(&r, LEADERBOARD_DIMENSIONS), board_lines(D));
 	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
 }
 
-static void an_empty_union_empties_the_board(void **state)
+static void an_empty_merge_empties_the_board(void **state)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
@@ -401,17 +401,17 @@ static void an_empty_union_empties_the_board(void **state)
 	board_make("week", D);
 	board_put("week", "m", "set", D, one);
 	snprintf(b.cursor, sizeof(b.cursor), "0");
-	run(&r, &leaderboard_union_add_script, KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
+	run(&r, &leaderboard_merge_add_script, KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
 	    ARGS("0", "1", "1", "sum", board_lines(D), "0"));
-	assert_int_equal(item_int(&r, UNION_STEP_MEMBERS), 0);
-	run(&r, &leaderboard_union_rank_script, KEYS(PLACES, RANKS), ARGS("0", "2", "0", "0"));
-	assert_int_equal(item_int(&r, UNION_STEP_MEMBERS), 0);
+	assert_int_equal(item_int(&r, MERGE_STEP_MEMBERS), 0);
+	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS), ARGS("0", "2", "0", "0"));
+	assert_int_equal(item_int(&r, MERGE_STEP_MEMBERS), 0);
 	assert_int_equal(end(&b), 1);
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }
 
 /* The new board had a TTL while it was built; the board keeps its own. */
-static void a_union_keeps_the_expiry_of_its_board(void **state)
+static void a_merge_keeps_the_expiry_of_its_board(void **state)
 {
 	static const char *const keys[] = { B, B ":places", B ":ranks" };
 	static const int64_t one[] = { 1, 1 };
@@ -440,16 +440,16 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	(void)state;
 	make_sources(D);
 	server_command(&r, "SET " B " x");
-	unchanged(&r, run_fails(&r, &leaderboard_union_begin_script, KEYS(B, B ":ranks", board_key("mon", "")), ARGS(),
+	unchanged(&r, run_fails(&r, &leaderboard_merge_begin_script, KEYS(B, B ":ranks", board_key("mon", "")), ARGS(),
 				"WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+	unchanged(&r, run_fails(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 				ARGS(board_lines(D), "0"), "WRONGTYPE"));
 	server_command(&r, "DEL " B);
 	server_command(&r, "SET " B ":places x");
-	unchanged(&r, run_fails(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+	unchanged(&r, run_fails(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
 				ARGS(board_lines(D), "0"), "WRONGTYPE"));
 	server_command(&r, "SET %s x", board_key("mon", ":places"));
-	unchanged(&r, run_fails(&r, &leaderboard_union_add_script,
+	unchanged(&r, run_fails(&r, &leaderboard_merge_add_script,
 				KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
 				ARGS("0", "1", "1", "sum", board_lines(D), "0"), "WRONGTYPE"));
 }
@@ -458,11 +458,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(unions_follow_their_model),          TEST(what_is_returned_twice_counts_once),
+		TEST(merges_follow_their_model),          TEST(what_is_returned_twice_counts_once),
 		TEST(a_step_takes_few_members),           TEST(boards_must_be_there_and_alike),
 		TEST(what_changes_on_the_way_is_refused), TEST(what_was_lost_is_noticed),
 		TEST(a_score_too_large_ends_it),          TEST(a_replay_ends_at_the_beginning),
-		TEST(an_empty_union_empties_the_board),   TEST(a_union_keeps_the_expiry_of_its_board),
+		TEST(an_empty_merge_empties_the_board),   TEST(a_merge_keeps_the_expiry_of_its_board),
 		TEST(a_foreign_key_stays_as_it_is),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
