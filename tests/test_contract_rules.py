@@ -16,7 +16,7 @@ from contract import METHODS  # noqa: E402
 
 VERBS = set(
     """get list put patch delete acquire acquire_many release extend hold check send receive
-    receive_any acknowledge reject settle redrive purge take refund authorize authorize_path add
+    acknowledge reject settle redrive purge take refund authorize add
     exists lookup union combine merge push increment confirm invalidate fill publish stream write
     count rebuild""".split()
 )
@@ -90,7 +90,8 @@ def formats(c):
     """Every integer has the format int32 or int64 that its range asks for."""
     for node in [*c.requests.values(), *c.responses.values()]:
         if is_schema(node) and "integer" in types_of(node):
-            small = -(2**31) <= node.get("minimum", -(2**63)) and node.get("maximum", 2**63) < 2**31
+            values = node.get("enum", [node.get("minimum", -(2**63)), node.get("maximum", 2**63)])
+            small = -(2**31) <= min(values) and max(values) < 2**31
             wanted = "int32" if small else "int64"
             if node.get("format") != wanted:
                 yield node, f"format: {wanted} is missing or another"

@@ -27,6 +27,7 @@ CONTRACT = """paths:
       parameters:
         - {name: Idempotency-Key, in: header, schema: {type: string, x-max-bytes: 9}}
         - {name: limit, in: query, schema: {type: integer, minimum: 1, maximum: 9, default: 1}}
+        - {name: status, in: query, schema: {type: integer, enum: [429, 403], default: 429}}
         - {name: share, in: query, schema: {type: number, minimum: 0, maximum: 1}}
       requestBody:
         required: true
@@ -68,6 +69,16 @@ WRONG = [
         '[integer, "null"], default: 1, minimum',
         r":\d+: .*stack_push.ttl: null is for members of a body",
     ),
+    (
+        "kind: {type: string, enum: [a, b]",
+        "kind: {type: integer, enum: [1, 2]",
+        r":\d+: .*stack_push.kind: an enum of integers is for parameters",
+    ),
+    (
+        "x-scope: 'stacks:{name}:read'",
+        "x-scope: 'stack:{name}:read'",
+        r":\d+: .*stack_look: the scope 'stack:\{name\}:read' must start with a segment of a path, such as stacks",
+    ),
     ("        required: true\n", "", r":\d+: .*stack_push: a body with required members is itself required: true"),
     ("      operationId: stack_push\n", "", r":6: POST /stacks/\{name\}: 'operationId' is missing"),
     (
@@ -83,9 +94,9 @@ WRONG = [
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":42: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":43: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
-    ("maxItems: 9, ", "", r":24: POST /stacks/\{name\}: 'maxItems' is missing"),
+    ("maxItems: 9, ", "", r":25: POST /stacks/\{name\}: 'maxItems' is missing"),
     (
         "minimum: 1, maximum: 9, default: 1",
         "minimum: 1",
@@ -94,7 +105,7 @@ WRONG = [
     (
         "/stacks/{name}:\n",
         "/stacks/{names}:\n",
-        r":33: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
+        r":34: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
     ),
     (
         "x-effect: writes\n",

@@ -262,7 +262,7 @@ void queue_message_receive(struct request *req, const struct queue_message_recei
 		   });
 }
 
-void queue_message_receive_any(struct request *req, const struct queue_message_receive_any_input *in)
+void queue_list_receive(struct request *req, const struct queue_list_receive_input *in)
 {
 	begin(req, &(struct receive_order){
 			   .queues = in->queues.items,

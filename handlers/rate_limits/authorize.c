@@ -99,7 +99,7 @@ void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_i
 	policy_cache_fill(req, find_key);
 }
 
-void ratelimit_authorize_path(struct request *req, const struct ratelimit_authorize_path_input *in)
+void ratelimit_path_authorize(struct request *req, const struct ratelimit_path_authorize_input *in)
 {
 	if (take_one(req, in->policy))
 		policy_cache_fill(req, find_key);

@@ -307,7 +307,7 @@ static void names_in_bodies(void **state)
 	start(tokens_file(
 		"secret",
 		"queues:a:receive queues:a%3Ab:receive locks:a*:acquire ratelimit:a:take uv:a:write uv:b:read "
-		"sets:a:read leaderboards:a:manage leaderboards:b:read geo:a:read ratelimit:web:authorize"));
+		"sets:a:read leaderboards:a:manage leaderboards:b:read geo:a:read policies:web:authorize"));
 	assert_allowed(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\"]}"));
 	assert_allowed(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"a:b\"]}"));
 	assert_forbidden(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"b\"]}"), "queues:b:receive");
@@ -347,9 +347,9 @@ static void names_in_bodies(void **state)
 	assert_allowed(http(client, "DELETE", "/ratelimit/authorize?policy=web&key=k", NULL, SECRET));
 	assert_allowed(http(client, "GET", "/ratelimit/authorize/web/some/path?policy=other", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize?policy=other&key=web", NULL, SECRET),
-			 "ratelimit:other:authorize");
+			 "policies:other:authorize");
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize/other/web", NULL, SECRET),
-			 "ratelimit:other:authorize");
+			 "policies:other:authorize");
 	/* Nothing of a refused request was done. */
 	assert_int_equal(server_command(&redis, "EXISTS p:lock:{a3} p:lock:{ba}")->integer, 0);
 }
