@@ -48,8 +48,11 @@ static void answer_no_message(struct request *req, struct text queue, struct tex
 
 static void answer_in_flight(struct request *req, struct text id, int64_t visible_until_ms)
 {
+	int64_t left_ms = request_ms_until(req, visible_until_ms);
+
+	answer_retry_after_ms(req, left_ms);
 	answer_problem(req, P_MESSAGE_IN_FLIGHT, "message '%s' is in flight for another %" PRId64 " ms", id.at,
-		       visible_until_ms - req->now_ms);
+		       left_ms);
 }
 
 static void on_message(struct request *req, const struct reply *r)

@@ -68,6 +68,11 @@ static void on_sent(struct request *req, const struct reply *r)
 				       "ttl_ms", "ends before the message is due");
 		return;
 	}
+	if (reply_outcome(r) > 0 && !in->messages.items) {
+		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
+		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
+		answer_location(req, path, sizeof(path) / sizeof(path[0]));
+	}
 	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
 	size_t duplicates = 0;
 	out_array(o, "messages");
@@ -259,7 +264,7 @@ enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED };
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
 {
-	static const char *const outcomes[] = { "expired", "acknowledged",
+	static const char *const outcomes[] = { "not_current", "acknowledged",
 						"rejected" }; /* as the script numbers them */
 
 	out_object(o, NULL);
