@@ -375,7 +375,7 @@ static void keys_and_policies_are_apart(void **state)
 	assert_status(http(client, "PUT", policy, limit, AUTHORIZATION("owner")), 201);
 	assert_status(http(client, "GET", "/ratelimit/authorize?policy=web&key=web", NULL, AUTHORIZATION("owner")),
 		      200);
-	assert_forbidden(post_as(AUTHORIZATION("owner"), "/ratelimit", take), "ratelimit:web:take");
+	assert_forbidden(post_as(AUTHORIZATION("owner"), "/ratelimit", take), "ratelimit:NAME:take");
 	assert_forbidden(http(client, "GET", key, NULL, AUTHORIZATION("owner")), "ratelimit:web:read");
 	assert_forbidden(http(client, "GET", "/ratelimit/keys", NULL, AUTHORIZATION("owner")), "ratelimit:list");
 	assert_forbidden(http(client, "DELETE", key, NULL, AUTHORIZATION("caller")), "ratelimit:web:reset");
