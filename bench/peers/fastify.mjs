@@ -51,8 +51,8 @@ app.post('/flexible', { schema }, async (request, reply) => {
 	const allowed = said.consumedPoints <= limit;
 	reply.code(allowed ? 200 : 429);
 	return {
-		allowed, limit, window_ms, capacity: limit, remaining: said.remainingPoints, retry_after_ms: allowed ? null : said.msBeforeNext,
-		reset_after_ms: said.msBeforeNext,
+		allowed, limit, window_ms, capacity: limit, remaining: said.remainingPoints,
+		reset_after_ms: said.msBeforeNext, retry_after_ms: allowed ? null : said.msBeforeNext,
 	};
 });
 

@@ -300,7 +300,7 @@ static void a_waiter_of_two_queues_waits_in_both(void **state)
 	assert_int_equal(come(B1), 1);
 }
 
-/* The one that does not exist ends it before anything is written: nothing is taken, and no ticket waits. */
+/* Where one does not exist, nothing is written: nothing is taken, and no ticket waits. */
 static void queues_that_must_exist_are_looked_at_first(void **state)
 {
 	(void)state;

@@ -69,7 +69,7 @@ class Response(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Of a rate limit. `capacity` fits at once; `retry_after_ms` is None when the call is allowed."""
+    """Of a rate limit. `capacity` fits at once; `retry_after_ms` is None when it is allowed."""
 
     allowed: bool
     remaining: int
