@@ -20,11 +20,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLIENTS = 4096, EVENTS = 256, NUMBERS = 7 };
+enum { CLIENTS = 4096, EVENTS = 256, NUMBERS = 9 };
 enum { REQUEST_BYTES = 8192, REPLIES_BYTES = 65536, COMMANDS_BYTES = 1 << 20 };
 
 /* ratelimit_gcra.lua returns these. */
-enum { ALLOWED, NOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT };
+enum { ALLOWED, NOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT, MORE_AT, LIMIT, WINDOW_MS };
 
 static char command[4096];
 static size_t command_len;
@@ -111,15 +111,17 @@ static void answer(int fd, const long long *n)
 	if (!n[ALLOWED])
 		snprintf(retry, sizeof(retry), "%lld", n[RETRY_AT] - n[NOW]);
 	int len = snprintf(body, sizeof(body),
-			   "{\"allowed\":%s,\"limit\":%lld,\"remaining\":%lld,\"retry_after_ms\":%s,\"reset_after_ms\":%lld,"
-			   "\"policy\":\"default\",\"degraded\":false}",
-			   n[ALLOWED] ? "true" : "false", n[CAPACITY], n[REMAINING], retry, n[RESET_AT] - n[NOW]);
+			   "{\"key\":\"bench\",\"policy\":\"default\",\"allowed\":%s,\"limit\":%lld,\"window_ms\":%lld,"
+			   "\"capacity\":%lld,\"remaining\":%lld,\"reset_after_ms\":%lld,\"degraded\":false,"
+			   "\"retry_after_ms\":%s}",
+			   n[ALLOWED] ? "true" : "false", n[LIMIT], n[WINDOW_MS], n[CAPACITY], n[REMAINING],
+			   n[RESET_AT] - n[NOW], retry);
 	len = snprintf(response, sizeof(response),
 		       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len, body);
 	send(fd, response, (size_t)len, MSG_NOSIGNAL);
 }
 
-/* The length of the reply at `at`, "*7\r\n:1\r\n...", or 0 when it is not whole. */
+/* The length of the reply at `at`, "*9\r\n:1\r\n...", or 0 when it is not whole. */
 static size_t parse_reply(const char *at, const char *end, long long *numbers)
 {
 	const char *from = at;

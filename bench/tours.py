@@ -61,7 +61,7 @@ TOURS = {
         ("queue_delivery_reject", {"receipt": "$receipt", "delay_ms": 0}),
         "queue_get",
         "queue_list",
-        "queue_message_receive_any",
+        "queue_list_receive",
         ("queue_delivery_acknowledge", {"receipt": "$receipt"}),
         ("queue_message_send", {"id": "another"}),
         ("queue_message_delete", {"id": "another"}),
@@ -100,7 +100,7 @@ TOURS = {
         "ratelimit_policy_get",
         "ratelimit_policy_list",
         ("ratelimit_authorize", {"policy": "replies", "X-Real-IP": "203.0.113.7"}),
-        ("ratelimit_authorize_path", {"X-Real-IP": "203.0.113.7"}),
+        ("ratelimit_path_authorize", {"X-Real-IP": "203.0.113.7"}),
         "ratelimit_policy_delete",
     ],
     "geo": [

@@ -27,6 +27,7 @@ CONTRACT = """paths:
       parameters:
         - {name: Idempotency-Key, in: header, schema: {type: string, x-max-bytes: 9}}
         - {name: limit, in: query, schema: {type: integer, minimum: 1, maximum: 9, default: 1}}
+        - {name: status, in: query, schema: {type: integer, enum: [429, 403], default: 429}}
         - {name: share, in: query, schema: {type: number, minimum: 0, maximum: 1}}
       requestBody:
         required: true
@@ -87,6 +88,16 @@ WRONG = [
         '[integer, "null"], default: 1, minimum',
         r":\d+: .*stack_push.ttl: null is for members of a body",
     ),
+    (
+        "kind: {type: string, enum: [a, b]",
+        "kind: {type: integer, enum: [1, 2]",
+        r":\d+: .*stack_push.kind: an enum of integers is for parameters",
+    ),
+    (
+        "x-scope: 'stacks:{name}:read'",
+        "x-scope: 'stack:{name}:read'",
+        r":\d+: .*stack_look: the scope 'stack:\{name\}:read' must start with a segment of a path, such as stacks",
+    ),
     ("        required: true\n", "", r":\d+: .*stack_push: a body with required members is itself required: true"),
     ("      operationId: stack_push\n", "", r":6: POST /stacks/\{name\}: 'operationId' is missing"),
     (
@@ -102,9 +113,9 @@ WRONG = [
     (
         "schema: {$ref: '#/components/schemas/Stack'}",
         "schema: {$ref: '#/components/schemata/Stack'}",
-        r":54: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+        r":55: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
     ),
-    ("maxItems: 9, ", "", r":24: POST /stacks/\{name\}: 'maxItems' is missing"),
+    ("maxItems: 9, ", "", r":25: POST /stacks/\{name\}: 'maxItems' is missing"),
     (
         "minimum: 1, maximum: 9, default: 1",
         "minimum: 1",
@@ -113,7 +124,7 @@ WRONG = [
     (
         "/stacks/{name}:\n",
         "/stacks/{names}:\n",
-        r":33: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
+        r":34: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
     ),
     (
         "x-effect: writes\n",
@@ -132,14 +143,14 @@ WRONG = [
     ),
     ("x-replay: stack_full", "x-replay: stack_gone", r":6: .*x-replay names stack_gone, which x-problems lacks"),
     ("name: Idempotency-Key, in", "name: If-Match, in", r":6: .*x-replay is for operations that take an Idempotency-Key"),
-    ("      x-deprecated-at: 2027-01-01\n", "", r":33: .*deprecated: true needs x-deprecated-at and x-successor"),
-    ("      deprecated: true\n", "", r":33: .*deprecated: true needs x-deprecated-at and x-successor, and they need it"),
-    ("2027-01-01", "soon", r":33: .*x-deprecated-at must be a day, YYYY-MM-DD, not 'soon'"),
-    ("x-successor: /stacks/{name}/top", "x-successor: /heaps", r":33: .*x-successor must be a path of this contract"),
+    ("      x-deprecated-at: 2027-01-01\n", "", r":34: .*deprecated: true needs x-deprecated-at and x-successor"),
+    ("      deprecated: true\n", "", r":34: .*deprecated: true needs x-deprecated-at and x-successor, and they need it"),
+    ("2027-01-01", "soon", r":34: .*x-deprecated-at must be a day, YYYY-MM-DD, not 'soon'"),
+    ("x-successor: /stacks/{name}/top", "x-successor: /heaps", r":34: .*x-successor must be a path of this contract"),
     (
         "x-successor: /stacks/{name}/top",
         "x-successor: /{name}",
-        r":33: .*x-successor must be a path of this contract, not '/\{name\}'",
+        r":34: .*x-successor must be a path of this contract, not '/\{name\}'",
     ),
     ("b: [bee]", "c: [bee]", r":\d+: the whole: x-synonyms: no request has a field or a value 'c'"),
     ("paths:\n", "paths: [\n", r":\d+: "),

@@ -28,7 +28,7 @@ SELECTOR = re.compile(r"\b(up|patternd_\w+)\s*(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
 SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)")
-NAMES = ["--metrics-names", "queues:q,ratelimit:*,locks:l"]
+NAMES = ["--metrics-names", "queues:q,policies:*,locks:l"]
 # Alerts that have no data without an option.
 ONLY_NAMED = {"PatterndLockWaiters"}
 # Nothing listens at that address; the option alone makes the daemon serve the metric.

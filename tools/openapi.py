@@ -2,13 +2,14 @@
 """Turns openapi/ into C: typed inputs, field rows, operations, handler prototypes, and the JSON
 that is served.
 
-Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums,
-one level of array or object, maps (an object whose additionalProperties is a schema; the body
-itself may be one, its member is `body` then), and `x-any: true` (any JSON); anything else in a
-request stops the build. `type: [integer, string]` is an integer that may also come as text of
-decimal digits, for clients that cannot write 2^53 and more as a number. A member of a body that may
-also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as
-RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
+Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums
+(of integers in parameters only), one level of array or object, maps (an object whose
+additionalProperties is a schema; the body itself may be one, its member is `body` then), and
+`x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is
+an integer that may also come as text of decimal digits, for clients that cannot write 2^53 and more
+as a number. A member of a body that may also be null (`type: [integer, "null"]`, or
+`anyOf: [schema, {type: "null"}]`) is reset by it, as RFC 7396 has it: the handler gets `reset_x`
+beside `has_x`, and neither when the member is absent.
 
     x-name: true        the string follows the rule of names
     x-max-bytes         its largest length in bytes
@@ -86,6 +87,8 @@ class Contract:
         self.header, self.rows, self.names, self.headers = [], [], set(), {}
         self.words = set()  # names of fields, and values of enumerations
         self.place, self.at = "the whole", None  # of what is being read, for what fails
+        # What a scope may be of: of /ratelimit/policies/{name} either ratelimit or policies.
+        self.kinds = {s for p in self.doc["paths"] for s in p.split("/") if re.fullmatch("[a-z]+", s)}
 
     def resolve(self, node):
         return follow(self.doc, node)
@@ -136,16 +139,20 @@ class Contract:
         if s.get("x-any"):
             f.update(kind="FIELD_ANY", ctype="struct text ", any=True)
         elif "enum" in s:
-            enum = f"{prefix}_{f['member']}"
+            enum, choices = f"{prefix}_{f['member']}", [str(v) for v in s["enum"]]
+            if kind == "integer" and place == "IN_BODY":
+                fail(where, "an enum of integers is for parameters, which come as text")
             self.header.append(
                 "enum %s {%s };"
-                % (enum, "".join(f" {enum.upper()}_{ident(v).upper()} = {i}," for i, v in enumerate(s["enum"], 1)))
+                % (enum, "".join(f" {enum.upper()}_{ident(v).upper()} = {i}," for i, v in enumerate(choices, 1)))
             )
+            if s.get("default", s["enum"][0]) not in s["enum"]:
+                fail(where, f"the default {s['default']!r} is none of the enum")
             default = s["enum"].index(s["default"]) + 1 if "default" in s else 0
             f.update(
                 kind="FIELD_CHOICE",
                 ctype=f"enum {enum} ",
-                extra=f".choices = {c_list(s['enum'])}, .default_value = {default}, ",
+                extra=f".choices = {c_list(choices)}, .default_value = {default}, ",
             )
         elif kind == "string":
             if "x-max-bytes" not in s:
@@ -301,8 +308,8 @@ class Contract:
             if not form:
                 fail(name, f"x-scope must be none, any, kind:action or kind:{{field}}:action, not {text!r}")
             kind, field, inner, action, word, flag = form.groups()
-            if kind != path.strip("/").split("/")[0].split(".")[0]:
-                fail(name, f"the scope {text!r} must start with the first segment of {path}")
+            if kind not in self.kinds:
+                fail(name, f"the scope {text!r} must start with a segment of a path, such as {min(self.kinds)}")
             at = [-1, -1, -1]
             for n, (wanted, among) in enumerate(((field, fields), (inner, []), (flag, fields))):
                 among = fields[at[0]]["inner"] if n == 1 and inner else among

@@ -360,9 +360,9 @@ def metrics_page():
         "## Single queues, policies and locks",
         "",
         wrapped(
-            "By default those of queues and policies that this daemon serves: `--metrics-names 'queues:*,ratelimit:*'`. "
+            "By default those of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
             "An entry is `KIND:GLOB`; `*` matches any run of bytes, at most twice. Name the locks to watch: "
-            "`--metrics-names 'queues:*,ratelimit:*,locks:report'`. An empty option has none. A name without `*` has its "
+            "`--metrics-names 'queues:*,policies:*,locks:report'`. An empty option has none. A name without `*` has its "
             "series from the start, others from their first use by this daemon; an empty receive is a use. A kind has at "
             "most 100 names. A further one replaces a name that was not used for half an hour. If there is none, its "
             "events count in `patternd_metrics_names_dropped_total`."

@@ -18,7 +18,7 @@ const asked = {
 const answer = {
 	type: 'object',
 	properties: {
-		allowed: { type: 'boolean' }, limit: integer, remaining: integer,
+		allowed: { type: 'boolean' }, limit: integer, window_ms: integer, capacity: integer, remaining: integer,
 		retry_after_ms: { type: ['integer', 'null'] }, reset_after_ms: integer,
 	},
 };
@@ -30,8 +30,8 @@ app.post('/ratelimit', { schema }, async (request, reply) => {
 		sha, 1, `p:limit:{${key}}:default:gcra`, limit, window_ms, cost, burst, '');
 	reply.code(allowed ? 200 : 429);
 	return {
-		allowed: allowed === 1, limit: capacity, remaining, retry_after_ms: retryAt < 0 ? null : retryAt - now,
-		reset_after_ms: resetAt - now,
+		allowed: allowed === 1, limit, window_ms, capacity, remaining, reset_after_ms: resetAt - now,
+		retry_after_ms: retryAt < 0 ? null : retryAt - now,
 	};
 });
 
@@ -51,8 +51,8 @@ app.post('/flexible', { schema }, async (request, reply) => {
 	const allowed = said.consumedPoints <= limit;
 	reply.code(allowed ? 200 : 429);
 	return {
-		allowed, limit, remaining: said.remainingPoints, retry_after_ms: allowed ? null : said.msBeforeNext,
-		reset_after_ms: said.msBeforeNext,
+		allowed, limit, window_ms, capacity: limit, remaining: said.remainingPoints,
+		reset_after_ms: said.msBeforeNext, retry_after_ms: allowed ? null : said.msBeforeNext,
 	};
 });
 

@@ -78,7 +78,11 @@ export interface Decision {
   remaining: number;
   /** Null when the call is allowed. */
   retryAfterMs: number | null;
+  /** As configured: `limit` per `windowMs`. */
   limit: number;
+  windowMs: number;
+  /** What fits at once: the burst of gcra, else the limit. */
+  capacity: number;
   resetAfterMs: number;
   policy: string;
   degraded: boolean;

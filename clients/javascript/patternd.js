@@ -198,8 +198,9 @@ export class Client {
       }
       reply = problem.body;
     }
-    const { allowed, remaining, retryAfterMs, limit, resetAfterMs, policy, degraded } = fromContract(reply);
-    return { allowed, remaining, retryAfterMs, limit, resetAfterMs, policy, degraded };
+    const { allowed, remaining, retryAfterMs, limit, windowMs, capacity, resetAfterMs, policy, degraded } =
+      fromContract(reply);
+    return { allowed, remaining, retryAfterMs, limit, windowMs, capacity, resetAfterMs, policy, degraded };
   }
 
   async cached(key, { ttlMs, fill, fillMs = 5000, jitterMs = 0 }) {

@@ -14,7 +14,7 @@ core.register_action('ratelimit', { 'http-req' }, function(txn, url, policy)
   local answer = core.httpclient():get({
     url = url .. '/ratelimit/authorize?policy=' .. policy .. '&key=' .. txn.sf:src(),
     timeout = TIMEOUT_MS,
-    -- Where patternd asks for a token, one with the scope ratelimit:web:authorize.
+    -- Where patternd asks for a token, one with the scope policies:web:authorize.
     --headers = { authorization = { 'Bearer TOKEN' } },
   })
   if not answer or not answer.status or answer.status == 0 then

@@ -48,8 +48,11 @@ static void answer_no_message(struct request *req, struct text queue, struct tex
 
 static void answer_in_flight(struct request *req, struct text id, int64_t visible_until_ms)
 {
+	int64_t left_ms = request_ms_until(req, visible_until_ms);
+
+	answer_retry_after_ms(req, left_ms);
 	answer_problem(req, P_MESSAGE_IN_FLIGHT, "message '%s' is in flight for another %" PRId64 " ms", id.at,
-		       visible_until_ms - req->now_ms);
+		       left_ms);
 }
 
 static void on_message(struct request *req, const struct reply *r)
@@ -220,7 +223,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_int(o, "max_ms", reply_int(r, at + QUEUE_SETTINGS_BACKOFF_MAX_MS));
 	out_close(o);
 	out_int(o, "dedupe_ms", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_MS));
-	out_int(o, "retention_ms", reply_int(r, at + QUEUE_SETTINGS_RETENTION_MS));
+	out_int(o, "dead_retention_ms", reply_int(r, at + QUEUE_SETTINGS_DEAD_RETENTION_MS));
 	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
 	out_close(o);
 }
@@ -319,7 +322,7 @@ void queue_put(struct request *req, const struct queue_put_input *in)
 	call_change(c, in->has_backoff, true, in->backoff.base_ms);
 	call_change(c, in->has_backoff, true, in->backoff.max_ms);
 	call_int(c, in->dedupe_ms);
-	call_int(c, in->retention_ms);
+	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
 	call_send(c, on_replaced);
 }
@@ -341,7 +344,7 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 	call_change(c, in->has_backoff, in->reset_backoff, in->backoff.base_ms);
 	call_change(c, in->has_backoff, in->reset_backoff, in->backoff.max_ms);
 	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);
-	call_change(c, in->has_retention_ms, in->reset_retention_ms, in->retention_ms);
+	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
 	call_send(c, on_merged);
 }

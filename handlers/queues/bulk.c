@@ -17,6 +17,15 @@ struct queue_steps {
 
 static void next_step(struct request *req, int64_t total);
 
+static void answer_total(struct request *req, struct text queue, const char *member, int64_t total)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", queue);
+	out_int(o, member, total);
+	answer_end(req);
+}
+
 static void on_step(struct request *req, const struct reply *r)
 {
 	const struct queue_steps *steps = req->work;
@@ -29,8 +38,7 @@ static void on_step(struct request *req, const struct reply *r)
 		next_step(req, total);
 		return;
 	}
-	out_int(answer_begin(req, 200), steps->member, total);
-	answer_end(req);
+	answer_total(req, steps->queue, steps->member, total);
 }
 
 static void next_step(struct request *req, int64_t total)
@@ -58,8 +66,9 @@ static void begin(struct request *req, const struct queue_steps *given)
 
 static void on_redriven(struct request *req, const struct reply *r)
 {
-	out_int(answer_begin(req, 200), "redriven", reply_int(r, QUEUE_MESSAGE_REDRIVE_TOTAL));
-	answer_end(req);
+	const struct queue_redrive_input *in = req->input;
+
+	answer_total(req, in->name, "redriven", reply_int(r, QUEUE_MESSAGE_REDRIVE_TOTAL));
 }
 
 static void redrive_these(struct request *req, const struct queue_redrive_input *in)

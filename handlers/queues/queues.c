@@ -68,8 +68,14 @@ static void on_sent(struct request *req, const struct reply *r)
 				       "ttl_ms", "ends before the message is due");
 		return;
 	}
+	if (reply_outcome(r) > 0 && !in->messages.items) {
+		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
+		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
+		answer_location(req, path, sizeof(path) / sizeof(path[0]));
+	}
 	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
 	size_t duplicates = 0;
+	out_text(o, "name", in->name);
 	out_array(o, "messages");
 	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
 		const struct reply *m = reply_item(r, i);
@@ -259,7 +265,7 @@ enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED };
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
 {
-	static const char *const outcomes[] = { "expired", "acknowledged",
+	static const char *const outcomes[] = { "not_current", "acknowledged",
 						"rejected" }; /* as the script numbers them */
 
 	out_object(o, NULL);
@@ -275,6 +281,7 @@ static void on_settled(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
 
+	out_text(o, "name", in->name);
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->acknowledge.count; i++)
 		out_settled(o, in->acknowledge.items[i], reply_int(r, at++));

@@ -27,6 +27,7 @@ struct receive_order {
 	bool names_queue; /* in each message */
 	int64_t limit, wait_ms;
 	bool has_visibility_ms, acknowledge;
+	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
 	int64_t visibility_ms;
 	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
 	size_t at;                         /* ... this one now; those before it had no more */
@@ -82,6 +83,8 @@ static void answer_deliveries(struct request *req, bool was_lost)
 
 	for (size_t i = 0; i < order->queue_count; i++)
 		queue_metrics_seen(order->queues[i]);
+	if (!order->names_queue)
+		out_text(o, "name", order->queues[0]);
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
 		struct text queue = order->queues[order->deliveries[i].queue];
@@ -117,6 +120,18 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 	return true;
 }
 
+/* 404 names the queue that the script did not find. */
+static void answer_absent(struct request *req, const struct reply *r)
+{
+	const struct receive_order *order = req->work;
+	size_t queue = order->at + (size_t)reply_int(r, QUEUE_MESSAGE_RECEIVE_QUEUE);
+
+	if (queue < order->queue_count)
+		handler_answer_missing(req, "queue", order->queues[queue]);
+	else
+		answer_internal(req, "the script missed a queue that was not requested");
+}
+
 static bool wants_more(const struct receive_order *order)
 {
 	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
@@ -135,6 +150,12 @@ static void on_received(struct request *req, const struct reply *r)
 		return;
 	}
 	int64_t taken = reply_outcome(r);
+	if (taken == QUEUE_MESSAGE_RECEIVE_ABSENT) {
+		wait_ticket_left(req);
+		answer_absent(req, r);
+		return;
+	}
+	order->must_exist = false;
 	if (taken == 0 && reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE) == 1) { /* the script had its fill of work */
 		receive(req);
 		return;
@@ -206,6 +227,8 @@ static void receive(struct request *req)
 	call_text(c, wait_ticket(req, &queue, text_of_int(order->limit, order->ticket_tail)));
 	call_int(c, order->count ? 0 : wait_left_ms(req));
 	call_int(c, wait_queued_us(req));
+	if (order->must_exist)
+		call_string(c, "1");
 	if (order->in_turn)
 		call_may_fail(c);
 	call_send(c, on_received);
@@ -218,6 +241,38 @@ static void attempt(struct request *req)
 
 	order->at = 0;
 	receive(req);
+}
+
+/* ---- Of queues in several slots: whether they exist, before anything is taken ---- */
+
+static void look(struct request *req);
+
+/* A queue that cannot be asked is none that is missing. */
+static void on_looked(struct request *req, const struct reply *r)
+{
+	struct receive_order *order = req->work;
+
+	if (r && reply_outcome(r) == QUEUE_MESSAGE_RECEIVE_ABSENT) {
+		answer_absent(req, r);
+		return;
+	}
+	order->must_exist = ++order->at < order->queue_count;
+	if (order->must_exist)
+		look(req);
+	else
+		attempt(req);
+}
+
+static void look(struct request *req)
+{
+	static const char *const nothing_but_a_look[] = { "0", "-1", "", "0", "", "0", "0", "2" };
+	const struct receive_order *order = req->work;
+	struct call *c = queue_call(req, &queue_message_receive_script, order->queues[order->at]);
+
+	for (size_t i = 0; i < sizeof(nothing_but_a_look) / sizeof(nothing_but_a_look[0]); i++)
+		call_string(c, nothing_but_a_look[i]);
+	call_may_fail(c);
+	call_send(c, on_looked);
 }
 
 static void begin(struct request *req, const struct receive_order *given)
@@ -246,7 +301,10 @@ static void begin(struct request *req, const struct receive_order *given)
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
-	attempt(req);
+	if (order->in_turn && order->must_exist)
+		look(req);
+	else
+		attempt(req);
 }
 
 void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
@@ -259,10 +317,11 @@ void queue_message_receive(struct request *req, const struct queue_message_recei
 			   .has_visibility_ms = in->has_visibility_ms,
 			   .visibility_ms = in->visibility_ms,
 			   .acknowledge = in->acknowledge,
+			   .must_exist = in->must_exist,
 		   });
 }
 
-void queue_message_receive_any(struct request *req, const struct queue_message_receive_any_input *in)
+void queue_list_receive(struct request *req, const struct queue_list_receive_input *in)
 {
 	begin(req, &(struct receive_order){
 			   .queues = in->queues.items,
@@ -273,5 +332,6 @@ void queue_message_receive_any(struct request *req, const struct queue_message_r
 			   .has_visibility_ms = in->has_visibility_ms,
 			   .visibility_ms = in->visibility_ms,
 			   .acknowledge = in->acknowledge,
+			   .must_exist = in->must_exist,
 		   });
 }

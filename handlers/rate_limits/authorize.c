@@ -53,22 +53,38 @@ static struct text key_from(struct request *req, const char *header)
 	return arena_join(&req->arena, parts, 2);
 }
 
-/* The policy is known: it may name the header. */
-static void find_key(struct request *req)
+/* The policy may name the header. False: nothing names one. */
+static bool set_key(struct request *req, const struct limit_policy *policy)
 {
 	struct limit_request *limits = req->work;
 	struct limit_check *c = &limits->checks[0];
-	const char *header = limits->key_header.at ? limits->key_header.at : c->policy.key_header;
+	const char *header = limits->key_header.at ? limits->key_header.at : policy->key_header;
 
-	if (!c->key.at && !*header) {
+	if (!c->key.at && *header)
+		c->key = key_from(req, header);
+	return c->key.at != NULL;
+}
+
+/* The policy is known. */
+static void find_key(struct request *req)
+{
+	struct limit_request *limits = req->work;
+
+	if (set_key(req, &limits->checks[0].policy))
+		ratelimit_decide(req);
+	else
 		answer_field_problem(req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
 				     req->op->tail ? "has no key_header, which would name the header that has the key"
 						   : "is required, or ?key_header=, or a policy that has a key_header");
-		return;
-	}
-	if (!c->key.at)
-		c->key = key_from(req, header);
-	ratelimit_decide(req);
+}
+
+/* Redis did not return the policy, or decide: the last one known may fail open. */
+static bool degrade(struct request *req)
+{
+	struct limit_request *limits = req->work;
+	const struct limit_policy *last = policy_cache_last(limits->checks[0].policy_name);
+
+	return last && set_key(req, last) && ratelimit_degrade(req);
 }
 
 static struct limit_request *take_one(struct request *req, struct text policy)
@@ -78,7 +94,7 @@ static struct limit_request *take_one(struct request *req, struct text policy)
 	if (limits) {
 		limits->checks[0].name = limits->checks[0].policy_name = limits->checks[0].discriminator = policy;
 		limits->checks[0].cost = 1;
-		req->fallback = ratelimit_degrade;
+		req->fallback = degrade;
 	}
 	return limits;
 }
@@ -99,7 +115,7 @@ void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_i
 	policy_cache_fill(req, find_key);
 }
 
-void ratelimit_authorize_path(struct request *req, const struct ratelimit_authorize_path_input *in)
+void ratelimit_path_authorize(struct request *req, const struct ratelimit_path_authorize_input *in)
 {
 	if (take_one(req, in->policy))
 		policy_cache_fill(req, find_key);

@@ -118,6 +118,8 @@ struct limit_decision limit_decision_of(const struct request *req, const struct 
 
 	return (struct limit_decision){
 		.fits = fits,
+		.limit = reply_int(r, at + LIMIT_DECISION_LIMIT),
+		.window_ms = reply_int(r, at + LIMIT_DECISION_WINDOW_MS),
 		.capacity = reply_int(r, at + LIMIT_DECISION_CAPACITY),
 		.remaining = reply_int(r, at + LIMIT_DECISION_REMAINING),
 		.retry_after_ms = retry_at_ms < 0 ? -1 : request_ms_until(req, retry_at_ms),
@@ -129,7 +131,12 @@ struct limit_decision limit_decision_of(const struct request *req, const struct 
 struct limit_decision limit_unused(const struct limit *l)
 {
 	return (struct limit_decision){
-		.fits = true, .capacity = l->burst, .remaining = l->burst, .retry_after_ms = -1
+		.fits = true,
+		.limit = l->limit,
+		.window_ms = l->window_ms,
+		.capacity = l->burst,
+		.remaining = l->burst,
+		.retry_after_ms = -1,
 	};
 }
 

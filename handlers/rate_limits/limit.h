@@ -50,6 +50,7 @@ struct limit_policy {
 /* What Redis decided of one check; times that are left, in milliseconds. */
 struct limit_decision {
 	bool fits;
+	int64_t limit, window_ms; /* as configured */
 	int64_t capacity, remaining;
 	int64_t retry_after_ms; /* -1: it fits */
 	int64_t reset_after_ms; /* until it is whole again */

@@ -19,8 +19,9 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 	out_text(o, "policy", policy);
 	out_text(o, "algorithm", text_of(algorithm));
 	out_bool(o, "allowed", retry_at_ms < 0);
-	out_int_or_null(o, "limit", exists, reply_int(r, LIMIT_STATE_CAPACITY));
+	out_int_or_null(o, "limit", exists, reply_int(r, LIMIT_STATE_LIMIT));
 	out_int_or_null(o, "window_ms", exists, reply_int(r, LIMIT_STATE_WINDOW_MS));
+	out_int_or_null(o, "capacity", exists, reply_int(r, LIMIT_STATE_CAPACITY));
 	out_int_or_null(o, "remaining", exists, reply_int(r, LIMIT_STATE_REMAINING));
 	out_int_or_null(o, "retry_after_ms", retry_at_ms >= 0, request_ms_until(req, retry_at_ms));
 	out_int_or_null(o, "reset_after_ms", exists, request_ms_until(req, reply_int(r, LIMIT_STATE_RESET_AT_MS)));

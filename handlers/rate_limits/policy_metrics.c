@@ -14,7 +14,7 @@ static const struct named_family families[] = {
 	  "outcome", outcomes, false },
 };
 static struct named_kind kind = {
-	.kind = "ratelimit",
+	.kind = "policies",
 	.label = "policy",
 	.families = families,
 	.family_count = sizeof(families) / sizeof(families[0]),

@@ -1,4 +1,4 @@
-/* policy_metrics: what --metrics-names ratelimit:GLOB counts of single policies. */
+/* policy_metrics: what --metrics-names policies:GLOB counts of single policies. */
 #ifndef PATTERND_POLICY_METRICS_H
 #define PATTERND_POLICY_METRICS_H
 

@@ -42,6 +42,18 @@ static const struct limit_check *tightest_of(const struct limit_request *limits)
 	return tightest;
 }
 
+/*
+ * When a refused call may try again: never before there is more than now, as `t` of the header
+ * RateLimit has it. A call that would fit, but was refused since others wait before it, has no
+ * other instant.
+ */
+static int64_t retry_after_of(const struct limit_decision *d)
+{
+	int64_t ms = d->retry_after_ms > d->more_after_ms ? d->retry_after_ms : d->more_after_ms;
+
+	return ms > 0 ? ms : 1;
+}
+
 /* ---- Headers ---- */
 
 enum { PARTS = 6 }; /* of one member of a list */
@@ -60,9 +72,9 @@ static void write_lists(struct request *req, const struct limit_request *limits)
 		policies[p++] = rests[r++] = opening;
 		policies[p++] = rests[r++] = c->name;
 		policies[p++] = TEXT("\";q=");
-		policies[p++] = text_of_int(c->policy.limit.limit, numbers[i * 4]);
+		policies[p++] = text_of_int(c->decision.limit, numbers[i * 4]);
 		policies[p++] = TEXT(";w=");
-		policies[p++] = text_of_int(seconds_up(c->policy.limit.window_ms), numbers[i * 4 + 1]);
+		policies[p++] = text_of_int(seconds_up(c->decision.window_ms), numbers[i * 4 + 1]);
 		rests[r++] = TEXT("\";r=");
 		rests[r++] = text_of_int(c->decision.remaining, numbers[i * 4 + 2]);
 		if (more_s == 0)
@@ -74,27 +86,29 @@ static void write_lists(struct request *req, const struct limit_request *limits)
 	answer_header_parts(req, "RateLimit", rests, r);
 }
 
-static void write_headers(struct request *req, const struct limit_request *limits, const struct limit_decision *d)
+static void write_headers(struct request *req, const struct limit_request *limits, const struct limit_decision *d,
+			  int64_t retry_after_ms)
 {
 	write_lists(req, limits);
 	answer_header_int(req, "RateLimit-Limit", d->capacity);
 	answer_header_int(req, "RateLimit-Remaining", d->remaining);
 	answer_header_int(req, "RateLimit-Reset", seconds_up(d->reset_after_ms));
-	if (limits->granted)
-		return;
-	int64_t more_ms = seconds_up(d->more_after_ms) * 1000; /* never before `t`, as the draft asks */
-	answer_retry_after_ms(req, d->retry_after_ms > more_ms ? d->retry_after_ms : more_ms);
+	if (!limits->granted)
+		answer_retry_after_ms(req, retry_after_ms);
 }
 
 /* ---- The body ---- */
 
 static void write_values(struct json_out *o, const struct limit_check *c, bool allowed)
 {
+	out_text(o, "key", c->key);
+	out_text(o, "policy", c->discriminator);
 	out_bool(o, "allowed", allowed);
-	out_int(o, "limit", c->decision.capacity);
+	out_int(o, "limit", c->decision.limit);
+	out_int(o, "window_ms", c->decision.window_ms);
+	out_int(o, "capacity", c->decision.capacity);
 	out_int(o, "remaining", c->decision.remaining);
 	out_int(o, "reset_after_ms", c->decision.reset_after_ms);
-	out_text(o, "policy", c->discriminator);
 }
 
 /* What the shadows would have decided; nothing without a shadow, or without Redis. */
@@ -131,17 +145,18 @@ void ratelimit_answer(struct request *req)
 {
 	const struct limit_request *limits = req->work;
 	const struct limit_check *c = tightest_of(limits);
+	int64_t retry_after_ms = retry_after_of(&c->decision);
 	struct json_out *o;
 
 	if (!limits->granted && limits->waits && wait_park(req, limits->retry))
 		return;
 	policy_metrics_decided(req, limits);
-	write_headers(req, limits, &c->decision);
+	write_headers(req, limits, &c->decision, retry_after_ms);
 	if (limits->granted)
 		o = answer_begin(req, 200);
 	else
 		o = answer_begin_problem(req, limits->refusal, "rate limit for key '%s' exceeded; retry in %lld ms",
-					 c->key.at, (long long)c->decision.retry_after_ms);
+					 c->key.at, (long long)retry_after_ms);
 	write_values(o, c, limits->granted);
 	out_bool(o, "degraded", limits->degraded);
 	write_shadow(o, limits);

@@ -26,7 +26,7 @@ local function clear_delivery(m)
   m.nonce, m.ends = NO_NONCE, NO_END
 end
 
--- A dead letter has no delivery and no ttl: it is kept for retention_ms.
+-- A dead letter has no delivery and no ttl: it is kept for dead_retention_ms.
 local function die(m, died_at, reason)
   clear_delivery(m)
   m.reason, m.expires_at, m.at = reason, 0, died_at

@@ -39,7 +39,7 @@ local function find(id)
   if not m.place then
     return nil
   elseif m.place == dead_key then
-    return m, m.at <= now - setting('retention_ms') and 'expired' or 'dead'
+    return m, m.at <= now - setting('dead_retention_ms') and 'expired' or 'dead'
   end
   return m, is_expired(m) and 'expired' or 'due'
 end

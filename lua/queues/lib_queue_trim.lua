@@ -1,10 +1,10 @@
 -- The end of what is kept only for a time. Wants queues/lib_queue.lua; check_types() comes before.
 
 -- Removes acknowledgements past their minute and ids past dedupe_ms, at most 500 each, and dead
--- letters past retention_ms, at most 100. At most once a second; when one reached its bound the
--- next receive goes on.
+-- letters past dead_retention_ms, at most 100. At most once a second; when one reached its bound
+-- the next receive goes on.
 local function trim()
-  local is_all, kept_since = true, digits(now - setting('retention_ms'))
+  local is_all, kept_since = true, digits(now - setting('dead_retention_ms'))
   local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
   if over[1] then
     redis.call('ZREM', flight_key, unpack(over))

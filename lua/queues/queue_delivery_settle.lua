@@ -13,7 +13,7 @@
 --@include queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
-local ACKNOWLEDGED, REJECTED, EXPIRED = 1, 2, 0
+local ACKNOWLEDGED, REJECTED, NOT_CURRENT = 1, 2, 0
 local first_rejected = 2 + 2 * tonumber(ARGV[1])
 local count, fields = 0, {}
 for i = 2, first_rejected - 1, 2 do
@@ -34,9 +34,9 @@ local remembered_until = digits(now + 60000)
 local flight, done, contents, ids = {}, {}, {}, {}
 for i = 1, (first_rejected - 2) / 2 do
   local seq, nonce, state = ARGV[2 * i], ARGV[2 * i + 1], states[i]
-  local outcome = EXPIRED
+  local outcome = NOT_CURRENT
   if ended[seq] then
-    outcome = ended[seq] == nonce and ACKNOWLEDGED or EXPIRED
+    outcome = ended[seq] == nonce and ACKNOWLEDGED or NOT_CURRENT
   elseif state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant then
     outcome = ACKNOWLEDGED
     if state:sub(30, 30) ~= 'd' then
@@ -61,7 +61,7 @@ for i = first_rejected, #ARGV, 5 do
     ended[seq] = nonce
     reply[1] = reply[1] + 1
   end
-  reply[#reply + 1] = m and REJECTED or EXPIRED
+  reply[#reply + 1] = m and REJECTED or NOT_CURRENT
 end
 reply[1] = reply[1] + effects
 

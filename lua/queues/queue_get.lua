@@ -40,7 +40,7 @@ if due_now > 0 then
   may_be_oldest(tonumber(redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]))
 end
 ready, delayed = ready + due_now, delayed - due_now
-local kept_since = now - setting('retention_ms')
+local kept_since = now - setting('dead_retention_ms')
 local in_flight = redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')
 local dead = redis.call('ZCOUNT', dead_key, '(' .. digits(kept_since), '+inf')
 local ended_count = redis.call('ZCOUNT', flight_key, '0', instant)

@@ -50,7 +50,7 @@ local function add_virtual(m)
   virtual[#virtual + 1] = m
 end
 for _, m in ipairs(is_flight and {} or ended_deliveries(VIRTUAL_MOST)) do
-  local is_dead = m.state == 'dead' and m.at > now - setting('retention_ms')
+  local is_dead = m.state == 'dead' and m.at > now - setting('dead_retention_ms')
   if is_dead and state == 'dead' or m.state == 'due' and state == (m.at <= now and 'ready' or 'delayed') then
     m.has_state = true
     add_virtual(m)
@@ -63,7 +63,7 @@ if is_ready then
     add_virtual(m)
   end
 elseif state == 'dead' then
-  from = '(' .. digits(now - setting('retention_ms'))
+  from = '(' .. digits(now - setting('dead_retention_ms'))
 else
   from = '(' .. instant
 end

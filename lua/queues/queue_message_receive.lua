@@ -5,14 +5,17 @@
 --       (16 hex digits), 4 '1': each is done at once, as by queue_delivery_acknowledge; its
 --       visible_until_ms is then 0, and queue_delivery_return brings it back by the rest,
 --       5 ticket (lib/waiters.lua), '' for a request that does not wait, 6 how long it may still
---       wait, ms; 0: this is its last try, it leaves the wait queues; 7 how long it has waited, us
+--       wait, ms; 0: this is its last try, it leaves the wait queues; 7 how long it has waited, us;
+--       8 absent, or '1': each queue must exist, '2': only whether the one queue does is wanted
+--@reply -1 absent: queue int
 --@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
 -- queue int
 -- The outcome is how many were taken. more is 1 when nothing was taken but the bound on work was
 -- reached: call again. look_at_ms is when a ticket that waits on should try again (-1: when it is
--- notified). queue is counted from 0. A paused queue hands out nothing. A waiter takes nothing
--- while others wait before it: they are called.
+-- notified). queue is counted from 0. absent has the first queue that does not exist; nothing is
+-- changed then. A paused queue hands out nothing. A waiter takes nothing while others wait before
+-- it: they are called.
 -- A replay returns those deliveries that are still current, with the visible_until_ms of now; with
 -- ARGV[4] all, as then. Makes the messages of schedules that came due (50). Makes ready what came
 -- due (500 a queue; of more at once, the rest follows in the next call, behind what is ready then),
@@ -50,6 +53,11 @@ local bytes, looked_at, lasts_ms, is_full, reached_bound = 0, 0, 0, false, false
 local queues = {}
 for i = 0, queue_count - 1 do
 --@include queue_use
+  if ARGV[8] and redis.call('EXISTS', queue_key) == 0 then
+    return { -1, now, i }
+  elseif ARGV[8] == '2' then
+    return reply
+  end
   local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at')
   local visibility_ms = given_visibility_ms
   if visibility_ms < 0 then

@@ -46,7 +46,7 @@ local function dead_letter(seq, id, state)
   end
   m.place, m.member = dead_key, member_of(m)
   local died_at = tonumber(redis.call('ZSCORE', dead_key, m.member) or 0)
-  return died_at > now - setting('retention_ms') and m
+  return died_at > now - setting('dead_retention_ms') and m
 end
 
 local total = 0

@@ -1,7 +1,8 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
---       dedupe_ms, 6 retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the default
+--       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the
+--       default
 --@reply 1: is_new int, settings (queue_settings)
 -- is_new is 1 when it was created, else 0.
 -- At most 250 deliveries that have ended are settled first, by the settings before.

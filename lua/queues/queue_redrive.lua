@@ -20,7 +20,7 @@ if settle_ended('250') > 0 then
   return { 0, now, total }
 end
 
-local kept = '(' .. digits(now - setting('retention_ms'))
+local kept = '(' .. digits(now - setting('dead_retention_ms'))
 local looked_at, is_last = 0, false
 repeat
   local chunk = math.min(100, step - looked_at)

@@ -30,7 +30,7 @@ for i, c in ipairs(checks) do
   local taken = c.algorithm == 1 and taken_at or c.whole_at - c.window -- of a window it is exact
   limit_refund(KEYS[i], c.algorithm, c.cost, taken, same and c.whole_at or 0, c.found)
   local _, capacity, remaining, retry_at, reset_at, more_at = c.decide(KEYS[i], now, c.limit, c.window, 0, c.burst)
-  for _, value in ipairs({ capacity, remaining, retry_at, reset_at, more_at }) do
+  for _, value in ipairs({ capacity, remaining, retry_at, reset_at, more_at, c.limit, c.window }) do
     reply[#reply + 1] = value
   end
 end

@@ -13,4 +13,4 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if allowed == 1 and cost > 0 then
   fixed_window_commit(KEYS[1], limit, window, used, started)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }, nil, reset_at - now
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at, limit, window }, nil, reset_at - now

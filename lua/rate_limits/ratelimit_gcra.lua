@@ -12,4 +12,4 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if allowed == 1 and cost > 0 then
   gcra_commit(KEYS[1], reset_at, limit, window, at, level, burst)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }, nil, window
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at, limit, window }, nil, window

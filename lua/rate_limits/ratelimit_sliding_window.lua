@@ -12,4 +12,4 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if counts then
   sliding_window_commit(KEYS[1], allowed, limit, window, at, total, expired, settings, floor, base)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }, nil, window
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at, limit, window }, nil, window

@@ -104,7 +104,7 @@ for i, c in ipairs(checks) do
     longest = math.max(longest, ARGV[FIELDS * (i - 1) + 1] == '3' and c[5] - now or c[8])
   end
   reply[#reply + 1] = c[1]
-  for field = 2, FIELDS do
+  for field = 2, 8 do
     reply[#reply + 1] = state[field]
   end
 end

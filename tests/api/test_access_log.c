@@ -51,7 +51,7 @@ static void assert_refusal_is_logged(const char *id)
 
 static void start(const char *mode, const char *slow_ms)
 {
-	const char *tokens = tokens_file("secret-0123456789", "locks:*:read queues:* ratelimit:*");
+	const char *tokens = tokens_file("secret-0123456789", "locks:*:read queues:* ratelimit:* policies:*");
 
 	daemon_start(&patternd, "--redis", redis.url, "--tokens", tokens, "--access-log", mode, "--slow-request-ms",
 		     slow_ms, "--redis-timeout-ms", "5000");

@@ -359,7 +359,7 @@ static int set_up(void **state)
 		patternd.proc.env = clock_later_with(later);
 	}
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names",
-		     "queues:ord*,queues:known,ratelimit:*,locks:jobs,locks:many-*");
+		     "queues:ord*,queues:known,policies:*,locks:jobs,locks:many-*");
 	client = client_open(patternd.port);
 	return 0;
 }

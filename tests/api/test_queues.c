@@ -38,6 +38,29 @@ static void a_message_is_sent_received_and_done(void **state)
 	assert_problem(reject(receipt_in(a), NULL), 410, "receipt_expired", "none");
 }
 
+/* The path of a message that was sent alone, in which its id is encoded. */
+static void one_that_is_stored_has_a_location(void **state)
+{
+	char path[64];
+
+	(void)state;
+	struct answer a = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
+	assert_status(a, 201);
+	assert_string_equal(header_of(a, "Location"), "/queues/q/messages/a%2fb%20c");
+	a = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
+	assert_string_equal(header_of(a, "Location"), "/queues/q/messages/a%2fb%20c");
+	a = send_body("{\"body\":1,\"id\":\"a/b c\"}"); /* a duplicate, which made nothing */
+	assert_status(a, 200);
+	assert_null(header_of(a, "Location"));
+	a = send_body("{\"body\":2}");
+	snprintf(path, sizeof(path), "/queues/q/messages/%s", text_at(a, "/messages/0/id"));
+	assert_string_equal(header_of(a, "Location"), path);
+	assert_int_equal(int_at(http(client, "GET", path, NULL), "/body"), 2);
+	a = send_body("{\"messages\":[{\"body\":3}]}");
+	assert_status(a, 201);
+	assert_null(header_of(a, "Location"));
+}
+
 static void order_is_by_priority_then_due_then_arrival(void **state)
 {
 	(void)state;
@@ -289,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_message_is_sent_received_and_done, forget_all),
+		cmocka_unit_test_teardown(one_that_is_stored_has_a_location, forget_all),
 		cmocka_unit_test_teardown(order_is_by_priority_then_due_then_arrival, forget_all),
 		cmocka_unit_test_teardown(what_is_wrong_with_a_message_stores_none, forget_all),
 		cmocka_unit_test_teardown(a_message_comes_when_it_is_due, forget_all),

@@ -17,7 +17,7 @@ static void assert_settings(struct answer a, const int64_t wanted[7])
 	assert_int_equal(int_at(a, "/settings/backoff/base_ms"), wanted[2]);
 	assert_int_equal(int_at(a, "/settings/backoff/max_ms"), wanted[3]);
 	assert_int_equal(int_at(a, "/settings/dedupe_ms"), wanted[4]);
-	assert_int_equal(int_at(a, "/settings/retention_ms"), wanted[5]);
+	assert_int_equal(int_at(a, "/settings/dead_retention_ms"), wanted[5]);
 	assert_int_equal(bool_at(a, "/settings/paused"), wanted[6]);
 }
 
@@ -28,12 +28,12 @@ static void settings_are_replaced_as_a_whole(void **state)
 		int64_t wanted[7];
 	} rows[] = {
 		{ "{\"visibility_ms\":1,\"max_receives\":1,\"backoff\":{\"base_ms\":2,\"max_ms\":2},\"dedupe_ms\":0,"
-		  "\"retention_ms\":1,\"paused\":true}",
+		  "\"dead_retention_ms\":1,\"paused\":true}",
 		  { 1, 1, 2, 2, 0, 1, 1 } },
 		{ "{\"max_receives\":1000}",
 		  { VISIBILITY_MS, 1000, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
 		{ "{\"visibility_ms\":43200000,\"backoff\":{\"base_ms\":1,\"max_ms\":86400000},\"dedupe_ms\":31622400000,"
-		  "\"retention_ms\":3155760000000}",
+		  "\"dead_retention_ms\":3155760000000}",
 		  { 43200000, RECEIVES, 1, 86400000, 31622400000, 3155760000000, 0 } },
 		{ "{}", { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
 	};
@@ -45,7 +45,7 @@ static void settings_are_replaced_as_a_whole(void **state)
 		{ "{\"backoff\":{\"base_ms\":5}}", "missing_field", "/backoff/max_ms" },
 		{ "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}", "invalid_value", "/backoff/max_ms" },
 		{ "{\"dedupe_ms\":-1}", "out_of_range", "/dedupe_ms" },
-		{ "{\"retention_ms\":0}", "out_of_range", "/retention_ms" },
+		{ "{\"dead_retention_ms\":0}", "out_of_range", "/dead_retention_ms" },
 		{ "{\"paused\":1}", "wrong_type", "/paused" },
 	};
 
@@ -80,10 +80,10 @@ static void settings_are_merged(void **state)
 		  { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
 		{ "{\"visibility_ms\":7,\"max_receives\":8,\"backoff\":{\"base_ms\":2,\"max_ms\":3},\"dedupe_ms\":0}",
 		  { 7, 8, 2, 3, 0, DEFAULT_RETENTION_MS, 1 } },
-		{ "{\"retention_ms\":9,\"visibility_ms\":null}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 1 } },
+		{ "{\"dead_retention_ms\":9,\"visibility_ms\":null}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 1 } },
 		{ "{\"paused\":false}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 0 } },
 		{ "{" AT_ONCE "}", { VISIBILITY_MS, 8, 0, 0, 0, 9, 0 } },
-		{ "{\"backoff\":null,\"max_receives\":null,\"dedupe_ms\":null,\"retention_ms\":null,\"paused\":true}",
+		{ "{\"backoff\":null,\"max_receives\":null,\"dedupe_ms\":null,\"dead_retention_ms\":null,\"paused\":true}",
 		  { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
 		{ "{\"paused\":null}",
 		  { VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
@@ -166,6 +166,7 @@ static void purge_removes_one_state_or_all(void **state)
 		send_each_state();
 		struct answer a = post("/purge", rows[i].body, NULL);
 		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/name"), "q");
 		assert_int_equal(int_at(a, "/purged"), rows[i].purged);
 		assert_counts(rows[i].left[0], rows[i].left[1], rows[i].left[2], rows[i].left[3]);
 		assert_int_equal(count_of("/settings/max_receives"), 7);
@@ -190,7 +191,9 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 	(void)state;
 	configure("{\"max_receives\":1}");
 	send_many(3000, "");
-	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 0);
+	struct answer none = post("/redrive", NULL, NULL);
+	assert_string_equal(text_at(none, "/name"), "q");
+	assert_int_equal(int_at(none, "/redriven"), 0);
 	for (int i = 0; i < 30; i++)
 		assert_int_equal(count_in(receive("{\"limit\":100,\"visibility_ms\":300}")), 100);
 	wait_until(count_of("/in_flight") == 0, SOON_MS);

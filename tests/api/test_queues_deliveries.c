@@ -232,7 +232,7 @@ static void a_dead_letter_is_kept_for_its_retention(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_status(reject(receipt_in(receive(NULL)), die), 200);
 	assert_true(is_state("a", "dead"));
-	configure("{\"retention_ms\":1}");
+	configure("{\"dead_retention_ms\":1}");
 	wait_until(is_state("a", "") && is_state("b", ""), SOON_MS);
 	assert_counts(0, 0, 0, 0);
 	struct answer a = http(client, "GET", "/queues/q/messages?state=dead", NULL);

@@ -47,6 +47,16 @@ static void a_look_has_all_members(void **state)
 	assert_problem(message("GET", "none", NULL), 404, "not_found", "none");
 }
 
+/* The time to try again is that until its delivery ends. */
+static void assert_in_flight(struct answer a)
+{
+	int64_t left_ms = int_at(message("GET", "in_flight", NULL), "/visible_until_ms") - redis_now_ms();
+
+	assert_problem(a, 409, "message_in_flight", "none");
+	assert_in_range(int_at(a, "/retry_after_ms"), left_ms, left_ms + SOON_MS);
+	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/retry_after_ms") + 999) / 1000);
+}
+
 static void a_change_moves_a_message(void **state)
 {
 	static const struct {
@@ -77,7 +87,7 @@ static void a_change_moves_a_message(void **state)
 			assert_int_equal(int_at(a, "/deliver_at_ms"), rows[i].deliver_at_ms);
 		assert_true(json_equal(a.json, message("GET", rows[i].id, NULL).json));
 	}
-	assert_problem(message("PATCH", "in_flight", "{\"delay_ms\":0}"), 409, "message_in_flight", "none");
+	assert_in_flight(message("PATCH", "in_flight", "{\"delay_ms\":0}"));
 	assert_problem(message("PATCH", "none", "{\"delay_ms\":0}"), 404, "not_found", "none");
 	assert_problem(message("PATCH", "ready", "{}"), 400, "missing_field", "none");
 	assert_problem(message("PATCH", "ready", NULL), 400, "missing_field", "none");
@@ -110,7 +120,7 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 
 	(void)state;
 	send_each_state();
-	assert_problem(message("DELETE", "in_flight", NULL), 409, "message_in_flight", "none");
+	assert_in_flight(message("DELETE", "in_flight", NULL));
 	for (size_t i = 0; i < ROWS(ids); i++) {
 		assert_status(message("DELETE", ids[i], NULL), 204);
 		assert_problem(message("DELETE", ids[i], NULL), 404, "not_found", "none");

@@ -56,10 +56,10 @@ static void each_gets_its_outcome_in_order(void **state)
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/deliveries")), 6);
 	assert_result(a, 0, receipts[0], "acknowledged");
-	assert_result(a, 1, receipts[1], "expired");
+	assert_result(a, 1, receipts[1], "not_current");
 	assert_result(a, 2, receipts[2], "acknowledged");
 	assert_result(a, 3, receipts[3], "rejected");
-	assert_result(a, 4, receipts[1], "expired");
+	assert_result(a, 4, receipts[1], "not_current");
 	assert_result(a, 5, receipts[4], "rejected");
 	assert_counts(1, 2, 0, 0);
 	assert_problem(acknowledge(receipts[3]), 410, "receipt_expired", "none");
@@ -68,7 +68,7 @@ static void each_gets_its_outcome_in_order(void **state)
 	a = settle("{\"acknowledge\":[\"$1\"]}", NULL);
 	assert_result(a, 0, receipts[0], "acknowledged");
 	a = settle("{\"reject\":[{\"receipt\":\"$1\"}],\"acknowledge\":[]}", NULL);
-	assert_result(a, 0, receipts[0], "expired");
+	assert_result(a, 0, receipts[0], "not_current");
 }
 
 static void settings_hold_as_for_a_single_reject(void **state)
@@ -187,13 +187,13 @@ static void a_retry_gets_the_first_outcomes(void **state)
 	assert_result(first, 1, receipts[1], "rejected");
 	assert_string_equal(settle(both, KEY "one").body, first.body);
 	assert_problem(settle("{\"acknowledge\":[\"$1\"]}", KEY "one"), 422, "idempotency_key_reused", "none");
-	assert_result(settle(both, NULL), 1, receipts[1], "expired");
+	assert_result(settle(both, NULL), 1, receipts[1], "not_current");
 	assert_counts(1, 0, 0, 0);
 	/* A result without an effect is not recorded. */
 	const char *again = receipt_in(receive(NULL));
 	char stale[64];
 	snprintf(stale, sizeof(stale), "%s", receipts[1]);
-	assert_result(settle("{\"acknowledge\":[\"$2\"]}", KEY "two"), 0, stale, "expired");
+	assert_result(settle("{\"acknowledge\":[\"$2\"]}", KEY "two"), 0, stale, "not_current");
 	snprintf(receipts[1], sizeof(receipts[1]), "%s", again);
 	assert_result(settle("{\"acknowledge\":[\"$2\"]}", KEY "two"), 0, again, "acknowledged");
 }

@@ -100,6 +100,31 @@ static void a_record_needs_one_slot(void **state)
 	}
 }
 
+/* Whichever it is, nothing is taken from those before it. */
+static void each_must_exist(void **state)
+{
+	const char *const names[] = { low, middle, high };
+	char detail[64];
+
+	(void)state;
+	for (int missing = 0; missing < 3; missing++) {
+		for (int i = 0; i < 3; i++)
+			if (i != missing)
+				send(names[i], i);
+		struct answer a = receive(queues(low, middle, high, ",\"must_exist\":true,\"wait_ms\":20000"));
+		snprintf(detail, sizeof(detail), "queue '%s' does not exist", names[missing]);
+		assert_problem(a, 404, "not_found", "none");
+		assert_string_equal(text_at(a, "/detail"), detail);
+		send(names[missing], missing);
+		a = receive(queues(low, middle, high, ",\"must_exist\":true,\"limit\":9,\"acknowledge\":true"));
+		assert_status(a, 200);
+		assert_int_equal(json_array_size(json_at(a, "/messages")), 3);
+		for (size_t i = 0; i < 3; i++)
+			must_have(a, i, names[i], (int)i);
+		pair_forget(state);
+	}
+}
+
 static void it_waits_at_all_of_them(void **state)
 {
 	const char *const names[] = { low, middle, high };
@@ -280,6 +305,20 @@ static void the_first_that_does_not_answer_is_unknown(void **state)
 	assert_problem(a, 504, "no_answer", "unknown");
 }
 
+/* It may exist: what was received is the answer, as without must_exist. */
+static void a_node_that_does_not_answer_is_not_missing(void **state)
+{
+	(void)state;
+	send(low, 1);
+	send(middle, 2);
+	send(high, 3);
+	proc_signal(last_node(), SIGSTOP);
+	struct answer a = receive(queues(low, high, middle, ",\"limit\":9,\"must_exist\":true"));
+	wake_last_node();
+	assert_status(a, 200);
+	must_have(a, 0, low, 1);
+}
+
 static int open_on_a_cluster(void **state)
 {
 	slots_on_a_cluster();
@@ -291,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(in_order_of_preference, pair_forget),
 		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
+		cmocka_unit_test_teardown(each_must_exist, pair_forget),
 		cmocka_unit_test_teardown(it_waits_at_all_of_them, pair_forget),
 		cmocka_unit_test_teardown(what_is_due_later_wakes_it, pair_forget),
 		cmocka_unit_test_teardown(a_wake_up_is_not_kept_from_others, pair_forget),
@@ -298,6 +338,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_was_received_for_a_lost_client_returns, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
 		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
+		cmocka_unit_test_teardown(a_node_that_does_not_answer_is_not_missing, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);

@@ -168,6 +168,7 @@ static void queues_are_1_to_16_each_once(void **state)
 		{ "{\"queues\":[\"a\",\"b\",\"a\"]}", "invalid_value", "/queues/2" },
 		{ "{\"queues\":[\"a\",\"\\u0061\"]}", "invalid_value", "/queues/1" },
 		{ "{\"queues\":[\"a\",\"receive\"]}", "reserved_name", "/queues/1" },
+		{ "{\"queues\":[\"settle\"]}", "reserved_name", "/queues/0" },
 		{ "{\"queues\":[\"\"]}", "invalid_name", "/queues/0" },
 		{ "{\"queues\":[\"a\",7]}", "wrong_type", "/queues/1" },
 		{ "{\"queues\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\",\"15\","
@@ -184,10 +185,100 @@ static void queues_are_1_to_16_each_once(void **state)
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
 	assert_problem(http(client, "POST", "/queues/receive/receive", "{}"), 400, "reserved_name", "none");
+	assert_problem(http(client, "PUT", "/queues/settle", "{}"), 400, "reserved_name", "none");
 	assert_status(
 		receive("{\"queues\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\","
 			"\"14\",\"15\",\"16\"]}"),
 		200);
+}
+
+/* ---- Queues that must exist ---- */
+
+#define MUST "\"must_exist\":true"
+
+static void assert_missing(struct answer a, const char *queue)
+{
+	char detail[64];
+
+	snprintf(detail, sizeof(detail), "queue '%s' does not exist", queue);
+	assert_problem(a, 404, "not_found", "none");
+	assert_string_equal(text_at(a, "/detail"), detail);
+	assert_int_equal(waiting_at(&patternd), 0);
+}
+
+/* At once, with nothing taken and no place in a wait queue left behind. */
+static void a_queue_that_does_not_exist_is_named(void **state)
+{
+	(void)state;
+	struct answer a = post("/queues/tpyo/receive", "{" MUST "," LONG "}");
+	assert_missing(a, "tpyo");
+	assert_true(a.took_us < 10 * 1000 * 1000);
+	assert_missing(receive("{\"queues\":[\"x\",\"y\"]," MUST "," LONG "}"), "x");
+	assert_int_equal(server_keys(&redis), 0);
+	send_to("a", "{\"body\":1}");
+	assert_missing(receive("{\"queues\":[\"a\",\"tpyo\"],\"limit\":2," MUST "," LONG "}"), "tpyo");
+	assert_missing(receive("{\"queues\":[\"tpyo\",\"a\"],\"acknowledge\":true," MUST "}"), "tpyo");
+	assert_int_equal(int_at(get("/queues/a"), "/ready"), 1);
+	assert_messages(receive("{\"queues\":[\"a\"],\"limit\":2," MUST "}"), "a/1");
+	assert_status(post("/queues/tpyo/receive", "{\"must_exist\":false}"), 200);
+}
+
+static void what_is_listed_exists(void **state)
+{
+	static const struct {
+		const char *method, *path, *body;
+	} makers[] = {
+		{ "PUT", "/queues/q", "{}" },
+		{ "PATCH", "/queues/q", "{\"paused\":true}" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":60000}" },
+		{ "PUT", "/queues/q/schedules/s", "{\"every_ms\":3600000,\"body\":1}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		assert_missing(post("/queues/q/receive", "{" MUST "}"), "q");
+		assert_int_equal(json_array_size(json_at(get("/queues"), "/items")), 0);
+		assert_in_range(http(client, makers[i].method, makers[i].path, makers[i].body).status, 200, 201);
+		assert_int_equal(json_array_size(json_at(get("/queues"), "/items")), 1);
+		struct answer a = post("/queues/q/receive", "{" MUST ",\"wait_ms\":20}");
+		assert_status(a, 200);
+		assert_int_equal(json_array_size(json_at(a, "/messages")), 0);
+		assert_status(http(client, "DELETE", "/queues/q", NULL), 204);
+	}
+}
+
+/* The 404 changed nothing, so the same key may be used again. */
+static void a_missing_queue_leaves_no_record(void **state)
+{
+	static const char body[] = "{" MUST "}", key[] = "Idempotency-Key: must";
+
+	(void)state;
+	assert_missing(http(client, "POST", "/queues/q/receive", body, key), "q");
+	send_to("q", "{\"body\":1}");
+	struct answer a = http(client, "POST", "/queues/q/receive", body, key);
+	assert_status(a, 200);
+	const char *receipt = text_at(a, "/messages/0/receipt");
+	struct answer again = http(client, "POST", "/queues/q/receive", body, key);
+	assert_string_equal(header_of(again, "Idempotent-Replayed"), "true");
+	assert_string_equal(text_at(again, "/messages/0/receipt"), receipt);
+	assert_status(http(client, "DELETE", "/queues/q", NULL), 204);
+	again = http(client, "POST", "/queues/q/receive", body, key);
+	assert_status(again, 200); /* the first response, without what has ended */
+	assert_int_equal(json_array_size(json_at(again, "/messages")), 0);
+	assert_problem(http(client, "POST", "/queues/q/receive", "{}", key), 422, "idempotency_key_reused", "none");
+}
+
+/* They are looked at when the request comes, and not again. */
+static void a_queue_may_be_deleted_while_it_is_waited_at(void **state)
+{
+	(void)state;
+	assert_status(http(client, "PUT", "/queues/a", "{}"), 201);
+	assert_status(http(client, "PUT", "/queues/b", "{}"), 201);
+	struct raw *w = parked("b", "{\"queues\":[\"a\",\"b\"]," MUST "," LONG "}");
+	assert_status(http(client, "DELETE", "/queues/a", NULL), 204);
+	send_to("b", "{\"body\":1}");
+	assert_messages(waiter_answer(w, target, SOON_MS), "b/1");
+	raw_close(w);
 }
 
 /* ---- Waiting ---- */
@@ -274,6 +365,10 @@ int main(void)
 		cmocka_unit_test_teardown(a_paused_queue_is_passed_over, forget),
 		cmocka_unit_test_teardown(a_foreign_key_spares_the_others, forget),
 		cmocka_unit_test_teardown(queues_are_1_to_16_each_once, forget),
+		cmocka_unit_test_teardown(a_queue_that_does_not_exist_is_named, forget),
+		cmocka_unit_test_teardown(what_is_listed_exists, forget),
+		cmocka_unit_test_teardown(a_missing_queue_leaves_no_record, forget),
+		cmocka_unit_test_teardown(a_queue_may_be_deleted_while_it_is_waited_at, forget),
 		cmocka_unit_test_teardown(all_are_waited_at_at_once, forget),
 		cmocka_unit_test_teardown(the_line_of_each_queue_holds, forget),
 		cmocka_unit_test_teardown(waiting_has_an_end, forget),

@@ -24,7 +24,10 @@ static void the_first_call_has_all_values(void **state)
 	struct answer a = take("{\"key\":\"yhj:reply\",\"limit\":30,\"window_ms\":60000,\"burst\":15}");
 	assert_status(a, 200);
 	assert_true(bool_at(a, "/allowed"));
-	assert_int_equal(int_at(a, "/limit"), 15);
+	assert_string_equal(text_at(a, "/key"), "yhj:reply");
+	assert_int_equal(int_at(a, "/limit"), 30);
+	assert_int_equal(int_at(a, "/window_ms"), 60000);
+	assert_int_equal(int_at(a, "/capacity"), 15);
 	assert_int_equal(int_at(a, "/remaining"), 14);
 	assert_true(json_is_null(json_at(a, "/retry_after_ms")));
 	assert_int_equal(int_at(a, "/reset_after_ms"), 2000);
@@ -52,12 +55,103 @@ static void throttle_of_redis_cell(void **state)
 	struct answer a = take(body);
 	assert_problem(a, 429, "rate_limited", "none");
 	assert_false(bool_at(a, "/allowed"));
-	assert_int_equal(int_at(a, "/limit"), 16);
+	assert_int_equal(int_at(a, "/limit"), 30);
+	assert_int_equal(int_at(a, "/capacity"), 16);
 	assert_int_equal(int_at(a, "/remaining"), 0);
 	assert_in_range(int_at(a, "/retry_after_ms"), 1000, 2000);
 	assert_in_range(int_at(a, "/reset_after_ms"), 31000, 32000);
 	assert_string_equal(header_of(a, "Retry-After"), "2");
 	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=0;t=2");
+}
+
+/* ---- What was configured, and what fits at once, wherever a limit is reported ---- */
+
+#define RULE "\"limit\":30,\"window_ms\":3600000"
+
+/* The member `name` below `at`, a JSON pointer. */
+static int64_t member(struct answer a, const char *at, const char *name)
+{
+	char pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "%s/%s", at, name);
+	return int_at(a, pointer);
+}
+
+static void assert_rule(struct answer a, const char *at, int64_t capacity)
+{
+	assert_int_equal(member(a, at, "limit"), 30);
+	assert_int_equal(member(a, at, "window_ms"), 3600000);
+	assert_int_equal(member(a, at, "capacity"), capacity);
+}
+
+static void assert_decided(struct answer a, int status, const char *name, int64_t capacity)
+{
+	char text[32];
+
+	assert_status(a, status);
+	assert_string_equal(text_at(a, "/key"), "k");
+	assert_rule(a, "", capacity);
+	snprintf(text, sizeof(text), "\"%s\";q=30;w=3600", name);
+	assert_string_equal(header_of(a, "RateLimit-Policy"), text);
+	snprintf(text, sizeof(text), "%d", (int)capacity);
+	assert_string_equal(header_of(a, "RateLimit-Limit"), text);
+}
+
+/* `first` and `all` take 1 and all that fits, under `name`. */
+static void assert_reported(const char *first, const char *all, const char *name, const char *algorithm,
+			    int64_t capacity)
+{
+	char body[192], target[64];
+
+	assert_decided(take(first), 200, name, capacity);
+	struct answer a = take(all);
+	assert_decided(a, 429, name, capacity);
+	assert_int_equal(int_at(a, "/remaining"), capacity - 1);
+	snprintf(target, sizeof(target), "/ratelimit/keys/k?policy=%s", name);
+	a = get(target);
+	assert_rule(a, "", capacity);
+	assert_int_equal(int_at(a, "/remaining"), capacity - 1);
+	a = get("/ratelimit/keys");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_rule(a, "/items/0", capacity);
+	snprintf(body, sizeof(body), "{\"key\":\"k\",\"policy\":\"%s\",\"algorithm\":\"%s\"}", name, algorithm);
+	a = post("/ratelimit/refund", body);
+	assert_int_equal(int_at(a, "/refunded"), 1);
+	if (strcmp(algorithm, "gcra") != 0)
+		assert_rule(a, "", capacity);
+	stage_forget(NULL);
+}
+
+static void what_is_configured_is_reported(void **state)
+{
+	static const struct {
+		const char *algorithm, *extra;
+		int64_t capacity;
+	} rows[] = {
+		{ "gcra", "", 30 },           { "gcra", ",\"burst\":15", 15 }, { "gcra", ",\"burst\":45", 45 },
+		{ "sliding_window", "", 30 }, { "fixed_window", "", 30 },
+	};
+	char rule[128], first[256], all[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int capacity = (int)rows[i].capacity;
+		snprintf(rule, sizeof(rule), "\"algorithm\":\"%s\"," RULE "%s", rows[i].algorithm, rows[i].extra);
+		snprintf(first, sizeof(first), "{\"key\":\"k\",%s}", rule);
+		snprintf(all, sizeof(all), "{\"key\":\"k\",%s,\"cost\":%d}", rule, capacity);
+		assert_reported(first, all, "default", rows[i].algorithm, capacity);
+		snprintf(first, sizeof(first), "{%s}", rule);
+		http(client, "PUT", "/ratelimit/policies/p", first);
+		snprintf(all, sizeof(all), "{\"key\":\"k\",\"policy\":\"p\",\"cost\":%d}", capacity);
+		assert_reported("{\"key\":\"k\",\"policy\":\"p\"}", all, "p", rows[i].algorithm, capacity);
+		snprintf(first, sizeof(first), "{\"checks\":[{\"name\":\"c\",\"key\":\"k\",%s}]}", rule);
+		assert_rule(take(first), "/checks/0", capacity);
+		snprintf(all, sizeof(all), "{\"checks\":[{\"name\":\"c\",\"key\":\"k\",%s,\"cost\":%d}]}", rule,
+			 capacity);
+		assert_rule(take(all), "/checks/0", capacity);
+		stage_forget(NULL);
+		assert_reported(first, all, "c", rows[i].algorithm, capacity);
+	}
 }
 
 static void waiting_for_retry_after_is_enough(void **state)
@@ -282,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_first_call_has_all_values, stage_forget),
 		cmocka_unit_test_teardown(throttle_of_redis_cell, stage_forget),
+		cmocka_unit_test_teardown(what_is_configured_is_reported, stage_forget),
 		cmocka_unit_test_teardown(waiting_for_retry_after_is_enough, stage_forget),
 		cmocka_unit_test_teardown(cost_is_all_or_nothing, stage_forget),
 		cmocka_unit_test_teardown(cost_of_nothing_looks, stage_forget),

@@ -40,7 +40,7 @@ static int64_t taken(const char *policy, const char *key)
 	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, policy);
 	struct answer a = get(target);
 	bool is_used = !json_is_null(json_at(a, "/algorithm"));
-	return is_used ? int_at(a, "/limit") - int_at(a, "/remaining") : 0;
+	return is_used ? int_at(a, "/capacity") - int_at(a, "/remaining") : 0;
 }
 
 #define ASK "/ratelimit/authorize?policy=p&key=k"

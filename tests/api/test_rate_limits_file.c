@@ -165,7 +165,9 @@ static void file_decides_without_redis(void **state)
 	struct answer a = http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"open\"}");
 	assert_status(a, 200);
 	assert_true(bool_at(a, "/degraded"));
-	assert_int_equal(int_at(a, "/limit"), 3);
+	assert_int_equal(int_at(a, "/limit"), 7);
+	assert_int_equal(int_at(a, "/window_ms"), 1000);
+	assert_int_equal(int_at(a, "/capacity"), 3);
 	assert_int_equal(int_at(a, "/remaining"), 3);
 	assert_int_equal(int_at(a, "/reset_after_ms"), 0);
 	assert_string_equal(header_of(a, "RateLimit"), "\"open\";r=3");
@@ -176,7 +178,7 @@ static void file_decides_without_redis(void **state)
 		       "none");
 	assert_problem(http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"unknown\"}"), 503,
 		       "redis_unavailable", "none");
-	assert_status(http(c, "GET", "/ratelimit/authorize?policy=open&key=k", NULL), 200);
+	assert_string_equal(text_at(http(c, "GET", "/ratelimit/authorize?policy=open&key=k", NULL), "/key"), "k");
 	assert_status(http(c, "GET", "/ratelimit/policies/closed", NULL), 200);
 	client_close(c);
 	daemon_stop(&patternd);

@@ -91,7 +91,7 @@ static void patched_member_by_member(void **state)
 			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":30,\"window_ms\":60000,\"burst\":20,"
 			    "\"count_refused\":false,\"on_error\":\"open\",\"shadow\":false,"
 			    "\"key_header\":\"X-Real-IP\",\"source\":\"redis\"}\n");
-	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"m\"}"), "/limit"), 20);
+	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"m\"}"), "/capacity"), 20);
 	assert_string_equal(patch("{}").body, a.body);
 	assert_string_equal(patch("{\"burst\":null,\"limit\":7,\"on_error\":null,\"key_header\":null}").body,
 			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":7,\"window_ms\":60000,\"burst\":7,"
@@ -264,8 +264,8 @@ static void used_by_name(void **state)
 
 static void assert_nothing_is_known(struct answer a)
 {
-	static const char *const numbers[] = { "/limit", "/window_ms", "/remaining", "/retry_after_ms",
-					       "/reset_after_ms" };
+	static const char *const numbers[] = { "/limit",     "/window_ms",      "/capacity",
+					       "/remaining", "/retry_after_ms", "/reset_after_ms" };
 
 	assert_status(a, 200);
 	assert_true(bool_at(a, "/allowed"));
@@ -295,6 +295,7 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	assert_true(bool_at(a, "/items/0/allowed"));
 	assert_int_equal(int_at(a, "/items/0/limit"), 5);
 	assert_int_equal(int_at(a, "/items/0/window_ms"), 3600000);
+	assert_int_equal(int_at(a, "/items/0/capacity"), 5);
 	assert_int_equal(int_at(a, "/items/0/remaining"), 3);
 	assert_true(json_is_null(json_at(a, "/items/0/retry_after_ms")));
 	assert_in_range(int_at(a, "/items/0/reset_after_ms"), 1, 3600000);
@@ -343,6 +344,22 @@ static void refunded_without_policy(void **state)
 	assert_int_equal(int_at(a, "/refunded"), 0);
 	assert_nothing_is_known(a);
 	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"cost\":0}"), 400, "out_of_range", "none");
+}
+
+/* What a decision was made by, also when its policy is another by now. */
+static void replay_has_the_policy_of_then(void **state)
+{
+	(void)state;
+	static const char body[] = "{\"key\":\"k\",\"policy\":\"p\"}";
+	put("p", "{\"limit\":10,\"window_ms\":3600000,\"burst\":4}");
+	assert_status(http(client, "POST", "/ratelimit", body, "Idempotency-Key: then"), 200);
+	put("p", "{\"limit\":20,\"window_ms\":60000,\"burst\":8}");
+	struct answer a = http(client, "POST", "/ratelimit", body, "Idempotency-Key: then");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/limit"), 10);
+	assert_int_equal(int_at(a, "/window_ms"), 3600000);
+	assert_int_equal(int_at(a, "/capacity"), 4);
+	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"p\";q=10;w=3600");
 }
 
 static void shadow_reports_and_grants(void **state)
@@ -485,6 +502,7 @@ int main(void)
 		cmocka_unit_test_teardown(looked_at_and_forgotten_by_policy, stage_forget),
 		cmocka_unit_test_teardown(refunded_by_policy, stage_forget),
 		cmocka_unit_test_teardown(refunded_without_policy, stage_forget),
+		cmocka_unit_test_teardown(replay_has_the_policy_of_then, stage_forget),
 		cmocka_unit_test_teardown(shadow_reports_and_grants, stage_forget),
 		cmocka_unit_test_teardown(known_policy_costs_no_command, stage_forget),
 		cmocka_unit_test_teardown(others_follow_within_a_second, stage_forget),

@@ -66,8 +66,8 @@ static void must_have_the_same(struct answer a, struct answer b, const char *mem
 /* Whichever refuses, the values of each are as from one script, and nothing is taken. */
 static void a_refusal_is_as_in_one_slot(void **state)
 {
-	static const char *const members[] = { "allowed",        "limit",          "remaining",
-					       "retry_after_ms", "reset_after_ms", "policy" };
+	static const char *const members[] = { "allowed",   "limit",          "window_ms",      "capacity",
+					       "remaining", "retry_after_ms", "reset_after_ms", "policy" };
 	const char *apart[] = { middle, high, low };
 	char beside[2][16];
 	const char *together[] = { low, beside[0], beside[1] };

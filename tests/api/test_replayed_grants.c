@@ -265,7 +265,7 @@ static const struct grant grants[] = {
 	  { permit_expires, permit_is_released } },
 	{ "queue_message_receive", a_message, message_is_anothers, "/queues/a/receive", "{}", "/messages/0/receipt",
 	  200, NULL, DELIVERY_ENDINGS },
-	{ "queue_message_receive_any", a_message, message_is_anothers, "/queues/receive", "{\"queues\":[\"b\",\"a\"]}",
+	{ "queue_list_receive", a_message, message_is_anothers, "/queues/receive", "{\"queues\":[\"b\",\"a\"]}",
 	  "/messages/0/receipt", 200, NULL, DELIVERY_ENDINGS },
 	{ "queue_delivery_extend", a_delivery, message_is_anothers, "/queues/a/deliveries/$/extend",
 	  "{\"visibility_ms\":60000}", NULL, 410, "receipt_expired", DELIVERY_ENDINGS },
@@ -408,7 +408,7 @@ static const struct decision {
 	  another_takes_the_next_window, 429, "rate_limited" },
 	{ "ratelimit_authorize", a_policy, "GET", "/ratelimit/authorize?policy=p&key=a", NULL, nothing, 429,
 	  "rate_limited" },
-	{ "ratelimit_authorize_path", a_policy, "GET", "/ratelimit/authorize/p/", NULL, nothing, 429, "rate_limited" },
+	{ "ratelimit_path_authorize", a_policy, "GET", "/ratelimit/authorize/p/", NULL, nothing, 429, "rate_limited" },
 };
 enum { DECISIONS = sizeof(decisions) / sizeof(decisions[0]) };
 

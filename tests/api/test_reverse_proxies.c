@@ -317,7 +317,7 @@ static void with_tokens(void **state)
 	int real = patternd.port;
 
 	put_policy("");
-	daemon_start(&guarded, "--redis", redis.url, "--tokens", tokens_file("secret", "ratelimit:web:authorize"));
+	daemon_start(&guarded, "--redis", redis.url, "--tokens", tokens_file("secret", "policies:web:authorize"));
 	patternd.port = guarded.port;
 	for (int i = 0; i < 2; i++) {
 		with_token = i == 1;

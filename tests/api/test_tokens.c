@@ -307,7 +307,7 @@ static void names_in_bodies(void **state)
 	start(tokens_file(
 		"secret",
 		"queues:a:receive queues:a%3Ab:receive locks:a*:acquire ratelimit:a:take uv:a:write uv:b:read "
-		"sets:a:read leaderboards:a:manage leaderboards:b:read geo:a:read ratelimit:web:authorize"));
+		"sets:a:read leaderboards:a:manage leaderboards:b:read geo:a:read policies:web:authorize"));
 	assert_allowed(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\"]}"));
 	assert_allowed(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"a:b\"]}"));
 	assert_forbidden(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"b\"]}"), "queues:b:receive");
@@ -347,11 +347,38 @@ static void names_in_bodies(void **state)
 	assert_allowed(http(client, "DELETE", "/ratelimit/authorize?policy=web&key=k", NULL, SECRET));
 	assert_allowed(http(client, "GET", "/ratelimit/authorize/web/some/path?policy=other", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize?policy=other&key=web", NULL, SECRET),
-			 "ratelimit:other:authorize");
+			 "policies:other:authorize");
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize/other/web", NULL, SECRET),
-			 "ratelimit:other:authorize");
+			 "policies:other:authorize");
 	/* Nothing of a refused request was done. */
 	assert_int_equal(server_command(&redis, "EXISTS p:lock:{a3} p:lock:{ba}")->integer, 0);
+}
+
+/* A key and a policy may have one name, and a scope of one reaches nothing of the other. */
+static void keys_and_policies_are_apart(void **state)
+{
+	static const char limit[] = "{\"limit\":9,\"window_ms\":1000}",
+			  take[] = "{\"key\":\"web\",\"limit\":9,\"window_ms\":1000}";
+	static const char policy[] = "/ratelimit/policies/web", key[] = "/ratelimit/keys/web";
+	static const char *const changes[] = { "PUT", "PATCH", "DELETE" };
+
+	(void)state;
+	start(tokens_file("secret", "ratelimit:web:* ratelimit:list", "owner", "policies:web:* policies:list", "caller",
+			  "ratelimit:web:take"));
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		assert_forbidden(http(client, changes[i], policy, i < 2 ? limit : NULL, SECRET), "policies:web:manage");
+	assert_forbidden(http(client, "GET", policy, NULL, SECRET), "policies:web:read");
+	assert_forbidden(http(client, "GET", "/ratelimit/policies", NULL, SECRET), "policies:list");
+	assert_forbidden(http(client, "GET", "/ratelimit/authorize/web/", NULL, SECRET), "policies:web:authorize");
+	assert_status(post_as(SECRET, "/ratelimit", take), 200);
+	assert_status(http(client, "DELETE", key, NULL, SECRET), 204);
+	assert_status(http(client, "PUT", policy, limit, AUTHORIZATION("owner")), 201);
+	assert_status(http(client, "GET", "/ratelimit/authorize?policy=web&key=web", NULL, AUTHORIZATION("owner")),
+		      200);
+	assert_forbidden(post_as(AUTHORIZATION("owner"), "/ratelimit", take), "ratelimit:NAME:take");
+	assert_forbidden(http(client, "GET", key, NULL, AUTHORIZATION("owner")), "ratelimit:web:read");
+	assert_forbidden(http(client, "GET", "/ratelimit/keys", NULL, AUTHORIZATION("owner")), "ratelimit:list");
+	assert_forbidden(http(client, "DELETE", key, NULL, AUTHORIZATION("caller")), "ratelimit:web:reset");
 }
 
 static void force_is_a_scope_of_its_own(void **state)
@@ -513,6 +540,7 @@ int main(void)
 		cmocka_unit_test_teardown(without_a_file_sighup_does_nothing, stop),
 		cmocka_unit_test_teardown(under_way, stop),
 		cmocka_unit_test_teardown(names_in_bodies, stop),
+		cmocka_unit_test_teardown(keys_and_policies_are_apart, stop),
 		cmocka_unit_test_teardown(force_is_a_scope_of_its_own, stop),
 		cmocka_unit_test_teardown(a_record_belongs_to_its_caller, stop),
 		cmocka_unit_test_teardown(the_daemon_itself, stop),

@@ -64,7 +64,9 @@ static void must_grant(struct answer a)
 	assert_status(a, 200);
 	assert_true(bool_at(a, "/allowed"));
 	assert_true(bool_at(a, "/degraded"));
-	assert_int_equal(int_at(a, "/remaining"), int_at(a, "/limit"));
+	assert_int_equal(int_at(a, "/limit"), 1000000);
+	assert_int_equal(int_at(a, "/window_ms"), 1000);
+	assert_int_equal(int_at(a, "/remaining"), int_at(a, "/capacity"));
 }
 
 /* Also when the cached policy is older than its time of validity. */
@@ -78,6 +80,9 @@ static void away(void **state)
 		must_grant(take("open"));
 		must_grant(take("shadow"));
 		must_grant(authorize("open"));
+		struct answer a = http(client, "GET", "/ratelimit/authorize/keyed/shop", NULL, "X-User: ann");
+		must_grant(a);
+		assert_string_equal(text_at(a, "/key"), "ann"); /* by the last policy known */
 		assert_problem(take("closed"), 503, "redis_unavailable", "none");
 		assert_problem(authorize("closed"), 503, "redis_unavailable", "none");
 		assert_problem(take("never-known"), 503, "redis_unavailable", "none");
@@ -87,7 +92,7 @@ static void away(void **state)
 			       "redis_unavailable", "none");
 		nap_ms(i ? 0 : 1100);
 	}
-	assert_int_equal(degraded_so_far() - before, 6);
+	assert_int_equal(degraded_so_far() - before, 8);
 }
 
 static struct answer take_both(const char *one, const char *other)
@@ -225,6 +230,7 @@ static int heal(void **state)
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, RECOVER_MS);
 	put("open", ",\"on_error\":\"open\"");
+	put("keyed", ",\"on_error\":\"open\",\"key_header\":\"X-User\"");
 	put("closed", "");
 	put("shadow", ",\"shadow\":true");
 	wait_until(counts(), RECOVER_MS);

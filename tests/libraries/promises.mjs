@@ -174,7 +174,8 @@ const tests = {
     assert(!refused.allowed && refused.retryAfterMs > 59000 && refused.limit === 1);
     await client.request('PUT', '/ratelimit/policies/slow', { limit: 10, window_ms: 1000, burst: 1 });
     for (let i = 0; i < 2; i++) {
-      assert((await client.limit('user', { policy: 'slow', waitMs: 2000 })).allowed);
+      const waited = await client.limit('user', { policy: 'slow', waitMs: 2000 });
+      assert.deepEqual([waited.allowed, waited.limit, waited.windowMs, waited.capacity], [true, 10, 1000, 1]);
     }
   },
 

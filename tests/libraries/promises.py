@@ -174,9 +174,11 @@ def test_limit():
     granted, refused = [client.limit("user", limit=1, window_ms=60000) for _ in "ab"]
     assert granted.allowed and granted.remaining == 0 and granted.retry_after_ms is None
     assert not refused.allowed and 59000 < refused.retry_after_ms <= 60000 and refused.limit == 1
+    assert (refused.window_ms, refused.capacity) == (60000, 1)
     client.request("PUT", "/ratelimit/policies/slow", {"limit": 10, "window_ms": 1000, "burst": 1})
-    waited = [client.limit("user", policy="slow", wait_ms=2000).allowed for _ in "ab"]
-    assert waited == [True, True]
+    for _ in "ab":
+        waited = client.limit("user", policy="slow", wait_ms=2000)
+        assert (waited.allowed, waited.limit, waited.window_ms, waited.capacity) == (True, 10, 1000, 1)
 
 
 def test_cached():

@@ -383,14 +383,14 @@ const struct queue_settings standard_settings = {
 	.visibility_ms = 30000,
 	.max_receives = 25,
 	.dedupe_ms = 300000,
-	.retention_ms = 1209600000,
+	.dead_retention_ms = 1209600000,
 };
 
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s)
 {
 	run(r, &queue_put_script, queue_keys(queue),
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
-		 number(s.dedupe_ms), number(s.retention_ms), s.paused ? "1" : "0"));
+		 number(s.dedupe_ms), number(s.dead_retention_ms), s.paused ? "1" : "0"));
 	assert_int_equal(outcome(r), 1);
 }
 

@@ -87,7 +87,7 @@ static void counts_have_every_state(void **state)
 	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_BACKOFF_BASE_MS), 1000);
 	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_BACKOFF_MAX_MS), 600000);
 	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEDUPE_MS), 300000);
-	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_RETENTION_MS), 1209600000);
+	assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_DEAD_RETENTION_MS), 1209600000);
 	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look creates nothing */
 
 	send_dead("dead");
@@ -337,7 +337,7 @@ static void chosen_letters_are_brought_back(void **state)
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 0);
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "");
-	settings.retention_ms = 1;
+	settings.dead_retention_ms = 1;
 	queue_put(&r, "q", settings);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("a"));
@@ -387,7 +387,7 @@ static void dead_letters_are_kept_for_their_retention(void **state)
 	send_dead("b");
 	send_dead("a");
 	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS) + 2);
-	settings.retention_ms = 1;
+	settings.dead_retention_ms = 1;
 	queue_put(&r, "q", settings);
 	assert_counts(&r, "q", 0, 0, 0, 0);
 	assert_int_equal(queue_message_get(&r, "q", "a"), -1);

@@ -300,6 +300,27 @@ static void a_waiter_of_two_queues_waits_in_both(void **state)
 	assert_int_equal(come(B1), 1);
 }
 
+/* Where one does not exist, nothing is written: nothing is taken, and no ticket waits. */
+static void queues_that_must_exist_are_looked_at_first(void **state)
+{
+	(void)state;
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	for (int first = 0; first < 2; first++) {
+		run(&r, &queue_message_receive_script, first ? keys_of("s", "q") : keys_of("q", "s"),
+		    ARGS("1", "60000", NONCE_B, "0", A1, "20000", "0", "1"));
+		assert_int_equal(outcome(&r), QUEUE_MESSAGE_RECEIVE_ABSENT);
+		assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_QUEUE), !first);
+		assert_string_equal(line_tickets(&r, QUEUE), "");
+		assert_string_equal(line_tickets(&r, SECOND), "");
+		assert_int_equal(queue_get(&r, "q").ready, 1);
+	}
+	run(&r, &queue_message_receive_script, queue_keys("q"), ARGS("0", "-1", "", "0", "", "0", "0", "2"));
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(queue_get(&r, "q").ready, 1);
+	run(&r, &queue_message_receive_script, queue_keys("s"), ARGS("0", "-1", "", "0", "", "0", "0", "2"));
+	assert_int_equal(outcome(&r), QUEUE_MESSAGE_RECEIVE_ABSENT);
+}
+
 static void a_waiter_of_two_queues_looks_at_the_earlier(void **state)
 {
 	(void)state;
@@ -624,6 +645,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_waiter_that_leaves_passes_its_offer_on, empty_all),
 		cmocka_unit_test_teardown(a_waiter_that_leaves_passes_its_look_on, empty_all),
 		cmocka_unit_test_teardown(a_waiter_of_two_queues_waits_in_both, empty_all),
+		cmocka_unit_test_teardown(queues_that_must_exist_are_looked_at_first, empty_all),
 		cmocka_unit_test_teardown(a_waiter_of_two_queues_looks_at_the_earlier, empty_all),
 		cmocka_unit_test_teardown(a_foreign_key_of_the_second_queue_stops_the_first, empty_all),
 		cmocka_unit_test_teardown(a_replay_changes_no_wait_queue, empty_all),

@@ -38,7 +38,7 @@ static void forms(void **state)
 					    "ratelimit:a%3Ab:take",
 					    "ratelimit:%2A:take",
 					    "ratelimit:%25:take",
-					    "ratelimit:*:manage_policy",
+					    "policies:*:manage",
 					    "locks:#1:read",
 					    "locks:\xc3\xa9:read" };
 	static const char *const bad[] = { "",

@@ -100,7 +100,7 @@ function keyTable(turn) {
 				sort: (one) => one.key,
 				link: (one) => route('limits', one.policy, one.algorithm, one.key),
 			},
-			{ title: 'Left', number: true, make: meter, sort: (one) => one.remaining / one.limit },
+			{ title: 'Left', number: true, make: meter, sort: (one) => one.remaining / one.capacity },
 			{
 				title: 'Now',
 				kind: 'state',
@@ -120,8 +120,8 @@ function meter() {
 	return {
 		node: el('span', { class: 'meter' }, text, bar),
 		update(one) {
-			text.textContent = `${number(one.remaining)} of ${number(one.limit)}`;
-			bar.max = Math.max(one.limit, 1);
+			text.textContent = `${number(one.remaining)} of ${number(one.capacity)}`;
+			bar.max = Math.max(one.capacity, 1);
 			bar.value = one.remaining;
 		},
 	};
@@ -297,15 +297,15 @@ function openKey(page, policy, algorithm, key) {
 			],
 		});
 		if (!one) return;
-		level.max = Math.max(one.limit, 1);
-		level.value = one.limit - one.remaining;
+		level.max = Math.max(one.capacity, 1);
+		level.value = one.capacity - one.remaining;
 		about.show([
-			['Remaining', `${number(one.remaining)} of ${number(one.limit)}`],
+			['Remaining', `${number(one.remaining)} of ${number(one.capacity)}`],
 			['One more', one.allowed ? 'is allowed' : `is allowed in ${duration(one.retry_after_ms)}`],
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
 			['Policy', one.policy],
 			['Algorithm', inWords(one.algorithm)],
-			['Window', one.window_ms ? duration(one.window_ms) : '–'],
+			['Limit', one.limit ? `${number(one.limit)} in ${duration(one.window_ms)}` : '–'],
 		]);
 	};
 }

@@ -108,7 +108,7 @@ export function settingsOf(page, name) {
 				['Receives until dead', number(settings.max_receives)],
 				['Backoff', `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`],
 				['Ids remembered for', duration(settings.dedupe_ms)],
-				['Dead letters kept for', duration(settings.retention_ms)],
+				['Dead letters kept for', duration(settings.dead_retention_ms)],
 			]);
 		},
 	};
@@ -118,7 +118,7 @@ const SETTINGS = [
 	['visibility_ms', 'Visibility, ms'],
 	['max_receives', 'Receives until dead'],
 	['dedupe_ms', 'Ids remembered for, ms'],
-	['retention_ms', 'Dead letters kept for, ms'],
+	['dead_retention_ms', 'Dead letters kept for, ms'],
 ];
 
 async function change(page, name, settings) {

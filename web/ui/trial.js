@@ -154,14 +154,14 @@ class Trial {
 		this.last = null;
 	}
 
-	add(at, { allowed, limit, remaining, reset_after_ms: reset }) {
-		const level = limit - remaining;
+	add(at, { allowed, capacity, remaining, reset_after_ms: reset }) {
+		const level = capacity - remaining;
 		if (this.last) {
 			const { level: before, at: then, empty } = this.last;
 			const drained = empty > 0 ? before * Math.max(0, 1 - ((at - then) * 1000) / empty) : before;
-			this.put(at - 0.0005, Math.min(drained, level), limit, null, null);
+			this.put(at - 0.0005, Math.min(drained, level), capacity, null, null);
 		}
-		this.put(at, level, limit, allowed ? level : null, allowed ? null : level);
+		this.put(at, level, capacity, allowed ? level : null, allowed ? null : level);
 		allowed ? this.allowed++ : this.refused++;
 		this.last = { at, level, empty: reset };
 	}

@@ -69,12 +69,14 @@ class Response(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Of a rate limit. `retry_after_ms` is None when the call is allowed."""
+    """Of a rate limit. `capacity` fits at once; `retry_after_ms` is None when it is allowed."""
 
     allowed: bool
     remaining: int
     retry_after_ms: int | None
     limit: int
+    window_ms: int
+    capacity: int
     reset_after_ms: int
     policy: str
     degraded: bool
