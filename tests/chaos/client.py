@@ -26,7 +26,12 @@ class Answer:
 
     def is_worth_more_than(self, other):
         """Of two answers to one request: it was granted something, the other was not."""
-        return self.is_ok and self.body != {"messages": []} and (not other.is_ok or other.body == {"messages": []})
+        return self.is_ok and not self.is_empty and (not other.is_ok or other.is_empty)
+
+    @property
+    def is_empty(self):
+        """Of a receive: there were no messages."""
+        return isinstance(self.body, dict) and self.body.get("messages") == []
 
     @property
     def effect(self):
