@@ -39,7 +39,7 @@ static int place_order(const char *tab, json_t *lock)
 		printf("checkout: %s comes too late, its fence is stale\n", tab);
 		return 0;
 	}
-	struct answer count = call("POST", "/counters/shop/increment", NULL, NULL, "{s:i}", "orders", 1);
+	struct answer count = call("POST", "/counters/shop/increment", NULL, NULL, "{s:{s:i}}", "counters", "orders", 1);
 	json_unpack(count.json, "{s:{s:i}}", "counters", "orders", &order);
 	snprintf(id, sizeof(id), "order-%d", order);
 	/* A real shop waits half an hour for the money. */

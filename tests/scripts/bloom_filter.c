@@ -58,7 +58,7 @@ void filter_add(uint64_t family, int from, int to, char *added)
 	while (from < to) {
 		int end = to - from > 20 ? from + 20 : to;
 		run(&r, &bloom_item_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, "0"));
-		if (outcome(&r) == BLOOM_ITEM_ADD_AGAIN)
+		if (outcome(&r) == BLOOM_ITEM_ADD_AGAIN || outcome(&r) == BLOOM_ITEM_ADD_CREATED)
 			continue;
 		assert_int_equal(outcome(&r), 1);
 		size_t n = strlen(item_text(&r, BLOOM_STEP_DIGITS));

@@ -80,15 +80,30 @@ static void what_was_never_made_is_not_there(void **state)
 	unchanged(&r, {
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
-		run(&r, &bloom_item_lookup_script, filter_keys(1), filter_hashes(1, 0, 1, NULL));
-		assert_int_equal(outcome(&r), BLOOM_ITEM_LOOKUP_ABSENT);
-		run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(1, 0, 1, "0"), RECORD,
-				FINGERPRINT_A);
-		assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_ABSENT);
+		assert_int_equal(filter_found(1, 0, 100), 0);
 		run(&r, &bloom_delete_script, filter_keys(1), ARGS());
 		assert_int_equal(outcome(&r), BLOOM_DELETE_ABSENT);
 		assert_int_equal(filter_patch(1, "60000"), BLOOM_PATCH_ABSENT);
 	});
+}
+
+/* With the defaults of PUT, which are those of the contract, and a name in the index. */
+static void the_first_add_makes_the_filter(void **state)
+{
+	(void)state;
+	char added[2];
+
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(1, 0, 2, "0"), RECORD, FINGERPRINT_A);
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_CREATED);
+	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0); /* nothing was added yet */
+	unchanged(&r, {
+		assert_int_equal(filter_put("10000", "0.01"), BLOOM_PUT_KNOWN);
+		layer_is(1, 110278, 8, 10000, 0);
+	});
+	filter_add(1, 0, 2, added);
+	assert_memory_equal(added, "11", 2);
+	assert_int_equal(filter_found(1, 0, 100), 2);
+	assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
 }
 
 /* ---- Against the model ---- */
@@ -345,10 +360,10 @@ static void deleting_goes_in_steps(void **state)
 	unchanged(&r, { /* no call finds the filter any more */
 			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 			assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
-			run(&r, &bloom_item_add_script, filter_keys(11), filter_hashes(12, 0, 1, "0"));
-			assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_ABSENT);
-			run(&r, &bloom_item_lookup_script, filter_keys(11), filter_hashes(12, 0, 1, NULL));
-			assert_int_equal(outcome(&r), BLOOM_ITEM_LOOKUP_ABSENT);
+			assert_int_equal(filter_found(12, 0, 1), 0);
+			run(&r, &bloom_item_add_script, filter_keys(2), filter_hashes(12, 0, 1, "0"));
+			assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_MORE_KEYS);
+			assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 3);
 			run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "null"));
 			assert_int_equal(outcome(&r), BLOOM_PUT_MORE_KEYS);
 			assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 3);
@@ -502,6 +517,7 @@ int main(void)
 		cmocka_unit_test_setup(a_filter_is_sized_by_the_textbook, script_stage_empty),
 		cmocka_unit_test_setup(a_filter_is_made_once, script_stage_empty),
 		cmocka_unit_test_setup(what_was_never_made_is_not_there, script_stage_empty),
+		cmocka_unit_test_setup(the_first_add_makes_the_filter, script_stage_empty),
 		cmocka_unit_test_setup(adding_is_what_the_model_does, script_stage_empty),
 		cmocka_unit_test_setup(a_layer_may_have_several_segments, script_stage_empty),
 		cmocka_unit_test_setup(the_error_rate_is_kept, script_stage_empty),

@@ -94,7 +94,7 @@ export const KINDS = {
 			},
 		],
 		none: 'There are no counters.',
-		make: (one) => ['POST', path('counters', one, 'increment'), { likes: 1 }],
+		make: (one) => ['POST', path('counters', one, 'increment'), { counters: { likes: 1 } }],
 		loss: 'All counters of the group start again from 0.',
 	},
 	checkins: {
