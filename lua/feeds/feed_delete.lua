@@ -1,11 +1,10 @@
 -- feed_delete: removes a feed.
--- KEYS[1]  the feed
--- KEYS[2]  its settings, see feed_item_push
---@reply 1 removed, 0 absent
+-- KEYS     the feed's (feeds/lib_feed.lua)
+--@reply 1 removed, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
---@include time
+--@include time feed
 --@flags allow-oom
 local now = now_ms()
-local size = redis.call('LLEN', KEYS[1])
+local is_there = feed_state(KEYS, now)[1] == 0
 redis.call('UNLINK', unpack(KEYS))
-return { size > 0 and 1 or 0, now }
+return { is_there and 1 or -1, now }
