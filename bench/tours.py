@@ -155,6 +155,7 @@ TOURS = {
         "feed_get",
         "feed_list",
         "feed_patch",
+        ("feed_item_delete", {"id": "$id"}),
         "feed_delete",
         "set_member_put",
         ("set_member_put", {"name": "likers-8"}),

@@ -4,10 +4,11 @@ that is served.
 
 Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums,
 one level of array or object, maps (an object whose additionalProperties is a schema), and `x-any:
-true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an integer that may also come as text of
-decimal digits, for clients that cannot write 2^53 and more as a number. A member of a body that may
-also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as
-RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
+true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an
+integer that may also come as text of decimal digits, for clients that cannot write 2^53 and more as
+a number. A member of a body that may also be null (`type: [integer, "null"]`, or `anyOf: [schema,
+{type: "null"}]`) is reset by it, as RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and
+neither when the member is absent.
 
     x-name: true        the string follows the rule of names
     x-max-bytes         its largest length in bytes

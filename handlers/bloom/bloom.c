@@ -162,8 +162,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	(void)req;
-	(void)part;
+	(void)req, (void)part;
 	if (reply_outcome(r) == BLOOM_GET_ABSENT)
 		return;
 	out_object(o, NULL);
@@ -436,7 +435,8 @@ static void start(struct request *req, const struct script *s, struct text name,
 	w->name = name;
 	w->item_count = count;
 	if (take_items(req, w, items))
-		send_more(req, w, 1); /* the first shows the way: it creates a filter, and learns how many keys it has */
+		send_more(req, w,
+			  1); /* the first shows the way: it creates a filter, and learns how many keys it has */
 }
 
 void bloom_item_add(struct request *req, const struct bloom_item_add_input *in)

@@ -7,8 +7,8 @@
 #include "common/kinds.h"
 
 enum {
-	MOST_DAYS = 36600,  /* of a range: a hundred years */
-	USUAL_DAYS = 366, /* of a range without `from` */
+	MOST_DAYS = 36600, /* of a range: a hundred years */
+	USUAL_DAYS = 366,  /* of a range without `from` */
 };
 
 /* ---- GET /checkins ---- */
@@ -151,6 +151,13 @@ static bool none_of_eight(const struct checkin_days *d, int64_t day)
 	return at % 8 == 0 && (at / 8 >= d->bits.len || d->bits.at[at / 8] == 0);
 }
 
+static void out_date(struct json_out *o, int64_t day)
+{
+	out_object(o, NULL);
+	handler_out_day(o, "date", day);
+	out_close(o);
+}
+
 static void on_days(struct request *req, const struct reply *r)
 {
 	const struct checkin_get_input *in = req->input;
@@ -176,9 +183,7 @@ static void on_days(struct request *req, const struct reply *r)
 			day += 7;
 			run = 0;
 		} else if (was_there(&days, day)) {
-			out_object(o, NULL);
-			handler_out_day(o, "date", day);
-			out_close(o);
+			out_date(o, day);
 			if (count++ == 0)
 				first = day;
 			if (++run > longest)

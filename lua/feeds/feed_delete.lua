@@ -1,10 +1,11 @@
 -- feed_delete: removes a feed.
 -- KEYS     the feed's (feeds/lib_feed.lua)
---@reply 1 removed, -1 absent
+--@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
---@include time feed
+--@include time
 --@flags allow-oom
 local now = now_ms()
-local is_there = feed_state(KEYS, now)[1] == 0
-redis.call('UNLINK', unpack(KEYS))
-return { is_there and 1 or -1, now }
+redis.call('XLEN', KEYS[1]) -- fails here, and not half-way, when it is no stream
+local removed = redis.call('UNLINK', KEYS[1])
+redis.call('UNLINK', KEYS[2])
+return { removed, now }

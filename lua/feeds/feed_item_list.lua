@@ -4,8 +4,8 @@
 -- ARGV[2]  how many at most, 1 to 1000
 --@reply 0: more int, items (feed_item)...
 --@shape feed_item: id text, item text
--- more is 1 when there are older items than these, which have at most 256 KiB together, or it is one
--- alone.
+-- more is 1 when there are older items than these, which have at most 256 KiB together, or it is
+-- one alone.
 -- Errors: WRONGTYPE. O(limit).
 --@include time
 --@reads

@@ -7,9 +7,9 @@
 -- "<first_ms>-<first_seq>", and so on with each next first_seq.
 -- What is dropped is decided when the items come, and counted from the end: a call that only drops,
 -- however late, takes nothing that came meanwhile.
--- An id is never used again: Redis makes each larger than all before it, also when its clock was set
--- back, or the newest item was removed. A new stream knows no ids of an old one of its name, so it
--- begins with the microsecond, above what an old one may have used of the same millisecond.
+-- An id is never used again: Redis makes each larger than all before it, also when its clock was
+-- set back, or the newest item was removed. A new stream knows no ids of an old one of its name, so
+-- it begins with the microsecond, above what an old one may have used of the same millisecond.
 -- Errors: WRONGTYPE, nothing done. O(items); at most 250 are dropped, or as many as came.
 --@include time names expiry feed
 --@idempotent

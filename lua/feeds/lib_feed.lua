@@ -1,5 +1,5 @@
--- A feed is a stream. Each entry has one field, `item`, with the JSON text. It exists from its first
--- push until it is deleted or expires, also when it has no item left.
+-- A feed is a stream. Each entry has one field, `item`, with the JSON text. It exists from its
+-- first push until it is deleted or expires, also when it has no item left.
 -- KEYS[1]  the feed: the stream
 -- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many of its
 --          oldest are still to be dropped; expires with the feed

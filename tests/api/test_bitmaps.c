@@ -305,8 +305,7 @@ static void a_large_bitmap_is_searched_whole(void **state)
 	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=99999998"), "/count"), 1);
 	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=1&unit=byte"), "/position"), 50000000);
 	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001"), "/position"), 99999999);
-	assert_true(json_is_null(
-		json_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998"), "/position")));
+	assert_true(json_is_null(json_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998"), "/position")));
 }
 
 /* ---- Fields ---- */

@@ -117,7 +117,7 @@ static void a_filter_is_made_looked_at_and_deleted(void **state)
 	assert_status(put("seen", "{\"capacity\":1001,\"error_rate\":0.01}"), 201);
 }
 
-/* A first add and PUT {} make the same filter; it is listed, and each retry gets the first answer. */
+/* A first add and PUT {} make the same filter. It is listed, and a retry gets the first answer. */
 static void the_first_add_makes_a_filter(void **state)
 {
 	(void)state;

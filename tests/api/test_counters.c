@@ -69,7 +69,8 @@ static void what_does_not_fit_is_named(void **state)
 		assert_problem(a, 400, rows[i][1], "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
 	}
-	assert_problem(post("/counters/post/increment", "{\"counters\":{\"a\":1,\"a\":2}}"), 400, "malformed_json", "none");
+	assert_problem(post("/counters/post/increment", "{\"counters\":{\"a\":1,\"a\":2}}"), 400, "malformed_json",
+		       "none");
 	assert_int_equal(server_keys(&redis), 0);
 }
 
@@ -81,11 +82,13 @@ static void a_call_names_a_hundred_a_name_has_five_hundred(void **state)
 	for (int first = 0; first < 500; first += 100) {
 		size_t n = 0;
 		for (int i = first; i < first + 100; i++)
-			n += (size_t)snprintf(body + n, sizeof(body) - n, "%s\"c%d\":%d", i > first ? "," : "{\"counters\":{", i, i);
+			n += (size_t)snprintf(body + n, sizeof(body) - n, "%s\"c%d\":%d",
+					      i > first ? "," : "{\"counters\":{", i, i);
 		snprintf(body + n, sizeof(body) - n, "}}");
 		assert_status(post("/counters/many/increment", body), 200);
 	}
-	assert_problem(post("/counters/many/increment", "{\"counters\":{\"c0\":1,\"one more\":1}}"), 409, "too_many_counters", "none");
+	assert_problem(post("/counters/many/increment", "{\"counters\":{\"c0\":1,\"one more\":1}}"), 409,
+		       "too_many_counters", "none");
 	struct answer a = get("/counters/many");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 500);
 	assert_int_equal(int_at(a, "/counters/c0"), 0);
@@ -107,7 +110,8 @@ static void the_range_ends_where_json_readers_are_exact(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/counters/up"), INT64_C(9007199254740991));
 	assert_int_equal(int_at(a, "/counters/down"), INT64_C(-9007199254740991));
-	assert_problem(post("/counters/wide/increment", "{\"counters\":{\"new\":1,\"up\":1}}"), 409, "counter_overflow", "none");
+	assert_problem(post("/counters/wide/increment", "{\"counters\":{\"new\":1,\"up\":1}}"), 409, "counter_overflow",
+		       "none");
 	a = post("/counters/wide/increment", "{\"counters\":{\"down\":-1,\"new\":1}}");
 	assert_problem(a, 409, "counter_overflow", "none");
 	assert_string_equal(text_at(a, "/detail"),
@@ -119,21 +123,24 @@ static void the_range_ends_where_json_readers_are_exact(void **state)
 	a = post("/counters/other/increment", "{\"counters\":{\"a\":-" MOST ",\"b\":" MOST "}}");
 	assert_int_equal(int_at(a, "/counters/a"), 0);
 	assert_int_equal(int_at(a, "/counters/b"), 0);
-	assert_problem(post("/counters/other/increment", "{\"counters\":{\"a\":9007199254740992}}"), 400, "out_of_range", "none");
-	assert_problem(post("/counters/other/increment", "{\"counters\":{\"a\":-9007199254740992}}"), 400, "out_of_range", "none");
+	assert_problem(post("/counters/other/increment", "{\"counters\":{\"a\":9007199254740992}}"), 400,
+		       "out_of_range", "none");
+	assert_problem(post("/counters/other/increment", "{\"counters\":{\"a\":-9007199254740992}}"), 400,
+		       "out_of_range", "none");
 }
 
 static void a_retried_add_counts_once(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct answer a =
-			http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":1}}", "Idempotency-Key: k");
+		struct answer a = http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":1}}",
+				       "Idempotency-Key: k");
 		assert_int_equal(int_at(a, "/counters/likes"), 1);
 		assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":10}}"), 200);
 	}
-	assert_problem(http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":2}}", "Idempotency-Key: k"), 422,
-		       "idempotency_key_reused", "none");
+	assert_problem(http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":2}}",
+			    "Idempotency-Key: k"),
+		       422, "idempotency_key_reused", "none");
 	assert_int_equal(int_at(get("/counters/post"), "/counters/likes"), 31);
 }
 

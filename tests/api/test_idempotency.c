@@ -119,8 +119,8 @@ static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char header[64];
 		snprintf(header, sizeof(header), "Idempotency-TTL-Ms%s%s", *wrong[i] ? ": " : ";", wrong[i]);
-		struct answer a =
-			http(client, "POST", "/counters/c/increment", "{\"counters\":{\"n\":1}}", "Idempotency-Key: k", header);
+		struct answer a = http(client, "POST", "/counters/c/increment", "{\"counters\":{\"n\":1}}",
+				       "Idempotency-Key: k", header);
 		assert_problem(a, 400, "out_of_range", "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), "Idempotency-TTL-Ms:");
 	}

@@ -334,7 +334,8 @@ static void test_health_listener(void **state)
 	assert_status(http(c, "GET", "/healthz", NULL, "Host: 10.1.2.3:8380"), 200);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_problem(http(c, "GET", others[i], NULL), 404, "unknown_path", "none");
-	assert_problem(http(c, "POST", "/counters/never/increment", "{\"counters\":{\"a\":1}}"), 404, "unknown_path", "none");
+	assert_problem(http(c, "POST", "/counters/never/increment", "{\"counters\":{\"a\":1}}"), 404, "unknown_path",
+		       "none");
 	assert_problem(http(c, "POST", "/healthz", NULL), 405, "method_not_allowed", "none");
 	client_close(c);
 	c = client_open(patternd.port);

@@ -242,7 +242,7 @@ static const struct row rows[] = {
 	  .count = 1000 },
 	{ .method = "GET", .target = "/geo/nearby?name=split&longitude=1&latitude=1&radius=1&limit=1000" },
 	{ .method = "GET", .target = "/geo/split/members?limit=1000" },
-	{ .method = "GET", .target = "/feeds/f/items?limit=1000&cursor=3000" },
+	{ .method = "GET", .target = "/feeds/f/items?limit=1000" },
 	{ .method = "POST",
 	  .target = "/feeds/f/items",
 	  .head = "{\"items\":[",

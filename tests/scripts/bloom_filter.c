@@ -75,7 +75,8 @@ int filter_found(uint64_t family, int from, int to)
 
 	while (from < to) {
 		int end = to - from > FILTER_AT_ONCE ? from + FILTER_AT_ONCE : to;
-		run(&r, &bloom_item_lookup_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, NULL));
+		run(&r, &bloom_item_lookup_script, filter_keys(FILTER_SEGMENTS),
+		    filter_hashes(family, from, end, NULL));
 		assert_int_equal(outcome(&r), 0);
 		const char *digits = item_text(&r, BLOOM_STEP_DIGITS);
 		for (const char *c = digits; *c; c++)

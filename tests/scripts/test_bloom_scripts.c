@@ -415,7 +415,8 @@ static void each_part_is_done_once(void **state)
 
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(14, 0, 3, added);
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
+			FINGERPRINT_A);
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
@@ -428,7 +429,8 @@ static void each_part_is_done_once(void **state)
 	});
 	/* A part that failed the first time is done now; all parts expire together. */
 	server_command(&r, "PEXPIRE " RECORD " 5000");
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD,
+			FINGERPRINT_A);
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
 	/*
@@ -443,7 +445,8 @@ static void each_part_is_done_once(void **state)
 	/* A reply that only prepares is not recorded. */
 	server_command(&r, "DEL " FILTER);
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
-	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD,
+			FINGERPRINT_A);
 	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN);
 	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
 }

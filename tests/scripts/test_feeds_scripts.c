@@ -38,7 +38,7 @@ static int64_t push(const char *keep, int from, int to)
 /* The id of the last item of the latest page; "" before the first. */
 static char cursor[64];
 
-/* Reads a page behind `after`: it has `count` items, counted down from `first`, and then more or none. */
+/* Reads the page after an id: it has `count` items, counted down from `first`. */
 static void page_is(const char *after, const char *limit, int first, int count, bool has_more)
 {
 	char last[64] = "";
@@ -73,8 +73,8 @@ static void the_newest_comes_first(void **state)
 	page_is("", "1", 3, 1, true);
 	page_is(cursor, "2", 2, 2, true);
 	page_is(cursor, "10", 0, 1, false);
-	page_is("1-1", "10", 0, 0, false);                        /* before all of them */
-	page_is("999999999999999999-1", "10", 3, 4, false);       /* behind all of them */
+	page_is("1-1", "10", 0, 0, false);                  /* before all of them */
+	page_is("999999999999999999-1", "10", 3, 4, false); /* behind all of them */
 	assert_int_equal(redis_pttl_ms(&r, FEED), -1);
 	assert_int_equal(push("1000", 4, 1004), 1000);
 	for (int limit = 1; limit <= 1000; limit = limit * 2 + 1) { /* pages are read in pieces */
@@ -86,7 +86,7 @@ static void the_newest_comes_first(void **state)
 	page_is(cursor, "1000", 986, 983, false);
 }
 
-/* Neither new items nor removed ones move a page, also when the item of the cursor is the removed one. */
+/* Neither new items nor removed ones move a page, also when the cursor's own item is removed. */
 static void a_page_begins_where_the_last_one_ended(void **state)
 {
 	(void)state;
@@ -217,7 +217,7 @@ static int64_t remove_item(struct id id)
 	return outcome(&r);
 }
 
-/* The items of one push have one instant, by Redis's clock, and the ids that their first one leads to. */
+/* The items of one push have one instant, by Redis's clock, and ids that count on. */
 static void ids_of_a_push_count_on(void **state)
 {
 	(void)state;
@@ -233,7 +233,7 @@ static void ids_of_a_push_count_on(void **state)
 	}
 }
 
-/* A removed item is gone, a second time and as a cursor nothing else is hit, and its id is not used again. */
+/* Removing it a second time changes nothing, and its id is not used again. */
 static void an_item_is_removed_by_its_id(void **state)
 {
 	(void)state;
