@@ -203,17 +203,16 @@ static bool open_redis(void)
 	return embedded_start(config()->embedded, url, sizeof(url)) && topology_open(url, script_sources);
 }
 
-/* One line for --listen, one for --health-listen. */
-static void log_addresses(void)
+/* One line with all addresses; none without an address. */
+static void log_addresses(const char *event, const char *(*address)(size_t i))
 {
 	char all[4096] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; http_address(i) && len < sizeof(all); i++)
-		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", http_address(i));
-	log_event(LOG_INFO, "listening", "%s", all);
-	if (http_health_address())
-		log_event(LOG_INFO, "health_listening", "%s", http_health_address());
+	for (size_t i = 0; address(i) && len < sizeof(all); i++)
+		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", address(i));
+	if (len > 0)
+		log_event(LOG_INFO, event, "%s", all);
 }
 
 static void close_all(void)
@@ -295,7 +294,8 @@ static int serve(void)
 	}
 	patterns_start();
 	if (open_redis() && wait_open() && http_open(clients)) {
-		log_addresses();
+		log_addresses("listening", http_address);
+		log_addresses("health_listening", http_health_address);
 		notify_manager("READY=1");
 		log_flush();
 		loop_run(iterate);

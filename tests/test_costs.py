@@ -43,6 +43,7 @@ MORE_TOURS = SHARED_TOURS | {
             {name: None for name in ("key", "algorithm", "limit", "window_ms", "burst", "cost")} | {"checks": CHECKS},
         ),
     ],
+    "a filter that its first add makes": ["bloom_item_add"],
     "what is there already": [
         "uv_add",
         "uv_add",

@@ -60,9 +60,9 @@ NOT_RUN = r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
-# A message's id or a fence, alone or in a receipt (with its check) or version; a claim; a token; a
-# request id; an instant; a duration; a day.
-MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16}){0,2}|\d{13}\.[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
+# A message's id or a fence, alone or in a receipt (with its check) or version; a claim; the id of a
+# feed's item; a token; a request id; an instant; a duration; a day.
+MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16}){0,2}|\d{13}\.[0-9a-f]{16}|\d{13}-\d+|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
 INSTANT = r"(?<![\w.])\d{13}(?![\w.])"
 DURATION = r"(?<![\w.])\d+(?= ms\b)"
 DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"

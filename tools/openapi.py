@@ -4,12 +4,11 @@ that is served.
 
 Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums
 (of integers in parameters only), one level of array or object, maps (an object whose
-additionalProperties is a schema; the body itself may be one, its member is `body` then), and
-`x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is
-an integer that may also come as text of decimal digits, for clients that cannot write 2^53 and more
-as a number. A member of a body that may also be null (`type: [integer, "null"]`, or
-`anyOf: [schema, {type: "null"}]`) is reset by it, as RFC 7396 has it: the handler gets `reset_x`
-beside `has_x`, and neither when the member is absent.
+additionalProperties is a schema), and `x-any: true` (any JSON); anything else in a request stops
+the build. `type: [integer, string]` is an integer that may also come as text of decimal digits, for
+clients that cannot write 2^53 and more as a number. A member of a body that may also be null
+(`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as RFC 7396 has
+it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
 
     x-name: true        the string follows the rule of names
     x-max-bytes         its largest length in bytes
@@ -402,11 +401,7 @@ class Contract:
             schema = self.resolve(self.resolve(body)["content"]["application/json"]["schema"])
             if schema.get("required") and not self.resolve(body).get("required"):
                 fail(name, "a body with required members is itself required: true")
-            fields += (
-                [self.field(name, "body", schema, "IN_WHOLE_BODY", True)]
-                if is_map(schema)
-                else self.properties(name, schema)
-            )
+            fields += self.properties(name, schema)
         self.struct(f"{name}_input", fields)
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):

@@ -13,10 +13,12 @@
  */
 static json_t *take_cart(const char *tab)
 {
-	struct answer lock = call("POST", "/locks/cart-ann", NULL, "lock_held", "{s:s, s:i}", "owner", tab, "ttl_ms", 10000);
+	struct answer lock =
+		call("POST", "/locks/cart-ann", NULL, "lock_held", "{s:s, s:i}", "owner", tab, "ttl_ms", 10000);
 
 	if (lock.refused)
-		printf("checkout: %s has to wait, %s is at it\n", tab, text_of(json_object_get(lock.json, "holder"), "owner"));
+		printf("checkout: %s has to wait, %s is at it\n", tab,
+		       text_of(json_object_get(lock.json, "holder"), "owner"));
 	return json_incref(lock.json);
 }
 
@@ -39,11 +41,13 @@ static int place_order(const char *tab, json_t *lock)
 		printf("checkout: %s comes too late, its fence is stale\n", tab);
 		return 0;
 	}
-	struct answer count = call("POST", "/counters/shop/increment", NULL, NULL, "{s:i}", "orders", 1);
+	struct answer count =
+		call("POST", "/counters/shop/increment", NULL, NULL, "{s:{s:i}}", "counters", "orders", 1);
 	json_unpack(count.json, "{s:{s:i}}", "counters", "orders", &order);
 	snprintf(id, sizeof(id), "order-%d", order);
 	/* A real shop waits half an hour for the money. */
-	call("POST", "/queues/unpaid/messages", NULL, NULL, "{s:s, s:{s:i}, s:i}", "id", id, "body", "order", order, "delay_ms", 500);
+	call("POST", "/queues/unpaid/messages", NULL, NULL, "{s:s, s:{s:i}, s:i}", "id", id, "body", "order", order,
+	     "delay_ms", 500);
 	printf("checkout: %s placed order %d\n", tab, order);
 	return order;
 }
@@ -72,8 +76,8 @@ static void comment(int number)
 {
 	struct answer asked;
 
-	while ((asked = call("POST", "/ratelimit", NULL, "rate_limited", "{s:s, s:i, s:i, s:i}", "key", "ann:comment", "limit", 20,
-			     "window_ms", 60000, "burst", 3))
+	while ((asked = call("POST", "/ratelimit", NULL, "rate_limited", "{s:s, s:i, s:i, s:i}", "key", "ann:comment",
+			     "limit", 20, "window_ms", 60000, "burst", 3))
 		       .refused) {
 		printf("comment %d: not yet\n", number);
 		sleep(asked.retry_after);
@@ -95,16 +99,19 @@ int main(void)
 	place_order("tab 1", first);
 	give_cart_back(second);
 	snprintf(path, sizeof(path), "/queues/unpaid/messages/order-%d", paid);
-	printf("payment: %s for order %d\n", call("DELETE", path, NULL, "not_found message_in_flight", NULL).refused ? "too late" : "in time", paid);
+	printf("payment: %s for order %d\n",
+	       call("DELETE", path, NULL, "not_found message_in_flight", NULL).refused ? "too late" : "in time", paid);
 	json_decref(first);
 	json_decref(second);
 	work();
 	for (int number = 1; number <= 4; number++)
 		comment(number);
-	call("POST", "/geo/couriers/members", NULL, NULL, "{s:[{s:s, s:f, s:f}, {s:s, s:f, s:f}, {s:s, s:f, s:f}]}", "members", "member",
-	     "bea", "longitude", 13.3889, "latitude", 52.5170, "member", "cem", "longitude", 13.4050, "latitude", 52.5200, "member", "dan",
-	     "longitude", 13.0645, "latitude", 52.3906);
-	struct answer found = call("GET", "/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km", NULL, NULL, NULL);
+	call("POST", "/geo/couriers/members", NULL, NULL, "{s:[{s:s, s:f, s:f}, {s:s, s:f, s:f}, {s:s, s:f, s:f}]}",
+	     "members", "member", "bea", "longitude", 13.3889, "latitude", 52.5170, "member", "cem", "longitude",
+	     13.4050, "latitude", 52.5200, "member", "dan", "longitude", 13.0645, "latitude", 52.3906);
+	struct answer found =
+		call("GET", "/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km", NULL, NULL,
+		     NULL);
 	json_array_foreach(json_object_get(found.json, "items"), i, near) {
 		double distance = json_number_value(json_object_get(near, "distance"));
 		printf("courier: %s is %.1f km away\n", text_of(near, "member"), distance);

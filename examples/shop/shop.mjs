@@ -36,7 +36,7 @@ async function placeOrder(tab, { fence }) {
     console.log(`checkout: ${tab} comes too late, its fence is stale`);
     return null;
   }
-  const counted = await patternd.request('POST', '/counters/shop/increment', { orders: 1 });
+  const counted = await patternd.request('POST', '/counters/shop/increment', { counters: { orders: 1 } });
   const order = counted.body.counters.orders;
   // A real shop waits half an hour for the money.
   await unpaid.send({ order }, { id: `order-${order}`, delayMs: 500 });

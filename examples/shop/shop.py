@@ -37,7 +37,7 @@ def place_order(tab, lock):
             raise
         print(f"checkout: {tab} comes too late, its fence is stale")
         return None
-    order = patternd.request("POST", "/counters/shop/increment", {"orders": 1}).body["counters"]["orders"]
+    order = patternd.request("POST", "/counters/shop/increment", {"counters": {"orders": 1}}).body["counters"]["orders"]
     # A real shop waits half an hour for the money.
     unpaid.send({"order": order}, id=f"order-{order}", delay_ms=500)
     print(f"checkout: {tab} placed order {order}")

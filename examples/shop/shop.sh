@@ -49,7 +49,7 @@ place_order() {
 		echo "checkout: $1 comes too late, its fence is stale"
 		return
 	fi
-	call POST /counters/shop/increment '{"orders":1}'
+	call POST /counters/shop/increment '{"counters":{"orders":1}}'
 	order=$(jq .counters.orders <<<"$answer")
 	# A real shop waits half an hour for the money.
 	call POST /queues/unpaid/messages "{\"id\":\"order-$order\",\"body\":{\"order\":$order},\"delay_ms\":500}"

@@ -14,7 +14,7 @@
 
 enum { READ_BYTES = 1024 * 1024 }; /* of one answer */
 
-static const char *const units[] = { NULL, "BYTE", "BIT" }; /* by the contract's enums */
+static const char *const units[] = { NULL, "BIT", "BYTE" }; /* by the contract's enums */
 
 /*
  * False when a write up to this bit would make too large a bitmap; then the request has been
@@ -182,8 +182,8 @@ static void on_counted(struct request *req, const struct reply *r);
 
 static void send_count(struct request *req, int64_t first, int64_t last, const char *unit)
 {
-	const struct bitmap_count_input *in = req->input;
-	struct call *c = handler_call(req, &bitmap_count_script, KEY_BITMAP, in->name);
+	const struct bitmap_bit_count_input *in = req->input;
+	struct call *c = handler_call(req, &bitmap_bit_count_script, KEY_BITMAP, in->name);
 
 	call_int(c, first);
 	call_int(c, last);
@@ -193,12 +193,12 @@ static void send_count(struct request *req, int64_t first, int64_t last, const c
 
 static void on_counted(struct request *req, const struct reply *r)
 {
-	const struct bitmap_count_input *in = req->input;
-	int64_t *count = req->work, next = reply_int(r, BITMAP_COUNT_NEXT_BIT);
+	const struct bitmap_bit_count_input *in = req->input;
+	int64_t *count = req->work, next = reply_int(r, BITMAP_BIT_COUNT_NEXT_BIT);
 
-	*count += reply_int(r, BITMAP_COUNT_COUNT);
+	*count += reply_int(r, BITMAP_BIT_COUNT_COUNT);
 	if (next >= 0) {
-		send_count(req, next, reply_int(r, BITMAP_COUNT_LAST_BIT), "BIT");
+		send_count(req, next, reply_int(r, BITMAP_BIT_COUNT_LAST_BIT), "BIT");
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -207,7 +207,7 @@ static void on_counted(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_count(struct request *req, const struct bitmap_count_input *in)
+void bitmap_bit_count(struct request *req, const struct bitmap_bit_count_input *in)
 {
 	req->work = arena_alloc(&req->arena, sizeof(int64_t));
 	if (req->work)
@@ -327,8 +327,10 @@ static void out_field(struct json_out *o, const struct reply *r, size_t i)
 
 static void on_fields(struct request *req, const struct reply *r)
 {
+	const struct bitmap_field_write_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
+	out_text(o, "name", in->name);
 	out_array(o, "values");
 	for (size_t i = BITMAP_FIELD_WRITE_FIELDS; i < r->count; i += BITMAP_FIELD_ITEMS)
 		out_field(o, r, i);
@@ -339,7 +341,7 @@ static void on_fields(struct request *req, const struct reply *r)
 void bitmap_field_write(struct request *req, const struct bitmap_field_write_input *in)
 {
 	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* by the contract's enums */
-	static const char *const overflows[] = { NULL, "WRAP", "SAT", "FAIL" };
+	static const char *const overflows[] = { NULL, "FAIL", "SAT", "WRAP" };
 	struct call *c = handler_call(req, &bitmap_field_write_script, KEY_BITMAP, in->name);
 	int64_t bits, offset;
 

@@ -14,7 +14,7 @@
 
 enum {
 	ADD_ITEMS = 20, /* of one call at most; a script does as many of them as its time allows */
-	EXISTS_ITEMS = 40,
+	LOOKUP_ITEMS = 40,
 	MAX_UNDER_WAY = 8,  /* calls of one request: others that use the connection wait for no more than these */
 	FIRST_SEGMENTS = 8, /* named as keys before a script has returned how many there are */
 	MAX_SEGMENTS = 512, /* lua/bloom/lib_bloom.lua */
@@ -25,7 +25,7 @@ enum {
 struct bloom_work {
 	size_t segments; /* as many are named as keys */
 	unsigned repeats;
-	/* Of bloom_add and bloom_exists */
+	/* Of bloom_item_add and bloom_item_lookup */
 	const struct script *script;
 	size_t step_items;
 	struct text name;
@@ -67,7 +67,7 @@ static bool is_again(struct request *req, const struct reply *r)
 	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* every script has bloom_put's outcomes */
 	int64_t segments = needs_keys ? reply_int(r, BLOOM_MORE_SEGMENTS) : 0;
 
-	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN)
+	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN && reply_outcome(r) != BLOOM_ITEM_ADD_CREATED)
 		return false;
 	if (segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
 		w->segments = (size_t)segments;
@@ -78,7 +78,7 @@ static bool is_again(struct request *req, const struct reply *r)
 
 static void answer_no_filter(struct request *req, struct text name)
 {
-	answer_problem(req, P_NOT_FOUND, "filter '%s' does not exist; create it with PUT", name.at);
+	answer_problem(req, P_NOT_FOUND, "filter '%s' does not exist; PUT or the first add creates it", name.at);
 }
 
 /* ---- The reply about a filter ---- */
@@ -162,8 +162,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	(void)req;
-	(void)part;
+	(void)req, (void)part;
 	if (reply_outcome(r) == BLOOM_GET_ABSENT)
 		return;
 	out_object(o, NULL);
@@ -298,7 +297,7 @@ void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 		call_send(filter_call(req, &bloom_delete_script, in->name, w->segments), on_deleted);
 }
 
-/* ---- POST /bloom/{name}/add, /exists ---- */
+/* ---- POST /bloom/{name}/add, /lookup ---- */
 
 /*
  * The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of
@@ -365,10 +364,11 @@ static void send_more(struct request *req, struct bloom_work *w, size_t most)
 
 static void answer_items(struct request *req, const struct bloom_work *w)
 {
-	bool is_adding = w->script == &bloom_add_script;
+	bool is_adding = w->script == &bloom_item_add_script;
 	struct json_out *o = answer_begin(req, 200);
 	size_t next = 0; /* number of the next hash that was not written before */
 
+	out_text(o, "name", w->name);
 	out_array(o, is_adding ? "added" : "exists");
 	for (size_t i = 0; i < w->item_count; i++) {
 		bool is_first = w->which[i] == next;
@@ -386,11 +386,11 @@ static void on_step(struct request *req, const struct reply *r)
 	int64_t outcome = reply_outcome(r);
 	struct text digits = outcome < 0 ? (struct text){ 0 } : reply_text(r, BLOOM_STEP_DIGITS);
 
+	if (outcome == BLOOM_ITEM_ADD_CREATED)
+		req->has_effect = true; /* should a later step fail */
 	if (is_again(req, r)) {
 		send_step(req, from);
-	} else if (outcome == BLOOM_ADD_ABSENT) {
-		answer_no_filter(req, w->name);
-	} else if (outcome == BLOOM_ADD_FULL) {
+	} else if (outcome == BLOOM_ITEM_ADD_FULL) {
 		answer_problem(req, P_FILTER_FULL,
 			       "filter '%s' is full: another layer would make it larger than 2^32 bits", w->name.at);
 	} else if (digits.len == 0 || digits.len > end - from) {
@@ -402,7 +402,7 @@ static void on_step(struct request *req, const struct reply *r)
 			answer_items(req, w);
 			return;
 		}
-		req->has_effect = req->op->writes; /* should a later step fail */
+		req->has_effect = req->op->writes;
 		if (from + digits.len < end)
 			send_step(req, from + digits.len);
 		else
@@ -431,19 +431,20 @@ static void start(struct request *req, const struct script *s, struct text name,
 	if (!w)
 		return;
 	w->script = s;
-	w->step_items = s == &bloom_add_script ? ADD_ITEMS : EXISTS_ITEMS;
+	w->step_items = s == &bloom_item_add_script ? ADD_ITEMS : LOOKUP_ITEMS;
 	w->name = name;
 	w->item_count = count;
 	if (take_items(req, w, items))
-		send_more(req, w, 1); /* the first shows the way: whether there is a filter, and how many keys it has */
+		send_more(req, w,
+			  1); /* the first shows the way: it creates a filter, and learns how many keys it has */
 }
 
-void bloom_add(struct request *req, const struct bloom_add_input *in)
+void bloom_item_add(struct request *req, const struct bloom_item_add_input *in)
 {
-	start(req, &bloom_add_script, in->name, in->items.items, in->items.count);
+	start(req, &bloom_item_add_script, in->name, in->items.items, in->items.count);
 }
 
-void bloom_exists(struct request *req, const struct bloom_exists_input *in)
+void bloom_item_lookup(struct request *req, const struct bloom_item_lookup_input *in)
 {
-	start(req, &bloom_exists_script, in->name, in->items.items, in->items.count);
+	start(req, &bloom_item_lookup_script, in->name, in->items.items, in->items.count);
 }

@@ -65,19 +65,32 @@ static void answer_no_value(struct request *req, struct text key)
 }
 
 /*
+ * The version and the expiry of an entry. `ttl_ms` counts from the PUT, which is the time in the
+ * version: what remains would make two texts of one version, and the ETag is a strong one. Another
+ * program may PERSIST the key.
+ */
+static void out_entry(struct json_out *o, const struct reply *r)
+{
+	struct text version = reply_text(r, CACHE_ENTRY_VERSION);
+	int64_t expires_at_ms = reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS);
+	int64_t ttl_ms = expires_at_ms - strtoll(version.at, NULL, 10) / 1000;
+
+	out_text(o, "version", version);
+	out_int_or_null(o, "ttl_ms", expires_at_ms >= 0, ttl_ms > 0 ? ttl_ms : 0);
+	out_int_or_null(o, "expires_at_ms", expires_at_ms >= 0, expires_at_ms);
+}
+
+/*
  * The same version is always the same text. Of a 304 no body is sent, but its Content-Length must
  * be that of the 200.
  */
 static void answer_value(struct request *req, int status, struct text key, const struct reply *r)
 {
-	int64_t expires_at_ms = reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS);
-
 	answer_etag(req, reply_text(r, CACHE_ENTRY_VERSION));
 	struct json_out *o = answer_begin(req, status);
 	out_text(o, "key", key);
 	out_raw(o, "value", reply_text(r, CACHED_VALUE));
-	out_text(o, "version", reply_text(r, CACHE_ENTRY_VERSION));
-	out_int_or_null(o, "expires_at_ms", expires_at_ms >= 0, expires_at_ms); /* another program may PERSIST it */
+	out_entry(o, r);
 	answer_end(req);
 }
 
@@ -118,15 +131,12 @@ static struct call *get_one(struct request *req, struct text key, struct text pa
 
 static void item_of(struct json_out *o, struct request *req, struct text key, struct text part, const struct reply *r)
 {
-	int64_t expires_at_ms = reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS);
-
 	(void)req, (void)part;
 	if (reply_outcome(r) == CACHE_ITEM_GET_ABSENT)
 		return;
 	out_object(o, NULL);
 	out_text(o, "key", key);
-	out_text(o, "version", reply_text(r, CACHE_ENTRY_VERSION));
-	out_int_or_null(o, "expires_at_ms", expires_at_ms >= 0, expires_at_ms);
+	out_entry(o, r);
 	out_close(o);
 }
 
@@ -180,8 +190,7 @@ static void on_put(struct request *req, const struct reply *r)
 	answer_etag(req, reply_text(r, CACHE_ENTRY_VERSION));
 	struct json_out *o = answer_begin(req, reply_outcome(r) == CACHE_PUT_NEW ? 201 : 200);
 	out_text(o, "key", in->key);
-	out_text(o, "version", reply_text(r, CACHE_ENTRY_VERSION));
-	out_int(o, "expires_at_ms", reply_int(r, CACHE_ENTRY_EXPIRES_AT_MS));
+	out_entry(o, r);
 	answer_end(req);
 }
 

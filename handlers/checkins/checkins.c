@@ -6,7 +6,10 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 
-enum { MOST_DAYS = 36600 }; /* of a range: a hundred years */
+enum {
+	MOST_DAYS = 36600, /* of a range: a hundred years */
+	USUAL_DAYS = 366,  /* of a range without `from` */
+};
 
 /* ---- GET /checkins ---- */
 
@@ -80,7 +83,7 @@ void checkin_delete(struct request *req, const struct checkin_delete_input *in)
 	call_send(handler_call(req, &checkin_delete_script, KEY_CHECKIN, in->name), on_deleted);
 }
 
-/* ---- PUT, DELETE /checkins/{name}/{date} ---- */
+/* ---- PUT, DELETE /checkins/{name}/days/{date} ---- */
 
 static void on_put(struct request *req, const struct reply *r)
 {
@@ -148,6 +151,13 @@ static bool none_of_eight(const struct checkin_days *d, int64_t day)
 	return at % 8 == 0 && (at / 8 >= d->bits.len || d->bits.at[at / 8] == 0);
 }
 
+static void out_date(struct json_out *o, int64_t day)
+{
+	out_object(o, NULL);
+	handler_out_day(o, "date", day);
+	out_close(o);
+}
+
 static void on_days(struct request *req, const struct reply *r)
 {
 	const struct checkin_get_input *in = req->input;
@@ -173,7 +183,7 @@ static void on_days(struct request *req, const struct reply *r)
 			day += 7;
 			run = 0;
 		} else if (was_there(&days, day)) {
-			handler_out_day(o, NULL, day);
+			out_date(o, day);
 			if (count++ == 0)
 				first = day;
 			if (++run > longest)
@@ -205,5 +215,6 @@ void checkin_get(struct request *req, const struct checkin_get_input *in)
 	handler_call_optional(c, in->from.at != NULL, from);
 	handler_call_optional(c, in->to.at != NULL, to);
 	call_int(c, MOST_DAYS);
+	call_int(c, USUAL_DAYS);
 	call_send(c, on_days);
 }

@@ -27,8 +27,8 @@ static void on_added(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	out_object(o, "counters");
-	for (size_t i = 0; i < in->body.count; i++) {
-		out_key(o, in->body.items[i].key);
+	for (size_t i = 0; i < in->counters.count; i++) {
+		out_key(o, in->counters.items[i].key);
 		out_int(o, NULL, reply_int(r, COUNTER_INCREMENT_SUMS + i));
 	}
 	out_close(o);
@@ -39,9 +39,9 @@ void counter_increment(struct request *req, const struct counter_increment_input
 {
 	struct call *c = handler_call(req, &counter_increment_script, KEY_COUNTER, in->name);
 
-	for (size_t i = 0; i < in->body.count; i++) {
-		call_text(c, in->body.items[i].key);
-		call_int(c, in->body.items[i].value);
+	for (size_t i = 0; i < in->counters.count; i++) {
+		call_text(c, in->counters.items[i].key);
+		call_int(c, in->counters.items[i].value);
 	}
 	call_send(c, on_added);
 }

@@ -109,6 +109,14 @@ static void out_activity(struct json_out *o)
 	out_close(o);
 }
 
+static void out_addresses(struct json_out *o, const char *key, const char *(*address)(size_t i))
+{
+	out_array(o, key);
+	for (size_t i = 0; address(i); i++)
+		out_string(o, NULL, address(i));
+	out_close(o);
+}
+
 void info_get(struct request *req, const struct info_get_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
@@ -116,11 +124,8 @@ void info_get(struct request *req, const struct info_get_input *in)
 	(void)in;
 	out_string(o, "version", PATTERND_VERSION);
 	out_string(o, "mode", topology_mode());
-	out_array(o, "addresses");
-	for (size_t i = 0; http_address(i); i++)
-		out_string(o, NULL, http_address(i));
-	out_close(o);
-	out_text(o, "health_address", text_of(http_health_address()));
+	out_addresses(o, "addresses", http_address);
+	out_addresses(o, "health_addresses", http_health_address);
 	out_object(o, "redis");
 	out_string(o, "address", topology_address());
 	out_string(o, "version", topology_server());

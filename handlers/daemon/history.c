@@ -104,7 +104,7 @@ static void out_sample(struct json_out *o, const struct sample *s)
 	out_close(o);
 }
 
-void history_get(struct request *req, const struct history_get_input *in)
+void info_history_get(struct request *req, const struct info_history_get_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
 

@@ -1,8 +1,12 @@
 /*
- * feeds: capped lists of JSON values, the newest first. Each operation is one script
+ * feeds: capped streams of JSON values, the newest first. Each operation is one script
  * (lua/feeds/feed_*.lua); only a feed that has to lose many items at once takes several calls of
- * it.
+ * it. An id is that of the stream, "<ms>-<number>", and a cursor is the id of a page's last item.
  */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/handler.h"
 #include "common/kinds.h"
 
@@ -79,7 +83,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	(void)req, (void)part;
-	if (reply_int(r, FEED_SIZE) == 0)
+	if (reply_outcome(r) == FEED_GET_ABSENT)
 		return;
 	out_object(o, NULL);
 	write_state(o, name, r);
@@ -95,13 +99,30 @@ void feed_list(struct request *req, const struct feed_list_input *in)
 
 /* ---- POST /feeds/{name}/items ---- */
 
+enum { ID_DIGITS = 2 * TEXT_DIGITS };
+
+/* The id of the first item of a push; those of the others count on from it. */
+struct pushed {
+	int64_t ms, seq;
+};
+
 static void answer_pushed(struct request *req, int64_t size)
 {
 	const struct feed_item_push_input *in = req->input;
+	const struct pushed *first = req->work;
 	struct json_out *o = answer_begin(req, 200);
+	char id[ID_DIGITS];
 
 	out_text(o, "name", in->name);
 	out_int(o, "size", size);
+	out_array(o, "items");
+	for (size_t i = 0; i < in->items.count; i++) {
+		snprintf(id, sizeof(id), "%lld-%lld", (long long)first->ms, (long long)(first->seq + (int64_t)i));
+		out_object(o, NULL);
+		out_string(o, "id", id);
+		out_close(o);
+	}
+	out_close(o);
 	answer_end(req);
 }
 
@@ -114,8 +135,8 @@ static struct call *push_call(struct request *req, bool has_max, int64_t max_ite
 	return c;
 }
 
-/* The items are in. As long as the feed has an excess, call again without any, which only drops. */
-static void on_pushed(struct request *req, const struct reply *r)
+/* As long as the feed has an excess, call again without items, which only drops. */
+static void on_dropped(struct request *req, const struct reply *r)
 {
 	int64_t max_items = reply_int(r, FEED_ITEM_PUSH_MAX_ITEMS);
 
@@ -126,7 +147,16 @@ static void on_pushed(struct request *req, const struct reply *r)
 	req->has_effect = true;
 	struct call *c = push_call(req, true, max_items);
 	call_without_record(c); /* what was kept of the first call is what a replay answers */
-	call_send(c, on_pushed);
+	call_send(c, on_dropped);
+}
+
+static void on_pushed(struct request *req, const struct reply *r)
+{
+	struct pushed *first = req->work;
+
+	first->ms = reply_int(r, FEED_ITEM_PUSH_FIRST_MS);
+	first->seq = reply_int(r, FEED_ITEM_PUSH_FIRST_SEQ);
+	on_dropped(req, r);
 }
 
 void feed_item_push(struct request *req, const struct feed_item_push_input *in)
@@ -142,35 +172,86 @@ void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 		}
 		call_text(c, item);
 	}
-	call_send(c, on_pushed);
+	req->work = arena_alloc(&req->arena, sizeof(struct pushed));
+	if (req->work)
+		call_send(c, on_pushed);
+	else
+		answer_no_memory(req, EFFECT_NONE);
 }
 
-/* ---- GET /feeds/{name}/items ---- */
+/* ---- GET /feeds/{name}/items, DELETE /feeds/{name}/items/{id} ---- */
+
+/* The length of a number at `at` as Redis writes it, in 63 bits; 0: it is none. */
+static size_t number_bytes(const char *at)
+{
+	size_t n = strspn(at, "0123456789");
+
+	return n < 19 && (n == 1 || *at != '0') ? n : 0;
+}
+
+/* Redis would take other texts for an id, too, and refuse some with an error. */
+static bool is_id(struct text id)
+{
+	size_t ms = number_bytes(id.at), seq = id.at[ms] == '-' ? number_bytes(id.at + ms + 1) : 0;
+
+	return ms > 0 && seq > 0 && ms + 1 + seq == id.len && !text_is(id, "0-0");
+}
 
 static void on_read(struct request *req, const struct reply *r)
 {
-	const struct feed_item_list_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
-	int64_t next;
+	struct text id = { 0 };
 
-	handler_cursor(req, in->cursor, &next);
-	next += (int64_t)r->count - FEED_ITEM_LIST_ITEMS;
 	out_array(o, "items");
-	for (size_t i = FEED_ITEM_LIST_ITEMS; i < r->count; i++)
-		out_raw(o, NULL, reply_text(r, i));
+	for (size_t i = FEED_ITEM_LIST_ITEMS; i < r->count; i += FEED_ITEM_ITEMS) {
+		id = reply_text(r, i + FEED_ITEM_ID);
+		out_object(o, NULL);
+		out_text(o, "id", id);
+		out_raw(o, "item", reply_text(r, i + FEED_ITEM_ITEM));
+		out_int(o, "pushed_at_ms", strtoll(id.at, NULL, 10));
+		out_close(o);
+	}
 	out_close(o);
-	handler_out_cursor(o, next < reply_int(r, FEED_ITEM_LIST_SIZE), next);
+	out_text(o, "next_cursor", reply_int(r, FEED_ITEM_LIST_MORE) ? id : (struct text){ 0 });
 	answer_end(req);
 }
 
 void feed_item_list(struct request *req, const struct feed_item_list_input *in)
 {
-	int64_t offset;
-
-	if (!handler_cursor(req, in->cursor, &offset))
+	if (in->cursor.at && !is_id(in->cursor)) {
+		handler_answer_cursor(req);
 		return;
+	}
 	struct call *c = handler_call(req, &feed_item_list_script, KEY_FEED, in->name);
-	call_int(c, offset);
+	call_text(c, in->cursor);
 	call_int(c, in->limit);
 	call_send(c, on_read);
+}
+
+static void answer_no_item(struct request *req)
+{
+	const struct feed_item_delete_input *in = req->input;
+
+	answer_problem(req, P_NOT_FOUND, "feed '%s' has no item '%s'", in->name.at, in->id.at);
+}
+
+static void on_item_deleted(struct request *req, const struct reply *r)
+{
+	const struct feed_item_delete_input *in = req->input;
+
+	if (reply_outcome(r) == FEED_ITEM_DELETE_AGAIN)
+		feed_item_delete(req, in);
+	else if (!handler_removed(req, r))
+		answer_no_item(req);
+}
+
+void feed_item_delete(struct request *req, const struct feed_item_delete_input *in)
+{
+	if (!is_id(in->id)) {
+		answer_no_item(req);
+		return;
+	}
+	struct call *c = feed_call(req, &feed_item_delete_script, in->name);
+	call_text(c, in->id);
+	call_send(c, on_item_deleted);
 }

@@ -167,6 +167,7 @@ static void on_elements(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
+	write_bytes(o, "key", "key_base64", in->key);
 	out_text(o, "type", type);
 	out_array(o, "items");
 	for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r->count; i += KEY_ELEMENT_ITEMS)

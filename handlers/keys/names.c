@@ -12,7 +12,7 @@ static void on_rebuilt(struct request *req, const struct name_rebuild *found)
 	answer_end(req);
 }
 
-void name_rebuild(struct request *req, const struct name_rebuild_input *in)
+void name_index_rebuild(struct request *req, const struct name_index_rebuild_input *in)
 {
 	static const char *const kinds[] = { INDEXED_KINDS, NULL };
 

@@ -1,5 +1,5 @@
 -- bloom_put: creates a filter, or replaces the expiry of one that has the same capacity and error
--- rate. bloom_add allocates the bits.
+-- rate. bloom_item_add allocates the bits.
 -- KEYS     the filter's (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
@@ -25,8 +25,6 @@ elseif filter then
 elseif left and not bloom_free(left) then
   return { -3, now }
 end
-filter = { capacity = ARGV[1], error_rate = ARGV[2], segments = 0, keys = 1 }
-redis.call('HSET', KEYS[1], 'capacity', ARGV[1], 'error_rate', ARGV[2], 'segments', '0')
-bloom_grow(filter)
+filter = bloom_create(ARGV[1], ARGV[2])
 name_made(KEYS[1])
 return bloom_reply(1, now, filter, bloom_expire(filter, now, ARGV[3]))

@@ -21,6 +21,8 @@
 local bloom_segment_bits = 8388608
 local bloom_most_segments = 512 -- 2^32 bits
 local bloom_freed_at_once = 8   -- segments
+-- Of a filter that its first add creates; PUT has the same defaults.
+local bloom_usual_capacity, bloom_usual_error_rate = '10000', '0.01'
 local bloom_least_bits = 1024   -- fewer make the rate a matter of luck
 local bloom_most_calls = 160    -- of GETBIT and SETBIT in one script: a fifth of a millisecond or two
 
@@ -94,6 +96,14 @@ local function bloom_grow(filter)
   bloom_append(filter, layer)
   bloom_save(filter)
   return true
+end
+
+-- Makes a filter without segments. Its name is to be added to the index of names.
+local function bloom_create(capacity, error_rate)
+  local filter = { capacity = capacity, error_rate = error_rate, segments = 0, keys = 1 }
+  redis.call('HSET', KEYS[1], 'capacity', capacity, 'error_rate', error_rate, 'segments', '0')
+  bloom_grow(filter)
+  return filter
 end
 
 -- How many bytes the segment KEYS[key] of a layer has.

@@ -1,8 +1,9 @@
 -- checkin_get: the days of a range, and the expiry.
 -- KEYS[1]  the check-ins of a name
--- ARGV[1]  first day, in days since 1970; '' for the earliest that the range may have
+-- ARGV[1]  first day, in days since 1970; '' for a range of ARGV[4] days
 -- ARGV[2]  last day; '' for today
 -- ARGV[3]  how many days a range may have
+-- ARGV[4]  how many days a range without a first day has
 --@reply 0: from_day int, to_day int, bits_day int, bits text, expires_at_ms int
 --@reply -1 no_range: from_day int, to_day int
 -- bits has days in the order of SETBIT, from bits_day on. expires_at_ms is -1 for never.
@@ -12,7 +13,7 @@
 local now = now_ms()
 local most = tonumber(ARGV[3])
 local last = ARGV[2] == '' and math.floor(now / 86400000) or tonumber(ARGV[2])
-local first = ARGV[1] == '' and last - most + 1 or tonumber(ARGV[1])
+local first = ARGV[1] == '' and last - tonumber(ARGV[4]) + 1 or tonumber(ARGV[1])
 if first > last or last - first + 1 > most then
   return {-1, now, first, last}
 end

@@ -1,11 +1,11 @@
 -- feed_delete: removes a feed.
--- KEYS[1]  the feed
--- KEYS[2]  its settings, see feed_item_push
+-- KEYS     the feed's (feeds/lib_feed.lua)
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
 --@include time
 --@flags allow-oom
 local now = now_ms()
-local size = redis.call('LLEN', KEYS[1])
-redis.call('UNLINK', unpack(KEYS))
-return { size > 0 and 1 or 0, now }
+redis.call('XLEN', KEYS[1]) -- fails here, and not half-way, when it is no stream
+local removed = redis.call('UNLINK', KEYS[1])
+redis.call('UNLINK', KEYS[2])
+return { removed, now }

@@ -1,8 +1,7 @@
 -- feed_get: how many items a feed has and keeps, and when it expires.
--- KEYS[1]  the feed
--- KEYS[2]  its settings, see feed_item_push
---@reply 0: feed
+-- KEYS     the feed's (feeds/lib_feed.lua)
+--@reply 0, -1 absent: feed
 -- Errors: WRONGTYPE. O(1).
---@include time expiry feed
+--@include time feed
 --@reads
 return feed_state(KEYS, now_ms())

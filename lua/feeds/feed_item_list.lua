@@ -1,30 +1,37 @@
--- feed_item_list: a page of a feed.
+-- feed_item_list: a page of a feed, the newest item first.
 -- KEYS[1]  the feed
--- ARGV[1]  how many items to leave out in front
+-- ARGV[1]  the id of an item: only older ones; '' for the newest
 -- ARGV[2]  how many at most, 1 to 1000
---@reply 0: size int, items text...
--- size is how many the feed has. The items have at most 256 KiB together, or it is one alone.
--- Errors: WRONGTYPE. O(offset / 100 + limit).
+--@reply 0: more int, items (feed_item)...
+--@shape feed_item: id text, item text
+-- more is 1 when there are older items than these, which have at most 256 KiB together, or it is
+-- one alone.
+-- Errors: WRONGTYPE. O(limit).
 --@include time
 --@reads
 local bytes_most = 262144
 local now = now_ms()
-local at, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
-local reply = { 0, now, redis.call('LLEN', KEYS[1]) }
+local from, limit = ARGV[1] == '' and '+' or '(' .. ARGV[1], tonumber(ARGV[2])
+local reply = { 0, now, 0 }
 local count, bytes, step = 0, 0, 4
-while count < limit do
-  local items = redis.call('LRANGE', KEYS[1], digits(at + count), digits(at + math.min(count + step, limit) - 1))
-  for i = 1, #items do
-    if count > 0 and bytes + #items[i] > bytes_most then
+while true do
+  local asked = math.min(step, limit - count + 1) -- one more than fits, to see that it is there
+  local entries = redis.call('XREVRANGE', KEYS[1], from, '-', 'COUNT', digits(asked))
+  for _, entry in ipairs(entries) do
+    local id, name, item = entry[1], entry[2][1], entry[2][2]
+    if name ~= 'item' then
+      error(redis.error_reply('WRONGTYPE the key holds a stream that is not a feed'))
+    elseif count == limit or count > 0 and bytes + #item > bytes_most then
+      reply[3] = 1
       return reply
     end
-    count, bytes = count + 1, bytes + #items[i]
-    reply[3 + count] = items[i]
+    count, bytes = count + 1, bytes + #item
+    reply[2 * count + 2], reply[2 * count + 3] = id, item
+    from = '(' .. id
   end
-  if #items < step then
+  if #entries < asked then
     return reply
   end
   -- Twice as many, unless they were large: not much more is read than fits.
   step = math.min(step * 2, math.floor((bytes_most - bytes) / bytes * count) + 1)
 end
-return reply

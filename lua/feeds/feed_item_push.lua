@@ -1,46 +1,46 @@
--- feed_item_push: puts items in front of a feed, and drops from its end.
--- KEYS[1]  the feed: list of JSON texts, the newest first
--- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many at its
---          end are still to be dropped; expires with the feed
--- KEYS[3]  the index of names (lib/names.lua)
+-- feed_item_push: puts items in front of a feed, and drops its oldest.
+-- KEYS     the feed's (feeds/lib_feed.lua), and the index of names (lib/names.lua)
 -- ARGV[1]  how many items the feed keeps from now on; '' as before
 -- ARGV     items as JSON texts, the newest last, at most 1000; none at all to go on dropping
---@reply 1: size int, excess int, max_items int
--- Call again without items as long as there is an excess.
+--@reply 1: size int, excess int, max_items int, first_ms int, first_seq int
+-- Call again without items as long as there is an excess. The ids of the items are
+-- "<first_ms>-<first_seq>", and so on with each next first_seq.
 -- What is dropped is decided when the items come, and counted from the end: a call that only drops,
 -- however late, takes nothing that came meanwhile.
+-- An id is never used again: Redis makes each larger than all before it, also when its clock was
+-- set back, or the newest item was removed. A new stream knows no ids of an old one of its name, so
+-- it begins with the microsecond, above what an old one may have used of the same millisecond.
 -- Errors: WRONGTYPE, nothing done. O(items); at most 250 are dropped, or as many as came.
 --@include time names expiry feed
 --@idempotent
-local now = now_ms()
-local size = redis.call('LLEN', KEYS[1])
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local size = redis.call('XLEN', KEYS[1])
+local is_there = size > 0 or redis.call('EXISTS', KEYS[1]) == 1
 local kept = redis.call('HMGET', KEYS[2], 'limit', 'excess')
-local is_new = #ARGV > 1 and (size == 0 or not kept[1])
-local at = is_new and size > 0 and expires_at({ KEYS[1] })
-local excess = size > 0 and tonumber(kept[2] or '0') or 0
-local limit = tonumber(ARGV[1]) or feed_limit(size, kept[1])
+local is_new = #ARGV > 1 and not (is_there and kept[1])
+local at = is_new and is_there and expires_at({ KEYS[1] })
+local excess = is_there and tonumber(kept[2] or '0') or 0
+local limit = tonumber(ARGV[1]) or feed_limit(is_there, kept[1])
+local ms, seq = '0', '0'
 if #ARGV > 1 then
-  local before = size
-  size = redis.call('LPUSH', KEYS[1], unpack(ARGV, 2))
-  if before == 0 then
+  local id = is_there and '*' or string.format('%d-%d', now, (t[2] % 1000 + 1) * 1000000)
+  ms, seq = string.match(redis.call('XADD', KEYS[1], id, 'item', ARGV[2]), '^(%d+)-(%d+)$')
+  id = ms .. '-*'
+  for i = 3, #ARGV do
+    redis.call('XADD', KEYS[1], id, 'item', ARGV[i])
+  end
+  if not is_there then
     name_made(KEYS[1])
   end
+  size = size + #ARGV - 1
   excess = math.max(excess, size - limit)
 end
-local dropped = math.min(excess, math.max(250, #ARGV - 1))
-if dropped > 0 then
-  size, excess = size - dropped, excess - dropped
-  redis.call('LTRIM', KEYS[1], '0', digits(-dropped - 1))
-end
+size, excess = feed_drop(size, excess, kept[2], math.max(250, #ARGV - 1))
 if #ARGV > 1 and digits(limit) ~= kept[1] then
   redis.call('HSET', KEYS[2], 'limit', digits(limit))
-end
-if excess > 0 then
-  redis.call('HSET', KEYS[2], 'excess', digits(excess))
-elseif kept[2] then
-  redis.call('HDEL', KEYS[2], 'excess')
 end
 if is_new then
   expire(KEYS, at)
 end
-return { 1, now, size, excess, limit }
+return { 1, now, size, excess, limit, ms, seq }

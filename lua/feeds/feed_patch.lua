@@ -1,16 +1,15 @@
 -- feed_patch: sets when a feed expires.
--- KEYS[1]  the feed
--- KEYS[2]  its settings, see feed_item_push
+-- KEYS     the feed's (feeds/lib_feed.lua)
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
 --@reply 1: feed
---@reply 0 absent
+--@reply -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry feed
 --@flags allow-oom
 local now = now_ms()
 local state = feed_state(KEYS, now)
-if state[3] == 0 then
-  return { 0, now }
+if state[1] < 0 then
+  return { -1, now }
 end
 local at = expiry_after(ARGV[1], now, expires_at(KEYS))
 expire(KEYS, at)

@@ -1,14 +1,37 @@
--- feed_limit(size, kept): how many items a feed of `size` keeps; `kept` is the field of its
--- settings. A feed without items is a new one, whatever an old one left behind.
-local function feed_limit(size, kept)
-  return size > 0 and tonumber(kept or '') or 1000
+-- A feed is a stream. Each entry has one field, `item`, with the JSON text. It exists from its
+-- first push until it is deleted or expires, also when it has no item left.
+-- KEYS[1]  the feed: the stream
+-- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many of its
+--          oldest are still to be dropped; expires with the feed
+-- What these scripts did not make raises WRONGTYPE.
+
+-- feed_limit(is_there, kept): how many items a feed keeps; `kept` is the field of its settings. A
+-- feed whose stream is not there is a new one, whatever an old one left behind.
+local function feed_limit(is_there, kept)
+  return is_there and tonumber(kept or '') or 1000
 end
 
--- feed_state(keys, now): {0, now, ...} of a feed; max_items is how many it keeps, expires_at_ms -1:
--- never. WRONGTYPE is raised. O(1).
+-- feed_state(keys, now): {outcome, now, ...}; the outcome is -1 for a feed that does not exist.
+-- max_items is how many it keeps, expires_at_ms -1: never. O(1).
 --@shape feed: size int, max_items int, expires_at_ms int
 local function feed_state(keys, now)
-  local size = redis.call('LLEN', keys[1])
-  local limit = feed_limit(size, redis.call('HGET', keys[2], 'limit'))
-  return { 0, now, size, limit, expiry_reply(expires_at({ keys[1] })) }
+  local size, at = redis.call('XLEN', keys[1]), redis.call('PEXPIRETIME', keys[1])
+  local is_there = at ~= -2
+  local limit = feed_limit(is_there, redis.call('HGET', keys[2], 'limit'))
+  return { is_there and 0 or -1, now, size, limit, is_there and at or -1 }
+end
+
+-- feed_drop(size, excess, kept, most): drops up to `most` items of the excess, which is `kept` in
+-- the settings (false: it is not there). Returns the size and the excess that are left. O(most).
+local function feed_drop(size, excess, kept, most)
+  local dropped = math.min(excess, most, size)
+  if dropped > 0 then
+    redis.call('XTRIM', KEYS[1], 'MAXLEN', digits(size - dropped))
+  end
+  if excess > dropped then
+    redis.call('HSET', KEYS[2], 'excess', digits(excess - dropped))
+  elseif kept then
+    redis.call('HDEL', KEYS[2], 'excess')
+  end
+  return size - dropped, excess - dropped
 end

@@ -127,7 +127,7 @@ static void fill_outside(struct validation *v, void *into)
 	for (size_t i = 0; i < op->field_count; i++) {
 		const struct field *field = &op->fields[i];
 		void *slot = (char *)into + field->offset;
-		if (field->place == IN_BODY || field->place == IN_WHOLE_BODY)
+		if (field->place == IN_BODY)
 			continue;
 		struct json_pointer at = { .field = field };
 		if (field->kind == FIELD_ARRAY) {
@@ -160,11 +160,10 @@ static void fill_body(struct validation *v, void *into)
 {
 	const struct operation *op = v->req->op;
 	const struct json_pointer root = { 0 };
-	bool is_whole = op->field_count && op->fields[op->field_count - 1].place == IN_WHOLE_BODY;
 
 	if (!op->takes_body)
 		return;
-	if (!v->req->asked.json && op->needs_body && !is_whole)
+	if (!v->req->asked.json && op->needs_body)
 		refuse_no_body(v, &root);
 	input_json_fill(v, op->fields, op->field_count, v->req->asked.json, &root, into);
 }
@@ -174,14 +173,12 @@ static bool read_body(struct request *req)
 {
 	const struct operation *op = req->op;
 	const struct field all = { .kind = FIELD_OBJECT, .fields = op->fields, .field_count = op->field_count };
-	const struct field *last = op->field_count ? &op->fields[op->field_count - 1] : &all;
-	const struct field *root = last->place == IN_WHOLE_BODY ? last : &all;
 	struct json_error error;
 
 	if (!op->takes_body || req->asked.body.len == 0)
 		return true;
 	req->asked.json =
-		json_read(&req->arena, req->asked.body, op->takes_any ? input_json_place : NULL, root, &error);
+		json_read(&req->arena, req->asked.body, op->takes_any ? input_json_place : NULL, &all, &error);
 	if (!req->asked.json && !error.why)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (!req->asked.json)

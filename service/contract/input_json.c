@@ -241,14 +241,6 @@ void input_json_fill(struct validation *v, const struct field *fields, size_t co
 	const struct json *values[MAX_FIELDS];
 	uint64_t given = 0; /* a bit for each field whose member is there */
 
-	if (count && fields[count - 1].place == IN_WHOLE_BODY) {
-		fields += count - 1;
-		if (!object)
-			value_absent(v, fields, at, fields, into);
-		else
-			store_json(v, fields, at, object, (char *)into + fields->offset);
-		return;
-	}
 	if (object && object->kind != JSON_IS_OBJECT) {
 		refuse_type(v, &whole, at, object);
 		return;

@@ -35,7 +35,8 @@ enum { HEALTH, PLAIN, SECURE, SERVERS };
 
 static struct http_server servers[SERVERS];
 static struct acceptor client_acceptor = { 0 }, health_acceptor = { 0 };
-static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32], health_url[LISTENER_HOST_BYTES + 32];
+static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32];
+static char health_urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32];
 static bool draining;
 static mode_t socket_mode;
 
@@ -73,9 +74,9 @@ const char *http_address(size_t i)
 	return i < client_acceptor.count ? urls[i] : NULL;
 }
 
-const char *http_health_address(void)
+const char *http_health_address(size_t i)
 {
-	return health_acceptor.count ? health_url : NULL;
+	return i < health_acceptor.count ? health_urls[i] : NULL;
 }
 
 bool http_draining(void)
@@ -138,9 +139,9 @@ static void note_urls(void)
 		const char *scheme = l->is_unix ? "" : has_tls() ? "https://" : "http://";
 		snprintf(urls[i], sizeof(urls[i]), "%s%s", scheme, l->address);
 	}
-	if (health_acceptor.count) {
-		const struct listener *l = &health_acceptor.sockets[0].listener;
-		snprintf(health_url, sizeof(health_url), "%s%s", l->is_unix ? "" : "http://", l->address);
+	for (size_t i = 0; i < health_acceptor.count; i++) {
+		const struct listener *l = &health_acceptor.sockets[i].listener;
+		snprintf(health_urls[i], sizeof(health_urls[i]), "%s%s", l->is_unix ? "" : "http://", l->address);
 	}
 }
 

@@ -29,10 +29,10 @@ unsigned http_descriptors(void);
 
 /*
  * The URL of an address of --listen: "http://127.0.0.1:8379", with the real port, "https://...",
- * "unix:/path"; NULL after the last. And that of --health-listen; NULL: none.
+ * "unix:/path"; NULL after the last. And the URL of an address of --health-listen, in the same way.
  */
 const char *http_address(size_t i);
-const char *http_health_address(void);
+const char *http_health_address(size_t i);
 
 /* Runs what is due; called in each event-loop iteration after the descriptors. True: call again. */
 bool http_run(void);

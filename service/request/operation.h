@@ -16,8 +16,7 @@
 
 struct request;
 
-/* IN_WHOLE_BODY: the body itself is the value, not a member of it; such a field is the last. */
-enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, IN_WHOLE_BODY };
+enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY };
 
 enum field_kind {
 	FIELD_TEXT,   /* struct text */

@@ -225,20 +225,20 @@ static void ranges_count_as_in_redis(void **state)
 		int count;
 	} rows[] = {
 		{ "", 11 },
-		{ "?start=1", 8 },
+		{ "?start=1&unit=byte", 8 },
+		{ "?start=-1&unit=byte", 1 },
+		{ "?end=0&unit=byte", 3 },
+		{ "?start=1&end=1&unit=byte", 7 },
+		{ "?start=0&end=-2&unit=byte", 10 },
+		{ "?start=9&unit=byte", 0 },
+		{ "?start=2&end=1&unit=byte", 0 },
+		{ "", 11 },
+		{ "?start=-5&unit=byte", 11 },
+		{ "?start=4", 10 },
+		{ "?start=3&end=8", 4 },
 		{ "?start=-1", 1 },
-		{ "?end=0", 3 },
-		{ "?start=1&end=1", 7 },
-		{ "?start=0&end=-2", 10 },
-		{ "?start=9", 0 },
-		{ "?start=2&end=1", 0 },
-		{ "?unit=bit", 11 },
-		{ "?start=-5", 11 },
-		{ "?start=4&unit=bit", 10 },
-		{ "?start=3&end=8&unit=bit", 4 },
-		{ "?start=-1&unit=bit", 1 },
-		{ "?end=-4294967296&unit=bit", 0 },
-		{ "?end=4294967295", 11 },
+		{ "?end=-4294967296", 0 },
+		{ "?end=4294967295&unit=byte", 11 },
 	};
 	char target[64];
 
@@ -261,17 +261,17 @@ static void positions_are_those_of_redis(void **state)
 	} rows[] = {
 		{ "b", "bit=1", 3 },
 		{ "b", "bit=0", 0 },
-		{ "b", "bit=1&start=1", 8 },
-		{ "b", "bit=0&start=1", 14 },
-		{ "b", "bit=1&start=5&unit=bit", 7 },
-		{ "b", "bit=1&start=16&end=22&unit=bit", -1 },
-		{ "b", "bit=1&start=-1", 23 },
-		{ "b", "bit=1&start=3", -1 },
+		{ "b", "bit=1&start=1&unit=byte", 8 },
+		{ "b", "bit=0&start=1&unit=byte", 14 },
+		{ "b", "bit=1&start=5", 7 },
+		{ "b", "bit=1&start=16&end=22", -1 },
+		{ "b", "bit=1&start=-1&unit=byte", 23 },
+		{ "b", "bit=1&start=3&unit=byte", -1 },
 		{ "ones", "bit=0", 16 }, /* the clear bit behind the end */
-		{ "ones", "bit=0&start=1", 16 },
-		{ "ones", "bit=0&end=-1", -1 }, /* but a given end is an end */
-		{ "ones", "bit=0&end=15&unit=bit", -1 },
-		{ "ones", "bit=1&start=15&unit=bit", 15 },
+		{ "ones", "bit=0&start=1&unit=byte", 16 },
+		{ "ones", "bit=0&end=-1&unit=byte", -1 }, /* but a given end is an end */
+		{ "ones", "bit=0&end=15", -1 },
+		{ "ones", "bit=1&start=15", 15 },
 		{ "nothing", "bit=0", 0 },
 		{ "nothing", "bit=1", -1 },
 	};
@@ -301,12 +301,11 @@ static void a_large_bitmap_is_searched_whole(void **state)
 	put("/bitmaps/b/bits/50000000", "{\"value\":1}");
 	put("/bitmaps/b/bits/99999999", "{\"value\":1}");
 	assert_int_equal(int_at(get("/bitmaps/b/count"), "/count"), 3);
-	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=-1&unit=bit"), "/count"), 2);
-	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=99999998&unit=bit"), "/count"), 1);
-	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=1"), "/position"), 50000000);
-	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001&unit=bit"), "/position"), 99999999);
-	assert_true(json_is_null(
-		json_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998&unit=bit"), "/position")));
+	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=-1"), "/count"), 2);
+	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=99999998"), "/count"), 1);
+	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=1&unit=byte"), "/position"), 50000000);
+	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001"), "/position"), 99999999);
+	assert_true(json_is_null(json_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998"), "/position")));
 }
 
 /* ---- Fields ---- */
@@ -324,6 +323,7 @@ static void fields_keep_every_digit(void **state)
 				 "{\"op\":\"incrby\",\"type\":\"i55\",\"offset\":400,\"value\":1},"
 				 "{\"op\":\"get\",\"type\":\"i1\",\"offset\":126}");
 	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "f");
 	assert_int_equal(json_array_size(json_at(a, "/values")), 9);
 	assert_string_equal(text_at(a, "/values/0"), "0");
 	assert_string_equal(text_at(a, "/values/1"), "-9223372036854775808");
@@ -344,16 +344,18 @@ static void what_does_not_fit_overflows_as_asked(void **state)
 	static const struct {
 		const char *operation, *values;
 	} rows[] = {
-		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":20}", "[\"4\"]" },
+		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":20}", "[null]" },
+		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":20,\"overflow\":\"wrap\"}", "[\"4\"]" },
 		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":20,\"overflow\":\"sat\"}", "[\"15\"]" },
 		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":1,\"overflow\":\"fail\"}", "[null]" },
 		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":-16,\"overflow\":\"sat\"}", "[\"0\"]" },
-		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":200}", "[\"0\"]" },
+		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":200}", "[null]" },
+		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":200,\"overflow\":\"wrap\"}", "[\"0\"]" },
 		{ "{\"op\":\"get\",\"type\":\"i8\",\"offset\":0}", "[\"-56\"]" },
 		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":-200,\"overflow\":\"sat\"}", "[\"-56\"]" },
 		{ "{\"op\":\"get\",\"type\":\"i8\",\"offset\":0}", "[\"-128\"]" },
 		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":128,\"overflow\":\"fail\"}", "[null]" },
-		{ "{\"op\":\"incrby\",\"type\":\"i8\",\"offset\":0,\"value\":-1}", "[\"127\"]" },
+		{ "{\"op\":\"incrby\",\"type\":\"i8\",\"offset\":0,\"value\":-1,\"overflow\":\"wrap\"}", "[\"127\"]" },
 		{ "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":-1,\"overflow\":\"sat\"}", "[\"127\"]" },
 		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}", "[\"255\"]" }, /* as Redis takes it */
 	};

@@ -98,7 +98,7 @@ static void values_are_listed(void **state)
 	assert_status(http(client, "DELETE", "/cache/c", NULL), 204);
 	assert_status(http(client, "POST", "/cache/d/fill", NULL), 201);
 	assert_status(http(client, "POST", "/cache/e/invalidate", NULL), 200);
-	assert_status(post("/counters/f/increment", "{\"value\":1}"), 200);
+	assert_status(post("/counters/f/increment", "{\"counters\":{\"value\":1}}"), 200);
 	server_command(&redis, "SET p:cache:{g} text");
 	assert_status(http(client, "PUT", "/keys/cache%3A%7Bb%7D/ttl", "{\"ttl_ms\":null}"), 200);
 	assert_int_equal(json_array_size(json_at(get_all("/cache?limit=1"), "/items")), 2);

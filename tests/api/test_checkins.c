@@ -46,7 +46,7 @@ static struct answer check(const char *method, const char *user, const char *day
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/checkins/%s/%s", user, day);
+	snprintf(target, sizeof(target), "/checkins/%s/days/%s", user, day);
 	return http(client, method, target, NULL);
 }
 
@@ -65,6 +65,11 @@ static struct answer look(const char *user, const char *from, const char *to)
 	return a;
 }
 
+static const char *date_at(struct answer a, size_t i)
+{
+	return json_string_value(json_object_get(json_array_get(json_at(a, "/days"), i), "date"));
+}
+
 static void a_day_is_noted_and_taken_back(void **state)
 {
 	(void)state;
@@ -75,7 +80,7 @@ static void a_day_is_noted_and_taken_back(void **state)
 	assert_status(check("PUT", "alice", "2026-11-20"), 200);
 	a = look("alice", "2026-11-01", "2026-11-30");
 	assert_int_equal(int_at(a, "/count"), 1);
-	assert_string_equal(text_at(a, "/days/0"), "2026-11-20");
+	assert_string_equal(text_at(a, "/days/0/date"), "2026-11-20");
 	assert_int_equal(int_at(look("bob", "2026-11-01", "2026-11-30"), "/count"), 0);
 	assert_problem(check("DELETE", "alice", "2026-11-19"), 404, "not_found", "none");
 	assert_status(check("DELETE", "alice", "2026-11-20"), 204);
@@ -224,9 +229,7 @@ static void figures_are_those_of_a_plain_table(void **state)
 				run++;
 			longest = run > longest ? run : longest;
 			if (noted[at])
-				assert_string_equal(json_string_value(
-							    json_array_get(json_at(a, "/days"), (size_t)count++)),
-						    day_text(FIRST + at));
+				assert_string_equal(date_at(a, (size_t)count++), day_text(FIRST + at));
 		}
 		while (end - current >= from && noted[end - current])
 			current++;
@@ -246,7 +249,7 @@ static void today_is_redis_s(void **state)
 	struct answer a = get("/checkins/u");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/to"), day_text(today));
-	assert_string_equal(text_at(a, "/from"), day_text(today - 36599));
+	assert_string_equal(text_at(a, "/from"), day_text(today - 365));
 	assert_int_equal(int_at(a, "/current_streak"), 3);
 	check("DELETE", "u", day_text(today));
 	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 2); /* today may still be marked */
@@ -293,6 +296,7 @@ static void ranges_have_an_order_and_an_end(void **state)
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
 	assert_string_equal(text_at(get("/checkins/u?to=0001-01-01"), "/from"), "0001-01-01");
+	assert_string_equal(text_at(get("/checkins/u?to=2026-11-20"), "/from"), "2025-11-20"); /* 366 days */
 }
 
 static void what_is_no_day_is_refused(void **state)

@@ -17,10 +17,10 @@ static void counters_are_added_to_and_read(void **state)
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "post");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 0);
-	a = post("/counters/post/increment", "{\"likes\":1,\"stock\":-2,\"name\":0}");
+	a = post("/counters/post/increment", "{\"counters\":{\"likes\":1,\"stock\":-2,\"name\":0}}");
 	assert_status(a, 200);
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
-	a = post("/counters/post/increment", "{\"likes\":2.0}");
+	a = post("/counters/post/increment", "{\"counters\":{\"likes\":2.0}}");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 1); /* the members of the request */
 	assert_int_equal(int_at(a, "/counters/likes"), 3);
 	a = get("/counters/post");
@@ -34,7 +34,7 @@ static void names_are_data(void **state)
 {
 	(void)state;
 	struct answer a = post("/counters/p%2Fq/increment",
-			       "{\"a/b\":1,\"\xc3\xa9\":2,\"\\u00e9x\":3,\"a b\":4,\"\\\"\":5,\"*\":6}");
+			       "{\"counters\":{\"a/b\":1,\"\xc3\xa9\":2,\"\\u00e9x\":3,\"a b\":4,\"\\\"\":5,\"*\":6}}");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "p/q");
 	a = get("/counters/p%2Fq");
@@ -51,23 +51,26 @@ static void what_does_not_fit_is_named(void **state)
 {
 	(void)state;
 	static const char *const rows[][3] = {
-		{ "{}", "out_of_range", "" },
+		{ "{}", "missing_field", "/counters" },
 		{ "", "missing_field", "" },
-		{ "{\"a\":1,\"\":1}", "invalid_name", "/" },
-		{ "{\"a\":1,\".\":1}", "reserved_name", "/." },
-		{ "{\"a\":1,\"x{\":1}", "invalid_name", "/x{" },
-		{ "{\"a/b\":\"x\"}", "wrong_type", "/a~1b" },
-		{ "{\"a\":1.5}", "wrong_type", "/a" },
-		{ "{\"a\":null}", "wrong_type", "/a" },
-		{ "{\"a\":{}}", "wrong_type", "/a" },
-		{ "{\"a\":\"1\"}", "wrong_type", "/a" },
+		{ "{\"counters\":{}}", "out_of_range", "/counters" },
+		{ "{\"likes\":1}", "unknown_field", "/likes" },
+		{ "{\"counters\":{\"a\":1,\"\":1}}", "invalid_name", "/counters/" },
+		{ "{\"counters\":{\"a\":1,\".\":1}}", "reserved_name", "/counters/." },
+		{ "{\"counters\":{\"a\":1,\"x{\":1}}", "invalid_name", "/counters/x{" },
+		{ "{\"counters\":{\"a/b\":\"x\"}}", "wrong_type", "/counters/a~1b" },
+		{ "{\"counters\":{\"a\":1.5}}", "wrong_type", "/counters/a" },
+		{ "{\"counters\":{\"a\":null}}", "wrong_type", "/counters/a" },
+		{ "{\"counters\":{\"a\":{}}}", "wrong_type", "/counters/a" },
+		{ "{\"counters\":{\"a\":\"1\"}}", "wrong_type", "/counters/a" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct answer a = post("/counters/post/increment", rows[i][0]);
 		assert_problem(a, 400, rows[i][1], "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
 	}
-	assert_problem(post("/counters/post/increment", "{\"a\":1,\"a\":2}"), 400, "malformed_json", "none");
+	assert_problem(post("/counters/post/increment", "{\"counters\":{\"a\":1,\"a\":2}}"), 400, "malformed_json",
+		       "none");
 	assert_int_equal(server_keys(&redis), 0);
 }
 
@@ -79,20 +82,22 @@ static void a_call_names_a_hundred_a_name_has_five_hundred(void **state)
 	for (int first = 0; first < 500; first += 100) {
 		size_t n = 0;
 		for (int i = first; i < first + 100; i++)
-			n += (size_t)snprintf(body + n, sizeof(body) - n, "%c\"c%d\":%d", i > first ? ',' : '{', i, i);
-		snprintf(body + n, sizeof(body) - n, "}");
+			n += (size_t)snprintf(body + n, sizeof(body) - n, "%s\"c%d\":%d",
+					      i > first ? "," : "{\"counters\":{", i, i);
+		snprintf(body + n, sizeof(body) - n, "}}");
 		assert_status(post("/counters/many/increment", body), 200);
 	}
-	assert_problem(post("/counters/many/increment", "{\"c0\":1,\"one more\":1}"), 409, "too_many_counters", "none");
+	assert_problem(post("/counters/many/increment", "{\"counters\":{\"c0\":1,\"one more\":1}}"), 409,
+		       "too_many_counters", "none");
 	struct answer a = get("/counters/many");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 500);
 	assert_int_equal(int_at(a, "/counters/c0"), 0);
 	assert_int_equal(int_at(a, "/counters/c499"), 499);
-	body[strlen(body) - 1] = '\0';
-	strcat(body, ",\"x\":1}");
+	body[strlen(body) - 2] = '\0';
+	strcat(body, ",\"x\":1}}");
 	a = post("/counters/many/increment", body);
 	assert_problem(a, 400, "out_of_range", "none");
-	assert_string_equal(text_at(a, "/detail"), "the body must have 1 to 100 members, not 101");
+	assert_string_equal(text_at(a, "/detail"), "/counters must have 1 to 100 members, not 101");
 }
 
 #define MOST "9007199254740991"
@@ -101,37 +106,41 @@ static void the_range_ends_where_json_readers_are_exact(void **state)
 {
 	(void)state;
 	server_command(&redis, "HSET p:counter:{wide} up 9007199254740000 down -9007199254740000");
-	struct answer a = post("/counters/wide/increment", "{\"up\":991,\"down\":-991}");
+	struct answer a = post("/counters/wide/increment", "{\"counters\":{\"up\":991,\"down\":-991}}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/counters/up"), INT64_C(9007199254740991));
 	assert_int_equal(int_at(a, "/counters/down"), INT64_C(-9007199254740991));
-	assert_problem(post("/counters/wide/increment", "{\"new\":1,\"up\":1}"), 409, "counter_overflow", "none");
-	a = post("/counters/wide/increment", "{\"down\":-1,\"new\":1}");
+	assert_problem(post("/counters/wide/increment", "{\"counters\":{\"new\":1,\"up\":1}}"), 409, "counter_overflow",
+		       "none");
+	a = post("/counters/wide/increment", "{\"counters\":{\"down\":-1,\"new\":1}}");
 	assert_problem(a, 409, "counter_overflow", "none");
 	assert_string_equal(text_at(a, "/detail"),
 			    "'down' is -" MOST ", and adding -1 leaves the range of -(2^53 - 1) to 2^53 - 1");
 	a = get("/counters/wide");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 2);
 	assert_int_equal(int_at(a, "/counters/up"), INT64_C(9007199254740991));
-	assert_status(post("/counters/other/increment", "{\"a\":" MOST ",\"b\":-" MOST "}"), 200);
-	a = post("/counters/other/increment", "{\"a\":-" MOST ",\"b\":" MOST "}");
+	assert_status(post("/counters/other/increment", "{\"counters\":{\"a\":" MOST ",\"b\":-" MOST "}}"), 200);
+	a = post("/counters/other/increment", "{\"counters\":{\"a\":-" MOST ",\"b\":" MOST "}}");
 	assert_int_equal(int_at(a, "/counters/a"), 0);
 	assert_int_equal(int_at(a, "/counters/b"), 0);
-	assert_problem(post("/counters/other/increment", "{\"a\":9007199254740992}"), 400, "out_of_range", "none");
-	assert_problem(post("/counters/other/increment", "{\"a\":-9007199254740992}"), 400, "out_of_range", "none");
+	assert_problem(post("/counters/other/increment", "{\"counters\":{\"a\":9007199254740992}}"), 400,
+		       "out_of_range", "none");
+	assert_problem(post("/counters/other/increment", "{\"counters\":{\"a\":-9007199254740992}}"), 400,
+		       "out_of_range", "none");
 }
 
 static void a_retried_add_counts_once(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct answer a =
-			http(client, "POST", "/counters/post/increment", "{\"likes\":1}", "Idempotency-Key: k");
+		struct answer a = http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":1}}",
+				       "Idempotency-Key: k");
 		assert_int_equal(int_at(a, "/counters/likes"), 1);
-		assert_status(post("/counters/post/increment", "{\"likes\":10}"), 200);
+		assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":10}}"), 200);
 	}
-	assert_problem(http(client, "POST", "/counters/post/increment", "{\"likes\":2}", "Idempotency-Key: k"), 422,
-		       "idempotency_key_reused", "none");
+	assert_problem(http(client, "POST", "/counters/post/increment", "{\"counters\":{\"likes\":2}}",
+			    "Idempotency-Key: k"),
+		       422, "idempotency_key_reused", "none");
 	assert_int_equal(int_at(get("/counters/post"), "/counters/likes"), 31);
 }
 
@@ -140,20 +149,20 @@ static void a_foreign_key_is_reported(void **state)
 	(void)state;
 	server_command(&redis, "SET p:counter:{post} 5");
 	assert_problem(get("/counters/post"), 500, "foreign_key", "none");
-	assert_problem(post("/counters/post/increment", "{\"likes\":1}"), 500, "foreign_key", "none");
+	assert_problem(post("/counters/post/increment", "{\"counters\":{\"likes\":1}}"), 500, "foreign_key", "none");
 }
 
 static void counters_expire_when_asked(void **state)
 {
 	(void)state;
 	assert_problem(http(client, "PATCH", "/counters/post", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
-	assert_status(post("/counters/post/increment", "{\"likes\":1}"), 200);
+	assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":1}}"), 200);
 	assert_true(json_is_null(json_at(get("/counters/post"), "/expires_at_ms")));
 	struct answer a = http(client, "PATCH", "/counters/post", "{\"ttl_ms\":60000}");
 	assert_status(a, 200);
 	int64_t at = int_at(a, "/expires_at_ms");
 	assert_int_equal(int_at(a, "/counters/likes"), 1);
-	assert_status(post("/counters/post/increment", "{\"likes\":1,\"plays\":1}"), 200);
+	assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":1,\"plays\":1}}"), 200);
 	assert_int_equal(int_at(http(client, "PATCH", "/counters/post", "{}"), "/expires_at_ms"), at);
 	assert_int_equal(int_at(get("/counters/post"), "/expires_at_ms"), at);
 	a = http(client, "PATCH", "/counters/post", "{\"ttl_ms\":null}");
@@ -170,8 +179,8 @@ static void counters_are_listed_and_deleted(void **state)
 {
 	(void)state;
 	assert_problem(http(client, "DELETE", "/counters/post", NULL), 404, "not_found", "none");
-	assert_status(post("/counters/post/increment", "{\"likes\":1}"), 200);
-	assert_status(post("/counters/other/increment", "{\"likes\":1}"), 200);
+	assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":1}}"), 200);
+	assert_status(post("/counters/other/increment", "{\"counters\":{\"likes\":1}}"), 200);
 	server_command(&redis, "HSET p:counters:{foreign} n 1");
 	struct answer a = get_all("/counters?match=p*");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);

@@ -119,7 +119,7 @@ static void test_activity(void **state)
 	struct answer a = http(client, "GET", "/info", NULL);
 	json_int_t requests = requests_of(a), calls = int_at(a, "/activity/redis/calls");
 	for (int i = 0; i < REQUESTS; i++)
-		assert_status(http(client, "POST", "/counters/x/increment", "{\"a\":1}"), 200);
+		assert_status(http(client, "POST", "/counters/x/increment", "{\"counters\":{\"a\":1}}"), 200);
 	a = http(client, "GET", "/info", NULL);
 	assert_int_equal(requests_of(a) - requests, REQUESTS + 1);           /* and the first /info */
 	assert_true(int_at(a, "/activity/redis/calls") - calls >= REQUESTS); /* and those of the daemon itself */

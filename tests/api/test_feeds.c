@@ -1,4 +1,4 @@
-/* Feeds over HTTP: any JSON in order, retention, pages, replays. */
+/* Feeds over HTTP: any JSON in order, retention, pages, deleted items, replays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,30 @@
 
 #include "stage.h"
 
+static int64_t redis_now_s(void)
+{
+	return atoll(server_command(&redis, "TIME")->element[0]->str);
+}
+
+static const char *id_at(struct answer a, size_t i)
+{
+	return json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "id"));
+}
+
+/* The answer has these items, as JSON texts with a comma between them, and no others. */
+static void items_are(struct answer a, const char *wanted)
+{
+	char got[4096] = "";
+
+	assert_status(a, 200);
+	for (const char *at = a.body; (at = strstr(at, "\"item\":")); at++) {
+		const char *value = at + strlen("\"item\":"), *end = strstr(value, ",\"pushed_at_ms\":");
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%.*s", *got ? "," : "", (int)(end - value),
+			 value);
+	}
+	assert_string_equal(got, wanted);
+}
+
 static void the_newest_comes_first(void **state)
 {
 	(void)state;
@@ -17,22 +41,42 @@ static void the_newest_comes_first(void **state)
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
+	int64_t before_s = redis_now_s();
 	a = post("/feeds/home/items", "{\"items\":[{\"post\":7},\"text \\\"\xc3\xa9\\\"\",null]}");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "home");
 	assert_int_equal(int_at(a, "/size"), 3);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 3);
+	struct answer list = get("/feeds/home/items");
+	for (size_t i = 0; i < 3; i++) /* in the order of the request */
+		assert_string_equal(id_at(a, i), id_at(list, 2 - i));
+	assert_in_range(int_at(list, "/items/0/pushed_at_ms"), before_s * 1000, (redis_now_s() + 1) * 1000);
 	post("/feeds/home/items", "{\"items\":[[1,2.0,true,12345678901234567]]}");
 	a = get("/feeds/home/items");
-	assert_non_null(
-		strstr(a.body,
-		       "\"items\":[[1,2.0,true,12345678901234567],null,\"text \\\"\xc3\xa9\\\"\",{\"post\":7}]"));
+	items_are(a, "[1,2.0,true,12345678901234567],null,\"text \\\"\xc3\xa9\\\"\",{\"post\":7}");
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 }
 
 static void pages_lead_to_the_end(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = { "0", "-1", "01", "1x", "x", "9007199254740992", "99999999999999999999" };
+	static const char *const wrong[] = { "0",
+					     "1",
+					     "-1",
+					     "1-",
+					     "-",
+					     "0-0",
+					     "01-1",
+					     "1-01",
+					     "1-1x",
+					     "1-1-1",
+					     "x-1",
+					     "%201-1",
+					     "1-%2B1",
+					     "+-+",
+					     "(1-1",
+					     "18446744073709551616-0",
+					     "99999999999999999999-1" };
 	char body[4096] = "{\"items\":[", target[64];
 
 	for (int i = 0; i < 250; i++)
@@ -43,8 +87,9 @@ static void pages_lead_to_the_end(void **state)
 	struct answer a = get_all("/feeds/home/items?limit=7");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 250);
 	for (size_t i = 0; i < 250; i++)
-		assert_int_equal(json_integer_value(json_array_get(json_at(a, "/items"), i)), 249 - i);
-	a = get("/feeds/home/items?cursor=9007199254740991"); /* further back than the present items */
+		assert_int_equal(json_integer_value(json_object_get(json_array_get(json_at(a, "/items"), i), "item")),
+				 249 - i);
+	a = get("/feeds/home/items?cursor=1-1"); /* older than all of them */
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -54,12 +99,80 @@ static void pages_lead_to_the_end(void **state)
 	assert_problem(get("/feeds/home/items?limit=1001"), 400, "out_of_range", "none");
 }
 
+/* Items that come between two pages are on neither, and those that go move no others. */
+static void pages_stay_in_place(void **state)
+{
+	(void)state;
+	char target[96], removed[96];
+
+	post("/feeds/home/items", "{\"items\":[1,2,3,4,5,6]}");
+	struct answer a = get("/feeds/home/items?limit=2");
+	items_are(a, "6,5");
+	snprintf(target, sizeof(target), "/feeds/home/items?limit=2&cursor=%s", text_at(a, "/next_cursor"));
+	post("/feeds/home/items", "{\"items\":[7,8,9]}");
+	items_are(get(target), "4,3");
+	struct answer one = get("/feeds/home/items?limit=5");
+	snprintf(removed, sizeof(removed), "/feeds/home/items/%s", id_at(one, 4)); /* that of the cursor */
+	assert_status(http(client, "DELETE", removed, NULL), 204);
+	items_are(get(target), "4,3");
+}
+
+static void an_item_is_deleted_by_its_id(void **state)
+{
+	(void)state;
+	static const char *const none[] = {
+		"x", "1", "0-0", "1-1", "1-1-1", "%2B1-1", "18446744073709551615-0", "99999999999999999999999-1"
+	};
+	char target[96];
+
+	struct answer pushed = post("/feeds/home/items", "{\"items\":[1,2,3],\"max_items\":5}");
+	snprintf(target, sizeof(target), "/feeds/home/items/%s", id_at(pushed, 1));
+	assert_status(http(client, "DELETE", target, NULL), 204);
+	assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
+	items_are(get("/feeds/home/items"), "3,1");
+	assert_int_equal(int_at(get("/feeds/home"), "/size"), 2);
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		snprintf(target, sizeof(target), "/feeds/home/items/%s", none[i]);
+		assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
+	}
+	assert_problem(http(client, "DELETE", "/feeds/none/items/1-1", NULL), 404, "not_found", "none");
+	for (size_t i = 0; i < 3; i += 2) {
+		snprintf(target, sizeof(target), "/feeds/home/items/%s", id_at(pushed, i));
+		assert_status(http(client, "DELETE", target, NULL), 204);
+	}
+	struct answer a = get("/feeds/home"); /* empty, but there */
+	assert_int_equal(int_at(a, "/size"), 0);
+	assert_int_equal(int_at(a, "/max_items"), 5);
+	assert_int_equal(json_array_size(json_at(get_all("/feeds"), "/items")), 1);
+	assert_status(http(client, "DELETE", "/feeds/home", NULL), 204);
+	assert_int_equal(json_array_size(json_at(get_all("/feeds"), "/items")), 0);
+}
+
+/* More than one call drops is left over by a push that broke off: the delete drops it first. */
+static void a_delete_drops_what_a_push_left(void **state)
+{
+	(void)state;
+	char body[8192] = "{\"items\":[", target[96];
+
+	for (int i = 0; i < 1000; i++)
+		snprintf(body + strlen(body), sizeof(body) - strlen(body), "%s%d", i ? "," : "", i);
+	strcat(body, "]}");
+	struct answer pushed = post("/feeds/home/items", body);
+	server_command(&redis, "HSET p:feed:{home}:meta limit 100 excess 900");
+	snprintf(target, sizeof(target), "/feeds/home/items/%s", id_at(pushed, 0));
+	assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
+	assert_int_equal(int_at(get("/feeds/home"), "/size"), 100);
+	snprintf(target, sizeof(target), "/feeds/home/items/%s", id_at(pushed, 950));
+	assert_status(http(client, "DELETE", target, NULL), 204);
+	assert_int_equal(int_at(get("/feeds/home"), "/size"), 99);
+}
+
 static void only_the_newest_are_kept(void **state)
 {
 	(void)state;
 	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[1,2,3,4],\"max_items\":3}"), "/size"), 3);
 	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[5],\"max_items\":3}"), "/size"), 3);
-	assert_non_null(strstr(get("/feeds/home/items").body, "\"items\":[5,4,3]"));
+	items_are(get("/feeds/home/items"), "5,4,3");
 	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[6],\"max_items\":1}"), "/size"), 1);
 	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 1);
 	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[7]}"), "/size"), 1); /* as before */
@@ -73,15 +186,18 @@ static void much_is_dropped_at_once(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3500; i++)
-		server_command(&redis, "LPUSH p:feed:{home} %d", i);
+		server_command(&redis, "XADD p:feed:{home} 1-* item %d", i);
 	struct answer a =
 		http(client, "POST", "/feeds/home/items", "{\"items\":[\"x\"],\"max_items\":10}", "Idempotency-Key: k");
 	assert_int_equal(int_at(a, "/size"), 10);
-	assert_int_equal(server_command(&redis, "LLEN p:feed:{home}")->integer, 10);
+	char id[64];
+	snprintf(id, sizeof(id), "%s", id_at(a, 0));
+	assert_int_equal(server_command(&redis, "XLEN p:feed:{home}")->integer, 10);
 	assert_status(post("/feeds/home/items", "{\"items\":[\"y\"],\"max_items\":20}"), 200);
 	a = http(client, "POST", "/feeds/home/items", "{\"items\":[\"x\"],\"max_items\":10}", "Idempotency-Key: k");
 	assert_int_equal(int_at(a, "/size"), 10);
-	assert_non_null(strstr(get("/feeds/home/items").body, "\"items\":[\"y\",\"x\",3499"));
+	assert_string_equal(id_at(a, 0), id);
+	items_are(get("/feeds/home/items?limit=3"), "\"y\",\"x\",3499");
 }
 
 static void large_items_make_short_pages(void **state)
@@ -122,6 +238,9 @@ static void a_retried_push_is_one(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct answer a = http(client, "POST", "/feeds/home/items", "{\"items\":[1]}", "Idempotency-Key: k");
 		assert_int_equal(int_at(a, "/size"), 1);
+		items_are(get("/feeds/home/items"), i ? (i == 1 ? "2,1" : "2,2,1") : "1");
+		struct answer list = get("/feeds/home/items");
+		assert_string_equal(id_at(a, 0), id_at(list, json_array_size(json_at(list, "/items")) - 1));
 		post("/feeds/home/items", "{\"items\":[2]}");
 	}
 	assert_problem(http(client, "POST", "/feeds/home/items", "{\"items\":[2]}", "Idempotency-Key: k"), 422,
@@ -138,6 +257,7 @@ static void a_foreign_key_is_reported(void **state)
 	assert_problem(get("/feeds/home"), 500, "foreign_key", "none");
 	assert_problem(http(client, "PATCH", "/feeds/home", "{\"ttl_ms\":1}"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/feeds/home", NULL), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/feeds/home/items/1-1", NULL), 500, "foreign_key", "none");
 	assert_int_equal(server_keys(&redis), 1);
 }
 
@@ -171,7 +291,7 @@ static void feeds_are_listed_and_deleted(void **state)
 	assert_problem(http(client, "DELETE", "/feeds/home", NULL), 404, "not_found", "none");
 	assert_status(post("/feeds/home/items", "{\"items\":[1,2],\"max_items\":5}"), 200);
 	assert_status(post("/feeds/other/items", "{\"items\":[1]}"), 200);
-	server_command(&redis, "LPUSH p:feeds:{foreign} 1");
+	server_command(&redis, "XADD p:feeds:{foreign} * item 1");
 	assert_int_equal(json_array_size(json_at(get_all("/feeds"), "/items")), 2);
 	struct answer a = get_all("/feeds?match=h*");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
@@ -190,6 +310,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_newest_comes_first, stage_forget),
 		cmocka_unit_test_teardown(pages_lead_to_the_end, stage_forget),
+		cmocka_unit_test_teardown(pages_stay_in_place, stage_forget),
+		cmocka_unit_test_teardown(an_item_is_deleted_by_its_id, stage_forget),
+		cmocka_unit_test_teardown(a_delete_drops_what_a_push_left, stage_forget),
 		cmocka_unit_test_teardown(only_the_newest_are_kept, stage_forget),
 		cmocka_unit_test_teardown(much_is_dropped_at_once, stage_forget),
 		cmocka_unit_test_teardown(large_items_make_short_pages, stage_forget),

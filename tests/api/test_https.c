@@ -118,7 +118,7 @@ static void test_served(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		assert_status(http(c, "POST", "/counters/n/increment", "{\"a\":1}"), 200);
+		assert_status(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"a\":1}}"), 200);
 	assert_int_equal(int_at(http(c, "GET", "/counters/n", NULL), "/counters/a"), 100);
 	char url[64];
 	snprintf(url, sizeof(url), "https://127.0.0.1:%d", patternd.port);

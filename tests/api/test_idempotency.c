@@ -85,9 +85,9 @@ static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
 		const char *before, *body_before, *target, *body, *header;
 		int64_t most_ms;
 	} rows[] = {
-		{ NULL, NULL, "/counters/c/increment", "{\"n\":1}", day, 86400000 },
-		{ NULL, NULL, "/counters/c/increment", "{\"n\":1}", two_seconds, 2000 },
-		{ NULL, NULL, "/counters/c/increment", "{\"n\":1}", year, 86400000 },
+		{ NULL, NULL, "/counters/c/increment", "{\"counters\":{\"n\":1}}", day, 86400000 },
+		{ NULL, NULL, "/counters/c/increment", "{\"counters\":{\"n\":1}}", two_seconds, 2000 },
+		{ NULL, NULL, "/counters/c/increment", "{\"counters\":{\"n\":1}}", year, 86400000 },
 		{ NULL, NULL, "/locks/l", "{\"ttl_ms\":1000}", day, 60000 },
 		{ NULL, NULL, "/locks/l", "{\"ttl_ms\":600000}", day, 600000 },
 		{ NULL, NULL, "/locks/l", "{\"ttl_ms\":600000}", two_seconds, 2000 },
@@ -119,8 +119,8 @@ static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char header[64];
 		snprintf(header, sizeof(header), "Idempotency-TTL-Ms%s%s", *wrong[i] ? ": " : ";", wrong[i]);
-		struct answer a =
-			http(client, "POST", "/counters/c/increment", "{\"n\":1}", "Idempotency-Key: k", header);
+		struct answer a = http(client, "POST", "/counters/c/increment", "{\"counters\":{\"n\":1}}",
+				       "Idempotency-Key: k", header);
 		assert_problem(a, 400, "out_of_range", "none");
 		assert_string_equal(text_at(a, "/errors/0/pointer"), "Idempotency-TTL-Ms:");
 	}

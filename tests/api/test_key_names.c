@@ -92,7 +92,7 @@ static void check_key(const redisReply *key, const char *kind)
 static void each_name_has_a_key_of_its_own(void **state)
 {
 	(void)state;
-	ask_all("/counters/", "/increment", "{\"n\":1}", 200, 200);
+	ask_all("/counters/", "/increment", "{\"counters\":{\"n\":1}}", 200, 200);
 	const redisReply *keys = server_command(&redis, "KEYS p:counter:*");
 	assert_int_equal(keys->elements, count);
 	for (size_t i = 0; i < keys->elements; i++) {

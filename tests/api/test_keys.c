@@ -224,16 +224,19 @@ static void elements_of_each_type(void **state)
 	server_command(&redis, "RPUSH p:list two three");
 	struct answer a = get("/keys/set/elements");
 	assert_status(a, 200);
-	assert_string_equal(a.body, "{\"type\":\"set\",\"items\":[{\"member\":\"1\"}],\"next_cursor\":null}\n");
+	assert_string_equal(a.body,
+			    "{\"key\":\"set\",\"type\":\"set\",\"items\":[{\"member\":\"1\"}],\"next_cursor\":null}\n");
 	a = get("/keys/list/elements");
 	assert_string_equal(
-		a.body, "{\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"1\"},{\"index\":1,\"value\":\"two\"},"
-			"{\"index\":2,\"value\":\"three\"}],\"next_cursor\":null}\n");
+		a.body,
+		"{\"key\":\"list\",\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"1\"},{\"index\":1,\"value\":\"two\"},"
+		"{\"index\":2,\"value\":\"three\"}],\"next_cursor\":null}\n");
 	a = get("/keys/list/elements?limit=2");
 	assert_string_equal(text_at(a, "/next_cursor"), "2");
 	a = get("/keys/list/elements?limit=2&cursor=2");
-	assert_string_equal(a.body,
-			    "{\"type\":\"list\",\"items\":[{\"index\":2,\"value\":\"three\"}],\"next_cursor\":null}\n");
+	assert_string_equal(
+		a.body,
+		"{\"key\":\"list\",\"type\":\"list\",\"items\":[{\"index\":2,\"value\":\"three\"}],\"next_cursor\":null}\n");
 	a = get("/keys/hash/elements");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
 	a = get("/keys/zset/elements");
@@ -289,7 +292,7 @@ static void bytes_survive(void **state)
 	server_command(&redis, "RPUSH p:l %b %b", "a\0b", (size_t)3, "\xac\xed\x00\x05", (size_t)4);
 	assert_string_equal(
 		get("/keys/l/elements").body, /* the second is the start of serialized Java objects */
-		"{\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"a\\u0000b\"},{\"index\":1,\"value\":"
+		"{\"key\":\"l\",\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"a\\u0000b\"},{\"index\":1,\"value\":"
 		"\"\xef\xbf\xbd\xef\xbf\xbd\\u0000\\u0005\",\"value_base64\":\"rO0ABQ==\"}],\"next_cursor\":null}\n");
 	server_command(&redis, "SADD p:%b %b", "\xff{x}", (size_t)4, "\xfe", (size_t)1);
 	struct answer a = get("/keys?type=set");

@@ -110,7 +110,7 @@ static void test_unix_socket(void **state)
 	struct client *c = client_open(1);
 	client_by_unix(c, path);
 	for (int i = 0; i < 50; i++)
-		assert_status(http(c, "POST", "/counters/n/increment", "{\"a\":1}"), 200);
+		assert_status(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"a\":1}}"), 200);
 	/* Host names that were not configured are refused here, too. */
 	assert_problem(http(c, "GET", "/locks/a", NULL, "Host: evil.example"), 403, "host_not_allowed", "none");
 	struct answer info = http(c, "GET", "/info", NULL);
@@ -120,7 +120,7 @@ static void test_unix_socket(void **state)
 	assert_string_equal(text_at(info, "/addresses/0"), url);
 	assert_string_equal(text_at(info, "/addresses/1"), by_unix);
 	assert_null(json_at(info, "/addresses/2"));
-	assert_true(json_is_null(json_at(info, "/health_address")));
+	assert_int_equal(json_array_size(json_at(info, "/health_addresses")), 0);
 	client_close(c);
 	daemon_stop(&patternd);
 	assert_int_equal(mode_of(path), 0); /* gone with the daemon */
@@ -321,7 +321,7 @@ static void test_health_listener(void **state)
 					      "/healthzz", "/openapi.json", "/metrics/x" };
 
 	(void)state;
-	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0");
+	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0,127.0.0.2:0");
 	assert_int_not_equal(patternd.health_port, 0);
 	assert_int_not_equal(patternd.health_port, patternd.port);
 	struct client *c = client_open(patternd.health_port);
@@ -334,13 +334,21 @@ static void test_health_listener(void **state)
 	assert_status(http(c, "GET", "/healthz", NULL, "Host: 10.1.2.3:8380"), 200);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_problem(http(c, "GET", others[i], NULL), 404, "unknown_path", "none");
-	assert_problem(http(c, "POST", "/counters/never/increment", "{\"a\":1}"), 404, "unknown_path", "none");
+	assert_problem(http(c, "POST", "/counters/never/increment", "{\"counters\":{\"a\":1}}"), 404, "unknown_path",
+		       "none");
 	assert_problem(http(c, "POST", "/healthz", NULL), 405, "method_not_allowed", "none");
 	client_close(c);
 	c = client_open(patternd.port);
 	char url[64];
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.health_port);
-	assert_string_equal(text_at(http(c, "GET", "/info", NULL), "/health_address"), url);
+	struct answer info = http(c, "GET", "/info", NULL);
+	assert_string_equal(text_at(info, "/health_addresses/0"), url);
+	assert_memory_equal(text_at(info, "/health_addresses/1"), "http://127.0.0.2:", strlen("http://127.0.0.2:"));
+	assert_int_equal(json_array_size(json_at(info, "/health_addresses")), 2);
+	char *log = file_text(patternd.proc.err_path), wanted[256];
+	snprintf(wanted, sizeof(wanted), "%s, %s", url, text_at(info, "/health_addresses/1"));
+	assert_non_null(strstr(log, wanted));
+	free(log);
 	assert_null(json_at(http(c, "GET", "/counters/never", NULL), "/counters/a"));
 	client_close(c);
 }

@@ -33,7 +33,7 @@ static const struct way {
 	{ "/geo", "geo", "PUT", "/geo/", "/members/a", "{\"longitude\":1,\"latitude\":1}" },
 	{ "/geo", "geo", "POST", "/geo/", "/members",
 	  "{\"members\":[{\"member\":\"a\",\"longitude\":1,\"latitude\":1}]}" },
-	{ "/counters", "counter", "POST", "/counters/", "/increment", "{\"n\":1}" },
+	{ "/counters", "counter", "POST", "/counters/", "/increment", "{\"counters\":{\"n\":1}}" },
 	{ "/feeds", "feed", "POST", "/feeds/", "/items", "{\"items\":[1]}" },
 	{ "/sets", "set", "PUT", "/sets/", "/members/a", NULL },
 };

@@ -36,8 +36,8 @@ static const struct carrier {
 	  "\"body\":", ",\"", NULL, 201 },
 	{ "PUT", "/cache/c", "{\"ttl_ms\":60000,\"value\": ", "\n}", "GET", "/cache/c", "\"value\":", ",\"version\"",
 	  "HSET p:cache:{c} value %s", 201 },
-	{ "POST", "/feeds/f/items", "{\"items\":[ ", " ]}", "GET", "/feeds/f/items", "\"items\":[", "]",
-	  "LSET p:feed:{f} 0 %s", 200 },
+	{ "POST", "/feeds/f/items", "{\"items\":[ ", " ]}", "GET", "/feeds/f/items", "\"item\":", ",\"pushed_at_ms\"",
+	  "XADD p:feed:{f} * item %s", 200 },
 	{ "POST", "/locks/l", "{\"ttl_ms\":60000,\"metadata\":", "}", "GET", "/locks/l", "\"metadata\":", "}",
 	  "HSET p:lock:{l} metadata %s", 201 },
 };

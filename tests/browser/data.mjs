@@ -47,8 +47,8 @@ export async function fill(url) {
     await api(url, 'POST', `/sales/${name(one)}/claims`, { user: one, quantity: 2 });
     await api(url, 'POST', `/semaphores/${name(one)}/permits`, { limit: 3, ttl_ms: 600_000, owner: one });
     await api(url, 'POST', `/fences/${name(one)}`, { fence: 17 });
-    await api(url, 'POST', `/counters/${name(one)}/increment`, { [one]: 41 });
-    await api(url, 'PUT', `/checkins/${name(one)}/${new Date(now).toISOString().slice(0, 10)}`);
+    await api(url, 'POST', `/counters/${name(one)}/increment`, { counters: { [one]: 41 } });
+    await api(url, 'PUT', `/checkins/${name(one)}/days/${new Date(now).toISOString().slice(0, 10)}`);
     await api(url, 'PUT', `/bloom/${name(one)}`, { capacity: 1000, error_rate: 0.01 });
     await api(url, 'PUT', `/bitmaps/${name(one)}/bits/9`, { value: 1 });
     await api(url, 'PUT', `/cache/${name(one)}`, { value: { said: one }, ttl_ms: 600_000 });

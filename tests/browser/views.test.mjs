@@ -403,8 +403,8 @@ test('keys are browsed by prefix and type', SLOW, async (t) => {
   await confirm(page, 'Delete key');
   await shows(page.getByText("There is no key 'set:{plain}'."));
   await go(page, 'keys');
-  await page.getByLabel('Type').selectOption('list');
-  await rowHas(page, 'feed:{plain}', 'list', 'for ever');
+  await page.getByLabel('Type').selectOption('stream');
+  await rowHas(page, 'feed:{plain}', 'stream', 'for ever');
   assert.deepEqual(
     await page
       .locator('#view td.head')

@@ -36,7 +36,7 @@ static const struct pattern {
 	const char *target, *body;
 	int status;
 } patterns[] = {
-	{ "/counters/a/increment", "{\"n\":1}", 200 },
+	{ "/counters/a/increment", "{\"counters\":{\"n\":1}}", 200 },
 	{ "/queues/a/messages", "{\"body\":1}", 201 },
 };
 

@@ -330,11 +330,11 @@ static void answers_are_lost(void **state)
 	warm_up();
 	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
 	snprintf(added, sizeof(added), "%s/increment", target);
-	assert_status(http(client, "POST", added, "{\"n\":1}"), 200);
+	assert_status(http(client, "POST", added, "{\"counters\":{\"n\":1}}"), 200);
 	for (int i = 0; i < 5; i++) {
 		int64_t before = int_at(http(client, "GET", target, NULL), "/counters/n");
 		proxy_set(cluster.nodes[0].proxy, (struct proxy_fault){ .cut = true });
-		struct answer a = http(client, "POST", added, "{\"n\":1}");
+		struct answer a = http(client, "POST", added, "{\"counters\":{\"n\":1}}");
 		assert_problem(a, 504, "no_answer", "unknown");
 		assert_failed_in_time(a);
 		assert_status(send_to(stage_names[1]), 201);

@@ -212,7 +212,7 @@ static void seeds_may_go(void **state)
 	struct client *c = client_open(other.port);
 	cluster_kill(&cluster, 0);
 	cluster_writable_us(stage_names[0]);
-	wait_until(http(c, "POST", "/counters/n/increment", "{\"n\":1}").status == 200, SOON_MS);
+	wait_until(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}").status == 200, SOON_MS);
 	client_close(c);
 	daemon_stop(&other);
 }

@@ -59,8 +59,8 @@ static void ask_and_kill(const struct place *p, int round)
 
 	snprintf(
 		request, sizeof(request),
-		"POST /counters/a/increment HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 7\r\n"
-		"Idempotency-Key: %.2s-%d\r\n\r\n{\"n\":1}",
+		"POST /counters/a/increment HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20\r\n"
+		"Idempotency-Key: %.2s-%d\r\n\r\n{\"counters\":{\"n\":1}}",
 		p->name + 3, round);
 	proxy_set(proxy, p->fault);
 	raw_text(r, request);
@@ -87,7 +87,7 @@ static void killed_with_a_request_under_way(void **state)
 		struct client *c = client_open(patternd.port);
 		snprintf(key, sizeof(key), "Idempotency-Key: %.2s-%d", p->name + 3, round);
 		for (int i = 0; i < 2; i++) {
-			struct answer a = http(c, "POST", "/counters/a/increment", "{\"n\":1}", key);
+			struct answer a = http(c, "POST", "/counters/a/increment", "{\"counters\":{\"n\":1}}", key);
 			assert_status(a, 200);
 			assert_int_equal(int_at(a, "/counters/n"), round + 1);
 		}

@@ -105,7 +105,7 @@ static void the_next_gets_its_own(int serial)
 	for (int i = 0; i < PROBES; i++) {
 		struct client *c = client_open(port);
 		snprintf(target, sizeof(target), "/counters/probe-%d-%d/increment", serial, i);
-		snprintf(body, sizeof(body), "{\"n\":%d}", 1000 + serial * PROBES + i);
+		snprintf(body, sizeof(body), "{\"counters\":{\"n\":%d}}", 1000 + serial * PROBES + i);
 		struct answer a = http(c, "POST", target, body);
 		assert_status(a, 200);
 		assert_int_equal(int_at(a, "/counters/n"), 1000 + serial * PROBES + i);

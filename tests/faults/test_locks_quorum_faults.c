@@ -250,7 +250,7 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 		server_kill(&quorum.servers[i]);
 	quorum_wait_up(0);
 	assert_problem(acquire(), 503, "no_quorum", "none");
-	assert_status(http(quorum.c[0], "POST", "/counters/c/increment", "{\"n\":1}"), 200);
+	assert_status(http(quorum.c[0], "POST", "/counters/c/increment", "{\"counters\":{\"n\":1}}"), 200);
 	assert_true(daemon_is_ready(&quorum.d[0], SOON_MS));
 	for (int i = 0; i < QUORUM_SERVERS; i++)
 		server_restart(&quorum.servers[i]);

@@ -202,8 +202,8 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w/position?bit=0", NULL },
 	{ "RPUSH p:bitmap:{w} x", "POST", "/bitmaps/w/fields",
 	  "{\"operations\":[{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":1}]}" },
-	{ "RPUSH p:checkin:{w} x", "PUT", "/checkins/w/2026-11-20", NULL },
-	{ "RPUSH p:checkin:{w} x", "DELETE", "/checkins/w/2026-11-20", NULL },
+	{ "RPUSH p:checkin:{w} x", "PUT", "/checkins/w/days/2026-11-20", NULL },
+	{ "RPUSH p:checkin:{w} x", "DELETE", "/checkins/w/days/2026-11-20", NULL },
 	{ "RPUSH p:checkin:{w} x", "GET", "/checkins/w", NULL },
 };
 

@@ -20,7 +20,7 @@ enum { SOON_MS = 10000, TIMEOUT_MS = 1000, ROUND_MS = 3500, MARGIN_MS = 400 }; /
 
 static void count_up(void)
 {
-	assert_status(post("/counters/a/increment", "{\"n\":1}"), 200);
+	assert_status(post("/counters/a/increment", "{\"counters\":{\"n\":1}}"), 200);
 }
 
 static struct answer read_count(void)

@@ -33,7 +33,7 @@ static bool count_up(const char *name)
 	char target[64];
 
 	snprintf(target, sizeof(target), "/counters/%s/increment", name);
-	return http(client, "POST", target, "{\"n\":1}").status == 200;
+	return http(client, "POST", target, "{\"counters\":{\"n\":1}}").status == 200;
 }
 
 static bool is_read_from_replica(const char *name, int64_t count)

@@ -67,7 +67,7 @@ static struct load *put_under_load(void)
 
 static struct answer count(void)
 {
-	return http(client, "POST", "/counters/n/increment", "{\"n\":1}");
+	return http(client, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}");
 }
 
 static bool works(void)
@@ -335,7 +335,7 @@ static void a_sentinel_lies(void **state)
 			 redis.url + strlen("redis+sentinel://"));
 		daemon_start(&other, "--redis", url, "--redis-timeout-ms", "500");
 		struct client *c = client_open(other.port);
-		struct answer a = http(c, "POST", "/counters/n/increment", "{\"n\":1}");
+		struct answer a = http(c, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}");
 		if (a.status != 200)
 			print_error("%s\n", lies[i].name);
 		assert_status(a, 200);
@@ -452,7 +452,7 @@ static void a_sentinel_reports_a_switch_that_was_none(void **state)
 	daemon_start(&other, "--redis", url, "--redis-timeout-ms", "500");
 	wait_until(metric_of(&other, "redis_failovers_total") > 0, SOON_MS);
 	struct client *c = client_open(other.port);
-	wait_until(http(c, "POST", "/counters/n/increment", "{\"n\":1}").status == 200, SOON_MS);
+	wait_until(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}").status == 200, SOON_MS);
 	assert_int_equal(server_in_use(), 0);
 	uint64_t tries = stubborn_connections(liar);
 	nap_ms(AGAIN_MS); /* its reply is wrong: it is not asked again soon */

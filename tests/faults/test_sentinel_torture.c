@@ -37,7 +37,7 @@ static bool is_whole(void)
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		if (listeners(&redis.watchers[i]) != 1)
 			return false;
-	return http(client, "POST", "/counters/n/increment", "{\"n\":1}").status == 200;
+	return http(client, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}").status == 200;
 }
 
 static bool try_point(enum torture_kind kind, uint64_t n)

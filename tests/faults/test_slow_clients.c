@@ -194,7 +194,8 @@ static void test_many(void **state)
 			raw_close(slow[i].r);
 			begin(&slow[i], slow[i].way);
 		}
-		struct answer a = http(served++ % 2 ? by_unix : by_tls, "POST", "/counters/n/increment", "{\"a\":1}");
+		struct answer a = http(served++ % 2 ? by_unix : by_tls, "POST", "/counters/n/increment",
+				       "{\"counters\":{\"a\":1}}");
 		assert_status(a, 200);
 		slowest_us = a.took_us > slowest_us ? a.took_us : slowest_us;
 	}

@@ -65,9 +65,9 @@ static void add_counting(struct bytes *b, const char *headers, size_t headers_le
 	struct bytes given = { .len = headers_len };
 
 	memcpy(given.at, headers, headers_len);
-	add(b, "POST /counters/h%d/increment HTTP/1.1\r\n" HOST JSON "Content-Length: 7\r\n", serial);
+	add(b, "POST /counters/h%d/increment HTTP/1.1\r\n" HOST JSON "Content-Length: 20\r\n", serial);
 	add_bytes(b, &given);
-	add(b, "\r\n{\"n\":1}");
+	add(b, "\r\n{\"counters\":{\"n\":1}}");
 }
 
 static void finish(int place)

@@ -37,9 +37,11 @@ static void play_connection(const void *what)
 	(void)what;
 	ask(r, "POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
 	await(r, "the first of two");
-	send_text(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
-		     "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
-	send_text(r, "4\r\n\":1}\r\n0\r\n\r\n");
+	send_text(
+		r,
+		"POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
+		"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n13\r\n{\"counters\":{\"likes\r\n");
+	send_text(r, "5\r\n\":1}}\r\n0\r\n\r\n");
 	await(r, "the second of two");
 	leave(r);
 	r = come();

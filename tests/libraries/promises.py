@@ -252,11 +252,13 @@ def test_unix_socket():
 
 def test_threads_and_forks_share_a_client():
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda n: client.request("POST", "/counters/shared/increment", {"n": 1}), range(200)))
+        body = {"counters": {"n": 1}}
+        list(pool.map(lambda n: client.request("POST", "/counters/shared/increment", body), range(200)))
     child = os.fork()
+    own = "child" if child == 0 else "parent"
     for _ in range(50):
-        told = client.request("POST", "/counters/forked/increment", {"child" if child == 0 else "parent": 1})
-        if list(told.body["counters"]) != ["child" if child == 0 else "parent"]:
+        told = client.request("POST", "/counters/forked/increment", {"counters": {own: 1}})
+        if list(told.body["counters"]) != [own]:
             os._exit(1)  # another's answer
     if child == 0:
         os._exit(0)

@@ -70,7 +70,7 @@ static const struct visit visits[] = {
 	  { { "POST", "/uv/page-@", "{\"visitors\":[\"u#\",\"u%\"]}", NULL, NULL },
 	    { "GET", "/uv/page-@", NULL, NULL, NULL } } },
 	{ "counters",
-	  { { "POST", "/counters/c-#/increment", "{\"n\":1}", NULL, NULL },
+	  { { "POST", "/counters/c-#/increment", "{\"counters\":{\"n\":1}}", NULL, NULL },
 	    { "GET", "/counters/c-#", NULL, NULL, NULL } } },
 	{ "leaderboards",
 	  { { "PUT", "/leaderboards/medals/members/m#", "{\"scores\":{\"gold\":%,\"silver\":#}}", NULL, NULL },

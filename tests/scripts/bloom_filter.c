@@ -57,8 +57,8 @@ void filter_add(uint64_t family, int from, int to, char *added)
 {
 	while (from < to) {
 		int end = to - from > 20 ? from + 20 : to;
-		run(&r, &bloom_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, "0"));
-		if (outcome(&r) == BLOOM_ADD_AGAIN)
+		run(&r, &bloom_item_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, "0"));
+		if (outcome(&r) == BLOOM_ITEM_ADD_AGAIN || outcome(&r) == BLOOM_ITEM_ADD_CREATED)
 			continue;
 		assert_int_equal(outcome(&r), 1);
 		size_t n = strlen(item_text(&r, BLOOM_STEP_DIGITS));
@@ -75,7 +75,8 @@ int filter_found(uint64_t family, int from, int to)
 
 	while (from < to) {
 		int end = to - from > FILTER_AT_ONCE ? from + FILTER_AT_ONCE : to;
-		run(&r, &bloom_exists_script, filter_keys(FILTER_SEGMENTS), filter_hashes(family, from, end, NULL));
+		run(&r, &bloom_item_lookup_script, filter_keys(FILTER_SEGMENTS),
+		    filter_hashes(family, from, end, NULL));
 		assert_int_equal(outcome(&r), 0);
 		const char *digits = item_text(&r, BLOOM_STEP_DIGITS);
 		for (const char *c = digits; *c; c++)

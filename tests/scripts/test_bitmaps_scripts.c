@@ -287,13 +287,13 @@ static int64_t counted(const char *first, const char *last, const char *unit, in
 	int64_t sum = 0;
 
 	for (*calls = 1;; ++*calls) {
-		run(&r, &bitmap_count_script, KEYS(KEY), ARGS(first, last, unit));
-		sum += item_int(&r, BITMAP_COUNT_COUNT);
-		int64_t next_bit = item_int(&r, BITMAP_COUNT_NEXT_BIT);
+		run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS(first, last, unit));
+		sum += item_int(&r, BITMAP_BIT_COUNT_COUNT);
+		int64_t next_bit = item_int(&r, BITMAP_BIT_COUNT_NEXT_BIT);
 		if (next_bit < 0)
 			return sum;
 		snprintf(next, sizeof(next), "%lld", (long long)next_bit);
-		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, BITMAP_COUNT_LAST_BIT));
+		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, BITMAP_BIT_COUNT_LAST_BIT));
 		first = next;
 		last = end;
 		unit = "BIT";
@@ -366,11 +366,11 @@ static void a_step_is_a_mebibyte(void **state)
 	assert_int_equal(found_at("1", "0", "-2", "BIT"), -1);
 	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* ends before it begins */
 	/* A bitmap that shrinks or is deleted during the count ends there. */
-	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
-	assert_int_equal(item_int(&r, BITMAP_COUNT_NEXT_BIT), 8 * MIB);
+	run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
+	assert_int_equal(item_int(&r, BITMAP_BIT_COUNT_NEXT_BIT), 8 * MIB);
 	server_command(&r, "DEL " KEY);
-	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("8388608", "134217727", "BIT"));
-	assert_int_equal(item_int(&r, BITMAP_COUNT_NEXT_BIT), -1);
+	run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("8388608", "134217727", "BIT"));
+	assert_int_equal(item_int(&r, BITMAP_BIT_COUNT_NEXT_BIT), -1);
 }
 
 static void nothing_is_all_clear(void **state)
@@ -433,7 +433,7 @@ static void foreign_keys_stay_as_they_are(void **state)
 		run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "WRONGTYPE");
 		run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "WRONGTYPE");
 		run_fails(&r, &bitmap_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
-		run_fails(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
+		run_fails(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
 		run_fails(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
 		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A,
 				      "WRONGTYPE");
@@ -451,7 +451,7 @@ static void a_full_redis_still_reads_and_frees(void **state)
 	run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "OOM");
 	run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "OOM");
 	run_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, "OOM");
-	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
+	run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
 	run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(outcome(&r), 1);

@@ -80,15 +80,30 @@ static void what_was_never_made_is_not_there(void **state)
 	unchanged(&r, {
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
-		run(&r, &bloom_exists_script, filter_keys(1), filter_hashes(1, 0, 1, NULL));
-		assert_int_equal(outcome(&r), BLOOM_EXISTS_ABSENT);
-		run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(1, 0, 1, "0"), RECORD,
-				FINGERPRINT_A);
-		assert_int_equal(outcome(&r), BLOOM_ADD_ABSENT);
+		assert_int_equal(filter_found(1, 0, 100), 0);
 		run(&r, &bloom_delete_script, filter_keys(1), ARGS());
 		assert_int_equal(outcome(&r), BLOOM_DELETE_ABSENT);
 		assert_int_equal(filter_patch(1, "60000"), BLOOM_PATCH_ABSENT);
 	});
+}
+
+/* With the defaults of PUT, which are those of the contract, and a name in the index. */
+static void the_first_add_makes_the_filter(void **state)
+{
+	(void)state;
+	char added[2];
+
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(1, 0, 2, "0"), RECORD, FINGERPRINT_A);
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_CREATED);
+	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0); /* nothing was added yet */
+	unchanged(&r, {
+		assert_int_equal(filter_put("10000", "0.01"), BLOOM_PUT_KNOWN);
+		layer_is(1, 110278, 8, 10000, 0);
+	});
+	filter_add(1, 0, 2, added);
+	assert_memory_equal(added, "11", 2);
+	assert_int_equal(filter_found(1, 0, 100), 2);
+	assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
 }
 
 /* ---- Against the model ---- */
@@ -157,13 +172,13 @@ static void a_layer_may_have_several_segments(void **state)
 
 	assert_int_equal(filter_put("1000000", "0.000001"), BLOOM_PUT_CREATED);
 	for (int given = 0; given < 4; given++) {
-		unchanged(&r, run(&r, &bloom_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0")));
-		run(&r, &bloom_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0"));
-		assert_int_equal(outcome(&r), BLOOM_ADD_MORE_KEYS);
+		unchanged(&r, run(&r, &bloom_item_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0")));
+		run(&r, &bloom_item_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0"));
+		assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_MORE_KEYS);
 		assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 4);
 	}
 	do {
-		run(&r, &bloom_add_script, filter_keys(4), filter_hashes(3, 0, 1, "0"));
+		run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(3, 0, 1, "0"));
 		assert_int_equal(server_keys(&r), 1 + (again < 4 ? again + 1 : 4));
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
@@ -177,8 +192,8 @@ static void a_layer_may_have_several_segments(void **state)
 	bits_are_the_models(&m);
 	assert_int_equal(filter_found(3, 0, 200), 200);
 	assert_int_equal(filter_found(4, 0, 200), 0);
-	run(&r, &bloom_exists_script, filter_keys(3), filter_hashes(3, 0, 1, NULL));
-	assert_int_equal(outcome(&r), BLOOM_EXISTS_MORE_KEYS);
+	run(&r, &bloom_item_lookup_script, filter_keys(3), filter_hashes(3, 0, 1, NULL));
+	assert_int_equal(outcome(&r), BLOOM_ITEM_LOOKUP_MORE_KEYS);
 	assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 4);
 	bloom_model_free(&m);
 }
@@ -274,12 +289,12 @@ static void a_call_ends_when_it_has_asked_for_enough(void **state)
 	assert_int_equal(filter_put("1000", "0.000001"), BLOOM_PUT_CREATED); /* 21 hashes */
 	filter_add(9, 0, 1, added);
 	server_command(&r, "CONFIG RESETSTAT");
-	run(&r, &bloom_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 1, FILTER_AT_ONCE, "0"));
+	run(&r, &bloom_item_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 1, FILTER_AT_ONCE, "0"));
 	assert_int_equal(strlen(item_text(&r, BLOOM_STEP_DIGITS)), (BITS_A_CALL + 20) / 21);
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
 	filter_add(9, 1, FILTER_AT_ONCE, added);
 	server_command(&r, "CONFIG RESETSTAT");
-	run(&r, &bloom_exists_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 0, FILTER_AT_ONCE, NULL));
+	run(&r, &bloom_item_lookup_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 0, FILTER_AT_ONCE, NULL));
 	assert_int_equal(strlen(item_text(&r, BLOOM_STEP_DIGITS)), (BITS_A_CALL + 20) / 21);
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
 }
@@ -288,15 +303,15 @@ static void a_full_layer_ends_a_call(void **state)
 {
 	(void)state;
 	assert_int_equal(filter_put("3", "0.01"), BLOOM_PUT_CREATED);
-	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN); /* bits */
-	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
+	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* bits */
+	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "111");
-	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN); /* a layer */
-	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN); /* its bits */
-	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
+	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* a layer */
+	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* its bits */
+	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "11");
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 	layer_is(1, 1024, 8, 3, 3);
@@ -320,8 +335,8 @@ static void the_largest_filter_is_full_at_last(void **state)
 	assert_int_equal(filter_put("100000000", "0.000001"), BLOOM_PUT_CREATED);
 	server_command(&r, "HSET " FILTER " layer:1 %s", "3019787018 21 100000000 100000000 1509897187");
 	unchanged(&r, {
-		run_with_record(&r, &bloom_add_script, all, filter_hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
-		assert_int_equal(outcome(&r), BLOOM_ADD_FULL);
+		run_with_record(&r, &bloom_item_add_script, all, filter_hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
+		assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_FULL);
 	});
 }
 
@@ -345,10 +360,10 @@ static void deleting_goes_in_steps(void **state)
 	unchanged(&r, { /* no call finds the filter any more */
 			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 			assert_int_equal(outcome(&r), BLOOM_GET_ABSENT);
-			run(&r, &bloom_add_script, filter_keys(11), filter_hashes(12, 0, 1, "0"));
-			assert_int_equal(outcome(&r), BLOOM_ADD_ABSENT);
-			run(&r, &bloom_exists_script, filter_keys(11), filter_hashes(12, 0, 1, NULL));
-			assert_int_equal(outcome(&r), BLOOM_EXISTS_ABSENT);
+			assert_int_equal(filter_found(12, 0, 1), 0);
+			run(&r, &bloom_item_add_script, filter_keys(2), filter_hashes(12, 0, 1, "0"));
+			assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_MORE_KEYS);
+			assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 3);
 			run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "null"));
 			assert_int_equal(outcome(&r), BLOOM_PUT_MORE_KEYS);
 			assert_int_equal(item_int(&r, BLOOM_MORE_SEGMENTS), 3);
@@ -400,36 +415,39 @@ static void each_part_is_done_once(void **state)
 
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	filter_add(14, 0, 3, added);
-	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
+			FINGERPRINT_A);
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
-		run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
+		run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
 				FINGERPRINT_A);
 		assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 		assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
 	});
 	/* A part that failed the first time is done now; all parts expire together. */
 	server_command(&r, "PEXPIRE " RECORD " 5000");
-	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD,
+			FINGERPRINT_A);
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
 	/*
 	 * The same key with another body: a part that the first body did not have is refused, too.
 	 */
 	unchanged(&r, {
-		run_with_record_fails(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "0"), RECORD,
+		run_with_record_fails(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "0"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
-		run_with_record_fails(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "60"), RECORD,
+		run_with_record_fails(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "60"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
 	/* A reply that only prepares is not recorded. */
 	server_command(&r, "DEL " FILTER);
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
-	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
-	assert_int_equal(outcome(&r), BLOOM_ADD_AGAIN);
+	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD,
+			FINGERPRINT_A);
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN);
 	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
 }
 
@@ -438,8 +456,8 @@ static void each_part_is_done_once(void **state)
 static void all_are_refused(void)
 {
 	unchanged(&r, {
-		run_fails(&r, &bloom_add_script, filter_keys(2), filter_hashes(15, 0, 5, "0"), "WRONGTYPE");
-		run_fails(&r, &bloom_exists_script, filter_keys(2), filter_hashes(15, 0, 5, NULL), "WRONGTYPE");
+		run_fails(&r, &bloom_item_add_script, filter_keys(2), filter_hashes(15, 0, 5, "0"), "WRONGTYPE");
+		run_fails(&r, &bloom_item_lookup_script, filter_keys(2), filter_hashes(15, 0, 5, NULL), "WRONGTYPE");
 		run_fails(&r, &bloom_patch_script, filter_keys(2), ARGS("60000"), "WRONGTYPE");
 	});
 }
@@ -502,6 +520,7 @@ int main(void)
 		cmocka_unit_test_setup(a_filter_is_sized_by_the_textbook, script_stage_empty),
 		cmocka_unit_test_setup(a_filter_is_made_once, script_stage_empty),
 		cmocka_unit_test_setup(what_was_never_made_is_not_there, script_stage_empty),
+		cmocka_unit_test_setup(the_first_add_makes_the_filter, script_stage_empty),
 		cmocka_unit_test_setup(adding_is_what_the_model_does, script_stage_empty),
 		cmocka_unit_test_setup(a_layer_may_have_several_segments, script_stage_empty),
 		cmocka_unit_test_setup(the_error_rate_is_kept, script_stage_empty),

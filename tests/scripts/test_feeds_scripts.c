@@ -1,6 +1,6 @@
 /*
- * The feed scripts on a real Redis: order, retention, pages within their bounds, and foreign keys
- * stay untouched.
+ * The feed scripts on a real Redis: order, retention, ids that are never used again, pages within
+ * their bounds, and foreign keys stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,36 +35,72 @@ static int64_t push(const char *keep, int from, int to)
 	return item_int(&r, FEED_ITEM_PUSH_SIZE);
 }
 
-/* Reads a page: it has `count` items, counted down from `first`. */
-static void page_is(const char *offset, const char *limit, int size, int first, int count)
+/* The id of the last item of the latest page; "" before the first. */
+static char cursor[64];
+
+/* Reads the page after an id: it has `count` items, counted down from `first`. */
+static void page_is(const char *after, const char *limit, int first, int count, bool has_more)
 {
-	run(&r, &feed_item_list_script, KEYS(FEED), ARGS(offset, limit));
+	char last[64] = "";
+
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS(after, limit));
 	assert_int_equal(outcome(&r), 0);
-	assert_int_equal(item_int(&r, FEED_ITEM_LIST_SIZE), size);
-	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + count);
-	for (int i = 0; i < count; i++)
-		assert_int_equal(atoi(item_text(&r, FEED_ITEM_LIST_ITEMS + (size_t)i)), first - i);
+	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS * count);
+	assert_int_equal(item_int(&r, FEED_ITEM_LIST_MORE), has_more);
+	for (int i = 0; i < count; i++) {
+		size_t at = FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS * (size_t)i;
+		assert_int_equal(atoi(item_text(&r, at + FEED_ITEM_ITEM)), first - i);
+		snprintf(last, sizeof(last), "%s", item_text(&r, at + FEED_ITEM_ID));
+	}
+	snprintf(cursor, sizeof(cursor), "%s", last);
+}
+
+static int64_t length(void)
+{
+	return server_command(&r, "XLEN " FEED)->integer;
 }
 
 static void the_newest_comes_first(void **state)
 {
 	(void)state;
-	page_is("0", "10", 0, 0, 0);
+	page_is("", "10", 0, 0, false);
 	assert_int_equal(push("1000", 0, 3), 3);
 	assert_int_equal(push("1000", 3, 4), 4);
-	unchanged(&r, page_is("0", "10", 4, 3, 4));
-	page_is("1", "2", 4, 2, 2);
-	page_is("3", "10", 4, 0, 1);
-	page_is("4", "10", 4, 0, 0);
-	page_is("10000", "10", 4, 0, 0);
+	unchanged(&r, page_is("", "10", 3, 4, false));
+	unchanged(&r, page_is(cursor, "10", 0, 0, false));
+	unchanged(&r, page_is("", "4", 3, 4, false));
+	unchanged(&r, page_is("", "3", 3, 3, true));
+	page_is("", "1", 3, 1, true);
+	page_is(cursor, "2", 2, 2, true);
+	page_is(cursor, "10", 0, 1, false);
+	page_is("1-1", "10", 0, 0, false);                  /* before all of them */
+	page_is("999999999999999999-1", "10", 3, 4, false); /* behind all of them */
 	assert_int_equal(redis_pttl_ms(&r, FEED), -1);
 	assert_int_equal(push("1000", 4, 1004), 1000);
 	for (int limit = 1; limit <= 1000; limit = limit * 2 + 1) { /* pages are read in pieces */
 		char text[16];
 		snprintf(text, sizeof(text), "%d", limit);
-		page_is("0", text, 1000, 1003, limit);
+		page_is("", text, 1003, limit, true);
 	}
-	page_is("17", "1000", 1000, 986, 983);
+	page_is("", "17", 1003, 17, true);
+	page_is(cursor, "1000", 986, 983, false);
+}
+
+/* Neither new items nor removed ones move a page, also when the cursor's own item is removed. */
+static void a_page_begins_where_the_last_one_ended(void **state)
+{
+	(void)state;
+	char first[64];
+
+	push("10", 0, 10);
+	page_is("", "4", 9, 4, true);
+	snprintf(first, sizeof(first), "%s", cursor);
+	push("20", 100, 105);
+	run(&r, &feed_item_delete_script, KEYS(FEED, META), ARGS(first));
+	assert_int_equal(outcome(&r), 1);
+	page_is(first, "3", 5, 3, true);
+	push("6", 200, 201); /* only 0 to 5 are older; the newest six are kept */
+	page_is(cursor, "10", 0, 0, false);
 }
 
 static void only_the_newest_are_kept(void **state)
@@ -72,11 +108,11 @@ static void only_the_newest_are_kept(void **state)
 	(void)state;
 	assert_int_equal(push("5", 0, 3), 3);
 	assert_int_equal(push("5", 3, 9), 5);
-	page_is("0", "10", 5, 8, 5);
+	page_is("", "10", 8, 5, false);
 	assert_int_equal(push("2", 9, 10), 2);
-	page_is("0", "10", 2, 9, 2);
+	page_is("", "10", 9, 2, false);
 	assert_int_equal(push("1", 10, 20), 1);
-	page_is("0", "10", 1, 19, 1);
+	page_is("", "10", 19, 1, false);
 }
 
 /* A call drops 250 at most, or as many as it brings, and reports how many are still to drop. */
@@ -86,14 +122,14 @@ static void much_is_dropped_in_steps(void **state)
 	push("10000", 0, 1000);
 	push("10000", 1000, 2000);
 	assert_int_equal(push("500", 2000, 2010), 1760);
-	page_is("0", "3", 1760, 2009, 3);
+	page_is("", "3", 2009, 3, true);
 	assert_int_equal(push("500", 0, 0), 1510);
 	assert_int_equal(push("500", 3000, 3300), 1510);
 	for (int size = 1260; size > 500; size -= 250)
 		assert_int_equal(push("500", 0, 0), size);
 	assert_int_equal(push("500", 0, 0), 500);
 	unchanged(&r, assert_int_equal(push("500", 0, 0), 500));
-	page_is("0", "3", 500, 3299, 3);
+	page_is("", "3", 3299, 3, true);
 	assert_int_equal(server_command(&r, "HEXISTS " META " excess")->integer, 0);
 }
 
@@ -110,7 +146,7 @@ static void a_late_call_drops_what_was_there(void **state)
 	assert_int_equal(push("1000", 2000, 2500), 751); /* drops as many as it brings */
 	assert_int_equal(push("10", 0, 0), 510);
 	unchanged(&r, assert_int_equal(push("10", 0, 0), 510));
-	page_is("0", "500", 510, 2499, 500);
+	page_is("", "500", 2499, 500, true);
 	push("10000", 3000, 4000);
 	push("10", 4000, 4001);
 	server_command(&r, "DEL " FEED);
@@ -118,8 +154,17 @@ static void a_late_call_drops_what_was_there(void **state)
 	unchanged(&r, assert_int_equal(push("10", 0, 0), 300));
 }
 
+static size_t items_of_page(const char *after)
+{
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS(after, "1000"));
+	size_t count = (r.reply->elements - FEED_ITEM_LIST_ITEMS) / FEED_ITEM_ITEMS;
+	snprintf(cursor, sizeof(cursor), "%s",
+		 item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS * (count - 1) + FEED_ITEM_ID));
+	return count;
+}
+
 /*
- * 40 items of 60000 bytes: four of them are a page. Small ones behind a large one are one page,
+ * 10 items of 60000 bytes: four of them are a page. Small ones behind a large one are one page,
  * too.
  */
 static void a_page_is_bounded_in_bytes(void **state)
@@ -128,29 +173,169 @@ static void a_page_is_bounded_in_bytes(void **state)
 	static char large[60001], too_large[300001];
 
 	memset(large, '1', sizeof(large) - 1);
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 10; i++)
 		run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", large));
-	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
-	assert_int_equal(item_int(&r, FEED_ITEM_LIST_SIZE), 40);
-	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 4);
-	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("38", "1000"));
-	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 2);
+	assert_int_equal(items_of_page(""), 4);
+	assert_int_equal(item_int(&r, FEED_ITEM_LIST_MORE), 1);
+	assert_int_equal(items_of_page(cursor), 4);
+	assert_int_equal(items_of_page(cursor), 2);
+	assert_int_equal(item_int(&r, FEED_ITEM_LIST_MORE), 0);
 	memset(too_large, '1', sizeof(too_large) - 1); /* never stored by patternd; still a page has one item */
 	run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", "7", too_large));
-	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
-	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 1);
-	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("1", "1000"));
-	assert_int_equal(r.reply->elements, FEED_ITEM_LIST_ITEMS + 5);
-	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS), "7");
+	assert_int_equal(items_of_page(""), 1);
+	assert_int_equal(items_of_page(cursor), 5);
+	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEM), "7");
+}
+
+/* ---- Ids ---- */
+
+struct id {
+	long long ms, seq;
+};
+
+static struct id first_id(void)
+{
+	return (struct id){ item_int(&r, FEED_ITEM_PUSH_FIRST_MS), item_int(&r, FEED_ITEM_PUSH_FIRST_SEQ) };
+}
+
+static bool is_after(struct id a, struct id b)
+{
+	return a.ms > b.ms || (a.ms == b.ms && a.seq > b.seq);
+}
+
+static const char *id_text(struct id id)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "%lld-%lld", id.ms, id.seq);
+	return text;
+}
+
+static int64_t remove_item(struct id id)
+{
+	run(&r, &feed_item_delete_script, KEYS(FEED, META), ARGS(id_text(id)));
+	return outcome(&r);
+}
+
+/* The items of one push have one instant, by Redis's clock, and ids that count on. */
+static void ids_of_a_push_count_on(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		int64_t before = redis_now_ms(&r);
+		push("2000", 0, 1000);
+		struct id id = first_id();
+		assert_in_range(id.ms, before, redis_now_ms(&r));
+		page_is("", "1000", 999, 1000, round > 0);
+		for (int i = 999; i >= 0; i--, id.seq++)
+			assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS * (size_t)i),
+					    id_text(id));
+	}
+}
+
+/* Removing it a second time changes nothing, and its id is not used again. */
+static void an_item_is_removed_by_its_id(void **state)
+{
+	(void)state;
+	push("10", 0, 3);
+	struct id id = first_id();
+	unchanged(&r, assert_int_equal(remove_item((struct id){ id.ms, id.seq + 3 }), 0));
+	id.seq++;
+	assert_int_equal(remove_item(id), 1);
+	unchanged(&r, assert_int_equal(remove_item(id), 0));
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("", "10"));
+	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEM), "2");
+	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS + FEED_ITEM_ITEM), "0");
+	id.seq++;
+	assert_int_equal(remove_item(id), 1); /* the newest */
+	assert_int_equal(push("10", 3, 4), 2);
+	assert_true(is_after(first_id(), id));
+}
+
+/* Redis's clock was set back by a day: ids go on rising, also when the newest item was removed. */
+static void ids_rise_when_the_clock_leaps_back(void **state)
+{
+	(void)state;
+	struct id last = { redis_now_ms(&r) + 86400000, 5 };
+
+	push("10", 0, 1);
+	server_command(&r, "XADD " FEED " %s item 1", id_text(last));
+	push("10", 2, 4);
+	assert_true(is_after(first_id(), last));
+	last = first_id();
+	last.seq++;
+	page_is("", "10", 3, 4, false);
+	assert_int_equal(remove_item(last), 1);
+	push("10", 3, 4);
+	assert_true(is_after(first_id(), last));
+	page_is("", "10", 3, 4, false);
+}
+
+/* A deleted feed and a new one of its name in the same millisecond have no id in common. */
+static void a_new_feed_repeats_no_id(void **state)
+{
+	(void)state;
+	struct id last = { 0, 0 };
+
+	for (int i = 0; i < 2000; i++) {
+		push("10", 0, 3);
+		assert_true(is_after(first_id(), last));
+		push("10", 3, 6);
+		last = first_id();
+		last.seq += 2;
+		run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
+	}
+}
+
+/* What a push has left to drop goes first: else a removed item would be missing from it. */
+static void removing_an_item_drops_what_is_left_to_drop(void **state)
+{
+	(void)state;
+	push("10000", 0, 600);
+	struct id oldest = first_id();
+	push("100", 600, 601);
+	struct id newest = first_id();
+	assert_int_equal(length(), 351);
+	assert_int_equal(remove_item(newest), FEED_ITEM_DELETE_AGAIN);
+	assert_int_equal(length(), 101);
+	assert_int_equal(remove_item(oldest), FEED_ITEM_DELETE_AGAIN);
+	assert_int_equal(length(), 100);
+	unchanged(&r, assert_int_equal(remove_item(oldest), 0));
+	assert_int_equal(remove_item(newest), 1);
+	page_is("", "1000", 599, 99, false);
+}
+
+/* A feed whose items were all removed is still there. */
+static void an_empty_feed_keeps_its_settings(void **state)
+{
+	(void)state;
+	push("7", 0, 1);
+	struct id id = first_id();
+	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
+	int64_t at = item_int(&r, FEED_EXPIRES_AT_MS);
+	assert_int_equal(remove_item(id), 1);
+	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
+	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(item_int(&r, FEED_SIZE), 0);
+	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 7);
+	assert_int_equal(item_int(&r, FEED_EXPIRES_AT_MS), at);
+	assert_int_equal(push("", 1, 10), 7);
+	assert_true(is_after(first_id(), id));
+	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
+	assert_int_equal(item_int(&r, FEED_EXPIRES_AT_MS), at);
 }
 
 static void a_replay_gets_the_first_answer(void **state)
 {
 	(void)state;
+	struct id id;
+
 	for (int i = 0; i < 2; i++) {
 		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
 				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, FEED_ITEM_PUSH_SIZE), 2);
+		assert_true(i == 0 || (first_id().ms == id.ms && first_id().seq == id.seq));
+		id = first_id();
 	}
 	push("10", 3, 6);
 	unchanged(&r, {
@@ -169,11 +354,15 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, {
 		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), RECORD,
 				      FINGERPRINT_A, "WRONGTYPE");
-		run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "10"), "WRONGTYPE");
+		run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("", "10"), "WRONGTYPE");
 		run_fails(&r, &feed_get_script, KEYS(FEED, META), ARGS(), "WRONGTYPE");
 		run_fails(&r, &feed_patch_script, KEYS(FEED, META), ARGS("1"), "WRONGTYPE");
 		run_fails(&r, &feed_delete_script, KEYS(FEED, META), ARGS(), "WRONGTYPE");
+		run_fails(&r, &feed_item_delete_script, KEYS(FEED, META), ARGS("1-1"), "WRONGTYPE");
 	});
+	server_command(&r, "DEL " FEED);
+	server_command(&r, "XADD " FEED " * other 1");
+	unchanged(&r, run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("", "10"), "WRONGTYPE"));
 	server_command(&r, "DEL " FEED);
 	push("10", 0, 1);
 	server_command(&r, "DEL " META);
@@ -181,6 +370,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, {
 		run_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), "WRONGTYPE");
 		run_fails(&r, &feed_patch_script, KEYS(FEED, META), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &feed_item_delete_script, KEYS(FEED, META), ARGS("1-1"), "WRONGTYPE");
 	});
 }
 
@@ -237,10 +427,13 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 {
 	(void)state;
 	unchanged(&r, {
+		run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
+		assert_int_equal(outcome(&r), FEED_GET_ABSENT);
 		run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
-		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(outcome(&r), FEED_PATCH_ABSENT);
 		run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
-		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(outcome(&r), FEED_DELETE_ABSENT);
+		assert_int_equal(remove_item((struct id){ 1, 1 }), 0);
 	});
 	push("10", 0, 1);
 	run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
@@ -256,6 +449,13 @@ int main(void)
 		cmocka_unit_test_setup(much_is_dropped_in_steps, script_stage_empty),
 		cmocka_unit_test_setup(a_late_call_drops_what_was_there, script_stage_empty),
 		cmocka_unit_test_setup(a_page_is_bounded_in_bytes, script_stage_empty),
+		cmocka_unit_test_setup(a_page_begins_where_the_last_one_ended, script_stage_empty),
+		cmocka_unit_test_setup(ids_of_a_push_count_on, script_stage_empty),
+		cmocka_unit_test_setup(an_item_is_removed_by_its_id, script_stage_empty),
+		cmocka_unit_test_setup(ids_rise_when_the_clock_leaps_back, script_stage_empty),
+		cmocka_unit_test_setup(a_new_feed_repeats_no_id, script_stage_empty),
+		cmocka_unit_test_setup(removing_an_item_drops_what_is_left_to_drop, script_stage_empty),
+		cmocka_unit_test_setup(an_empty_feed_keeps_its_settings, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(the_limit_stays_until_it_is_changed, script_stage_empty),

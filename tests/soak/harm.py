@@ -86,7 +86,7 @@ def read_slowly(stage):
 
 def cut(stage):
     """connections cut by a proxy"""
-    asked = [post("/counters/cut/increment", '{"n":1}'), post("/queues/cut/receive", '{"wait_ms":20000}')]
+    asked = [post("/counters/cut/increment", '{"counters":{"n":1}}'), post("/queues/cut/receive", '{"wait_ms":20000}')]
     for at in ({"cut": 1}, {"cut": 1, "cut_at": 40}, {"reset": 1}):
         stage.front.set(0)
         clients = [connect(stage.front.ports[0]) for _ in range(30)]

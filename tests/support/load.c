@@ -126,7 +126,8 @@ static struct answer ask(struct caller *c, const char *method, const char *targe
 
 static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 {
-	static const char *const bodies[KINDS] = { "{\"n\":1}", "{\"body\":1}", NULL, "{\"ttl_ms\":500}", "" };
+	static const char *const bodies[KINDS] = { "{\"counters\":{\"n\":1}}", "{\"body\":1}", NULL, "{\"ttl_ms\":500}",
+						   "" };
 	const char *is = c->l->plan.names[name];
 	char target[96], limited[160];
 	int64_t sent_us = monotonic_us();

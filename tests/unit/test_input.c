@@ -229,20 +229,22 @@ static void nested_items(void **state)
 	check_bodies("PUT", "/queues/q", ROWS(settings));
 }
 
-/* A body that is a map, and a member that is one: their keys are data. */
+/* Members that are maps: their keys are data. */
 static void maps(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {
-		{ "{\"a\":1}", "ok" },
-		{ "{\"a\":-9007199254740991,\"b/c\":2.0,\"\xc3\xa9\":0}", "ok" },
-		{ "{\"name\":1,\"body\":2}", "ok" }, /* no field names here */
-		{ "{}", "out_of_range " },
-		{ "", "missing_field " },
-		{ "{\"a\":\"x\",\"b~/\":null,\"c\":\"1\"}", "wrong_type /a /b~0~1 /c" },
-		{ "{\"\":1}", "invalid_name /" },
-		{ "{\"..\":1}", "reserved_name /.." },
-		{ "{\"a}\":\"x\"}", "invalid_name /a}" }, /* one fault a member */
+		{ "{\"counters\":{\"a\":1}}", "ok" },
+		{ "{\"counters\":{\"a\":-9007199254740991,\"b/c\":2.0,\"\xc3\xa9\":0}}", "ok" },
+		{ "{\"counters\":{\"name\":1,\"counters\":2}}", "ok" }, /* no field names here */
+		{ "{\"counters\":{}}", "out_of_range /counters" },
+		{ "{}", "missing_field /counters" },
+		{ "", "missing_field  /counters" },
+		{ "{\"counters\":{\"a\":\"x\",\"b~/\":null,\"c\":\"1\"}}",
+		  "wrong_type /counters/a /counters/b~0~1 /counters/c" },
+		{ "{\"counters\":{\"\":1}}", "invalid_name /counters/" },
+		{ "{\"counters\":{\"..\":1}}", "reserved_name /counters/.." },
+		{ "{\"counters\":{\"a}\":\"x\"}}", "invalid_name /counters/a}" }, /* one fault a member */
 	};
 	static const struct row scores[] = {
 		{ "{\"scores\":{\"a\":0,\"b/c\":4294967295.0,\"scores\":2}}", "ok" },

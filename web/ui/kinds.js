@@ -2,14 +2,13 @@
 // name, `facts` of a state, `parts` what is inside of one. make(name) is the request that makes
 // one, `loss` what its deletion means; exists(state) where GET answers for every name.
 import { path } from './api.js';
-import { duration, number, rough } from './format.js';
+import { duration, instant, number, rough } from './format.js';
 
 const name = (item) => item.name;
 const count = (title, of) => ({ title, number: true, text: (item) => number(of(item)), sort: of });
 const left = ({ ttl_ms: ttl }) => duration(ttl);
 const json = (value) => JSON.stringify(value);
 const percent = (value) => `${rough(100 * value)} %`;
-const YEAR_MS = 365 * 86400000;
 const BITS_SHOWN = 64; // bytes
 
 /** Bytes as bits, eight bytes a line. */
@@ -94,7 +93,7 @@ export const KINDS = {
 			},
 		],
 		none: 'There are no counters.',
-		make: (one) => ['POST', path('counters', one, 'increment'), { likes: 1 }],
+		make: (one) => ['POST', path('counters', one, 'increment'), { counters: { likes: 1 } }],
 		loss: 'All counters of the group start again from 0.',
 	},
 	checkins: {
@@ -103,7 +102,6 @@ export const KINDS = {
 		name,
 		columns: [],
 		expires: true,
-		query: () => `?from=${new Date(Date.now() - YEAR_MS).toISOString().slice(0, 10)}`,
 		facts: (state) => [
 			['Days in the last year', number(state.count)],
 			['Current streak', `${number(state.current_streak)} days`],
@@ -115,13 +113,13 @@ export const KINDS = {
 			{
 				title: 'Days, the latest first',
 				rows: (state) => state.days.toReversed(),
-				key: (day) => day,
+				key: ({ date }) => date,
 				empty: 'No day of the last year.',
-				columns: [{ title: 'Day', kind: 'head', text: (day) => day }],
+				columns: [{ title: 'Day', kind: 'head', text: ({ date }) => date }],
 			},
 		],
 		none: 'There are no check-ins.',
-		make: (one) => ['PUT', path('checkins', one, new Date().toISOString().slice(0, 10))],
+		make: (one) => ['PUT', path('checkins', one, 'days', new Date().toISOString().slice(0, 10))],
 		loss: 'All days and streaks are forgotten.',
 	},
 	bloom: {
@@ -205,8 +203,11 @@ export const KINDS = {
 			{
 				title: 'Items, the latest first',
 				list: 'items',
-				key: ({ index }) => String(index),
-				columns: [{ title: 'Item', kind: 'wide code', text: ({ item }) => json(item) }],
+				key: ({ id }) => id,
+				columns: [
+					{ title: 'Item', kind: 'wide code', text: ({ item }) => json(item) },
+					{ title: 'Pushed', text: (item) => instant(item.pushed_at_ms) },
+				],
 			},
 		],
 		none: 'There are no feeds.',
@@ -225,13 +226,13 @@ export const KINDS = {
 			{
 				title: 'Members',
 				list: 'members',
-				key: ({ item }) => item.member,
+				key: (item) => item.member,
 				columns: [
 					{
 						title: 'Member',
 						kind: 'head',
-						text: ({ item }) => item.member,
-						sort: ({ item }) => item.member,
+						text: (item) => item.member,
+						sort: (item) => item.member,
 					},
 				],
 			},

@@ -235,7 +235,7 @@ function running(info) {
 		['Since', instant(info.started_at_ms)],
 		['Up for', duration(info.uptime_ms)],
 		['Listens on', info.addresses.join(', ')],
-		['Health', info.health_address ?? '–'],
+		['Health', info.health_addresses.join(', ') || '–'],
 		['Mode', info.mode],
 		['Redis', info.redis.nodes.map(node).join(', ')],
 		[

@@ -116,9 +116,7 @@ function partOf(page, at, { title, columns, rows, list, key, empty, value }) {
 		options,
 		async (cursor) => {
 			const query = new URLSearchParams({ limit: ROWS, ...(cursor && { cursor }) });
-			const found = await page.ask('GET', `${at}/${list}?${query}`);
-			// Items of a feed have no name: their place identifies them.
-			return { ...found, items: found.items.map((item, index) => ({ item, index })) };
+			return page.ask('GET', `${at}/${list}?${query}`);
 		},
 		() => page.refresh(),
 	);

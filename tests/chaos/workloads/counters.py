@@ -4,13 +4,13 @@ NAMES = range(3)
 
 def add_once(client):
     name = f"plain-{client.rng.choice(NAMES)}"
-    client.call("counter.add", name, "POST", f"/counters/{name}/increment", body={"n": 1})
+    client.call("counter.add", name, "POST", f"/counters/{name}/increment", body={"counters": {"n": 1}})
     client.pause(0, 0.01)
 
 
 def add_until_answered(client):
     name = f"keyed-{client.rng.choice(NAMES)}"
-    client.settle("counter.add", name, "POST", f"/counters/{name}/increment", body={"n": 1})
+    client.settle("counter.add", name, "POST", f"/counters/{name}/increment", body={"counters": {"n": 1}})
     client.pause(0, 0.01)
 
 

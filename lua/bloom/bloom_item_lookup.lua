@@ -1,17 +1,17 @@
--- bloom_exists: whether items are in a filter, for as many as half a millisecond takes.
+-- bloom_item_lookup: whether items are in a filter, for as many as half a millisecond takes.
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV     items, at least 1: the 16 bytes of their hash
 --@reply 0: bloom_step
---@reply -1 absent
 --@reply -2 more_keys: bloom_more
--- A digit is '1' when the item is there, or is a false positive, and '0' when it is not.
+-- A digit is '1' when the item is there, or is a false positive, and '0' when it is not. A filter
+-- that does not exist has no items.
 -- Errors: WRONGTYPE. O(items * (hashes + layers)), in all at most 160 bits and those of one item.
 --@include time bloom
 --@reads
 local now = now_ms()
 local filter = bloom_read()
 if not filter then
-  return { -1, now }
+  return { 0, now, string.rep('0', #ARGV) }
 elseif #KEYS < filter.keys then
   return { -2, now, filter.keys - 1 }
 end

@@ -1,21 +1,29 @@
--- bloom_add: adds items to a filter, as many as half a millisecond takes.
--- KEYS     the filter's (bloom/lib_bloom.lua)
+-- bloom_item_add: adds items to a filter, as many as half a millisecond takes. A filter that does
+-- not exist is created first.
+-- KEYS     the filter's (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
 -- ARGV     items, at least 1, none of them twice: the 16 bytes of their hash
 --@reply 1: bloom_step
---@reply -1 absent
 --@reply -2 more_keys: bloom_more
 --@reply -3 again
 --@reply -4 full
+--@reply -5 created
 -- A digit is '1' when the item was added, '0' when it was there before, or is a false positive.
 -- full: the newest layer is, and another would make the filter larger than 2^32 bits: nothing done.
+-- created: the filter is there now, without items: call again.
 -- Errors: WRONGTYPE, nothing done. O(items * (hashes + layers)), in all at most 160 bits and those
 -- of one item; or one segment is allocated.
---@include time expiry bloom
+--@include time names expiry bloom
 --@idempotent parts
 local now = now_ms()
-local filter = bloom_read()
-if not filter then
-  return { -1, now }
+local filter, left = bloom_read()
+if not filter and #KEYS - 1 < (left or 0) then
+  return { -2, now, left }
+elseif left and not bloom_free(left) then
+  return { -3, now }
+elseif not filter then
+  bloom_create(bloom_usual_capacity, bloom_usual_error_rate)
+  name_made(KEYS[1])
+  return { -5, now }
 elseif #KEYS < filter.keys then
   return { -2, now, filter.keys - 1 }
 end

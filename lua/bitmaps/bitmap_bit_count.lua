@@ -1,4 +1,4 @@
--- bitmap_count: how many bits of a range are set, as far as one call counts.
+-- bitmap_bit_count: how many bits of a range are set, as far as one call counts.
 -- KEYS[1]  the bitmap
 -- ARGV[1]  first of the range
 -- ARGV[2]  last of the range, as bit_range takes them

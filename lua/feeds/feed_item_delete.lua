@@ -1,0 +1,18 @@
+-- feed_item_delete: removes one item of a feed. The ids of the others stay.
+-- KEYS     the feed's (feeds/lib_feed.lua)
+-- ARGV[1]  the id of the item
+--@reply 1 removed, 0 absent
+--@reply -1 again
+-- again: items were dropped that a push has left to drop; call again. Without that, the item could
+-- be one of them, and a younger one would be dropped in its place.
+-- Errors: WRONGTYPE, nothing done. O(1); at most 250 are dropped.
+--@include time feed
+--@flags allow-oom
+local now = now_ms()
+local size = redis.call('XLEN', KEYS[1])
+local excess = redis.call('HGET', KEYS[2], 'excess')
+if size > 0 and excess then
+  feed_drop(size, tonumber(excess), excess, 250)
+  return { -1, now }
+end
+return { redis.call('XDEL', KEYS[1], ARGV[1]), now }
