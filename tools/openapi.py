@@ -368,6 +368,8 @@ class Contract:
                 if is_map(schema)
                 else self.properties(name, schema)
             )
+        if "x-replay" in op and any(f["place"] == "IN_HEADER" and f["kind"] != "FIELD_TEXT" for f in fields):
+            fail(name, "its headers must be strings: with an Idempotency-Key they are part of the request's fingerprint")
         self.struct(f"{name}_input", fields)
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):
