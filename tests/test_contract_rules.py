@@ -15,7 +15,7 @@ import contract as contract_file  # noqa: E402
 from contract import METHODS  # noqa: E402
 
 VERBS = set(
-    """get list put patch delete acquire acquire_many release extend hold check send receive
+    """get list put patch delete acquire release extend hold check send receive
     receive_any acknowledge reject settle redrive purge take refund authorize authorize_path add
     exists lookup union combine merge push increment confirm invalidate fill publish stream write
     count rebuild""".split()

@@ -34,7 +34,7 @@ call() {
 # The lock of ann's cart, so that two clicks in two tabs do not make two orders.
 take_cart() {
 	call POST /locks/cart-ann "{\"owner\":\"$1\",\"ttl_ms\":10000}" lock_held
-	[ ! "$problem" ] || echo "checkout: $1 has to wait, $(jq -r .holder.owner <<<"$answer") is at it"
+	[ ! "$problem" ] || echo "checkout: $1 has to wait, $(jq -r '.holders[0].owner' <<<"$answer") is at it"
 }
 
 give_cart_back() {

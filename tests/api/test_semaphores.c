@@ -192,6 +192,7 @@ static void reserved_names_are_refused(void **state)
 		{ "POST", "/semaphores/../permits", "{\"limit\":1}" },
 		{ "DELETE", "/semaphores/../permits/p", NULL },
 		{ "POST", "/semaphores/../permits/p/extend", NULL },
+		{ "POST", "/semaphores/acquire/permits", "{\"limit\":1}" },
 	};
 
 	(void)state;
