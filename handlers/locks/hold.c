@@ -17,7 +17,7 @@ struct lock_hold {
 	int64_t ttl_ms;
 	int64_t sure_until_us; /* by our clock; Redis's ends later, since this counts from when the renewal was sent */
 	int64_t asked_us;      /* when the latest renewal was sent */
-	int64_t max_until_us; /* INT64_MAX: as long as the connection lives */
+	int64_t max_until_us;  /* INT64_MAX: as long as the connection lives */
 	struct loop_timer timer;
 	unsigned calls;     /* under way */
 	const char *ending; /* the event that reports its release; NULL while it is held */

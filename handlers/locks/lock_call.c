@@ -73,8 +73,9 @@ bool lock_has_no_entry(struct request *req, const char *what)
 {
 	if (!req->asked.header(req, "Lock-Token").at)
 		return false;
-	answer_field_problem(req, P_INVALID_VALUE, "Lock-Token:",
-			     "is not taken by %s, which does not enter a lock again: leave it out", what);
+	answer_field_problem(req, P_INVALID_VALUE,
+			     "Lock-Token:", "is not taken by %s, which does not enter a lock again: leave it out",
+			     what);
 	return true;
 }
 

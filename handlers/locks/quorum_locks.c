@@ -225,11 +225,11 @@ static struct call *ask_to_acquire(struct lock_round *r)
 /* False: a quorum cannot do that, which was answered. */
 static bool is_possible(struct request *req, const struct lock_acquire_input *in, bool is_shared)
 {
-	const char *field = in->wait_ms        ? "/wait_ms"
-			    : is_shared        ? "/mode"
+	const char *field = in->wait_ms         ? "/wait_ms"
+			    : is_shared         ? "/mode"
 			    : in->lock_token.at ? "Lock-Token:"
-			    : in->min_replicas ? "/min_replicas"
-					       : NULL;
+			    : in->min_replicas  ? "/min_replicas"
+						: NULL;
 
 	if (field)
 		answer_field_problem(
@@ -340,8 +340,8 @@ void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 static void on_released(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	size_t released = lock_round_count(r, LOCK_RELEASE_RELEASED) +
-			  lock_round_count(r, LOCK_RELEASE_RELEASED_BEFORE);
+	size_t released =
+		lock_round_count(r, LOCK_RELEASE_RELEASED) + lock_round_count(r, LOCK_RELEASE_RELEASED_BEFORE);
 
 	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);

@@ -189,7 +189,8 @@ bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *
 		}
 		if (same < lock_round_majority(r))
 			continue;
-		*out = (struct lock_quorum_holder){ r->votes[i].reply, largest(rests, same, lock_round_majority(r)), same };
+		*out = (struct lock_quorum_holder){ r->votes[i].reply, largest(rests, same, lock_round_majority(r)),
+						    same };
 		return true;
 	}
 	return false;

@@ -79,7 +79,6 @@ struct lock_quorum_holder {
 };
 
 /* False: no majority reports the same one. */
-bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at,
-		       struct lock_quorum_holder *out);
+bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at, struct lock_quorum_holder *out);
 
 #endif

@@ -189,8 +189,8 @@ local function lock_drop(lock, grant, hash)
   return left
 end
 
--- lock_holders(lock, has_metadata): the items of each holder, one after the other in a flat list; at
--- most 16, the longest holders last. Metadata may be large: it is '' unless has_metadata. O(16).
+-- lock_holders(lock, has_metadata): the items of each holder, one after the other in a flat list;
+-- at most 16, the longest holders last. Metadata may be large: it is '' unless has_metadata. O(16).
 --@shape lock_holder: owner text, fence int, holds int, expires_at_ms int, metadata text
 local function lock_holders(lock, has_metadata)
   if lock.mode == 'exclusive' then

@@ -1,14 +1,14 @@
 -- lock_release: releases one token, or all; the lock is free when it was the last, and offered to
 -- the first waiter. Its fence stays.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4 its
---       last fence: counter, no TTL; 5 its last release: string of the lock's fence and the hash of
---       the token that freed it, kept for a minute
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
+--       its last fence: counter, no TTL; 5 its last release: string of the lock's fence and the
+--       hash of the token that freed it, kept for a minute
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
 --@reply 1 released, 0 released_before: holds int
 --@reply -1 not_holder
--- holds: how many are left. released_before: this token freed the lock within the last minute, and no
--- fence was given out since. not_holder: the token does not hold it (any more), or the lock is free;
--- nothing is released twice.
+-- holds: how many are left. released_before: this token freed the lock within the last minute, and
+-- no fence was given out since. not_holder: the token does not hold it (any more), or the lock is
+-- free; nothing is released twice.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
 -- last one frees is freed in the background.
 --@flags allow-oom

@@ -252,7 +252,9 @@ static void any_value_of_the_header_is_answered(void **state)
 		{ "caf\xc3\xa9", 409, "not_holder" },
 		{ "%2F{}\"\\, x", 409, "not_holder" },
 		{ "\xff\xfe", 400, "invalid_value" },
-		{ "a\x01" "b", 400, "malformed_request" },
+		{ "a\x01"
+		  "b",
+		  400, "malformed_request" },
 		{ OF_200, 409, "not_holder" },
 		{ OF_200 "x", 400, "out_of_range" },
 	};
@@ -265,7 +267,8 @@ static void any_value_of_the_header_is_answered(void **state)
 		assert_problem(extend(rows[i].value, 1), rows[i].status, rows[i].code, "none");
 		assert_problem(release(rows[i].value), rows[i].status, rows[i].code, "none");
 	}
-	struct answer empty[] = { http(client, "POST", "/locks/a", NULL, "Lock-Token;"), /* curl's form of an empty one */
+	struct answer empty[] = { http(client, "POST", "/locks/a", NULL,
+				       "Lock-Token;"), /* curl's form of an empty one */
 				  http(client, "POST", "/locks/a/extend", NULL, "Lock-Token;"),
 				  http(client, "DELETE", "/locks/a", NULL, "Lock-Token;") };
 	for (size_t i = 0; i < 3; i++)
@@ -277,7 +280,7 @@ static void any_value_of_the_header_is_answered(void **state)
 	assert_int_equal(int_at(look(), "/expires_at_ms"), int_at(taken, "/expires_at_ms"));
 }
 
-/* An operation that enters no lock again says so: without the header it would wait for its own client. */
+/* Ignored, the request would wait for its own client. */
 static void the_header_is_refused_where_it_means_nothing(void **state)
 {
 	static const char *const rows[][2] = { { "/locks/a/hold", "{}" }, { "/locks", "{\"names\":[\"a\"]}" } };
@@ -396,9 +399,8 @@ static void look_at_a_lock_free_and_held(void **state)
 	(void)state;
 	struct answer a = look();
 	assert_status(a, 200);
-	assert_string_equal(
-		a.body, "{\"name\":\"a\",\"held\":false,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
-			"\"expires_at_ms\":null,\"waiters\":0,\"holders\":[]}\n");
+	assert_string_equal(a.body, "{\"name\":\"a\",\"held\":false,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
+				    "\"expires_at_ms\":null,\"waiters\":0,\"holders\":[]}\n");
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
 	a = look();
 	assert_true(bool_at(a, "/held"));

@@ -326,8 +326,8 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		bool by_token = rows[i].pointer && strcmp(rows[i].pointer, "Lock-Token:") == 0;
-		struct answer a = http(quorum.c[0], "POST", rows[i].target, rows[i].body,
-				       by_token ? lock_token("x") : NULL);
+		struct answer a =
+			http(quorum.c[0], "POST", rows[i].target, rows[i].body, by_token ? lock_token("x") : NULL);
 		assert_problem(a, 400, rows[i].code, "none");
 		if (rows[i].pointer)
 			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);

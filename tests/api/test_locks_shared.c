@@ -151,7 +151,8 @@ static void a_duplicate_of_a_waiter_is_in_progress(void **state)
 		       "none");
 	assert_problem(http(client, "POST", "/locks/s", "{}", "Idempotency-Key: k"), 422, "idempotency_key_reused",
 		       "none");
-	assert_problem(http(client, "POST", "/locks/s", wait, "Idempotency-Key: k", lock_token(text_at(held, "/token"))),
+	assert_problem(http(client, "POST", "/locks/s", wait, "Idempotency-Key: k",
+			    lock_token(text_at(held, "/token"))),
 		       422, "idempotency_key_reused", "none");
 	release(text_at(held, "/token"));
 	struct answer won = raw_answer(r, SOON_MS),

@@ -454,7 +454,8 @@ static bool permits_something(const struct contract_operation *op)
 	const char *code;
 	json_t *response;
 	char *scope = json_dumps(op->scope, JSON_ENCODE_ANY);
-	bool found = scope && (strstr(scope, "fences:{name}:write") || strstr(scope, ":authorize") || strstr(scope, ":take"));
+	bool found = scope &&
+		     (strstr(scope, "fences:{name}:write") || strstr(scope, ":authorize") || strstr(scope, ":take"));
 
 	free(scope);
 	json_object_foreach((json_t *)(uintptr_t)op->responses, code, response) {

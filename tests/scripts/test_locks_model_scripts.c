@@ -352,9 +352,7 @@ static void step_release(struct lock *l)
 		l->count = 0;
 	} else {
 		bool held = model_drop(l, token);
-		assert_int_equal(lock_release(&r, name, token_text(token)), held                  ? 1
-									    : was_last(l, token) ? 0
-												 : -1);
+		assert_int_equal(lock_release(&r, name, token_text(token)), held ? 1 : was_last(l, token) ? 0 : -1);
 		if (!held)
 			return;
 		assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), l->count);

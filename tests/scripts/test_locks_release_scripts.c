@@ -1,6 +1,6 @@
 /*
- * lock_release a second time: what its last holder is told within a minute, and what everyone else
- * is. The clock is the test's.
+ * lock_release a second time: what the last holder gets within a minute, and what any other token
+ * gets. The clock is the test's.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -158,8 +158,8 @@ def was_released(history, grant, call):
 
 
 def succeeds_without_a_hold(history, grant, call):
-    """Why a call that succeeded should not have; None if it may. A release may be repeated for a minute:
-    the lock is free then, with `holds` 0. Of an expired lock there is nothing to release.
+    """Why a call that succeeded should not have; None if it may. A release may be repeated for a
+    minute: the lock is free then, with `holds` 0. Of an expired lock there is nothing to release.
     """
     if was_released(history, grant, call):
         is_repeated = call.what == "lock.release" and call.got.get("holds") == 0
