@@ -140,6 +140,15 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 	return c;
 }
 
+bool lock_metadata_fits(struct request *req, struct text given)
+{
+	if (given.len <= LOCK_METADATA_BYTES)
+		return true;
+	answer_field_problem(req, P_OUT_OF_RANGE, "/metadata", "has %zu bytes as JSON; %d are allowed", given.len,
+			     LOCK_METADATA_BYTES);
+	return false;
+}
+
 struct text lock_metadata(struct text given)
 {
 	return given.at && !text_is(given, "null") ? given : TEXT("");

@@ -11,7 +11,7 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 
-enum { LOCKS_MAX = 16 }; /* at once */
+enum { LOCKS_MAX = 16 /* at once */, LOCK_METADATA_BYTES = 65536 };
 
 /* On how many servers a grant is, of those that could have it. */
 struct lock_safety {
@@ -41,6 +41,8 @@ struct lock_acquisition {
 
 extern const struct lock_safety lock_single; /* on the only server */
 
+/* False: the metadata is too large, which was answered. GET returns that of 16 holders at once. */
+bool lock_metadata_fits(struct request *req, struct text given);
 /* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
 struct text lock_metadata(struct text given);
 /* lua/locks/lock_acquire.lua, to be sent. */

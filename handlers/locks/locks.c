@@ -28,6 +28,8 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 {
 	static const char *const modes[] = { "", "exclusive", "shared" }; /* by the contract's enum */
 
+	if (!lock_metadata_fits(req, in->metadata))
+		return;
 	if (lock_quorum_is_mode()) {
 		lock_quorum_acquire(req, in);
 		return;

@@ -191,6 +191,30 @@ static void metadata_comes_back_as_it_went(void **state)
 	}
 }
 
+/* GET returns the metadata of 16 readers at once. */
+static void metadata_is_bounded(void **state)
+{
+	enum { MOST = 65536, READERS = 16 };
+	char *body = NULL;
+
+	(void)state;
+	for (int i = 0; i <= READERS; i++) {
+		int size = MOST - 2 + (i == READERS); /* and the quotes */
+		assert_true(asprintf(&body, "{\"mode\":\"shared\",\"metadata\":\"%0*d\"}", size, 0) > 0);
+		struct answer a = acquire(body);
+		free(body);
+		if (i < READERS) {
+			assert_status(a, 201);
+			continue;
+		}
+		assert_problem(a, 400, "out_of_range", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), "/metadata");
+	}
+	struct answer seen = look();
+	assert_status(seen, 200);
+	assert_int_equal(strlen(text_at(seen, "/holders/15/metadata")), MOST - 2);
+}
+
 /* ---- Extending, releasing ---- */
 
 static void extend_sets_what_is_left(void **state)
@@ -505,6 +529,7 @@ int main(void)
 		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, stage_forget),
 		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, stage_forget),
 		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, stage_forget),
+		cmocka_unit_test_teardown(metadata_is_bounded, stage_forget),
 		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),
 		cmocka_unit_test_teardown(the_token_comes_in_the_header, stage_forget),
 		cmocka_unit_test_teardown(any_value_of_the_header_is_answered, stage_forget),
