@@ -24,7 +24,7 @@ MORE_TOURS = SHARED_TOURS | {
         "lock_acquire",
         ("lock_release", {"Lock-Token": "$token"}),
         "lock_acquire",
-        ("lock_acquire", {"token": "$token"}),
+        ("lock_acquire", {"Lock-Token": "$token"}),
         ("lock_release", {"Lock-Token": "$token"}),
     ],
     "with an Idempotency-Key": [

@@ -53,10 +53,10 @@ MORE_TOURS = {
     "shared": [
         ("lock_acquire", {"mode": "shared"}),
         ("lock_acquire", {"mode": "shared"}),
-        ("lock_acquire", {"mode": "shared", "token": "$token"}),
+        ("lock_acquire", {"mode": "shared", "Lock-Token": "$token"}),
         "lock_get",
         "lock_list",
-        ("lock_extend", {"token": "$token"}),
+        ("lock_extend", {"Lock-Token": "$token"}),
         ("lock_release", {"Lock-Token": "$token"}),
     ]
 }

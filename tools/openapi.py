@@ -402,6 +402,8 @@ class Contract:
             if schema.get("required") and not self.resolve(body).get("required"):
                 fail(name, "a body with required members is itself required: true")
             fields += self.properties(name, schema)
+        if "x-replay" in op and any(f["place"] == "IN_HEADER" and f["kind"] != "FIELD_TEXT" for f in fields):
+            fail(name, "its headers must be strings: with an Idempotency-Key they are part of the request's fingerprint")
         self.struct(f"{name}_input", fields)
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):

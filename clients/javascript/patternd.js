@@ -245,6 +245,7 @@ class Lease {
   #timer;
   #timeMs;
   #extension;
+  #headers;
 
   constructor(client, path, timeMs, extension = undefined) {
     this._client = client;
@@ -262,9 +263,10 @@ class Lease {
     this.#lost.abort();
   }
 
-  _keep(expires, until = Infinity, extension = this.#extension) {
+  _keep(expires, until = Infinity, extension = this.#extension, headers = undefined) {
     this._expires = expires;
     this.#extension = extension;
+    this.#headers = headers;
     this.#wait(Math.min(this.#timeMs, expires - now()) / 3, until);
   }
 
@@ -277,7 +279,7 @@ class Lease {
    * When it ends. Without a key: its record would stay in Redis for a day, and twice does no harm.
    */
   async _extend(timeoutMs) {
-    const options = { key: '', timeoutMs };
+    const options = { key: '', timeoutMs, headers: this.#headers };
     const { sent, body } = await this._client.request('POST', `${this._path}/extend`, this.#extension, options);
     return sent + (body.ttl_ms ?? this.#timeMs) * 0.99;
   }
@@ -309,7 +311,7 @@ class Lease {
 }
 
 export class Lock extends Lease {
-  #token;
+  #headers;
   #ttlMs;
 
   constructor(client, name, ttlMs) {
@@ -322,10 +324,9 @@ export class Lock extends Lease {
     const body = { ttl_ms: this.#ttlMs, wait_ms: waitMs || undefined, ...more };
     const { body: granted, headers, sent } = await this._client.request('POST', this._path, body, { waitMs });
     this.fence = granted.fence;
-    this.#token = granted.token;
+    this.#headers = { 'Lock-Token': granted.token };
     const waited = headers.get('Idempotent-Replayed') ? 0 : granted.waited_ms;
-    const extension = { token: granted.token, ttl_ms: this.#ttlMs };
-    this._keep(sent + waited + granted.ttl_ms * 0.99, Infinity, extension);
+    this._keep(sent + waited + granted.ttl_ms * 0.99, Infinity, { ttl_ms: this.#ttlMs }, this.#headers);
   }
 
   async release() {
@@ -336,12 +337,10 @@ export class Lock extends Lease {
       if (this.lost.aborted || timeoutMs <= 0) {
         throw new LockLost(0, { code: 'not_holder', effect: 'none', detail: `'${this.name}' has expired` });
       }
-      await this._client.request('DELETE', this._path, undefined, {
-        headers: { 'Lock-Token': this.#token },
-        timeoutMs,
-      });
+      await this._client.request('DELETE', this._path, undefined, { headers: this.#headers, timeoutMs });
     } catch (problem) {
-      // Repeated: an attempt without an answer released it. One that cannot be released expires.
+      // Repeated: an attempt without an answer released it, and another client acquired it since.
+      // A lock that cannot be released expires.
       if (problem.code === 'not_holder' && !problem.repeated) {
         this._lose();
         throw problem;

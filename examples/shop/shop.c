@@ -16,9 +16,10 @@ static json_t *take_cart(const char *tab)
 	struct answer lock =
 		call("POST", "/locks/cart-ann", NULL, "lock_held", "{s:s, s:i}", "owner", tab, "ttl_ms", 10000);
 
-	if (lock.refused)
-		printf("checkout: %s has to wait, %s is at it\n", tab,
-		       text_of(json_object_get(lock.json, "holder"), "owner"));
+	if (lock.refused) {
+		json_t *holder = json_array_get(json_object_get(lock.json, "holders"), 0);
+		printf("checkout: %s has to wait, %s is at it\n", tab, text_of(holder, "owner"));
+	}
 	return json_incref(lock.json);
 }
 

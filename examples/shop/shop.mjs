@@ -14,7 +14,7 @@ async function lockCart(tab) {
     return await patternd.lock('cart-ann', { ttlMs: 10000, owner: tab });
   } catch (error) {
     if (!(error instanceof LockHeld)) throw error;
-    console.log(`checkout: ${tab} has to wait, ${error.body.holder.owner} is at it`);
+    console.log(`checkout: ${tab} has to wait, ${error.body.holders[0]?.owner} is at it`);
     return null;
   }
 }

@@ -16,7 +16,7 @@ def lock_cart(tab):
     try:
         return patternd.lock("cart-ann", ttl_ms=10000, owner=tab).acquire()
     except LockHeld as held:
-        print(f"checkout: {tab} has to wait, {held.body['holder']['owner']} is at it")
+        print(f"checkout: {tab} has to wait, {held.body['holders'][0]['owner']} is at it")
 
 
 def unlock_cart(lock):

@@ -14,7 +14,7 @@ call() {
 	local key status
 	key=$(cat /proc/sys/kernel/random/uuid)
 	for _ in 1 2 3 4 5; do
-		answer=$(curl -sS --max-time 30 -X "$1" -H "Idempotency-Key: $key" -H "${5:-Lock-Token;}" ${3:+--json "$3"} \
+		answer=$(curl -sS --max-time 30 -X "$1" -H "Idempotency-Key: $key" -H "${5:-Lock-Token:}" ${3:+--json "$3"} \
 			-w '\n%{http_code} %header{retry-after}' "$base$2") || true
 		read -r status retry_after <<<"${answer##*$'\n'}"
 		answer=${answer%$'\n'*}
@@ -34,7 +34,7 @@ call() {
 # The lock of ann's cart, so that two clicks in two tabs do not make two orders.
 take_cart() {
 	call POST /locks/cart-ann "{\"owner\":\"$1\",\"ttl_ms\":10000}" lock_held
-	[ ! "$problem" ] || echo "checkout: $1 has to wait, $(jq -r .holder.owner <<<"$answer") is at it"
+	[ ! "$problem" ] || echo "checkout: $1 has to wait, $(jq -r '.holders[0].owner' <<<"$answer") is at it"
 }
 
 give_cart_back() {

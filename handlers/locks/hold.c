@@ -17,10 +17,11 @@ struct lock_hold {
 	int64_t ttl_ms;
 	int64_t sure_until_us; /* by our clock; Redis's ends later, since this counts from when the renewal was sent */
 	int64_t asked_us;      /* when the latest renewal was sent */
-	int64_t max_until_us;
+	int64_t max_until_us;  /* INT64_MAX: as long as the connection lives */
 	struct loop_timer timer;
 	unsigned calls;     /* under way */
-	const char *ending; /* the reason for which it is being released; NULL while it is held */
+	const char *ending; /* the event that reports its release; NULL while it is held */
+	const char *reason; /* of that event */
 	bool is_lost;
 	struct text name, token_hash; /* behind the struct */
 };
@@ -65,7 +66,7 @@ static void on_release_ended(struct request *req)
 
 	h->calls--;
 	if (!h->is_lost)
-		end(h, req->answer.problem ? "lost" : "released", h->ending,
+		end(h, req->answer.problem ? "lost" : h->ending, h->reason,
 		    req->answer.problem ? "the lock could not be released; it expires by itself" : NULL);
 	free_when_unneeded(h);
 }
@@ -76,11 +77,12 @@ static void on_release_answered(struct request *req, const struct reply *r)
 	(void)r;
 }
 
-static void release(struct lock_hold *h, const char *why)
+static void release(struct lock_hold *h, const char *event, const char *reason)
 {
 	if (h->ending || h->is_lost)
 		return;
-	h->ending = why;
+	h->ending = event;
+	h->reason = reason;
 	loop_timer_stop(&h->timer);
 	struct request *req = begin_call(h, on_release_ended);
 	if (!req) {
@@ -151,7 +153,7 @@ static void on_timer(struct loop_timer *t)
 	struct lock_hold *h = container_of(t, struct lock_hold, timer);
 
 	if (loop_now_us() >= h->max_until_us) {
-		release(h, "max_hold_ms");
+		release(h, "released", "max_hold_ms");
 		return;
 	}
 	if (loop_now_us() >= h->sure_until_us) {
@@ -177,14 +179,14 @@ static void on_ended(void *context)
 {
 	struct lock_hold *h = context;
 
-	release(h, "left"); /* its events go nowhere; but the stream keeps the hold until this returns */
+	release(h, "released", "left"); /* its events go nowhere; but the stream keeps the hold until this returns */
 	h->stream = NULL;
 	free_when_unneeded(h);
 }
 
 static void on_drain(void *context)
 {
-	release(context, "drain");
+	release(context, "closing", "drain");
 }
 
 /* Returns new; NULL without memory. Copies what it keeps. */
@@ -203,7 +205,7 @@ static struct lock_hold *hold_new(const struct request *req, const struct lock_a
 	h->ttl_ms = acquisition->ttl_ms;
 	h->asked_us = acquisition->asked_us;
 	h->sure_until_us = acquisition->asked_us + acquisition->ttl_ms * 1000;
-	h->max_until_us = loop_now_us() + in->max_hold_ms * 1000;
+	h->max_until_us = in->has_max_hold_ms ? loop_now_us() + in->max_hold_ms * 1000 : INT64_MAX;
 	h->timer.expired = on_timer;
 	return h;
 }
@@ -248,7 +250,8 @@ static void on_acquired(struct request *req, const struct lock_acquisition *acqu
 
 void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
-	if (lock_quorum_has_no(req, "lock that lives as long as its connection") || !wait_has_room(req))
+	if (lock_quorum_has_no(req, "lock that lives as long as its connection") ||
+	    lock_has_no_entry(req, "POST /locks/{name}/hold") || !wait_has_room(req))
 		return;
 	lock_acquire_begin(req, &(struct lock_acquisition){
 					.names = &in->name,

@@ -5,6 +5,7 @@ const struct lock_safety lock_single = { "single", 1, 1 };
 
 static const char *const parts_to_acquire[] = { "fence", "readers", "waiters", NULL };
 const char *const lock_parts_to_change[] = { "readers", "waiters", NULL };
+const char *const lock_parts_to_release[] = { "readers", "waiters", "fence", "released", NULL };
 const char *const lock_parts_to_get[] = { "readers", "waiters", "fence", NULL };
 
 void lock_call_keys(struct call *c, struct text name, const char *const *parts)
@@ -39,6 +40,45 @@ void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_m
 	out_int_or_null(o, "expires_at_ms", expires_at_ms > 0, expires_at_ms);
 }
 
+void lock_out_holder(struct json_out *o, const struct lock_holder *holder)
+{
+	lock_out_owner(o, holder->owner);
+	out_int(o, "fence", holder->fence);
+	out_int(o, "holds", holder->holds);
+	out_int(o, "ttl_ms", holder->ttl_ms);
+	out_int(o, "expires_at_ms", holder->expires_at_ms);
+}
+
+void lock_out_holders(struct json_out *o, struct request *req, const struct reply *r, size_t first, bool has_metadata)
+{
+	out_array(o, "holders");
+	for (size_t i = first; i < r->count; i += LOCK_HOLDER_ITEMS) {
+		struct lock_holder holder = {
+			.owner = reply_text(r, i + LOCK_HOLDER_OWNER),
+			.fence = reply_int(r, i + LOCK_HOLDER_FENCE),
+			.holds = reply_int(r, i + LOCK_HOLDER_HOLDS),
+			.expires_at_ms = reply_int(r, i + LOCK_HOLDER_EXPIRES_AT_MS),
+		};
+		holder.ttl_ms = request_ms_until(req, holder.expires_at_ms);
+		out_object(o, NULL);
+		lock_out_holder(o, &holder);
+		if (has_metadata)
+			out_raw_or_null(o, "metadata", reply_text(r, i + LOCK_HOLDER_METADATA));
+		out_close(o);
+	}
+	out_close(o);
+}
+
+bool lock_has_no_entry(struct request *req, const char *what)
+{
+	if (!req->asked.header(req, "Lock-Token").at)
+		return false;
+	answer_field_problem(req, P_INVALID_VALUE,
+			     "Lock-Token:", "is not taken by %s, which does not enter a lock again: leave it out",
+			     what);
+	return true;
+}
+
 void lock_answer_not_holder(struct request *req, struct text name)
 {
 	answer_problem(req, P_NOT_HOLDER,
@@ -52,15 +92,6 @@ void lock_answer_expired(struct request *req, struct text name)
 }
 
 /* ---- Held by others ---- */
-
-/* Its items begin at `at`. */
-static void out_holder(struct json_out *o, struct request *req, const struct reply *r, size_t at)
-{
-	lock_out_owner(o, reply_text(r, at + LOCK_HOLDER_OWNER));
-	out_int(o, "fence", reply_int(r, at + LOCK_HOLDER_FENCE));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, at + LOCK_HOLDER_EXPIRES_AT_MS)));
-	out_close(o);
-}
 
 static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
 {
@@ -80,7 +111,7 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)
 {
-	bool is_shared = text_is(reply_text(r, LOCK_REFUSAL_MODE), "shared");
+	bool is_reserved = reply_text(r, LOCK_REFUSAL_MODE).len == 0;
 	int64_t until_ms = 0;
 
 	for (size_t i = LOCK_REFUSAL_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
@@ -91,19 +122,7 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 	answer_retry_after_ms(req, rest_ms);
 	struct json_out *o = begin_held(req, name, r, rest_ms);
 	out_text(o, "name", name);
-	if (is_shared) {
-		out_array(o, "holders");
-		for (size_t i = LOCK_REFUSAL_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
-			out_object(o, NULL);
-			out_holder(o, req, r, i);
-		}
-		out_close(o);
-	} else if (reply_text(r, LOCK_REFUSAL_MODE).len) {
-		out_object(o, "holder");
-		out_holder(o, req, r, LOCK_REFUSAL_HOLDERS);
-	} else {
-		out_null(o, "holder");
-	}
+	lock_out_holders(o, req, r, is_reserved ? r->count : LOCK_REFUSAL_HOLDERS, false);
 	out_int(o, "waiters", reply_int(r, LOCK_REFUSAL_WAITERS));
 	answer_end(req);
 }
@@ -119,6 +138,15 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 	call_string(c, ""); /* no ticket: wait.c removes it */
 	call_text(c, acquisition->token_hash);
 	return c;
+}
+
+bool lock_metadata_fits(struct request *req, struct text given)
+{
+	if (given.len <= LOCK_METADATA_BYTES)
+		return true;
+	answer_field_problem(req, P_OUT_OF_RANGE, "/metadata", "has %zu bytes as JSON; %d are allowed", given.len,
+			     LOCK_METADATA_BYTES);
+	return false;
 }
 
 struct text lock_metadata(struct text given)

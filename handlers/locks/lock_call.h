@@ -11,7 +11,7 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 
-enum { LOCKS_MAX = 16 }; /* at once */
+enum { LOCKS_MAX = 16 /* at once */, LOCK_METADATA_BYTES = 65536 };
 
 /* On how many servers a grant is, of those that could have it. */
 struct lock_safety {
@@ -41,6 +41,8 @@ struct lock_acquisition {
 
 extern const struct lock_safety lock_single; /* on the only server */
 
+/* False: the metadata is too large, which was answered. GET returns that of 16 holders at once. */
+bool lock_metadata_fits(struct request *req, struct text given);
 /* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
 struct text lock_metadata(struct text given);
 /* lua/locks/lock_acquire.lua, to be sent. */
@@ -52,7 +54,7 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 
 /* A lock's key and the other keys of its parts, ended by NULL. */
 void lock_call_keys(struct call *c, struct text name, const char *const *parts);
-extern const char *const lock_parts_to_change[], *const lock_parts_to_get[];
+extern const char *const lock_parts_to_change[], *const lock_parts_to_release[], *const lock_parts_to_get[];
 
 /* Members of an answer. Null: 0 as a fence or an instant, as a free lock has them. */
 void lock_out_owner(struct json_out *o, struct text owner);
@@ -60,7 +62,20 @@ void lock_out_fence(struct json_out *o, int64_t fence);
 void lock_out_safety(struct json_out *o, const struct lock_safety *safety);
 void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms);
 
+/* A holder, as members of answers have it. */
+struct lock_holder {
+	struct text owner;
+	int64_t fence, holds, ttl_ms, expires_at_ms;
+};
+
+/* The members of an open object. */
+void lock_out_holder(struct json_out *o, const struct lock_holder *holder);
+/* `holders`: those of a reply, each a lock_holder (lua/locks/lib_lock.lua) from item `first` on. */
+void lock_out_holders(struct json_out *o, struct request *req, const struct reply *r, size_t first, bool has_metadata);
+
 void lock_answer_not_holder(struct request *req, struct text name);
+/* True: a Lock-Token came with an operation that enters no lock again, which was answered. */
+bool lock_has_no_entry(struct request *req, const char *what);
 /* It was acquired, but expired before the daemon could report it. */
 void lock_answer_expired(struct request *req, struct text name);
 

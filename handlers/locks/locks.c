@@ -28,6 +28,8 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 {
 	static const char *const modes[] = { "", "exclusive", "shared" }; /* by the contract's enum */
 
+	if (!lock_metadata_fits(req, in->metadata))
+		return;
 	if (lock_quorum_is_mode()) {
 		lock_quorum_acquire(req, in);
 		return;
@@ -39,7 +41,7 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 					.wait_ms = in->wait_ms,
 					.owner = in->owner,
 					.metadata = in->metadata,
-					.presented = in->token,
+					.presented = in->lock_token,
 					.mode = modes[in->mode],
 					.min_replicas = in->min_replicas,
 					.acquired = on_acquired,
@@ -68,9 +70,9 @@ static void on_all_acquired(struct request *req, const struct lock_acquisition *
 	answer_end(req);
 }
 
-void lock_acquire_many(struct request *req, const struct lock_acquire_many_input *in)
+void lock_list_acquire(struct request *req, const struct lock_list_acquire_input *in)
 {
-	if (lock_quorum_has_no(req, "taking several locks at once"))
+	if (lock_quorum_has_no(req, "taking several locks at once") || lock_has_no_entry(req, "POST /locks"))
 		return;
 	lock_acquire_begin(req, &(struct lock_acquisition){
 					.names = in->names.items,
@@ -117,7 +119,7 @@ void lock_extend(struct request *req, const struct lock_extend_input *in)
 
 	lock_call_keys(c, in->name, lock_parts_to_change);
 	call_int(c, in->ttl_ms);
-	call_text(c, handler_secret_hash(req, in->token));
+	call_text(c, handler_secret_hash(req, in->lock_token));
 	call_send(c, on_extended);
 }
 
@@ -157,7 +159,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 		return;
 	}
 	struct call *c = call_script(req, &lock_release_script);
-	lock_call_keys(c, in->name, lock_parts_to_change);
+	lock_call_keys(c, in->name, lock_parts_to_release);
 	call_text(c, in->force ? TEXT("") : handler_secret_hash(req, in->lock_token));
 	call_int(c, in->force);
 	call_send(c, on_released);
@@ -165,37 +167,18 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 
 /* ---- GET /locks/{name} ---- */
 
-static void out_holders(struct json_out *o, struct request *req, const struct reply *r)
-{
-	out_array(o, "holders");
-	for (size_t i = LOCK_GET_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
-		out_object(o, NULL);
-		lock_out_owner(o, reply_text(r, i + LOCK_HOLDER_OWNER));
-		out_int(o, "fence", reply_int(r, i + LOCK_HOLDER_FENCE));
-		lock_out_time(o, req, reply_int(r, i + LOCK_HOLDER_EXPIRES_AT_MS));
-		out_close(o);
-	}
-	out_close(o);
-}
-
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct lock_get_input *in = req->input;
-	bool held = reply_outcome(r) == LOCK_GET_HELD, is_shared = text_is(reply_text(r, LOCK_GET_MODE), "shared");
-	struct text metadata = reply_text(r, LOCK_GET_METADATA), mode = reply_text(r, LOCK_GET_MODE);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
-	out_bool(o, "held", held);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER));
-	out_text_or_null(o, "mode", mode);
+	out_bool(o, "held", reply_outcome(r) == LOCK_GET_HELD);
+	out_text_or_null(o, "mode", reply_text(r, LOCK_GET_MODE));
 	lock_out_fence(o, reply_int(r, LOCK_GET_FENCE));
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
-	out_int(o, "holds", reply_int(r, LOCK_GET_HOLDS));
 	out_int(o, "waiters", reply_int(r, LOCK_GET_WAITERS));
-	out_raw_or_null(o, "metadata", metadata);
-	if (is_shared)
-		out_holders(o, req, r);
+	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, true);
 	answer_end(req);
 }
 
@@ -214,29 +197,25 @@ void lock_get(struct request *req, const struct lock_get_input *in)
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
-	static const char *const parts[] = { "readers", "waiters", NULL };
 	struct call *c = call_script(req, &lock_get_script);
 
 	(void)part;
-	lock_call_keys(c, name, parts);
+	lock_call_keys(c, name, lock_parts_to_change); /* a shorter look */
 	return c;
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	bool is_shared = text_is(reply_text(r, LOCK_GET_MODE), "shared");
-
 	(void)part;
 	if (reply_outcome(r) == LOCK_GET_FREE)
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER));
 	out_text(o, "mode", reply_text(r, LOCK_GET_MODE));
 	out_int(o, "fence", reply_int(r, LOCK_GET_FENCE));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_GET_EXPIRES_AT_MS)));
-	out_int(o, "holds", reply_int(r, LOCK_GET_HOLDS));
+	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
 	out_int(o, "waiters", reply_int(r, LOCK_GET_WAITERS));
+	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, false);
 	out_close(o);
 }
 

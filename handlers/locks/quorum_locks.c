@@ -53,6 +53,26 @@ static void out_left(struct json_out *o, int64_t left_ms)
 	out_int_or_null(o, "expires_at_ms", left_ms > 0, loop_wall_ms() + left_ms);
 }
 
+/* `holders`: the one that a majority reports; NULL for none. */
+static void out_holders(struct json_out *o, const struct lock_quorum_holder *holder, const struct lock_holder_at *at)
+{
+	out_array(o, "holders");
+	if (holder) {
+		out_object(o, NULL);
+		lock_out_holder(o, &(struct lock_holder){
+					   .owner = reply_text(holder->reply, at->owner),
+					   .fence = reply_int(holder->reply, at->fence),
+					   .holds = 1,
+					   .ttl_ms = holder->left_ms,
+					   .expires_at_ms = loop_wall_ms() + holder->left_ms,
+				   });
+		if (at->metadata)
+			out_raw_or_null(o, "metadata", reply_text(holder->reply, at->metadata));
+		out_close(o);
+	}
+	out_close(o);
+}
+
 /* ---- Releasing what has no majority ---- */
 
 static void on_released_one(struct request *req, const struct reply *r)
@@ -77,7 +97,7 @@ static void release_all(struct lock_round *r)
 		if (r->votes[i].said && r->votes[i].outcome < 1)
 			continue;
 		struct call *c = call_script(req, &lock_release_script);
-		lock_call_keys(c, name, lock_parts_to_change);
+		lock_call_keys(c, name, lock_parts_to_release);
 		call_text(c, hash);
 		call_int(c, 0);
 		call_member(c, (unsigned)i + 1);
@@ -98,7 +118,7 @@ static void answer_held(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
 	struct request *req = r->req;
-	struct lock_holder holder;
+	struct lock_quorum_holder holder;
 	bool is_held = lock_round_holder(r, &holder_of_refusal, &holder);
 	struct text owner = is_held ? reply_text(holder.reply, holder_of_refusal.owner) : TEXT("");
 	struct json_out *o;
@@ -116,15 +136,7 @@ static void answer_held(struct lock_round *r)
 			"time, or lost it",
 			w->name.at, lock_round_count(r, holder_of_refusal.outcome), r->of);
 	out_text(o, "name", w->name);
-	if (is_held) {
-		out_object(o, "holder");
-		lock_out_owner(o, owner);
-		out_int(o, "fence", reply_int(holder.reply, holder_of_refusal.fence));
-		out_int(o, "ttl_ms", holder.left_ms);
-		out_close(o);
-	} else {
-		out_null(o, "holder");
-	}
+	out_holders(o, is_held ? &holder : NULL, &holder_of_refusal);
 	out_int(o, "waiters", 0);
 	answer_end(req);
 }
@@ -213,11 +225,11 @@ static struct call *ask_to_acquire(struct lock_round *r)
 /* False: a quorum cannot do that, which was answered. */
 static bool is_possible(struct request *req, const struct lock_acquire_input *in, bool is_shared)
 {
-	const char *field = in->wait_ms        ? "/wait_ms"
-			    : is_shared        ? "/mode"
-			    : in->token.at     ? "/token"
-			    : in->min_replicas ? "/min_replicas"
-					       : NULL;
+	const char *field = in->wait_ms         ? "/wait_ms"
+			    : is_shared         ? "/mode"
+			    : in->lock_token.at ? "Lock-Token:"
+			    : in->min_replicas  ? "/min_replicas"
+						: NULL;
 
 	if (field)
 		answer_field_problem(
@@ -316,7 +328,7 @@ static struct call *ask_to_extend(struct lock_round *r)
 void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 {
 	struct lock_round *r =
-		begin(req, &(struct quorum_lock){ .name = in->name, .hash = handler_secret_hash(req, in->token) },
+		begin(req, &(struct quorum_lock){ .name = in->name, .hash = handler_secret_hash(req, in->lock_token) },
 		      in->ttl_ms);
 
 	if (r)
@@ -328,7 +340,8 @@ void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 static void on_released(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	size_t released = lock_round_count(r, LOCK_RELEASE_RELEASED);
+	size_t released =
+		lock_round_count(r, LOCK_RELEASE_RELEASED) + lock_round_count(r, LOCK_RELEASE_RELEASED_BEFORE);
 
 	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);
@@ -349,7 +362,7 @@ static struct call *ask_to_release(struct lock_round *r)
 	const struct quorum_lock *w = r->context;
 	struct call *c = call_script(r->req, &lock_release_script);
 
-	lock_call_keys(c, w->name, lock_parts_to_change);
+	lock_call_keys(c, w->name, lock_parts_to_release);
 	call_text(c, w->hash);
 	call_int(c, w->is_forced);
 	return c;
@@ -371,7 +384,8 @@ void lock_quorum_release(struct request *req, const struct lock_release_input *i
 static const struct lock_holder_at holder_of_state = { .outcome = LOCK_GET_HELD,
 						       .fence = LOCK_GET_FENCE,
 						       .expires_at = LOCK_GET_EXPIRES_AT_MS,
-						       .owner = LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER };
+						       .owner = LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER,
+						       .metadata = LOCK_GET_HOLDERS + LOCK_HOLDER_METADATA };
 
 /* Free, or not held by a majority: the highest fence that any server gave out. */
 static int64_t highest_fence(const struct lock_round *r)
@@ -387,24 +401,21 @@ static int64_t highest_fence(const struct lock_round *r)
 static void on_state(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct lock_holder holder = { 0 };
+	struct lock_quorum_holder holder = { 0 };
 
 	if (r->said < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_NONE, r->said, "could be asked");
 		return;
 	}
 	bool is_held = lock_round_holder(r, &holder_of_state, &holder) && holder.left_ms > 0;
-	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_GET_METADATA) : none;
 	struct json_out *o = answer_begin(r->req, 200);
 	out_text(o, "name", w->name);
 	out_bool(o, "held", is_held);
-	lock_out_owner(o, is_held ? reply_text(holder.reply, holder_of_state.owner) : none);
-	out_text(o, "mode", is_held ? TEXT("exclusive") : none);
+	out_text(o, "mode", is_held ? TEXT("exclusive") : (struct text){ 0 });
 	lock_out_fence(o, is_held ? reply_int(holder.reply, holder_of_state.fence) : highest_fence(r));
 	out_left(o, holder.left_ms);
-	out_int(o, "holds", is_held);
 	out_int(o, "waiters", 0);
-	out_raw_or_null(o, "metadata", metadata);
+	out_holders(o, is_held ? &holder : NULL, &holder_of_state);
 	answer_end(r->req);
 }
 

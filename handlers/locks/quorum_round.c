@@ -176,7 +176,7 @@ static int64_t largest(const int64_t *list, size_t count, size_t nth)
 	return best;
 }
 
-bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at, struct lock_holder *out)
+bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at, struct lock_quorum_holder *out)
 {
 	int64_t rests[LOCK_ROUND_MOST];
 
@@ -189,7 +189,8 @@ bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *
 		}
 		if (same < lock_round_majority(r))
 			continue;
-		*out = (struct lock_holder){ r->votes[i].reply, largest(rests, same, lock_round_majority(r)), same };
+		*out = (struct lock_quorum_holder){ r->votes[i].reply, largest(rests, same, lock_round_majority(r)),
+						    same };
 		return true;
 	}
 	return false;

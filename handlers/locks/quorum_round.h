@@ -69,15 +69,16 @@ void lock_round_answer_none(struct lock_round *r, enum effect effect, size_t cou
 struct lock_holder_at {
 	int64_t outcome; /* of a reply that has a holder */
 	size_t fence, expires_at, owner;
+	size_t metadata; /* 0: such a reply has none */
 };
 
-struct lock_holder {
+struct lock_quorum_holder {
 	const struct reply *reply; /* of one of these servers */
 	int64_t left_ms;           /* until fewer than a majority report it */
 	size_t servers;
 };
 
 /* False: no majority reports the same one. */
-bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at, struct lock_holder *out);
+bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at, struct lock_quorum_holder *out);
 
 #endif

@@ -118,6 +118,7 @@ static void on_granted(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);
+	answer_location(req, (struct text[]){ TEXT("sales"), in->name, TEXT("claims"), claim }, 4);
 	out_text(o, "claim", claim);
 	out_text(o, "name", in->name);
 	out_string(o, "state", reply_int(r, SALE_CLAIM_ACQUIRE_IS_CONFIRMED) ? "confirmed" : "held");

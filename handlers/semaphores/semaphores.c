@@ -55,7 +55,7 @@ static void answer_none_free(struct request *req, const struct reply *r)
 					 "all %lld permits of '%s' are taken; the first expires in %lld ms",
 					 (long long)in->limit, in->name.at, (long long)next_ms);
 	out_int(o, "limit", in->limit);
-	out_int(o, "held", held);
+	out_int(o, "permits_held", held);
 	out_int(o, "waiters", reply_int(r, SEMAPHORE_REFUSAL_WAITERS));
 	answer_end(req);
 }
@@ -78,6 +78,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 	}
 	int64_t expires_at_ms = reply_int(r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
 	struct text sealed = reply_text(r, SEMAPHORE_PERMIT_ACQUIRE_SEALED);
+	struct text permit = sealed.len ? seal_mask(req, sealed) : new->permit;
 	if (request_is_past(req, expires_at_ms)) {
 		answer_problem_effect(req, P_PERMIT_EXPIRED, EFFECT_APPLIED,
 				      "the original request succeeded, but the permit of '%s' has expired",
@@ -86,10 +87,11 @@ static void on_acquired(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "name", in->name);
-	out_text(o, "permit", sealed.len ? seal_mask(req, sealed) : new->permit);
+	answer_location(req, (struct text[]){ TEXT("semaphores"), in->name, TEXT("permits"), permit }, 4);
+	out_text(o, "permit", permit);
 	out_owner(o, reply_text(r, SEMAPHORE_PERMIT_ACQUIRE_OWNER));
 	out_int(o, "limit", in->limit);
-	out_int(o, "held", reply_int(r, SEMAPHORE_PERMIT_ACQUIRE_HELD));
+	out_int(o, "permits_held", reply_int(r, SEMAPHORE_PERMIT_ACQUIRE_HELD));
 	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
 	out_int(o, "expires_at_ms", expires_at_ms);
 	out_int(o, "waited_ms", wait_waited_ms(req));
@@ -221,7 +223,7 @@ static void out_state(struct json_out *o, struct text name, const struct reply *
 
 	out_text(o, "name", name);
 	out_int_or_null(o, "limit", held > 0, reply_int(r, SEMAPHORE_GET_LIMIT));
-	out_int(o, "held", held);
+	out_int(o, "permits_held", held);
 	out_int(o, "waiters", reply_int(r, SEMAPHORE_GET_WAITERS));
 }
 

@@ -189,12 +189,13 @@ local function lock_drop(lock, grant, hash)
   return left
 end
 
--- lock_holders(lock): the items of each holder, one after the other in a flat list; at most 16, the
--- longest holders last. O(16).
---@shape lock_holder: owner text, fence int, expires_at_ms int
-local function lock_holders(lock)
+-- lock_holders(lock, has_metadata): the items of each holder, one after the other in a flat list;
+-- at most 16, the longest holders last. Metadata may be large: it is '' unless has_metadata. O(16).
+--@shape lock_holder: owner text, fence int, holds int, expires_at_ms int, metadata text
+local function lock_holders(lock, has_metadata)
   if lock.mode == 'exclusive' then
-    return { lock.owner, lock.fence, lock.expires_at_ms }
+    local metadata = has_metadata and redis.call('HGET', lock.key, 'metadata') or ''
+    return { lock.owner, lock.fence, lock.holds, lock.expires_at_ms, metadata }
   end
   local list = {}
   local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), UP_TO_FURTHER, 'BYSCORE', 'LIMIT', '0', '16',
@@ -204,7 +205,9 @@ local function lock_holders(lock)
     if reader then
       list[#list + 1] = reader.owner
       list[#list + 1] = tonumber(reader.fence)
+      list[#list + 1] = #reader.tokens
       list[#list + 1] = tonumber(flat[i + 1])
+      list[#list + 1] = has_metadata and reader.metadata or ''
     end
   end
   return list

@@ -223,10 +223,10 @@ end
 local reply = { 0, now, next_at, which, waiters_count(blocking.waiters.key) }
 if blocking.lock then
   reply[6] = blocking.lock.mode
-  for _, value in ipairs(lock_holders(blocking.lock)) do
+  for _, value in ipairs(lock_holders(blocking.lock, false)) do
     reply[#reply + 1] = value
   end
 else
-  reply[6], reply[7], reply[8], reply[9] = '', '', 0, blocking.offered_until
+  reply[6], reply[7], reply[8], reply[9], reply[10], reply[11] = '', '', 0, 0, blocking.offered_until, ''
 end
 return reply

@@ -1,35 +1,42 @@
 -- lock_release: releases one token, or all; the lock is free when it was the last, and offered to
 -- the first waiter. Its fence stays.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
+--       its last fence: counter, no TTL; 5 its last release: string of the lock's fence and the
+--       hash of the token that freed it, kept for a minute
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
---@reply 1 released: holds int
+--@reply 1 released, 0 released_before: holds int
 --@reply -1 not_holder
--- holds: how many are left. not_holder: the token does not hold it (any more), or the lock is free;
--- nothing is released twice.
+-- holds: how many are left. released_before: this token freed the lock within the last minute, and
+-- no fence was given out since. not_holder: the token does not hold it (any more), or the lock is
+-- free; nothing is released twice.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
 -- last one frees is freed in the background.
 --@flags allow-oom
 --@include time
 local LOCK_FIELDS = 5 -- of one token; see lib_lock.lua
-local is_forced = ARGV[2] == '1'
+local RELEASED_MS = '60000'
+local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
 local now = now_ms()
 
 -- Most locks have one holder with one token, and no waiters when it is released. They are answered
--- before the other libraries, as in lock_acquire.
+-- before the other libraries, as in lock_acquire. With GET, SET refuses a key that is no string.
 if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
-  local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. ARGV[1])
+  local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence')
   if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then
+    redis.call('SET', KEYS[5], f[3] .. ' ' .. token_hash, 'PX', RELEASED_MS, 'GET')
     redis.call('UNLINK', KEYS[1])
     return { 1, now, 0 }
   end
 end
 
---@otherwise waiters lock
+--@otherwise last_fence waiters lock
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
-local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])
+local grant = lock and not is_forced and lock_grant_of(lock, token_hash)
+local last_release = redis.call('GET', KEYS[5])
 if not lock or not (is_forced or grant) then
-  return {-1, now}
+  local is_known = not is_forced and not lock and last_release == digits(last_fence(KEYS[4])) .. ' ' .. token_hash
+  return is_known and {0, now, 0} or {-1, now}
 end
 lock_settle(lock)
 waiters_settle(waiters)
@@ -37,7 +44,10 @@ local left = 0
 if is_forced then
   lock_free(lock)
 else
-  left = lock_drop(lock, grant, ARGV[1])
+  left = lock_drop(lock, grant, token_hash)
+  if left == 0 then
+    redis.call('SET', KEYS[5], digits(lock.fence) .. ' ' .. token_hash, 'PX', RELEASED_MS)
+  end
 end
 lock_serve(left > 0 and lock or nil, waiters)
 return {1, now, left}

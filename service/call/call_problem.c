@@ -78,8 +78,10 @@ void call_problem_answer_error(struct call *c, struct text error)
 	if (error_rows[known].reconnect)
 		topology_reject(c->redis.node, error.at);
 	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
-		answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
-			       "this Idempotency-Key was used with another body; use a new key for another request");
+		answer_problem(
+			req, P_IDEMPOTENCY_KEY_REUSED,
+			"this Idempotency-Key was used with another body or another Lock-Token; use a new key for "
+			"another request");
 	else if (known == ERROR_WRONGTYPE)
 		answer_foreign_key(c, error);
 	else if (known == ERROR_OOM)

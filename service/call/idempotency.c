@@ -25,7 +25,7 @@ struct text idempotency_record_key(struct request *req, struct text key)
 struct text idempotency_fingerprint(struct request *req)
 {
 	char buffer[TEXT_DIGITS];
-	struct text digest = seal_digest(req, req->asked.body.at ? req->asked.body : TEXT(""));
+	struct text digest = seal_request(req);
 	struct text kept_ms =
 		text_of_int(req->asked.record_ms ? req->asked.record_ms : config()->idempotency_ttl_ms, buffer);
 

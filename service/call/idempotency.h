@@ -15,7 +15,7 @@ struct request;
  */
 struct text idempotency_record_key(struct request *req, struct text key);
 
-/* Distinguishes requests with the same Idempotency-Key; behind it for how long a record is kept. */
+/* seal_request; behind it for how long a record is kept. */
 struct text idempotency_fingerprint(struct request *req);
 
 #endif

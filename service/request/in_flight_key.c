@@ -6,8 +6,7 @@
 #include "request/seal.h"
 
 struct in_flight_key {
-	struct request *req; /* (ref) */
-	struct text scope;
+	struct text scope, digest; /* seal_scope, seal_request */
 	struct in_flight_key *next;
 };
 
@@ -20,12 +19,13 @@ bool in_flight_key_is_free(struct request *req)
 	for (const struct in_flight_key *other = keys; other; other = other->next) {
 		if (!text_equal(other->scope, scope))
 			continue;
-		if (text_equal(other->req->asked.body, req->asked.body))
+		if (text_equal(other->digest, seal_request(req)))
 			answer_problem(req, P_REQUEST_IN_PROGRESS,
 				       "the first request with this Idempotency-Key still waits");
 		else
 			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
-				       "this Idempotency-Key came with another body before");
+				       "a request with this Idempotency-Key still waits, with another body or another "
+				       "Lock-Token; use a new key for another request");
 		return false;
 	}
 	return true;
@@ -34,11 +34,11 @@ bool in_flight_key_is_free(struct request *req)
 struct in_flight_key *in_flight_key_add(struct request *req)
 {
 	struct in_flight_key *k = arena_alloc(&req->arena, sizeof(*k));
-	struct text scope = seal_scope(req);
+	struct text scope = seal_scope(req), digest = seal_request(req);
 
-	if (!k || !scope.at)
+	if (!k || !scope.at || !digest.at)
 		return NULL;
-	*k = (struct in_flight_key){ req, scope, keys };
+	*k = (struct in_flight_key){ scope, digest, keys };
 	keys = k;
 	return k;
 }

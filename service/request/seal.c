@@ -3,6 +3,7 @@
 
 #include "core/digest.h"
 #include "core/hex.h"
+#include "request/operation.h"
 #include "request/request.h"
 
 struct text seal_digest(struct request *req, struct text bytes)
@@ -34,6 +35,27 @@ struct text seal_scope(struct request *req)
 		parts[count++] = req->caller.name;
 	}
 	return arena_join(&req->arena, parts, count);
+}
+
+/* A text in a header of the operation's own, such as Lock-Token; absent when it was not sent. */
+static struct text header_text(const struct request *req, const struct field *field)
+{
+	if (field->place != IN_HEADER || field->kind != FIELD_TEXT)
+		return (struct text){ 0 };
+	return *(const struct text *)((const char *)req->input + field->offset);
+}
+
+struct text seal_request(struct request *req)
+{
+	struct text digest = seal_digest(req, req->asked.body.at ? req->asked.body : TEXT(""));
+
+	for (size_t i = 0; i < req->op->field_count; i++) {
+		const struct field *field = &req->op->fields[i];
+		struct text value = header_text(req, field), name = text_of(field->name);
+		if (value.at)
+			digest = seal_digest(req, arena_join(&req->arena, (struct text[]){ digest, name, value }, 3));
+	}
+	return digest;
 }
 
 struct text seal_mask(struct request *req, struct text hex32)

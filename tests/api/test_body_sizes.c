@@ -25,7 +25,6 @@ static const struct taker {
 	{ "POST", "/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":", "}]}", "/messages/1/body", 201 },
 	{ "PUT", "/cache/c", "{\"ttl_ms\":60000,\"value\":", "}", "/value", 201 },
 	{ "POST", "/topics/t", "{\"body\":", "}", "/body", 200 },
-	{ "POST", "/locks/l", "{\"ttl_ms\":60000,\"metadata\":", "}", "/metadata", 201 },
 };
 
 enum form { STRING, ARRAY, OBJECT, ESCAPED, FORMS };

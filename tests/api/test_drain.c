@@ -201,7 +201,7 @@ static const struct waiters crowd[] = {
 	{ "POST", "/semaphores/full/permits", "{\"limit\":1,\"wait_ms\":60000}", 50, 409, "no_permit", NULL, false },
 	{ "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":60000,\"wait_ms\":60000}", 50, 429,
 	  "rate_limited", NULL, false },
-	{ "POST", "/locks/kept/hold", "{}", 1, 200, NULL, "event: released", true },
+	{ "POST", "/locks/kept/hold", "{}", 1, 200, NULL, "event: closing", true },
 	{ "GET", "/topics/t/stream", NULL, 30, 200, NULL, "event: closing", true },
 };
 enum {

@@ -444,7 +444,7 @@ static void test_drain(void **state)
 	struct answer a = waiter_answer(busy, "/queues/q/receive", ANSWER_MS);
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/messages")), 0);
-	assert_string_equal(events_next_named(e, ANSWER_MS).name, "released");
+	assert_string_equal(events_next_named(e, ANSWER_MS).name, "closing");
 	assert_true(raw_closed(idle, ANSWER_MS));
 	assert_true(raw_closed(half, ANSWER_MS));
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));

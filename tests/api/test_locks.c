@@ -15,6 +15,9 @@
 
 enum { TTL_MS = 60000, SOON_MS = 5000 };
 
+#define OF_20 "0123456789abcdef0123"
+#define OF_200 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20 OF_20
+
 static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":50}";
 
 /* ---- Requests ---- */
@@ -26,18 +29,15 @@ static struct answer acquire(const char *body)
 
 static struct answer enter(const char *token)
 {
-	char body[128];
-
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, TTL_MS);
-	return acquire(body);
+	return http(client, "POST", "/locks/a", a_minute, lock_token(token));
 }
 
 static struct answer extend(const char *token, int ttl_ms)
 {
 	char body[128];
 
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, ttl_ms);
-	return http(client, "POST", "/locks/a/extend", body);
+	snprintf(body, sizeof(body), "{\"ttl_ms\":%d}", ttl_ms);
+	return http(client, "POST", "/locks/a/extend", body, lock_token(token));
 }
 
 static struct answer look(void)
@@ -50,12 +50,14 @@ static bool is_free(void)
 	return !bool_at(look(), "/held");
 }
 
+static int64_t holds(void)
+{
+	return int_at(look(), "/holders/0/holds");
+}
+
 static struct answer release(const char *token)
 {
-	char header[128];
-
-	snprintf(header, sizeof(header), "Lock-Token: %s", token);
-	return http(client, "DELETE", "/locks/a", NULL, header);
+	return http(client, "DELETE", "/locks/a", NULL, lock_token(token));
 }
 
 /* ---- Acquiring ---- */
@@ -105,12 +107,16 @@ static void a_refusal_has_the_holder_and_its_time(void **state)
 		snprintf(body, sizeof(body), "{\"ttl_ms\":%d%s}", rows[i].ttl_ms, i ? ",\"owner\":\"worker-7\"" : "");
 		struct answer taken = acquire(body), a = acquire(a_minute);
 		assert_problem(a, 409, "lock_held", "none");
-		int64_t ttl_ms = int_at(a, "/holder/ttl_ms");
+		int64_t ttl_ms = int_at(a, "/holders/0/ttl_ms");
 		assert_in_range(ttl_ms, 1, rows[i].ttl_ms);
 		assert_int_equal(atoi(header_of(a, "Retry-After")), (ttl_ms + 999) / 1000);
 		assert_in_range(atoi(header_of(a, "Retry-After")), rows[i].retry_after - 1, rows[i].retry_after);
-		assert_int_equal(int_at(a, "/holder/fence"), int_at(taken, "/fence"));
-		assert_true(json_equal(json_at(a, "/holder/owner"), json_at(taken, "/owner")));
+		assert_int_equal(json_array_size(json_at(a, "/holders")), 1);
+		assert_int_equal(int_at(a, "/holders/0/fence"), int_at(taken, "/fence"));
+		assert_int_equal(int_at(a, "/holders/0/holds"), 1);
+		assert_int_equal(int_at(a, "/holders/0/expires_at_ms"), int_at(taken, "/expires_at_ms"));
+		assert_true(json_equal(json_at(a, "/holders/0/owner"), json_at(taken, "/owner")));
+		assert_int_equal(int_at(a, "/retry_after_ms"), ttl_ms);
 		assert_int_equal(int_at(a, "/waiters"), 0);
 		assert_null(strstr(a.body, text_at(taken, "/token")));
 	}
@@ -137,7 +143,7 @@ static void each_entry_has_a_token_of_its_own(void **state)
 	assert_int_equal(int_at(a, "/holds"), 1);
 	assert_problem(release(token), 409, "not_holder", "none"); /* the same DELETE again releases nothing twice */
 	assert_problem(enter(token), 409, "not_holder", "none");
-	assert_int_equal(int_at(look(), "/holds"), 1);
+	assert_int_equal(holds(), 1);
 	assert_status(enter(second), 200);
 	assert_int_equal(int_at(release(second), "/holds"), 1);
 }
@@ -156,7 +162,7 @@ static void a_token_that_holds_nothing_takes_nothing(void **state)
 	assert_problem(enter(token), 409, "not_holder", "none");
 	assert_problem(extend(token, TTL_MS), 409, "not_holder", "none");
 	assert_problem(release(token), 409, "not_holder", "none");
-	assert_int_equal(int_at(look(), "/holds"), 1);
+	assert_int_equal(holds(), 1);
 }
 
 static void metadata_comes_back_as_it_went(void **state)
@@ -180,9 +186,33 @@ static void metadata_comes_back_as_it_went(void **state)
 		stage_forget(NULL);
 		snprintf(body, sizeof(body), "{\"metadata\":%s}", values[i]);
 		assert_status(acquire(body), 201);
-		assert_true(json_equal(json_at(look(), "/metadata"), wanted));
+		assert_true(json_equal(json_at(look(), "/holders/0/metadata"), wanted));
 		json_decref(wanted);
 	}
+}
+
+/* GET returns the metadata of 16 readers at once. */
+static void metadata_is_bounded(void **state)
+{
+	enum { MOST = 65536, READERS = 16 };
+	char *body = NULL;
+
+	(void)state;
+	for (int i = 0; i <= READERS; i++) {
+		int size = MOST - 2 + (i == READERS); /* and the quotes */
+		assert_true(asprintf(&body, "{\"mode\":\"shared\",\"metadata\":\"%0*d\"}", size, 0) > 0);
+		struct answer a = acquire(body);
+		free(body);
+		if (i < READERS) {
+			assert_status(a, 201);
+			continue;
+		}
+		assert_problem(a, 400, "out_of_range", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), "/metadata");
+	}
+	struct answer seen = look();
+	assert_status(seen, 200);
+	assert_int_equal(strlen(text_at(seen, "/holders/15/metadata")), MOST - 2);
 }
 
 /* ---- Extending, releasing ---- */
@@ -208,25 +238,111 @@ static void extend_sets_what_is_left(void **state)
 	assert_problem(extend(token, TTL_MS), 409, "not_holder",
 		       "none"); /* no other client acquired it since: not revived all the same */
 	assert_true(is_free());
-	assert_problem(http(client, "POST", "/locks/a/extend", a_minute), 400, "missing_field", "none");
 }
 
 /* Not in a query, which proxies log. */
 static void the_token_comes_in_the_header(void **state)
 {
-	char target[96];
+	char text[96];
 
 	(void)state;
 	const char *token = text_at(acquire(a_minute), "/token");
-	struct answer a = http(client, "DELETE", "/locks/a", NULL);
-	assert_problem(a, 400, "missing_field", "none");
-	assert_string_equal(text_at(a, "/errors/0/pointer"), "Lock-Token:");
-	snprintf(target, sizeof(target), "/locks/a?token=%s", token);
-	assert_problem(http(client, "DELETE", target, NULL), 400, "unknown_field", "none");
+	struct answer none[] = { http(client, "DELETE", "/locks/a", NULL),
+				 http(client, "POST", "/locks/a/extend", a_minute) };
+	for (size_t i = 0; i < 2; i++) {
+		assert_problem(none[i], 400, "missing_field", "none");
+		assert_string_equal(text_at(none[i], "/errors/0/pointer"), "Lock-Token:");
+	}
+	snprintf(text, sizeof(text), "/locks/a?token=%s", token);
+	assert_problem(http(client, "DELETE", text, NULL), 400, "unknown_field", "none");
+	snprintf(text, sizeof(text), "{\"token\":\"%s\"}", token);
+	assert_problem(acquire(text), 400, "unknown_field", "none");
+	assert_problem(http(client, "POST", "/locks/a/extend", text, lock_token(token)), 400, "unknown_field", "none");
 	assert_problem(release("ffff"), 409, "not_holder", "none");
 	assert_false(is_free());
 	assert_status(release(token), 200);
 	assert_true(is_free());
+}
+
+/* One value of 1 to 200 bytes of UTF-8: else 400, and nothing is acquired, extended or released. */
+static void any_value_of_the_header_is_answered(void **state)
+{
+	static const struct {
+		const char *value;
+		int status; /* 409: it may be a token, but holds nothing */
+		const char *code;
+	} rows[] = {
+		{ "x", 409, "not_holder" },
+		{ "caf\xc3\xa9", 409, "not_holder" },
+		{ "%2F{}\"\\, x", 409, "not_holder" },
+		{ "\xff\xfe", 400, "invalid_value" },
+		{ "a\x01"
+		  "b",
+		  400, "malformed_request" },
+		{ OF_200, 409, "not_holder" },
+		{ OF_200 "x", 400, "out_of_range" },
+	};
+
+	(void)state;
+	struct answer taken = acquire(a_minute);
+	const char *token = text_at(taken, "/token");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_problem(enter(rows[i].value), rows[i].status, rows[i].code, "none");
+		assert_problem(extend(rows[i].value, 1), rows[i].status, rows[i].code, "none");
+		assert_problem(release(rows[i].value), rows[i].status, rows[i].code, "none");
+	}
+	struct answer empty[] = { http(client, "POST", "/locks/a", NULL,
+				       "Lock-Token;"), /* curl's form of an empty one */
+				  http(client, "POST", "/locks/a/extend", NULL, "Lock-Token;"),
+				  http(client, "DELETE", "/locks/a", NULL, "Lock-Token;") };
+	for (size_t i = 0; i < 3; i++)
+		assert_problem(empty[i], 400, "out_of_range", "none");
+	/* Which of two counts would depend on the proxies between. */
+	assert_problem(http(client, "DELETE", "/locks/a", NULL, lock_token(token), "Lock-Token: x"), 400,
+		       "malformed_request", "none");
+	assert_int_equal(holds(), 1);
+	assert_int_equal(int_at(look(), "/expires_at_ms"), int_at(taken, "/expires_at_ms"));
+}
+
+/* Ignored, the request would wait for its own client. */
+static void the_header_is_refused_where_it_means_nothing(void **state)
+{
+	static const char *const rows[][2] = { { "/locks/a/hold", "{}" }, { "/locks", "{\"names\":[\"a\"]}" } };
+
+	(void)state;
+	const char *token = text_at(acquire(a_minute), "/token");
+	for (size_t i = 0; i < 2; i++) {
+		struct answer a = http(client, "POST", rows[i][0], rows[i][1], lock_token(token));
+		assert_problem(a, 400, "invalid_value", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), "Lock-Token:");
+	}
+	assert_int_equal(http(client, "GET", "/locks/a", NULL, lock_token(token)).status, 200);
+	assert_int_equal(holds(), 1);
+}
+
+/* Its client, which lost the answer, learns that the lock is free; no other client does. */
+static void the_last_holder_may_release_again(void **state)
+{
+	(void)state;
+	const char *token = text_at(acquire(a_minute), "/token"), *second = text_at(enter(token), "/token");
+	assert_int_equal(int_at(release(token), "/holds"), 1);
+	assert_problem(release(token), 409, "not_holder", "none");
+	for (int i = 0; i < 3; i++) {
+		struct answer a = release(second);
+		assert_status(a, 200);
+		assert_string_equal(a.body, "{\"name\":\"a\",\"holds\":0}\n");
+	}
+	assert_in_range(server_command(&redis, "PTTL p:lock:{a}:released")->integer, 50000, 60000);
+	assert_problem(release(token), 409, "not_holder", "none");
+	assert_problem(http(client, "DELETE", "/locks/a?force=true", NULL), 409, "not_holder", "none");
+	assert_problem(extend(second, TTL_MS), 409, "not_holder", "none");
+	const char *other = text_at(acquire(a_minute), "/token");
+	assert_problem(release(second), 409, "not_holder", "none");
+	assert_status(release(other), 200);
+	assert_problem(release(second), 409, "not_holder", "none");
+	assert_status(release(other), 200);
+	server_command(&redis, "PEXPIRE p:lock:{a}:released 0"); /* the minute */
+	assert_problem(release(other), 409, "not_holder", "none");
 }
 
 static void force_releases_any_hold(void **state)
@@ -247,7 +363,7 @@ static void force_releases_any_hold(void **state)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
 		assert_problem(http(client, "DELETE", refused[i].target, NULL, refused[i].header), 400, refused[i].code,
 			       "none");
-	assert_int_equal(int_at(look(), "/holds"), 2);
+	assert_int_equal(holds(), 2);
 	struct answer a = http(client, "DELETE", "/locks/a?force=true", NULL);
 	assert_status(a, 200);
 	assert_string_equal(a.body, "{\"name\":\"a\",\"holds\":0}\n");
@@ -307,18 +423,25 @@ static void look_at_a_lock_free_and_held(void **state)
 	(void)state;
 	struct answer a = look();
 	assert_status(a, 200);
-	assert_string_equal(
-		a.body, "{\"name\":\"a\",\"held\":false,\"owner\":null,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
-			"\"expires_at_ms\":null,\"holds\":0,\"waiters\":0,\"metadata\":null}\n");
+	assert_string_equal(a.body, "{\"name\":\"a\",\"held\":false,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
+				    "\"expires_at_ms\":null,\"waiters\":0,\"holders\":[]}\n");
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
 	a = look();
 	assert_true(bool_at(a, "/held"));
-	assert_string_equal(text_at(a, "/owner"), "worker-7");
 	assert_string_equal(text_at(a, "/mode"), "exclusive");
-	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
-	assert_int_equal(int_at(a, "/expires_at_ms"), int_at(taken, "/expires_at_ms"));
+	assert_int_equal(json_array_size(json_at(a, "/holders")), 1);
+	assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
+	for (int i = 0; i < 2; i++) {
+		const char *const of[] = { "", "/holders/0" };
+		char pointer[2][64];
+		snprintf(pointer[0], sizeof(pointer[0]), "%s/fence", of[i]);
+		snprintf(pointer[1], sizeof(pointer[1]), "%s/expires_at_ms", of[i]);
+		assert_int_equal(int_at(a, pointer[0]), int_at(taken, "/fence"));
+		assert_int_equal(int_at(a, pointer[1]), int_at(taken, "/expires_at_ms"));
+	}
 	assert_in_range(int_at(a, "/ttl_ms"), 1, TTL_MS);
-	assert_int_equal(int_at(a, "/metadata/job"), 1);
+	assert_int_equal(int_at(a, "/holders/0/ttl_ms"), int_at(a, "/ttl_ms"));
+	assert_int_equal(int_at(a, "/holders/0/metadata/job"), 1);
 	assert_null(strstr(a.body, text_at(taken, "/token")));
 	assert_int_equal(http(client, "HEAD", "/locks/a", NULL).status, 200);
 }
@@ -331,15 +454,13 @@ static void list_shows_what_is_held(void **state)
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
 	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: its fence stays, and is no lock */
-	char header[96];
-	snprintf(header, sizeof(header), "Lock-Token: %s", text_at(gone, "/token"));
-	assert_status(http(client, "DELETE", "/locks/b", NULL, header), 200);
+	assert_status(http(client, "DELETE", "/locks/b", NULL, lock_token(text_at(gone, "/token"))), 200);
 	struct answer a = http(client, "GET", "/locks", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_string_equal(text_at(a, "/items/0/name"), "a");
-	assert_string_equal(text_at(a, "/items/0/owner"), "worker-7");
-	assert_int_equal(int_at(a, "/items/0/holds"), 2);
+	assert_string_equal(text_at(a, "/items/0/holders/0/owner"), "worker-7");
+	assert_int_equal(int_at(a, "/items/0/holders/0/holds"), 2);
 	assert_int_equal(int_at(a, "/items/0/fence"), int_at(taken, "/fence"));
 	assert_in_range(int_at(a, "/items/0/ttl_ms"), 1, TTL_MS);
 	assert_int_equal(int_at(a, "/items/0/waiters"), 0);
@@ -362,7 +483,9 @@ static void names_of_all_kinds(void **state)
 		{ "POST", "/locks/.", NULL },
 		{ "GET", "/locks/%2E%2E", NULL },
 		{ "DELETE", "/locks/..?force=true", NULL },
-		{ "POST", "/locks/%2e/extend", "{\"token\":\"x\"}" },
+		{ "POST", "/locks/%2e/extend", NULL },
+		{ "POST", "/locks/acquire", NULL },
+		{ "POST", "/locks", "{\"names\":[\"a\",\"acquire\"]}" },
 	};
 	char target[96];
 
@@ -406,8 +529,12 @@ int main(void)
 		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, stage_forget),
 		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, stage_forget),
 		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, stage_forget),
+		cmocka_unit_test_teardown(metadata_is_bounded, stage_forget),
 		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),
 		cmocka_unit_test_teardown(the_token_comes_in_the_header, stage_forget),
+		cmocka_unit_test_teardown(any_value_of_the_header_is_answered, stage_forget),
+		cmocka_unit_test_teardown(the_header_is_refused_where_it_means_nothing, stage_forget),
+		cmocka_unit_test_teardown(the_last_holder_may_release_again, stage_forget),
 		cmocka_unit_test_teardown(force_releases_any_hold, stage_forget),
 		cmocka_unit_test_teardown(fence_rises_whatever_became_of_the_last, stage_forget),
 		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, stage_forget),

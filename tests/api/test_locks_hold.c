@@ -76,7 +76,7 @@ static void acquired_has_the_members_of_a_lock(void **state)
 	struct answer a = http(pair.c[1], "GET", LOCK_A, NULL);
 	assert_int_equal(int_at(a, "/fence"), number_of(v, "fence"));
 	assert_int_equal(int_at(a, "/expires_at_ms"), number_of(v, "expires_at_ms"));
-	assert_string_equal(text_at(a, "/owner"), "backup");
+	assert_string_equal(text_at(a, "/holders/0/owner"), "backup");
 	assert_string_equal(text_at(a, "/mode"), "exclusive");
 	assert_problem(line_take(1, NULL), 409, "lock_held", "none");
 	events_close(e);
@@ -98,27 +98,26 @@ static void it_is_kept(void **state)
 		struct answer a = http(pair.c[1], "GET", LOCK_A, NULL);
 		assert_int_equal(int_at(a, "/fence"), fence);
 		assert_in_range(int_at(a, "/ttl_ms"), 1, TTL_MS);
-		assert_int_equal(int_at(a, "/holds"), 1);
+		assert_int_equal(int_at(a, "/holders/0/holds"), 1);
 	}
 	events_close(e);
 }
 
 static void its_token_is_good_for_all_that_a_token_is(void **state)
 {
-	char body[128];
+	static const char body[] = "{\"ttl_ms\":5000}";
 
 	(void)state;
 	struct events *e = hold(0, "{\"ttl_ms\":600}");
 	acquired(e);
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":5000}", line_token);
-	assert_status(http(pair.c[1], "POST", LOCK_A "/extend", body), 200);
-	struct answer again = line_take(1, body);
+	assert_status(http(pair.c[1], "POST", LOCK_A "/extend", body, lock_token(line_token)), 200);
+	struct answer again = http(pair.c[1], "POST", LOCK_A, body, lock_token(line_token));
 	assert_status(again, 200);
 	assert_int_equal(int_at(again, "/holds"), 2);
 	line_release(1); /* the hold's own */
 	ends(e, "lost", "released");
 	events_close(e);
-	assert_int_equal(pair_number(LOCK_A, "/holds"), 1); /* another token of the lock stays in */
+	assert_int_equal(pair_number(LOCK_A, "/holders/0/holds"), 1); /* another token of the lock stays in */
 	snprintf(line_token, sizeof(line_token), "%s", text_at(again, "/token"));
 	line_release(0);
 }
@@ -223,7 +222,7 @@ static void it_is_refused_as_a_lock_is(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(pair.c[i], "POST", HOLD, i ? "{\"wait_ms\":100}" : NULL);
 		assert_problem(a, 409, "lock_held", "none");
-		assert_string_equal(text_at(a, "/holder/owner"), "worker-7");
+		assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
 		assert_int_equal(int_at(a, "/waiters"), 0);
 		assert_in_range(a.took_us, i * 99000, 1000000);
 	}
@@ -294,7 +293,7 @@ static void a_daemon_that_leaves_releases_what_it_holds(void **state)
 	acquired(e);
 	struct raw *next = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGTERM);
-	ends(e, "released", "drain");
+	ends(e, "closing", "drain");
 	line_served(next);
 	assert_true(proc_ended(&pair.d[1].proc, 2000)); /* the client need not close first */
 	daemon_stop(&pair.d[1]);

@@ -29,8 +29,8 @@ static struct answer extend(const char *token, int ttl_ms)
 {
 	char body[128];
 
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, ttl_ms);
-	return http(quorum.c[1], "POST", "/locks/a/extend", body);
+	snprintf(body, sizeof(body), "{\"ttl_ms\":%d}", ttl_ms);
+	return http(quorum.c[1], "POST", "/locks/a/extend", body, lock_token(token));
 }
 
 static struct answer release(const char *token)
@@ -92,13 +92,17 @@ static void a_look_has_the_holder_of_a_majority(void **state)
 	assert_false(bool_at(free, "/held"));
 	assert_true(json_is_null(json_at(free, "/fence")));
 	assert_true(json_is_null(json_at(free, "/expires_at_ms")));
+	assert_int_equal(json_array_size(json_at(free, "/holders")), 0);
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}"), a = look();
 	assert_true(bool_at(a, "/held"));
-	assert_string_equal(text_at(a, "/owner"), "worker-7");
 	assert_string_equal(text_at(a, "/mode"), "exclusive");
-	assert_int_equal(int_at(a, "/metadata/job"), 1);
 	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
-	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_int_equal(json_array_size(json_at(a, "/holders")), 1);
+	assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
+	assert_int_equal(int_at(a, "/holders/0/fence"), int_at(taken, "/fence"));
+	assert_int_equal(int_at(a, "/holders/0/holds"), 1);
+	assert_int_equal(int_at(a, "/holders/0/ttl_ms"), int_at(a, "/ttl_ms"));
+	assert_int_equal(int_at(a, "/holders/0/metadata/job"), 1);
 	assert_in_range(int_at(a, "/ttl_ms"), 1, 60000);
 	server_command(&quorum.servers[0], "DEL p:lock:{a}");
 	assert_true(bool_at(look(), "/held"));
@@ -116,10 +120,10 @@ static void a_refusal_has_the_holder_and_keeps_nothing(void **state)
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}"),
 		      a = http(quorum.c[1], "POST", "/locks/a", "{\"ttl_ms\":5000}");
 	assert_problem(a, 409, "lock_held", "none");
-	assert_string_equal(text_at(a, "/holder/owner"), "worker-7");
-	assert_int_equal(int_at(a, "/holder/fence"), int_at(taken, "/fence"));
-	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/holder/ttl_ms") + 999) / 1000);
-	assert_in_range(int_at(a, "/holder/ttl_ms"), 50000, 60000);
+	assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
+	assert_int_equal(int_at(a, "/holders/0/fence"), int_at(taken, "/fence"));
+	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/holders/0/ttl_ms") + 999) / 1000);
+	assert_in_range(int_at(a, "/holders/0/ttl_ms"), 50000, 60000);
 	assert_int_equal(int_at(look(), "/fence"), int_at(taken, "/fence"));
 	assert_status(release(text_at(taken, "/token")), 200);
 	assert_status(acquire(a_minute), 201);
@@ -140,7 +144,8 @@ static void a_lock_without_a_majority_has_no_holder(void **state)
 	}
 	struct answer a = acquire(a_minute);
 	assert_problem(a, 409, "lock_held", "none");
-	assert_true(json_is_null(json_at(a, "/holder")));
+	assert_int_equal(json_array_size(json_at(a, "/holders")), 0);
+	assert_int_equal(int_at(a, "/retry_after_ms"), 1);
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	assert_false(bool_at(look(), "/held"));
 	wait_until(quorum_copies("a") == 2, SOON_MS); /* those of the others */
@@ -208,6 +213,12 @@ static void a_release_frees_once(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/holds"), 0);
 	assert_int_equal(quorum_copies("a"), 0);
+	assert_int_equal(int_at(release(text_at(taken, "/token")), "/holds"), 0); /* the last holder's again */
+	assert_problem(release("nonsense"), 409, "not_holder", "none");
+	server_command(&quorum.servers[0], "DEL p:lock:{a}:released");
+	assert_status(release(text_at(taken, "/token")), 200); /* a majority knows it still */
+	server_command(&quorum.servers[1], "DEL p:lock:{a}:released");
+	assert_problem(release(text_at(taken, "/token")), 409, "not_holder", "none");
 	struct answer next = acquire(a_minute);
 	assert_true(int_at(next, "/fence") > int_at(taken, "/fence"));
 	assert_problem(release(text_at(taken, "/token")), 409, "not_holder", "none");
@@ -304,7 +315,7 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	} rows[] = {
 		{ "/locks/a", "{\"wait_ms\":1}", "unsupported_with_quorum", "/wait_ms" },
 		{ "/locks/a", "{\"mode\":\"shared\"}", "unsupported_with_quorum", "/mode" },
-		{ "/locks/a", "{\"token\":\"x\"}", "unsupported_with_quorum", "/token" },
+		{ "/locks/a", "{}", "unsupported_with_quorum", "Lock-Token:" },
 		{ "/locks/a", "{\"min_replicas\":1}", "unsupported_with_quorum", "/min_replicas" },
 		{ "/locks/a", "{\"ttl_ms\":1}", "out_of_range", "/ttl_ms" },
 		{ "/locks/a", "{\"ttl_ms\":4}", "out_of_range", "/ttl_ms" },
@@ -314,7 +325,9 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct answer a = http(quorum.c[0], "POST", rows[i].target, rows[i].body);
+		bool by_token = rows[i].pointer && strcmp(rows[i].pointer, "Lock-Token:") == 0;
+		struct answer a =
+			http(quorum.c[0], "POST", rows[i].target, rows[i].body, by_token ? lock_token("x") : NULL);
 		assert_problem(a, 400, rows[i].code, "none");
 		if (rows[i].pointer)
 			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
@@ -323,7 +336,7 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	assert_problem(http(quorum.c[0], "GET", "/locks/a/waiters", NULL), 400, "unsupported_with_quorum", "none");
 	assert_problem(http(quorum.c[0], "POST", "/locks/a", "{}", "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
-	assert_problem(http(quorum.c[0], "POST", "/locks/a/extend", "{\"token\":\"x\"}", "Idempotency-Key: k"), 400,
+	assert_problem(http(quorum.c[0], "POST", "/locks/a/extend", NULL, "Lock-Token: x", "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
 	assert_int_equal(quorum_copies("a"), 0);
 	assert_status(acquire("{\"mode\":\"exclusive\",\"wait_ms\":0,\"min_replicas\":0}"), 201);

@@ -17,10 +17,17 @@ enum { SOON_MS = 5000 };
 
 static struct answer release(const char *token)
 {
-	char header[128];
+	return http(client, "DELETE", "/locks/s", NULL, lock_token(token));
+}
 
-	snprintf(header, sizeof(header), "Lock-Token: %s", token);
-	return http(client, "DELETE", "/locks/s", NULL, header);
+static struct answer enter(const char *token, const char *body)
+{
+	return http(client, "POST", "/locks/s", body, lock_token(token));
+}
+
+static size_t readers(void)
+{
+	return json_array_size(json_at(get("/locks/s"), "/holders"));
 }
 
 static struct raw *queue_up(const char *body, const char *headers)
@@ -52,8 +59,9 @@ static void readers_are_beside_each_other(void **state)
 	assert_true(int_at(b, "/fence") > int_at(a, "/fence"));
 	assert_string_not_equal(text_at(a, "/token"), text_at(b, "/token"));
 	struct answer look = get("/locks/s");
-	assert_int_equal(int_at(look, "/holds"), 2);
-	assert_true(json_is_null(json_at(look, "/owner")));
+	assert_int_equal(json_array_size(json_at(look, "/holders")), 2);
+	assert_int_equal(int_at(look, "/holders/0/holds"), 1);
+	assert_int_equal(int_at(look, "/expires_at_ms"), int_at(look, "/holders/1/expires_at_ms"));
 	assert_string_equal(text_at(look, "/holders/0/owner"), "b"); /* the first to end */
 	assert_in_range(int_at(look, "/holders/1/ttl_ms"), 50000, 60000);
 	struct answer writer = post("/locks/s", "{}");
@@ -63,27 +71,29 @@ static void readers_are_beside_each_other(void **state)
 	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 1);
 	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
 	assert_int_equal(int_at(release(text_at(b, "/token")), "/holds"), 0);
-	assert_status(post("/locks/s", "{}"), 201);
+	assert_int_equal(int_at(release(text_at(b, "/token")), "/holds"), 0); /* the last reader's again */
+	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
+	assert_status(post("/locks/s", "{\"mode\":\"shared\"}"), 201);
+	assert_problem(release(text_at(b, "/token")), 409, "not_holder", "none");
 }
 
 static void a_reader_enters_again_in_its_mode_only(void **state)
 {
-	char body[256];
-
 	(void)state;
 	struct answer a = post("/locks/s", "{\"mode\":\"shared\",\"owner\":\"a\"}");
-	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", text_at(a, "/token"));
-	struct answer again = post("/locks/s", body);
+	struct answer again = enter(text_at(a, "/token"), NULL);
 	assert_status(again, 200);
 	assert_int_equal(int_at(again, "/holds"), 2);
 	assert_int_equal(int_at(again, "/fence"), int_at(a, "/fence"));
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"mode\":\"exclusive\"}", text_at(a, "/token"));
-	assert_problem(post("/locks/s", body), 409, "lock_mode_conflict", "none");
+	assert_problem(enter(text_at(a, "/token"), "{\"mode\":\"exclusive\"}"), 409, "lock_mode_conflict", "none");
+	struct answer third = enter(text_at(again, "/token"), "{\"mode\":\"shared\"}");
+	assert_status(third, 200);
+	assert_int_equal(int_at(get("/locks/s"), "/holders/0/holds"), 3);
+	release(text_at(third, "/token"));
 	release(text_at(a, "/token"));
 	assert_int_equal(int_at(release(text_at(again, "/token")), "/holds"), 0);
 	a = post("/locks/s", "{}");
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"mode\":\"shared\"}", text_at(a, "/token"));
-	assert_problem(post("/locks/s", body), 409, "lock_mode_conflict", "none");
+	assert_problem(enter(text_at(a, "/token"), "{\"mode\":\"shared\"}"), 409, "lock_mode_conflict", "none");
 }
 
 static void a_writer_in_line_is_not_overtaken(void **state)
@@ -105,7 +115,7 @@ static void a_writer_in_line_is_not_overtaken(void **state)
 	release(text_at(won, "/token"));
 	assert_status(raw_answer(second, SOON_MS), 201); /* both readers acquire together */
 	assert_status(raw_answer(third, SOON_MS), 201);
-	assert_int_equal(int_at(get("/locks/s"), "/holds"), 2);
+	assert_int_equal(readers(), 2);
 	raw_close(writer);
 	raw_close(second);
 	raw_close(third);
@@ -113,19 +123,19 @@ static void a_writer_in_line_is_not_overtaken(void **state)
 
 static void readers_end_one_by_one(void **state)
 {
-	char body[256];
+	static const char soon[] = "{\"ttl_ms\":50}";
 
 	(void)state;
 	struct answer kept = post("/locks/s", "{\"mode\":\"shared\",\"ttl_ms\":60000}");
 	post("/locks/s", "{\"mode\":\"shared\",\"ttl_ms\":100}");
-	assert_int_equal(int_at(get("/locks/s"), "/holds"), 2);
-	wait_until(int_at(get("/locks/s"), "/holds") == 1, SOON_MS);
+	assert_int_equal(readers(), 2);
+	wait_until(readers() == 1, SOON_MS);
 	struct raw *writer = queue_up("{\"wait_ms\":20000}", "");
 	until_in_line(1);
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":50}", text_at(kept, "/token"));
-	assert_status(post("/locks/s/extend", body), 200);
+	const char *held_by = lock_token(text_at(kept, "/token"));
+	assert_status(http(client, "POST", "/locks/s/extend", soon, held_by), 200);
 	assert_status(raw_answer(writer, SOON_MS), 201); /* woken for the earlier end */
-	assert_problem(post("/locks/s/extend", body), 409, "not_holder", "none");
+	assert_problem(http(client, "POST", "/locks/s/extend", soon, held_by), 409, "not_holder", "none");
 	raw_close(writer);
 }
 
@@ -141,6 +151,9 @@ static void a_duplicate_of_a_waiter_is_in_progress(void **state)
 		       "none");
 	assert_problem(http(client, "POST", "/locks/s", "{}", "Idempotency-Key: k"), 422, "idempotency_key_reused",
 		       "none");
+	assert_problem(http(client, "POST", "/locks/s", wait, "Idempotency-Key: k",
+			    lock_token(text_at(held, "/token"))),
+		       422, "idempotency_key_reused", "none");
 	release(text_at(held, "/token"));
 	struct answer won = raw_answer(r, SOON_MS),
 		      again = http(client, "POST", "/locks/s", wait, "Idempotency-Key: k");

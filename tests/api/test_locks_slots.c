@@ -80,7 +80,7 @@ static void all_or_nothing(void **state)
 		struct answer refused = take(body_of(middle, held, ""));
 		assert_problem(refused, 409, "lock_held", "none");
 		assert_string_equal(text_at(refused, "/name"), held);
-		assert_string_equal(text_at(refused, "/holder/owner"), "me");
+		assert_string_equal(text_at(refused, "/holders/0/owner"), "me");
 		assert_non_null(header_of(refused, "Retry-After"));
 		assert_false(is_held(middle));
 	}

@@ -57,16 +57,13 @@ static void remember(struct answer a, const char *pointer)
 
 static void lock_expires(void)
 {
-	assert_status(with_capability("POST", "/locks/a/extend", "{\"token\":\"$\",\"ttl_ms\":100}", NULL), 200);
+	assert_status(ask(0, "POST", "/locks/a/extend", "{\"ttl_ms\":100}", lock_token(capability)), 200);
 	wait_until(!bool_at(ask(0, "GET", "/locks/a", NULL, NULL), "/held"), SOON_MS);
 }
 
 static void lock_is_released(void)
 {
-	char header[160];
-
-	snprintf(header, sizeof(header), "Lock-Token: %s", capability);
-	assert_status(ask(0, "DELETE", "/locks/a", NULL, header), 200);
+	assert_status(ask(0, "DELETE", "/locks/a", NULL, lock_token(capability)), 200);
 }
 
 static void lock_is_forced(void)
@@ -87,7 +84,7 @@ static void lock_is_anothers(void)
 static void permit_expires(void)
 {
 	assert_status(with_capability("POST", "/semaphores/a/permits/$/extend", "{\"ttl_ms\":100}", NULL), 200);
-	wait_until(int_at(ask(0, "GET", "/semaphores/a", NULL, NULL), "/held") == 0, SOON_MS);
+	wait_until(int_at(ask(0, "GET", "/semaphores/a", NULL, NULL), "/permits_held") == 0, SOON_MS);
 }
 
 static void permit_is_released(void)
@@ -236,15 +233,15 @@ static const struct grant grants[] = {
 	  a_lock,
 	  lock_is_anothers,
 	  "/locks/a",
-	  "{\"ttl_ms\":60000,\"token\":\"$\"}",
+	  "{\"ttl_ms\":60000}",
 	  NULL,
 	  409,
 	  "not_holder",
 	  { lock_expires, lock_is_forced } },
-	{ "lock_acquire_many", nothing, lock_is_anothers, "/locks", "{\"names\":[\"b\",\"a\"],\"ttl_ms\":60000}",
+	{ "lock_list_acquire", nothing, lock_is_anothers, "/locks", "{\"names\":[\"b\",\"a\"],\"ttl_ms\":60000}",
 	  "/token", 409, "not_holder", LOCK_ENDINGS },
-	{ "lock_extend", a_lock, lock_is_anothers, "/locks/a/extend", "{\"token\":\"$\",\"ttl_ms\":60000}", NULL, 409,
-	  "not_holder", LOCK_ENDINGS },
+	{ "lock_extend", a_lock, lock_is_anothers, "/locks/a/extend", "{\"ttl_ms\":60000}", NULL, 409, "not_holder",
+	  LOCK_ENDINGS },
 	{ "semaphore_permit_acquire",
 	  nothing,
 	  permit_is_anothers,
@@ -306,7 +303,8 @@ static struct answer request(const struct grant *g, int i, const char *before)
 
 	fill(target, g->target, before);
 	fill(body, g->body, before);
-	return ask(i, "POST", target, body, "Idempotency-Key: k");
+	return g->prepare == a_lock ? http(pair.c[i], "POST", target, body, lock_token(before), "Idempotency-Key: k")
+				    : ask(i, "POST", target, body, "Idempotency-Key: k");
 }
 
 static void try_ending(const struct grant *g, step *ending, bool has_other)
@@ -456,7 +454,8 @@ static bool permits_something(const struct contract_operation *op)
 	const char *code;
 	json_t *response;
 	char *scope = json_dumps(op->scope, JSON_ENCODE_ANY);
-	bool found = scope && (strstr(scope, ":check") || strstr(scope, ":authorize") || strstr(scope, ":take"));
+	bool found = scope &&
+		     (strstr(scope, "fences:{name}:write") || strstr(scope, ":authorize") || strstr(scope, ":take"));
 
 	free(scope);
 	json_object_foreach((json_t *)(uintptr_t)op->responses, code, response) {

@@ -55,15 +55,19 @@ static void so_many_and_no_more(void **state)
 {
 	(void)state;
 	assert_string_equal(get("/semaphores/s").body,
-			    "{\"name\":\"s\",\"limit\":null,\"held\":0,\"waiters\":0,\"holders\":[]}\n");
+			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiters\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
 	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which expires first */
 	assert_status(a, 201);
-	assert_int_equal(int_at(b, "/held"), 2);
+	char path[128];
+	snprintf(path, sizeof(path), PERMITS "/%s", text_at(a, "/permit"));
+	assert_string_equal(header_of(a, "Location"), path);
+	assert_int_equal(int_at(b, "/permits_held"), 2);
 	struct answer c = post(PERMITS, "{\"limit\":2}");
 	assert_problem(c, 409, "no_permit", "none");
-	assert_int_equal(int_at(c, "/held"), 2);
+	assert_int_equal(int_at(c, "/permits_held"), 2);
 	assert_true(header_of(c, "Retry-After") != NULL);
+	assert_in_range(int_at(c, "/retry_after_ms"), 1, 30000);
 	struct answer look = get("/semaphores/s");
 	assert_int_equal(int_at(look, "/limit"), 2);
 	assert_string_equal(text_at(look, "/holders/0/owner"), "a");
@@ -105,7 +109,7 @@ static void a_crowd_over_two_daemons_goes_in_order(void **state)
 	}
 	assert_problem(post(PERMITS, "{\"limit\":3}"), 409, "no_permit", "none");
 	for (int i = LIMIT; i < CROWD; i++) {
-		assert_int_equal(int_at(get("/semaphores/s"), "/held"), LIMIT);
+		assert_int_equal(int_at(get("/semaphores/s"), "/permits_held"), LIMIT);
 		assert_status(release(text_at(in[i - LIMIT], "/permit")), 204);
 		in[i] = raw_answer(waiting[i], SOON_MS);
 		assert_status(in[i], 201);
@@ -161,7 +165,7 @@ static void the_list_has_what_is_held(void **state)
 	assert_int_equal(json_array_size(json_at(some, "/items")), 1);
 	assert_string_equal(text_at(some, "/items/0/name"), "other");
 	assert_int_equal(int_at(some, "/items/0/limit"), 7);
-	assert_int_equal(int_at(some, "/items/0/held"), 1);
+	assert_int_equal(int_at(some, "/items/0/permits_held"), 1);
 	assert_int_equal(int_at(some, "/items/0/waiters"), 0);
 	release(text_at(a, "/permit")); /* its key stays, and it is no longer held */
 	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 1);
@@ -188,6 +192,7 @@ static void reserved_names_are_refused(void **state)
 		{ "POST", "/semaphores/../permits", "{\"limit\":1}" },
 		{ "DELETE", "/semaphores/../permits/p", NULL },
 		{ "POST", "/semaphores/../permits/p/extend", NULL },
+		{ "POST", "/semaphores/acquire/permits", "{\"limit\":1}" },
 	};
 
 	(void)state;
@@ -212,7 +217,7 @@ static void delete_lets_waiters_in(void **state)
 	assert_status(raw_answer(waiting[0], SOON_MS), 201);
 	assert_status(raw_answer(waiting[1], SOON_MS), 201);
 	until_in_line(1);
-	assert_int_equal(int_at(get("/semaphores/s"), "/held"), 2);
+	assert_int_equal(int_at(get("/semaphores/s"), "/permits_held"), 2);
 	for (int i = 0; i < 3; i++)
 		raw_close(waiting[i]);
 }

@@ -384,10 +384,10 @@ static void keys_and_policies_are_apart(void **state)
 static void force_is_a_scope_of_its_own(void **state)
 {
 	(void)state;
-	start(tokens_file("secret", "locks:*:acquire locks:*:read", "forcer", "locks:*:force", "both", "locks:*"));
+	start(tokens_file("secret", "locks:*:acquire locks:*:read", "forcer", "locks:*:manage", "both", "locks:*"));
 	struct answer a = post_as(SECRET, "/locks/a", "{}");
 	assert_status(a, 201);
-	assert_forbidden(http(client, "DELETE", "/locks/a?force=true", NULL, SECRET), "locks:a:force");
+	assert_forbidden(http(client, "DELETE", "/locks/a?force=true", NULL, SECRET), "locks:a:manage");
 	assert_forbidden(http(client, "DELETE", "/locks/a", NULL, "Lock-Token: none", AUTHORIZATION("forcer")),
 			 "locks:a:acquire");
 	assert_status(http(client, "DELETE", "/locks/a?force=false", NULL, "Lock-Token: none", SECRET), 409);

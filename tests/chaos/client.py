@@ -125,7 +125,7 @@ class Client:
             time.sleep(self.rng.uniform(0.02, 0.1))  # as any caller would, before it retries
         return answer
 
-    def settle(self, what, on, method, path, sent=None, body=None):
+    def settle(self, what, on, method, path, sent=None, body=None, headers=None):
         """The same with an Idempotency-Key, retried until an answer states the outcome, or the run
         ends, each time at another daemon. Sometimes it is sent twice at once, and repeated: at
         once, or later, when its grant may have ended.
@@ -140,6 +140,7 @@ class Client:
             "path": path,
             "sent": sent,
             "body": body,
+            "headers": headers,
             "key": f"{self.name}-{self.keys}",
             "op": self.recorder.next_op(),
         }

@@ -115,10 +115,14 @@ class Locks(unittest.TestCase):
         self.assertEqual(story.broken(locks), ["only the holder"])
 
     def test_released_twice(self):
-        self.assertEqual(
-            LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).release(40, 50, fence=1).broken(locks),
-            ["only the holder"],
-        )
+        refused, forgotten = ["only the holder"], ["a release may be repeated"]
+        for at, status, broken in (40, 200, []), (60040, 200, refused), (40, 409, forgotten), (60040, 409, []):
+            story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1)
+            self.assertEqual(story.release(at, at + 10, status, fence=1).broken(locks), broken)
+        for status, broken in (200, refused), (409, []):
+            story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).grant(32, 35, fence=2)
+            self.assertEqual(story.release(40, 50, status, fence=1).broken(locks), broken)
+        self.assertEqual(LockStory().grant(0, 10, fence=1).release(1100, 1110, fence=1).broken(locks), refused)
 
     def test_taken_from_its_holder(self):
         self.assertEqual(
@@ -235,7 +239,7 @@ class LockStory(Story):
             end,
             409,
             {"ttl_ms": 1000, "wait_ms": wait_ms},
-            {"code": "lock_held", "holder": {"fence": fence}},
+            {"code": "lock_held", "holders": [{"fence": fence}]},
         )
 
     def expired(self, start, end, op, code="not_holder", effect="applied"):
@@ -244,7 +248,7 @@ class LockStory(Story):
         )
 
     def use(self, what, start, end, status, fence, effect, op=None):
-        got = {"code": "not_holder"} if status == 409 else {}
+        got = {"code": "not_holder"} if status == 409 else {"holds": 0}
         return self.call(
             what, "a", start, end, status, {"token": f"t{fence}", "ttl_ms": 1000}, got, effect=effect, op=op
         )

@@ -68,7 +68,8 @@ static const struct text_row bad_bodies[] = {
 static struct answer send_bytes(const struct contract_operation *op, const void *bytes, size_t len)
 {
 	char *target = contract_target(op, NULL, NULL);
-	struct answer a = http_bytes(client, op->method, target, bytes, len, NULL);
+	const char *const headers[] = { contract_header(op), NULL };
+	struct answer a = http_bytes(client, op->method, target, bytes, len, headers);
 
 	free(target);
 	return a;
@@ -177,8 +178,8 @@ static void media_types(const struct contract_operation *op, struct refusals *se
 	json_t *body = contract_body(op);
 	char *text = json_dumps(body, JSON_COMPACT);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		must_refuse(seen, http(client, op->method, target, text, types[i]), 415, "unsupported_media_type", NULL,
-			    "%s", types[i]);
+		must_refuse(seen, http(client, op->method, target, text, types[i], contract_header(op)), 415,
+			    "unsupported_media_type", NULL, "%s", types[i]);
 	free(text);
 	json_decref(body);
 	free(target);

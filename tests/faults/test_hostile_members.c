@@ -29,7 +29,8 @@ static struct client *client;
 static struct answer send_bytes(const struct contract_operation *op, const void *bytes, size_t len)
 {
 	char *target = contract_target(op, NULL, NULL);
-	struct answer a = http_bytes(client, op->method, target, bytes, len, NULL);
+	const char *const headers[] = { contract_header(op), NULL };
+	struct answer a = http_bytes(client, op->method, target, bytes, len, headers);
 
 	free(target);
 	return a;

@@ -90,7 +90,7 @@ static void a_stopped_daemons_hold_is_lost(void **state)
 	is_lost(e, 1000, "expired");
 	events_close(e);
 	assert_int_equal(pair_number(LOCK_A, "/fence"), fence);
-	assert_int_equal(pair_number(LOCK_A, "/holds"), 1);
+	assert_int_equal(pair_number(LOCK_A, "/holders/0/holds"), 1);
 }
 
 /* ---- Redis ---- */

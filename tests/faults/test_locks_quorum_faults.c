@@ -28,10 +28,7 @@ static struct answer acquire(void)
 
 static struct answer extend(const char *token)
 {
-	char body[128];
-
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":60000}", token);
-	return http(quorum.c[1], "POST", "/locks/a/extend", body);
+	return http(quorum.c[1], "POST", "/locks/a/extend", a_minute, lock_token(token));
 }
 
 static struct answer release(const char *token)
@@ -63,7 +60,7 @@ static void one_dead_of_three_is_no_matter(void **state)
 	assert_status(e, 200);
 	assert_int_equal(int_at(e, "/safety/acknowledged"), 2);
 	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0);
-	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
+	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0); /* again */
 	assert_int_equal(quorum_copies("a"), 0);
 }
 

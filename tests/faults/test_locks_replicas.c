@@ -156,15 +156,13 @@ static void no_replicas_are_too_few(void **state)
 /* The one entry is released, and the lock is held as before. */
 static void a_reentry_that_too_few_have_leaves_the_first(void **state)
 {
-	char body[128];
-
 	(void)state;
 	struct answer a = acquire(two);
-	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"min_replicas\":2}", text_at(a, "/token"));
-	assert_replicated(acquire(body), 200, 3);
+	const char *held_by = lock_token(text_at(a, "/token"));
+	assert_replicated(http(client, "POST", "/locks/a", two, held_by), 200, 3);
 	proc_signal(&replicas[1].proc, SIGSTOP);
-	assert_problem(acquire(body), 503, "not_enough_replicas", "none");
-	assert_int_equal(int_at(get("/locks/a"), "/holds"), 2);
+	assert_problem(http(client, "POST", "/locks/a", two, held_by), 503, "not_enough_replicas", "none");
+	assert_int_equal(int_at(get("/locks/a"), "/holders/0/holds"), 2);
 	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 1);
 }
 

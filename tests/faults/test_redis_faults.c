@@ -264,7 +264,7 @@ static void assert_owners(int n)
 		snprintf(owner, sizeof(owner), "owner-%d", i);
 		struct answer a = http(client, "GET", target, NULL);
 		if (a.status == 200)
-			assert_string_equal(text_at(a, "/owner"), owner);
+			assert_string_equal(text_at(a, "/holders/0/owner"), owner);
 		else
 			assert_true(a.status == 503 || a.status == 504);
 	}
@@ -337,7 +337,7 @@ static void test_stray_replies_among_others(void **state)
 			snprintf(text, sizeof(text), "owner-%d", k);
 			assert_true(a.status == 200 || a.status == 500 || a.status == 504);
 			if (a.status == 200)
-				assert_string_equal(text_at(a, "/owner"), text);
+				assert_string_equal(text_at(a, "/holders/0/owner"), text);
 			raw_close(clients[k]);
 		}
 		heal();

@@ -80,7 +80,8 @@ static struct answer ask(const struct contract_operation *op, const char *header
 	char *target = contract_target(op, NULL, NULL);
 	json_t *body = contract_body(op);
 	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	struct answer a = http(client, op->method, target, text, header);
+	struct answer a = header ? http(client, op->method, target, text, header, contract_header(op))
+				 : http(client, op->method, target, text, contract_header(op));
 
 	free(text);
 	json_decref(body);

@@ -43,7 +43,7 @@ const tests = {
       assert(
         problem.retryAfter >= 1 &&
           problem.retryAfter <= 3 &&
-          problem.body.holder.owner === 'test' &&
+          problem.body.holders[0].owner === 'test' &&
           problem.detail.includes('kept'),
       );
       return lock.fence;

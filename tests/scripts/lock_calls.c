@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-enum { NAMES_MAX = 16, PARTS_MAX = 4, NAME_BYTES = 96, TTL_MS = 30000 };
+enum { NAMES_MAX = 16, PARTS_MAX = 5, NAME_BYTES = 96, TTL_MS = 30000 };
 
 const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":waiters", NULL };
-const char *const parts_to_release[] = { "", ":readers", ":waiters", NULL };
-const char *const parts_to_extend[] = { "", ":readers", ":waiters", NULL };
+const char *const parts_to_release[] = { "", ":readers", ":waiters", ":fence", ":released", NULL };
+const char *const parts_to_change[] = { "", ":readers", ":waiters", NULL };
 const char *const parts_to_look[] = { "", ":readers", ":waiters", ":fence", NULL };
 
 /* ---- Keys and arguments ---- */
@@ -95,7 +95,7 @@ int64_t lock_acquire(struct redis_server *r, struct lock_try t)
 
 int64_t lock_extend(struct redis_server *r, const char *name, const char *token, int64_t ttl_ms)
 {
-	run(r, &lock_extend_script, lock_keys(name, parts_to_extend), ARGS(number(ttl_ms), token));
+	run(r, &lock_extend_script, lock_keys(name, parts_to_change), ARGS(number(ttl_ms), token));
 	return outcome(r);
 }
 
@@ -113,7 +113,7 @@ int64_t lock_force(struct redis_server *r, const char *name)
 
 int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token)
 {
-	run(r, &lock_leave_script, lock_keys(names, parts_to_release), ARGS(ticket, token));
+	run(r, &lock_leave_script, lock_keys(names, parts_to_change), ARGS(ticket, token));
 	return outcome(r);
 }
 
@@ -121,4 +121,13 @@ int64_t lock_get(struct redis_server *r, const char *name)
 {
 	run(r, &lock_get_script, lock_keys(name, parts_to_look), ARGS());
 	return outcome(r);
+}
+
+int64_t lock_get_holds(struct redis_server *r)
+{
+	int64_t holds = 0;
+
+	for (size_t i = LOCK_GET_HOLDERS; i < r->reply->elements; i += LOCK_HOLDER_ITEMS)
+		holds += item_int(r, i + LOCK_HOLDER_HOLDS);
+	return holds;
 }

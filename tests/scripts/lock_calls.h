@@ -38,7 +38,7 @@ const char *const *lock_try_args(const struct lock_try *t);
  * The keys of names with blanks between them, each with these parts, ended by NULL; they live until
  * the next call.
  */
-extern const char *const parts_to_acquire[], *const parts_to_release[], *const parts_to_extend[],
+extern const char *const parts_to_acquire[], *const parts_to_release[], *const parts_to_change[],
 										*const parts_to_look[];
 const char *const *lock_keys(const char *names, const char *const parts[]);
 
@@ -53,5 +53,7 @@ int64_t lock_release(struct redis_server *r, const char *name, const char *token
 int64_t lock_force(struct redis_server *r, const char *name);
 int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token);
 int64_t lock_get(struct redis_server *r, const char *name);
+/* How many tokens its holders have, by the reply of lock_get: of the first 16 holders. */
+int64_t lock_get_holds(struct redis_server *r);
 
 #endif

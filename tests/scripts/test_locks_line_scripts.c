@@ -154,6 +154,8 @@ static void a_release_that_frees_nothing_offers_nothing(void **state)
 	assert_line(A1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_published("A1 0");
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE); /* the offer takes nothing */
+	assert_published("");
 	line_subscribe(&r, NULL);
 }
 

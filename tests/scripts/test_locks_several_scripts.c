@@ -368,7 +368,7 @@ static void one_foreign_key_and_none_is_touched(void **state)
 		server_command(&r, plants[i]);
 		unchanged(&r, run_fails(&r, &lock_acquire_script, lock_try_keys(&t), lock_try_args(&t), "WRONGTYPE"));
 		if (i < 2)
-			unchanged(&r, run_fails(&r, &lock_leave_script, lock_keys("a b c", parts_to_release),
+			unchanged(&r, run_fails(&r, &lock_leave_script, lock_keys("a b c", parts_to_change),
 						ARGS(A2, TOKEN_1), "WRONGTYPE"));
 	}
 }

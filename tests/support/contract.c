@@ -269,6 +269,22 @@ json_t *contract_body(const struct contract_operation *op)
 	return body;
 }
 
+const char *contract_header(const struct contract_operation *op)
+{
+	static char text[256];
+
+	for (size_t i = 0; i < op->parameter_count; i++) {
+		const struct contract_parameter *p = &op->parameters[i];
+		if (!p->required || strcmp(p->in, "header") != 0)
+			continue;
+		json_t *value = contract_value(p->schema);
+		snprintf(text, sizeof(text), "%s: %s", p->name, json_string_value(value));
+		json_decref(value);
+		return text;
+	}
+	return NULL;
+}
+
 /*
  * A value in the form that a target has: percent-encoded text, digits, or the first item of an
  * array.

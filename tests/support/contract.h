@@ -65,6 +65,12 @@ char *contract_target(const struct contract_operation *op, const char *name, con
  */
 json_t *contract_body(const struct contract_operation *op);
 
+/*
+ * "Name: example" of the header that an operation requires; NULL when it requires none. The text
+ * lives until the next call.
+ */
+const char *contract_header(const struct contract_operation *op);
+
 /* A value that fits a schema, new: its example, its default, or something of its type and range. */
 json_t *contract_value(const json_t *schema);
 

@@ -258,3 +258,13 @@ struct answer http_all(struct client *c, const char *target)
 	fail_msg("%s has no end", target);
 	return answer_missing(&c->kept, "");
 }
+
+const char *lock_token(const char *token)
+{
+	static _Thread_local char headers[4][256];
+	static _Thread_local unsigned next;
+	char *header = headers[next++ % 4];
+
+	snprintf(header, sizeof(headers[0]), "Lock-Token: %s", token);
+	return header;
+}

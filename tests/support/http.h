@@ -45,6 +45,9 @@ void client_decode(struct client *c);             /* asks for compressed bodies,
 struct answer http_exchange(struct client *c, const char *method, const char *target, const char *body, ...)
 	__attribute__((sentinel));
 
+/* "Lock-Token: " and the token; the text lives for a few calls. */
+const char *lock_token(const char *token);
+
 /* The same with a body of any bytes. */
 struct answer http_bytes(struct client *c, const char *method, const char *target, const void *body, size_t len,
 			 const char *const headers[]);

@@ -110,7 +110,7 @@ static const struct row rows[] = {
 	{ "*", W("locks", "a", "acquire"), true },
 	{ "*", WITHOUT("metrics", "read"), true },
 	{ "locks:*", W("locks", "a", "acquire"), true },
-	{ "locks:*", W("locks", "a", "force"), true },
+	{ "locks:*", W("locks", "a", "manage"), true },
 	{ "locks:*", W("locks", "*", "acquire"), true },
 	{ "locks:*", WITHOUT("locks", "list"), true },
 	{ "locks:*", W("queues", "a", "send"), false },

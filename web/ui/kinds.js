@@ -23,12 +23,12 @@ export const KINDS = {
 		one: 'semaphore',
 		name,
 		columns: [
-			count('Held', (item) => item.held),
+			count('Held', (item) => item.permits_held),
 			count('Limit', (item) => item.limit),
 			count('Waiters', (item) => item.waiters),
 		],
 		facts: (state) => [
-			['Held', `${number(state.held)} of ${number(state.limit)}`],
+			['Held', `${number(state.permits_held)} of ${number(state.limit)}`],
 			['Waiters', number(state.waiters)],
 		],
 		exists: (state) => state.limit !== null || state.waiters > 0,

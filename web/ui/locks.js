@@ -38,8 +38,8 @@ function openAll(page) {
 			{
 				title: 'Holds',
 				number: true,
-				text: (lock) => number(lock.holds),
-				sort: (lock) => lock.holds,
+				text: (lock) => number(holds(lock)),
+				sort: holds,
 			},
 			{ title: 'Fence', number: true, kind: 'long', text: (lock) => String(lock.fence) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : []),
@@ -72,7 +72,14 @@ function waiters() {
 // one.
 const age = (lock) => duration(Math.max(0, Date.now() - Number(lock.fence) / 1000));
 
-const holder = (lock) => lock.owner ?? (lock.mode === 'shared' ? `${number(lock.holds)} readers` : 'no label');
+const LISTED = 16; // holders of a lock, at most
+const holds = (lock) => lock.holders.reduce((sum, one) => sum + one.holds, 0);
+
+function holder({ mode, holders }) {
+	if (mode === 'shared')
+		return `${number(holders.length)}${holders.length === LISTED ? ' or more' : ''} readers`;
+	return holders[0]?.owner ?? 'no label';
+}
 
 function release(page) {
 	return {
@@ -100,7 +107,7 @@ function release(page) {
 }
 
 function openOne(page, name) {
-	let latest = { name, held: false };
+	let latest = { name, held: false, holders: [] };
 	const state = facts('Lock');
 	const metadata = el('pre', { class: 'card' });
 	const bar = buttons(release(page))(() => latest);
@@ -113,6 +120,7 @@ function openOne(page, name) {
 			{ title: 'Held for', number: true, text: age },
 			{ title: 'Remaining', number: true, text: (one) => duration(one.ttl_ms) },
 			{ title: 'Until', text: (one) => instant(one.expires_at_ms) },
+			{ title: 'Holds', number: true, text: (one) => number(one.holds) },
 			{ title: 'Fence', number: true, kind: 'long', text: (one) => String(one.fence) },
 		],
 	});
@@ -167,11 +175,11 @@ function openOne(page, name) {
 			['Mode', latest.mode ?? '–'],
 			['Remaining', latest.held ? duration(latest.ttl_ms) : '–'],
 			['Waiters', number(latest.waiters)],
-			['Holds', number(latest.holds)],
 			['Fence', latest.fence ? String(latest.fence) : '–'],
 		]);
-		holders.show(latest.held ? (latest.holders ?? [latest]) : []);
+		holders.show(latest.holders);
 		await showWaiters();
-		setText(metadata, latest.metadata ? JSON.stringify(latest.metadata, null, 2) : 'none');
+		const given = latest.holders.map((one) => one.metadata).filter((one) => one !== null);
+		setText(metadata, given.map((one) => JSON.stringify(one, null, 2)).join('\n') || 'none');
 	};
 }

@@ -319,14 +319,15 @@ class _Lease:
 
     def __init__(self, client: Client, path: str) -> None:
         self.lost = threading.Event()
-        self._client, self._path = client, path
+        self._client, self._path, self._headers = client, path, dict[str, str]()
         self._ended, self._is_ending, self._expires = threading.Event(), False, 0.0
 
     def _keep(self, time_ms: int, extension: dict[str, Any], until: float = math.inf) -> None:
         threading.Thread(target=self._run, args=(time_ms / 1000, extension, until), daemon=True).start()
 
     def _extend(self, extension: dict[str, Any], timeout_ms: float) -> float:
-        answer = self._client.request("POST", self._path + "/extend", extension, key="", timeout_ms=timeout_ms)
+        path, headers = self._path + "/extend", self._headers
+        answer = self._client.request("POST", path, extension, headers=headers, key="", timeout_ms=timeout_ms)
         return answer.sent + float(answer.body.get("ttl_ms") or extension["visibility_ms"]) * 0.00099
 
     def _run(self, time_s: float, extension: dict[str, Any], until: float) -> None:
@@ -354,19 +355,18 @@ class Lock(_Lease):
 
     def __init__(self, client: Client, name: str, ttl_ms: int, wait_ms: int, more: dict[str, Any]) -> None:
         super().__init__(client, _path("locks", name))
-        self.name, self.ttl_ms, self.wait_ms = name, ttl_ms, wait_ms
-        self.fence, self._token, self._more = 0, "", more
+        self.name, self.ttl_ms, self.wait_ms, self.fence, self._more = name, ttl_ms, wait_ms, 0, more
 
     def acquire(self) -> Lock:
-        if self._token:
+        if self._headers:
             raise RuntimeError(f"lock {self.name!r} was acquired before: make another by Client.lock")
         body = {"ttl_ms": self.ttl_ms, **self._more, **_given(wait_ms=self.wait_ms or None)}
         response = self._client.request("POST", self._path, body, wait_ms=self.wait_ms)
         granted = response.body
-        self.fence, self._token = granted["fence"], granted["token"]
+        self.fence, self._headers = granted["fence"], {"Lock-Token": granted["token"]}
         waited_ms = 0 if response.headers.get("Idempotent-Replayed") else granted["waited_ms"]
         self._expires = response.sent + (waited_ms + granted["ttl_ms"] * 0.99) / 1000
-        self._keep(self.ttl_ms, {"token": self._token, "ttl_ms": self.ttl_ms})
+        self._keep(self.ttl_ms, {"ttl_ms": self.ttl_ms})
         return self
 
     def release(self) -> None:
@@ -377,8 +377,8 @@ class Lock(_Lease):
         try:
             if self.lost.is_set() or remaining_ms <= 0:
                 raise LockLost(0, {"code": "not_holder", "effect": "none", "detail": f"'{self.name}' has expired"})
-            self._client.request("DELETE", self._path, headers={"Lock-Token": self._token}, timeout_ms=remaining_ms)
-        except Problem as problem:  # repeated: an attempt without an answer has released it
+            self._client.request("DELETE", self._path, headers=self._headers, timeout_ms=remaining_ms)
+        except Problem as problem:  # repeated: an attempt without an answer released it, and another acquired it
             if problem.code == "not_holder" and not problem.repeated:
                 self.lost.set()
                 raise

@@ -15,6 +15,7 @@ ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
 LONGEST_US = 12000000  # that a call takes
 WAKE_US = 2000000  # an offer to a waiter that is gone takes a second
 BEFORE_US = 1500000  # what was harmed so long before may still be on its way back
+REPEATED_US = 60000000  # for which a release by the last holder may be repeated
 
 
 class Grant:
@@ -28,6 +29,7 @@ class Grant:
         self.until = self.asked + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
         self.at_latest = self.known + answer.sent["ttl_ms"] * 1000 + ROUNDING_US
         self.calls, self.released, self.followed = [answer], None, None
+        self.may_be_released = False  # by a call without an answer, too
 
     def ended_by(self, time):
         """The call that surely ended it before that time; True for its time alone."""
@@ -47,7 +49,7 @@ class Grant:
 
     def end_by_release(self, call):
         if call.effect != "none":
-            self.until = min(self.until, call.start)
+            self.until, self.may_be_released = min(self.until, call.start), True
         if call.is_ok and not self.released:
             self.released = call
 
@@ -132,10 +134,11 @@ def judge_use(history, findings, grants, known, call, begun):
                 call,
                 later.calls[0],
             )
-        if grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released):
-            findings.violation(
-                "only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded after its release", call
-            )
+        why = succeeds_without_a_hold(history, grant, call)
+        if why:
+            findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded {why}", call)
+    elif call.code == "not_holder" and was_released(history, grant, call):
+        judge_repeated_release(history, findings, grant, call)
     elif call.code == "not_holder" and call.end < grant.until:
         if not any(history.may_be_lost(c) for c in (*grant.calls, call)):
             findings.violation(
@@ -147,6 +150,40 @@ def judge_use(history, findings, grants, known, call, begun):
         grant.extended(call, begun)
     else:
         grant.end_by_release(call)
+
+
+def was_released(history, grant, call):
+    """Before the call began, by an answer."""
+    return grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released)
+
+
+def succeeds_without_a_hold(history, grant, call):
+    """Why a call that succeeded should not have; None if it may. A release may be repeated for a
+    minute: the lock is free then, with `holds` 0. Of an expired lock there is nothing to release.
+    """
+    if was_released(history, grant, call):
+        is_repeated = call.what == "lock.release" and call.got.get("holds") == 0
+        return None if is_repeated and call.start - grant.released.end <= REPEATED_US else "after its release"
+    if call.what == "lock.release" and not grant.may_be_released and call.start > grant.at_latest:
+        return None if history.may_be_lost(call) else "after its time"
+    return None
+
+
+def judge_repeated_release(history, findings, grant, call):
+    """It was refused: then the minute has passed, or the lock may have been acquired since."""
+    is_late = call.end - grant.released.start > REPEATED_US
+    is_acquired = any(
+        c.effect != "none" and c.start < call.end and c.end > grant.released.start
+        for c in history.of("lock.acquire", on=call.on)
+    )
+    findings.count("repeated releases that were refused")
+    if call.what == "lock.release" and not (is_late or is_acquired or history.may_be_lost(call)):
+        findings.violation(
+            "a release may be repeated",
+            f"{call.on}: fence {grant.fence} was released, and its release repeated was refused",
+            grant.released,
+            call,
+        )
 
 
 def check_unique(findings, grants):
@@ -196,9 +233,8 @@ def check_free_again(history, findings, acquires, grants):
     """
     by_fence = {grant.fence: grant for grant in grants.values()}
     for call in acquires:
-        holder = (
-            by_fence.get(call.got["holder"]["fence"]) if call.code == "lock_held" and call.got.get("holder") else None
-        )
+        holders = call.got.get("holders") if call.code == "lock_held" else None
+        holder = by_fence.get(holders[0]["fence"]) if holders else None
         if holder and call.start > holder.at_latest:
             findings.violation(
                 "free after its time",
