@@ -329,7 +329,7 @@ static void try_ending(const struct grant *g, step *ending, bool has_other)
 	if (g->code)
 		assert_problem(replay, g->status, g->code, "applied");
 	else
-		assert_string_equal(replay.body, "{\"messages\":[]}\n");
+		assert_string_equal(replay.body, "{\"name\":\"a\",\"messages\":[]}\n");
 	char *after = server_picture(&pair.redis);
 	assert_string_equal(after, picture);
 	free(picture);
