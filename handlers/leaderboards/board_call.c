@@ -3,6 +3,34 @@
 
 #include "common/kinds.h"
 
+/* An element: for each dimension the largest score minus the score, the arrival, the member. */
+enum { ONE_SCORE = 8, SCORE = 4, ARRIVAL = 8, EXACT_BITS = 53 };
+
+int64_t board_score_max(size_t dimensions)
+{
+	return dimensions == 1 ? (INT64_C(1) << EXACT_BITS) - 1 : UINT32_MAX;
+}
+
+static size_t score_bytes(const struct board_dimensions *d)
+{
+	return d->count == 1 ? ONE_SCORE : SCORE;
+}
+
+static size_t place_bytes(const struct board_dimensions *d)
+{
+	return d->count * score_bytes(d) + ARRIVAL;
+}
+
+/* Big-endian. */
+static uint64_t number_at(struct text element, size_t at, size_t bytes)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		number = number << 8 | (unsigned char)element.at[at + i];
+	return number;
+}
+
 struct board_dimensions board_dimensions_of(struct text lines)
 {
 	struct board_dimensions d = { 0 };
@@ -31,6 +59,26 @@ void board_call_keys(struct call *c, struct text board)
 	call_key(c, KEY_BOARD, board, NULL);
 	call_key(c, KEY_BOARD, board, "places");
 	call_key(c, KEY_BOARD, board, "ranks");
+}
+
+bool board_is_element(const struct board_dimensions *d, struct text element)
+{
+	return element.len >= place_bytes(d) &&
+	       (d->count != 1 || number_at(element, 0, ONE_SCORE) <= (uint64_t)board_score_max(1));
+}
+
+void board_out_ranked(struct json_out *o, const struct board_dimensions *d, struct text element, int64_t position)
+{
+	size_t bytes = score_bytes(d), place = place_bytes(d);
+
+	out_text(o, "member", (struct text){ element.at + place, element.len - place });
+	out_int(o, "rank", position + 1);
+	out_object(o, "scores");
+	for (size_t i = 0; i < d->count; i++) {
+		out_key(o, d->names[i]);
+		out_int(o, NULL, board_score_max(d->count) - (int64_t)number_at(element, i * bytes, bytes));
+	}
+	out_close(o);
 }
 
 void board_out(struct json_out *o, struct text name, const struct reply *r)

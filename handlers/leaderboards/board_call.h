@@ -9,6 +9,9 @@
 
 enum { DIMENSIONS_MAX = 4 };
 
+/* The largest score of a board with so many dimensions. */
+int64_t board_score_max(size_t dimensions);
+
 /* What the scripts keep as one text, a name a line. */
 struct board_dimensions {
 	struct text names[DIMENSIONS_MAX]; /* (ref) */
@@ -21,6 +24,13 @@ struct text board_dimensions_text(struct request *req, struct text lines);
 
 /* Adds the board's keys: itself, its places, its ranks. */
 void board_call_keys(struct call *c, struct text board);
+
+/*
+ * An element as the scripts return it (lua/leaderboards/lib_board.lua): false when these bytes are
+ * none. Else the members of an open object, of it and its position from 0.
+ */
+bool board_is_element(const struct board_dimensions *d, struct text element);
+void board_out_ranked(struct json_out *o, const struct board_dimensions *d, struct text element, int64_t position);
 
 /* The members of an open object, of a board; from board_reply of lua/leaderboards/lib_board.lua. */
 void board_out(struct json_out *o, struct text name, const struct reply *r);

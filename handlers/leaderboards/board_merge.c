@@ -8,7 +8,6 @@
  * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a
  * page of the source, which is then added to what is built.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/handler.h"
@@ -151,9 +150,9 @@ static void on_added(struct request *req, const struct reply *r)
 	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_DIFFERS) {
 		answer_differ(req, r);
 	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_TOO_LARGE) {
-		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %" PRIu32,
+		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %lld",
 			       reply_text(r, MERGE_TOO_LARGE_DIMENSION).at, reply_text(r, MERGE_TOO_LARGE_MEMBER).at,
-			       UINT32_MAX);
+			       (long long)board_score_max(board_dimensions_of(b->dimensions).count));
 	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_LOST) {
 		answer_lost_work(req);
 	} else {

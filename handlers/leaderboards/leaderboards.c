@@ -2,9 +2,8 @@
  * leaderboards: boards that rank their members by up to four scores. Each operation is one script
  * (lua/leaderboards/leaderboard_*.lua); merges of boards are in leaderboards/board_merge.c.
  *
- * The scripts hand out members as they lie in Redis, so that it has no work with them: for each
- * dimension 2^32-1 minus the score, big-endian, then eight bytes of the time when they reached
- * these scores, then the member (lua/leaderboards/lib_board.lua).
+ * The scripts hand out members as they lie in Redis, so that it has no work with them
+ * (leaderboards/board_call.h).
  */
 #include <inttypes.h>
 
@@ -12,8 +11,6 @@
 #include "common/kinds.h"
 #include "contract/validation.h"
 #include "leaderboards/board_call.h"
-
-enum { WORD = 4, ARRIVAL = 2 * WORD };
 
 /* As the scripts know them; by the contract's enums. */
 static const char *const orders[] = { NULL, "desc", "asc" };
@@ -44,30 +41,6 @@ static bool is_there(struct request *req, const struct reply *r, struct text boa
 	else
 		answer_no_member(req, board, member);
 	return false;
-}
-
-static uint32_t word_at(struct text element, size_t i)
-{
-	const unsigned char *b = (const unsigned char *)element.at + i * WORD;
-
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-/* The members of an open object, of one element and its position from 0. */
-static void write_ranked(struct json_out *o, const struct board_dimensions *d, struct text element, int64_t position)
-{
-	size_t place_len = d->count * WORD + ARRIVAL;
-
-	if (element.len < place_len)
-		return; /* nothing that we made: the contract's schema would show it */
-	out_text(o, "member", (struct text){ element.at + place_len, element.len - place_len });
-	out_int(o, "rank", position + 1);
-	out_object(o, "scores");
-	for (size_t i = 0; i < d->count; i++) {
-		out_key(o, d->names[i]);
-		out_int(o, NULL, UINT32_MAX - word_at(element, i));
-	}
-	out_close(o);
 }
 
 /* ---- PUT, PATCH, GET, DELETE /leaderboards/{name}, GET /leaderboards ---- */
@@ -170,17 +143,24 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 
 /* ---- GET /leaderboards/{name}/members ---- */
 
-static void answer_page(struct request *req, const struct reply *r)
+static void answer_page(struct request *req, struct text board, const struct reply *r)
 {
 	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_PAGE_DIMENSIONS));
 	const struct reply *elements = reply_item(r, BOARD_PAGE_ELEMENTS);
 	int64_t first = reply_int(r, BOARD_PAGE_POSITION), next = first + (int64_t)elements->count;
-	struct json_out *o = answer_begin(req, 200);
 
+	for (size_t i = 0; i < elements->count; i++) {
+		if (!board_is_element(&d, reply_text(elements, i))) {
+			answer_problem(req, P_FOREIGN_KEY,
+				       "the ranks of leaderboard '%s' hold what patternd did not put there", board.at);
+			return;
+		}
+	}
+	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
 	for (size_t i = 0; i < elements->count; i++) {
 		out_object(o, NULL);
-		write_ranked(o, &d, reply_text(elements, i), first + (int64_t)i);
+		board_out_ranked(o, &d, reply_text(elements, i), first + (int64_t)i);
 		out_close(o);
 	}
 	out_close(o);
@@ -197,7 +177,7 @@ static void on_page(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == LEADERBOARD_MEMBER_LIST_NO_BOARD)
 		handler_answer_missing(req, "leaderboard", in->name);
 	else
-		answer_page(req, r);
+		answer_page(req, in->name, r);
 }
 
 /* A cursor is a position from 0. Returns NULL when the request is answered, since it is none. */
@@ -239,15 +219,28 @@ static void answer_unknown_dimensions(struct request *req, struct text board, co
 	validation_answer(&v);
 }
 
+/* A score that only a board with one dimension takes. */
+static void answer_too_large(struct request *req, struct text board, const struct reply *r)
+{
+	const struct json_pointer body = { 0 }, scores = { .parent = &body, .key = "scores" };
+	const struct json_pointer at = { .parent = &scores, .key = reply_text(r, LEADERBOARD_MEMBER_PUT_DIMENSION).at };
+	struct validation v;
+
+	validation_begin(&v, req);
+	validation_error(&v, &at, P_OUT_OF_RANGE, "must be 0 to %lld, since '%s' has several dimensions",
+			 (long long)reply_int(r, LEADERBOARD_MEMBER_PUT_MOST), board.at);
+	validation_answer(&v);
+}
+
 static void answer_out_of_range(struct request *req, struct text member, const struct reply *r)
 {
 	struct text dimension = reply_text(r, LEADERBOARD_MEMBER_PUT_DIMENSION);
 	int64_t score = reply_int(r, LEADERBOARD_MEMBER_PUT_SCORE),
 		change = reply_int(r, LEADERBOARD_MEMBER_PUT_CHANGE);
 
-	answer_problem(req, P_SCORE_OUT_OF_RANGE,
-		       "'%s' of '%s' is %lld, and adding %lld leaves the range of 0 to %" PRIu32, dimension.at,
-		       member.at, (long long)score, (long long)change, UINT32_MAX);
+	answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' is %lld, and adding %lld leaves the range of 0 to %lld",
+		       dimension.at, member.at, (long long)score, (long long)change,
+		       (long long)reply_int(r, LEADERBOARD_MEMBER_PUT_MOST));
 }
 
 static void answer_member(struct request *req, int status, struct text board, const struct reply *r)
@@ -256,7 +249,7 @@ static void answer_member(struct request *req, int status, struct text board, co
 	struct json_out *o = answer_begin(req, status);
 
 	out_text(o, "name", board);
-	write_ranked(o, &d, reply_text(r, BOARD_MEMBER_ELEMENT), reply_int(r, BOARD_MEMBER_POSITION));
+	board_out_ranked(o, &d, reply_text(r, BOARD_MEMBER_ELEMENT), reply_int(r, BOARD_MEMBER_POSITION));
 	answer_end(req);
 }
 
@@ -285,7 +278,10 @@ static void on_put(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_put_input *in = req->input;
 
-	answer_changed(req, in->name, in->member, r);
+	if (reply_outcome(r) == LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE)
+		answer_too_large(req, in->name, r);
+	else
+		answer_changed(req, in->name, in->member, r);
 }
 
 void leaderboard_member_put(struct request *req, const struct leaderboard_member_put_input *in)
@@ -364,7 +360,7 @@ static void on_neighbors(struct request *req, const struct reply *r)
 	const struct leaderboard_neighbor_list_input *in = req->input;
 
 	if (is_there(req, r, in->name, in->member))
-		answer_page(req, r);
+		answer_page(req, in->name, r);
 }
 
 void leaderboard_neighbor_list(struct request *req, const struct leaderboard_neighbor_list_input *in)

@@ -6,11 +6,11 @@
 --       Absent ones: 0
 --@reply 1 known, 2 new: board_member
 --@reply -1 no_board
---@reply -2 out_of_range: dimension text, score int, change int
+--@reply -2 out_of_range: dimension text, score int, change int, most int
 --@reply -3 unknown: dimensions text, names text...
--- no_board: and several dimensions are given. out_of_range: the sum of the score and its change
--- would leave 0 to 2^32-1. unknown: the board has the dimensions, a line each, and none of these
--- names.
+-- no_board: and several dimensions are given. out_of_range: the sum of the score, 0 for 'set', and
+-- its change would leave 0 to `most`. unknown: the board has the dimensions, a line each, and none
+-- of these names.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time names expiry board
@@ -32,9 +32,10 @@ for i = 3, #ARGV, 2 do
   given[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 local before = old and scores_of(old, #board.names)
-local scores, is_same = {}, old and true
+local scores, changes, is_same = {}, {}, old and true
 for i, name in ipairs(board.names) do
-  scores[i] = (given[name] or 0) + (adds and before and before[i] or 0)
+  changes[i] = given[name] or 0
+  scores[i] = changes[i] + (adds and before and before[i] or 0)
   is_same = is_same and scores[i] == before[i]
   given[name] = nil
 end
@@ -45,10 +46,10 @@ if next(given) then
   end
   return reply
 end
+local most = form_of(#scores)
 for i, score in ipairs(scores) do
-  if score < 0 or score > SCORE_MAX then
-    local present = before and before[i] or 0
-    return {-2, now, board.names[i], present, score - present}
+  if score < 0 or score > most then
+    return {-2, now, board.names[i], adds and before and before[i] or 0, changes[i], most}
   end
 end
 

@@ -15,11 +15,11 @@ if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[3]) or redis.call('ZCARD', KEYS[
 end
 local step = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', digits(STEP))
 local found = step[2]
-local place_bytes = WORD * tonumber(ARGV[2]) + ARRIVAL
+local dimensions = tonumber(ARGV[2])
 local add = {}
 for i = 1, #found, 2 do
   add[#add + 1] = '0'
-  add[#add + 1] = string.sub(found[i + 1], 1, place_bytes) .. found[i]
+  add[#add + 1] = checked_place(found[i + 1], dimensions) .. found[i]
 end
 if #add > 0 then
   redis.call('ZADD', KEYS[2], unpack(add))

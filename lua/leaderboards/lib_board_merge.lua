@@ -9,14 +9,14 @@ local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 -- merge_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
 -- source, member and place in turn, to what is built; the dimensions have these names. Returns the
 -- reply, with how many members are built, and the next cursor ('0': that was all); or outcome -4
--- when a member's score in a dimension would be larger than 2^32-1; what was built is gone then. A
+-- when a member's score in a dimension would be too large; what was built is gone then. A
 -- member keeps the latest arrival of all sources. One that is found twice counts once: it bears the
 -- source's number. O(found).
 --@shape merge_step: next_cursor text, members int
 --@shape merge_too_large: member text, dimension text
 local function merge_add(now, key, cursor, found, names, number, weight, aggregate)
   local dimensions = #names
-  local format, place_bytes = '>' .. string.rep('I4', dimensions + 2), WORD * dimensions + ARRIVAL
+  local most, head = form_of(dimensions)
   local members = {}
   for i = 1, #found, 2 do
     members[#members + 1] = found[i]
@@ -26,39 +26,37 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
   -- The place of a member, from its place in the source and from what was built of it before, if
   -- anything; or nil and the dimension that is too large.
   local function joined(place, was)
+    place = checked_place(place, dimensions)
     if not was and weight == 1 then
-      return checked_place(place, dimensions)
+      return place
     end
-    -- SCORE_MAX minus each score, and the arrival
-    local words = {struct.unpack(format, checked_place(place, dimensions))}
-    local before = was and {struct.unpack(format, checked_place(was, dimensions))}
-    for d = 1, dimensions do
-      local score = (SCORE_MAX - words[d]) * weight
+    local scores, arrival = scores_of(place, dimensions)
+    local before, before_arrival
+    if was then
+      before, before_arrival = scores_of(checked_place(was, dimensions), dimensions)
+      arrival = math.max(arrival, before_arrival)
+    end
+    for d, score in ipairs(scores) do
+      score = score * weight
       if before and aggregate == 'sum' then
-        score = score + SCORE_MAX - before[d]
+        score = score + before[d]
       elseif before and aggregate == 'min' then
-        score = math.min(score, SCORE_MAX - before[d])
+        score = math.min(score, before[d])
       elseif before then
-        score = math.max(score, SCORE_MAX - before[d])
+        score = math.max(score, before[d])
       end
-      if score > SCORE_MAX then
+      if score > most then
         return nil, names[d]
       end
-      words[d] = SCORE_MAX - score
+      scores[d] = score
     end
-    if before then
-      local high, low = before[dimensions + 1], before[dimensions + 2]
-      if high > words[dimensions + 1] or high == words[dimensions + 1] and low > words[dimensions + 2] then
-        words[dimensions + 1], words[dimensions + 2] = high, low
-      end
-    end
-    return struct.pack(format, unpack(words, 1, dimensions + 2))
+    return place_of(scores, arrival)
   end
 
   local write, met = {}, {}
   for i, member in ipairs(members) do
     local was = built[i]
-    if not met[member] and not (was and string.byte(was, place_bytes + 1) == number) then
+    if not met[member] and not (was and string.byte(was, head + ARRIVAL + 1) == number) then
       met[member] = true
       local place, too_large = joined(found[2 * i], was)
       if not place then

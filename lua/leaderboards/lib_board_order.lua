@@ -20,7 +20,8 @@ local function position_of(ranks, element, dimensions, order)
   if order == 'desc' then
     return rank
   end
-  local first, last = equals_of(ranks, string.sub(element, 1, WORD * dimensions))
+  local _, head_bytes = form_of(dimensions)
+  local first, last = equals_of(ranks, string.sub(element, 1, head_bytes))
   return redis.call('ZCARD', ranks) - 1 - last + rank - first
 end
 
@@ -30,7 +31,8 @@ local function ascending(ranks, from, to, dimensions)
   -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts
   -- of larger groups, of which the page wants another part: those are read again.
   local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
-  local elements, n, start, head_bytes = {}, #back, 1, WORD * dimensions
+  local elements, n, start = {}, #back, 1
+  local _, head_bytes = form_of(dimensions)
   local head = n > 0 and string.sub(back[1], 1, head_bytes)
   while start <= n do
     local stop, next_head = start, nil

@@ -97,6 +97,39 @@ static void scores_are_exact_to_the_last_bit(void **state)
 	assert_problem(get("/leaderboards/b/members/nobody"), 404, "not_found", "none");
 }
 
+/* An instant in milliseconds is a score: the newest first. */
+static void one_dimension_has_53_bits(void **state)
+{
+	(void)state;
+	assert_int_equal(int_at(put("old", "\"at_ms\":1795392250378"), "/scores/at_ms"), 1795392250378);
+	assert_int_equal(int_at(put("new", "\"at_ms\":1795392250379"), "/rank"), 1);
+	assert_int_equal(int_at(put("most", "\"at_ms\":9007199254740991"), "/rank"), 1);
+	assert_page(MEMBERS, 1, "most new old");
+	assert_page(MEMBERS "?order=asc", 1, "old new most");
+	assert_true(int_at(get(MEMBERS "/most"), "/scores/at_ms") == 9007199254740991);
+	struct answer a = add("most", "\"at_ms\":9007199254740991");
+	assert_problem(a, 409, "score_out_of_range", "none");
+	assert_string_equal(text_at(a, "/detail"), "'at_ms' of 'most' is 9007199254740991, and adding 9007199254740991 "
+						   "leaves the range of 0 to 9007199254740991");
+	assert_int_equal(int_at(add("most", "\"at_ms\":-9007199254740991"), "/scores/at_ms"), 0);
+	assert_problem(put("more", "\"at_ms\":9007199254740992"), 400, "out_of_range", "none");
+}
+
+/* Another program stored elements that are none: reported, and not shown as members. */
+static void foreign_elements_are_reported(void **state)
+{
+	static const char *const foreign[] = { "short", "\x7f-eight-or-more-bytes" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		put("m", "\"p\":1");
+		server_command(&redis, "ZADD p:board:{b}:ranks 0 %s", foreign[i]);
+		assert_problem(get(MEMBERS), 500, "foreign_key", "none");
+		assert_problem(get(MEMBERS "/m/around?order=asc"), 500, "foreign_key", "none");
+		http(client, "DELETE", "/leaderboards/b", NULL);
+	}
+}
+
 static void first_come_is_ahead_of_equals(void **state)
 {
 	(void)state;
@@ -348,7 +381,8 @@ static void mistakes_are_named(void **state)
 	static const struct {
 		const char *body, *code, *pointer;
 	} rows[] = {
-		{ "{\"scores\":{\"gold\":4294967296}}", "out_of_range", "/scores/gold" },
+		{ "{\"scores\":{\"gold\":4294967296}}", "out_of_range", "/scores/gold" }, /* of several dimensions */
+		{ "{\"scores\":{\"gold\":9007199254740992}}", "out_of_range", "/scores/gold" },
 		{ "{\"scores\":{\"gold\":-1}}", "out_of_range", "/scores/gold" },
 		{ "{\"scores\":{\"gold\":1.5}}", "wrong_type", "/scores/gold" },
 		{ "{\"scores\":{\"gold\":\"5\"}}", "wrong_type", "/scores/gold" },
@@ -407,6 +441,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(dimensions_count_one_after_the_other),
 		TEST(scores_are_exact_to_the_last_bit),
+		TEST(one_dimension_has_53_bits),
+		TEST(foreign_elements_are_reported),
 		TEST(first_come_is_ahead_of_equals),
 		TEST(pages_and_neighbours),
 		TEST(a_cursor_leads_to_the_end),

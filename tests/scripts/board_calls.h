@@ -16,7 +16,7 @@ enum { BOARD_DIMENSIONS = 4, BOARD_NAME = 32 };
 
 struct ranked {
 	char member[BOARD_NAME];
-	uint32_t scores[BOARD_DIMENSIONS];
+	int64_t scores[BOARD_DIMENSIONS];
 };
 
 /*

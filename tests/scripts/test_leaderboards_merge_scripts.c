@@ -23,6 +23,7 @@
 enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, D = 2 };
 
 static struct ranked found[FOUND_MAX];
+static size_t dimensions = D; /* of the boards that are merged */
 static const char *const sources[SOURCES] = { "mon", "tue", "wed" };
 
 static uint32_t seed;
@@ -59,7 +60,7 @@ static int64_t add(struct building *b, int source, int64_t weight, const char *a
 
 	run(&r, &leaderboard_merge_add_script,
 	    KEYS(board_key(sources[source], ""), board_key(sources[source], ":places"), PLACES),
-	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(D),
+	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(dimensions),
 		 number(text[2], b->built)));
 	if (outcome(&r) < 0)
 		return outcome(&r);
@@ -82,7 +83,8 @@ static int64_t rank(struct building *b)
 	char text[3][24];
 
 	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS),
-	    ARGS(b->cursor, number(text[0], D), number(text[1], b->built), number(text[2], b->ranked)));
+	    ARGS(b->cursor, number(text[0], (int64_t)dimensions), number(text[1], b->built),
+		 number(text[2], b->ranked)));
 	if (outcome(&r) < 0)
 		return outcome(&r);
 	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
@@ -105,7 +107,7 @@ static int64_t end(const struct building *b)
 	char text[24];
 
 	run(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
-	    ARGS(board_lines(D), number(text, b->built)));
+	    ARGS(board_lines(dimensions), number(text, b->built)));
 	return outcome(&r);
 }
 
@@ -137,7 +139,7 @@ static void fill_sources(void)
 		e->there = true;
 		e->arrival = ++arrival;
 		for (int d = 0; d < D; d++)
-			e->is.scores[d] = (uint32_t)scores[d];
+			e->is.scores[d] = scores[d];
 	}
 }
 
@@ -162,7 +164,7 @@ static int merged(const int64_t weights[SOURCES], const char *aggregate, struct 
 			if (!e->there)
 				continue;
 			for (int d = 0; d < D; d++) {
-				uint32_t score = (uint32_t)(e->is.scores[d] * weights[s]), *had = &sum.is.scores[d];
+				int64_t score = e->is.scores[d] * weights[s], *had = &sum.is.scores[d];
 				if (!sum.there)
 					*had = score;
 				else if (strcmp(aggregate, "sum") == 0)
@@ -262,10 +264,10 @@ static void a_step_takes_few_members(void **state)
 
 /* ---- Overflow, and lost keys ---- */
 
-static void make_sources(size_t dimensions)
+static void make_sources(size_t count)
 {
 	for (int s = 0; s < SOURCES; s++)
-		board_make(sources[s], dimensions);
+		board_make(sources[s], count);
 }
 
 static void boards_must_be_there_and_alike(void **state)
@@ -363,6 +365,32 @@ static void a_score_too_large_ends_it(void **state)
 	assert_int_equal(found[0].scores[0], 4294967295);
 }
 
+/* One score has 53 bits, in the sources and in what is made of them. */
+static void one_dimension_has_53_bits(void **state)
+{
+	static const int64_t most[] = { (INT64_C(1) << 53) - 2 }, one[] = { 1 }, two[] = { 2 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	dimensions = 1;
+	make_sources(1);
+	board_put("mon", "m", "set", 1, most);
+	board_put("tue", "m", "set", 1, one);
+	board_put("tue", "n", "set", 1, one);
+	add_all(&b, 0, 1, "sum");
+	add_all(&b, 1, 1, "sum");
+	rank_all(&b);
+	assert_int_equal(end(&b), 1);
+	assert_int_equal(board_page("week", 0, 10, "desc", 1, found), 2);
+	assert_true(found[0].scores[0] == (INT64_C(1) << 53) - 1);
+	assert_int_equal(found[1].scores[0], 1);
+	board_put("tue", "m", "set", 1, two); /* one too many */
+	b = (struct building){ .cursor = "0" };
+	add_all(&b, 0, 1, "sum");
+	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_TOO_LARGE);
+	dimensions = D;
+}
+
 /* The end writes the record; the beginning finds it, so that a retry does not repeat the work. */
 static void a_replay_ends_at_the_beginning(void **state)
 {
@@ -458,11 +486,17 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(merges_follow_their_model),          TEST(what_is_returned_twice_counts_once),
-		TEST(a_step_takes_few_members),           TEST(boards_must_be_there_and_alike),
-		TEST(what_changes_on_the_way_is_refused), TEST(what_was_lost_is_noticed),
-		TEST(a_score_too_large_ends_it),          TEST(a_replay_ends_at_the_beginning),
-		TEST(an_empty_merge_empties_the_board),   TEST(a_merge_keeps_the_expiry_of_its_board),
+		TEST(merges_follow_their_model),
+		TEST(what_is_returned_twice_counts_once),
+		TEST(a_step_takes_few_members),
+		TEST(boards_must_be_there_and_alike),
+		TEST(what_changes_on_the_way_is_refused),
+		TEST(what_was_lost_is_noticed),
+		TEST(a_score_too_large_ends_it),
+		TEST(one_dimension_has_53_bits),
+		TEST(a_replay_ends_at_the_beginning),
+		TEST(an_empty_merge_empties_the_board),
+		TEST(a_merge_keeps_the_expiry_of_its_board),
 		TEST(a_foreign_key_stays_as_it_is),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

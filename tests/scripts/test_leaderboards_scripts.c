@@ -22,6 +22,7 @@
 enum { MEMBERS = 60, PAGE_MAX = 1000 };
 
 static struct ranked found[PAGE_MAX];
+static const int64_t ONE_MAX = (INT64_C(1) << 53) - 1; /* the largest score of a board with one dimension */
 
 /* Steps of a pseudo-random walk that is the same in every run. */
 static uint32_t seed;
@@ -108,9 +109,9 @@ static void board_is_as_the_model(const char *order)
 /* Few different scores, so that many are equal; the ends of the range are among them. */
 static int64_t some_score(void)
 {
-	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295 };
+	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295, 4294967296, ONE_MAX - 1, ONE_MAX };
 
-	return scores[next_random(sizeof(scores) / sizeof(scores[0]))];
+	return scores[next_random(sizeof(scores) / sizeof(scores[0]) - (dimensions == 1 ? 0 : 3))];
 }
 
 static void step(void)
@@ -129,7 +130,7 @@ static void step(void)
 	for (size_t i = 0; i < dimensions; i++) {
 		scores[i] = adds ? (int64_t)next_random(3) - 1 : some_score();
 		int64_t becomes = scores[i] + (adds ? e->is.scores[i] : 0);
-		fits = fits && becomes >= 0 && becomes <= UINT32_MAX;
+		fits = fits && becomes >= 0 && becomes <= (dimensions == 1 ? ONE_MAX : UINT32_MAX);
 		is_same = is_same && becomes == e->is.scores[i];
 	}
 	int64_t outcome = board_put("b", e->is.member, adds ? "add" : "set", dimensions, scores);
@@ -137,7 +138,7 @@ static void step(void)
 	if (!fits)
 		return;
 	for (size_t i = 0; i < dimensions; i++)
-		e->is.scores[i] = (uint32_t)(scores[i] + (adds ? e->is.scores[i] : 0));
+		e->is.scores[i] = scores[i] + (adds ? e->is.scores[i] : 0);
 	if (!is_same)
 		e->arrival = ++arrivals;
 	struct entry all[MEMBERS];
@@ -338,7 +339,8 @@ static void a_replay_gets_the_first_rank(void **state)
 		board_put("b", "other", "set", 1, more);
 	}
 	run(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "desc"));
-	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\xff\xff\xff\xfa", 4); /* 5 once, not twice */
+	/* 5 once, not twice */
+	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\x00\x1f\xff\xff\xff\xff\xff\xfa", 8);
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)
@@ -373,6 +375,34 @@ static void a_foreign_key_stays_as_it_is(void **state)
 			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
 				  "WRONGTYPE");
 		run_fails(&r, &leaderboard_neighbor_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
+	}
+}
+
+/* Bytes that are no place, and settings that are none: refused, and not read as scores. */
+static void foreign_bytes_are_no_place(void **state)
+{
+	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",
+			  arrival[] = "\0\0\0\0\0\0\0\x05\xff\0\0\0\0\0\0\0";
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} rows[] = { { "", 0 }, { "short", 5 }, { bits, 15 }, { bits, 16 }, { arrival, 16 } };
+	static const char *const lasts[] = { "x", "nan", "-1", "1e300", "9007199254740991", "inf" };
+
+	(void)state;
+	board_make("b", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		server_command(&r, "HSET " B ":places m %b", rows[i].bytes, rows[i].len);
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
+					"WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "asc"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
+	}
+	server_command(&r, "DEL " B ":places");
+	for (size_t i = 0; i < sizeof(lasts) / sizeof(lasts[0]); i++) {
+		server_command(&r, "HSET " B " last %s", lasts[i]);
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
+					"WRONGTYPE"));
 	}
 }
 
@@ -444,7 +474,7 @@ int main(void)
 		TEST(a_first_score_makes_the_board),       TEST(dimensions_change_while_there_are_no_members),
 		TEST(all_keys_of_a_board_expire_together), TEST(a_large_board_is_deleted_in_no_time),
 		TEST(a_replay_gets_the_first_rank),        TEST(a_foreign_key_stays_as_it_is),
-		TEST(a_large_board_costs_hardly_more),
+		TEST(foreign_bytes_are_no_place),          TEST(a_large_board_costs_hardly_more),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }
