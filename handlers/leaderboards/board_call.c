@@ -72,7 +72,7 @@ void board_out_ranked(struct json_out *o, const struct board_dimensions *d, stru
 	size_t bytes = score_bytes(d), place = place_bytes(d);
 
 	out_text(o, "member", (struct text){ element.at + place, element.len - place });
-	out_int(o, "rank", position + 1);
+	out_int_or_null(o, "rank", position >= 0, position + 1);
 	out_object(o, "scores");
 	for (size_t i = 0; i < d->count; i++) {
 		out_key(o, d->names[i]);
@@ -91,5 +91,7 @@ void board_out(struct json_out *o, struct text name, const struct reply *r)
 		out_text(o, NULL, d.names[i]);
 	out_close(o);
 	out_int(o, "size", reply_int(r, LEADERBOARD_SIZE));
+	out_int_or_null(o, "max_members", reply_int(r, LEADERBOARD_MAX_MEMBERS) > 0,
+			reply_int(r, LEADERBOARD_MAX_MEMBERS));
 	handler_out_expiry(o, r, LEADERBOARD_EXPIRES_AT_MS);
 }

@@ -27,7 +27,7 @@ void board_call_keys(struct call *c, struct text board);
 
 /*
  * An element as the scripts return it (lua/leaderboards/lib_board.lua): false when these bytes are
- * none. Else the members of an open object, of it and its position from 0.
+ * none. Else the members of an open object, of it and its position from 0; below 0, it has no rank.
  */
 bool board_is_element(const struct board_dimensions *d, struct text element);
 void board_out_ranked(struct json_out *o, const struct board_dimensions *d, struct text element, int64_t position);

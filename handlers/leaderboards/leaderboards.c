@@ -5,8 +5,6 @@
  * The scripts hand out members as they lie in Redis, so that it has no work with them
  * (leaderboards/board_call.h).
  */
-#include <inttypes.h>
-
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "contract/validation.h"
@@ -55,11 +53,37 @@ static void answer_board(struct request *req, int status, struct text name, cons
 	answer_end(req);
 }
 
+/*
+ * A board that is to keep fewer members loses the others by many calls, the last of which changes
+ * the settings. Each of them begins where the one before began, in the request's arena.
+ */
+static void begin_dropping(struct request *req)
+{
+	struct arena_mark *since = arena_alloc(&req->arena, sizeof(*since));
+
+	if (since)
+		*since = arena_mark(&req->arena);
+	req->work = since;
+}
+
+static void drop_more(struct request *req, void (*send)(struct request *))
+{
+	const struct arena_mark *since = req->work;
+
+	req->has_effect = true;
+	arena_rewind(&req->arena, *since);
+	send(req);
+}
+
+static void send_put(struct request *req);
+
 static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_put_input *in = req->input;
 
-	if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
+	if (reply_outcome(r) == LEADERBOARD_PUT_DROPPING)
+		drop_more(req, send_put);
+	else if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
 		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
 			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->name.at,
 			       board_dimensions_text(req, reply_text(r, LEADERBOARD_PUT_DIMENSIONS)).at);
@@ -67,8 +91,9 @@ static void on_replaced(struct request *req, const struct reply *r)
 		answer_board(req, reply_outcome(r) == LEADERBOARD_PUT_CREATED ? 201 : 200, in->name, r);
 }
 
-void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
+static void send_put(struct request *req)
 {
+	const struct leaderboard_put_input *in = req->input;
 	struct text parts[2 * DIMENSIONS_MAX];
 	size_t n = 0;
 
@@ -80,22 +105,44 @@ void leaderboard_put(struct request *req, const struct leaderboard_put_input *in
 	struct call *c = board_call(req, &leaderboard_put_script, in->name);
 	call_text(c, arena_join(&req->arena, parts, n));
 	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	handler_call_ttl(c, in->has_max_members, in->reset_max_members, in->max_members);
 	call_send(c, on_replaced);
 }
+
+void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
+{
+	(void)in;
+	begin_dropping(req);
+	send_put(req);
+}
+
+static void send_patch(struct request *req);
 
 static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_patch_input *in = req->input;
 
-	answer_board(req, 200, in->name, r);
+	if (reply_outcome(r) == LEADERBOARD_PATCH_DROPPING)
+		drop_more(req, send_patch);
+	else
+		answer_board(req, 200, in->name, r);
+}
+
+static void send_patch(struct request *req)
+{
+	const struct leaderboard_patch_input *in = req->input;
+	struct call *c = board_call(req, &leaderboard_patch_script, in->name);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	handler_call_ttl(c, in->has_max_members, in->reset_max_members, in->max_members);
+	call_send(c, on_patched);
 }
 
 void leaderboard_patch(struct request *req, const struct leaderboard_patch_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_patch_script, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	(void)in;
+	begin_dropping(req);
+	send_patch(req);
 }
 
 static void on_state(struct request *req, const struct reply *r)
@@ -141,13 +188,13 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 	list_keys(req, &boards, in->match, in->cursor, in->limit);
 }
 
-/* ---- GET /leaderboards/{name}/members ---- */
+/* ---- GET /leaderboards/{name}/members, .../count ---- */
 
 static void answer_page(struct request *req, struct text board, const struct reply *r)
 {
 	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_PAGE_DIMENSIONS));
 	const struct reply *elements = reply_item(r, BOARD_PAGE_ELEMENTS);
-	int64_t first = reply_int(r, BOARD_PAGE_POSITION), next = first + (int64_t)elements->count;
+	int64_t first = reply_int(r, BOARD_PAGE_POSITION), next = reply_int(r, BOARD_PAGE_NEXT);
 
 	for (size_t i = 0; i < elements->count; i++) {
 		if (!board_is_element(&d, reply_text(elements, i))) {
@@ -164,9 +211,7 @@ static void answer_page(struct request *req, struct text board, const struct rep
 		out_close(o);
 	}
 	out_close(o);
-	out_text(o, "next_cursor",
-		 next < reply_int(r, BOARD_PAGE_SIZE) ? arena_printf(&req->arena, "%" PRId64, next)
-						      : (struct text){ 0 });
+	handler_out_cursor(o, next > 0, next);
 	answer_end(req);
 }
 
@@ -180,27 +225,77 @@ static void on_page(struct request *req, const struct reply *r)
 		answer_page(req, in->name, r);
 }
 
-/* A cursor is a position from 0. Returns NULL when the request is answered, since it is none. */
-static struct call *page_call(struct request *req, struct text board, struct text cursor, int64_t limit, int order)
+/* Scores of the first dimension; absent, there is no bound. */
+struct score_range {
+	bool has_min, has_max;
+	int64_t min, max;
+};
+
+/* False: the request is answered. */
+static bool is_range(struct request *req, const struct score_range *range)
 {
-	if (cursor.at && (cursor.len > 15 || strspn(cursor.at, "0123456789") != cursor.len)) {
-		handler_answer_cursor(req);
+	if (!range->has_min || !range->has_max || range->min <= range->max)
+		return true;
+	answer_field_problem(req, P_OUT_OF_RANGE, "?min_score", "must not be above max_score");
+	return false;
+}
+
+static void call_range(struct call *c, const struct score_range *range)
+{
+	handler_call_optional(c, range->has_min, range->min);
+	handler_call_optional(c, range->has_max, range->max);
+}
+
+/* A cursor is a place in the list, from 0. Returns NULL when the request is answered. */
+static struct call *page_call(struct request *req, struct text board, struct text cursor, int64_t limit, int order,
+			      const struct score_range *range)
+{
+	int64_t offset;
+
+	if (!handler_cursor(req, cursor, &offset) || !is_range(req, range))
 		return NULL;
-	}
 	struct call *c = handler_call(req, &leaderboard_member_list_script, KEY_BOARD, board);
 	call_key(c, KEY_BOARD, board, "ranks");
-	call_text(c, cursor.at ? cursor : TEXT("0"));
+	call_int(c, offset);
 	call_int(c, limit);
 	call_string(c, orders[order]);
+	call_range(c, range);
 	return c;
 }
 
 void leaderboard_member_list(struct request *req, const struct leaderboard_member_list_input *in)
 {
-	struct call *c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
+	const struct score_range range = { in->has_min_score, in->has_max_score, in->min_score, in->max_score };
+	struct call *c = page_call(req, in->name, in->cursor, in->limit, (int)in->order, &range);
 
 	if (c)
 		call_send(c, on_page);
+}
+
+static void on_counted(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_member_count_input *in = req->input;
+
+	if (reply_outcome(r) == LEADERBOARD_MEMBER_COUNT_NO_BOARD) {
+		handler_answer_missing(req, "leaderboard", in->name);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "count", reply_int(r, LEADERBOARD_MEMBER_COUNT_COUNT));
+	answer_end(req);
+}
+
+void leaderboard_member_count(struct request *req, const struct leaderboard_member_count_input *in)
+{
+	const struct score_range range = { in->has_min_score, in->has_max_score, in->min_score, in->max_score };
+
+	if (!is_range(req, &range))
+		return;
+	struct call *c = handler_call(req, &leaderboard_member_count_script, KEY_BOARD, in->name);
+	call_key(c, KEY_BOARD, in->name, "ranks");
+	call_range(c, &range);
+	call_send(c, on_counted);
 }
 
 /* ---- PUT, GET, DELETE /leaderboards/{name}/members/{member}, POST .../increment ---- */
@@ -368,7 +463,7 @@ void leaderboard_neighbor_list(struct request *req, const struct leaderboard_nei
 	struct call *c;
 
 	if (in->cursor.at) {
-		c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
+		c = page_call(req, in->name, in->cursor, in->limit, (int)in->order, &(struct score_range){ 0 });
 	} else {
 		c = board_call(req, &leaderboard_neighbor_list_script, in->name);
 		call_text(c, in->member);

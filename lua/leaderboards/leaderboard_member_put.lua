@@ -4,13 +4,14 @@
 --       (lib/names.lua)
 -- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
 --       Absent ones: 0
---@reply 1 known, 2 new: board_member
+--@reply 0 not_kept, 1 known, 2 new: board_member
 --@reply -1 no_board
 --@reply -2 out_of_range: dimension text, score int, change int, most int
 --@reply -3 unknown: dimensions text, names text...
 -- no_board: and several dimensions are given. out_of_range: the sum of the score, 0 for 'set', and
 -- its change would leave 0 to `most`. unknown: the board has the dimensions, a line each, and none
--- of these names.
+-- of these names. not_kept: the board keeps only so many members, all of whom are ahead of this new
+-- one; its position is -1. Another member may go in its place.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time names expiry board
@@ -53,6 +54,16 @@ for i, score in ipairs(scores) do
   end
 end
 
+local place, arrival = old, math.max(board.last + 1, now_us)
+if not is_same then
+  place = place_of(scores, arrival)
+end
+local element = place .. member
+if board.max and not old and redis.call('ZCARD', KEYS[3]) >= board.max
+    and redis.call('ZLEXCOUNT', KEYS[3], '(' .. element, '+') == 0 then
+  return {0, now, board.text, -1, element}
+end
+
 if is_new then
   -- What the first key left behind when it alone was deleted. A foreign type fails here.
   redis.call('ZCARD', KEYS[3])
@@ -61,19 +72,19 @@ if is_new then
   redis.call('HSET', KEYS[1], 'dimensions', board.text)
   name_made(KEYS[1])
 end
-local place = old
 if not is_same then
-  local arrival = math.max(board.last + 1, now_us)
-  place = place_of(scores, arrival)
   -- The ranks first: all fails here, and not half-way, when they are no sorted set. The old place
   -- goes after the new one came: a set without members would be a new key, without its TTL.
-  redis.call('ZADD', KEYS[3], '0', place .. member)
+  redis.call('ZADD', KEYS[3], '0', element)
   local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1
   redis.call('HSET', KEYS[2], member, place)
   redis.call('HSET', KEYS[1], 'last', digits(arrival))
   if not had_ranks and redis.call('ZCARD', KEYS[3]) == 1 then -- the ranks, and maybe the places, are new keys
     expire(KEYS, expires_at(KEYS))
   end
+  local excess = board.max and redis.call('ZCARD', KEYS[3]) - board.max or 0
+  if excess > 0 then
+    drop_last(KEYS[2], KEYS[3], #scores, excess)
+  end
 end
-local element = place .. member
-return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element), element}
+return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element) or -1, element}

@@ -2,7 +2,8 @@
 -- set's score is a double, which holds no arrival beside one, and no two of them. So all its scores
 -- are 0, and Redis orders its members by their bytes. Needs lib/time.lua; board_reply also
 -- lib/expiry.lua. KEYS, in this order:
---   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us)
+--   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us),
+--                    max_members (how many are kept; absent: all)
 --   ...:places       hash: member to place
 --   ...:ranks        sorted set, every score 0: the place with the member behind it
 -- All three expire together.
@@ -25,9 +26,22 @@ local function not_a_board()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a board'))
 end
 
--- read_board(key): {names, text (as stored), last}, or nil when there is none. O(1).
+-- names_of(text): the names of dimensions that are a line each.
+local function names_of(text)
+  if not string.find(text, '\n', 1, true) then
+    return {text}
+  end
+  local names = {}
+  for name in string.gmatch(text, '[^\n]+') do
+    names[#names + 1] = name
+  end
+  return names
+end
+
+-- read_board(key): {names, text (as stored), last, max (nil: no bound)}, or nil when there is none.
+-- O(1).
 local function read_board(key)
-  local f = redis.call('HMGET', key, 'dimensions', 'last')
+  local f = redis.call('HMGET', key, 'dimensions', 'last', 'max_members')
   if not f[1] then
     if redis.call('EXISTS', key) == 1 then
       not_a_board()
@@ -35,24 +49,50 @@ local function read_board(key)
     return nil
   end
   local last = tonumber(f[2] or '0')
-  if not (last and last >= 0 and last < EXACT_MAX) then
+  local max = f[3] and (tonumber(f[3]) or 0)
+  if not (last and last >= 0 and last < EXACT_MAX) or max and not (max >= 1 and max < EXACT_MAX) then
     not_a_board()
   end
-  local names = {f[1]}
-  if string.find(f[1], '\n', 1, true) then
-    names = {}
-    for name in string.gmatch(f[1], '[^\n]+') do
-      names[#names + 1] = name
-    end
-  end
-  return {names = names, text = f[1], last = last}
+  local names = names_of(f[1])
+  return {names = names, text = f[1], last = last, max = max or nil}
 end
 
--- board_reply(outcome, now, text): the reply that describes the board of KEYS. The dimensions are a
--- line each; expires_at_ms is -1 for never.
---@shape leaderboard: dimensions text, size int, expires_at_ms int
-local function board_reply(outcome, now, text)
-  return {outcome, now, text, redis.call('ZCARD', KEYS[3]), expiry_reply(expires_at(KEYS))}
+-- board_reply(outcome, now, text, max): the reply that describes the board of KEYS. The dimensions
+-- are a line each; max_members is -1 for no bound, expires_at_ms for never.
+--@shape leaderboard: dimensions text, size int, max_members int, expires_at_ms int
+local function board_reply(outcome, now, text, max)
+  return {outcome, now, text, redis.call('ZCARD', KEYS[3]), max or -1, expiry_reply(expires_at(KEYS))}
+end
+
+-- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks, at
+-- most DROP_STEP, and returns how many. O(count log n).
+local DROP_STEP = 500
+local function drop_last(places, ranks, dimensions, count)
+  local _, head = form_of(dimensions)
+  local dropped = redis.call('ZRANGE', ranks, digits(-math.min(count, DROP_STEP)), '-1')
+  redis.call('ZREMRANGEBYRANK', ranks, digits(-#dropped), '-1')
+  for i, element in ipairs(dropped) do
+    dropped[i] = string.sub(element, head + ARRIVAL + 1)
+  end
+  redis.call('HDEL', places, unpack(dropped))
+  return #dropped
+end
+
+-- bound(board, max): the board of KEYS keeps its first `max` members from now on, nil: all. False:
+-- it has still more, of which DROP_STEP went: call again. O(DROP_STEP log n).
+local function bound(board, max)
+  local excess = max and redis.call('ZCARD', KEYS[3]) - max or 0
+  if excess > 0 then
+    drop_last(KEYS[2], KEYS[3], #board.names, excess)
+  end
+  if excess > DROP_STEP then
+    return false
+  elseif max then
+    redis.call('HSET', KEYS[1], 'max_members', digits(max))
+  else
+    redis.call('HDEL', KEYS[1], 'max_members')
+  end
+  return true
 end
 
 -- A member in replies: the element is that of the ranks, the position from 0, the dimensions a line

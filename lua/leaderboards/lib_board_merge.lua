@@ -1,20 +1,20 @@
--- A merge of boards that is being built aside: a hash of member to place and number of the source
--- that it was last met in, from 1, with a TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
+-- A merge of boards that is being built aside: a hash with a TTL of member to place, number of the
+-- source that it was last met in, from 1, and, if its score became too large, number of that
+-- dimension, from 1. Wants lib/time.lua and leaderboards/lib_board.lua.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose
 -- dimensions are wanted; both are a line each. A source that is not there has ''.
 --@shape merge_differs: source int, dimensions text, wanted text
 
--- merge_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
--- source, member and place in turn, to what is built; the dimensions have these names. Returns the
--- reply, with how many members are built, and the next cursor ('0': that was all); or outcome -4
--- when a member's score in a dimension would be too large; what was built is gone then. A
--- member keeps the latest arrival of all sources. One that is found twice counts once: it bears the
--- source's number. O(found).
+-- merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection): adds what
+-- was found in a source, member and place in turn, to what is built; the dimensions have these
+-- names. Returns the reply, with how many members are built, and the next cursor ('0': that was
+-- all). A member keeps the latest arrival of all sources. One that is found twice counts once: it
+-- bears the source's number. Of an intersection, only members that bear the number before count.
+-- O(found).
 --@shape merge_step: next_cursor text, members int
---@shape merge_too_large: member text, dimension text
-local function merge_add(now, key, cursor, found, names, number, weight, aggregate)
+local function merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection)
   local dimensions = #names
   local most, head = form_of(dimensions)
   local members = {}
@@ -23,18 +23,18 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
   end
   local built = #members > 0 and redis.call('HMGET', key, unpack(members)) or {}
 
-  -- The place of a member, from its place in the source and from what was built of it before, if
-  -- anything; or nil and the dimension that is too large.
+  -- What is built of a member, from its place in the source and from what was built of it before,
+  -- if anything.
   local function joined(place, was)
     place = checked_place(place, dimensions)
     if not was and weight == 1 then
-      return place
+      return place .. string.char(number)
     end
     local scores, arrival = scores_of(place, dimensions)
-    local before, before_arrival
+    local before, before_arrival, too_large
     if was then
       before, before_arrival = scores_of(checked_place(was, dimensions), dimensions)
-      arrival = math.max(arrival, before_arrival)
+      arrival, too_large = math.max(arrival, before_arrival), string.byte(was, head + ARRIVAL + 2)
     end
     for d, score in ipairs(scores) do
       score = score * weight
@@ -45,26 +45,20 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
       elseif before then
         score = math.max(score, before[d])
       end
-      if score > most then
-        return nil, names[d]
-      end
-      scores[d] = score
+      too_large = too_large or score > most and d
+      scores[d] = math.min(score, most)
     end
-    return place_of(scores, arrival)
+    return place_of(scores, arrival) .. string.char(number) .. (too_large and string.char(too_large) or '')
   end
 
-  local write, met = {}, {}
+  local write, met, needed = {}, {}, is_intersection and number > 1 and number - 1
   for i, member in ipairs(members) do
     local was = built[i]
-    if not met[member] and not (was and string.byte(was, head + ARRIVAL + 1) == number) then
+    local met_in = was and string.byte(was, head + ARRIVAL + 1)
+    if not met[member] and met_in ~= number and (not needed or met_in == needed) then
       met[member] = true
-      local place, too_large = joined(found[2 * i], was)
-      if not place then
-        redis.call('UNLINK', key)
-        return {-4, now, member, too_large}
-      end
       write[#write + 1] = member
-      write[#write + 1] = place .. string.char(number)
+      write[#write + 1] = joined(found[2 * i], was)
     end
   end
   if #write > 0 then

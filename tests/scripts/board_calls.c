@@ -36,7 +36,7 @@ const char *board_lines(size_t dimensions)
 
 void board_make(const char *board, size_t dimensions)
 {
-	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions), "null"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions), "null", ""));
 	assert_int_equal(outcome(&r), LEADERBOARD_PUT_CREATED);
 }
 
@@ -83,16 +83,29 @@ static int read_page(size_t dimensions, struct ranked *found)
 	return (int)elements->elements;
 }
 
-int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
-	       struct ranked *found)
+int board_range(const char *board, int64_t from, int64_t count, const char *order, const char *min, const char *max,
+		size_t dimensions, struct ranked *found)
 {
 	char text[2][DIGITS];
 
 	snprintf(text[0], DIGITS, "%lld", (long long)from);
 	snprintf(text[1], DIGITS, "%lld", (long long)count);
 	run(&r, &leaderboard_member_list_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
-	    ARGS(text[0], text[1], order));
+	    ARGS(text[0], text[1], order, min ? min : "", max ? max : ""));
 	return read_page(dimensions, found);
+}
+
+int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
+	       struct ranked *found)
+{
+	return board_range(board, from, count, order, NULL, NULL, dimensions, found);
+}
+
+int64_t board_count(const char *board, const char *min, const char *max)
+{
+	run(&r, &leaderboard_member_count_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
+	    ARGS(min ? min : "", max ? max : ""));
+	return outcome(&r) < 0 ? outcome(&r) : item_int(&r, LEADERBOARD_MEMBER_COUNT_COUNT);
 }
 
 int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
