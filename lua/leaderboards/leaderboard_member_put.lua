@@ -79,12 +79,11 @@ if not is_same then
   local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1
   redis.call('HSET', KEYS[2], member, place)
   redis.call('HSET', KEYS[1], 'last', digits(arrival))
-  if not had_ranks and redis.call('ZCARD', KEYS[3]) == 1 then -- the ranks, and maybe the places, are new keys
+  local size = had_ranks and 0 or redis.call('ZCARD', KEYS[3])
+  if size == 1 then -- the ranks, and maybe the places, are new keys
     expire(KEYS, expires_at(KEYS))
-  end
-  local excess = board.max and redis.call('ZCARD', KEYS[3]) - board.max or 0
-  if excess > 0 then
-    drop_last(KEYS[2], KEYS[3], #scores, excess)
+  elseif board.max and size > board.max then
+    drop_last(KEYS[2], KEYS[3], #scores, size - board.max)
   end
 end
 return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element) or -1, element}

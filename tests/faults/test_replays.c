@@ -225,7 +225,13 @@ static void change_boards(void)
 {
 	done("PUT", "/leaderboards/x/members/m1", "{\"scores\":{\"score\":7}}");
 	done("PUT", "/leaderboards/all/members/m2", "{\"scores\":{\"score\":7}}");
-	done("DELETE", "/leaderboards/all/members/m3", NULL);
+	done("DELETE", "/leaderboards/all/members/m397", NULL);
+}
+
+static void make_few(void)
+{
+	make_boards();
+	done("PUT", "/leaderboards/all", "{\"dimensions\":[\"score\"],\"max_members\":5}");
 }
 
 static void split_set(void)
@@ -276,6 +282,8 @@ static const struct row rows[] = {
 	{ "items of a filter that is made again", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}",
 	  1000, renew_filter },
 	{ "a merge of boards", make_boards, "/leaderboards/all/merge", "{\"sources\":[\"x\",\"y\"]}",
+	  .others = change_boards },
+	{ "a merge for a board that keeps few", make_few, "/leaderboards/all/merge", "{\"sources\":[\"x\",\"y\"]}",
 	  .others = change_boards },
 	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
 	  "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },
