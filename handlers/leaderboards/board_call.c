@@ -61,6 +61,14 @@ void board_call_keys(struct call *c, struct text board)
 	call_key(c, KEY_BOARD, board, "ranks");
 }
 
+struct call *board_call(struct request *req, const struct script *s, struct text board)
+{
+	struct call *c = call_script(req, s);
+
+	board_call_keys(c, board);
+	return c;
+}
+
 bool board_is_element(const struct board_dimensions *d, struct text element)
 {
 	return element.len >= place_bytes(d) &&

@@ -10,8 +10,8 @@
 --@reply -3 unknown: dimensions text, names text...
 -- no_board: and several dimensions are given. out_of_range: the sum of the score, 0 for 'set', and
 -- its change would leave 0 to `most`. unknown: the board has the dimensions, a line each, and none
--- of these names. not_kept: the board keeps only so many members, all of whom are ahead of this new
--- one; its position is -1. Another member may go in its place.
+-- of these names. not_kept: the board keeps only so many members, and all of them are ahead of this
+-- new one; its position is -1. A new member may push out the last one.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time names expiry board

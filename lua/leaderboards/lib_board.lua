@@ -64,8 +64,8 @@ local function board_reply(outcome, now, text, max)
   return {outcome, now, text, redis.call('ZCARD', KEYS[3]), max or -1, expiry_reply(expires_at(KEYS))}
 end
 
--- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks, at
--- most DROP_STEP, and returns how many. O(count log n).
+-- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks,
+-- at most DROP_STEP, and returns how many. O(count log n).
 local DROP_STEP = 500
 local function drop_last(places, ranks, dimensions, count)
   local _, head = form_of(dimensions)

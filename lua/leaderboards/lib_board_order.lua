@@ -79,10 +79,10 @@ local function range_of(ranks, dimensions, min, max)
   return first, math.max(first, behind)
 end
 
--- page_at(now, ranks, board, order, first, behind, offset, count): the reply with a page of the list
--- that is at the positions from `first` to before `behind`: `count` members from that offset on. The
--- dimensions are a line each; the position is that of the first element; next is the offset of the
--- next page, -1 at the end.
+-- page_at(now, ranks, board, order, first, behind, offset, count): the reply with a page of the
+-- list that is at the positions from `first` to before `behind`: `count` members from that offset
+-- on. The dimensions are a line each; the position is that of the first element; next is the offset
+-- of the next page, -1 at the end.
 --@shape board_page: dimensions text, next int, position int, elements [board_elements]
 --@shape board_elements: element text...
 local function page_at(now, ranks, board, order, first, behind, offset, count)

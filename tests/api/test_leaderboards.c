@@ -421,7 +421,7 @@ static void put_replaces_and_patch_merges_the_expiry(void **state)
 	assert_problem(http(client, "PATCH", "/leaderboards/b", NULL), 400, "missing_field", "none");
 }
 
-/* A board that keeps few: who is not among them has no rank, and nothing is stored. */
+/* A board that keeps few: another member has no rank, and nothing is stored of it. */
 static void a_board_may_keep_few(void **state)
 {
 	(void)state;

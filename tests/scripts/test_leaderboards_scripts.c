@@ -256,7 +256,10 @@ static void bounded_boards_follow_their_model(void **state)
 
 /* ---- Against Redis's own commands ---- */
 
-/* Both must list the same members by their numbers; those of Redis count down from `turned_at`, if it is not 0. */
+/*
+ * Both must list the same members by their numbers; those of Redis count down from `turned_at`, if
+ * it is not 0.
+ */
 static void same_as_redis(const redisReply *wanted, int n, int turned_at)
 {
 	assert_int_equal(n, (int)wanted->elements);
@@ -520,7 +523,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	}
 }
 
-/* A smaller bound drops what is behind it, in bounded steps, of which the last changes the settings. */
+/* A smaller bound drops what is behind it in bounded steps; the last changes the settings. */
 static void a_bound_comes_in_steps(void **state)
 {
 	enum { MANY = 1300 };
