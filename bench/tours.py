@@ -188,6 +188,8 @@ TOURS = {
         "leaderboard_member_list",
         ("leaderboard_member_list", {"min_score": 1, "max_score": 9, "order": "asc"}),
         "leaderboard_member_count",
+        "leaderboard_member_write",
+        "leaderboard_member_lookup",
         "leaderboard_neighbor_list",
         ("leaderboard_put", {"name": "more"}),
         ("leaderboard_member_put", {"name": "more"}),

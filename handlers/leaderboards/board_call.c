@@ -61,6 +61,14 @@ void board_call_keys(struct call *c, struct text board)
 	call_key(c, KEY_BOARD, board, "ranks");
 }
 
+void board_answer_missing(struct request *req, struct text board)
+{
+	answer_problem(req, P_NOT_FOUND,
+		       "leaderboard '%s' does not exist; create it by PUT with its dimensions in the order that "
+		       "counts, or give the score of one dimension only",
+		       board.at);
+}
+
 struct call *board_call(struct request *req, const struct script *s, struct text board)
 {
 	struct call *c = call_script(req, s);

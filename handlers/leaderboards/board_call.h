@@ -22,6 +22,9 @@ struct board_dimensions board_dimensions_of(struct text lines);
 /* The same in one line, for people: "gold, silver". */
 struct text board_dimensions_text(struct request *req, struct text lines);
 
+/* 404: a write names several dimensions, or none, and there is no board. */
+void board_answer_missing(struct request *req, struct text board);
+
 /* Adds the board's keys: itself, its places, its ranks. And a call that begins with them. */
 void board_call_keys(struct call *c, struct text board);
 struct call *board_call(struct request *req, const struct script *s, struct text board);

@@ -197,11 +197,7 @@ static void answer_changed(struct request *req, struct text board, struct text m
 {
 	switch (reply_outcome(r)) {
 	case LEADERBOARD_MEMBER_PUT_NO_BOARD:
-		answer_problem(
-			req, P_NOT_FOUND,
-			"leaderboard '%s' does not exist; create it by PUT with its dimensions in the order that "
-			"counts, or give the score of one dimension only",
-			board.at);
+		board_answer_missing(req, board);
 		return;
 	case LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE:
 		answer_out_of_range(req, member, r);

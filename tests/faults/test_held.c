@@ -176,7 +176,7 @@ static void fill_large_board(void)
 	http(client, "DELETE", "/leaderboards/large", NULL);
 	done("PUT", "/leaderboards/large", "{\"dimensions\":[\"p\"]}");
 	make("for i = 1, ARGV[1] do "
-	     "  local n = string.rep('a', ARGV[2] - 6) .. string.format('%06d', i)"
+	     "  local n = string.rep('a', 194) .. string.format('%d', i - 1)"
 	     "  local place = struct.pack('>I8I8', 9007199254740991 - i % 1000, i)"
 	     "  redis.call('HSET', 'p:board:{large}:places', n, place)"
 	     "  redis.call('ZADD', 'p:board:{large}:ranks', 0, place .. n) "
@@ -216,6 +216,9 @@ struct row {
 	long long most_us; /* above HELD_US_MAX: the contract names the figure */
 };
 
+/* What the members of the large board begin with; their numbers follow, without zeros. */
+#define TEN "aaaaaaaaaa"
+#define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "aaaa"
 #define PLACE "\",\"longitude\":1,\"latitude\":1}"
 
 static const struct row rows[] = {
@@ -275,6 +278,29 @@ static const struct row rows[] = {
 	{ .method = "POST",
 	  .target = "/leaderboards/all/merge",
 	  .head = "{\"sources\":[\"x\",\"y\"],\"members\":\"intersection\"}" },
+	{ .method = "POST",
+	  .target = "/leaderboards/large/members",
+	  .head = "{\"put\":[",
+	  .lead = "{\"member\":\"" LONG,
+	  .trail = "\",\"scores\":{\"p\":500}}",
+	  .tail = "]}",
+	  .count = 1000,
+	  .again = fill_large_board },
+	{ .method = "POST",
+	  .target = "/leaderboards/large/lookup?order=asc",
+	  .head = "{\"members\":[",
+	  .lead = "\"" LONG,
+	  .trail = "\"",
+	  .tail = "]}",
+	  .count = 1000 },
+	{ .method = "POST",
+	  .target = "/leaderboards/large/members",
+	  .head = "{\"remove\":[",
+	  .lead = "\"" LONG,
+	  .trail = "\"",
+	  .tail = "]}",
+	  .count = 1000,
+	  .again = fill_large_board },
 	{ .method = "POST", .target = "/leaderboards/few/merge", .head = "{\"sources\":[\"large\"]}" },
 	{ .method = "PATCH",
 	  .target = "/leaderboards/large",

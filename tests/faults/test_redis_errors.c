@@ -182,6 +182,8 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:board:{w} x", "POST", "/leaderboards/w/members/m/increment", "{\"scores\":{\"d\":1}}" },
 	{ "RPUSH p:board:{w} x", "DELETE", "/leaderboards/w/members/m", NULL },
 	{ "RPUSH p:board:{w} x", "GET", "/leaderboards/w/count?min_score=1", NULL },
+	{ "RPUSH p:board:{w} x", "POST", "/leaderboards/w/members", "{\"remove\":[\"m\"]}" },
+	{ "RPUSH p:board:{w} x", "POST", "/leaderboards/w/lookup", "{\"members\":[\"m\"]}" },
 	{ "RPUSH p:board:{w} x", "POST", "/leaderboards/v/merge", "{\"sources\":[\"w\"]}" },
 	{ "RPUSH p:sale:{w} x", "PUT", "/sales/w", "{\"stock\":1}" },
 	{ "RPUSH p:sale:{w}:holds x", "PUT", "/sales/w", "{\"stock\":1}" },

@@ -228,6 +228,12 @@ static void change_boards(void)
 	done("DELETE", "/leaderboards/all/members/m397", NULL);
 }
 
+static void change_members(void)
+{
+	done("PUT", "/leaderboards/all/members/m1", "{\"scores\":{\"score\":7}}");
+	done("DELETE", "/leaderboards/all/members/m2", NULL);
+}
+
 static void make_few(void)
 {
 	make_boards();
@@ -285,6 +291,8 @@ static const struct row rows[] = {
 	  .others = change_boards },
 	{ "a merge for a board that keeps few", make_few, "/leaderboards/all/merge", "{\"sources\":[\"x\",\"y\"]}",
 	  .others = change_boards },
+	{ "members of a board", make_few, "/leaderboards/all/members", NULL, "{\"put\":[", "{\"member\":\"m",
+	  "\",\"scores\":{\"score\":1000}}", "]}", 600, change_members },
 	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
 	  "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },
 	{ "members of a split set that is gone", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
