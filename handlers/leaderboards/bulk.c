@@ -1,7 +1,7 @@
 /*
  * board_bulk: many members of a leaderboard in one request: POST /leaderboards/{name}/members, and
- * POST /leaderboards/{name}/lookup. Each is a script that takes at most STEP members, called as often
- * as needed.
+ * POST /leaderboards/{name}/lookup. Each is a script that takes at most STEP members, called as
+ * often as needed.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static const char *const orders[] = { NULL, "desc", "asc" };
 
 /* In the request's arena. */
 struct board_write {
-	/* The dimensions that the request names; one more than a board can have is enough to refuse it. */
+	/* The dimensions that the request names; one more than a board can have is refused. */
 	struct text names[DIMENSIONS_MAX + 1];
 	size_t named;
 	int64_t largest; /* score of the request */
@@ -170,8 +170,8 @@ static void on_written(struct request *req, const struct reply *r)
 }
 
 /*
- * A member that is put, with a score for each dimension that the request names; a request that names
- * more than a board can have is refused, whatever is sent here.
+ * A member that is put, with a score for each dimension that the request names. If these are more
+ * than a board can have, the request is refused whatever the scores are.
  */
 static void call_put(struct call *c, const struct board_write *w, const struct leaderboard_member_write_put_item *item)
 {

@@ -12,8 +12,8 @@
 --@reply -3 unknown: dimensions text
 -- added and updated: members that were not on the board, and that were, changed or not. dropped:
 -- members that the board keeps no longer, new ones among them. no_board: and not one dimension is
--- named. too_large: a score is above `most`. unknown: the board has the dimensions, a line each, and
--- not all that are named.
+-- named. too_large: a score is above `most`. unknown: the board has the dimensions, a line each,
+-- and not all that are named.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(members log n).
 --@include time names expiry board

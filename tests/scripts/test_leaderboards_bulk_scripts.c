@@ -74,7 +74,7 @@ static void same_boards(void)
 	assert_int_equal(server_command(&r, "HLEN " B ":places")->integer, n);
 }
 
-/* Removes some, and puts others with few different scores; the order of the puts is their arrival. */
+/* Removes some, and puts others with few different scores; they arrive in the order of the puts. */
 static void write_some(void)
 {
 	int64_t scores[MEMBERS][D], added = 0, updated = 0, removed = 0;
