@@ -111,9 +111,21 @@ def add_headers(root, operation, responses, statuses, more):
         responses[status] = response
 
 
+def is_merged(root, schema):
+    """Whether a PATCH can merge this as RFC 7396 does: a scalar, or an object of such members. A
+    map, a list and any JSON are replaced whole.
+    """
+    schema = follow(root, schema)
+    if "x-any" in schema or schema.get("type") == "array" or isinstance(schema.get("additionalProperties"), dict):
+        return False
+    return all(is_merged(root, s) for s in [*schema.get("properties", {}).values(), *schema.get("anyOf", [])])
+
+
 def take_both_types(root, operation):
-    """The body of a PATCH is application/merge-patch+json, too."""
+    """The body of a PATCH is application/merge-patch+json, too, unless a member is replaced whole."""
     body = Node(follow(root, operation["requestBody"]))
+    if not is_merged(root, body["content"]["application/json"]["schema"]):
+        return
     body.at = operation["requestBody"].at
     body["content"] = {**body["content"], "application/merge-patch+json": body["content"]["application/json"]}
     operation["requestBody"] = body

@@ -104,9 +104,10 @@ enum { ID_DIGITS = 2 * TEXT_DIGITS };
 /* The id of the first item of a push; those of the others count on from it. */
 struct pushed {
 	int64_t ms, seq;
+	int64_t size; /* when all that it drops is dropped */
 };
 
-static void answer_pushed(struct request *req, int64_t size)
+static void answer_pushed(struct request *req)
 {
 	const struct feed_item_push_input *in = req->input;
 	const struct pushed *first = req->work;
@@ -114,7 +115,7 @@ static void answer_pushed(struct request *req, int64_t size)
 	char id[ID_DIGITS];
 
 	out_text(o, "name", in->name);
-	out_int(o, "size", size);
+	out_int(o, "size", first->size);
 	out_array(o, "items");
 	for (size_t i = 0; i < in->items.count; i++) {
 		snprintf(id, sizeof(id), "%lld-%lld", (long long)first->ms, (long long)(first->seq + (int64_t)i));
@@ -138,14 +139,12 @@ static struct call *push_call(struct request *req, bool has_max, int64_t max_ite
 /* As long as the feed has an excess, call again without items, which only drops. */
 static void on_dropped(struct request *req, const struct reply *r)
 {
-	int64_t max_items = reply_int(r, FEED_ITEM_PUSH_MAX_ITEMS);
-
 	if (reply_int(r, FEED_ITEM_PUSH_EXCESS) == 0) {
-		answer_pushed(req, req->has_effect ? max_items : reply_int(r, FEED_ITEM_PUSH_SIZE));
+		answer_pushed(req);
 		return;
 	}
 	req->has_effect = true;
-	struct call *c = push_call(req, true, max_items);
+	struct call *c = push_call(req, true, reply_int(r, FEED_ITEM_PUSH_MAX_ITEMS));
 	call_without_record(c); /* what was kept of the first call is what a replay answers */
 	call_send(c, on_dropped);
 }
@@ -156,6 +155,7 @@ static void on_pushed(struct request *req, const struct reply *r)
 
 	first->ms = reply_int(r, FEED_ITEM_PUSH_FIRST_MS);
 	first->seq = reply_int(r, FEED_ITEM_PUSH_FIRST_SEQ);
+	first->size = reply_int(r, FEED_ITEM_PUSH_SIZE) - reply_int(r, FEED_ITEM_PUSH_EXCESS);
 	on_dropped(req, r);
 }
 

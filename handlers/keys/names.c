@@ -7,8 +7,8 @@ static void on_rebuilt(struct request *req, const struct name_rebuild *found)
 {
 	struct json_out *o = answer_begin(req, 200);
 
-	out_int(o, "names", found->names);
-	out_int(o, "added", found->added);
+	out_int(o, "name_count", found->names);
+	out_int(o, "added_count", found->added);
 	answer_end(req);
 }
 

@@ -291,19 +291,23 @@ static void answer_settings(struct request *req, int status, struct text name, c
 	answer_end(req);
 }
 
-static bool check_backoff(struct request *req, int64_t base_ms, int64_t max_ms)
+/* One of the two may be of an earlier request. True: the request has been answered. */
+static bool answer_reversed(struct request *req, const struct reply *r)
 {
-	if (max_ms >= base_ms)
-		return true;
-	answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "must be at least base_ms");
-	return false;
+	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
+		return false;
+	answer_field_problem(req, P_INVALID_VALUE, "/backoff",
+			     "would have a base_ms of %" PRId64 " above its max_ms of %" PRId64 "; change both",
+			     reply_int(r, QUEUE_PUT_BASE_MS), reply_int(r, QUEUE_PUT_MAX_MS));
+	return true;
 }
 
 static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct queue_put_input *in = req->input;
 
-	answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
+	if (!answer_reversed(req, r))
+		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
 /* As queue_put.lua wants it: -1 keeps a setting, -2 resets it. */
@@ -314,9 +318,8 @@ static void call_change(struct call *c, bool has, bool reset, int64_t value)
 
 void queue_put(struct request *req, const struct queue_put_input *in)
 {
-	if (!check_backoff(req, in->backoff.base_ms, in->backoff.max_ms))
-		return;
 	struct call *c = queue_call(req, &queue_put_script, in->name);
+
 	call_int(c, in->visibility_ms);
 	call_int(c, in->max_receives);
 	call_change(c, in->has_backoff, true, in->backoff.base_ms);
@@ -331,18 +334,18 @@ static void on_merged(struct request *req, const struct reply *r)
 {
 	const struct queue_patch_input *in = req->input;
 
-	answer_settings(req, 200, in->name, r);
+	if (!answer_reversed(req, r))
+		answer_settings(req, 200, in->name, r);
 }
 
 void queue_patch(struct request *req, const struct queue_patch_input *in)
 {
-	if (!check_backoff(req, in->backoff.base_ms, in->backoff.max_ms))
-		return;
 	struct call *c = queue_call(req, &queue_put_script, in->name);
+
 	call_change(c, in->has_visibility_ms, in->reset_visibility_ms, in->visibility_ms);
 	call_change(c, in->has_max_receives, in->reset_max_receives, in->max_receives);
-	call_change(c, in->has_backoff, in->reset_backoff, in->backoff.base_ms);
-	call_change(c, in->has_backoff, in->reset_backoff, in->backoff.max_ms);
+	call_change(c, in->backoff.has_base_ms, in->reset_backoff || in->backoff.reset_base_ms, in->backoff.base_ms);
+	call_change(c, in->backoff.has_max_ms, in->reset_backoff || in->backoff.reset_max_ms, in->backoff.max_ms);
 	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);

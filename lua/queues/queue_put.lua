@@ -4,7 +4,9 @@
 --       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the
 --       default
 --@reply 1: is_new int, settings (queue_settings)
--- is_new is 1 when it was created, else 0.
+--@reply -1 backoff_reversed: base_ms int, max_ms int
+-- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base above
+-- this longest delay; nothing changed.
 -- At most 250 deliveries that have ended are settled first, by the settings before.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
@@ -15,6 +17,9 @@ local wanted = {}
 for i, name in ipairs(SETTINGS) do
   local given = tonumber(ARGV[i])
   wanted[i] = given >= 0 and given or given == -2 and UNSET[name] or setting(name)
+end
+if wanted[3] > wanted[4] then
+  return { -1, now, wanted[3], wanted[4] }
 end
 settle_ended('250', true)
 local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner

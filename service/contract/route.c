@@ -10,8 +10,6 @@
 
 enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
 
-const char route_accept_patch[] = "application/merge-patch+json, application/json";
-
 static const struct operation *(*pages)(struct text target);
 
 void route_pages(const struct operation *(*find)(struct text target))
@@ -198,15 +196,14 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
-	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
+	const struct operation *found[ROUTE_METHODS_MAX];
+	size_t found_count = operations_of(segments, count, found);
 
-	while ((op = next_match(r, op, segments, count)))
-		if (method_matches(op, req->asked.method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
-			req->op = op;
+	for (size_t i = 0; i < found_count && !req->op; i++)
+		if (method_matches(found[i], req->asked.method))
+			req->op = found[i];
 	if (req->op)
 		return true;
-	size_t found_count = operations_of(segments, count, found);
 	char hint[PATH_HINT_BYTES];
 	if (found_count)
 		refuse_method(req, found, found_count, path_hint(req->asked.method, segments, count, true, hint));
@@ -294,6 +291,13 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 	return *found_count > 0;
 }
 
+void route_accept_patch(struct request *req, const struct operation *op)
+{
+	if (strcmp(op->method, "PATCH") == 0)
+		answer_header(req, "Accept-Patch", "%sapplication/json",
+			      op->merges ? "application/merge-patch+json, " : "");
+}
+
 void route_allow(struct request *req, const struct operation *const *found, size_t count)
 {
 	char allow[ALLOW_BYTES];
@@ -301,6 +305,5 @@ void route_allow(struct request *req, const struct operation *const *found, size
 	list_methods(found, count, allow);
 	answer_header(req, "Allow", "%s", allow);
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(found[i]->method, "PATCH") == 0)
-			answer_header(req, "Accept-Patch", "%s", route_accept_patch);
+		route_accept_patch(req, found[i]);
 }

@@ -28,7 +28,7 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 /* Adds Allow with the methods of these, and Accept-Patch where one of them is PATCH (RFC 5789). */
 void route_allow(struct request *req, const struct operation *const *found, size_t count);
 
-/* The media types of a PATCH, for Accept-Patch. */
-extern const char route_accept_patch[];
+/* Adds Accept-Patch with the media types of a PATCH; nothing for another method. */
+void route_accept_patch(struct request *req, const struct operation *op);
 
 #endif

@@ -144,17 +144,15 @@ static bool is_type(struct text given, struct text wanted)
 	       strchr("; \t", given.at[wanted.len]);
 }
 
-/* A PATCH is one of RFC 7396, whichever of its types the client writes. */
 static bool is_json(const struct operation *op, struct text type)
 {
 	return is_type(type, TEXT("application/json")) ||
-	       (strcmp(op->method, "PATCH") == 0 && is_type(type, TEXT("application/merge-patch+json")));
+	       (op->merges && is_type(type, TEXT("application/merge-patch+json")));
 }
 
 static void refuse_type(struct request *req)
 {
-	if (strcmp(req->op->method, "PATCH") == 0)
-		answer_header(req, "Accept-Patch", "%s", route_accept_patch);
+	route_accept_patch(req, req->op);
 	answer_problem(req, P_UNSUPPORTED_MEDIA_TYPE,
 		       "send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
 }

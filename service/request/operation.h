@@ -107,6 +107,7 @@ struct operation {
 	bool takes_body;
 	bool takes_any; /* one of its fields, at any depth, is FIELD_ANY */
 	bool needs_body;
+	bool merges;    /* a PATCH as RFC 7396 has it: no member of its body is replaced whole */
 	bool forwarded; /* for reverse proxies: any method; headers and body are their client's */
 	bool tail;      /* what follows its segments is part of the path; it and the query are ignored */
 	enum replay replay;

@@ -200,6 +200,17 @@ static void much_is_dropped_at_once(void **state)
 	items_are(get("/feeds/home/items?limit=3"), "\"y\",\"x\",3499");
 }
 
+/* What an interrupted push has left to drop is no part of the next one's size. */
+static void a_size_is_without_what_is_still_dropped(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 600; i++)
+		server_command(&redis, "XADD p:feed:{home} 1-* item %d", i);
+	server_command(&redis, "HSET p:feed:{home}:meta limit 5 excess 595");
+	assert_int_equal(int_at(post("/feeds/home/items", "{\"items\":[\"x\"],\"max_items\":10000}"), "/size"), 6);
+	assert_int_equal(int_at(get("/feeds/home"), "/size"), 6);
+}
+
 static void large_items_make_short_pages(void **state)
 {
 	(void)state;
@@ -315,6 +326,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_delete_drops_what_a_push_left, stage_forget),
 		cmocka_unit_test_teardown(only_the_newest_are_kept, stage_forget),
 		cmocka_unit_test_teardown(much_is_dropped_at_once, stage_forget),
+		cmocka_unit_test_teardown(a_size_is_without_what_is_still_dropped, stage_forget),
 		cmocka_unit_test_teardown(large_items_make_short_pages, stage_forget),
 		cmocka_unit_test_teardown(a_retried_push_is_one, stage_forget),
 		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),

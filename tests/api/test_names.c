@@ -180,11 +180,11 @@ static void a_rebuild_finds_what_exists(void **state)
 		assert_false(is_listed(i));
 	struct answer a = post("/names/rebuild", NULL);
 	assert_status(a, 200);
-	assert_int_equal(int_at(a, "/added"), WAYS);
-	assert_int_equal(int_at(a, "/names"), WAYS);
+	assert_int_equal(int_at(a, "/added_count"), WAYS);
+	assert_int_equal(int_at(a, "/name_count"), WAYS);
 	for (int i = 0; i < WAYS; i++)
 		must_list(i);
-	assert_int_equal(int_at(post("/names/rebuild", NULL), "/added"), 0);
+	assert_int_equal(int_at(post("/names/rebuild", NULL), "/added_count"), 0);
 }
 
 int main(void)

@@ -43,7 +43,7 @@ static void settings_are_replaced_as_a_whole(void **state)
 		{ "{\"visibility_ms\":0}", "out_of_range", "/visibility_ms" },
 		{ "{\"max_receives\":1001}", "out_of_range", "/max_receives" },
 		{ "{\"backoff\":{\"base_ms\":5}}", "missing_field", "/backoff/max_ms" },
-		{ "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}", "invalid_value", "/backoff/max_ms" },
+		{ "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}", "invalid_value", "/backoff" },
 		{ "{\"dedupe_ms\":-1}", "out_of_range", "/dedupe_ms" },
 		{ "{\"dead_retention_ms\":0}", "out_of_range", "/dead_retention_ms" },
 		{ "{\"paused\":1}", "wrong_type", "/paused" },
@@ -99,8 +99,15 @@ static void settings_are_merged(void **state)
 	}
 	assert_problem(queue("PATCH", NULL), 400, "missing_field", "none");
 	assert_problem(queue("PATCH", "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}"), 400, "invalid_value", "none");
-	assert_problem(queue("PATCH", "{\"backoff\":{\"max_ms\":4}}"), 400, "missing_field", "none");
+	assert_problem(queue("PATCH", "{\"backoff\":{\"max_ms\":1}}"), 400, "invalid_value", "none");
 	assert_settings(queue("GET", NULL), rows[0].wanted);
+	/* An object is merged as well. */
+	struct answer a = queue("PATCH", "{\"backoff\":{\"base_ms\":1}}");
+	assert_int_equal(int_at(a, "/settings/backoff/base_ms"), 1);
+	assert_int_equal(int_at(a, "/settings/backoff/max_ms"), rows[0].wanted[3]);
+	a = queue("PATCH", "{\"backoff\":{\"max_ms\":null}}");
+	assert_int_equal(int_at(a, "/settings/backoff/base_ms"), 1);
+	assert_int_equal(int_at(a, "/settings/backoff/max_ms"), MAX_MS);
 }
 
 /* Whatever created a queue, PUT replaces it afterwards: it exists even without settings. */
@@ -347,8 +354,10 @@ static void receive_is_no_name_of_a_queue(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ROWS(operations); i++) {
+		bool is_path = *operations[i][1] == '\0'; /* of POST /queues/receive */
 		snprintf(target, sizeof(target), "/queues/receive%s", operations[i][1]);
-		assert_problem(http(client, operations[i][0], target, operations[i][2]), 400, "reserved_name", "none");
+		assert_problem(http(client, operations[i][0], target, operations[i][2]), is_path ? 405 : 400,
+			       is_path ? "method_not_allowed" : "reserved_name", "none");
 	}
 	assert_int_equal(server_keys(&redis), 0);
 }

@@ -138,6 +138,19 @@ static const struct value bad_names[] = {
 	{ "%2e%2E", "reserved_name" },
 };
 
+/* True when the target is a path of the contract itself, and not one with this name. */
+static bool is_another_path(const struct contract_operation *op, const char *target)
+{
+	static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		const struct contract_operation *other = contract_find(methods[i], target);
+		if (other && strcmp(other->path, op->path) != 0)
+			return true;
+	}
+	return false;
+}
+
 static void names(const struct contract_operation *op, struct refusals *seen)
 {
 	for (size_t i = 0; i < op->parameter_count; i++) {
@@ -156,9 +169,12 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 			 * Where it is reserved for another operation of this method, that one
 			 * answers.
 			 */
-			if (contract_find(op->method, target) == op)
-				must_refuse(seen, ask(op, p->name, word), 400, "reserved_name", NULL, "{%s} = %s",
+			if (contract_find(op->method, target) == op) {
+				bool is_path = is_another_path(op, target);
+				must_refuse(seen, ask(op, p->name, word), is_path ? 405 : 400,
+					    is_path ? "method_not_allowed" : "reserved_name", NULL, "{%s} = %s",
 					    p->name, word);
+			}
 			free(target);
 		}
 	}

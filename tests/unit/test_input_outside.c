@@ -37,7 +37,7 @@ static void names(void **state)
 		{ "/locks/%7D", "invalid_name {name}" },
 		{ "/locks/.", "reserved_name {name}" },
 		{ "/locks/%2e%2e", "reserved_name {name}" },
-		{ "/queues/receive", "reserved_name {name}" },
+		{ "/queues/settle", "reserved_name {name}" },
 		{ "/queues/rec%65ive/messages/1", "reserved_name {name}" },
 		{ "/geo/nearby/members/x", "reserved_name {name}" },
 		{ "/geo/nearby?name=nearby&longitude=1&latitude=1&radius=1", "reserved_name ?name" },
