@@ -122,7 +122,9 @@ def is_merged(root, schema):
 
 
 def take_both_types(root, operation):
-    """The body of a PATCH is application/merge-patch+json, too, unless a member is replaced whole."""
+    """The body of a PATCH is application/merge-patch+json, too, unless a member is replaced
+    whole.
+    """
     body = Node(follow(root, operation["requestBody"]))
     if not is_merged(root, body["content"]["application/json"]["schema"]):
         return

@@ -5,8 +5,8 @@
 --       default
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
--- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base above
--- this longest delay; nothing changed.
+-- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base
+-- above this longest delay; nothing changed.
 -- At most 250 deliveries that have ended are settled first, by the settings before.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
