@@ -1,4 +1,4 @@
--- cache_delete: deletes a value, and takes away the ticket that is out: the next waiter may get one.
+-- cache_delete: deletes a value, and takes away the ticket that is out: a waiter may get the next.
 -- KEYS[1]  the value
 -- KEYS[2]  its highest fence
 -- KEYS[3]  the ticket that is out
@@ -10,8 +10,8 @@
 --@reply -1 stale_fence: highest int
 --@reply -3 precondition_failed: version text
 -- highest is the highest fence seen. version is '' when there is no value.
--- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon with
--- waiters has died; memory is freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon
+-- with waiters has died; memory is freed in the background.
 --@include time cache
 --@flags allow-oom
 local now = now_ms()

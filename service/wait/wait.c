@@ -139,7 +139,7 @@ static void end_attempt(struct waiter *w)
 		ch->scout = NULL;
 }
 
-/* Those that parked later may have asked later than what the reply says was true. */
+/* A request that parked later may have come after what the reply reports had ended. */
 void wait_share(struct request *req, const struct reply *r,
 		void (*answer)(struct request *other, const struct reply *r))
 {

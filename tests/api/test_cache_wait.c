@@ -157,7 +157,7 @@ static void none_is_forgotten_when_values_come_and_go(void **state)
 		gather(3, SIDES);
 		assert_status(http(client, "PUT", A, VALUE), 201);
 		assert_status(http(client, "DELETE", A, NULL), 204);
-		/* Who saw it is answered; of the others one makes the next. */
+		/* Clients that saw it are answered; of the others one makes the next. */
 		int left = 6, tickets_given = 0;
 		while (left > 0) {
 			wait_until(answered(6) > 0, SOON_MS);

@@ -299,7 +299,7 @@ static void all_get_the_value(int maker)
 }
 
 /* Ticket and wait queue are lost with Redis: one waiter makes the value, and the others get it. */
-static void redis_may_forget_who_makes_a_value(void **state)
+static void redis_may_forget_the_ticket(void **state)
 {
 	(void)state;
 	assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
@@ -541,7 +541,7 @@ int main(void)
 		TEST(nothing_is_missed_while_the_way_is_cut),
 		TEST(what_is_due_in_ages_wakes_no_waiter),
 		TEST(without_permission_the_last_try_counts),
-		TEST(redis_may_forget_who_makes_a_value),
+		TEST(redis_may_forget_the_ticket),
 		TEST(no_value_is_missed_after_a_cut),
 		TEST(the_attempt_for_all_may_fail),
 		TEST(waiters_are_answered_when_the_daemon_leaves),

@@ -1,7 +1,7 @@
 /*
- * The tickets of requests that wait for a lock, a permit or a cached value: whatever answers a request, and however
- * its client leaves, its ticket leaves the wait queue, also when Redis cannot be asked at that
- * moment. A ticket that stayed would be offered what others wait for.
+ * The tickets of requests that wait for a lock, a permit or a cached value: whatever answers a
+ * request, and however its client leaves, its ticket leaves the wait queue, also when Redis cannot
+ * be asked at that moment. A ticket that stayed would be offered what others wait for.
  */
 #include <setjmp.h>
 #include <signal.h>

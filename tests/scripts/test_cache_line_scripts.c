@@ -65,7 +65,7 @@ static int64_t leave(const char *waiter, const char *ticket)
 	return outcome(&r);
 }
 
-static void delete(void)
+static void delete (void)
 {
 	run(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL, WAITERS), ARGS("", "", ""));
 	assert_int_equal(outcome(&r), 1);
@@ -172,7 +172,7 @@ static void whatever_takes_a_ticket_away_calls_one(void **state)
 		script_stage_empty(state);
 		gather();
 		if (way == 0)
-			delete();
+			delete ();
 		else if (way == 1)
 			invalidate();
 		else
@@ -185,12 +185,12 @@ static void whatever_takes_a_ticket_away_calls_one(void **state)
 	}
 }
 
-/* An offer that its daemon does not use lapses: the guard drops that daemon, and gets the ticket. */
+/* An offer that its daemon does not use lapses: the guard drops that daemon, and gets it. */
 static void a_daemon_that_died_delays_by_a_second(void **state)
 {
 	(void)state;
 	gather();
-	delete();
+	delete ();
 	later(OFFER_MS + 1);
 	assert_int_equal(fill_or_wait(B1, "next", WAIT_MS, OFFER_MS * 1000), CACHE_FILL_GRANTED);
 	assert_line("", "");
@@ -201,7 +201,7 @@ static void a_waiter_that_leaves_passes_its_offer_on(void **state)
 {
 	(void)state;
 	gather();
-	delete();
+	delete ();
 	assert_published("A1 0, B1 1000");
 	assert_int_equal(leave(A1, ""), CACHE_LEAVE_LEFT);
 	assert_published("B1 0, A2 1000");
@@ -238,7 +238,7 @@ static void an_endless_ticket_is_not_watched(void **state)
 	begin();
 	server_command(&r, "PERSIST " FILL);
 	waits(A1, 0, -1);
-	delete();
+	delete ();
 	assert_line(A1, A1);
 }
 
@@ -278,8 +278,8 @@ static void a_foreign_wait_queue_stays_as_it_is(void **state)
 					"WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS), ARGS("1000"),
 					"WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &cache_leave_script, KEYS(VALUE, FILL, WAITERS), ARGS(A1, "out"),
-					"WRONGTYPE"));
+		unchanged(&r,
+			  run_fails(&r, &cache_leave_script, KEYS(VALUE, FILL, WAITERS), ARGS(A1, "out"), "WRONGTYPE"));
 	}
 }
 

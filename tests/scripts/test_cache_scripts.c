@@ -496,11 +496,12 @@ static void a_foreign_key_stays_as_it_is(void **state)
 			unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN),
 							    ARGS("t", "5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 		if (rows[i].invalidate)
-			unchanged(&r, run_with_record_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS),
-							    ARGS("5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
+			unchanged(&r,
+				  run_with_record_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS),
+							ARGS("5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 		if (rows[i].delete)
-			unchanged(&r, run_fails(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL, WAITERS), ARGS("1", "", ""),
-						"WRONGTYPE"));
+			unchanged(&r, run_fails(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL, WAITERS),
+						ARGS("1", "", ""), "WRONGTYPE"));
 	}
 	script_stage_empty(NULL);
 	server_command(&r, "HSET " VALUE " version 1-1");

@@ -293,7 +293,8 @@ class Client:
         while True:
             wait_ms = min(max(int((deadline - time.monotonic()) * 1000), 0), 60000)
             try:
-                response = self.request("POST", path + "/fill", {"fill_ms": fill_ms, "wait_ms": wait_ms}, wait_ms=wait_ms)
+                body = {"fill_ms": fill_ms, "wait_ms": wait_ms}
+                response = self.request("POST", path + "/fill", body, wait_ms=wait_ms)
                 break
             except Problem as problem:
                 if problem.code not in ("cache_fill_in_progress", "ticket_expired") or time.monotonic() > deadline:
@@ -303,8 +304,8 @@ class Client:
             return cast(T, response.body["value"])
         value, ticket = fill(), {"Fill-Ticket": response.body["ticket"]}
         try:
-            body = {"value": value, "ttl_ms": ttl_ms, "jitter_ms": jitter_ms}
-            self.request("PUT", path, body, headers=ticket, timeout_ms=response.body["ttl_ms"])
+            stored = {"value": value, "ttl_ms": ttl_ms, "jitter_ms": jitter_ms}
+            self.request("PUT", path, stored, headers=ticket, timeout_ms=response.body["ttl_ms"])
         except Problem as problem:  # a value that could not be stored is still the value
             if 400 <= problem.status < 500 and problem.code != "ticket_expired":
                 raise
