@@ -135,6 +135,31 @@ static void a_value_costs_a_script_a_daemon(void **state)
 		}
 }
 
+/* More than one attempt answers: the daemon stays free for others in between. */
+static void a_herd_is_answered_in_parts(void **state)
+{
+	enum { HERD = 600, MOST_SCRIPTS = 1 + 3 + 1 };
+	static struct raw *herd[HERD];
+	long stalls = metric_of(&patternd, "loop_stalls_total");
+
+	(void)state;
+	if (redis.cluster)
+		skip(); /* scripts are counted at one server */
+	const char *ticket = ticket_of(post(FILL, LONG));
+	for (int i = 0; i < HERD; i++)
+		herd[i] = waiter_at(&patternd, FILL, LONG, "");
+	wait_until(tickets() == HERD && all_parked(&patternd, HERD), SOON_MS);
+	long long scripts = server_scripts_run(&redis);
+	assert_status(http(client, "PUT", A, VALUE, ticket), 201);
+	for (int i = 0; i < HERD; i++) {
+		assert_status(waiter_answer(herd[i], FILL, SOON_MS), 200);
+		raw_close(herd[i]);
+	}
+	assert_in_range(server_scripts_run(&redis) - scripts, 1 + 3, MOST_SCRIPTS);
+	print_message("%ld stalls of the loop\n", metric_of(&patternd, "loop_stalls_total") - stalls);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+}
+
 static void any_put_is_what_they_wait_for(void **state)
 {
 	(void)state;
@@ -348,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_value_costs_a_script_a_daemon, stage_forget),
+		cmocka_unit_test_teardown(a_herd_is_answered_in_parts, stage_forget),
 		cmocka_unit_test_teardown(any_put_is_what_they_wait_for, stage_forget),
 		cmocka_unit_test_teardown(none_is_forgotten_when_values_come_and_go, stage_forget),
 		cmocka_unit_test_teardown(then_one_of_them_makes_it, stage_forget),
