@@ -159,17 +159,6 @@ static void answer_stale_fence(struct request *req, struct text key, int64_t fen
 	answer_end(req);
 }
 
-/*
- * From 0 to `most`, one as likely as the other (of 2^64 values, so the remainder does not matter).
- */
-static int64_t random_up_to(int64_t most)
-{
-	char hex[16 + 1];
-
-	hex_random(hex, 16);
-	return (int64_t)(strtoull(hex, NULL, 16) % ((uint64_t)most + 1));
-}
-
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct cache_put_input *in = req->input;
@@ -203,7 +192,7 @@ void cache_put(struct request *req, const struct cache_put_input *in)
 	call_key(c, KEY_CACHE, in->key, "again");
 	call_key(c, KEY_CACHE, in->key, "waiters");
 	call_text(c, in->value);
-	call_int(c, in->ttl_ms + random_up_to(in->jitter_ms));
+	call_int(c, in->ttl_ms + handler_random_up_to(in->jitter_ms));
 	call_text(c, handler_random(req, VERSION_DIGITS));
 	handler_call_optional(c, in->has_fence, in->fence);
 	call_text(c, in->fill_ticket);

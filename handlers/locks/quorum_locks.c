@@ -7,12 +7,20 @@
 #include "locks/lock_metrics.h"
 #include "locks/quorum_round.h"
 
+/*
+ * The pause before the next try of a request that waits is random: at most the first of these, and
+ * twice as long after each try. The last one is the delay of Redlock's libraries.
+ */
+enum { PAUSE_FIRST_MS = 25, PAUSE_LAST_MS = 200 };
+
 /* A lock, and what is acquisition of it. In the request's arena. */
 struct quorum_lock {
 	struct text name, token, hash;
 	struct text owner, metadata; /* for other clients */
 	int64_t fence;               /* of a lock that was acquired */
 	bool is_forced;              /* released from any holder */
+	unsigned tries;
+	int64_t pause_ms; /* at most, before the next one */
 };
 
 static const char *const parts_to_acquire[] = { "fence", "readers", NULL }, *const parts_to_raise[] = { "fence", NULL };
@@ -155,9 +163,31 @@ static void answer_acquired(struct lock_round *r, int64_t left_ms)
 	out_string(o, "mode", "exclusive");
 	out_int(o, "holds", 1);
 	out_left(o, left_ms);
-	out_int(o, "waited_ms", 0);
+	out_int(o, "waited_ms", wait_waited_ms(r->req));
 	lock_out_safety(o, &safety);
 	answer_end(r->req);
+}
+
+static void attempt(struct request *req);
+
+/* What it had was released. False: its time has run out, or it does not wait. */
+static bool tries_again(struct lock_round *r)
+{
+	struct quorum_lock *w = r->context;
+
+	r->req->on_disconnect = NULL; /* there is nothing to release */
+	wait_look_in(r->req, handler_random_up_to(w->pause_ms));
+	w->pause_ms = w->pause_ms * 2 < PAUSE_LAST_MS ? w->pause_ms * 2 : PAUSE_LAST_MS;
+	return wait_park(r->req, attempt);
+}
+
+/* As with one Redis: servers that are away may come back for a request that waits already. */
+static void answer_none(struct lock_round *r, size_t count, const char *what)
+{
+	const struct quorum_lock *w = r->context;
+
+	if (w->tries == 1 || !tries_again(r))
+		lock_round_answer_none(r, EFFECT_NONE, count, what);
 }
 
 static void on_fenced(struct lock_round *r)
@@ -170,8 +200,7 @@ static void on_fenced(struct lock_round *r)
 		return;
 	}
 	release_all(r);
-	lock_round_answer_none(r, EFFECT_NONE, acknowledged,
-			       left_ms > 0 ? "kept it (it is released)" : "kept it when it had expired");
+	answer_none(r, acknowledged, left_ms > 0 ? "kept it (it is released)" : "kept it when it had expired");
 }
 
 static struct call *ask_to_fence(struct lock_round *r)
@@ -203,10 +232,10 @@ static void on_asked(struct lock_round *r)
 		return;
 	}
 	release_all(r);
-	if (r->said >= lock_round_majority(r))
+	if (r->said < lock_round_majority(r))
+		answer_none(r, granted, "granted it");
+	else if (!tries_again(r))
 		answer_held(r);
-	else
-		lock_round_answer_none(r, EFFECT_NONE, granted, "granted it");
 }
 
 static struct call *ask_to_acquire(struct lock_round *r)
@@ -225,8 +254,7 @@ static struct call *ask_to_acquire(struct lock_round *r)
 /* False: a quorum cannot do that, which was answered. */
 static bool is_possible(struct request *req, const struct lock_acquire_input *in, bool is_shared)
 {
-	const char *field = in->wait_ms         ? "/wait_ms"
-			    : is_shared         ? "/mode"
+	const char *field = is_shared           ? "/mode"
 			    : in->lock_token.at ? "Lock-Token:"
 			    : in->min_replicas  ? "/min_replicas"
 						: NULL;
@@ -234,7 +262,7 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 	if (field)
 		answer_field_problem(
 			req, P_UNSUPPORTED_WITH_QUORUM, field,
-			"is not available with --lock-quorum, where a lock is acquired at once, exclusively and once");
+			"is not available with --lock-quorum, where a lock is exclusive and acquired once");
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",
@@ -243,20 +271,35 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 	return !field && in->ttl_ms >= lock_round_least_ttl_ms();
 }
 
+/*
+ * Each has a token of its own: a release of the attempt before may still reach a server, by a
+ * connection that was lost.
+ */
+static void attempt(struct request *req)
+{
+	struct lock_round *r = req->work;
+	struct quorum_lock *w = r->context;
+
+	w->tries++;
+	w->fence = 0;
+	w->token = handler_random(req, HANDLER_SECRET_DIGITS);
+	w->hash = handler_secret_hash(req, w->token);
+	lock_round_restart(r);
+	lock_round_ask(r, ask_to_acquire, on_asked);
+}
+
 void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in)
 {
-	struct quorum_lock w = { .name = in->name, .owner = in->owner };
+	struct quorum_lock w = { .name = in->name, .owner = in->owner, .pause_ms = PAUSE_FIRST_MS };
 
 	if (!is_possible(req, in, in->mode == 2))
 		return;
 	w.metadata = lock_metadata(in->metadata);
-	w.token = handler_random(req, HANDLER_SECRET_DIGITS);
-	w.hash = handler_secret_hash(req, w.token);
 	struct lock_round *r = begin(req, &w, in->ttl_ms);
-	if (!r)
+	if (!r || !wait_begin(req, in->wait_ms, 0))
 		return;
 	r->left = release_all;
-	lock_round_ask(r, ask_to_acquire, on_asked);
+	attempt(req);
 }
 
 /* ---- POST /locks/{name}/extend ---- */

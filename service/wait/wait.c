@@ -40,7 +40,7 @@ static void begin_attempt(struct waiter *w)
 	w->retry_due = false;
 	loop_timer_stop(&w->look);
 	w->attempted_us = loop_now_us();
-	w->left_ms = w->expired || until_ms < 1 ? 0 : until_ms;
+	w->left_ms = w->expired || draining || until_ms < 1 ? 0 : until_ms;
 }
 
 static void on_deadline(struct loop_timer *t)
@@ -202,6 +202,12 @@ void wait_look_at(struct request *req, int64_t at_ms)
 {
 	if (req->pending.waiter && at_ms >= 0)
 		waiter_look_in(req->pending.waiter, request_ms_until(req, at_ms));
+}
+
+void wait_look_in(struct request *req, int64_t ms)
+{
+	if (req->pending.waiter)
+		waiter_look_in(req->pending.waiter, ms);
 }
 
 bool wait_park(struct request *req, void (*retry)(struct request *req))

@@ -79,6 +79,8 @@ void wait_ticket_left(struct request *req);
 
 /* After an attempt: it tries again at that instant of Redis's clock, if not earlier; -1: never. */
 void wait_look_at(struct request *req, int64_t at_ms);
+/* The same in so many milliseconds. */
+void wait_look_in(struct request *req, int64_t ms);
 
 /*
  * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken.
