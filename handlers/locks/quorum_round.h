@@ -45,7 +45,7 @@ struct lock_round {
 /* Makes req->work and req->on_disconnect its own. NULL without memory: it was answered. */
 struct lock_round *lock_round_new(struct request *req, void *context, int64_t ttl_ms);
 
-/* Begins again, after the request parked: all are asked, and later answers to before are ignored. */
+/* Begins again, after the request parked: all are asked. */
 void lock_round_restart(struct lock_round *r);
 
 /* `ask` makes the call, all but where it goes. */
