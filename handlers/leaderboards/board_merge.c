@@ -8,7 +8,6 @@
  * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a
  * page of the source, which is then added to what is built.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/handler.h"
@@ -17,7 +16,9 @@
 
 enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };
 
-static const char *const aggregates[] = { NULL, "sum", "min", "max" }; /* by the contract's enum */
+/* By the contract's enums. */
+static const char *const aggregates[] = { NULL, "sum", "min", "max" };
+static const char *const memberships[] = { NULL, "union", "intersection" };
 
 /* A merge under way; in the request's arena. */
 struct board_merge {
@@ -78,9 +79,17 @@ static void answer_lost_work(struct request *req)
 	answer_problem(req, P_CONTENTION, "the partial result was lost in Redis; the leaderboard is unchanged");
 }
 
+static void end(struct request *req, const struct board_merge *b);
+
 static void on_ended(struct request *req, const struct reply *r)
 {
-	if (reply_outcome(r) > 0)
+	struct board_merge *b = req->work;
+
+	if (reply_outcome(r) == LEADERBOARD_MERGE_END_DROPPING) {
+		b->built = reply_int(r, LEADERBOARD_MERGE_END_MEMBERS);
+		arena_rewind(&req->arena, b->since);
+		end(req, b);
+	} else if (reply_outcome(r) > 0)
 		answer_made(req, r);
 	else if (reply_outcome(r) == LEADERBOARD_MERGE_END_DIFFERS)
 		answer_differ(req, r);
@@ -104,9 +113,9 @@ static void end(struct request *req, const struct board_merge *b)
 /* ---- Step by step ---- */
 
 /* A step was done; false when it was the last of its kind. */
-static bool is_under_way(struct board_merge *b, const struct reply *r)
+static bool is_under_way(struct board_merge *b, struct text next_cursor)
 {
-	snprintf(b->cursor, sizeof(b->cursor), "%s", reply_text(r, MERGE_STEP_NEXT_CURSOR).at);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", next_cursor.at);
 	return strcmp(b->cursor, "0") != 0;
 }
 
@@ -117,10 +126,18 @@ static void on_ranked(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == LEADERBOARD_MERGE_RANK_LOST) {
 		answer_lost_work(req);
 		return;
+	} else if (reply_outcome(r) == LEADERBOARD_MERGE_RANK_TOO_LARGE) {
+		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %lld",
+			       reply_text(r, LEADERBOARD_MERGE_RANK_DIMENSION).at,
+			       reply_text(r, LEADERBOARD_MERGE_RANK_MEMBER).at,
+			       (long long)board_score_max(board_dimensions_of(b->dimensions).count));
+		return;
 	}
-	b->ranked = reply_int(r, MERGE_STEP_MEMBERS);
+	bool goes_on = is_under_way(b, reply_text(r, LEADERBOARD_MERGE_RANK_NEXT_CURSOR));
+	b->ranked = reply_int(r, LEADERBOARD_MERGE_RANK_RANKED);
+	b->built = reply_int(r, LEADERBOARD_MERGE_RANK_MEMBERS);
 	arena_rewind(&req->arena, b->since);
-	if (is_under_way(b, r))
+	if (goes_on)
 		next_step(req);
 	else
 		end(req, b);
@@ -134,9 +151,10 @@ static void rank(struct request *req, const struct board_merge *b)
 	call_key(c, KEY_BOARD, in->name, b->places);
 	call_key(c, KEY_BOARD, in->name, b->ranks);
 	call_string(c, b->cursor);
-	call_int(c, (int64_t)board_dimensions_of(b->dimensions).count);
+	call_text(c, b->dimensions);
 	call_int(c, b->built);
 	call_int(c, b->ranked);
+	handler_call_optional(c, in->members == LEADERBOARD_MERGE_MEMBERS_INTERSECTION, (int64_t)in->sources.count);
 	call_send(c, on_ranked);
 }
 
@@ -150,17 +168,13 @@ static void on_added(struct request *req, const struct reply *r)
 		handler_answer_missing(req, "leaderboard", in->sources.items[b->source]);
 	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_DIFFERS) {
 		answer_differ(req, r);
-	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_TOO_LARGE) {
-		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %" PRIu32,
-			       reply_text(r, MERGE_TOO_LARGE_DIMENSION).at, reply_text(r, MERGE_TOO_LARGE_MEMBER).at,
-			       UINT32_MAX);
 	} else if (reply_outcome(r) == LEADERBOARD_MERGE_ADD_LOST) {
 		answer_lost_work(req);
 	} else {
+		if (!is_under_way(b, reply_text(r, MERGE_STEP_NEXT_CURSOR)))
+			b->source++;
 		b->built = reply_int(r, MERGE_STEP_MEMBERS);
 		arena_rewind(&req->arena, b->since);
-		if (!is_under_way(b, r))
-			b->source++;
 		next_step(req);
 	}
 }
@@ -175,6 +189,7 @@ static void call_source(struct request *req, struct call *c, const struct board_
 	call_string(c, aggregates[in->aggregate]);
 	call_text(c, b->dimensions);
 	call_int(c, b->built);
+	call_string(c, memberships[in->members]);
 }
 
 static void add(struct request *req, const struct board_merge *b)

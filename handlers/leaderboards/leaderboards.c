@@ -1,76 +1,12 @@
 /*
- * leaderboards: boards that rank their members by up to four scores. Each operation is one script
- * (lua/leaderboards/leaderboard_*.lua); merges of boards are in leaderboards/board_merge.c.
- *
- * The scripts hand out members as they lie in Redis, so that it has no work with them: for each
- * dimension 2^32-1 minus the score, big-endian, then eight bytes of the time when they reached
- * these scores, then the member (lua/leaderboards/lib_board.lua).
+ * leaderboards: the boards themselves: PUT, PATCH, GET and DELETE of one, and their list. Each is
+ * one script (lua/leaderboards/leaderboard_*.lua), called again only while a board has members that
+ * it is to keep no longer. Their members are in leaderboards/members.c, merges of boards in
+ * leaderboards/board_merge.c.
  */
-#include <inttypes.h>
-
 #include "common/handler.h"
 #include "common/kinds.h"
-#include "contract/validation.h"
 #include "leaderboards/board_call.h"
-
-enum { WORD = 4, ARRIVAL = 2 * WORD };
-
-/* As the scripts know them; by the contract's enums. */
-static const char *const orders[] = { NULL, "desc", "asc" };
-
-static struct call *board_call(struct request *req, const struct script *s, struct text board)
-{
-	struct call *c = call_script(req, s);
-
-	board_call_keys(c, board);
-	return c;
-}
-
-static void answer_no_member(struct request *req, struct text board, struct text member)
-{
-	answer_problem(req, P_NOT_FOUND, "leaderboard '%s' has no member '%s'", board.at, member.at);
-}
-
-/*
- * Outcomes of what is about a member, the same of each script. True when it is there; else the
- * request has been answered.
- */
-static bool is_there(struct request *req, const struct reply *r, struct text board, struct text member)
-{
-	if (reply_outcome(r) >= 0)
-		return true;
-	if (reply_outcome(r) == LEADERBOARD_MEMBER_GET_NO_BOARD)
-		handler_answer_missing(req, "leaderboard", board);
-	else
-		answer_no_member(req, board, member);
-	return false;
-}
-
-static uint32_t word_at(struct text element, size_t i)
-{
-	const unsigned char *b = (const unsigned char *)element.at + i * WORD;
-
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-/* The members of an open object, of one element and its position from 0. */
-static void write_ranked(struct json_out *o, const struct board_dimensions *d, struct text element, int64_t position)
-{
-	size_t place_len = d->count * WORD + ARRIVAL;
-
-	if (element.len < place_len)
-		return; /* nothing that we made: the contract's schema would show it */
-	out_text(o, "member", (struct text){ element.at + place_len, element.len - place_len });
-	out_int(o, "rank", position + 1);
-	out_object(o, "scores");
-	for (size_t i = 0; i < d->count; i++) {
-		out_key(o, d->names[i]);
-		out_int(o, NULL, UINT32_MAX - word_at(element, i));
-	}
-	out_close(o);
-}
-
-/* ---- PUT, PATCH, GET, DELETE /leaderboards/{name}, GET /leaderboards ---- */
 
 static void answer_board(struct request *req, int status, struct text name, const struct reply *r)
 {
@@ -82,11 +18,37 @@ static void answer_board(struct request *req, int status, struct text name, cons
 	answer_end(req);
 }
 
+/*
+ * A board that is to keep fewer members loses the others by many calls, the last of which changes
+ * the settings. Each of them begins where the one before began, in the request's arena.
+ */
+static void begin_dropping(struct request *req)
+{
+	struct arena_mark *since = arena_alloc(&req->arena, sizeof(*since));
+
+	if (since)
+		*since = arena_mark(&req->arena);
+	req->work = since;
+}
+
+static void drop_more(struct request *req, void (*send)(struct request *))
+{
+	const struct arena_mark *since = req->work;
+
+	req->has_effect = true;
+	arena_rewind(&req->arena, *since);
+	send(req);
+}
+
+static void send_put(struct request *req);
+
 static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_put_input *in = req->input;
 
-	if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
+	if (reply_outcome(r) == LEADERBOARD_PUT_DROPPING)
+		drop_more(req, send_put);
+	else if (reply_outcome(r) == LEADERBOARD_PUT_DIFFERS)
 		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
 			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->name.at,
 			       board_dimensions_text(req, reply_text(r, LEADERBOARD_PUT_DIMENSIONS)).at);
@@ -94,8 +56,9 @@ static void on_replaced(struct request *req, const struct reply *r)
 		answer_board(req, reply_outcome(r) == LEADERBOARD_PUT_CREATED ? 201 : 200, in->name, r);
 }
 
-void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
+static void send_put(struct request *req)
 {
+	const struct leaderboard_put_input *in = req->input;
 	struct text parts[2 * DIMENSIONS_MAX];
 	size_t n = 0;
 
@@ -107,22 +70,44 @@ void leaderboard_put(struct request *req, const struct leaderboard_put_input *in
 	struct call *c = board_call(req, &leaderboard_put_script, in->name);
 	call_text(c, arena_join(&req->arena, parts, n));
 	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	handler_call_ttl(c, in->has_max_members, in->reset_max_members, in->max_members);
 	call_send(c, on_replaced);
 }
+
+void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
+{
+	(void)in;
+	begin_dropping(req);
+	send_put(req);
+}
+
+static void send_patch(struct request *req);
 
 static void on_patched(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_patch_input *in = req->input;
 
-	answer_board(req, 200, in->name, r);
+	if (reply_outcome(r) == LEADERBOARD_PATCH_DROPPING)
+		drop_more(req, send_patch);
+	else
+		answer_board(req, 200, in->name, r);
+}
+
+static void send_patch(struct request *req)
+{
+	const struct leaderboard_patch_input *in = req->input;
+	struct call *c = board_call(req, &leaderboard_patch_script, in->name);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	handler_call_ttl(c, in->has_max_members, in->reset_max_members, in->max_members);
+	call_send(c, on_patched);
 }
 
 void leaderboard_patch(struct request *req, const struct leaderboard_patch_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_patch_script, in->name);
-
-	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
-	call_send(c, on_patched);
+	(void)in;
+	begin_dropping(req);
+	send_patch(req);
 }
 
 static void on_state(struct request *req, const struct reply *r)
@@ -166,219 +151,4 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 	};
 
 	list_keys(req, &boards, in->match, in->cursor, in->limit);
-}
-
-/* ---- GET /leaderboards/{name}/members ---- */
-
-static void answer_page(struct request *req, const struct reply *r)
-{
-	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_PAGE_DIMENSIONS));
-	const struct reply *elements = reply_item(r, BOARD_PAGE_ELEMENTS);
-	int64_t first = reply_int(r, BOARD_PAGE_POSITION), next = first + (int64_t)elements->count;
-	struct json_out *o = answer_begin(req, 200);
-
-	out_array(o, "items");
-	for (size_t i = 0; i < elements->count; i++) {
-		out_object(o, NULL);
-		write_ranked(o, &d, reply_text(elements, i), first + (int64_t)i);
-		out_close(o);
-	}
-	out_close(o);
-	out_text(o, "next_cursor",
-		 next < reply_int(r, BOARD_PAGE_SIZE) ? arena_printf(&req->arena, "%" PRId64, next)
-						      : (struct text){ 0 });
-	answer_end(req);
-}
-
-static void on_page(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_member_list_input *in = req->input;
-
-	if (reply_outcome(r) == LEADERBOARD_MEMBER_LIST_NO_BOARD)
-		handler_answer_missing(req, "leaderboard", in->name);
-	else
-		answer_page(req, r);
-}
-
-/* A cursor is a position from 0. Returns NULL when the request is answered, since it is none. */
-static struct call *page_call(struct request *req, struct text board, struct text cursor, int64_t limit, int order)
-{
-	if (cursor.at && (cursor.len > 15 || strspn(cursor.at, "0123456789") != cursor.len)) {
-		handler_answer_cursor(req);
-		return NULL;
-	}
-	struct call *c = handler_call(req, &leaderboard_member_list_script, KEY_BOARD, board);
-	call_key(c, KEY_BOARD, board, "ranks");
-	call_text(c, cursor.at ? cursor : TEXT("0"));
-	call_int(c, limit);
-	call_string(c, orders[order]);
-	return c;
-}
-
-void leaderboard_member_list(struct request *req, const struct leaderboard_member_list_input *in)
-{
-	struct call *c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
-
-	if (c)
-		call_send(c, on_page);
-}
-
-/* ---- PUT, GET, DELETE /leaderboards/{name}/members/{member}, POST .../increment ---- */
-
-static void answer_unknown_dimensions(struct request *req, struct text board, const struct reply *r)
-{
-	const struct json_pointer body = { 0 }, scores = { .parent = &body, .key = "scores" };
-	struct text known = board_dimensions_text(req, reply_text(r, LEADERBOARD_MEMBER_PUT_DIMENSIONS));
-	struct validation v;
-
-	validation_begin(&v, req);
-	for (size_t i = LEADERBOARD_MEMBER_PUT_NAMES; i < r->count; i++) {
-		struct json_pointer at = { .parent = &scores, .key = reply_text(r, i).at };
-		validation_error(&v, &at, P_UNKNOWN_FIELD, "is not a dimension of '%s'; it has %s", board.at, known.at);
-	}
-	validation_answer(&v);
-}
-
-static void answer_out_of_range(struct request *req, struct text member, const struct reply *r)
-{
-	struct text dimension = reply_text(r, LEADERBOARD_MEMBER_PUT_DIMENSION);
-	int64_t score = reply_int(r, LEADERBOARD_MEMBER_PUT_SCORE),
-		change = reply_int(r, LEADERBOARD_MEMBER_PUT_CHANGE);
-
-	answer_problem(req, P_SCORE_OUT_OF_RANGE,
-		       "'%s' of '%s' is %lld, and adding %lld leaves the range of 0 to %" PRIu32, dimension.at,
-		       member.at, (long long)score, (long long)change, UINT32_MAX);
-}
-
-static void answer_member(struct request *req, int status, struct text board, const struct reply *r)
-{
-	struct board_dimensions d = board_dimensions_of(reply_text(r, BOARD_MEMBER_DIMENSIONS));
-	struct json_out *o = answer_begin(req, status);
-
-	out_text(o, "name", board);
-	write_ranked(o, &d, reply_text(r, BOARD_MEMBER_ELEMENT), reply_int(r, BOARD_MEMBER_POSITION));
-	answer_end(req);
-}
-
-static void answer_changed(struct request *req, struct text board, struct text member, const struct reply *r)
-{
-	switch (reply_outcome(r)) {
-	case LEADERBOARD_MEMBER_PUT_NO_BOARD:
-		answer_problem(
-			req, P_NOT_FOUND,
-			"leaderboard '%s' does not exist; create it by PUT with its dimensions in the order that "
-			"counts, or give the score of one dimension only",
-			board.at);
-		return;
-	case LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE:
-		answer_out_of_range(req, member, r);
-		return;
-	case LEADERBOARD_MEMBER_PUT_UNKNOWN:
-		answer_unknown_dimensions(req, board, r);
-		return;
-	default:
-		answer_member(req, reply_outcome(r) == LEADERBOARD_MEMBER_PUT_NEW ? 201 : 200, board, r);
-	}
-}
-
-static void on_put(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_member_put_input *in = req->input;
-
-	answer_changed(req, in->name, in->member, r);
-}
-
-void leaderboard_member_put(struct request *req, const struct leaderboard_member_put_input *in)
-{
-	struct call *c = board_call(req, &leaderboard_member_put_script, in->name);
-
-	call_text(c, in->member);
-	call_string(c, "set");
-	for (size_t i = 0; i < in->scores.count; i++) {
-		call_text(c, in->scores.items[i].key);
-		call_int(c, in->scores.items[i].value);
-	}
-	call_send(c, on_put);
-}
-
-static void on_added(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_member_increment_input *in = req->input;
-	const struct text member[] = { TEXT("leaderboards"), in->name, TEXT("members"), in->member };
-
-	if (reply_outcome(r) == LEADERBOARD_MEMBER_PUT_NEW)
-		answer_location(req, member, 4);
-	answer_changed(req, in->name, in->member, r);
-}
-
-void leaderboard_member_increment(struct request *req, const struct leaderboard_member_increment_input *in)
-{
-	struct call *c = board_call(req, &leaderboard_member_put_script, in->name);
-
-	call_text(c, in->member);
-	call_string(c, "add");
-	for (size_t i = 0; i < in->scores.count; i++) {
-		call_text(c, in->scores.items[i].key);
-		call_int(c, in->scores.items[i].value);
-	}
-	call_send(c, on_added);
-}
-
-static void on_member(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_member_get_input *in = req->input;
-
-	if (is_there(req, r, in->name, in->member))
-		answer_member(req, 200, in->name, r);
-}
-
-void leaderboard_member_get(struct request *req, const struct leaderboard_member_get_input *in)
-{
-	struct call *c = board_call(req, &leaderboard_member_get_script, in->name);
-
-	call_text(c, in->member);
-	call_string(c, orders[in->order]);
-	call_send(c, on_member);
-}
-
-static void on_removed(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_member_delete_input *in = req->input;
-
-	if (is_there(req, r, in->name, in->member))
-		answer_empty(req, 204);
-}
-
-void leaderboard_member_delete(struct request *req, const struct leaderboard_member_delete_input *in)
-{
-	struct call *c = board_call(req, &leaderboard_member_delete_script, in->name);
-
-	call_text(c, in->member);
-	call_send(c, on_removed);
-}
-
-/* ---- GET /leaderboards/{name}/members/{member}/around ---- */
-
-static void on_neighbors(struct request *req, const struct reply *r)
-{
-	const struct leaderboard_neighbor_list_input *in = req->input;
-
-	if (is_there(req, r, in->name, in->member))
-		answer_page(req, r);
-}
-
-void leaderboard_neighbor_list(struct request *req, const struct leaderboard_neighbor_list_input *in)
-{
-	struct call *c;
-
-	if (in->cursor.at) {
-		c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
-	} else {
-		c = board_call(req, &leaderboard_neighbor_list_script, in->name);
-		call_text(c, in->member);
-		call_int(c, in->limit);
-		call_string(c, orders[in->order]);
-	}
-	if (c)
-		call_send(c, on_neighbors);
 }

@@ -4,13 +4,14 @@
 --       (lib/names.lua)
 -- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
 --       Absent ones: 0
---@reply 1 known, 2 new: board_member
+--@reply 0 not_kept, 1 known, 2 new: board_member
 --@reply -1 no_board
---@reply -2 out_of_range: dimension text, score int, change int
+--@reply -2 out_of_range: dimension text, score int, change int, most int
 --@reply -3 unknown: dimensions text, names text...
--- no_board: and several dimensions are given. out_of_range: the sum of the score and its change
--- would leave 0 to 2^32-1. unknown: the board has the dimensions, a line each, and none of these
--- names.
+-- no_board: and several dimensions are given. out_of_range: the sum of the score, 0 for 'set', and
+-- its change would leave 0 to `most`. unknown: the board has the dimensions, a line each, and none
+-- of these names. not_kept: the board keeps only so many members, and all of them are ahead of this
+-- new one; its position is -1. A new member may push out the last one.
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time names expiry board
@@ -32,9 +33,10 @@ for i = 3, #ARGV, 2 do
   given[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 local before = old and scores_of(old, #board.names)
-local scores, is_same = {}, old and true
+local scores, changes, is_same = {}, {}, old and true
 for i, name in ipairs(board.names) do
-  scores[i] = (given[name] or 0) + (adds and before and before[i] or 0)
+  changes[i] = given[name] or 0
+  scores[i] = changes[i] + (adds and before and before[i] or 0)
   is_same = is_same and scores[i] == before[i]
   given[name] = nil
 end
@@ -45,11 +47,21 @@ if next(given) then
   end
   return reply
 end
+local most = form_of(#scores)
 for i, score in ipairs(scores) do
-  if score < 0 or score > SCORE_MAX then
-    local present = before and before[i] or 0
-    return {-2, now, board.names[i], present, score - present}
+  if score < 0 or score > most then
+    return {-2, now, board.names[i], adds and before and before[i] or 0, changes[i], most}
   end
+end
+
+local place, arrival = old, math.max(board.last + 1, now_us)
+if not is_same then
+  place = place_of(scores, arrival)
+end
+local element = place .. member
+if board.max and not old and redis.call('ZCARD', KEYS[3]) >= board.max
+    and redis.call('ZLEXCOUNT', KEYS[3], '(' .. element, '+') == 0 then
+  return {0, now, board.text, -1, element}
 end
 
 if is_new then
@@ -60,19 +72,18 @@ if is_new then
   redis.call('HSET', KEYS[1], 'dimensions', board.text)
   name_made(KEYS[1])
 end
-local place = old
 if not is_same then
-  local arrival = math.max(board.last + 1, now_us)
-  place = place_of(scores, arrival)
   -- The ranks first: all fails here, and not half-way, when they are no sorted set. The old place
   -- goes after the new one came: a set without members would be a new key, without its TTL.
-  redis.call('ZADD', KEYS[3], '0', place .. member)
+  redis.call('ZADD', KEYS[3], '0', element)
   local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1
   redis.call('HSET', KEYS[2], member, place)
   redis.call('HSET', KEYS[1], 'last', digits(arrival))
-  if not had_ranks and redis.call('ZCARD', KEYS[3]) == 1 then -- the ranks, and maybe the places, are new keys
+  local size = had_ranks and 0 or redis.call('ZCARD', KEYS[3])
+  if size == 1 then -- the ranks, and maybe the places, are new keys
     expire(KEYS, expires_at(KEYS))
+  elseif board.max and size > board.max then
+    drop_last(KEYS[2], KEYS[3], #scores, size - board.max)
   end
 end
-local element = place .. member
-return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element), element}
+return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element) or -1, element}

@@ -1,18 +1,15 @@
 -- leaderboard_merge_add: adds some members of a source to the merge that is being built aside.
--- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua), 3 what is built: hash of member to
---       place and number of the source that it was last met in, TTL
+-- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua), 3 what is built
+--       (leaderboards/lib_board_merge.lua)
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 its weight,
 --       4 'sum', 'min' or 'max', 5 the dimensions, 6 how many members what is built must have by
---       now
+--       now, 7 'union' or 'intersection'
 --@reply 0: merge_step
 --@reply -1 no_source, -2 differs: merge_differs
 --@reply -3 lost
---@reply -4 too_large: merge_too_large
 -- no_source, differs: the source is there no more, or has other dimensions now. lost: what was
 -- built.
 -- After a refusal what was built is deleted.
--- A member keeps the latest arrival of all sources. One that HSCAN returns twice counts once: it
--- bears the source's number.
 -- Errors: WRONGTYPE, nothing done. O(STEP) in HSCAN's sense.
 --@include time board board_merge
 local now = now_ms()
@@ -27,4 +24,4 @@ if redis.call('HLEN', KEYS[3]) ~= tonumber(ARGV[6]) then
   return {-3, now}
 end
 local step = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', digits(MERGE_STEP))
-return merge_add(now, KEYS[3], step[1], step[2], board.names, number, weight, aggregate)
+return merge_add(now, KEYS[3], step[1], step[2], board.names, number, weight, aggregate, ARGV[7] == 'intersection')

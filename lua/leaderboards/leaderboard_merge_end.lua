@@ -3,10 +3,13 @@
 --       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
 --@reply 1: leaderboard
+--@reply 0 dropping: members int
 --@reply -2 differs: merge_differs
 --@reply -3 lost
+-- dropping: more were built than the board keeps, some of which went; call again with what is left.
 -- differs: the board has got other dimensions and members meanwhile. lost: what was built.
--- Errors: WRONGTYPE, nothing done. O(1); what was on the board is freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); what was on the board is freed in the
+-- background.
 --@include time names expiry board
 --@idempotent
 local t = redis.call('TIME')
@@ -22,6 +25,16 @@ end
 if redis.call('HLEN', KEYS[4]) ~= size or redis.call('ZCARD', KEYS[5]) ~= size then
   return {-3, now}
 end
+local excess = board and board.max and size - board.max or 0
+if excess > 0 then
+  size = size - drop_last(KEYS[4], KEYS[5], #names_of(ARGV[1]), excess)
+end
+if excess > DROP_STEP then
+  for i = 4, 5 do
+    redis.call('PEXPIRE', KEYS[i], '60000')
+  end
+  return {0, now, size}
+end
 redis.call('UNLINK', KEYS[2], KEYS[3])
 if size > 0 then
   redis.call('RENAME', KEYS[4], KEYS[2])
@@ -32,4 +45,4 @@ expire(board_keys, expires_at(board_keys))
 if not board then
   name_made(KEYS[1])
 end
-return board_reply(1, now, ARGV[1])
+return board_reply(1, now, ARGV[1], board and board.max)

@@ -2,11 +2,10 @@
 -- aside.
 -- KEYS  1 what is built (leaderboards/lib_board_merge.lua)
 -- ARGV  1 cursor, only returned, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or
---       'max', 5 the dimensions, 6 how many members what is built must have by now; members and
---       places in turn, each member of some 50
+--       'max', 5 the dimensions, 6 how many members what is built must have by now, 7 'union' or
+--       'intersection'; members and places in turn, each member of some 50
 --@reply 0: merge_step
 --@reply -3 lost
---@reply -4 too_large: merge_too_large
 -- lost: what was built.
 -- Errors: WRONGTYPE, nothing done. O(members).
 --@include time board board_merge
@@ -14,8 +13,5 @@ local now = now_ms()
 if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[6]) then
   return {-3, now}
 end
-local names = {}
-for name in string.gmatch(ARGV[5], '[^\n]+') do
-  names[#names + 1] = name
-end
-return merge_add(now, KEYS[1], ARGV[1], {unpack(ARGV, 7)}, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+local found, names, is_intersection = {unpack(ARGV, 8)}, names_of(ARGV[5]), ARGV[7] == 'intersection'
+return merge_add(now, KEYS[1], ARGV[1], found, names, tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], is_intersection)

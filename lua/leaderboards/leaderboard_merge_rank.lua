@@ -1,11 +1,15 @@
 -- leaderboard_merge_rank: ranks some members of the merge that is being built aside.
--- KEYS  1 what leaderboard_merge_add built, 2 its ranks so far: sorted set as in
+-- KEYS  1 what is built (leaderboards/lib_board_merge.lua), 2 its ranks so far: sorted set as in
 --       leaderboards/lib_board.lua, TTL
--- ARGV  1 cursor of HSCAN, '0' to begin, 2 how many dimensions, 3 how many members were built, 4
---       how many are ranked
---@reply 0: merge_step
+-- ARGV  1 cursor of HSCAN, '0' to begin, 2 the dimensions, 3 how many members what is built must
+--       have by now, 4 how many are ranked, 5 the number that a member must bear, which is that of
+--       the last source of an intersection; '' for any
+--@reply 0: next_cursor text, ranked int, members int
 --@reply -3 lost
--- members are those ranked. lost: what was built.
+--@reply -4 too_large: member text, dimension text
+-- ranked and members: how many are ranked, and what is built has, once those that bear another
+-- number were removed. lost: what was built. too_large: the score of the member in this dimension;
+-- what was built is deleted.
 -- Errors: WRONGTYPE, nothing done. O(STEP log n) in HSCAN's sense.
 --@include time board
 local STEP, KEPT_MS = 50, 60000
@@ -14,16 +18,27 @@ if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[3]) or redis.call('ZCARD', KEYS[
   return {-3, now}
 end
 local step = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', digits(STEP))
-local found = step[2]
-local place_bytes = WORD * tonumber(ARGV[2]) + ARRIVAL
-local add = {}
+local found, names, needed = step[2], names_of(ARGV[2]), tonumber(ARGV[5])
+local add, remove = {}, {}
 for i = 1, #found, 2 do
-  add[#add + 1] = '0'
-  add[#add + 1] = string.sub(found[i + 1], 1, place_bytes) .. found[i]
+  local place = checked_place(found[i + 1], #names)
+  local number, too_large = string.byte(found[i + 1], #place + 1, #place + 2)
+  if needed and number ~= needed then
+    remove[#remove + 1] = found[i]
+  elseif too_large then
+    redis.call('UNLINK', KEYS[1], KEYS[2])
+    return {-4, now, found[i], names[too_large] or ''}
+  else
+    add[#add + 1] = '0'
+    add[#add + 1] = place .. found[i]
+  end
 end
 if #add > 0 then
   redis.call('ZADD', KEYS[2], unpack(add))
 end
+if #remove > 0 then
+  redis.call('HDEL', KEYS[1], unpack(remove))
+end
 redis.call('PEXPIRE', KEYS[1], digits(KEPT_MS))
 redis.call('PEXPIRE', KEYS[2], digits(KEPT_MS))
-return {0, now, step[1], redis.call('ZCARD', KEYS[2])}
+return {0, now, step[1], redis.call('ZCARD', KEYS[2]), redis.call('HLEN', KEYS[1])}

@@ -13,7 +13,7 @@ local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then
   return {board and -2 or -1, now}
 end
-local count, last = tonumber(ARGV[2]), redis.call('ZCARD', KEYS[3]) - 1
+local count, size = tonumber(ARGV[2]), redis.call('ZCARD', KEYS[3])
 local position = position_of(KEYS[3], place .. ARGV[1], #board.names, ARGV[3])
-local from = math.max(math.min(position - math.floor((count - 1) / 2), last - count + 1), 0)
-return page_at(now, KEYS[3], board, from, from + count - 1, ARGV[3])
+local from = math.max(math.min(position - math.floor((count - 1) / 2), size - count), 0)
+return page_at(now, KEYS[3], board, ARGV[3], 0, size, from, count)

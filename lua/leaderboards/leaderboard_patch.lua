@@ -1,14 +1,26 @@
--- leaderboard_patch: changes when a board expires.
+-- leaderboard_patch: changes when a board expires, and how many members it keeps.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 ttl_ms from now, 'null': it never expires, '': as before
+-- ARGV  1 ttl_ms from now, 'null': it never expires, '': as before, 2 how many members it keeps,
+--       'null': all, '': as before
 --@reply 1: leaderboard
+--@reply 2 dropping
 --@reply -1 absent
--- Errors: WRONGTYPE, nothing done. O(1).
+-- dropping: it has more members than it is to keep, some of which went; call again.
+-- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n).
 --@include time expiry board
 local now = now_ms()
 local board = read_board(KEYS[1])
 if not board then
   return {-1, now}
 end
-expire(KEYS, expiry_after(ARGV[1], now, expires_at(KEYS)))
-return board_reply(1, now, board.text)
+local max, at = board.max, expires_at(KEYS)
+if ARGV[2] ~= '' then
+  max = tonumber(ARGV[2])
+  redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, as the next does
+  redis.call('HLEN', KEYS[2])
+  if not bound(board, max) then
+    return {2, now}
+  end
+end
+expire(KEYS, expiry_after(ARGV[1], now, at))
+return board_reply(1, now, board.text, max)

@@ -1,15 +1,18 @@
 -- leaderboard_put: creates a board, or replaces its settings; the dimensions of one that has
 -- members cannot change.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 the dimensions' names, a line each, 2 ttl_ms from now, 'null' or '': it never expires
+-- ARGV  1 the dimensions' names, a line each, 2 ttl_ms from now, 'null' or '': it never expires,
+--       3 how many members it keeps, 'null' or '': all
 --@reply 2 created, 1 known: leaderboard
+--@reply 3 dropping
 --@reply -1 differs: dimensions text
--- differs: it has these dimensions, and members.
--- Errors: WRONGTYPE, nothing done. O(1). If the first key alone was deleted, what it left goes too,
--- freed in the background.
+-- dropping: it has more members than it is to keep, some of which went; call again. differs: it has
+-- these dimensions, and members.
+-- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). If the first key alone was deleted, what it
+-- left goes too, freed in the background.
 --@include time names expiry board
 local now = now_ms()
-local board = read_board(KEYS[1])
+local board, max = read_board(KEYS[1]), tonumber(ARGV[3])
 local size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not half-way, when it is no hash
 if board and board.text ~= ARGV[1] and size > 0 then
@@ -17,9 +20,15 @@ if board and board.text ~= ARGV[1] and size > 0 then
 elseif not board then
   redis.call('UNLINK', KEYS[2], KEYS[3])
 end
+if board and not bound(board, max) then
+  return {3, now}
+end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1])
+if max and not board then
+  redis.call('HSET', KEYS[1], 'max_members', digits(max))
+end
 expire(KEYS, expiry_after(ARGV[2], now, false))
 if not board then
   name_made(KEYS[1])
 end
-return board_reply(board and 1 or 2, now, ARGV[1])
+return board_reply(board and 1 or 2, now, ARGV[1], max)

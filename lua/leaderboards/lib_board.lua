@@ -1,54 +1,118 @@
--- A board ranks members by one to four scores of 32 bits, exactly. A sorted set's score is a
--- double, which holds no two of them, so all its scores are 0 and Redis orders its members by their
--- bytes. Needs lib/time.lua; board_reply also lib/expiry.lua. KEYS, in this order:
---   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us)
+-- A board ranks members by one score of 53 bits, or by two to four of 32 bits, exactly. A sorted
+-- set's score is a double, which holds no arrival beside one, and no two of them. So all its scores
+-- are 0, and Redis orders its members by their bytes. Needs lib/time.lua; board_reply also
+-- lib/expiry.lua. KEYS, in this order:
+--   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us),
+--                    max_members (how many are kept; absent: all)
 --   ...:places       hash: member to place
 --   ...:ranks        sorted set, every score 0: the place with the member behind it
 -- All three expire together.
--- A place is 2^32-1 minus each score, then the arrival in two words, all big-endian: the smallest
--- bytes are the highest scores, and of equal ones the earliest arrival. Arrivals are Redis's
--- clock, and rise with every change.
-local SCORE_MAX = 4294967295
-local WORD = 4
-local ARRIVAL = 2 * WORD
+-- A place is a head, and then the arrival in 8 bytes. The head is the largest score minus each
+-- score: 2^53-1 minus the only one, in 8 bytes, or 2^32-1 minus each of several, in 4 bytes each.
+-- All are big-endian: the smallest bytes are the highest scores, and of equal ones the earliest
+-- arrival. Arrivals are Redis's clock, and rise with every change.
+local ARRIVAL = 8
+local EXACT_MAX = 9007199254740991
 
--- read_board(key): {names, text (as stored), last}, or nil when there is none. O(1).
+-- form_of(dimensions): the largest score, the bytes of a head, and the format of a place.
+local function form_of(dimensions)
+  if dimensions == 1 then
+    return EXACT_MAX, 8, '>I8I8'
+  end
+  return 4294967295, 4 * dimensions, '>' .. string.rep('I4', dimensions) .. 'I8'
+end
+
+local function not_a_board()
+  error(redis.error_reply('WRONGTYPE the key holds a hash that is not a board'))
+end
+
+-- names_of(text): the names of dimensions that are a line each.
+local function names_of(text)
+  if not string.find(text, '\n', 1, true) then
+    return {text}
+  end
+  local names = {}
+  for name in string.gmatch(text, '[^\n]+') do
+    names[#names + 1] = name
+  end
+  return names
+end
+
+-- read_board(key): {names, text (as stored), last, max (nil: no bound)}, or nil when there is none.
+-- O(1).
 local function read_board(key)
-  local f = redis.call('HMGET', key, 'dimensions', 'last')
+  local f = redis.call('HMGET', key, 'dimensions', 'last', 'max_members')
   if not f[1] then
     if redis.call('EXISTS', key) == 1 then
-      error(redis.error_reply('WRONGTYPE the key holds a hash that is not a board'))
+      not_a_board()
     end
     return nil
   end
-  local names = {f[1]}
-  if string.find(f[1], '\n', 1, true) then
-    names = {}
-    for name in string.gmatch(f[1], '[^\n]+') do
-      names[#names + 1] = name
-    end
+  local last = tonumber(f[2] or '0')
+  local max = f[3] and (tonumber(f[3]) or 0)
+  if not (last and last >= 0 and last < EXACT_MAX) or max and not (max >= 1 and max < EXACT_MAX) then
+    not_a_board()
   end
-  return {names = names, text = f[1], last = tonumber(f[2] or '0')}
+  local names = names_of(f[1])
+  return {names = names, text = f[1], last = last, max = max or nil}
 end
 
--- board_reply(outcome, now, text): the reply that describes the board of KEYS. The dimensions are a
--- line each; expires_at_ms is -1 for never.
---@shape leaderboard: dimensions text, size int, expires_at_ms int
-local function board_reply(outcome, now, text)
-  return {outcome, now, text, redis.call('ZCARD', KEYS[3]), expiry_reply(expires_at(KEYS))}
+-- board_reply(outcome, now, text, max): the reply that describes the board of KEYS. The dimensions
+-- are a line each; max_members is -1 for no bound, expires_at_ms for never.
+--@shape leaderboard: dimensions text, size int, max_members int, expires_at_ms int
+local function board_reply(outcome, now, text, max)
+  return {outcome, now, text, redis.call('ZCARD', KEYS[3]), max or -1, expiry_reply(expires_at(KEYS))}
+end
+
+-- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks,
+-- at most DROP_STEP, and returns how many. O(count log n).
+local DROP_STEP = 500
+local function drop_last(places, ranks, dimensions, count)
+  local _, head = form_of(dimensions)
+  local dropped = redis.call('ZRANGE', ranks, digits(-math.min(count, DROP_STEP)), '-1')
+  redis.call('ZREMRANGEBYRANK', ranks, digits(-#dropped), '-1')
+  for i, element in ipairs(dropped) do
+    dropped[i] = string.sub(element, head + ARRIVAL + 1)
+  end
+  redis.call('HDEL', places, unpack(dropped))
+  return #dropped
+end
+
+-- bound(board, max): the board of KEYS keeps its first `max` members from now on, nil: all. False:
+-- it has still more, of which DROP_STEP went: call again. O(DROP_STEP log n).
+local function bound(board, max)
+  local excess = max and redis.call('ZCARD', KEYS[3]) - max or 0
+  if excess > 0 then
+    drop_last(KEYS[2], KEYS[3], #board.names, excess)
+  end
+  if excess > DROP_STEP then
+    return false
+  elseif max then
+    redis.call('HSET', KEYS[1], 'max_members', digits(max))
+  else
+    redis.call('HDEL', KEYS[1], 'max_members')
+  end
+  return true
 end
 
 -- A member in replies: the element is that of the ranks, the position from 0, the dimensions a line
 -- each.
 --@shape board_member: dimensions text, position int, element text
 
--- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What
--- a merge built has a byte more.
+-- checked_place(place, dimensions): raises WRONGTYPE when these bytes are no place: too few, or
+-- numbers of more than 53 bits. What a merge built has a byte more.
 local function checked_place(place, dimensions)
-  if #place < WORD * dimensions + ARRIVAL then
+  local _, head = form_of(dimensions)
+  local high, next_high = string.byte(place, head + 1, head + 2)
+  local is_place = #place >= head + ARRIVAL and high == 0 and next_high < 32
+  if is_place and dimensions == 1 then
+    high, next_high = string.byte(place, 1, 2)
+    is_place = high == 0 and next_high < 32
+  end
+  if not is_place then
     error(redis.error_reply('WRONGTYPE the hash holds what is not a place'))
   end
-  return string.sub(place, 1, WORD * dimensions + ARRIVAL)
+  return string.sub(place, 1, head + ARRIVAL)
 end
 
 -- read_place(key, member, dimensions): nil when it is not there. O(1).
@@ -57,19 +121,22 @@ local function read_place(key, member, dimensions)
   return stored and checked_place(stored, dimensions) or nil
 end
 
--- place_of(scores, arrival), and back: scores_of(place, dimensions).
+-- place_of(scores, arrival), and back: scores_of(place, dimensions) returns the scores and the
+-- arrival.
 local function place_of(scores, arrival)
-  local low = arrival % 4294967296
-  local behind = struct.pack('>I4I4', (arrival - low) / 4294967296, low)
-  for i = #scores, 1, -1 do
-    behind = struct.pack('>I4', SCORE_MAX - scores[i]) .. behind
+  local most, _, format = form_of(#scores)
+  local words = {}
+  for i = 1, #scores do
+    words[i] = most - scores[i]
   end
-  return behind
+  words[#scores + 1] = arrival
+  return struct.pack(format, unpack(words))
 end
 local function scores_of(place, dimensions)
-  local scores = {}
+  local most, _, format = form_of(dimensions)
+  local words, scores = {struct.unpack(format, place)}, {}
   for i = 1, dimensions do
-    scores[i] = SCORE_MAX - struct.unpack('>I4', place, WORD * i - WORD + 1)
+    scores[i] = most - words[i]
   end
-  return scores
+  return scores, words[dimensions + 1]
 end

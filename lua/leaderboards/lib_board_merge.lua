@@ -1,72 +1,64 @@
--- A merge of boards that is being built aside: a hash of member to place and number of the source
--- that it was last met in, from 1, with a TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
+-- A merge of boards that is being built aside: a hash with a TTL of member to place, number of the
+-- source that it was last met in, from 1, and, if its score became too large, number of that
+-- dimension, from 1. Wants lib/time.lua and leaderboards/lib_board.lua.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose
 -- dimensions are wanted; both are a line each. A source that is not there has ''.
 --@shape merge_differs: source int, dimensions text, wanted text
 
--- merge_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
--- source, member and place in turn, to what is built; the dimensions have these names. Returns the
--- reply, with how many members are built, and the next cursor ('0': that was all); or outcome -4
--- when a member's score in a dimension would be larger than 2^32-1; what was built is gone then. A
--- member keeps the latest arrival of all sources. One that is found twice counts once: it bears the
--- source's number. O(found).
+-- merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection): adds what
+-- was found in a source, member and place in turn, to what is built; the dimensions have these
+-- names. Returns the reply, with how many members are built, and the next cursor ('0': that was
+-- all). A member keeps the latest arrival of all sources. One that is found twice counts once: it
+-- bears the source's number. Of an intersection, only members that bear the number before count.
+-- O(found).
 --@shape merge_step: next_cursor text, members int
---@shape merge_too_large: member text, dimension text
-local function merge_add(now, key, cursor, found, names, number, weight, aggregate)
+local function merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection)
   local dimensions = #names
-  local format, place_bytes = '>' .. string.rep('I4', dimensions + 2), WORD * dimensions + ARRIVAL
+  local most, head = form_of(dimensions)
   local members = {}
   for i = 1, #found, 2 do
     members[#members + 1] = found[i]
   end
   local built = #members > 0 and redis.call('HMGET', key, unpack(members)) or {}
 
-  -- The place of a member, from its place in the source and from what was built of it before, if
-  -- anything; or nil and the dimension that is too large.
+  -- What is built of a member, from its place in the source and from what was built of it before,
+  -- if anything.
   local function joined(place, was)
+    place = checked_place(place, dimensions)
     if not was and weight == 1 then
-      return checked_place(place, dimensions)
+      return place .. string.char(number)
     end
-    -- SCORE_MAX minus each score, and the arrival
-    local words = {struct.unpack(format, checked_place(place, dimensions))}
-    local before = was and {struct.unpack(format, checked_place(was, dimensions))}
-    for d = 1, dimensions do
-      local score = (SCORE_MAX - words[d]) * weight
+    local scores, arrival = scores_of(place, dimensions)
+    local before, before_arrival, too_large
+    if was then
+      before, before_arrival = scores_of(checked_place(was, dimensions), dimensions)
+      arrival, too_large = math.max(arrival, before_arrival), string.byte(was, head + ARRIVAL + 2)
+    end
+    for d, score in ipairs(scores) do
+      score = score * weight
       if before and aggregate == 'sum' then
-        score = score + SCORE_MAX - before[d]
+        score = score + before[d]
       elseif before and aggregate == 'min' then
-        score = math.min(score, SCORE_MAX - before[d])
+        score = math.min(score, before[d])
       elseif before then
-        score = math.max(score, SCORE_MAX - before[d])
+        score = math.max(score, before[d])
       end
-      if score > SCORE_MAX then
-        return nil, names[d]
-      end
-      words[d] = SCORE_MAX - score
+      too_large = too_large or score > most and d
+      scores[d] = math.min(score, most)
     end
-    if before then
-      local high, low = before[dimensions + 1], before[dimensions + 2]
-      if high > words[dimensions + 1] or high == words[dimensions + 1] and low > words[dimensions + 2] then
-        words[dimensions + 1], words[dimensions + 2] = high, low
-      end
-    end
-    return struct.pack(format, unpack(words, 1, dimensions + 2))
+    return place_of(scores, arrival) .. string.char(number) .. (too_large and string.char(too_large) or '')
   end
 
-  local write, met = {}, {}
+  local write, met, needed = {}, {}, is_intersection and number > 1 and number - 1
   for i, member in ipairs(members) do
     local was = built[i]
-    if not met[member] and not (was and string.byte(was, place_bytes + 1) == number) then
+    local met_in = was and string.byte(was, head + ARRIVAL + 1)
+    if not met[member] and met_in ~= number and (not needed or met_in == needed) then
       met[member] = true
-      local place, too_large = joined(found[2 * i], was)
-      if not place then
-        redis.call('UNLINK', key)
-        return {-4, now, member, too_large}
-      end
       write[#write + 1] = member
-      write[#write + 1] = place .. string.char(number)
+      write[#write + 1] = joined(found[2 * i], was)
     end
   end
   if #write > 0 then

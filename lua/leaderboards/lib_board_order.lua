@@ -20,7 +20,8 @@ local function position_of(ranks, element, dimensions, order)
   if order == 'desc' then
     return rank
   end
-  local first, last = equals_of(ranks, string.sub(element, 1, WORD * dimensions))
+  local _, head_bytes = form_of(dimensions)
+  local first, last = equals_of(ranks, string.sub(element, 1, head_bytes))
   return redis.call('ZCARD', ranks) - 1 - last + rank - first
 end
 
@@ -30,7 +31,8 @@ local function ascending(ranks, from, to, dimensions)
   -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts
   -- of larger groups, of which the page wants another part: those are read again.
   local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
-  local elements, n, start, head_bytes = {}, #back, 1, WORD * dimensions
+  local elements, n, start = {}, #back, 1
+  local _, head_bytes = form_of(dimensions)
   local head = n > 0 and string.sub(back[1], 1, head_bytes)
   while start <= n do
     local stop, next_head = start, nil
@@ -59,16 +61,38 @@ local function ascending(ranks, from, to, dimensions)
   return elements
 end
 
--- page_at(now, ranks, board, from, to, order): the reply with a page. The dimensions are a line
--- each; the position is that of the first element.
---@shape board_page: dimensions text, size int, position int, elements [board_elements]
+-- range_of(ranks, dimensions, min, max): the first position, in the order of the sorted set, of the
+-- members whose first score is `min` to `max`, and the one behind their last. '' is no bound. O(log
+-- n).
+local function range_of(ranks, dimensions, min, max)
+  local most, format = form_of(dimensions), dimensions == 1 and '>I8' or '>I4'
+  local first, behind = 0, redis.call('ZCARD', ranks)
+  min, max = tonumber(min) or 0, tonumber(max) or most
+  if max < most then
+    first = redis.call('ZLEXCOUNT', ranks, '-', '(' .. struct.pack(format, most - max))
+  end
+  if min > most then
+    behind = 0
+  elseif min > 0 then
+    behind = redis.call('ZLEXCOUNT', ranks, '-', '(' .. struct.pack(format, most - min + 1))
+  end
+  return first, math.max(first, behind)
+end
+
+-- page_at(now, ranks, board, order, first, behind, offset, count): the reply with a page of the
+-- list that is at the positions from `first` to before `behind`: `count` members from that offset
+-- on. The dimensions are a line each; the position is that of the first element; next is the offset
+-- of the next page, -1 at the end.
+--@shape board_page: dimensions text, next int, position int, elements [board_elements]
 --@shape board_elements: element text...
-local function page_at(now, ranks, board, from, to, order)
-  local elements
-  if order == 'desc' then
+local function page_at(now, ranks, board, order, first, behind, offset, count)
+  local from, to, elements = first + offset, math.min(first + offset + count, behind) - 1, {}
+  if from > to then
+    return {0, now, board.text, -1, from, elements}
+  elseif order == 'desc' then
     elements = redis.call('ZRANGE', ranks, digits(from), digits(to))
   else
     elements = ascending(ranks, from, to, #board.names)
   end
-  return {0, now, board.text, redis.call('ZCARD', ranks), from, elements}
+  return {0, now, board.text, to + 1 < behind and offset + #elements or -1, from, elements}
 end

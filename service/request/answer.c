@@ -127,20 +127,25 @@ void answer_header_int(struct request *req, const char *name, int64_t value)
 	answer_header_parts(req, name, &digits, 1);
 }
 
-void answer_location(struct request *req, const struct text *segments, size_t count)
+struct text answer_path(struct request *req, const struct text *segments, size_t count)
 {
-	struct text parts[2 * MAX_LOCATION_SEGMENTS];
+	struct text parts[2 * MAX_PATH_SEGMENTS];
 	size_t n = 0;
 
-	assert(count <= MAX_LOCATION_SEGMENTS);
+	assert(count <= MAX_PATH_SEGMENTS);
 	for (size_t i = 0; i < count; i++) {
 		char *encoded = arena_alloc(&req->arena, 3 * segments[i].len + 1);
 		if (!encoded)
-			return;
+			return (struct text){ 0 };
 		parts[n++] = TEXT("/");
 		parts[n++] = (struct text){ encoded, percent_encode(segments[i], encoded) };
 	}
-	answer_header_parts(req, "Location", parts, n);
+	return arena_join(&req->arena, parts, n);
+}
+
+void answer_location(struct request *req, const struct text *segments, size_t count)
+{
+	add_header(req, "Location", answer_path(req, segments, count));
 }
 
 void answer_retry_after_ms(struct request *req, int64_t ms)

@@ -39,12 +39,15 @@ void answer_header(struct request *req, const char *name, const char *format, ..
 void answer_header_parts(struct request *req, const char *name, const struct text *parts, size_t count);
 void answer_header_int(struct request *req, const char *name, int64_t value);
 
-enum { MAX_LOCATION_SEGMENTS = 4 };
+enum { MAX_PATH_SEGMENTS = 12 };
 
 /*
- * Location: the path of what a POST has made. `segments` are not percent-encoded yet. Before
- * answer_end.
+ * A path of segments that are not percent-encoded yet, in the request's arena; absent without
+ * memory.
  */
+struct text answer_path(struct request *req, const struct text *segments, size_t count);
+
+/* Location: the path of what a POST has made. Before answer_end. */
 void answer_location(struct request *req, const struct text *segments, size_t count);
 
 /*

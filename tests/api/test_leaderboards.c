@@ -97,6 +97,39 @@ static void scores_are_exact_to_the_last_bit(void **state)
 	assert_problem(get("/leaderboards/b/members/nobody"), 404, "not_found", "none");
 }
 
+/* An instant in milliseconds is a score: the newest first. */
+static void one_dimension_has_53_bits(void **state)
+{
+	(void)state;
+	assert_int_equal(int_at(put("old", "\"at_ms\":1795392250378"), "/scores/at_ms"), 1795392250378);
+	assert_int_equal(int_at(put("new", "\"at_ms\":1795392250379"), "/rank"), 1);
+	assert_int_equal(int_at(put("most", "\"at_ms\":9007199254740991"), "/rank"), 1);
+	assert_page(MEMBERS, 1, "most new old");
+	assert_page(MEMBERS "?order=asc", 1, "old new most");
+	assert_true(int_at(get(MEMBERS "/most"), "/scores/at_ms") == 9007199254740991);
+	struct answer a = add("most", "\"at_ms\":9007199254740991");
+	assert_problem(a, 409, "score_out_of_range", "none");
+	assert_string_equal(text_at(a, "/detail"), "'at_ms' of 'most' is 9007199254740991, and adding 9007199254740991 "
+						   "leaves the range of 0 to 9007199254740991");
+	assert_int_equal(int_at(add("most", "\"at_ms\":-9007199254740991"), "/scores/at_ms"), 0);
+	assert_problem(put("more", "\"at_ms\":9007199254740992"), 400, "out_of_range", "none");
+}
+
+/* Another program stored elements that are none: reported, and not shown as members. */
+static void foreign_elements_are_reported(void **state)
+{
+	static const char *const foreign[] = { "short", "\x7f-eight-or-more-bytes" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		put("m", "\"p\":1");
+		server_command(&redis, "ZADD p:board:{b}:ranks 0 %s", foreign[i]);
+		assert_problem(get(MEMBERS), 500, "foreign_key", "none");
+		assert_problem(get(MEMBERS "/m/around?order=asc"), 500, "foreign_key", "none");
+		http(client, "DELETE", "/leaderboards/b", NULL);
+	}
+}
+
 static void first_come_is_ahead_of_equals(void **state)
 {
 	(void)state;
@@ -141,10 +174,53 @@ static void pages_and_neighbours(void **state)
 	assert_problem(get(MEMBERS "?limit=1001"), 400, "out_of_range", "none");
 	assert_problem(get(MEMBERS "?limit=0"), 400, "out_of_range", "none");
 	assert_problem(get(MEMBERS "?cursor=-1"), 400, "invalid_value", "none");
-	assert_problem(get(MEMBERS "?cursor=1000000000000000"), 400, "invalid_value", "none");
+	assert_problem(get(MEMBERS "?cursor=9007199254740992"), 400, "invalid_value", "none");
 	assert_problem(get(MEMBERS "/e/around?cursor=e"), 400, "invalid_value", "none");
 	assert_problem(get(MEMBERS "?order=up"), 400, "invalid_value", "none");
 	assert_problem(get(MEMBERS "/e/around?limit=1001"), 400, "out_of_range", "none");
+}
+
+static int64_t counted(const char *range)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/leaderboards/b/count%s", range);
+	struct answer a = get(target);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "b");
+	return int_at(a, "/count");
+}
+
+/* By the first dimension; ranks are those of the whole board. */
+static void scores_have_ranges(void **state)
+{
+	(void)state;
+	assert_problem(get("/leaderboards/b/count"), 404, "not_found", "none");
+	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\",\"q\"]}");
+	assert_int_equal(counted(""), 0);
+	for (char c = 'a'; c <= 'f'; c++) {
+		char scores[32];
+		snprintf(scores, sizeof(scores), "\"p\":%d,\"q\":%d", 10 * ('f' - c) / 20, c);
+		put((char[]){ c, '\0' }, scores);
+	}
+	assert_page(MEMBERS, 1, "b a d c f e"); /* p is 2, 2, 1, 1, 0, 0 */
+	assert_page(MEMBERS "?min_score=1&max_score=1", 3, "d c");
+	assert_page(MEMBERS "?min_score=1&max_score=1&order=asc", 3, "c d");
+	assert_page(MEMBERS "?max_score=1&limit=3", 3, "d c f");
+	assert_page(MEMBERS "?min_score=1&order=asc&limit=3&cursor=1", 4, "d a b");
+	assert_page(MEMBERS "?min_score=3", 1, "");
+	assert_page(MEMBERS "?min_score=4294967296", 1, "");
+	assert_page(MEMBERS "?max_score=9007199254740991&limit=1", 1, "b");
+	assert_int_equal(counted(""), 6);
+	assert_int_equal(counted("?min_score=1"), 4);
+	assert_int_equal(counted("?min_score=1&max_score=1"), 2);
+	assert_int_equal(counted("?max_score=0"), 2);
+	struct answer a = get(MEMBERS "?min_score=2&max_score=1");
+	assert_problem(a, 400, "out_of_range", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "?min_score");
+	assert_problem(get("/leaderboards/b/count?min_score=2&max_score=1"), 400, "out_of_range", "none");
+	assert_problem(get("/leaderboards/b/count?min_score=-1"), 400, "out_of_range", "none");
+	assert_problem(get("/leaderboards/b/count?max_score=9007199254740992"), 400, "out_of_range", "none");
 }
 
 /* Follows next_cursor; the members of all pages must be `wanted`, and none may be empty. */
@@ -181,6 +257,8 @@ static void a_cursor_leads_to_the_end(void **state)
 	assert_pages(MEMBERS "?limit=3", "abcdefgh");
 	assert_pages(MEMBERS "?limit=4", "abcdefgh");
 	assert_pages(MEMBERS "?limit=3&order=asc", "hgfedcba");
+	assert_pages(MEMBERS "?limit=2&min_score=50&max_score=90", "bcdef");
+	assert_pages(MEMBERS "?limit=2&min_score=50&max_score=90&order=asc", "fedcb");
 	assert_pages(MEMBERS "/d/around?limit=3", "cdefgh");
 	assert_pages(MEMBERS "/d/around?limit=3&order=asc", "edcba");
 }
@@ -343,12 +421,77 @@ static void put_replaces_and_patch_merges_the_expiry(void **state)
 	assert_problem(http(client, "PATCH", "/leaderboards/b", NULL), 400, "missing_field", "none");
 }
 
+/* A board that keeps few: another member has no rank, and nothing is stored of it. */
+static void a_board_may_keep_few(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"max_members\":2}");
+	assert_status(a, 201);
+	assert_int_equal(int_at(a, "/max_members"), 2);
+	put("a", "\"p\":5");
+	put("b", "\"p\":5");
+	for (int i = 0; i < 2; i++) { /* what changed nothing is not recorded */
+		a = http(client, "POST", MEMBERS "/c/increment", "{\"scores\":{\"p\":5}}", "Idempotency-Key: k");
+		assert_status(a, 200);
+		assert_true(json_is_null(json_at(a, "/rank"))); /* the last of equals */
+		assert_int_equal(int_at(a, "/scores/p"), 5);
+		assert_null(header_of(a, "Location"));
+	}
+	a = put("c", "\"p\":4");
+	assert_status(a, 200);
+	assert_true(json_is_null(json_at(a, "/rank")));
+	assert_problem(get(MEMBERS "/c"), 404, "not_found", "none");
+	assert_status(put("c", "\"p\":6"), 201);
+	assert_page(MEMBERS, 1, "c a");
+	assert_int_equal(int_at(put("c", "\"p\":0"), "/rank"), 2); /* it stays until another comes */
+	assert_page(MEMBERS, 1, "a c");
+	a = http(client, "PATCH", "/leaderboards/b", "{\"max_members\":1}");
+	assert_int_equal(int_at(a, "/size"), 1);
+	assert_int_equal(int_at(http(client, "PATCH", "/leaderboards/b", "{}"), "/max_members"), 1);
+	assert_page(MEMBERS, 1, "a");
+	a = http(client, "PATCH", "/leaderboards/b", "{\"max_members\":null}");
+	assert_true(json_is_null(json_at(a, "/max_members")));
+	put("c", "\"p\":1");
+	assert_page(MEMBERS, 1, "a c");
+	assert_int_equal(int_at(http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"max_members\":1}"),
+				"/size"),
+			 1);
+	assert_true(json_is_null(
+		json_at(http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}"), "/max_members")));
+	assert_problem(http(client, "PATCH", "/leaderboards/b", "{\"max_members\":0}"), 400, "out_of_range", "none");
+}
+
+/* More than one step drops: the request ends when no more than the bound are left. */
+static void a_large_board_becomes_small(void **state)
+{
+	static const char source[] =
+		"for i = 1, 2600 do "
+		"  local name = 'm' .. string.format('%d', i) local place = struct.pack('>I8I8', 9007199254740991 - i, i) "
+		"  redis.call('HSET', KEYS[1], name, place) redis.call('ZADD', KEYS[2], 0, place .. name) "
+		"end return 0";
+
+	(void)state;
+	for (int puts = 0; puts < 2; puts++) {
+		http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
+		server_command(&redis, "EVAL %s 2 p:board:{b}:places p:board:{b}:ranks", source);
+		assert_int_equal(int_at(get("/leaderboards/b"), "/size"), 2600);
+		struct answer a =
+			puts ? http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"max_members\":3}")
+			     : http(client, "PATCH", "/leaderboards/b", "{\"max_members\":3}");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/size"), 3);
+		assert_page(MEMBERS, 1, "m2600 m2599 m2598");
+		http(client, "DELETE", "/leaderboards/b", NULL);
+	}
+}
+
 static void mistakes_are_named(void **state)
 {
 	static const struct {
 		const char *body, *code, *pointer;
 	} rows[] = {
-		{ "{\"scores\":{\"gold\":4294967296}}", "out_of_range", "/scores/gold" },
+		{ "{\"scores\":{\"gold\":4294967296}}", "out_of_range", "/scores/gold" }, /* of several dimensions */
+		{ "{\"scores\":{\"gold\":9007199254740992}}", "out_of_range", "/scores/gold" },
 		{ "{\"scores\":{\"gold\":-1}}", "out_of_range", "/scores/gold" },
 		{ "{\"scores\":{\"gold\":1.5}}", "wrong_type", "/scores/gold" },
 		{ "{\"scores\":{\"gold\":\"5\"}}", "wrong_type", "/scores/gold" },
@@ -396,8 +539,8 @@ static void names_of_all_kinds(void **state)
 		}
 		assert_status(a, 201);
 		assert_int_equal(int_at(a, "/scores/金"), 3);
-		snprintf(target, sizeof(target), "/leaderboards/b/members?cursor=%zu&limit=1", i);
-		assert_string_equal(text_at(get(target), "/items/0/member"), rows[i][1]);
+		snprintf(target, sizeof(target), "/leaderboards/b/members/%s", rows[i][0]);
+		assert_string_equal(text_at(get(target), "/member"), rows[i][1]);
 	}
 }
 
@@ -407,9 +550,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(dimensions_count_one_after_the_other),
 		TEST(scores_are_exact_to_the_last_bit),
+		TEST(one_dimension_has_53_bits),
+		TEST(foreign_elements_are_reported),
 		TEST(first_come_is_ahead_of_equals),
 		TEST(pages_and_neighbours),
+		TEST(scores_have_ranges),
 		TEST(a_cursor_leads_to_the_end),
+		TEST(a_board_may_keep_few),
+		TEST(a_large_board_becomes_small),
 		TEST(members_come_change_and_go),
 		TEST(a_retried_add_counts_once),
 		TEST(a_first_score_makes_the_board),

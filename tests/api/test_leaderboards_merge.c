@@ -83,6 +83,17 @@ static void a_week_is_made_of_its_days(void **state)
 	assert_board("/leaderboards/week/members", "bob 2 0, cat 2 0, ann 1 5");
 	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\",\"weights\":[]}"), 200);
 	assert_board("/leaderboards/week/members", "bob 2 0, cat 2 0, ann 1 1");
+	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"members\":\"intersection\"}"), 200);
+	assert_board("/leaderboards/week/members", "ann 2 6");
+	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"mon\"],\"members\":\"intersection\"}"), 200);
+	assert_board("/leaderboards/week/members", "bob 4 0, ann 2 10");
+	http(client, "PATCH", "/leaderboards/week", "{\"max_members\":2}");
+	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
+	assert_int_equal(int_at(a, "/size"), 2);
+	assert_int_equal(int_at(a, "/max_members"), 2);
+	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0");
+	http(client, "PATCH", "/leaderboards/week", "{\"max_members\":null}");
+	post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\"}");
 	/* Itself as a source, and one twice. */
 	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
 	assert_board("/leaderboards/week/members", "cat 6 0, ann 3 3, bob 2 0");

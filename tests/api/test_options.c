@@ -109,7 +109,7 @@ static const struct row bad[] = {
 	{ { "--log-names", "some" }, "on|off" },
 	{ { "--metrics-names", "queues" }, "'queues' names nothing to match; write KIND:GLOB" },
 	{ { "--metrics-names", "queues:" }, "'queues:' names nothing to match" },
-	{ { "--metrics-names", "queues:a,geo:x" }, "KIND is queues, ratelimit or locks" },
+	{ { "--metrics-names", "queues:a,geo:x" }, "KIND is queues, policies or locks" },
 	{ { "--metrics-names", "queues:*a*b*" }, "more than 2 stars" },
 	{ { "--metrics-names", ":a" }, "unknown kind ''" },
 	{ { "--strict=perhaps" }, "--strict" },

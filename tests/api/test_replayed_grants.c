@@ -329,7 +329,7 @@ static void try_ending(const struct grant *g, step *ending, bool has_other)
 	if (g->code)
 		assert_problem(replay, g->status, g->code, "applied");
 	else
-		assert_string_equal(replay.body, "{\"messages\":[]}\n");
+		assert_int_equal(json_array_size(json_at(replay, "/messages")), 0);
 	char *after = server_picture(&pair.redis);
 	assert_string_equal(after, picture);
 	free(picture);

@@ -67,6 +67,11 @@ test('each view shows the data of the API, hostile names as text', SLOW, async (
   await go(page, 'leaderboards', HOSTILE);
   await rowHas(page, HOSTILE, '1', '5');
   await rowHas(page, 'second', '2', '4');
+  await shows(page.locator('dd', { hasText: 'all members' }));
+  await page.getByLabel('Score from').fill('5');
+  await page.getByRole('button', { name: 'Show these' }).click();
+  await row(page, 'second').waitFor({ state: 'detached' });
+  await rowHas(page, HOSTILE, '1', '5');
 
   await go(page, 'sales');
   const sale = page.getByRole('region', { name: HOSTILE, exact: true });

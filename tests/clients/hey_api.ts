@@ -21,7 +21,7 @@ async function locks() {
   const fence: number = lock.fence;
   const { error } = await lockAcquire({ path, body: { owner: 'bob' } });
   assert(error?.code === 'lock_held');
-  const { holder } = error as LockHeldProblem;
+  const { holders: [holder] } = error as LockHeldProblem;
   assert.deepEqual([holder?.owner, holder?.fence], ['ann', fence]);
   const { data: released } = await lockRelease({ path, headers: { 'Lock-Token': lock.token } });
   assert.equal(released?.holds, 0);

@@ -18,7 +18,7 @@ async function locks() {
   const fence: number = lock.fence;
   const { error } = await patternd.POST('/locks/{name}', { ...name, body: { owner: 'bob' } });
   assert(error?.code === 'lock_held');
-  const { holder } = error as Schemas['LockHeldProblem'];
+  const { holders: [holder] } = error as Schemas['LockHeldProblem'];
   assert.deepEqual([holder?.owner, holder?.fence], ['ann', fence]);
   const { data: released } = await patternd.DELETE('/locks/{name}', {
     params: { ...name.params, header: { 'Lock-Token': lock.token } },

@@ -170,6 +170,19 @@ static void fill_days(void)
 	     "end");
 }
 
+/* Many members of 200 bytes. */
+static void fill_large_board(void)
+{
+	http(client, "DELETE", "/leaderboards/large", NULL);
+	done("PUT", "/leaderboards/large", "{\"dimensions\":[\"p\"]}");
+	make("for i = 1, ARGV[1] do "
+	     "  local n = string.rep('a', 194) .. string.format('%d', i - 1)"
+	     "  local place = struct.pack('>I8I8', 9007199254740991 - i % 1000, i)"
+	     "  redis.call('HSET', 'p:board:{large}:places', n, place)"
+	     "  redis.call('ZADD', 'p:board:{large}:ranks', 0, place .. n) "
+	     "end");
+}
+
 /* Two boards of 1000, and sets that differ. */
 static void make_others(void)
 {
@@ -177,6 +190,8 @@ static void make_others(void)
 
 	done("PUT", "/leaderboards/x", "{\"dimensions\":[\"score\"]}");
 	done("PUT", "/leaderboards/y", "{\"dimensions\":[\"score\"]}");
+	done("PUT", "/leaderboards/few", "{\"dimensions\":[\"p\"],\"max_members\":1}");
+	fill_large_board();
 	for (int i = 0; i < 2000; i++) {
 		snprintf(target, sizeof(target), "/leaderboards/%s/members/member-%d", i % 2 ? "x" : "y", i);
 		snprintf(body, sizeof(body), "{\"scores\":{\"score\":%d}}", i / 10);
@@ -201,6 +216,9 @@ struct row {
 	long long most_us; /* above HELD_US_MAX: the contract names the figure */
 };
 
+/* What the members of the large board begin with; their numbers follow, without zeros. */
+#define TEN "aaaaaaaaaa"
+#define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "aaaa"
 #define PLACE "\",\"longitude\":1,\"latitude\":1}"
 
 static const struct row rows[] = {
@@ -254,7 +272,40 @@ static const struct row rows[] = {
 	  .again = fill_feed },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000" },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000&order=asc" },
+	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000&order=asc&min_score=1&max_score=198" },
+	{ .method = "GET", .target = "/leaderboards/x/count?min_score=1&max_score=198" },
 	{ .method = "POST", .target = "/leaderboards/all/merge", .head = "{\"sources\":[\"x\",\"y\"]}" },
+	{ .method = "POST",
+	  .target = "/leaderboards/all/merge",
+	  .head = "{\"sources\":[\"x\",\"y\"],\"members\":\"intersection\"}" },
+	{ .method = "POST",
+	  .target = "/leaderboards/large/members",
+	  .head = "{\"put\":[",
+	  .lead = "{\"member\":\"" LONG,
+	  .trail = "\",\"scores\":{\"p\":500}}",
+	  .tail = "]}",
+	  .count = 1000,
+	  .again = fill_large_board },
+	{ .method = "POST",
+	  .target = "/leaderboards/large/lookup?order=asc",
+	  .head = "{\"members\":[",
+	  .lead = "\"" LONG,
+	  .trail = "\"",
+	  .tail = "]}",
+	  .count = 1000 },
+	{ .method = "POST",
+	  .target = "/leaderboards/large/members",
+	  .head = "{\"remove\":[",
+	  .lead = "\"" LONG,
+	  .trail = "\"",
+	  .tail = "]}",
+	  .count = 1000,
+	  .again = fill_large_board },
+	{ .method = "POST", .target = "/leaderboards/few/merge", .head = "{\"sources\":[\"large\"]}" },
+	{ .method = "PATCH",
+	  .target = "/leaderboards/large",
+	  .head = "{\"max_members\":1}",
+	  .again = fill_large_board },
 	{ .method = "POST",
 	  .target = "/bloom/b/add",
 	  .head = "{\"items\":[",

@@ -280,14 +280,14 @@ static struct values bad_values(const json_t *schema)
 {
 	if (has_word(schema, "type", "array"))
 		schema = contract_member(schema, "items", NULL);
+	if (json_object_get(schema, "enum"))
+		return VALUES(bad_words);
 	if (has_word(schema, "type", "integer"))
 		return VALUES(bad_integers);
 	if (has_word(schema, "type", "number"))
 		return VALUES(bad_reals);
 	if (has_word(schema, "type", "boolean"))
 		return VALUES(bad_booleans);
-	if (json_object_get(schema, "enum"))
-		return VALUES(bad_words);
 	if (has_word(schema, "format", "date") || json_object_get(schema, "x-date"))
 		return VALUES(bad_dates);
 	return is_name(schema) ? VALUES(bad_query_names) : VALUES(bad_texts);

@@ -226,7 +226,19 @@ static void change_boards(void)
 {
 	done("PUT", "/leaderboards/x/members/m1", "{\"scores\":{\"score\":7}}");
 	done("PUT", "/leaderboards/all/members/m2", "{\"scores\":{\"score\":7}}");
-	done("DELETE", "/leaderboards/all/members/m3", NULL);
+	done("DELETE", "/leaderboards/all/members/m397", NULL);
+}
+
+static void change_members(void)
+{
+	done("PUT", "/leaderboards/all/members/m1", "{\"scores\":{\"score\":7}}");
+	done("DELETE", "/leaderboards/all/members/m2", NULL);
+}
+
+static void make_few(void)
+{
+	make_boards();
+	done("PUT", "/leaderboards/all", "{\"dimensions\":[\"score\"],\"max_members\":5}");
 }
 
 static void split_set(void)
@@ -278,6 +290,10 @@ static const struct row rows[] = {
 	  1000, renew_filter },
 	{ "a merge of boards", make_boards, "/leaderboards/all/merge", "{\"sources\":[\"x\",\"y\"]}",
 	  .others = change_boards },
+	{ "a merge for a board that keeps few", make_few, "/leaderboards/all/merge", "{\"sources\":[\"x\",\"y\"]}",
+	  .others = change_boards },
+	{ "members of a board", make_few, "/leaderboards/all/members", NULL, "{\"put\":[", "{\"member\":\"m",
+	  "\",\"scores\":{\"score\":1000}}", "]}", 600, change_members },
 	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
 	  "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },
 	{ "members of a split set that is gone", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",

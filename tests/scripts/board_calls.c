@@ -11,7 +11,7 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-enum { WORD = 4, ARRIVAL = 8, DIGITS = 24 };
+enum { ARRIVAL = 8, DIGITS = 24 };
 
 const char *board_key(const char *board, const char *part)
 {
@@ -36,7 +36,7 @@ const char *board_lines(size_t dimensions)
 
 void board_make(const char *board, size_t dimensions)
 {
-	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions), "null"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions), "null", ""));
 	assert_int_equal(outcome(&r), LEADERBOARD_PUT_CREATED);
 }
 
@@ -58,14 +58,18 @@ int64_t board_put(const char *board, const char *member, const char *how, size_t
 static void take_apart(const redisReply *element, size_t dimensions, struct ranked *out)
 {
 	const unsigned char *b = (const unsigned char *)element->str;
-	size_t head = dimensions * WORD + ARRIVAL;
+	const size_t bytes = dimensions == 1 ? 8 : 4, head = dimensions * bytes + ARRIVAL;
+	const int64_t most = dimensions == 1 ? (INT64_C(1) << 53) - 1 : UINT32_MAX;
 
 	assert_int_equal(element->type, REDIS_REPLY_STRING);
 	assert_in_range(element->len, head + 1, head + BOARD_NAME - 1);
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < dimensions; i++, b += WORD)
-		out->scores[i] =
-			UINT32_MAX - ((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
+	for (size_t i = 0; i < dimensions; i++) {
+		int64_t behind = 0;
+		for (size_t k = 0; k < bytes; k++)
+			behind = behind << 8 | *b++;
+		out->scores[i] = most - behind;
+	}
 	memcpy(out->member, element->str + head, element->len - head);
 }
 
@@ -79,16 +83,29 @@ static int read_page(size_t dimensions, struct ranked *found)
 	return (int)elements->elements;
 }
 
-int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
-	       struct ranked *found)
+int board_range(const char *board, int64_t from, int64_t count, const char *order, const char *min, const char *max,
+		size_t dimensions, struct ranked *found)
 {
 	char text[2][DIGITS];
 
 	snprintf(text[0], DIGITS, "%lld", (long long)from);
 	snprintf(text[1], DIGITS, "%lld", (long long)count);
 	run(&r, &leaderboard_member_list_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
-	    ARGS(text[0], text[1], order));
+	    ARGS(text[0], text[1], order, min ? min : "", max ? max : ""));
 	return read_page(dimensions, found);
+}
+
+int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
+	       struct ranked *found)
+{
+	return board_range(board, from, count, order, NULL, NULL, dimensions, found);
+}
+
+int64_t board_count(const char *board, const char *min, const char *max)
+{
+	run(&r, &leaderboard_member_count_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
+	    ARGS(min ? min : "", max ? max : ""));
+	return outcome(&r) < 0 ? outcome(&r) : item_int(&r, LEADERBOARD_MEMBER_COUNT_COUNT);
 }
 
 int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,

@@ -16,7 +16,7 @@ enum { BOARD_DIMENSIONS = 4, BOARD_NAME = 32 };
 
 struct ranked {
 	char member[BOARD_NAME];
-	uint32_t scores[BOARD_DIMENSIONS];
+	int64_t scores[BOARD_DIMENSIONS];
 };
 
 /*
@@ -38,6 +38,11 @@ int64_t board_put(const char *board, const char *member, const char *how, size_t
  */
 int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
 	       struct ranked *found);
+
+/* The same of those whose first score is in a range; NULL: no bound. And how many they are. */
+int board_range(const char *board, int64_t from, int64_t count, const char *order, const char *min, const char *max,
+		size_t dimensions, struct ranked *found);
+int64_t board_count(const char *board, const char *min, const char *max);
 int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
 		 struct ranked *found);
 

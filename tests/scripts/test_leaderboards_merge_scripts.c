@@ -23,6 +23,8 @@
 enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, D = 2 };
 
 static struct ranked found[FOUND_MAX];
+static size_t dimensions = D; /* of the boards that are merged */
+static bool intersects;       /* how they are merged */
 static const char *const sources[SOURCES] = { "mon", "tue", "wed" };
 
 static uint32_t seed;
@@ -59,8 +61,8 @@ static int64_t add(struct building *b, int source, int64_t weight, const char *a
 
 	run(&r, &leaderboard_merge_add_script,
 	    KEYS(board_key(sources[source], ""), board_key(sources[source], ":places"), PLACES),
-	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(D),
-		 number(text[2], b->built)));
+	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(dimensions),
+		 number(text[2], b->built), intersects ? "intersection" : "union"));
 	if (outcome(&r) < 0)
 		return outcome(&r);
 	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
@@ -79,16 +81,20 @@ static void add_all(struct building *b, int source, int64_t weight, const char *
 
 static int64_t rank(struct building *b)
 {
-	char text[3][24];
+	char text[2][24];
 
 	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS),
-	    ARGS(b->cursor, number(text[0], D), number(text[1], b->built), number(text[2], b->ranked)));
+	    ARGS(b->cursor, board_lines(dimensions), number(text[0], b->built), number(text[1], b->ranked),
+		 intersects ? "3" : ""));
 	if (outcome(&r) < 0)
 		return outcome(&r);
-	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
-	b->ranked = item_int(&r, MERGE_STEP_MEMBERS);
-	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
-	assert_in_range(redis_pttl_ms(&r, RANKS), 1, 60000);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, LEADERBOARD_MERGE_RANK_NEXT_CURSOR));
+	b->ranked = item_int(&r, LEADERBOARD_MERGE_RANK_RANKED);
+	b->built = item_int(&r, LEADERBOARD_MERGE_RANK_MEMBERS);
+	assert_in_range(b->built, b->ranked, INT64_MAX);
+	assert_int_equal(redis_exists(&r, PLACES), b->built > 0);
+	if (b->ranked)
+		assert_in_range(redis_pttl_ms(&r, RANKS), 1, 60000);
 	return 0;
 }
 
@@ -105,7 +111,7 @@ static int64_t end(const struct building *b)
 	char text[24];
 
 	run(&r, &leaderboard_merge_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
-	    ARGS(board_lines(D), number(text, b->built)));
+	    ARGS(board_lines(dimensions), number(text, b->built)));
 	return outcome(&r);
 }
 
@@ -137,7 +143,7 @@ static void fill_sources(void)
 		e->there = true;
 		e->arrival = ++arrival;
 		for (int d = 0; d < D; d++)
-			e->is.scores[d] = (uint32_t)scores[d];
+			e->is.scores[d] = scores[d];
 	}
 }
 
@@ -157,12 +163,13 @@ static int merged(const int64_t weights[SOURCES], const char *aggregate, struct 
 
 	for (int i = 0; i < MEMBERS; i++) {
 		struct entry sum = { 0 };
+		int sources_met = 0;
 		for (int s = 0; s < SOURCES; s++) {
 			const struct entry *e = &source_model[s][i];
 			if (!e->there)
 				continue;
 			for (int d = 0; d < D; d++) {
-				uint32_t score = (uint32_t)(e->is.scores[d] * weights[s]), *had = &sum.is.scores[d];
+				int64_t score = e->is.scores[d] * weights[s], *had = &sum.is.scores[d];
 				if (!sum.there)
 					*had = score;
 				else if (strcmp(aggregate, "sum") == 0)
@@ -173,8 +180,9 @@ static int merged(const int64_t weights[SOURCES], const char *aggregate, struct 
 			memcpy(sum.is.member, e->is.member, sizeof(sum.is.member));
 			sum.arrival = e->arrival > sum.arrival ? e->arrival : sum.arrival;
 			sum.there = true;
+			sources_met++;
 		}
-		if (sum.there)
+		if (sum.there && (!intersects || sources_met == SOURCES))
 			out[n++] = sum;
 	}
 	qsort(out, (size_t)n, sizeof(*out), compare);
@@ -187,13 +195,16 @@ static void merges_follow_their_model(void **state)
 		const char *aggregate;
 		int64_t weights[SOURCES];
 	} rows[] = { { "sum", { 1, 1, 1 } }, { "sum", { 3, 0, 1 } }, { "min", { 1, 2, 1 } }, { "max", { 1, 1, 2 } } };
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 	struct entry wanted[MEMBERS];
 
 	(void)state;
 	seed = 7;
 	fill_sources();
-	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+	for (size_t i = 0; i < 2 * ROWS; i++) {
 		struct building b = { .cursor = "0" };
+		size_t row = i % ROWS;
+		intersects = i >= ROWS;
 		assert_int_equal(begin(), 0);
 		for (int s = 0; s < SOURCES; s++)
 			add_all(&b, s, rows[row].weights[s], rows[row].aggregate);
@@ -202,12 +213,14 @@ static void merges_follow_their_model(void **state)
 		int n = merged(rows[row].weights, rows[row].aggregate, wanted);
 		assert_int_equal(item_int(&r, LEADERBOARD_SIZE), n);
 		assert_int_equal(board_page("week", 0, FOUND_MAX, "desc", D, found), n);
-		for (int i = 0; i < n; i++)
-			assert_memory_equal(&found[i], &wanted[i].is, sizeof(found[i]));
+		for (int k = 0; k < n; k++)
+			assert_memory_equal(&found[k], &wanted[k].is, sizeof(found[k]));
 		assert_int_equal(redis_exists(&r, PLACES) + redis_exists(&r, RANKS), 0);
 		assert_int_equal(redis_pttl_ms(&r, B ":places"), -1);
 		assert_int_equal(redis_pttl_ms(&r, B ":ranks"), -1);
+		assert_in_range(n, 2, intersects ? MEMBERS / 2 : MEMBERS);
 	}
+	intersects = false;
 	/* A merged board is like any other: members move, go, and the board may be a source. */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
 	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
@@ -252,7 +265,7 @@ static void a_step_takes_few_members(void **state)
 		char text[24];
 		run(&r, &leaderboard_merge_add_script,
 		    KEYS(board_key("large", ""), board_key("large", ":places"), PLACES),
-		    ARGS(b.cursor, "1", "1", "sum", board_lines(3), number(text, b.built)));
+		    ARGS(b.cursor, "1", "1", "sum", board_lines(3), number(text, b.built), "union"));
 		assert_int_equal(outcome(&r), 0);
 		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, MERGE_STEP_NEXT_CURSOR));
 		b.built = item_int(&r, MERGE_STEP_MEMBERS);
@@ -262,10 +275,10 @@ static void a_step_takes_few_members(void **state)
 
 /* ---- Overflow, and lost keys ---- */
 
-static void make_sources(size_t dimensions)
+static void make_sources(size_t count)
 {
 	for (int s = 0; s < SOURCES; s++)
-		board_make(sources[s], dimensions);
+		board_make(sources[s], count);
 }
 
 static void boards_must_be_there_and_alike(void **state)
@@ -349,18 +362,149 @@ static void a_score_too_large_ends_it(void **state)
 	board_put("mon", "m", "set", D, most);
 	board_put("tue", "m", "set", D, one);
 	add_all(&b, 0, 1, "sum");
-	assert_int_equal(add(&b, 1, 1, "sum"), LEADERBOARD_MERGE_ADD_TOO_LARGE);
-	assert_string_equal(item_text(&r, MERGE_TOO_LARGE_MEMBER), "m");
-	assert_string_equal(item_text(&r, MERGE_TOO_LARGE_DIMENSION), "d1");
-	assert_int_equal(redis_exists(&r, PLACES), 0);
+	add_all(&b, 1, 1, "sum");
+	add_all(&b, 2, 1, "sum");
+	snprintf(b.cursor, sizeof(b.cursor), "0");
+	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
+	assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_MEMBER), "m");
+	assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_DIMENSION), "d1");
+	assert_int_equal(redis_exists(&r, PLACES) + redis_exists(&r, RANKS), 0);
 	b = (struct building){ .cursor = "0" };
-	assert_int_equal(add(&b, 0, 2, "min"), LEADERBOARD_MERGE_ADD_TOO_LARGE); /* on the way */
+	add_all(&b, 0, 2, "min"); /* on the way, though the least would fit */
+	add_all(&b, 1, 1, "min");
+	snprintf(b.cursor, sizeof(b.cursor), "0");
+	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 1, 4294967295, "sum"); /* just fits */
 	rank_all(&b);
 	assert_int_equal(end(&b), 1);
 	board_page("week", 0, 1, "desc", D, found);
 	assert_int_equal(found[0].scores[0], 4294967295);
+}
+
+/* What would be too large of a member that the intersection does not have refuses nothing. */
+static void only_members_of_the_intersection_can_be_too_large(void **state)
+{
+	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	intersects = true;
+	make_sources(D);
+	for (int s = 0; s < SOURCES; s++) {
+		board_put(sources[s], "all", "set", D, one);
+		if (s < 2)
+			board_put(sources[s], "two", "set", D, most);
+	}
+	for (int s = 0; s < SOURCES; s++)
+		add_all(&b, s, 1, "sum");
+	rank_all(&b);
+	assert_int_equal(end(&b), 1);
+	assert_int_equal(board_page("week", 0, 10, "desc", D, found), 1);
+	assert_string_equal(found[0].member, "all");
+	assert_int_equal(found[0].scores[1], 3);
+	intersects = false;
+}
+
+/* ZUNIONSTORE and ZINTERSTORE of plain sorted sets have the same members and scores. */
+static void merges_are_those_of_redis(void **state)
+{
+	static const char *const aggregates[] = { "sum", "min", "max" };
+	static const int64_t weights[SOURCES] = { 2, 0, 3 };
+
+	(void)state;
+	dimensions = 1;
+	seed = 9;
+	make_sources(1);
+	for (int i = 0; i < SOURCES * MEMBERS; i++) {
+		const int64_t score[] = { next_random(1000000000) * INT64_C(1000000) };
+		int s = (int)next_random(SOURCES);
+		char member[16];
+		snprintf(member, sizeof(member), "m%u", next_random(MEMBERS));
+		board_put(sources[s], member, "set", 1, score);
+		server_command(&r, "ZADD z:%s %lld %s", sources[s], (long long)score[0], member);
+	}
+	for (int i = 0; i < 12; i++) {
+		struct building b = { .cursor = "0" };
+		intersects = i >= 6;
+		const int64_t *w = i % 2 ? weights : (const int64_t[]){ 1, 1, 1 };
+		for (int s = 0; s < SOURCES; s++)
+			add_all(&b, s, w[s], aggregates[i / 2 % 3]);
+		rank_all(&b);
+		assert_int_equal(end(&b), 1);
+		server_command(&r, "%s z:week 3 z:mon z:tue z:wed WEIGHTS %d %d %d AGGREGATE %s",
+			       intersects ? "ZINTERSTORE" : "ZUNIONSTORE", (int)w[0], (int)w[1], (int)w[2],
+			       aggregates[i / 2 % 3]);
+		int n = board_page("week", 0, FOUND_MAX, "desc", 1, found);
+		assert_int_equal(n, server_command(&r, "ZCARD z:week")->integer);
+		assert_in_range(n, 10, MEMBERS);
+		for (int k = 0; k < n; k++) {
+			const redisReply *score = server_command(&r, "ZMSCORE z:week %s", found[k].member);
+			assert_true((double)found[k].scores[0] == strtod(score->element[0]->str, NULL));
+		}
+	}
+	intersects = false;
+	dimensions = D;
+}
+
+/* A board that keeps few gets the first of the merge; the others go in bounded steps. */
+static void a_merge_keeps_as_many_as_its_board(void **state)
+{
+	enum { MANY = 1200, KEPT = 10 };
+	struct building b = { .cursor = "0" };
+	struct ranked first[KEPT];
+	int steps = 0;
+
+	(void)state;
+	dimensions = 3;
+	board_fill("mon", MANY, 1);
+	run(&r, &leaderboard_put_script, KEYS(B, B ":places", B ":ranks"), ARGS(board_lines(3), "null", "10"));
+	add_all(&b, 0, 1, "sum");
+	rank_all(&b);
+	while (end(&b) == LEADERBOARD_MERGE_END_DROPPING) {
+		assert_int_equal(item_int(&r, LEADERBOARD_MERGE_END_MEMBERS), b.built - 500);
+		b.built -= 500;
+		steps++;
+		assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
+	}
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(steps, 2);
+	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), KEPT);
+	assert_int_equal(item_int(&r, LEADERBOARD_MAX_MEMBERS), KEPT);
+	board_page("mon", 0, KEPT, "desc", 3, found);
+	memcpy(first, found, sizeof(first));
+	assert_int_equal(board_page("week", 0, FOUND_MAX, "desc", 3, found), KEPT);
+	assert_memory_equal(found, first, sizeof(first));
+	assert_int_equal(server_command(&r, "HLEN " B ":places")->integer, KEPT);
+	dimensions = D;
+}
+
+/* One score has 53 bits, in the sources and in what is made of them. */
+static void one_dimension_has_53_bits(void **state)
+{
+	static const int64_t most[] = { (INT64_C(1) << 53) - 2 }, one[] = { 1 }, two[] = { 2 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	dimensions = 1;
+	make_sources(1);
+	board_put("mon", "m", "set", 1, most);
+	board_put("tue", "m", "set", 1, one);
+	board_put("tue", "n", "set", 1, one);
+	add_all(&b, 0, 1, "sum");
+	add_all(&b, 1, 1, "sum");
+	rank_all(&b);
+	assert_int_equal(end(&b), 1);
+	assert_int_equal(board_page("week", 0, 10, "desc", 1, found), 2);
+	assert_true(found[0].scores[0] == (INT64_C(1) << 53) - 1);
+	assert_int_equal(found[1].scores[0], 1);
+	board_put("tue", "m", "set", 1, two); /* one too many */
+	b = (struct building){ .cursor = "0" };
+	add_all(&b, 0, 1, "sum");
+	add_all(&b, 1, 1, "sum");
+	snprintf(b.cursor, sizeof(b.cursor), "0");
+	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
+	dimensions = D;
 }
 
 /* The end writes the record; the beginning finds it, so that a retry does not repeat the work. */
@@ -402,10 +546,10 @@ static void an_empty_merge_empties_the_board(void **state)
 	board_put("week", "m", "set", D, one);
 	snprintf(b.cursor, sizeof(b.cursor), "0");
 	run(&r, &leaderboard_merge_add_script, KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
-	    ARGS("0", "1", "1", "sum", board_lines(D), "0"));
+	    ARGS("0", "1", "1", "sum", board_lines(D), "0", "union"));
 	assert_int_equal(item_int(&r, MERGE_STEP_MEMBERS), 0);
-	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS), ARGS("0", "2", "0", "0"));
-	assert_int_equal(item_int(&r, MERGE_STEP_MEMBERS), 0);
+	run(&r, &leaderboard_merge_rank_script, KEYS(PLACES, RANKS), ARGS("0", "d0\nd1", "0", "0", ""));
+	assert_int_equal(item_int(&r, LEADERBOARD_MERGE_RANK_RANKED), 0);
 	assert_int_equal(end(&b), 1);
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }
@@ -451,18 +595,27 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	server_command(&r, "SET %s x", board_key("mon", ":places"));
 	unchanged(&r, run_fails(&r, &leaderboard_merge_add_script,
 				KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
-				ARGS("0", "1", "1", "sum", board_lines(D), "0"), "WRONGTYPE"));
+				ARGS("0", "1", "1", "sum", board_lines(D), "0", "union"), "WRONGTYPE"));
 }
 
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(merges_follow_their_model),          TEST(what_is_returned_twice_counts_once),
-		TEST(a_step_takes_few_members),           TEST(boards_must_be_there_and_alike),
-		TEST(what_changes_on_the_way_is_refused), TEST(what_was_lost_is_noticed),
-		TEST(a_score_too_large_ends_it),          TEST(a_replay_ends_at_the_beginning),
-		TEST(an_empty_merge_empties_the_board),   TEST(a_merge_keeps_the_expiry_of_its_board),
+		TEST(merges_follow_their_model),
+		TEST(what_is_returned_twice_counts_once),
+		TEST(a_step_takes_few_members),
+		TEST(boards_must_be_there_and_alike),
+		TEST(what_changes_on_the_way_is_refused),
+		TEST(what_was_lost_is_noticed),
+		TEST(a_score_too_large_ends_it),
+		TEST(one_dimension_has_53_bits),
+		TEST(only_members_of_the_intersection_can_be_too_large),
+		TEST(merges_are_those_of_redis),
+		TEST(a_merge_keeps_as_many_as_its_board),
+		TEST(a_replay_ends_at_the_beginning),
+		TEST(an_empty_merge_empties_the_board),
+		TEST(a_merge_keeps_the_expiry_of_its_board),
 		TEST(a_foreign_key_stays_as_it_is),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

@@ -22,6 +22,7 @@
 enum { MEMBERS = 60, PAGE_MAX = 1000 };
 
 static struct ranked found[PAGE_MAX];
+static const int64_t ONE_MAX = (INT64_C(1) << 53) - 1; /* the largest score of a board with one dimension */
 
 /* Steps of a pseudo-random walk that is the same in every run. */
 static uint32_t seed;
@@ -83,6 +84,33 @@ static void same(const struct entry *wanted, int from, int count, int size)
 		assert_memory_equal(&found[i], &wanted[from + i].is, sizeof(found[i]));
 }
 
+static int64_t some_score(void);
+
+/* A page of a range of first scores, its place in the board, and how many there are. */
+static void range_is_as_the_model(const struct entry *all, int size, const char *order)
+{
+	struct entry wanted[MEMBERS];
+	const int64_t min = some_score(), max = some_score();
+	int n = 0, first = size, from = (int)next_random(4), count = 1 + (int)next_random(20);
+	char text[2][24];
+
+	for (int i = 0; i < size; i++) {
+		if (all[i].is.scores[0] < min || all[i].is.scores[0] > max)
+			continue;
+		first = n ? first : i;
+		wanted[n++] = all[i];
+	}
+	snprintf(text[0], sizeof(text[0]), "%lld", (long long)min);
+	snprintf(text[1], sizeof(text[1]), "%lld", (long long)max);
+	board_range("b", from, count, order, text[0], text[1], dimensions, found);
+	same(wanted, from, count, n);
+	assert_int_equal(item_int(&r, BOARD_PAGE_NEXT), from + count < n ? from + count : -1);
+	if (n > from)
+		assert_int_equal(item_int(&r, BOARD_PAGE_POSITION), first + from);
+	assert_int_equal(board_count("b", text[0], text[1]), n);
+	assert_int_equal(board_count("b", NULL, NULL), size);
+}
+
 static void board_is_as_the_model(const char *order)
 {
 	struct entry all[MEMBERS];
@@ -90,9 +118,11 @@ static void board_is_as_the_model(const char *order)
 
 	board_page("b", 0, MEMBERS, order, dimensions, found);
 	same(all, 0, MEMBERS, size);
-	assert_int_equal(item_int(&r, BOARD_PAGE_SIZE), size);
+	assert_int_equal(item_int(&r, BOARD_PAGE_NEXT), -1);
 	board_page("b", from, count, order, dimensions, found);
 	same(all, from, count, size);
+	assert_int_equal(item_int(&r, BOARD_PAGE_NEXT), from + count < size ? from + count : -1);
+	range_is_as_the_model(all, size, order);
 	if (size == 0)
 		return;
 	int at = (int)next_random((uint32_t)size), around = 1 + (int)next_random(12);
@@ -108,18 +138,48 @@ static void board_is_as_the_model(const char *order)
 /* Few different scores, so that many are equal; the ends of the range are among them. */
 static int64_t some_score(void)
 {
-	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295 };
+	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295, 4294967296, ONE_MAX - 1, ONE_MAX };
 
-	return scores[next_random(sizeof(scores) / sizeof(scores[0]))];
+	return scores[next_random(sizeof(scores) / sizeof(scores[0]) - (dimensions == 1 ? 0 : 3))];
+}
+
+static int kept; /* as the board's max_members; 0: all */
+
+/* Drops from the model what the board does not keep. Returns its size. */
+static int drop(void)
+{
+	struct entry all[MEMBERS];
+	int size = sorted("desc", all);
+
+	for (int i = kept; kept && i < size; i++)
+		for (size_t k = 0; k < MEMBERS; k++)
+			if (strcmp(model[k].is.member, all[i].is.member) == 0) {
+				model[k].arrival = 0;
+				memset(model[k].is.scores, 0, sizeof(model[k].is.scores));
+			}
+	return kept && size > kept ? kept : size;
+}
+
+static void is_ranked(const struct entry *e, int64_t outcome, bool was_there)
+{
+	struct entry all[MEMBERS];
+	int size = sorted("desc", all), at = 0;
+
+	while (at < size && strcmp(all[at].is.member, e->is.member) != 0)
+		at++;
+	assert_int_equal(outcome, was_there    ? LEADERBOARD_MEMBER_PUT_KNOWN
+				  : at == size ? LEADERBOARD_MEMBER_PUT_NOT_KEPT
+					       : LEADERBOARD_MEMBER_PUT_NEW);
+	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), at == size ? -1 : at);
 }
 
 static void step(void)
 {
 	struct entry *e = &model[next_random(MEMBERS)];
 	int64_t scores[BOARD_DIMENSIONS] = { 0 };
-	bool adds = next_random(3) == 0, is_same = e->arrival, fits = true;
+	bool adds = next_random(3) == 0, was_there = e->arrival, is_same = was_there, fits = true;
 
-	if (next_random(4) == 0) {
+	if (next_random(kept ? 8 : 4) == 0) {
 		run(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS(e->is.member));
 		assert_int_equal(outcome(&r), e->arrival ? 1 : -2);
 		e->arrival = 0;
@@ -129,38 +189,124 @@ static void step(void)
 	for (size_t i = 0; i < dimensions; i++) {
 		scores[i] = adds ? (int64_t)next_random(3) - 1 : some_score();
 		int64_t becomes = scores[i] + (adds ? e->is.scores[i] : 0);
-		fits = fits && becomes >= 0 && becomes <= UINT32_MAX;
+		fits = fits && becomes >= 0 && becomes <= (dimensions == 1 ? ONE_MAX : UINT32_MAX);
 		is_same = is_same && becomes == e->is.scores[i];
 	}
 	int64_t outcome = board_put("b", e->is.member, adds ? "add" : "set", dimensions, scores);
-	assert_int_equal(outcome, !fits ? -2 : e->arrival ? 1 : 2);
-	if (!fits)
+	if (!fits) {
+		assert_int_equal(outcome, LEADERBOARD_MEMBER_PUT_OUT_OF_RANGE);
 		return;
+	}
 	for (size_t i = 0; i < dimensions; i++)
-		e->is.scores[i] = (uint32_t)(scores[i] + (adds ? e->is.scores[i] : 0));
+		e->is.scores[i] = scores[i] + (adds ? e->is.scores[i] : 0);
 	if (!is_same)
 		e->arrival = ++arrivals;
-	struct entry all[MEMBERS];
-	int size = sorted("desc", all), at = 0;
-	while (at < size && strcmp(all[at].is.member, e->is.member) != 0)
-		at++;
-	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), at);
+	drop();
+	is_ranked(e, outcome, was_there);
+}
+
+static void begin_model(void **state, size_t of)
+{
+	script_stage_empty(state);
+	dimensions = of;
+	board_make("b", of);
+	seed = (uint32_t)of;
+	memset(model, 0, sizeof(model));
+	for (int i = 0; i < MEMBERS; i++)
+		snprintf(model[i].is.member, sizeof(model[i].is.member), "%c%d", "zam"[i % 3], i);
 }
 
 static void boards_follow_their_model(void **state)
 {
-	for (dimensions = 1; dimensions <= BOARD_DIMENSIONS; dimensions++) {
-		script_stage_empty(state);
-		board_make("b", dimensions);
-		seed = (uint32_t)dimensions;
-		memset(model, 0, sizeof(model));
-		for (int i = 0; i < MEMBERS; i++)
-			snprintf(model[i].is.member, sizeof(model[i].is.member), "%c%d", "zam"[i % 3], i);
+	kept = 0;
+	for (size_t of = 1; of <= BOARD_DIMENSIONS; of++) {
+		begin_model(state, of);
 		for (int i = 0; i < 400; i++) {
 			step();
 			board_is_as_the_model("desc");
 			board_is_as_the_model("asc");
 		}
+	}
+}
+
+/* The same with a bound that changes; ties at its edge are many. */
+static void bounded_boards_follow_their_model(void **state)
+{
+	char text[24];
+
+	for (size_t of = 1; of <= BOARD_DIMENSIONS; of++) {
+		begin_model(state, of);
+		for (int i = 0; i < 600; i++) {
+			if (i % 50 == 0) {
+				kept = (int)next_random(12) * 2;
+				snprintf(text, sizeof(text), "%d", kept);
+				run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("", kept ? text : "null"));
+				assert_int_equal(outcome(&r), 1);
+				assert_int_equal(item_int(&r, LEADERBOARD_MAX_MEMBERS), kept ? kept : -1);
+				assert_int_equal(item_int(&r, LEADERBOARD_SIZE), drop());
+			}
+			step();
+			board_is_as_the_model(i % 2 ? "desc" : "asc");
+			assert_int_equal(server_command(&r, "HLEN " B ":places")->integer,
+					 server_command(&r, "ZCARD " B ":ranks")->integer);
+		}
+	}
+	kept = 0;
+}
+
+/* ---- Against Redis's own commands ---- */
+
+/*
+ * Both must list the same members by their numbers; those of Redis count down from `turned_at`, if
+ * it is not 0.
+ */
+static void same_as_redis(const redisReply *wanted, int n, int turned_at)
+{
+	assert_int_equal(n, (int)wanted->elements);
+	for (int i = 0; i < n; i++) {
+		int number = atoi(wanted->element[i]->str + 1);
+		assert_int_equal(atoi(found[i].member + 1), turned_at ? turned_at - number : number);
+	}
+}
+
+/*
+ * ZRANGEBYSCORE and ZREVRANGEBYSCORE with LIMIT, and ZCOUNT, of plain sorted sets. Redis orders
+ * equals by name: names that rise with arrival for the one, and names that fall for the other.
+ */
+static void ranges_are_those_of_redis(void **state)
+{
+	enum { MANY = 300 };
+
+	(void)state;
+	dimensions = 1;
+	seed = 3;
+	board_make("b", 1);
+	for (int i = 0; i < MANY; i++) {
+		const int64_t score[] = { next_random(2) ? next_random(20) : some_score() };
+		char member[16];
+		snprintf(member, sizeof(member), "m%03d", i);
+		board_put("b", member, "set", 1, score);
+		server_command(&r, "ZADD z:asc %lld m%03d", (long long)score[0], i);
+		server_command(&r, "ZADD z:desc %lld m%03d", (long long)score[0], MANY - i);
+	}
+	for (int i = 0; i < 400; i++) {
+		char bound[2][24];
+		int from = (int)next_random(10), count = 1 + (int)next_random(MANY);
+		snprintf(bound[0], sizeof(bound[0]), "%lld", (long long)(i % 2 ? next_random(20) : some_score()));
+		snprintf(bound[1], sizeof(bound[1]), "%lld", (long long)(i % 3 ? next_random(25) : some_score()));
+		const char *min = i % 7 ? bound[0] : NULL, *max = i % 5 ? bound[1] : NULL;
+		int n = board_range("b", from, count, "asc", min, max, 1, found);
+		same_as_redis(server_command(&r, "ZRANGEBYSCORE z:asc %s %s LIMIT %d %d", min ? min : "-inf",
+					     max ? max : "+inf", from, count),
+			      n, 0);
+		n = board_range("b", from, count, "desc", min, max, 1, found);
+		same_as_redis(server_command(&r, "ZREVRANGEBYSCORE z:desc %s %s LIMIT %d %d", max ? max : "+inf",
+					     min ? min : "-inf", from, count),
+			      n, MANY);
+		int64_t counted = board_count("b", min, max);
+		assert_int_equal(
+			counted,
+			server_command(&r, "ZCOUNT z:asc %s %s", min ? min : "-inf", max ? max : "+inf")->integer);
 	}
 }
 
@@ -247,14 +393,14 @@ static void dimensions_change_while_there_are_no_members(void **state)
 
 	(void)state;
 	board_make("b", 1);
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null", ""));
 	assert_int_equal(outcome(&r), 1);
 	board_put("b", "m", "set", 2, scores);
-	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null")));
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null"));
+	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null", "")));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null", ""));
 	assert_int_equal(outcome(&r), -1);
 	assert_string_equal(item_text(&r, LEADERBOARD_PUT_DIMENSIONS), "d0\nd1");
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null", ""));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
 	/* Another program removed the first key: a new board has none of the old one's members. */
@@ -285,7 +431,7 @@ static void all_keys_of_a_board_expire_together(void **state)
 	static const int64_t one[] = { 1 }, two[] = { 2 };
 
 	(void)state;
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000", ""));
 	assert_expiry(1, 60000);
 	board_put("b", "m", "set", 1, one); /* makes the others */
 	assert_expiry(3, 60000);
@@ -295,15 +441,15 @@ static void all_keys_of_a_board_expire_together(void **state)
 	board_put("b", "m", "set", 1, one);
 	board_put("b", "n", "set", 1, one);
 	assert_expiry(3, 60000);
-	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS(""));
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("", ""));
 	assert_expiry(3, 60000);
-	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("null"));
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("null", ""));
 	assert_expiry(3, -1);
-	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90"));
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90", ""));
 	assert_expiry(3, 90);
 	wait_until(server_keys(&r) == 0, 5000);
-	unchanged(&r, run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90")));
-	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90"));
+	unchanged(&r, run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90", "")));
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90", ""));
 	assert_int_equal(outcome(&r), -1);
 }
 
@@ -338,7 +484,8 @@ static void a_replay_gets_the_first_rank(void **state)
 		board_put("b", "other", "set", 1, more);
 	}
 	run(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "desc"));
-	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\xff\xff\xff\xfa", 4); /* 5 once, not twice */
+	/* 5 once, not twice */
+	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\x00\x1f\xff\xff\xff\xff\xff\xfa", 8);
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)
@@ -364,15 +511,87 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"),
 					"WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "null"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "null", ""), "WRONGTYPE"));
 		if (i < 2) {
-			unchanged(&r, run_fails(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("9"), "WRONGTYPE"));
+			unchanged(&r, run_fails(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("9", ""), "WRONGTYPE"));
 			unchanged(&r, run_fails(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS(), "WRONGTYPE"));
 		}
 		if (i != 2)
-			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
-				  "WRONGTYPE");
+			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"),
+				  ARGS("0", "1", "asc", "", ""), "WRONGTYPE");
 		run_fails(&r, &leaderboard_neighbor_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
+	}
+}
+
+/* A smaller bound drops what is behind it in bounded steps; the last changes the settings. */
+static void a_bound_comes_in_steps(void **state)
+{
+	enum { MANY = 1300 };
+
+	(void)state;
+	for (int puts = 0; puts < 2; puts++) {
+		script_stage_empty(state);
+		board_fill("b", MANY, 1);
+		for (int left = MANY; left > 500 + 7; left -= 500) {
+			if (puts)
+				run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1\nd2", "60000", "7"));
+			else
+				run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("60000", "7"));
+			assert_int_equal(outcome(&r), puts ? LEADERBOARD_PUT_DROPPING : LEADERBOARD_PATCH_DROPPING);
+			assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer, left - 500);
+			assert_int_equal(server_command(&r, "HLEN " B ":places")->integer, left - 500);
+			assert_int_equal(redis_pttl_ms(&r, B), -1);
+			run(&r, &leaderboard_get_script, BOARD_KEYS, ARGS());
+			assert_int_equal(item_int(&r, LEADERBOARD_MAX_MEMBERS), -1);
+		}
+		if (puts)
+			run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1\nd2", "60000", "7"));
+		else
+			run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("60000", "7"));
+		assert_int_equal(outcome(&r), 1);
+		assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 7);
+		assert_int_equal(item_int(&r, LEADERBOARD_MAX_MEMBERS), 7);
+		assert_expiry(3, 60000);
+	}
+	/* Another program added to the ranks: each write drops a part of the excess. */
+	server_command(&r, "EVAL %s 1 " B ":ranks", "for i = 1, 600 do redis.call('ZADD', KEYS[1], 0, '~' .. i) end");
+	assert_int_equal(board_put("b", "n", "set", 3, (const int64_t[]){ UINT32_MAX, 1, 1 }), 2);
+	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer, 108);
+}
+
+/* Bytes that are no place, and settings that are none: refused, and not read as scores. */
+static void foreign_bytes_are_no_place(void **state)
+{
+	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",
+			  arrival[] = "\0\0\0\0\0\0\0\x05\xff\0\0\0\0\0\0\0";
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} rows[] = { { "", 0 }, { "short", 5 }, { bits, 15 }, { bits, 16 }, { arrival, 16 } };
+	static const char *const lasts[] = { "x", "nan", "-1", "1e300", "9007199254740991", "inf" };
+	static const char *const bounds[] = { "", "x", "nan", "0", "-1", "0.5", "1e300", "inf" };
+
+	(void)state;
+	board_make("b", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		server_command(&r, "HSET " B ":places m %b", rows[i].bytes, rows[i].len);
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
+					"WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "asc"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
+	}
+	server_command(&r, "DEL " B ":places");
+	for (size_t i = 0; i < sizeof(lasts) / sizeof(lasts[0]); i++) {
+		server_command(&r, "HSET " B " last %s", lasts[i]);
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
+					"WRONGTYPE"));
+	}
+	server_command(&r, "HDEL " B " last");
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		server_command(&r, "HSET " B " max_members %s", bounds[i]);
+		unchanged(&r, run_fails(&r, &leaderboard_get_script, BOARD_KEYS, ARGS(), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "1"),
+					"WRONGTYPE"));
 	}
 }
 
@@ -439,11 +658,20 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(boards_follow_their_model),           TEST(first_come_is_ahead_of_equals),
-		TEST(arrivals_rise_with_any_clock),        TEST(what_is_missing_has_an_outcome),
-		TEST(a_first_score_makes_the_board),       TEST(dimensions_change_while_there_are_no_members),
-		TEST(all_keys_of_a_board_expire_together), TEST(a_large_board_is_deleted_in_no_time),
-		TEST(a_replay_gets_the_first_rank),        TEST(a_foreign_key_stays_as_it_is),
+		TEST(boards_follow_their_model),
+		TEST(bounded_boards_follow_their_model),
+		TEST(ranges_are_those_of_redis),
+		TEST(a_bound_comes_in_steps),
+		TEST(first_come_is_ahead_of_equals),
+		TEST(arrivals_rise_with_any_clock),
+		TEST(what_is_missing_has_an_outcome),
+		TEST(a_first_score_makes_the_board),
+		TEST(dimensions_change_while_there_are_no_members),
+		TEST(all_keys_of_a_board_expire_together),
+		TEST(a_large_board_is_deleted_in_no_time),
+		TEST(a_replay_gets_the_first_rank),
+		TEST(a_foreign_key_stays_as_it_is),
+		TEST(foreign_bytes_are_no_place),
 		TEST(a_large_board_costs_hardly_more),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

@@ -251,7 +251,7 @@ static void maps(void **state)
 		{ "{\"scores\":{}}", "out_of_range /scores" },
 		{ "{\"scores\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1}}", "out_of_range /scores" },
 		{ "{\"scores\":[1]}", "wrong_type /scores" },
-		{ "{\"scores\":{\"a\":4294967296,\"b~/\":null}}", "out_of_range /scores/a /scores/b~0~1" },
+		{ "{\"scores\":{\"a\":9007199254740992,\"b~/\":null}}", "out_of_range /scores/a /scores/b~0~1" },
 		{ "{\"a\":1}", "unknown_field /a /scores" },
 	};
 	check_bodies("POST", "/counters/c/increment", ROWS(rows));

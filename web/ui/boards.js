@@ -1,5 +1,6 @@
 // Leaderboards: members by rank.
 import { path } from './api.js';
+import { field } from './dialog.js';
 import { back, buttons, el, facts, route } from './dom.js';
 import { expiry, number } from './format.js';
 import { listing } from './listing.js';
@@ -56,6 +57,7 @@ function openAll(page) {
 function openOne(page, name) {
 	const at = path('leaderboards', name);
 	let order = 'desc';
+	let range = {}; // of the scores that are shown, by the first dimension
 	let ranks = null;
 	let columns = '';
 	const about = facts('Board');
@@ -69,16 +71,31 @@ function openOne(page, name) {
 		turn.setAttribute('aria-pressed', String(order === 'asc'));
 		page.refresh();
 	};
+	const bound = (label, name) => field({ label, name, type: 'number', min: 0, max: Number.MAX_SAFE_INTEGER });
+	const form = el(
+		'form',
+		{ class: 'row card' },
+		bound('Score from', 'min_score'),
+		bound('to', 'max_score'),
+		el('button', { type: 'submit' }, 'Show these'),
+	);
+	form.onsubmit = (event) => {
+		event.preventDefault();
+		range = Object.fromEntries([...new FormData(form)].filter(([, score]) => score !== ''));
+		ranks?.reset();
+		page.refresh();
+	};
 	page.root.append(
 		back('leaderboards', 'All leaderboards'),
 		about.node,
+		form,
 		el('div', { class: 'buttons' }, turn, ...(page.write ? [bar.node] : [])),
 		place,
 	);
 	const read = (cursor) =>
 		page.ask(
 			'GET',
-			`${at}/members?${new URLSearchParams({ limit: ROWS, order, ...(cursor && { cursor }) })}`,
+			`${at}/members?${new URLSearchParams({ limit: ROWS, order, ...range, ...(cursor && { cursor }) })}`,
 		);
 	return async () => {
 		const board = await page.one(at, { what: 'leaderboard', name, list: 'leaderboards', make: make(name) });
@@ -91,6 +108,7 @@ function openOne(page, name) {
 		about.show([
 			['Members', number(board.size)],
 			['Ranks by', board.dimensions.join(', then ')],
+			['Keeps', board.max_members === null ? 'all members' : `the first ${number(board.max_members)}`],
 			['Expires', expiry(board.expires_at_ms)],
 		]);
 		await ranks.look();
@@ -101,7 +119,7 @@ function members(dimensions) {
 	return {
 		label: 'Ranks',
 		key: (one) => one.member,
-		empty: 'This board has no members.',
+		empty: 'There are no such members.',
 		columns: [
 			{ title: 'Rank', number: true, kind: 'rank', text: (one) => number(one.rank) },
 			{ title: 'Member', kind: 'head', text: (one) => one.member },

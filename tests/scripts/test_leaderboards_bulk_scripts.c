@@ -1,0 +1,331 @@
+/*
+ * The scripts that write and look up many members of a leaderboard, on a real Redis: beside a board
+ * that gets the same members one by one, and beside a plain sorted set.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "board_calls.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+#define B "p:board:{b}"
+#define BOARD_KEYS KEYS(B, B ":places", B ":ranks")
+
+enum { MEMBERS = 40, D = 2, MOST = 250, TEXT = 24 };
+
+static struct ranked found[2 * MOST];
+
+static uint32_t seed;
+static uint32_t next_random(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
+}
+
+/* Arguments of one call: the texts live until the next begins. */
+static const char *args[4 * MOST + 16];
+static char texts[4 * MOST + 16][TEXT];
+static size_t arg_count;
+
+static void arg(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(texts[arg_count], TEXT, format, list);
+	va_end(list);
+	args[arg_count] = texts[arg_count];
+	args[++arg_count] = NULL;
+}
+
+static void begin_write(const char *names, const char *largest, int removals)
+{
+	arg_count = 0;
+	arg("%d", names ? names[2] ? 2 : 1 : 0);
+	for (const char *at = names; at && *at; at += 2 + (at[2] != '\0'))
+		arg("%.2s", at);
+	arg("%s", largest);
+	arg("%d", removals);
+}
+
+static int64_t write_board(void)
+{
+	arg("0"); /* the part */
+	run(&r, &leaderboard_member_write_script, BOARD_KEYS, args);
+	return outcome(&r);
+}
+
+/* ---- The same as one by one ---- */
+
+static void same_boards(void)
+{
+	static struct ranked single[2 * MOST];
+	int n = board_page("single", 0, 2 * MOST, "desc", D, single);
+
+	assert_int_equal(board_page("b", 0, 2 * MOST, "desc", D, found), n);
+	assert_memory_equal(found, single, (size_t)n * sizeof(*single));
+	assert_int_equal(server_command(&r, "HLEN " B ":places")->integer, n);
+}
+
+/* Removes some, and puts others with few different scores; they arrive in the order of the puts. */
+static void write_some(void)
+{
+	int64_t scores[MEMBERS][D], added = 0, updated = 0, removed = 0;
+	int is_put[MEMBERS] = { 0 }, removals = (int)next_random(6);
+	char member[16];
+
+	begin_write("d1,d0", "9", removals);
+	for (int i = 0; i < removals; i++) {
+		int which = (int)next_random(MEMBERS);
+		is_put[which] = 1; /* not both */
+		arg("m%d", which);
+		snprintf(member, sizeof(member), "m%d", which);
+		run(&r, &leaderboard_member_delete_script,
+		    KEYS(board_key("single", ""), board_key("single", ":places"), board_key("single", ":ranks")),
+		    ARGS(member));
+		removed += outcome(&r) == 1;
+	}
+	for (int i = (int)next_random(12); i > 0; i--) {
+		int which = (int)next_random(MEMBERS);
+		if (is_put[which]++)
+			continue;
+		scores[which][0] = next_random(3);
+		scores[which][1] = next_random(3);
+		arg("m%d", which);
+		arg("%d", (int)scores[which][1]);
+		arg("%d", (int)scores[which][0]);
+		snprintf(member, sizeof(member), "m%d", which);
+		int64_t how = board_put("single", member, "set", D, scores[which]);
+		added += how == LEADERBOARD_MEMBER_PUT_NEW;
+		updated += how == LEADERBOARD_MEMBER_PUT_KNOWN;
+	}
+	assert_int_equal(write_board(), 1);
+	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_REMOVED), removed);
+	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_ADDED), added);
+	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_UPDATED), updated);
+	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_DROPPED), 0);
+	int64_t size = item_int(&r, LEADERBOARD_MEMBER_WRITE_SIZE);
+	assert_int_equal(size, server_command(&r, "ZCARD " B ":ranks")->integer);
+}
+
+static void many_are_as_one_by_one(void **state)
+{
+	(void)state;
+	seed = 4;
+	board_make("b", D);
+	board_make("single", D);
+	for (int i = 0; i < 300; i++) {
+		write_some();
+		same_boards();
+	}
+}
+
+/* With a bound, what is kept is the first of what there was and what came. */
+static void a_bound_keeps_the_first(void **state)
+{
+	enum { KEPT = 7 };
+	static struct ranked all[2 * MOST];
+
+	(void)state;
+	seed = 5;
+	for (int round = 0; round < 60; round++) {
+		script_stage_empty(state);
+		board_make("b", 1);
+		board_make("single", 1);
+		run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("", "7"));
+		int64_t size = 0;
+		for (int i = 0, named = 0; i < 4; i++) {
+			int count = 1 + (int)next_random(12);
+			begin_write("d0", "9", 0);
+			for (int k = 0; k < count; k++) {
+				const int64_t score[] = { next_random(4) };
+				char member[16];
+				snprintf(member, sizeof(member), "m%d", named++);
+				arg("%s", member);
+				arg("%d", (int)score[0]);
+				board_put("single", member, "set", 1, score);
+			}
+			assert_int_equal(write_board(), 1);
+			assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_ADDED), count);
+			int64_t dropped = size + count > KEPT ? size + count - KEPT : 0;
+			assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_DROPPED), dropped);
+			size += count - dropped;
+			assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_SIZE), size);
+			board_page("single", 0, KEPT, "desc", 1, all);
+			assert_int_equal(board_page("b", 0, KEPT, "desc", 1, found), (int)size);
+			assert_memory_equal(found, all, (size_t)size * sizeof(*all));
+			assert_int_equal(server_command(&r, "HLEN " B ":places")->integer, size);
+		}
+	}
+}
+
+/* ---- Look-ups ---- */
+
+/* Beside ZMSCORE and ZREVRANK, ZRANK of a plain sorted set; no two scores are equal. */
+static void lookups_are_those_of_redis(void **state)
+{
+	const char *zmscore[MOST + 2] = { "ZMSCORE", "z" };
+	size_t lengths[MOST + 2] = { 7, 1 };
+
+	(void)state;
+	seed = 6;
+	board_make("b", 1);
+	begin_write("d0", "9007199254740991", 0);
+	for (int i = 0; i < 100; i++) {
+		int64_t score = next_random(1 << 20) * INT64_C(8000000000) + i;
+		arg("m%d", i * 2);
+		arg("%lld", (long long)score);
+		server_command(&r, "ZADD z %lld m%d", (long long)score, i * 2);
+	}
+	assert_int_equal(write_board(), 1);
+	for (int asc = 0; asc < 2; asc++) {
+		arg_count = 0;
+		arg("%s", asc ? "asc" : "desc");
+		for (int i = 0; i < 200; i++) {
+			arg("m%d", (i * 7) % 200);
+			zmscore[2 + i] = texts[1 + i];
+			lengths[2 + i] = strlen(texts[1 + i]);
+		}
+		redisReply *scores = redisCommandArgv(r.context, 202, zmscore, lengths);
+		run(&r, &leaderboard_member_lookup_script, BOARD_KEYS, args);
+		assert_int_equal(outcome(&r), 0);
+		assert_int_equal(r.reply->elements, LEADERBOARD_MEMBER_LOOKUP_MEMBERS + 200 * BOARD_FOUND_ITEMS);
+		struct found_item {
+			int64_t position;
+			uint64_t head;
+		} items[200];
+		for (size_t i = 0; i < 200; i++) {
+			size_t at = LEADERBOARD_MEMBER_LOOKUP_MEMBERS + i * BOARD_FOUND_ITEMS;
+			const redisReply *element = r.reply->element[at + BOARD_FOUND_ELEMENT];
+			items[i] = (struct found_item){ item_int(&r, at + BOARD_FOUND_POSITION), 0 };
+			for (size_t k = 0; k < 8 && element->len; k++)
+				items[i].head = items[i].head << 8 | (unsigned char)element->str[k];
+		}
+		for (size_t i = 0; i < 200; i++) {
+			const redisReply *score = scores->element[i];
+			const redisReply *rank =
+				server_command(&r, "%s z %s", asc ? "ZRANK" : "ZREVRANK", zmscore[2 + i]);
+			if (score->type == REDIS_REPLY_NIL) {
+				assert_int_equal(items[i].position, -1);
+				continue;
+			}
+			assert_int_equal(items[i].position, rank->integer);
+			assert_true((double)((UINT64_C(1) << 53) - 1 - items[i].head) == strtod(score->str, NULL));
+		}
+		freeReplyObject(scores);
+	}
+}
+
+/* ---- By hand ---- */
+
+static void what_does_not_fit_changes_nothing(void **state)
+{
+	(void)state;
+	begin_write("d0,d1", "1", 0);
+	arg("m"), arg("1"), arg("1");
+	unchanged(&r, assert_int_equal(write_board(), LEADERBOARD_MEMBER_WRITE_NO_BOARD));
+	begin_write(NULL, "0", 1);
+	arg("m");
+	unchanged(&r, assert_int_equal(write_board(), LEADERBOARD_MEMBER_WRITE_NO_BOARD));
+	begin_write("d0", "1", 1); /* the first step of more: it only removes */
+	arg("m");
+	unchanged(&r, assert_int_equal(write_board(), 1));
+	board_make("b", D);
+	begin_write("d0,dx", "1", 0);
+	arg("m"), arg("1"), arg("1");
+	unchanged(&r, write_board());
+	run(&r, &leaderboard_member_write_script, BOARD_KEYS, args);
+	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_WRITE_UNKNOWN);
+	assert_string_equal(item_text(&r, LEADERBOARD_MEMBER_WRITE_DIMENSIONS), "d0\nd1");
+	begin_write("d0", "4294967296", 0);
+	arg("m"), arg("1");
+	unchanged(&r, write_board());
+	run(&r, &leaderboard_member_write_script, BOARD_KEYS, args);
+	assert_int_equal(outcome(&r), LEADERBOARD_MEMBER_WRITE_TOO_LARGE);
+	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_MOST), UINT32_MAX);
+}
+
+static void one_dimension_makes_the_board(void **state)
+{
+	(void)state;
+	server_command(&r, "HSET " B ":places left x"); /* of a board whose first key was deleted */
+	begin_write("d0", "5", 0);
+	arg("left"), arg("5");
+	assert_int_equal(write_board(), 1);
+	assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_ADDED), 1);
+	assert_int_equal(board_page("b", 0, 9, "desc", 1, found), 1);
+	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
+}
+
+/* Also when all members that there were go in the step that brings others. */
+static void all_keys_keep_the_expiry(void **state)
+{
+	(void)state;
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000", ""));
+	const long long at = server_command(&r, "PEXPIRETIME " B)->integer;
+	for (int i = 0; i < 3; i++) {
+		begin_write("d0", "5", i > 0);
+		if (i > 0)
+			arg("m%d", i - 1);
+		arg("m%d", i), arg("5");
+		assert_int_equal(write_board(), 1);
+		assert_int_equal(server_command(&r, "PEXPIRETIME " B)->integer, at);
+		assert_int_equal(server_command(&r, "PEXPIRETIME " B ":places")->integer, at);
+		assert_int_equal(server_command(&r, "PEXPIRETIME " B ":ranks")->integer, at);
+	}
+}
+
+static void a_replay_writes_nothing(void **state)
+{
+	(void)state;
+	board_make("b", 1);
+	begin_write("d0", "5", 1);
+	arg("gone"), arg("m"), arg("5"), arg("0");
+	for (int i = 0; i < 2; i++) {
+		run_with_record(&r, &leaderboard_member_write_script, BOARD_KEYS, args, "p:idem:{k}", FINGERPRINT_A);
+		assert_int_equal(outcome(&r), 1);
+		assert_int_equal(item_int(&r, LEADERBOARD_MEMBER_WRITE_ADDED), 1);
+		board_put("b", "m", "set", 1, (const int64_t[]){ 9 });
+		board_put("b", "gone", "set", 1, (const int64_t[]){ 9 });
+	}
+	assert_int_equal(board_page("b", 0, 9, "desc", 1, found), 2);
+	assert_int_equal(found[1].scores[0], 9);
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	static const char *const foreign[] = { "SET " B " x", "SET " B ":places x", "SET " B ":ranks x",
+					       "HSET " B ":places n short", "HSET " B ":places gone short" };
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		script_stage_empty(state);
+		if (i > 0)
+			board_make("b", 1);
+		server_command(&r, foreign[i]);
+		begin_write("d0", "5", 1);
+		arg("gone"), arg("n"), arg("5"), arg("0");
+		unchanged(&r, run_fails(&r, &leaderboard_member_write_script, BOARD_KEYS, args, "WRONGTYPE"));
+		if (i != 2)
+			unchanged(&r, run_fails(&r, &leaderboard_member_lookup_script, BOARD_KEYS,
+						ARGS("asc", "gone", "n"), "WRONGTYPE"));
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
+	const struct CMUnitTest tests[] = {
+		TEST(many_are_as_one_by_one),        TEST(a_bound_keeps_the_first),
+		TEST(lookups_are_those_of_redis),    TEST(what_does_not_fit_changes_nothing),
+		TEST(one_dimension_makes_the_board), TEST(all_keys_keep_the_expiry),
+		TEST(a_replay_writes_nothing),       TEST(a_foreign_key_stays_as_it_is),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
