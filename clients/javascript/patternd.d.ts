@@ -141,8 +141,8 @@ export class Client {
   limit(key: string, options: LimitOptions): Promise<Decision>;
   /**
    * The value of `key`, or what `fill` returns, which is stored for `ttlMs`. Of all callers one
-   * runs `fill`; the others wait for its value. When it throws or takes longer than `fillMs`, the
-   * next caller runs its own.
+   * runs `fill`; the others wait at the daemon for its value. When it throws or takes longer than
+   * `fillMs`, the next caller runs its own.
    */
   cached<T>(key: string, options: CachedOptions<T>): Promise<T>;
 }

@@ -207,15 +207,16 @@ export class Client {
     const path = pathOf('cache', key);
     const deadline = now() + this.timeoutMs;
     let response;
-    for (let pause = 20; !response; pause = Math.min(pause * 1.5, 250)) {
+    while (!response) {
+      const waitMs = Math.min(Math.max(Math.floor(deadline - now()), 0), 60000);
       try {
-        response = await this.request('POST', `${path}/fill`, { fill_ms: fillMs });
+        response = await this.request('POST', `${path}/fill`, { fill_ms: fillMs, wait_ms: waitMs }, { waitMs });
       } catch (problem) {
         const isAwaited = problem.code === 'cache_fill_in_progress' || problem.code === 'ticket_expired';
-        if (!isAwaited || now() + pause > deadline) {
+        if (!isAwaited || now() > deadline) {
           throw problem;
         }
-        await sleep(jitter(pause));
+        await sleep(jitter(PAUSE_MS)); // a daemon that stops lets none wait
       }
     }
     if (response.status === 200) {

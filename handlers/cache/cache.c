@@ -159,17 +159,6 @@ static void answer_stale_fence(struct request *req, struct text key, int64_t fen
 	answer_end(req);
 }
 
-/*
- * From 0 to `most`, one as likely as the other (of 2^64 values, so the remainder does not matter).
- */
-static int64_t random_up_to(int64_t most)
-{
-	char hex[16 + 1];
-
-	hex_random(hex, 16);
-	return (int64_t)(strtoull(hex, NULL, 16) % ((uint64_t)most + 1));
-}
-
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct cache_put_input *in = req->input;
@@ -201,8 +190,9 @@ void cache_put(struct request *req, const struct cache_put_input *in)
 	call_key(c, KEY_CACHE, in->key, "fence");
 	call_key(c, KEY_CACHE, in->key, "fill");
 	call_key(c, KEY_CACHE, in->key, "again");
+	call_key(c, KEY_CACHE, in->key, "waiters");
 	call_text(c, in->value);
-	call_int(c, in->ttl_ms + random_up_to(in->jitter_ms));
+	call_int(c, in->ttl_ms + handler_random_up_to(in->jitter_ms));
 	call_text(c, handler_random(req, VERSION_DIGITS));
 	handler_call_optional(c, in->has_fence, in->fence);
 	call_text(c, in->fill_ticket);
@@ -235,6 +225,7 @@ void cache_delete(struct request *req, const struct cache_delete_input *in)
 
 	call_key(c, KEY_CACHE, in->key, "fence");
 	call_key(c, KEY_CACHE, in->key, "fill");
+	call_key(c, KEY_CACHE, in->key, "waiters");
 	handler_call_optional(c, in->has_fence, in->fence);
 	if (take_conditions(req, c))
 		call_send(c, on_deleted);
@@ -259,11 +250,16 @@ void cache_invalidate(struct request *req, const struct cache_invalidate_input *
 
 	call_key(c, KEY_CACHE, in->key, "fill");
 	call_key(c, KEY_CACHE, in->key, "again");
+	call_key(c, KEY_CACHE, in->key, "waiters");
 	call_int(c, in->again_after_ms);
 	call_send(c, on_invalidated);
 }
 
 /* ---- POST /cache/{key}/fill ---- */
+
+static const char *const fill_parts[] = { "fill", "waiters", NULL };
+
+static void attempt(struct request *req);
 
 static void answer_filling(struct request *req, struct text key, int64_t retry_at_ms)
 {
@@ -292,25 +288,88 @@ static void answer_ticket(struct request *req, struct text key, const struct rep
 	answer_end(req);
 }
 
-static void on_filled(struct request *req, const struct reply *r)
+/* The same for all that wait for it. */
+static void answer_stored(struct request *req, const struct reply *r)
 {
 	const struct cache_fill_input *in = req->input;
 
-	if (reply_outcome(r) == CACHE_FILL_GRANTED)
+	answer_value(req, 200, in->key, r);
+}
+
+static void on_filled(struct request *req, const struct reply *r)
+{
+	const struct cache_fill_input *in = req->input;
+	int64_t outcome = reply_outcome(r);
+
+	if (!req->result->replayed && (outcome != CACHE_FILL_IN_PROGRESS || wait_left_ms(req) == 0))
+		wait_ticket_left(req);
+	if (outcome == CACHE_FILL_GRANTED) {
 		answer_ticket(req, in->key, r);
-	else if (reply_outcome(r) == CACHE_FILL_IN_PROGRESS)
-		answer_filling(req, in->key, reply_int(r, CACHE_FILL_RETRY_AT_MS));
-	else
-		answer_value(req, 200, in->key, r);
+	} else if (outcome == CACHE_FILL_IN_PROGRESS) {
+		wait_look_at(req, reply_int(r, CACHE_FILL_LOOK_AT_MS));
+		req->on_disconnect = NULL; /* there is nothing to take back */
+		if (!wait_park(req, attempt))
+			answer_filling(req, in->key, reply_int(r, CACHE_FILL_RETRY_AT_MS));
+	} else {
+		wait_share(req, r, answer_stored);
+		answer_stored(req, r);
+	}
+}
+
+/*
+ * The client left: a ticket that the attempt under way may have got goes to the next, unless the
+ * client may come again for it.
+ */
+static void take_back(struct request *req, const struct reply *r)
+{
+	const struct cache_fill_input *in = req->input;
+	const struct text *ticket = req->work;
+
+	if (req->asked.idempotency_key.at || (r && reply_outcome(r) != CACHE_FILL_GRANTED))
+		return;
+	struct call *c = handler_call(req, &cache_leave_script, KEY_CACHE, in->key);
+	for (const char *const *part = fill_parts; *part; part++)
+		call_key(c, KEY_CACHE, in->key, *part);
+	call_string(c, ""); /* of the wait queue */
+	call_text(c, *ticket);
+	call_send(c, NULL);
+}
+
+static void attempt(struct request *req)
+{
+	static const struct ticket_queue queue = { &cache_leave_script, fill_parts };
+	const struct cache_fill_input *in = req->input;
+	const struct text *ticket = req->work;
+	struct text waiting = wait_ticket(req, &queue, TEXT("f"));
+	struct call *c = handler_call(req, &cache_fill_script, KEY_CACHE, in->key);
+
+	req->on_disconnect = take_back;
+	call_key(c, KEY_CACHE, in->key, "fill");
+	call_key(c, KEY_CACHE, in->key, "again");
+	call_text(c, *ticket);
+	call_int(c, in->fill_ms);
+	if (waiting.len) {
+		call_key(c, KEY_CACHE, in->key, "waiters");
+		call_text(c, waiting);
+		call_int(c, wait_left_ms(req));
+		call_int(c, wait_queued_us(req));
+	}
+	call_send(c, on_filled);
 }
 
 void cache_fill(struct request *req, const struct cache_fill_input *in)
 {
-	struct call *c = handler_call(req, &cache_fill_script, KEY_CACHE, in->key);
+	struct text *ticket = arena_alloc(&req->arena, sizeof(*ticket));
 
-	call_key(c, KEY_CACHE, in->key, "fill");
-	call_key(c, KEY_CACHE, in->key, "again");
-	call_text(c, handler_random(req, HANDLER_SECRET_DIGITS));
-	call_int(c, in->fill_ms);
-	call_send(c, on_filled);
+	if (!ticket) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*ticket = handler_random(req, HANDLER_SECRET_DIGITS);
+	req->work = ticket;
+	if (!wait_begin(req, in->wait_ms, 1))
+		return;
+	wait_on(req, call_key_name(req, KEY_CACHE, in->key, NULL));
+	wait_shares(req);
+	attempt(req);
 }

@@ -47,6 +47,15 @@ struct text handler_secret_hash(struct request *req, struct text secret)
 	return arena_copy(&req->arena, digest.at, digest.at ? HANDLER_SECRET_DIGITS : 0);
 }
 
+/* Of 2^64 values, so the remainder does not matter. */
+int64_t handler_random_up_to(int64_t most)
+{
+	char hex[16 + 1];
+
+	hex_random(hex, 16);
+	return (int64_t)(strtoull(hex, NULL, 16) % ((uint64_t)most + 1));
+}
+
 const struct slots *handler_slots(struct request *req, struct text target, const struct text *sources, size_t count)
 {
 	struct text *names = arena_alloc(&req->arena, (count + 1) * sizeof(*names));

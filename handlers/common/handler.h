@@ -44,6 +44,8 @@ void handler_out_expiry(struct json_out *o, const struct reply *r, size_t i);
  */
 struct text handler_random(struct request *req, size_t digits);
 struct text handler_secret_hash(struct request *req, struct text secret);
+/* From 0 to `most`, one as likely as the other. */
+int64_t handler_random_up_to(int64_t most);
 
 /* The slots of a target and its sources. NULL: it was answered. */
 const struct slots *handler_slots(struct request *req, struct text target, const struct text *sources, size_t count);

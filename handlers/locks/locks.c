@@ -4,6 +4,7 @@
  * live as long as a connection in locks/hold.c.
  */
 #include "locks/acquire.h"
+#include "locks/quorum_acquire.h"
 #include "locks/quorum_locks.h"
 
 /* ---- POST /locks/{name} ---- */

@@ -79,8 +79,8 @@ static void on_deadline(struct loop_timer *t)
 {
 	struct lock_round *r = container_of(t, struct lock_round, deadline);
 
-	if (r->req->http_done)
-		leave(r);
+	if (request_is_disconnected(r->req))
+		request_compensate(r->req, NULL);
 	else
 		decide(r);
 }
@@ -110,12 +110,12 @@ void lock_round_ask(struct lock_round *r, struct call *(*ask)(struct lock_round 
 
 	r->said = r->pending = 0;
 	for (size_t i = 0; i < r->of; i++) {
-		r->votes[i] = (struct lock_vote){ .awaited = number == 0 || r->votes[i].said };
+		r->votes[i] = (struct lock_vote){ .awaited = number == r->first || r->votes[i].said };
 		r->pending += r->votes[i].awaited;
 	}
 	r->trouble = NULL;
 	r->decide = then;
-	for (size_t i = 0; i < r->of; i++) {
+	for (size_t i = 0; i < r->of && r->number == number; i++) {
 		struct call *c = ask(r);
 		call_member(c, (unsigned)i + 1);
 		call_may_fail(c);
@@ -123,7 +123,7 @@ void lock_round_ask(struct lock_round *r, struct call *(*ask)(struct lock_round 
 		call_tag(c, number * TAGS_A_ROUND + i);
 		call_send(c, on_vote);
 	}
-	if (r->number == number && r->req->state != ANSWERED)
+	if (r->number == number && r->req->state == CALLING)
 		loop_timer_set(&r->deadline, loop_now_us() + timeout_ms(r) * 1000);
 }
 
@@ -139,11 +139,17 @@ struct lock_round *lock_round_new(struct request *req, void *context, int64_t tt
 	r->context = context;
 	r->of = call_members();
 	r->ttl_ms = ttl_ms;
-	r->began_us = loop_now_us();
 	r->deadline.expired = on_deadline;
 	req->work = r;
-	req->on_disconnect = on_gone;
+	lock_round_restart(r);
 	return r;
+}
+
+void lock_round_restart(struct lock_round *r)
+{
+	r->began_us = loop_now_us();
+	r->first = r->number;
+	r->req->on_disconnect = on_gone;
 }
 
 void lock_round_answer_none(struct lock_round *r, enum effect effect, size_t count, const char *what)

@@ -18,7 +18,7 @@ enum { LOCK_ROUND_MOST = 9 };
 
 /* The answer of one server. */
 struct lock_vote {
-	bool awaited; /* it answered the round before; the others are asked, too */
+	bool awaited; /* it answered the round before, or this is the first; the others are asked, too */
 	bool said;
 	const struct reply *reply; /* a copy, when it has answered */
 	int64_t outcome;           /* of the reply */
@@ -30,7 +30,7 @@ struct lock_round {
 	size_t of;     /* servers */
 	size_t said;
 	struct lock_vote votes[LOCK_ROUND_MOST];
-	int64_t began_us;    /* the first round of the request */
+	int64_t began_us;    /* the first round of the attempt */
 	int64_t ttl_ms;      /* of the lock; 0 where it does not matter */
 	const char *trouble; /* of a server that did not answer; NULL when all did */
 	/* The client left: releases what was acquired. NULL: nothing was. */
@@ -38,12 +38,15 @@ struct lock_round {
 
 	struct loop_timer deadline;
 	size_t pending;
-	unsigned number;
+	unsigned number, first; /* of the round; that of the attempt's first */
 	void (*decide)(struct lock_round *r);
 };
 
 /* Makes req->work and req->on_disconnect its own. NULL without memory: it was answered. */
 struct lock_round *lock_round_new(struct request *req, void *context, int64_t ttl_ms);
+
+/* Begins again, after the request parked: all are asked. */
+void lock_round_restart(struct lock_round *r);
 
 /* `ask` makes the call, all but where it goes. */
 void lock_round_ask(struct lock_round *r, struct call *(*ask)(struct lock_round *r),

@@ -1,7 +1,8 @@
--- cache_delete: deletes a value, and takes away the ticket that is out.
+-- cache_delete: deletes a value, and takes away the ticket that is out: a waiter may get the next.
 -- KEYS[1]  the value
 -- KEYS[2]  its highest fence
 -- KEYS[3]  the ticket that is out
+-- KEYS[4]  its waiters (lib/waiters.lua)
 -- ARGV[1]  fence, 0 to 2^53 - 1; '' for none
 -- ARGV[2]  If-Match: '' for none, '*', or tags between blanks
 -- ARGV[3]  If-None-Match, the same
@@ -9,7 +10,8 @@
 --@reply -1 stale_fence: highest int
 --@reply -3 precondition_failed: version text
 -- highest is the highest fence seen. version is '' when there is no value.
--- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon
+-- with waiters has died; memory is freed in the background.
 --@include time cache
 --@flags allow-oom
 local now = now_ms()
@@ -24,6 +26,12 @@ if not version and not ticket then
 end
 if (ARGV[2] ~= '' and not cache_is_listed(ARGV[2], version)) or cache_is_listed(ARGV[3], version) then
   return {-3, now, version or ''}
+end
+if ticket and redis.call('EXISTS', KEYS[4]) == 1 then
+--@include waiters cache_wait
+  local waiters = waiters_read(KEYS[1], KEYS[4], now, '')
+  waiters_settle(waiters)
+  cache_serve(waiters, nil)
 end
 redis.call('UNLINK', KEYS[1], KEYS[3])
 if fence then

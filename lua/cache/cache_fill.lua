@@ -1,19 +1,26 @@
--- cache_fill: reads a value, or gives one caller the ticket to make it.
--- KEYS[1]  the value
--- KEYS[2]  the ticket that is out: text, TTL
--- KEYS[3]  when invalidations are to be repeated
--- ARGV[1]  a ticket
--- ARGV[2]  how long it is to be good, ms
+-- cache_fill: reads a value, or gives one caller the ticket to make it; others may wait.
+-- KEYS  1 the value; 2 the ticket that is out: text, TTL; 3 when invalidations are to be repeated;
+--       of a request that waits also 4 its waiters (lib/waiters.lua)
+-- ARGV  1 a ticket; 2 how long it is to be good, ms; of a request that waits also 3 its ticket in
+--       the wait queue; 4 how long it may still wait, ms: 0 for the last try; 5 how long it has
+--       waited, us
 --@reply 1 granted: ticket text, expires_at_ms int
 --@reply 0: cached
---@reply -1 in_progress: retry_at_ms int
+--@reply -1 in_progress: retry_at_ms int, look_at_ms int
 -- granted: there is no value, and the ticket is out now. in_progress: there is no value, and
--- another ticket is out until retry_at_ms.
+-- another ticket is out until retry_at_ms. look_at_ms is when a request that waits on should try
+-- again; -1: when it is notified. A value's waiters are in no wait queue (cache_put), so a request
+-- that finds one has none to leave.
+-- Nothing is reserved for those that wait: the ticket goes to the first request that finds none
+-- out, for the value is for all of them.
 -- A replay: the reply of then, while that ticket is out.
--- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes.
+-- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes, O(log waiters) for one that waits,
+-- O(waiters) when a daemon with waiters has died.
 --@include time cache
 --@idempotent proof
-local now, version = now_ms(), cache_version(KEYS[1])
+local t = redis.call('TIME')
+local now_us = t[1] * 1000000 + t[2]
+local now, version = math.floor(now_us / 1000), cache_version(KEYS[1])
 local ticket = redis.call('GET', KEYS[2])
 if granted then
   return ticket == granted[3] and granted
@@ -22,8 +29,28 @@ local expires_at = cache_end(KEYS[3], now, now + tonumber(ARGV[2]))
 if version then
   return cache_read(KEYS[1], now, version, 0)
 end
-if ticket then
-  return {-1, now, redis.call('PEXPIRETIME', KEYS[2])}
+local waited_us = tonumber(ARGV[5] or '0')
+if not ticket and waited_us == 0 then
+  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', digits(expires_at))
+  return {1, now, ARGV[1], expires_at}, true, expires_at - now
 end
-redis.call('SET', KEYS[2], ARGV[1], 'PXAT', digits(expires_at))
-return {1, now, ARGV[1], expires_at}, true, expires_at - now
+local ends_at = ticket and redis.call('PEXPIRETIME', KEYS[2])
+if not ARGV[3] then
+  return {-1, now, ends_at, -1}
+end
+--@otherwise waiters cache_wait
+local waiters = waiters_read(KEYS[1], KEYS[4], now, ARGV[3])
+waiters_settle(waiters)
+if not ticket then
+  redis.call('SET', KEYS[2], ARGV[1], 'PXAT', digits(expires_at))
+  waiters_leave(waiters)
+  cache_serve(waiters, expires_at)
+  return {1, now, ARGV[1], expires_at}, true, expires_at - now
+end
+if tonumber(ARGV[4]) > 0 then
+  waiters_join(waiters, now_us, waited_us)
+else
+  waiters_leave(waiters)
+end
+cache_serve(waiters, ends_at)
+return {-1, now, ends_at, waiters.look_at or -1}

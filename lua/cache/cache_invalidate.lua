@@ -6,17 +6,19 @@
 -- KEYS[1]  the value
 -- KEYS[2]  the ticket that is out
 -- KEYS[3]  when invalidations are to be repeated: sorted set; TTL: the last instant
+-- KEYS[4]  its waiters (lib/waiters.lua): the next may get a ticket
 -- ARGV[1]  when to do it again, ms from now
 --@reply 1: deleted int, again_at_ms int
 -- deleted is 1 when there was a value, else 0.
--- Errors: WRONGTYPE, nothing done. O(log n), and as many as have passed since.
+-- Errors: WRONGTYPE, nothing done. O(log n), and as many as have passed since; O(waiters) when a
+-- daemon with waiters has died.
 --@include time cache
 --@idempotent
 --@flags allow-oom
 local GRAINS = 64
 local now, again_after = now_ms(), tonumber(ARGV[1])
 local version = cache_version(KEYS[1])
-redis.call('GET', KEYS[2])
+local ticket = redis.call('GET', KEYS[2])
 local last_at = redis.call('ZCARD', KEYS[3]) > 0 and redis.call('PEXPIRETIME', KEYS[3]) or now
 
 local grain = 1
@@ -25,6 +27,12 @@ while grain * GRAINS < again_after do
 end
 local at = now + again_after
 local member = digits(grain) .. ':' .. digits(math.floor(at / grain))
+if ticket and redis.call('EXISTS', KEYS[4]) == 1 then
+--@include waiters cache_wait
+  local waiters = waiters_read(KEYS[1], KEYS[4], now, '')
+  waiters_settle(waiters)
+  cache_serve(waiters, nil)
+end
 redis.call('UNLINK', KEYS[1], KEYS[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', digits(now))
 redis.call('ZADD', KEYS[3], 'GT', digits(at), member)

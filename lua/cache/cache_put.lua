@@ -1,8 +1,10 @@
--- cache_put: stores a value under a new version, unless its writer is late.
+-- cache_put: stores a value under a new version, unless its writer is late, and wakes all that wait
+-- for it: they leave their wait queue here, so that each need not.
 -- KEYS[1]  the value
 -- KEYS[2]  its highest fence
 -- KEYS[3]  the ticket that is out
 -- KEYS[4]  when invalidations are to be repeated
+-- KEYS[5]  its waiters (lib/waiters.lua)
 -- ARGV[1]  value: JSON text
 -- ARGV[2]  ttl, ms
 -- ARGV[3]  8 random digits: with Redis's time in microseconds they make the version
@@ -16,7 +18,7 @@
 --@reply -3 precondition_failed: version text
 -- highest is the highest fence seen. stale_ticket: the ticket is not the one that is out. version
 -- is '' when there is no value.
--- Errors: WRONGTYPE, nothing done. O(1).
+-- Errors: WRONGTYPE, nothing done. O(1), O(waiters) for the first value.
 --@include time cache
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -34,6 +36,12 @@ if (ARGV[6] ~= '' and not cache_is_listed(ARGV[6], version)) or cache_is_listed(
   return {-3, now, version or ''}
 end
 
+if not version and redis.call('EXISTS', KEYS[5]) == 1 then
+--@include waiters
+  waiters_read(KEYS[1], KEYS[5], now, '') -- an error if it is no wait queue
+  waiters_wake_all(KEYS[1], KEYS[5], 0)
+  redis.call('UNLINK', KEYS[5])
+end
 local new = digits(t[1] * 1000000 + t[2]) .. '-' .. ARGV[3]
 redis.call('HSET', KEYS[1], 'value', ARGV[1], 'version', new)
 redis.call('PEXPIREAT', KEYS[1], digits(expires_at))

@@ -4,6 +4,7 @@
 --   fill   the fill ticket that is out
 --   again  the instants at which an invalidation is to be repeated, as a sorted set: no value and
 --          no ticket that is made before one of them lives longer than until it
+--   waiters  the wait queue of clients that wait for a value; there is none while there is one
 -- What these scripts did not make raises WRONGTYPE. Wants lib/time.lua.
 --@shape cache_entry: version text, expires_at_ms int
 --@shape cached: cache_entry, value text

@@ -272,7 +272,9 @@ local function waiters_wake_all(channel, key, in_ms)
     return
   end
   for _, member in ipairs(redis.call('ZRANGE', key, '0', '-1')) do
-    local instance = waiters_instance(member)
+    local start = string.sub(member, 1, 17) -- is cheaper than a pattern, for thousands of one daemon
+    local instance = not notified[start] and waiters_instance(member)
+    notified[start] = true
     if instance and not notified[instance] then
       notified[instance] = true
       waiters_publish(channel, instance, '! ' .. digits(in_ms))

@@ -229,7 +229,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 {
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
-	bool lives = req->state == CALLING &&
+	bool lives = req->state == CALLING && c->parkings == req->pending.parkings &&
 		     (!req->http_done || req->background || req->on_disconnect || !c->done || c->may_fail);
 
 	loop_timer_stop(&c->late);
@@ -244,8 +244,8 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	c->result.acked = redis->replicas_acked;
 	c->result.replicas = redis->replicas_connected;
 	bool is_disconnected = !req->background && request_is_disconnected(req);
-	if (req->state != CALLING || !c->done)
-		; /* answered by another call, or without a `done` */
+	if (req->state != CALLING || !c->done || c->parkings != req->pending.parkings)
+		; /* answered by another call, or without a `done`, or of an attempt before */
 	else if (is_disconnected)
 		compensate(c, outcome, reply);
 	else if (outcome == REDIS_ANSWERED && c->outcome == REDIS_ANSWERED)
@@ -283,6 +283,7 @@ void call_wire_send(struct call *c)
 	allow_replica(c);
 	c->late.expired = on_late;
 	c->redis.done = on_reply;
+	c->parkings = req->pending.parkings;
 	if (c->keys.count)
 		c->redis.slot = topology_slot(c->keys.at[0]);
 	if (!put_on_wire(c)) {

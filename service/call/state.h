@@ -26,7 +26,8 @@ struct call {
 	struct call_strings keys, args;
 	struct text *command; /* keys and args as they are sent, behind the head of the command */
 	size_t command_count;
-	call_done done; /* NULL: nothing is to be done */
+	call_done done;    /* NULL: nothing is to be done */
+	unsigned parkings; /* those of the request when it was sent */
 	struct call_result result;
 	bool skips_foreign;
 	bool may_fail; /* and how it did: */

@@ -147,6 +147,7 @@ void request_move(struct request *req, enum request_state to)
 	req->pending.waited_us = request_waited_us(req);
 	req->pending.waits_since_us = loop_now_us();
 	req->state = to;
+	req->pending.parkings += to == PARKED;
 	if (to != ANSWERED && to != STREAMING)
 		return;
 	if (req->pending.waiter)

@@ -88,6 +88,7 @@ struct request_pending {
 	int64_t sent_us;           /* when the latest call was sent: its reply is newer */
 	struct waiter *waiter;     /* NULL when it does not wait */
 	struct arena_mark attempt; /* set by wait_begin: memory beyond it belongs to one attempt */
+	unsigned parkings;         /* how often it parked: replies to calls of before are ignored */
 	struct stream *stream;     /* while STREAMING */
 	void (*stream_disconnected)(struct stream *s);
 	int64_t waited_us, waits_since_us; /* request_waited_us */

@@ -40,6 +40,7 @@ struct channel {
 	enum channel_state state;
 	struct subscriber *subscriber;       /* (ref) NULL while CHANNEL_UNSUBSCRIBED */
 	struct channel_waiter *first, *last; /* the waiters */
+	struct waiter *scout;                /* (ref) the one whose attempt is made for all; NULL: none is */
 	struct channel_listener *listeners;
 	int64_t empty_since_us;
 	struct channel *next, *previous; /* in the list of all */

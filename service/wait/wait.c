@@ -40,7 +40,7 @@ static void begin_attempt(struct waiter *w)
 	w->retry_due = false;
 	loop_timer_stop(&w->look);
 	w->attempted_us = loop_now_us();
-	w->left_ms = w->expired || until_ms < 1 ? 0 : until_ms;
+	w->left_ms = w->expired || draining || until_ms < 1 ? 0 : until_ms;
 }
 
 static void on_deadline(struct loop_timer *t)
@@ -119,6 +119,51 @@ void wait_on_none(struct request *req)
 	w->subscribed = true;
 }
 
+void wait_shares(struct request *req)
+{
+	if (req->pending.waiter)
+		req->pending.waiter->shares = true;
+}
+
+/* The channel whose waiters an attempt of `w` may answer. NULL: that of none. */
+static struct channel *shared_channel(const struct waiter *w)
+{
+	return w->shares && w->count ? w->channels[0].channel : NULL;
+}
+
+static void end_attempt(struct waiter *w)
+{
+	struct channel *ch = shared_channel(w);
+
+	if (ch && ch->scout == w)
+		ch->scout = NULL;
+}
+
+/* A request that parked later may have come after what the reply reports had ended. */
+void wait_share(struct request *req, const struct reply *r,
+		void (*answer)(struct request *other, const struct reply *r))
+{
+	struct waiter *w = req->pending.waiter;
+	struct channel *ch = w ? shared_channel(w) : NULL;
+	unsigned count = 0;
+
+	for (struct channel_waiter *p = ch ? ch->first : NULL, *next; p; p = next) {
+		struct waiter *other = p->waiter;
+		next = p->next;
+		if (other->state == WAITER_ATTEMPTING || other->parked_us >= w->attempted_us)
+			continue;
+		if (++count > ATTEMPTS_AN_ITERATION || budget_is_full())
+			break;
+		if (other->state == WAITER_READY)
+			waiter_leave_ready(other);
+		other->state = WAITER_ATTEMPTING;
+		other->queue = NULL;
+		other->req->now_ms = req->now_ms;
+		request_move(other->req, CALLING);
+		answer(other->req, r);
+	}
+}
+
 int64_t wait_left_ms(const struct request *req)
 {
 	return req->pending.waiter ? req->pending.waiter->left_ms : 0;
@@ -159,6 +204,12 @@ void wait_look_at(struct request *req, int64_t at_ms)
 		waiter_look_in(req->pending.waiter, request_ms_until(req, at_ms));
 }
 
+void wait_look_in(struct request *req, int64_t ms)
+{
+	if (req->pending.waiter)
+		waiter_look_in(req->pending.waiter, ms);
+}
+
 bool wait_park(struct request *req, void (*retry)(struct request *req))
 {
 	struct waiter *w = req->pending.waiter;
@@ -168,6 +219,8 @@ bool wait_park(struct request *req, void (*retry)(struct request *req))
 	for (size_t i = 0; i < w->count; i++)
 		channel_subscribe(w->channels[i].channel);
 	request_move(req, PARKED);
+	end_attempt(w);
+	w->parked_us = loop_now_us();
 	w->retry = retry;
 	w->state = WAITER_PARKED;
 	if (!w->queued_us)
@@ -213,6 +266,7 @@ static void on_ended(struct request *req)
 	in_flight_key_remove(w->in_flight_key);
 	if (w->state == WAITER_READY)
 		waiter_leave_ready(w);
+	end_attempt(w);
 	waiter_leave(w);
 	waiting--;
 }
@@ -223,16 +277,27 @@ static void retry(struct waiter *w)
 {
 	struct request *req = w->req;
 
+	struct channel *ch = shared_channel(w);
+
 	waiter_leave_ready(w);
+	if (ch && !ch->scout)
+		ch->scout = w;
 	begin_attempt(w);
 	metrics_count(METRIC_wait_retries);
 	request_move(req, CALLING);
 	w->retry(req);
 }
 
-/* While its server is away, or without memory for an attempt, it waits until its time ends. */
+/*
+ * While its server is away, or without memory for an attempt, it waits until its time ends; and
+ * while the attempt of another may answer it.
+ */
 static bool may_retry(const struct waiter *w)
 {
+	const struct channel *ch = shared_channel(w);
+
+	if (ch && ch->scout && !w->expired)
+		return false;
 	return w->expired || w->count == 0 || (topology_serves(w->channels[0].channel->name) && !budget_is_full());
 }
 

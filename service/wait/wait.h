@@ -29,6 +29,7 @@
 #include "core/text.h"
 #include "wait/ticket.h"
 
+struct reply;
 struct request;
 
 /*
@@ -48,6 +49,18 @@ void wait_on(struct request *req, struct text key);
 /* Leaves all its channels: from now on it waits for something else, which wait_on names. */
 void wait_on_none(struct request *req);
 
+/*
+ * Behind wait_on: what its attempt finds there may answer all requests that wait for that resource.
+ * Those that are woken are then attempted one at a time, so that the first can answer the others.
+ */
+void wait_shares(struct request *req);
+/*
+ * In a `done`: the reply answers the other requests that parked there before this attempt was sent,
+ * as many as an iteration may attempt. `answer` must answer, and their tickets must have left.
+ */
+void wait_share(struct request *req, const struct reply *r,
+		void (*answer)(struct request *other, const struct reply *r));
+
 /* Milliseconds it may still wait after this attempt; 0: this is its last, or it never waits. */
 int64_t wait_left_ms(const struct request *req);
 /* How long it has waited. */
@@ -66,6 +79,8 @@ void wait_ticket_left(struct request *req);
 
 /* After an attempt: it tries again at that instant of Redis's clock, if not earlier; -1: never. */
 void wait_look_at(struct request *req, int64_t at_ms);
+/* The same in so many milliseconds. */
+void wait_look_in(struct request *req, int64_t ms);
 
 /*
  * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken.

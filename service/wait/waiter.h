@@ -29,11 +29,13 @@ struct waiter {
 	bool subscribed;                  /* its channels were, when this attempt began */
 	bool retry_due;                   /* a wake-up came during this attempt */
 	bool expired;                     /* its time to wait */
+	bool shares;                      /* wait_shares was called */
 	const struct ticket_queue *queue; /* (ref) its ticket may be in; NULL: it is in none */
 	struct text tail;                 /* (ref) the end of its ticket */
 	uint64_t number;
 	int64_t left_ms;      /* as of this attempt; 0: it is the last */
 	int64_t attempted_us; /* when this attempt began */
+	int64_t parked_us;    /* when the latest attempt before it ended */
 	int64_t queued_us;    /* when its first attempt at its channels began; 0: that is this one */
 	struct loop_timer deadline;
 	struct loop_timer look; /* when it tries again, if nothing wakes it earlier */

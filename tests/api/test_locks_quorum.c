@@ -313,7 +313,6 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	static const struct {
 		const char *target, *body, *code, *pointer;
 	} rows[] = {
-		{ "/locks/a", "{\"wait_ms\":1}", "unsupported_with_quorum", "/wait_ms" },
 		{ "/locks/a", "{\"mode\":\"shared\"}", "unsupported_with_quorum", "/mode" },
 		{ "/locks/a", "{}", "unsupported_with_quorum", "Lock-Token:" },
 		{ "/locks/a", "{\"min_replicas\":1}", "unsupported_with_quorum", "/min_replicas" },

@@ -208,11 +208,13 @@ static void attempts_accumulate_no_memory(void **state)
 		{ "lock", "l", "/locks/l", "{\"wait_ms\":60000,\"owner\":\"a\",\"metadata\":{\"of\":[1,2,3]}}", 1 },
 		{ "lock", "l", "/locks", "{\"names\":[\"l\",\"m\"],\"wait_ms\":60000}", -1 },
 		{ "semaphore", "s", "/semaphores/s/permits", "{\"limit\":1,\"wait_ms\":60000}", 1 },
+		{ "cache", "c", "/cache/c/fill", LONG, 1 },
 	};
 
 	(void)state;
 	assert_status(post("/locks/l", "{\"ttl_ms\":600000}"), 201);
 	assert_status(post("/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":600000}"), 201);
+	assert_status(post("/cache/c/fill", "{\"fill_ms\":600000}"), 201);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct raw *w = waiter_at(&patternd, rows[i].target, rows[i].body, "");
 		wait_until(all_parked(&patternd, 1), SOON_MS);

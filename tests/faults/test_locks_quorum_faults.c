@@ -147,6 +147,58 @@ static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
 	assert_taken(acquire(), 3);
 }
 
+/* ---- While a client waits ---- */
+
+/* It waits at the second daemon, and has tried again so often. */
+static struct raw *waits(const char *body, long more)
+{
+	long tries = metric_of(&quorum.d[1], "wait_retries_total");
+	struct raw *w = waiter_at(&quorum.d[1], "/locks/a", body, "");
+
+	wait_until(metric_of(&quorum.d[1], "wait_retries_total") >= tries + more, SOON_MS);
+	return w;
+}
+
+/* A new request does not wait for servers that are away; one that waits already does. */
+static void a_waiter_outlasts_the_majority(void **state)
+{
+	(void)state;
+	assert_taken(acquire(), 3);
+	struct raw *w = waits("{\"ttl_ms\":60000,\"wait_ms\":30000}", 3), *brief = waits("{\"wait_ms\":2000}", 3);
+	for (int i = 0; i < 2; i++)
+		server_kill(&quorum.servers[i]);
+	quorum_wait_up(1);
+	assert_problem(http(quorum.c[0], "POST", "/locks/a", "{\"wait_ms\":20000}"), 503, "no_quorum", "none");
+	assert_problem(waiter_answer(brief, "/locks/a", SOON_MS), 503, "no_quorum", "none");
+	assert_false(waiter_is_answered(w));
+	for (int i = 0; i < 2; i++) /* which have forgotten the lock: it is free */
+		quorum_restart(i, NULL);
+	assert_status(waiter_answer(w, "/locks/a", SOON_MS), 201);
+	raw_close(w);
+	raw_close(brief);
+}
+
+/* What was asked for in two tries was released in the same order, by the same connection. */
+static void a_stopped_server_keeps_nothing_of_any_try(void **state)
+{
+	(void)state;
+	struct answer held = acquire();
+	assert_taken(held, 3);
+	server_command(&quorum.servers[2], "DEL p:lock:{a}");
+	proc_signal(&quorum.servers[2].proc, SIGSTOP);
+	struct raw *w = waits("{\"ttl_ms\":60000,\"wait_ms\":30000}", 1); /* the connection lives for three */
+	raw_close(w);
+	wait_until(waiting_at(&quorum.d[1]) == 0, SOON_MS);
+	proc_signal(&quorum.servers[2].proc, SIGCONT);
+	quorum_wait_up(3);
+	wait_until(quorum_copies("a") == 2, SOON_MS);
+	assert_status(release(text_at(held, "/token")), 200);
+	wait_until(quorum_copies("a") == 0, SOON_MS);
+	assert_taken(acquire(), 3);
+}
+
+/* ---- A stopped daemon ---- */
+
 /* The second round was carried out: all of them have the same fence. */
 static bool have_the_fence(void)
 {
@@ -316,6 +368,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_holder_keeps_it_while_a_majority_is_away, quorum_forget),
 		cmocka_unit_test_teardown(a_stopped_server_costs_its_time_and_no_more, quorum_forget),
 		cmocka_unit_test_teardown(two_stopped_servers_keep_nothing_when_they_go_on, quorum_forget),
+		cmocka_unit_test_teardown(a_waiter_outlasts_the_majority, quorum_forget),
+		cmocka_unit_test_teardown(a_stopped_server_keeps_nothing_of_any_try, quorum_forget),
 		cmocka_unit_test_teardown(a_daemon_stopped_too_long_grants_nothing, quorum_forget),
 		cmocka_unit_test_teardown(what_full_servers_refuse_is_released_by_the_others, quorum_forget),
 		cmocka_unit_test_teardown(what_is_not_ours_at_one_server_is_left_alone, quorum_forget),

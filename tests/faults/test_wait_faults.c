@@ -1,7 +1,7 @@
 /*
- * Faults while clients wait for messages: Redis gone and back, the subscriber's connection cut,
- * Redis without permission to subscribe, the daemon stopped by SIGTERM. No waiter is answered
- * before its time, no message is missed, and each answer is true.
+ * Faults while clients wait for messages or a cached value: Redis gone and back, the subscriber's
+ * connection cut, Redis without permission to subscribe, the daemon stopped by SIGTERM. No waiter
+ * is answered before its time, no message is missed, and each answer is true.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -26,6 +26,7 @@ enum { SOON_MS = 8000, SLACK_MS = 1000, CROWD = 20, CUTS = 100, MESSAGES = 300 }
 
 static char queue[16]; /* each test has its own: no daemon is subscribed to it before a client waits there */
 static char queue_target[64], receive_target[64], messages_target[64];
+static char cache_key[64], cache_target[64], fill_target[64]; /* a value of that name */
 
 static int new_queue(void **state)
 {
@@ -36,6 +37,9 @@ static int new_queue(void **state)
 	snprintf(queue_target, sizeof(queue_target), "/queues/%s", queue);
 	snprintf(receive_target, sizeof(receive_target), "/queues/%s/receive", queue);
 	snprintf(messages_target, sizeof(messages_target), "/queues/%s/messages", queue);
+	snprintf(cache_key, sizeof(cache_key), "p:cache:{%s}", queue);
+	snprintf(cache_target, sizeof(cache_target), "/cache/%s", queue);
+	snprintf(fill_target, sizeof(fill_target), "/cache/%s/fill", queue);
 	return 0;
 }
 
@@ -273,6 +277,103 @@ static void without_permission_the_last_try_counts(void **state)
 	server_command(&redis, "ACL DELUSER deaf");
 }
 
+/* ---- Those that wait for a cached value ---- */
+
+static void gather_at_value(const struct daemon *d)
+{
+	for (int i = 0; i < CROWD; i++)
+		crowd[i] = waiter_at(d, fill_target, LONG, "");
+	wait_until(subscribers_at(&redis, cache_key) == 1 && all_parked(d, CROWD), SOON_MS);
+}
+
+/* All but `maker` (-1: all) get it. */
+static void all_get_the_value(int maker)
+{
+	for (int i = 0; i < CROWD; i++)
+		if (i != maker) {
+			struct answer a = waiter_answer(crowd[i], fill_target, SOON_MS);
+			assert_status(a, 200);
+			assert_int_equal(int_at(a, "/value"), 1);
+		}
+	disperse();
+}
+
+/* Ticket and wait queue are lost with Redis: one waiter makes the value, and the others get it. */
+static void redis_may_forget_the_ticket(void **state)
+{
+	(void)state;
+	assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
+	gather_at_value(&patternd);
+	server_kill(&redis);
+	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
+	assert_int_equal(crowd_answered(), 0);
+	server_restart(&redis);
+	wait_until(crowd_answered() == 1 && all_parked(&patternd, CROWD - 1), SOON_MS);
+	int maker = 0;
+	while (!waiter_is_answered(crowd[maker]))
+		maker++;
+	struct answer a = waiter_answer(crowd[maker], fill_target, SOON_MS);
+	char ticket[96];
+	assert_status(a, 201);
+	snprintf(ticket, sizeof(ticket), "Fill-Ticket: %s", text_at(a, "/ticket"));
+	assert_status(http(client, "PUT", cache_target, "{\"value\":1}", ticket), 201);
+	all_get_the_value(maker);
+}
+
+/* Stored while the daemon is not subscribed, or cannot reach Redis at all. */
+static void no_value_is_missed_after_a_cut(void **state)
+{
+	struct proxy *proxy = proxy_open(redis.port);
+	struct daemon far = { 0 };
+
+	(void)state;
+	daemon_start(&far, "--redis", proxy_url(proxy));
+	for (int way = 0; way < 2; way++) {
+		assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
+		gather_at_value(&far);
+		if (way == 0) {
+			server_command(&redis, "CLIENT KILL TYPE pubsub");
+		} else {
+			proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+			wait_until(subscribers_at(&redis, cache_key) == 0, SOON_MS);
+		}
+		assert_status(http(client, "PUT", cache_target, "{\"value\":1}"), 201);
+		proxy_set(proxy, (struct proxy_fault){ 0 });
+		all_get_the_value(-1);
+		stage_forget(NULL);
+	}
+	daemon_stop(&far);
+	proxy_close(proxy);
+}
+
+/* Whose attempt was to answer all: its reply is lost, so another makes one. */
+static void the_attempt_for_all_may_fail(void **state)
+{
+	struct proxy *proxy = proxy_open(redis.port);
+	struct daemon far = { 0 };
+	int got = 0;
+
+	(void)state;
+	daemon_start(&far, "--redis", proxy_url(proxy), "--redis-timeout-ms", "300");
+	assert_status(post(fill_target, "{\"fill_ms\":60000}"), 201);
+	gather_at_value(&far);
+	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = PROXY_BYTES("EVALSHA"), .cut_percent = 100 });
+	assert_status(http(client, "PUT", cache_target, "{\"value\":1}"), 201);
+	wait_until(crowd_answered() > 0, SOON_MS);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	for (int i = 0; i < CROWD; i++) {
+		struct answer a = waiter_answer(crowd[i], fill_target, SOON_MS);
+		got += a.status == 200;
+		if (a.status != 200)
+			assert_true(a.status == 503 || a.status == 504);
+	}
+	print_message("%d of %d got the value\n", got, CROWD);
+	assert_true(got > 0);
+	disperse();
+	daemon_stop(&far);
+	proxy_close(proxy);
+}
+
 /* ---- The daemon leaves ---- */
 
 static void waiters_are_answered_when_the_daemon_leaves(void **state)
@@ -440,6 +541,9 @@ int main(void)
 		TEST(nothing_is_missed_while_the_way_is_cut),
 		TEST(what_is_due_in_ages_wakes_no_waiter),
 		TEST(without_permission_the_last_try_counts),
+		TEST(redis_may_forget_the_ticket),
+		TEST(no_value_is_missed_after_a_cut),
+		TEST(the_attempt_for_all_may_fail),
 		TEST(waiters_are_answered_when_the_daemon_leaves),
 		TEST(the_daemon_leaves_without_redis_too),
 		TEST(what_is_sent_while_the_daemon_leaves_is_not_lost),

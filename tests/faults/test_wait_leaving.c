@@ -348,6 +348,7 @@ static void the_daemon_may_leave_before_redis_answers(void **state)
 		{ "/locks/held", "{" LONG "}" },
 		{ "/locks", "{\"names\":[\"free\",\"held\"]," LONG "}" },
 		{ "/semaphores/s/permits", "{\"limit\":1," LONG "}" },
+		{ "/cache/c/fill", "{" LONG "}" },
 		{ "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":60000,\"wait_ms\":60000}" },
 	};
 	struct daemon d = { 0 };

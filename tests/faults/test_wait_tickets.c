@@ -1,7 +1,7 @@
 /*
- * The tickets of requests that wait for a lock or a permit: whatever answers a request, and however
- * its client leaves, its ticket leaves the wait queue, also when Redis cannot be asked at that
- * moment. A ticket that stayed would be offered what others wait for.
+ * The tickets of requests that wait for a lock, a permit or a cached value: whatever answers a
+ * request, and however its client leaves, its ticket leaves the wait queue, also when Redis cannot
+ * be asked at that moment. A ticket that stayed would be offered what others wait for.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -15,13 +15,18 @@
 #include "../support/proxy.h"
 #include "../support/waiter.h"
 
-enum { SOON_MS = 5000, RESOURCES = 2, AT_ONCE_MS = 700 };
+enum { SOON_MS = 5000, RESOURCES = 3, AT_ONCE_MS = 700 };
 
 static const struct resource {
 	const char *target, *hold, *line;
+	const char *capability;  /* of its answer */
+	const char *is_released; /* the problem of a replay after that */
+	int status;              /* of that problem */
 } resources[RESOURCES] = {
-	{ "/locks/a", "{\"ttl_ms\":60000}", "p:lock:{a}:waiters" },
-	{ "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000}", "p:semaphore:{a}:waiters" },
+	{ "/locks/a", "{\"ttl_ms\":60000", "p:lock:{a}:waiters", "/token", "not_holder", 409 },
+	{ "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000", "p:semaphore:{a}:waiters", "/permit",
+	  "permit_expired", 410 },
+	{ "/cache/a/fill", "{\"fill_ms\":60000", "p:cache:{a}:waiters", "/ticket", "ticket_expired", 410 },
 };
 
 static struct redis_server redis;
@@ -68,10 +73,7 @@ static struct raw *wait_at(const struct daemon *d, const struct resource *r, int
 	long before = tickets_of(r);
 	char body[96];
 
-	if (r == &resources[0])
-		snprintf(body, sizeof(body), "{\"ttl_ms\":60000,\"wait_ms\":%d}", wait_ms);
-	else
-		snprintf(body, sizeof(body), "{\"limit\":1,\"ttl_ms\":60000,\"wait_ms\":%d}", wait_ms);
+	snprintf(body, sizeof(body), "%s,\"wait_ms\":%d}", r->hold, wait_ms);
 	struct raw *w = waiter_at(d, r->target, body, headers);
 	wait_until(tickets_of(r) == before + 1, SOON_MS);
 	return w;
@@ -80,10 +82,12 @@ static struct raw *wait_at(const struct daemon *d, const struct resource *r, int
 /* Takes the resource; the caller releases with `released`. */
 static void hold(const struct resource *r, char capability[64])
 {
-	struct answer a = http(client, "POST", r->target, r->hold, NULL);
+	char body[96];
 
+	snprintf(body, sizeof(body), "%s}", r->hold);
+	struct answer a = http(client, "POST", r->target, body, NULL);
 	assert_status(a, 201);
-	snprintf(capability, 64, "%s", text_at(a, r == &resources[0] ? "/token" : "/permit"));
+	snprintf(capability, 64, "%s", text_at(a, r->capability));
 }
 
 static void release(const struct resource *r, const char *capability)
@@ -93,6 +97,8 @@ static void release(const struct resource *r, const char *capability)
 	if (r == &resources[0]) {
 		snprintf(text, sizeof(text), "Lock-Token: %s", capability);
 		assert_status(http(client, "DELETE", "/locks/a", NULL, text), 200);
+	} else if (r == &resources[2]) {
+		assert_status(http(client, "DELETE", "/cache/a", NULL), 204); /* takes the ticket away */
 	} else {
 		snprintf(text, sizeof(text), "/semaphores/a/permits/%s", capability);
 		assert_status(http(client, "DELETE", text, NULL), 204);
@@ -105,7 +111,7 @@ static void is_served_at_once(const struct resource *r, struct raw *w)
 	struct answer a = waiter_answer(w, r->target, AT_ONCE_MS);
 
 	assert_status(a, 201);
-	release(r, text_at(a, r == &resources[0] ? "/token" : "/permit"));
+	release(r, text_at(a, r->capability));
 	raw_close(w);
 }
 
@@ -185,8 +191,6 @@ static void no_ticket_stays(void **state)
 
 static void a_duplicate_delays_no_waiter(void **state)
 {
-	static const char *const ends[RESOURCES] = { "not_holder", "permit_expired" };
-
 	(void)state;
 	for (int i = 0; i < RESOURCES; i++) {
 		const struct resource *r = &resources[i];
@@ -201,7 +205,7 @@ static void a_duplicate_delays_no_waiter(void **state)
 		release(r, capability);
 		is_served_at_once(r, first);
 		struct answer a = waiter_answer(twice, r->target, AT_ONCE_MS);
-		assert_problem(a, i == 0 ? 409 : 410, ends[i], "applied");
+		assert_problem(a, r->status, r->is_released, "applied");
 		raw_close(twice);
 		is_served_at_once(r, second);
 		assert_problem(waiter_answer(reused, r->target, AT_ONCE_MS), 422, "idempotency_key_reused", "none");

@@ -19,6 +19,13 @@ async function thrown(kind, work) {
   assert.fail(`no ${kind.name}`);
 }
 
+/** How often any client has asked for a value or the ticket to make it. */
+async function fills() {
+  const lines = (await client.request('GET', '/metrics')).body.split('\n');
+  const counted = lines.filter((line) => line.startsWith('patternd_http_requests_total{operation="cache_fill"'));
+  return counted.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
 async function assertState(name, counts = {}) {
   const { ready, delayed, in_flight, dead } = (await client.request('GET', `/queues/${name}`)).body;
   assert.deepEqual({ ready, delayed, in_flight, dead }, { ...EMPTY, ...counts }, name);
@@ -186,9 +193,11 @@ const tests = {
       await sleep(300);
       return { n: calls };
     };
+    const asked = await fills();
     const values = await Promise.all(Array.from({ length: 8 }, () => client.cached('value', { ttlMs: 60000, fill })));
     assert.deepEqual(values, Array(8).fill({ n: 1 }));
     assert.equal(calls, 1);
+    assert.equal(await fills(), asked + 8); // the others wait at the daemon, without asking again
     const failing = () => {
       throw new RangeError('by the test');
     };

@@ -29,6 +29,13 @@ def left(**counts):
     return {"ready": 0, "delayed": 0, "in_flight": 0, "dead": 0} | counts
 
 
+def fills():
+    """How often any client has asked for a value or the ticket to make it."""
+    of = 'patternd_http_requests_total{operation="cache_fill"'
+    lines = client.request("GET", "/metrics").body.splitlines()
+    return sum(int(line.rpartition(" ")[2]) for line in lines if line.startswith(of))
+
+
 def enter(lock):
     with lock:
         raise AssertionError("entered")
@@ -190,9 +197,11 @@ def test_cached():
         time.sleep(0.3)
         return {"n": len(calls)}
 
+    asked = fills()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         values = list(pool.map(lambda _: client.cached("value", ttl_ms=60000, fill=fill), range(8)))
     assert values == [{"n": 1}] * 8 and len(calls) == 1
+    assert fills() == asked + 8  # the others wait at the daemon, without asking again
     assert client.cached("nothing", 60000, lambda: None) is None and client.cached("nothing", 60000, fill) is None
     raised(ZeroDivisionError, lambda: client.cached("failing", 60000, lambda: 1 / 0, fill_ms=100))
     assert client.cached("failing", 60000, lambda: 2) == 2

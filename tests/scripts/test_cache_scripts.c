@@ -17,6 +17,7 @@
 #define FENCE "p:cache:{a}:fence"
 #define FILL "p:cache:{a}:fill"
 #define AGAIN "p:cache:{a}:again"
+#define WAITERS "p:cache:{a}:waiters"
 #define RECORD "p:idem:{a}:k"
 
 #define DAY_MS INT64_C(86400000)
@@ -34,7 +35,7 @@ static const char *of_int(int64_t n)
 static int64_t put_with(const char *value, int64_t ttl_ms, const char *fence, const char *ticket, const char *if_match,
 			const char *if_none_match)
 {
-	run(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
+	run(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN, WAITERS),
 	    ARGS(value, of_int(ttl_ms), "00c0ffee", fence, ticket, if_match, if_none_match));
 	return outcome(&r);
 }
@@ -46,7 +47,7 @@ static int64_t put(const char *value, int64_t ttl_ms)
 
 static int64_t delete_with(const char *fence, const char *if_match, const char *if_none_match)
 {
-	run(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL), ARGS(fence, if_match, if_none_match));
+	run(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL, WAITERS), ARGS(fence, if_match, if_none_match));
 	return outcome(&r);
 }
 
@@ -65,7 +66,7 @@ static int64_t fill(const char *ticket, int64_t fill_ms)
 /* The time of the repetition. */
 static int64_t invalidate(int64_t again_after_ms)
 {
-	run(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN), ARGS(of_int(again_after_ms)));
+	run(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS), ARGS(of_int(again_after_ms)));
 	assert_int_equal(outcome(&r), 1);
 	return item_int(&r, CACHE_INVALIDATE_AGAIN_AT_MS);
 }
@@ -461,7 +462,7 @@ static void a_replay_gets_the_first_answer(void **state)
 
 static void all_fail(const char *part)
 {
-	unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
+	unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN, WAITERS),
 				ARGS("1", "60000", "00c0ffee", "1", "", "", ""), part));
 	unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN), ARGS("t", "5000"), RECORD,
 					    FINGERPRINT_A, part));
@@ -487,7 +488,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, rows[i].make)->type, REDIS_REPLY_ERROR);
-		unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
+		unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN, WAITERS),
 					ARGS("1", "60000", "00c0ffee", "1", "", "", ""), "WRONGTYPE"));
 		if (rows[i].get)
 			unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
@@ -495,11 +496,12 @@ static void a_foreign_key_stays_as_it_is(void **state)
 			unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN),
 							    ARGS("t", "5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 		if (rows[i].invalidate)
-			unchanged(&r, run_with_record_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN),
-							    ARGS("5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
+			unchanged(&r,
+				  run_with_record_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS),
+							ARGS("5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 		if (rows[i].delete)
-			unchanged(&r, run_fails(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL), ARGS("1", "", ""),
-						"WRONGTYPE"));
+			unchanged(&r, run_fails(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL, WAITERS),
+						ARGS("1", "", ""), "WRONGTYPE"));
 	}
 	script_stage_empty(NULL);
 	server_command(&r, "HSET " VALUE " version 1-1");

@@ -33,6 +33,7 @@ static void hold(struct vigil *v)
 	a = http(v->others, "POST", target(v, "semaphores", "/permits"), "{\"limit\":1,\"ttl_ms\":" HELD_MS "}");
 	assert_status(a, 201);
 	snprintf(v->permit, sizeof(v->permit), "%s", text_at(a, "/permit"));
+	assert_status(http(v->others, "POST", target(v, "cache", "/fill"), "{\"fill_ms\":" HELD_MS "}"), 201);
 }
 
 void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others, const char *name)
@@ -45,7 +46,8 @@ void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others,
 	v->lock = waiter_at(d, target(v, "locks", ""), "{\"wait_ms\":" WAIT_MS "}", "");
 	v->semaphore = waiter_at(d, target(v, "semaphores", "/permits"), "{\"limit\":1,\"wait_ms\":" WAIT_MS "}", "");
 	v->queue = waiter_at(d, target(v, "queues", "/receive"), "{\"wait_ms\":" WAIT_MS "}", "");
-	wait_until(all_parked(d, before + 3), SOON_MS);
+	v->cache = waiter_at(d, target(v, "cache", "/fill"), "{\"wait_ms\":" WAIT_MS "}", "");
+	wait_until(all_parked(d, before + 4), SOON_MS);
 	v->topic = events_get(d->port, target(v, "topics", "/stream"));
 	/*
 	 * Subscribed to last, over the same connection, so that the other channels are subscribed,
@@ -63,7 +65,8 @@ static bool release(struct vigil *v)
 	int lock = http(v->others, "DELETE", target(v, "locks", ""), NULL, token).status;
 	int permit = http(v->others, "DELETE", target(v, "semaphores", rest), NULL).status;
 	int message = http(v->others, "POST", target(v, "queues", "/messages"), "{\"body\":1}").status;
-	return lock == 200 && permit == 204 && message == 201;
+	int ticket = http(v->others, "DELETE", target(v, "cache", ""), NULL).status;
+	return lock == 200 && permit == 204 && message == 201 && ticket == 204;
 }
 
 static void publish(struct vigil *v)
@@ -116,6 +119,7 @@ int64_t vigil_must_wake(struct vigil *v, int within_ms)
 	must_be_answered(v, v->lock, "locks", "", 201, until_ms);
 	must_be_answered(v, v->semaphore, "semaphores", "/permits", 201, until_ms);
 	must_be_answered(v, v->queue, "queues", "/receive", 200, until_ms);
+	must_be_answered(v, v->cache, "cache", "/fill", 201, until_ms);
 	must_receive(v, (int)(until_ms - monotonic_ms()));
 	events_close(v->topic);
 	return monotonic_ms() - from_ms;

@@ -286,28 +286,26 @@ class Client:
     def cached(self, key: str, ttl_ms: int, fill: Callable[[], T], *, fill_ms: int = 5000, jitter_ms: int = 0) -> T:
         """The value of `key`, or what `fill` returns, which is stored for `ttl_ms`.
 
-        Of all callers one runs `fill`, for at most `fill_ms`; the others wait for its value, for at
+        Of all callers one runs `fill`, for at most `fill_ms`; the others wait at the daemon, for at
         most `timeout_ms`. When `fill` raises or takes longer, the next caller runs its own.
         """
-        path, deadline, pause = _path("cache", key), time.monotonic() + self.timeout_ms / 1000, 0.02
+        path, deadline = _path("cache", key), time.monotonic() + self.timeout_ms / 1000
         while True:
+            wait_ms = min(max(int((deadline - time.monotonic()) * 1000), 0), 60000)
             try:
-                response = self.request("POST", path + "/fill", {"fill_ms": fill_ms})
+                body = {"fill_ms": fill_ms, "wait_ms": wait_ms}
+                response = self.request("POST", path + "/fill", body, wait_ms=wait_ms)
                 break
             except Problem as problem:
-                if (
-                    problem.code not in ("cache_fill_in_progress", "ticket_expired")
-                    or time.monotonic() + pause > deadline
-                ):
+                if problem.code not in ("cache_fill_in_progress", "ticket_expired") or time.monotonic() > deadline:
                     raise
-            time.sleep(pause * random.uniform(0.5, 1))
-            pause = min(pause * 1.5, 0.25)
+            time.sleep(random.uniform(0.5, 1) * PAUSE_S)  # a daemon that stops lets none wait
         if response.status == 200:
             return cast(T, response.body["value"])
         value, ticket = fill(), {"Fill-Ticket": response.body["ticket"]}
         try:
-            body = {"value": value, "ttl_ms": ttl_ms, "jitter_ms": jitter_ms}
-            self.request("PUT", path, body, headers=ticket, timeout_ms=response.body["ttl_ms"])
+            stored = {"value": value, "ttl_ms": ttl_ms, "jitter_ms": jitter_ms}
+            self.request("PUT", path, stored, headers=ticket, timeout_ms=response.body["ttl_ms"])
         except Problem as problem:  # a value that could not be stored is still the value
             if 400 <= problem.status < 500 and problem.code != "ticket_expired":
                 raise

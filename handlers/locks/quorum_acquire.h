@@ -1,0 +1,12 @@
+/*
+ * quorum_acquire: POST /locks/{name} on a quorum of servers: two rounds for each try, and the tries
+ * of a request that waits.
+ */
+#ifndef PATTERND_QUORUM_ACQUIRE_H
+#define PATTERND_QUORUM_ACQUIRE_H
+
+#include "operations.h"
+
+void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in);
+
+#endif

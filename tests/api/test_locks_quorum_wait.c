@@ -1,0 +1,206 @@
+/*
+ * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps
+ * nothing in between.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "quorum.h"
+#include "raw.h"
+#include "waiter.h"
+
+enum { SOON_MS = 10000 };
+
+#define LONG "{\"ttl_ms\":60000,\"wait_ms\":20000}"
+
+static const char target[] = "/locks/a";
+
+static struct answer acquire(const char *body)
+{
+	return http(quorum.c[0], "POST", target, body);
+}
+
+/* It waits at the second daemon, and has tried more than once. */
+static struct raw *waits(const char *body)
+{
+	long tries = metric_of(&quorum.d[1], "wait_retries_total");
+	struct raw *w = waiter_at(&quorum.d[1], target, body, "");
+
+	wait_until(metric_of(&quorum.d[1], "wait_retries_total") > tries + 2, SOON_MS);
+	assert_int_equal(waiting_at(&quorum.d[1]), 1);
+	return w;
+}
+
+static long long scripts_run(void)
+{
+	long long n = 0;
+
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		n += server_scripts_run(&quorum.servers[i]);
+	return n;
+}
+
+static void a_waiter_gets_it_after_its_release(void **state)
+{
+	(void)state;
+	struct answer first = acquire("{\"ttl_ms\":60000}");
+	int64_t begin_ms = monotonic_ms();
+	struct raw *w = waits(LONG);
+	assert_false(waiter_is_answered(w));
+	assert_status(quorum_release(quorum.c[0], target, text_at(first, "/token")), 200);
+	struct answer a = waiter_answer(w, target, SOON_MS);
+	assert_status(a, 201);
+	assert_in_range(int_at(a, "/waited_ms"), 1, monotonic_ms() - begin_ms);
+	assert_true(int_at(a, "/fence") > int_at(first, "/fence"));
+	assert_int_equal(int_at(a, "/safety/acknowledged"), 3);
+	assert_true(int_at(a, "/ttl_ms") > 55000); /* it begins with the last try, not with the first */
+	assert_int_equal(quorum_copies("a"), 3);
+	assert_int_equal(waiting_at(&quorum.d[1]), 0);
+	assert_status(quorum_release(quorum.c[1], target, text_at(a, "/token")), 200);
+	assert_int_equal(quorum_copies("a"), 0);
+	raw_close(w);
+}
+
+static void it_is_free_when_its_time_has_passed(void **state)
+{
+	(void)state;
+	assert_status(acquire("{\"ttl_ms\":1000}"), 201);
+	struct raw *w = waits(LONG);
+	assert_status(waiter_answer(w, target, SOON_MS), 201);
+	raw_close(w);
+}
+
+static void a_wait_that_ends_is_answered_as_without(void **state)
+{
+	(void)state;
+	assert_status(acquire("{\"ttl_ms\":60000,\"owner\":\"first\"}"), 201);
+	int64_t begin_ms = monotonic_ms();
+	struct answer a = http(quorum.c[1], "POST", target, "{\"wait_ms\":600}");
+	assert_problem(a, 409, "lock_held", "none");
+	assert_true(monotonic_ms() - begin_ms >= 599);
+	assert_string_equal(text_at(a, "/holders/0/owner"), "first");
+	assert_problem(http(quorum.c[1], "POST", target, "{\"wait_ms\":60001}"), 400, "out_of_range", "none");
+}
+
+/* One server has lost the lock: each try acquires it there, and must release it before the next. */
+static void nothing_stays_at_a_minority(void **state)
+{
+	enum { FREE_SEEN = 20 };
+	struct redis_server *s = &quorum.servers[1];
+	const char *fence = "GET p:lock:{a}:fence";
+	char last[32] = "";
+
+	(void)state;
+	assert_status(acquire("{\"ttl_ms\":60000}"), 201);
+	server_command(s, "DEL p:lock:{a}");
+	struct raw *w = waits(LONG);
+	int64_t until_ms = monotonic_ms() + SOON_MS;
+	for (int free_seen = 0, tries = 0; free_seen < FREE_SEEN || tries < 3;) {
+		assert_true(monotonic_ms() < until_ms);
+		free_seen += server_command(s, "EXISTS p:lock:{a}")->integer == 0;
+		const char *now = server_command(s, fence)->str; /* each try there has its own */
+		tries += strcmp(now, last) != 0;
+		snprintf(last, sizeof(last), "%s", now);
+	}
+	assert_true(bool_at(http(quorum.c[0], "GET", target, NULL), "/held")); /* by the majority, all the time */
+	raw_close(w);
+	wait_until(waiting_at(&quorum.d[1]) == 0, SOON_MS);
+	wait_until(quorum_copies("a") == 2, SOON_MS);
+}
+
+static void a_client_that_leaves_ends_it(void **state)
+{
+	(void)state;
+	struct answer a = acquire("{\"ttl_ms\":60000}");
+	struct raw *w = waits(LONG);
+	raw_close(w);
+	wait_until(all_parked(&quorum.d[1], 0), SOON_MS);
+	long long scripts = scripts_run();
+	nap_ms(500); /* more than two pauses */
+	assert_int_equal(scripts_run(), scripts);
+	assert_status(quorum_release(quorum.c[0], target, text_at(a, "/token")), 200);
+	assert_int_equal(quorum_copies("a"), 0);
+}
+
+static void a_daemon_that_leaves_lets_none_wait(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	assert_status(acquire("{\"ttl_ms\":60000}"), 201);
+	daemon_start(&d, "--redis", quorum.main.url, "--lock-quorum", quorum.urls, "--drain-ms", "8000");
+	struct raw *w = waiter_at(&d, target, LONG, "");
+	wait_until(metric_of(&d, "wait_retries_total") > 2, SOON_MS);
+	proc_signal(&d.proc, SIGTERM);
+	assert_problem(waiter_answer(w, target, 3000), 409, "lock_held", "none");
+	raw_close(w);
+	daemon_stop(&d);
+}
+
+/* ---- Many ---- */
+
+enum { RACERS = 6, GRANTS = 15 };
+
+static atomic_int inside, overlaps, refused;
+static atomic_llong last_fence, falls;
+
+static void *race(void *arg)
+{
+	struct client *c = client_open(quorum.d[(size_t)arg % 2].port);
+
+	for (int i = 0; i < GRANTS; i++) {
+		struct answer a = http(c, "POST", "/locks/race", "{\"ttl_ms\":30000,\"wait_ms\":60000}");
+		if (a.status != 201) {
+			refused++;
+			continue;
+		}
+		overlaps += atomic_fetch_add(&inside, 1) != 0;
+		int64_t fence = json_integer_value(json_at(a, "/fence"));
+		falls += atomic_exchange(&last_fence, fence) >= fence;
+		nap_ms(1);
+		inside--;
+		quorum_release(c, "/locks/race", json_string_value(json_at(a, "/token")));
+		client_forget(c);
+	}
+	client_close(c);
+	return NULL;
+}
+
+static void all_that_wait_get_it_one_at_a_time(void **state)
+{
+	pthread_t racers[RACERS];
+
+	(void)state;
+	for (size_t i = 0; i < RACERS; i++)
+		assert_int_equal(pthread_create(&racers[i], NULL, race, (void *)i), 0);
+	for (size_t i = 0; i < RACERS; i++)
+		pthread_join(racers[i], NULL);
+	assert_int_equal(overlaps, 0);
+	assert_int_equal(falls, 0);
+	assert_int_equal(refused, 0);
+	wait_until(quorum_copies("race") == 0, SOON_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_waiter_gets_it_after_its_release, quorum_forget),
+		cmocka_unit_test_teardown(it_is_free_when_its_time_has_passed, quorum_forget),
+		cmocka_unit_test_teardown(a_wait_that_ends_is_answered_as_without, quorum_forget),
+		cmocka_unit_test_teardown(nothing_stays_at_a_minority, quorum_forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_ends_it, quorum_forget),
+		cmocka_unit_test_teardown(a_daemon_that_leaves_lets_none_wait, quorum_forget),
+		cmocka_unit_test_teardown(all_that_wait_get_it_one_at_a_time, quorum_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock quorum wait", tests, quorum_open, quorum_close);
+}
