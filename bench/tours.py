@@ -173,6 +173,7 @@ TOURS = {
         "bitmap_put",
         "bitmap_get",
         "bitmap_list",
+        "bitmap_patch",
         "bitmap_bit_put",
         "bitmap_bit_get",
         "bitmap_bit_count",

@@ -266,8 +266,8 @@ static void one_counter_has_the_range_of_all(void **state)
 static void fields_of_all_names(void **state)
 {
 	(void)state;
-	static const char *const names[][2] = { { "a%2Fb", "a/b" },       { "caf%C3%A9", "caf\xc3\xa9" },
-						{ "a%20b", "a b" },       { "fields", "fields" },
+	static const char *const names[][2] = { { "a%2Fb", "a/b" },           { "caf%C3%A9", "caf\xc3\xa9" },
+						{ "a%20b", "a b" },           { "fields", "fields" },
 						{ "increment", "increment" }, { "*", "*" } };
 	char target[96];
 

@@ -198,6 +198,7 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:counter:{w} x", "DELETE", "/counters/w/fields/n", NULL },
 	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w", NULL },
 	{ "RPUSH p:bitmap:{w} x", "PUT", "/bitmaps/w", "{\"base64\":\"\"}" },
+	{ "RPUSH p:bitmap:{w} x", "PATCH", "/bitmaps/w", "{\"ttl_ms\":1}" },
 	{ "RPUSH p:bitmap:{w} x", "DELETE", "/bitmaps/w", NULL },
 	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w/bits/0", NULL },
 	{ "RPUSH p:bitmap:{w} x", "PUT", "/bitmaps/w/bits/0", "{\"value\":1}" },

@@ -167,6 +167,7 @@ export const KINDS = {
 		one: 'bitmap',
 		name,
 		columns: [count('Bytes', (item) => item.bytes)],
+		expires: true,
 		query: () => `?end=${BITS_SHOWN - 1}`,
 		facts: (state) => [
 			['Bytes', number(state.bytes)],
