@@ -19,7 +19,7 @@ const routeTo = ({ key, key_base64: bytes }) => (bytes ? route('keys', key, byte
 /** The path of a key; of one that is not UTF-8 by its bytes. */
 function pathTo(key, base64) {
 	if (!base64) return path('keys', key);
-	const bytes = [...atob(base64)].map((one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`);
+	const bytes = [...atob(base64)].map((one) => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 	return `/keys/${bytes.join('')}`;
 }
 
