@@ -28,7 +28,7 @@
 #define KEY_SET "set"         /* set; no TTL unless asked for */
 #define KEY_CACHE \
 	"cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/cache/lib_cache.lua; TTL */
-#define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */
+#define KEY_BITMAP "bitmap"   /* string of SETBIT */
 #define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/checkins/lib_checkin.lua; TTL of PATCH */
 #define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
 

@@ -5,6 +5,12 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 
+static void answer_too_many(struct request *req, struct text name, int64_t size)
+{
+	answer_problem(req, P_TOO_MANY_COUNTERS, "'%s' would have %lld counters; 500 are allowed", name.at,
+		       (long long)size);
+}
+
 /* ---- POST /counters/{name}/increment ---- */
 
 static void on_added(struct request *req, const struct reply *r)
@@ -20,8 +26,7 @@ static void on_added(struct request *req, const struct reply *r)
 		return;
 	}
 	if (reply_outcome(r) == COUNTER_INCREMENT_TOO_MANY) {
-		answer_problem(req, P_TOO_MANY_COUNTERS, "'%s' would have %lld counters; 500 are allowed", in->name.at,
-			       (long long)reply_int(r, COUNTER_INCREMENT_SIZE));
+		answer_too_many(req, in->name, reply_int(r, COUNTER_INCREMENT_SIZE));
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -109,6 +114,77 @@ static void on_deleted(struct request *req, const struct reply *r)
 void counter_delete(struct request *req, const struct counter_delete_input *in)
 {
 	call_send(handler_call(req, &counter_delete_script, KEY_COUNTER, in->name), on_deleted);
+}
+
+/* ---- GET, PUT, DELETE /counters/{name}/fields/{field} ---- */
+
+static void answer_field(struct request *req, int status, struct text name, struct text field, int64_t value)
+{
+	struct json_out *o = answer_begin(req, status);
+
+	out_text(o, "name", name);
+	out_text(o, "field", field);
+	out_int(o, "value", value);
+	answer_end(req);
+}
+
+static void answer_no_field(struct request *req, struct text name, struct text field)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no counter '%s' under '%s'", field.at, name.at);
+}
+
+static void on_field(struct request *req, const struct reply *r)
+{
+	const struct counter_field_get_input *in = req->input;
+
+	if (reply_outcome(r) == COUNTER_FIELD_GET_ABSENT)
+		answer_no_field(req, in->name, in->field);
+	else
+		answer_field(req, 200, in->name, in->field, reply_int(r, COUNTER_FIELD_GET_VALUE));
+}
+
+void counter_field_get(struct request *req, const struct counter_field_get_input *in)
+{
+	struct call *c = handler_call(req, &counter_field_get_script, KEY_COUNTER, in->name);
+
+	call_text(c, in->field);
+	call_send(c, on_field);
+}
+
+static void on_field_put(struct request *req, const struct reply *r)
+{
+	const struct counter_field_put_input *in = req->input;
+
+	if (reply_outcome(r) == COUNTER_FIELD_PUT_TOO_MANY)
+		answer_too_many(req, in->name, reply_int(r, COUNTER_FIELD_PUT_SIZE));
+	else
+		answer_field(req, reply_outcome(r) == COUNTER_FIELD_PUT_CREATED ? 201 : 200, in->name, in->field,
+			     in->value);
+}
+
+void counter_field_put(struct request *req, const struct counter_field_put_input *in)
+{
+	struct call *c = handler_call(req, &counter_field_put_script, KEY_COUNTER, in->name);
+
+	call_text(c, in->field);
+	call_int(c, in->value);
+	call_send(c, on_field_put);
+}
+
+static void on_field_deleted(struct request *req, const struct reply *r)
+{
+	const struct counter_field_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_no_field(req, in->name, in->field);
+}
+
+void counter_field_delete(struct request *req, const struct counter_field_delete_input *in)
+{
+	struct call *c = handler_call(req, &counter_field_delete_script, KEY_COUNTER, in->name);
+
+	call_text(c, in->field);
+	call_send(c, on_field_deleted);
 }
 
 /* ---- GET /counters ---- */

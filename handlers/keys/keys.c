@@ -179,10 +179,16 @@ static void on_elements(struct request *req, const struct reply *r)
 
 void key_element_list(struct request *req, const struct key_element_list_input *in)
 {
-	struct call *c = key_call(req, &key_element_list_script, in->key);
+	struct text glob;
 
+	if (!match_glob(req, in->match, &glob))
+		return;
+	struct call *c = key_call(req, &key_element_list_script, in->key);
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_int(c, in->limit);
+	call_text(c, in->match);
+	call_text(c, glob);
+	call_int(c, (int64_t)match_depth(in->match));
 	call_send(c, on_elements);
 }
 

@@ -1,5 +1,5 @@
 -- bitmap_bit_put: writes one bit. The bitmap grows up to it.
--- KEYS[1]  the bitmap: string, no TTL
+-- KEYS[1]  the bitmap: string; its TTL, if it has one, stays
 -- ARGV[1]  the bit's offset
 -- ARGV[2]  1 or 0
 --@reply 1: previous int

@@ -2,7 +2,7 @@
 -- numbers are exact to 2^53 only. So no value becomes one: what is set or added goes in as text,
 -- and the reply is read as two fields, the lower 32 bits and those above. The value is upper *
 -- 2^32 + lower, which the caller puts together.
--- KEYS[1]  the bitmap: string, no TTL
+-- KEYS[1]  the bitmap: string; its TTL, if it has one, stays
 -- ARGV     six for each operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset
 --          of the first bit; value, '' for GET; 'WRAP', 'SAT' or 'FAIL'
 --@reply 1 written, 0: fields (bitmap_field)...

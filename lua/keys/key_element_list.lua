@@ -4,8 +4,9 @@
 -- the last one returned: what comes or goes meanwhile shifts nothing. The cursor of a list is an
 -- index.
 -- KEYS[1]  any key
--- ARGV[1]  cursor: '0' to begin, or as answered before
--- ARGV[2]  how many elements the page takes at most
+-- ARGV  1 cursor: '0' to begin, or as answered before, 2 how many elements the page takes at most
+--       3 only members, fields, or values of a list that match (lib/star_match.lua), '' for all,
+--       4 the same as a glob, 5 its depth (service/call/match.h)
 --@reply 0: type text, next_cursor text, elements (key_element)...
 --@reply -1 absent
 --@reply -2 no_elements: type text
@@ -16,11 +17,18 @@
 -- no_elements: a key of this type has none.
 -- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large.
 -- A page ends when it has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
---@include time out_of_time key
+-- With a match most elements are left out, so more of them are looked at; fewer where the match is
+-- deep, since Redis compares it at each byte of an element.
+--@include time out_of_time star_match key
 --@reads
-local STEPS, STEP_COUNT, STEP_BYTES, PAGE_BYTES, TEXT_BYTES = 25, 10, 65536, 131072, 1048576
+local STEP_BYTES, PAGE_BYTES, TEXT_BYTES, DEPTH = 65536, 131072, 1048576, 64
+local limit, match, glob, depth = tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
+local STEPS, STEP_COUNT = 100, 100
+if match == '' then
+  STEPS, STEP_COUNT, glob = 25, 10, '*'
+end
 local SCANS = {set = 'SSCAN', hash = 'HSCAN', zset = 'ZSCAN'}
-local now, limit = now_ms(), tonumber(ARGV[2])
+local now = now_ms()
 local kind, _, size = key_state(KEYS[1])
 if kind == 'none' then
   return {-1, now}
@@ -32,7 +40,8 @@ if not step or (kind == 'list' and #step > 15) then
   return {-3, now}
 end
 local usage = {'MEMORY', 'USAGE', KEYS[1]}
-local count = math.max(1, math.min(STEP_COUNT, math.floor(STEP_BYTES * size / redis.call(unpack(usage)))))
+local count = math.min(STEP_COUNT, STEP_BYTES * size / redis.call(unpack(usage)))
+count = math.max(1, math.floor(count * DEPTH / (DEPTH + depth)))
 local reply, bytes = {0, now, kind, '0'}, 0
 
 local function is_full()
@@ -63,7 +72,7 @@ end
 -- Returns the elements of the step `from` that come after digest `after` ('': all). The cursor to
 -- go on with, nil when Redis knows no such step.
 local function page_step(from, after)
-  local found = redis.pcall(SCANS[kind], KEYS[1], from, 'COUNT', digits(count))
+  local found = redis.pcall(SCANS[kind], KEYS[1], from, 'MATCH', glob, 'COUNT', digits(count))
   if found.err then
     return nil
   end
@@ -85,6 +94,8 @@ local function page_step(from, after)
   return found[1]
 end
 
+local _, is_match = star_match(match)
+
 -- The same of a list, whose steps are indices.
 local function page_range(from)
   local index = tonumber(from)
@@ -92,7 +103,9 @@ local function page_range(from)
     if is_full() then
       break
     end
-    add_element(value, digits(index))
+    if is_match(value) then
+      add_element(value, digits(index))
+    end
     index = index + 1
   end
   return index < size and digits(index) or '0'

@@ -6,7 +6,7 @@
 -- ARGV[2]  what precedes a tag in the key of an index, ARGV[3] what follows it: 'p:names:{',
 --          '}:queue'
 -- ARGV[4]  only names after this one, of the first index; '' for all
--- ARGV[5]  only names that match: literal but for '*', any bytes, at most twice; '' for all
+-- ARGV[5]  only names that match (lib/star_match.lua); '' for all
 -- ARGV[6]  how many names at most
 -- ARGV[7]  the tags of the indexes, a comma behind each
 --@reply 0, -1 away: ended int, stopped_at text, count int, names text...
@@ -14,31 +14,15 @@
 -- in the next one ('': none). The first `count` names exist; those behind them are gone.
 -- away: up to an index that this node does not serve (any more, or now).
 -- Errors: WRONGTYPE. A millisecond, or 64 names, if that takes longer.
---@include time out_of_time
+--@include time out_of_time star_match
 --@flags allow-cross-slot-keys
 --@reads
 local now = now_ms()
 local lead, before_tag, behind_tag, after, match, most = unpack(ARGV)
 local STEP = 64
 most = tonumber(most)
-local parts = {} -- of the match, between its stars
-for part in string.gmatch(match .. '*', '([^*]*)%*') do
-  parts[#parts + 1] = part
-end
-local head, tail = parts[1], parts[#parts]
+local head, is_match = star_match(match)
 local first, last = head == '' and '-' or '[' .. head, head == '' and '+' or '(' .. head .. '\255'
-
--- Without a Lua pattern, which would go back and forth for a fifth of a second.
-local function is_match(name)
-  if match == '' or not parts[2] then
-    return match == '' or name == match
-  elseif #name < #head + #tail or string.sub(name, 1, #head) ~= head or string.sub(name, #name - #tail + 1) ~= tail then
-    return false
-  end
-  local at = not parts[3] or string.find(name, parts[2], #head + 1, true)
-  return at == true or at and at + #parts[2] - 1 <= #name - #tail
-end
-
 local found, gone = {}, {}
 -- Of one index: the last name looked at, '' when there is none behind it; nil when it is not here.
 local function read_index(key, from)

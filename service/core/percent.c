@@ -7,6 +7,7 @@
 
 size_t percent_encode(struct text t, char *out)
 {
+	static const char digits[] = "0123456789ABCDEF"; /* upper case: RFC 3986, section 2.1 */
 	char *to = out;
 
 	for (size_t i = 0; i < t.len; i++) {
@@ -17,8 +18,8 @@ size_t percent_encode(struct text t, char *out)
 			continue;
 		}
 		*to++ = '%';
-		*to++ = hex_digit(c >> 4);
-		*to++ = hex_digit(c);
+		*to++ = digits[c >> 4];
+		*to++ = digits[c & 15];
 	}
 	*to = '\0';
 	return (size_t)(to - out);

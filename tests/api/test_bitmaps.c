@@ -127,6 +127,42 @@ static void the_list_has_bitmaps_only(void **state)
 	assert_int_equal(json_array_size(json_at(get("/bitmaps?match=x*"), "/items")), 0);
 }
 
+static void bitmaps_expire_when_asked(void **state)
+{
+	static const char increment[] = "{\"op\":\"incrby\",\"type\":\"u8\",\"offset\":8,\"value\":1}";
+
+	(void)state;
+	assert_problem(http(client, "PATCH", "/bitmaps/f", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
+	assert_status(put("/bitmaps/f", "{\"base64\":\"AP+A\"}"), 201);
+	assert_true(json_is_null(json_at(get("/bitmaps/f"), "/expires_at_ms")));
+	struct answer a = http(client, "PATCH", "/bitmaps/f", "{\"ttl_ms\":60000}");
+	assert_status(a, 200);
+	int64_t at = int_at(a, "/expires_at_ms");
+	assert_int_equal(int_at(a, "/bytes"), 3);
+	assert_string_equal(text_at(a, "/name"), "f");
+	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bitmap:{f}")->integer, at);
+	/* No write changes it, also none that replaces or extends the bitmap. */
+	assert_status(put("/bitmaps/f/bits/100", "{\"value\":1}"), 200);
+	assert_status(fields(increment), 200);
+	a = put("/bitmaps/f", "{\"base64\":\"AA==\"}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/expires_at_ms"), at);
+	assert_int_equal(int_at(get("/bitmaps/f"), "/expires_at_ms"), at);
+	assert_int_equal(int_at(get_all("/bitmaps"), "/items/0/expires_at_ms"), at);
+	assert_int_equal(int_at(http(client, "PATCH", "/bitmaps/f", "{}"), "/expires_at_ms"), at);
+	a = http(client, "PATCH", "/bitmaps/f", "{\"ttl_ms\":null}");
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_true(json_is_null(json_at(get("/bitmaps/f"), "/expires_at_ms")));
+	assert_problem(http(client, "PATCH", "/bitmaps/f", NULL), 400, "missing_field", "none");
+	assert_problem(http(client, "PATCH", "/bitmaps/f", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
+	assert_problem(http(client, "PATCH", "/bitmaps/f", "{\"base64\":\"\"}"), 400, "unknown_field", "none");
+	assert_status(http(client, "PATCH", "/bitmaps/f", "{\"ttl_ms\":1}"), 200);
+	wait_until(int_at(get("/bitmaps/f"), "/bytes") == 0, 5000);
+	wait_until(server_keys(&redis) == 0, 5000);
+	assert_status(put("/bitmaps/f/bits/1", "{\"value\":1}"), 200);
+	assert_true(json_is_null(json_at(get("/bitmaps/f"), "/expires_at_ms")));
+}
+
 static void base64_is_taken_strictly(void **state)
 {
 	static const char *const rows[][2] = {
@@ -501,6 +537,7 @@ static void foreign_keys_are_reported_and_kept(void **state)
 	assert_non_null(strstr(text_at(get("/bitmaps/b"), "/detail"), "p:bitmap:{b}"));
 	assert_problem(put("/bitmaps/b", "{\"base64\":\"AA==\"}"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/bitmaps/b", NULL), 500, "foreign_key", "none");
+	assert_problem(http(client, "PATCH", "/bitmaps/b", "{\"ttl_ms\":1}"), 500, "foreign_key", "none");
 	assert_int_equal(server_command(&redis, "LLEN p:bitmap:{b}")->integer, 1);
 }
 
@@ -527,6 +564,7 @@ int main(void)
 		cmocka_unit_test_teardown(offsets_end_where_redis_ends, stage_forget),
 		cmocka_unit_test_teardown(a_bitmap_goes_in_and_comes_out, stage_forget),
 		cmocka_unit_test_teardown(the_list_has_bitmaps_only, stage_forget),
+		cmocka_unit_test_teardown(bitmaps_expire_when_asked, stage_forget),
 		cmocka_unit_test_teardown(base64_is_taken_strictly, stage_forget),
 		cmocka_unit_test_teardown(parts_of_a_bitmap, stage_forget),
 		cmocka_unit_test_teardown(a_large_bitmap_is_read_in_parts, stage_forget),

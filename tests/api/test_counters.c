@@ -175,6 +175,125 @@ static void counters_expire_when_asked(void **state)
 	wait_until(server_keys(&redis) == 0, 5000);
 }
 
+/* ---- One counter: as HGET, HSET and HDEL have it ---- */
+
+/* What Redis itself has under the name; NULL for nothing. */
+static const char *hget(const char *field)
+{
+	redisReply *reply = server_command(&redis, "HGET p:counter:{post} %s", field);
+
+	return reply->type == REDIS_REPLY_NIL ? NULL : reply->str;
+}
+
+static void one_counter_is_set_read_and_deleted(void **state)
+{
+	(void)state;
+	struct answer a = get("/counters/post/fields/likes");
+	assert_problem(a, 404, "not_found", "none");
+	assert_string_equal(text_at(a, "/detail"), "there is no counter 'likes' under 'post'");
+	assert_problem(http(client, "DELETE", "/counters/post/fields/likes", NULL), 404, "not_found", "none");
+	assert_int_equal(server_keys(&redis), 0);
+	a = http(client, "PUT", "/counters/post/fields/likes", "{\"value\":7}");
+	assert_status(a, 201);
+	assert_string_equal(a.body, "{\"name\":\"post\",\"field\":\"likes\",\"value\":7}\n");
+	assert_string_equal(hget("likes"), "7");
+	a = http(client, "PUT", "/counters/post/fields/likes", "{\"value\":0}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/value"), 0);
+	assert_string_equal(hget("likes"), "0");
+	assert_status(post("/counters/post/increment", "{\"counters\":{\"likes\":-2,\"plays\":1}}"), 200);
+	a = get("/counters/post/fields/likes");
+	assert_status(a, 200);
+	assert_string_equal(a.body, "{\"name\":\"post\",\"field\":\"likes\",\"value\":-2}\n");
+	assert_status(http(client, "DELETE", "/counters/post/fields/likes", NULL), 204);
+	assert_null(hget("likes"));
+	assert_problem(get("/counters/post/fields/likes"), 404, "not_found", "none");
+	assert_string_equal(hget("plays"), "1"); /* the others stay */
+	assert_status(http(client, "DELETE", "/counters/post/fields/plays", NULL), 204);
+	assert_int_equal(server_command(&redis, "EXISTS p:counter:{post}")->integer, 0);
+	assert_int_equal(json_array_size(json_at(get_all("/counters"), "/items")), 0);
+	assert_status(http(client, "PUT", "/counters/post/fields/likes", "{\"value\":1}"), 201);
+	assert_int_equal(json_array_size(json_at(get_all("/counters"), "/items")), 1);
+}
+
+static void a_set_counter_keeps_the_expiry(void **state)
+{
+	(void)state;
+	assert_status(http(client, "PUT", "/counters/post/fields/likes", "{\"value\":1}"), 201);
+	int64_t at = int_at(http(client, "PATCH", "/counters/post", "{\"ttl_ms\":60000}"), "/expires_at_ms");
+	assert_status(http(client, "PUT", "/counters/post/fields/likes", "{\"value\":2}"), 200);
+	assert_status(http(client, "PUT", "/counters/post/fields/plays", "{\"value\":2}"), 201);
+	assert_int_equal(int_at(get("/counters/post"), "/expires_at_ms"), at);
+	assert_status(http(client, "DELETE", "/counters/post/fields/likes", NULL), 204);
+	assert_int_equal(int_at(get("/counters/post"), "/expires_at_ms"), at);
+}
+
+static void one_counter_has_the_range_of_all(void **state)
+{
+	(void)state;
+	static const char *const rows[][3] = {
+		{ "{\"value\":9007199254740992}", "out_of_range", "/value" },
+		{ "{\"value\":-9007199254740992}", "out_of_range", "/value" },
+		{ "{\"value\":1.5}", "wrong_type", "/value" },
+		{ "{\"value\":\"1\"}", "wrong_type", "/value" },
+		{ "{\"value\":null}", "wrong_type", "/value" },
+		{ "{}", "missing_field", "/value" },
+		{ "{\"value\":1,\"by\":1}", "unknown_field", "/by" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = http(client, "PUT", "/counters/post/fields/n", rows[i][0]);
+		assert_problem(a, 400, rows[i][1], "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
+	}
+	assert_problem(http(client, "PUT", "/counters/post/fields/%7B", "{\"value\":1}"), 400, "invalid_name", "none");
+	assert_problem(get("/counters/post/fields/.."), 400, "reserved_name", "none");
+	assert_int_equal(server_keys(&redis), 0);
+	assert_status(http(client, "PUT", "/counters/post/fields/n", "{\"value\":" MOST "}"), 201);
+	assert_string_equal(hget("n"), MOST);
+	assert_int_equal(int_at(get("/counters/post/fields/n"), "/value"), INT64_C(9007199254740991));
+	assert_status(http(client, "PUT", "/counters/post/fields/n", "{\"value\":-" MOST "}"), 200);
+	assert_string_equal(hget("n"), "-" MOST);
+	assert_int_equal(int_at(get("/counters/post/fields/n"), "/value"), INT64_C(-9007199254740991));
+	for (int i = 0; i < 499; i++)
+		server_command(&redis, "HSET p:counter:{post} c%d 1", i);
+	struct answer a = http(client, "PUT", "/counters/post/fields/more", "{\"value\":1}");
+	assert_problem(a, 409, "too_many_counters", "none");
+	assert_string_equal(text_at(a, "/detail"), "'post' would have 501 counters; 500 are allowed");
+	assert_status(http(client, "PUT", "/counters/post/fields/c0", "{\"value\":5}"), 200);
+}
+
+/* A name of a counter is data, also one that is a word of the paths. */
+static void fields_of_all_names(void **state)
+{
+	(void)state;
+	static const char *const names[][2] = { { "a%2Fb", "a/b" },           { "caf%C3%A9", "caf\xc3\xa9" },
+						{ "a%20b", "a b" },           { "fields", "fields" },
+						{ "increment", "increment" }, { "*", "*" } };
+	char target[96];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(target, sizeof(target), "/counters/p%%2Fq/fields/%s", names[i][0]);
+		struct answer a = http(client, "PUT", target, "{\"value\":5}");
+		assert_status(a, 201);
+		assert_string_equal(text_at(a, "/name"), "p/q");
+		assert_string_equal(text_at(a, "/field"), names[i][1]);
+		assert_int_equal(int_at(get(target), "/value"), 5);
+	}
+	struct answer a = get("/counters/p%2Fq");
+	assert_int_equal(json_object_size(json_at(a, "/counters")), sizeof(names) / sizeof(names[0]));
+	assert_int_equal(json_integer_value(json_object_get(json_at(a, "/counters"), "a/b")), 5);
+}
+
+static void a_foreign_field_stays(void **state)
+{
+	(void)state;
+	server_command(&redis, "HSET p:counter:{post} bad x");
+	assert_problem(get("/counters/post/fields/bad"), 500, "foreign_key", "none");
+	assert_problem(http(client, "PUT", "/counters/post/fields/bad", "{\"value\":1}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/counters/post/fields/bad", NULL), 500, "foreign_key", "none");
+	assert_string_equal(hget("bad"), "x");
+}
+
 static void counters_are_listed_and_deleted(void **state)
 {
 	(void)state;
@@ -203,6 +322,11 @@ int main(void)
 		cmocka_unit_test_teardown(a_retried_add_counts_once, stage_forget),
 		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
 		cmocka_unit_test_teardown(counters_expire_when_asked, stage_forget),
+		cmocka_unit_test_teardown(one_counter_is_set_read_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(a_set_counter_keeps_the_expiry, stage_forget),
+		cmocka_unit_test_teardown(one_counter_has_the_range_of_all, stage_forget),
+		cmocka_unit_test_teardown(fields_of_all_names, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_field_stays, stage_forget),
 		cmocka_unit_test_teardown(counters_are_listed_and_deleted, stage_forget),
 	};
 

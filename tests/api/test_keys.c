@@ -256,7 +256,43 @@ static void elements_of_each_type(void **state)
 	assert_problem(get("/keys/string/elements"), 409, "no_elements", "none");
 	assert_problem(get("/keys/stream/elements"), 409, "no_elements", "none");
 	assert_problem(get("/keys/set/elements?cursor=x"), 400, "invalid_value", "none");
-	assert_problem(get("/keys/set/elements?match=x"), 400, "unknown_field", "none");
+}
+
+/* Members, fields and the values of a list; with cursors as without a match. */
+static void elements_are_filtered(void **state)
+{
+	static const struct {
+		const char *make, *target, *path, *first;
+		int count;
+	} rows[] = {
+		{ "SADD p:k red green grey", "/keys/k/elements?match=gre*", NULL, NULL, 2 },
+		{ "SADD p:k 1 12 123", "/keys/k/elements?match=12", "/items/0/member", "12", 1 },
+		{ "HSET p:k red gr green x grey x", "/keys/k/elements?match=*gr*", NULL, NULL, 2 },
+		{ "ZADD p:k 1 red 2 green", "/keys/k/elements?match=*d", "/items/0/member", "red", 1 },
+		{ "RPUSH p:k red green red", "/keys/k/elements?match=re*", "/items/1/value", "red", 2 },
+		{ "SADD p:k g?e gre", "/keys/k/elements?match=g?e", "/items/0/member", "g?e", 1 },
+		{ "SADD p:k [a] a", "/keys/k/elements?match=%5Ba%5D", "/items/0/member", "[a]", 1 },
+		{ "SADD p:k a b", "/keys/k/elements?match=c", NULL, NULL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		server_command(&redis, rows[i].make);
+		struct answer a = get(rows[i].target);
+		assert_status(a, 200);
+		assert_int_equal(json_array_size(json_at(a, "/items")), rows[i].count);
+		assert_true(json_is_null(json_at(a, "/next_cursor")));
+		if (rows[i].path)
+			assert_string_equal(text_at(a, rows[i].path), rows[i].first);
+		stage_forget(NULL);
+	}
+	struct answer a = get("/keys/k/elements?match=*a*b*");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "?match");
+	for (int i = 0; i < 5000; i++)
+		server_command(&redis, "HSET p:k field-%d x", i);
+	assert_int_equal(json_array_size(json_at(get_all("/keys/k/elements?match=*-4*9"), "/items")), 111);
+	assert_int_equal(json_array_size(json_at(get_all("/keys/k/elements?match=field-4711"), "/items")), 1);
 }
 
 /* A value that JSON cannot represent comes twice: readable, and exact. */
@@ -470,6 +506,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_key_is_looked_at_given_a_time_and_deleted, stage_forget),
 		cmocka_unit_test_teardown(keys_of_all_kinds, stage_forget),
 		cmocka_unit_test_teardown(elements_of_each_type, stage_forget),
+		cmocka_unit_test_teardown(elements_are_filtered, stage_forget),
 		cmocka_unit_test_teardown(bytes_survive, stage_forget),
 		cmocka_unit_test_teardown(long_texts_are_cut_and_marked, stage_forget),
 		cmocka_unit_test_teardown(nothing_outside_the_prefix_is_reached, stage_forget),

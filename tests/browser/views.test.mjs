@@ -387,6 +387,83 @@ test('a topic is followed with a token', SLOW, async (t) => {
   await shows(page.getByText('"hello"'));
 });
 
+test('what is inside of one is removed and set', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const {
+    items: [{ id }],
+  } = await api(stage.url, 'GET', '/feeds/plain/items');
+  await go(page, 'feeds', 'plain');
+  await press(page, `Delete item ${id}`);
+  await confirm(page, 'Keep');
+  await press(page, `Delete item ${id}`);
+  await confirm(page, 'Delete item');
+  await said(page, `The item '${id}' is deleted.`);
+  await shows(page.getByText('The feed has no item.')); // it exists, and is shown as that
+  await shows(page.locator('dd', { hasText: '0 of at most' }));
+  await shows(page.getByRole('button', { name: 'Delete plain', exact: true }));
+  await press(page, 'Delete plain');
+  await confirm(page, 'Delete feed');
+  await shows(page.getByText("There is no feed 'plain'."));
+
+  const stars = 'a*b*c*d'; // more than a match takes
+  await api(stage.url, 'PUT', `/bitmaps/${name(stars)}`, { base64: '' });
+  await go(page, 'bitmaps', stars);
+  await shows(page.getByRole('button', { name: `Delete ${stars}`, exact: true }));
+
+  await go(page, 'counters', HOSTILE);
+  await press(page, `Set counter ${HOSTILE}`);
+  assert.equal(await page.getByLabel('Value').inputValue(), '41');
+  await page.getByLabel('Value').fill('-7');
+  await confirm(page, 'Set');
+  await said(page, `The counter '${HOSTILE}' is set.`);
+  await rowHas(page, HOSTILE, '-7');
+  assert.deepEqual((await api(stage.url, 'GET', `/counters/${name(HOSTILE)}`)).counters, { [HOSTILE]: -7 });
+  await api(stage.url, 'PUT', `/counters/${name(HOSTILE)}/fields/other`, { value: 1 });
+  await press(page, 'Delete counter other');
+  await confirm(page, 'Delete counter');
+  await said(page, "The counter 'other' is deleted.");
+
+  await api(stage.url, 'PUT', '/sets/plain/members/more');
+  await go(page, 'sets', 'plain');
+  await press(page, 'Delete member more');
+  await confirm(page, 'Delete member');
+  await said(page, "The member 'more' is deleted.");
+  assert.equal((await api(stage.url, 'GET', '/sets/plain')).size, 1);
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('what is inside of one is only read without --ui=write', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  for (const [view, there] of [
+    ['feeds', '{"said":"plain"}'],
+    ['counters', '41'],
+    ['sets', 'plain'],
+  ]) {
+    await go(page, view, 'plain');
+    await shows(row(page, there));
+    assert.equal(await page.getByRole('button', { name: /^(Set|Delete) / }).count(), 0, view);
+  }
+  stage.assertClean();
+});
+
+test('elements of a key are filtered, and ? is literal', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'POST', '/counters/plain/increment', { counters: { likes: 1, plays: 2, 'a?b': 3 } });
+  await go(page, 'keys', 'counter:{plain}');
+  await shows(row(page, 'likes'));
+  await page.getByLabel('Filter elements').fill('a?');
+  await row(page, 'likes').waitFor({ state: 'detached' });
+  await shows(row(page, 'a?b'));
+  await page.getByLabel('Filter elements').fill('pl?ys');
+  await shows(page.getByText('? and [ match themselves; * matches any text.'));
+  await page.getByLabel('Filter elements').fill('pl*ys');
+  await shows(row(page, 'plays'));
+  await go(page, 'sets');
+  await page.getByLabel('Filter sets by name').fill('pl?in');
+  await shows(page.getByText("No sets match 'pl?in'. ? and [ match themselves; * matches any text."));
+  stage.assertClean();
+});
+
 test('keys are browsed by prefix and type', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await go(page, 'keys');

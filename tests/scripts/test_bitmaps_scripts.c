@@ -410,12 +410,13 @@ static void a_whole_bitmap_is_replaced(void **state)
 {
 	(void)state;
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
-	assert_int_equal(item_int(&r, BITMAP_PUT_EXISTED), 0);
+	assert_int_equal(outcome(&r), BITMAP_PUT_CREATED);
+	assert_int_equal(item_int(&r, BITMAP_PUT_EXPIRES_AT_MS), -1);
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS(""));
-	assert_int_equal(item_int(&r, BITMAP_PUT_EXISTED), 1);
+	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("d"));
-	assert_int_equal(item_int(&r, BITMAP_PUT_EXISTED), 1); /* an empty one existed, too */
+	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED); /* an empty one existed, too */
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
@@ -433,6 +434,8 @@ static void foreign_keys_stay_as_they_are(void **state)
 		run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "WRONGTYPE");
 		run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "WRONGTYPE");
 		run_fails(&r, &bitmap_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
+		run_fails(&r, &bitmap_patch_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &bitmap_size_get_script, KEYS(KEY), ARGS(), "WRONGTYPE");
 		run_fails(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
 		run_fails(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
 		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A,
@@ -453,8 +456,106 @@ static void a_full_redis_still_reads_and_frees(void **state)
 	run_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, "OOM");
 	run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
 	run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
+	run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("60000"));
+	assert_int_equal(outcome(&r), 1);
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(outcome(&r), 1);
+}
+
+/* ---- Expiry: the twin gets PEXPIRE and PERSIST themselves ---- */
+
+enum { MINUTE_MS = 60000, LATE_MS = 20000 };
+
+/* Both have the same bits, and expire together but for the moment between two commands. */
+static void must_be_as_the_twin(void)
+{
+	int64_t wanted = server_command(&r, "PEXPIRETIME " TWIN)->integer;
+	int64_t is = server_command(&r, "PEXPIRETIME " KEY)->integer;
+	int64_t bytes = server_command(&r, "STRLEN " TWIN)->integer;
+
+	run(&r, &bitmap_size_get_script, KEYS(KEY), ARGS());
+	assert_int_equal(outcome(&r), wanted == -2 ? BITMAP_SIZE_GET_ABSENT : 0);
+	if (wanted != -2) {
+		assert_int_equal(item_int(&r, BITMAP_EXPIRES_AT_MS), is);
+		assert_int_equal(item_int(&r, BITMAP_BYTES), bytes);
+	}
+	if (wanted > 0)
+		assert_in_range(is, wanted - LATE_MS, wanted + LATE_MS);
+	else
+		assert_int_equal(is, wanted);
+	server_command(&r, "BITOP XOR difference " KEY " " TWIN);
+	assert_int_equal(server_command(&r, "BITCOUNT difference")->integer, 0);
+}
+
+/* What each write makes of the expiry, in any order; only PATCH and a deletion change it. */
+static void the_expiry_is_that_of_pexpire(void **state)
+{
+	static struct asked field;
+
+	(void)state;
+	seed = 8;
+	ask(&field, "INCRBY", 'u', 8, 16, "1", "WRAP");
+	for (int i = 0; i < 400; i++) {
+		char ttl[DIGITS];
+		int64_t there;
+		snprintf(ttl, sizeof(ttl), "%u", (1 + random_below(9)) * MINUTE_MS);
+		switch (random_below(8)) {
+		case 0:
+		case 1:
+			there = server_command(&r, "PEXPIRE " TWIN " %s", ttl)->integer;
+			run(&r, &bitmap_patch_script, KEYS(KEY), ARGS(ttl));
+			assert_int_equal(outcome(&r), there);
+			break;
+		case 2:
+			server_command(&r, "PERSIST " TWIN);
+			there = redis_exists(&r, TWIN);
+			run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("null"));
+			assert_int_equal(outcome(&r), there);
+			break;
+		case 3:
+			unchanged(&r, run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("")));
+			break;
+		case 4:
+			run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "1"));
+			server_command(&r, "SETBIT " TWIN " 9 1");
+			break;
+		case 5:
+			run(&r, &bitmap_put_script, KEYS(KEY), ARGS(i % 2 ? "" : "abc"));
+			server_command(&r, "SET " TWIN " %b KEEPTTL", "abc", (size_t)(i % 2 ? 0 : 3));
+			break;
+		case 6:
+			run(&r, &bitmap_field_write_script, KEYS(KEY), field.args);
+			server_command(&r, "BITFIELD " TWIN " INCRBY u8 16 1");
+			break;
+		default:
+			if (i % 3)
+				continue;
+			run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
+			server_command(&r, "DEL " TWIN);
+		}
+		must_be_as_the_twin();
+	}
+}
+
+static void the_expiry_is_an_instant(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("60000"));
+		assert_int_equal(outcome(&r), BITMAP_PATCH_ABSENT);
+	});
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("")); /* an empty bitmap exists */
+	run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("3155760000000"));
+	assert_int_equal(item_int(&r, BITMAP_EXPIRES_AT_MS), item_int(&r, REPLY_NOW_MS) + INT64_C(3155760000000));
+	assert_int_equal(item_int(&r, BITMAP_BYTES), 0);
+	int64_t at = item_int(&r, BITMAP_EXPIRES_AT_MS);
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
+	assert_int_equal(item_int(&r, BITMAP_PUT_EXPIRES_AT_MS), at);
+	run(&r, &bitmap_patch_script, KEYS(KEY), ARGS("1"));
+	wait_until(redis_exists(&r, KEY) == 0, 5000);
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
+	assert_int_equal(outcome(&r), BITMAP_PUT_CREATED);
+	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 }
 
 int main(void)
@@ -472,6 +573,8 @@ int main(void)
 		cmocka_unit_test_setup(a_whole_bitmap_is_replaced, script_stage_empty),
 		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_still_reads_and_frees, script_stage_empty),
+		cmocka_unit_test_setup(the_expiry_is_that_of_pexpire, script_stage_empty),
+		cmocka_unit_test_setup(the_expiry_is_an_instant, script_stage_empty),
 	};
 	return cmocka_run_group_tests_name("bitmap scripts", tests, script_stage_open, script_stage_close);
 }

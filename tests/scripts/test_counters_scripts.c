@@ -255,6 +255,105 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 	assert_int_equal(redis_exists(&r, COUNTERS), 0);
 }
 
+/* ---- One counter: the twin gets HGET, HSET and HDEL themselves ---- */
+
+#define TWIN "twin"
+
+/* One operation on both: the same result, and the same hash afterwards. */
+static void both_do(const char *what, const char *field, const char *value)
+{
+	if (*what == 'g') {
+		redisReply *plain = server_command(&r, "HGET " TWIN " %s", field);
+		bool is_there = plain->type != REDIS_REPLY_NIL;
+		int64_t is = is_there ? strtoll(plain->str, NULL, 10) : 0;
+		unchanged(&r, run(&r, &counter_field_get_script, KEYS(COUNTERS), ARGS(field)));
+		run(&r, &counter_field_get_script, KEYS(COUNTERS), ARGS(field));
+		assert_int_equal(outcome(&r), is_there ? 0 : COUNTER_FIELD_GET_ABSENT);
+		if (is_there)
+			assert_int_equal(item_int(&r, COUNTER_FIELD_GET_VALUE), is);
+	} else if (*what == 's') {
+		int64_t made = server_command(&r, "HSET " TWIN " %s %s", field, value)->integer;
+		run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS(field, value));
+		assert_int_equal(outcome(&r), made ? COUNTER_FIELD_PUT_CREATED : COUNTER_FIELD_PUT_SET);
+	} else {
+		int64_t removed = server_command(&r, "HDEL " TWIN " %s", field)->integer;
+		run(&r, &counter_field_delete_script, KEYS(COUNTERS), ARGS(field));
+		assert_int_equal(outcome(&r), removed);
+	}
+	assert_int_equal(redis_exists(&r, COUNTERS), redis_exists(&r, TWIN));
+	assert_int_equal(server_command(&r, "HLEN " COUNTERS)->integer, server_command(&r, "HLEN " TWIN)->integer);
+}
+
+static void one_counter_is_as_hget_hset_and_hdel_have_it(void **state)
+{
+	(void)state;
+	static const char *const fields[] = { "likes", "a b", "\xc3\xa9", "*", "1" };
+	static const char *const values[] = { MOST, LEAST, "0", "-1", "42" };
+	uint64_t random = 88172645463325252;
+
+	for (int i = 0; i < 600; i++) {
+		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		both_do(&"gsd"[random % 3], fields[random / 3 % 5], values[random / 15 % 5]);
+	}
+}
+
+static void a_set_counter_keeps_expiry_and_bound(void **state)
+{
+	(void)state;
+	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "5"));
+	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
+	server_command(&r, "PEXPIREAT " COUNTERS " 4102444800000");
+	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "6"));
+	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("m", "6"));
+	run(&r, &counter_field_delete_script, KEYS(COUNTERS), ARGS("n"));
+	assert_int_equal(server_command(&r, "PEXPIRETIME " COUNTERS)->integer, 4102444800000);
+	for (int i = 1; i < 500; i++)
+		server_command(&r, "HSET " COUNTERS " c%d 1", i);
+	unchanged(&r, {
+		run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("one more", "1"));
+		assert_int_equal(outcome(&r), COUNTER_FIELD_PUT_TOO_MANY);
+		assert_int_equal(item_int(&r, COUNTER_FIELD_PUT_SIZE), 501);
+	});
+	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("m", "7"));
+	assert_int_equal(outcome(&r), COUNTER_FIELD_PUT_SET);
+}
+
+static void a_foreign_field_is_neither_read_nor_written(void **state)
+{
+	(void)state;
+	static const char *const values[] = { "x", "", "1.5", "01", "-0", "9007199254740992" };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		server_command(&r, "HSET " COUNTERS " bad %s", values[i]);
+		unchanged(&r, {
+			run_fails(&r, &counter_field_get_script, KEYS(COUNTERS), ARGS("bad"), "WRONGTYPE");
+			run_fails(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("bad", "1"), "WRONGTYPE");
+			run_fails(&r, &counter_field_delete_script, KEYS(COUNTERS), ARGS("bad"), "WRONGTYPE");
+		});
+	}
+	server_command(&r, "DEL " COUNTERS);
+	server_command(&r, "SET " COUNTERS " 5");
+	unchanged(&r, {
+		run_fails(&r, &counter_field_get_script, KEYS(COUNTERS), ARGS("n"), "WRONGTYPE");
+		run_fails(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "1"), "WRONGTYPE");
+		run_fails(&r, &counter_field_delete_script, KEYS(COUNTERS), ARGS("n"), "WRONGTYPE");
+	});
+}
+
+/* What frees memory works when there is none. */
+static void a_full_redis_still_reads_and_removes_one(void **state)
+{
+	(void)state;
+	run(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "5"));
+	server_command(&r, "CONFIG SET maxmemory 1");
+	run_fails(&r, &counter_field_put_script, KEYS(COUNTERS), ARGS("n", "6"), "OOM");
+	run(&r, &counter_field_get_script, KEYS(COUNTERS), ARGS("n"));
+	assert_int_equal(item_int(&r, COUNTER_FIELD_GET_VALUE), 5);
+	run(&r, &counter_field_delete_script, KEYS(COUNTERS), ARGS("n"));
+	assert_int_equal(outcome(&r), 1);
+	server_command(&r, "CONFIG SET maxmemory 0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +366,10 @@ int main(void)
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(the_expiry_stays_until_it_is_changed, script_stage_empty),
 		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
+		cmocka_unit_test_setup(one_counter_is_as_hget_hset_and_hdel_have_it, script_stage_empty),
+		cmocka_unit_test_setup(a_set_counter_keeps_expiry_and_bound, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_field_is_neither_read_nor_written, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_still_reads_and_removes_one, script_stage_empty),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

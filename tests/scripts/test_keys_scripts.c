@@ -86,6 +86,9 @@ static void keys_are_deleted_and_given_a_time(void **state)
 
 enum { MOST = 2000 };
 
+/* A page without a match. */
+#define PAGE(cursor, limit) ARGS(cursor, limit, "", "", "0")
+
 #define LISTED(n) (KEY_ELEMENT_LIST_ELEMENTS + KEY_ELEMENT_ITEMS * (n))
 #define FIRST(item) (KEY_ELEMENT_LIST_ELEMENTS + KEY_ELEMENT_##item)
 
@@ -107,7 +110,7 @@ static void walk(int elements, int limit)
 	memset(came, 0, sizeof(came));
 	snprintf(count, sizeof(count), "%d", limit);
 	do {
-		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, count));
+		run(&r, &key_element_list_script, KEYS(KEY), PAGE(cursor, count));
 		assert_int_equal(outcome(&r), 0);
 		assert_true(r.reply->elements <= LISTED((size_t)limit));
 		for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r.reply->elements; i += KEY_ELEMENT_ITEMS) {
@@ -172,7 +175,7 @@ static void a_walk_misses_none_that_stays(void **state)
 		server_command(&r, "HSET %s m%d %d", KEY, i, i);
 	do {
 		assert_true(++pages <= 101);
-		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "3"));
+		run(&r, &key_element_list_script, KEYS(KEY), PAGE(cursor, "3"));
 		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR));
 		for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r.reply->elements; i += KEY_ELEMENT_ITEMS) {
 			const char *element = item_text(&r, i + KEY_ELEMENT_ELEMENT);
@@ -195,7 +198,7 @@ static int walk_large_fields(void)
 	int found = 0, pages = 0;
 
 	do {
-		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "1000"));
+		run(&r, &key_element_list_script, KEYS(KEY), PAGE(cursor, "1000"));
 		size_t items = (r.reply->elements - KEY_ELEMENT_LIST_ELEMENTS) / KEY_ELEMENT_ITEMS;
 		assert_in_range(items, 1, 14); /* 14 of them are more than 128 KiB */
 		found += (int)items;
@@ -223,16 +226,16 @@ static void a_page_has_128_kib(void **state)
 	assert_int_equal(pages, 3);
 	script_stage_empty(NULL);
 	server_command(&r, "RPUSH %s %b %b %s", KEY, text, (size_t)MIB, text, (size_t)MIB + 1, "small");
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "1000"));
+	run(&r, &key_element_list_script, KEYS(KEY), PAGE("0", "1000"));
 	assert_int_equal(r.reply->elements, LISTED(1));
 	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, MIB);
 	assert_int_equal(item_int(&r, FIRST(IS_CUT)), 0);
 	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "1");
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("1", "1000"));
+	run(&r, &key_element_list_script, KEYS(KEY), PAGE("1", "1000"));
 	assert_int_equal(r.reply->elements, LISTED(1));
 	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, MIB);
 	assert_int_equal(item_int(&r, FIRST(IS_CUT)), 1);
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("2", "1000"));
+	run(&r, &key_element_list_script, KEYS(KEY), PAGE("2", "1000"));
 	assert_string_equal(item_text(&r, FIRST(ELEMENT)), "small");
 	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
 }
@@ -241,13 +244,13 @@ static void bytes_and_scores_come_as_they_are(void **state)
 {
 	(void)state;
 	server_command(&r, "ZADD %s +inf %b", KEY, "a\0\xff", (size_t)3);
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "10"));
+	run(&r, &key_element_list_script, KEYS(KEY), PAGE("0", "10"));
 	assert_int_equal(r.reply->element[FIRST(ELEMENT)]->len, 3);
 	assert_memory_equal(item_text(&r, FIRST(ELEMENT)), "a\0\xff", 3);
 	assert_string_equal(item_text(&r, FIRST(BESIDE)), "inf");
 	script_stage_empty(NULL);
 	server_command(&r, "ZADD %s 2251799813685249.5 a", KEY);
-	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "10"));
+	run(&r, &key_element_list_script, KEYS(KEY), PAGE("0", "10"));
 	assert_string_equal(item_text(&r, FIRST(BESIDE)), "2251799813685249.5");
 }
 
@@ -257,12 +260,12 @@ static void a_key_without_elements_has_an_outcome(void **state)
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
 	(void)state;
-	run(&r, &key_element_list_script, KEYS("k"), ARGS("0", "10"));
+	run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
 	assert_int_equal(outcome(&r), -1);
 	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
 		server_command(&r, "DEL k");
 		make(without[i][0]);
-		run(&r, &key_element_list_script, KEYS("k"), ARGS("0", "10"));
+		run(&r, &key_element_list_script, KEYS("k"), PAGE("0", "10"));
 		assert_int_equal(outcome(&r), -2);
 		assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_TYPE), without[i][1]);
 	}
@@ -271,13 +274,107 @@ static void a_key_without_elements_has_an_outcome(void **state)
 		server_command(&r, "DEL k");
 		make(with[i]);
 		for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
-			unchanged(&r, run(&r, &key_element_list_script, KEYS("k"), ARGS(wrong[w], "10")));
-			run(&r, &key_element_list_script, KEYS("k"), ARGS(wrong[w], "10"));
+			unchanged(&r, run(&r, &key_element_list_script, KEYS("k"), PAGE(wrong[w], "10")));
+			run(&r, &key_element_list_script, KEYS("k"), PAGE(wrong[w], "10"));
 			assert_int_equal(outcome(&r), -3);
 		}
 	}
-	run(&r, &key_element_list_script, KEYS("k"), ARGS("999999999999999", "10")); /* past its end */
+	run(&r, &key_element_list_script, KEYS("k"), PAGE("999999999999999", "10")); /* past its end */
 	assert_int_equal(outcome(&r), 0);
+}
+
+/* ---- Elements that match ---- */
+
+/*
+ * How many elements of the key a walk with this match returns; each is returned once in a key that
+ * does not change, and is one that Redis's own command finds by the glob.
+ */
+static int walk_matching(const char *match, const char *glob, const char *limit)
+{
+	static char found[MOST][16];
+	char cursor[64] = "0", depth[8];
+	const char *star = strrchr(match, '*');
+	int count = 0, pages = 0;
+
+	snprintf(depth, sizeof(depth), "%zu", star ? strlen(star + 1) : (size_t)0);
+	do {
+		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, limit, match, glob, depth));
+		assert_int_equal(outcome(&r), 0);
+		assert_true(r.reply->elements <= LISTED((size_t)atoi(limit)));
+		for (size_t i = KEY_ELEMENT_LIST_ELEMENTS; i < r.reply->elements; i += KEY_ELEMENT_ITEMS) {
+			const char *element = item_text(&r, i + KEY_ELEMENT_ELEMENT);
+			bool again = false;
+			for (int k = 0; k < count && !again; k++)
+				again = strcmp(found[k], element) == 0;
+			if (!again)
+				snprintf(found[count++], sizeof(found[0]), "%s", element);
+		}
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR));
+		assert_true(++pages <= 2 * MOST);
+	} while (strcmp(cursor, "0") != 0);
+	return count;
+}
+
+/* How many SSCAN itself finds in the key of the same elements as a set, which is one step of it. */
+static int sscan_finds(const char *glob)
+{
+	redisReply *reply = server_command(&r, "SSCAN same 0 MATCH %s COUNT 100000", glob);
+
+	assert_string_equal(reply->element[0]->str, "0");
+	return (int)reply->element[1]->elements;
+}
+
+static void a_match_finds_what_scan_match_finds(void **state)
+{
+	static const char *const fillers[] = { "SADD %s %s", "HSET %s %s x", "ZADD %s 1 %s", "RPUSH %s %s" };
+	static const char *const odd[] = { "a?b", "a[x]b", "a\\b", "a^b", "axb", "ab", "aab", "b" };
+	/* The match, and what the daemon makes of it: every byte but a star is literal. */
+	static const char *const rows[][2] = {
+		{ "*", "*" },         { "m1", "m1" },       { "m1*", "m1*" },   { "*7", "*7" },
+		{ "m*7*", "m*7*" },   { "*1*9", "*1*9" },   { "a?b", "a\\?b" }, { "a[x]b", "a\\[x\\]b" },
+		{ "?", "\\?" },       { "a\\*", "a\\\\*" }, { "a^b", "a\\^b" }, { "a*b", "a*b" },
+		{ "a*ab", "a*ab" },   { "**", "**" },       { "none", "none" }, { "m*", "m*" },
+		{ "*99*9", "*99*9" }, { "a*b*", "a*b*" },   { "*b*", "*b*" },   { "m1999", "m1999" },
+	};
+	static const int sizes[] = { 20, MOST - 10 };
+
+	(void)state;
+	for (size_t f = 0; f < sizeof(fillers) / sizeof(fillers[0]); f++) {
+		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+			char name[16];
+			script_stage_empty(NULL);
+			for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+				server_command(&r, fillers[f], KEY, odd[i]);
+				server_command(&r, "SADD same %s", odd[i]);
+			}
+			for (int i = 0; i < sizes[s]; i++) {
+				snprintf(name, sizeof(name), "m%d", i);
+				server_command(&r, fillers[f], KEY, name);
+				server_command(&r, "SADD same %s", name);
+			}
+			for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+				int wanted = sscan_finds(rows[i][1]);
+				assert_int_equal(walk_matching(rows[i][0], rows[i][1], "7"), wanted);
+				assert_int_equal(walk_matching(rows[i][0], rows[i][1], "1000"), wanted);
+			}
+		}
+	}
+}
+
+/* A list is matched by its values, and an index stays that of the whole list. */
+static void a_matched_value_keeps_its_index(void **state)
+{
+	(void)state;
+	server_command(&r, "RPUSH %s a b a c", KEY);
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "1", "a", "a", "0"));
+	assert_int_equal(r.reply->elements, LISTED(1));
+	assert_string_equal(item_text(&r, FIRST(BESIDE)), "0");
+	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "1");
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("1", "1", "a", "a", "0"));
+	assert_string_equal(item_text(&r, FIRST(BESIDE)), "2");
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("3", "1", "a", "a", "0"));
+	assert_int_equal(r.reply->elements, LISTED(0));
+	assert_string_equal(item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR), "0");
 }
 
 int main(void)
@@ -290,6 +387,8 @@ int main(void)
 		cmocka_unit_test_setup(a_page_has_128_kib, script_stage_empty),
 		cmocka_unit_test_setup(bytes_and_scores_come_as_they_are, script_stage_empty),
 		cmocka_unit_test_setup(a_key_without_elements_has_an_outcome, script_stage_empty),
+		cmocka_unit_test_setup(a_match_finds_what_scan_match_finds, script_stage_empty),
+		cmocka_unit_test_setup(a_matched_value_keeps_its_index, script_stage_empty),
 	};
 	return cmocka_run_group_tests_name("key scripts", tests, script_stage_open, script_stage_close);
 }

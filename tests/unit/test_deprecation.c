@@ -29,7 +29,7 @@ static void it_is_announced_with_its_successor(void **state)
 
 	assert_string_equal(answer_header_of(req, "Deprecation"), "@1798761600");
 	assert_string_equal(answer_header_of(req, "Link"),
-			    "</sets/a%2fb/members/caf%c3%a9>; rel=\"successor-version\"");
+			    "</sets/a%2Fb/members/caf%C3%A9>; rel=\"successor-version\"");
 	asked_end(req);
 }
 

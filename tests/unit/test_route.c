@@ -223,7 +223,7 @@ static void near_paths(void **state)
 		{ "GET", "/healthz/", "; did you mean GET /healthz?" },
 		/* A segment is missing, or one too many. */
 		{ "GET", "/geo/shops/nearby", "; did you mean GET /geo/nearby?name=shops?" },
-		{ "GET", "/geo/a%2Fb%26/nearby?radius=1", "; did you mean GET /geo/nearby?name=a%2fb%26?" },
+		{ "GET", "/geo/a%2Fb%26/nearby?radius=1", "; did you mean GET /geo/nearby?name=a%2Fb%26?" },
 		{ "GET", "/queues/q/order-15", "; did you mean GET /queues/{name}/messages/{id}?" },
 		{ "POST", "/locks/x/acquire", "; did you mean POST /locks/{name}?" },
 		{ "POST", "/locks/x/release", "; did you mean DELETE /locks/{name}?" },

@@ -195,5 +195,16 @@ export async function list(where, { match, name, pages = 8, most = 500, signal, 
 	return { items: sorted, more: next !== null, next };
 }
 
+/**
+ * Whether the list of a kind has this very name. A `match` takes two stars at most, so those of a
+ * name behind the second are left to the comparison.
+ */
+export async function isListed(where, name, signal) {
+	const [first, second, ...rest] = name.split('*');
+	const match = [first, ...(second === undefined ? [] : [second]), ...(rest.length ? [''] : [])].join('*');
+	const found = await list(where, { match, name: (one) => one.name, pages: 20, signal });
+	return found.items.some((one) => one.name === name);
+}
+
 /** Names that contain a text, which may have stars of its own. */
 export const containing = (text) => (text === '' || text.includes('*') ? text : `*${text}*`);

@@ -1,9 +1,9 @@
 // The keys in Redis as they are: by prefix and type, how long they live, and what is inside.
-import { path } from './api.js';
+import { containing, path } from './api.js';
 import { askUser, confirmRemoval, field } from './dialog.js';
 import { back, buttons, el, facts, keyed, route, setText } from './dom.js';
 import { duration, number } from './format.js';
-import { listing } from './listing.js';
+import { listing, literal, searchForm } from './listing.js';
 import { cursorTable, ROWS, table } from './table.js';
 
 const ANY = 'any type';
@@ -19,7 +19,7 @@ const routeTo = ({ key, key_base64: bytes }) => (bytes ? route('keys', key, byte
 /** The path of a key; of one that is not UTF-8 by its bytes. */
 function pathTo(key, base64) {
 	if (!base64) return path('keys', key);
-	const bytes = [...atob(base64)].map((one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`);
+	const bytes = [...atob(base64)].map((one) => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 	return `/keys/${bytes.join('')}`;
 }
 
@@ -136,6 +136,17 @@ function openOne(page, key, base64) {
 	bar.update(item);
 	const about = facts('Key');
 	const inside = el('div', { class: 'stack' });
+	let match = '';
+	const search = searchForm({
+		label: 'Filter elements',
+		placeholder: 'Filter by field, member or value of a list',
+		change: (latest) => {
+			match = latest;
+			elements.reset();
+			page.refresh();
+		},
+	});
+	const hint = el('p', { class: 'muted', hidden: true });
 	const elements = cursorTable(
 		{
 			label: 'Elements',
@@ -147,11 +158,15 @@ function openOne(page, key, base64) {
 		(cursor) =>
 			page.ask(
 				'GET',
-				`${at}/elements?${new URLSearchParams({ limit: ROWS, ...(cursor && { cursor }) })}`,
+				`${at}/elements?${new URLSearchParams({
+					limit: ROWS,
+					...(match && { match: containing(match) }),
+					...(cursor && { cursor }),
+				})}`,
 			),
 		() => page.refresh(),
 	);
-	inside.append(el('h2', {}, 'Elements'), elements.node);
+	inside.append(el('h2', {}, 'Elements'), search, elements.node, hint);
 	page.root.append(back('keys', 'All keys'), ...(page.write ? [bar.node] : []), about.node, inside);
 	return async () => {
 		const state = await page.one(at, { what: 'key', name: key, list: 'keys' });
@@ -162,7 +177,10 @@ function openOne(page, key, base64) {
 			['Lives', lives(state)],
 		]);
 		inside.hidden = !['hash', 'list', 'set', 'zset'].includes(state.type);
-		if (!inside.hidden) await elements.look();
+		if (inside.hidden) return;
+		const found = await elements.look();
+		setText(hint, literal(match).trim());
+		hint.hidden = literal(match) === '' || (found ?? []).length > 0;
 	};
 }
 

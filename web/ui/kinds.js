@@ -1,6 +1,9 @@
 // The kinds that share one view (simple.js): a row each. `columns` are those of the list beside the
 // name, `facts` of a state, `parts` what is inside of one. make(name) is the request that makes
-// one, `loss` what its deletion means; exists(state) where GET answers for every name.
+// one, `loss` what its deletion means; exists(state) where GET answers for every name, and `listed`
+// where an empty one exists if the list has it. Of a part, `remove` is what deletes an item: {one,
+// name(item), at(item): the parts of its path, loss}; `set` is what sets it by PUT: {fields(item),
+// body(values)}.
 import { path } from './api.js';
 import { duration, instant, number, rough } from './format.js';
 
@@ -76,6 +79,27 @@ export const KINDS = {
 				title: 'Counters',
 				rows: (state) => Object.entries(state.counters),
 				key: ([field]) => field,
+				remove: {
+					one: 'counter',
+					name: ([field]) => field,
+					at: ([field]) => ['fields', field],
+					loss: 'The next increment starts from 0.',
+				},
+				set: {
+					fields: ([, value]) => [
+						{
+							name: 'value',
+							label: 'Value',
+							type: 'number',
+							min: Number.MIN_SAFE_INTEGER,
+							max: Number.MAX_SAFE_INTEGER,
+							step: 1,
+							required: true,
+							value,
+						},
+					],
+					body: ({ value }) => ({ value: Number(value) }),
+				},
 				columns: [
 					{
 						title: 'Counter',
@@ -167,12 +191,14 @@ export const KINDS = {
 		one: 'bitmap',
 		name,
 		columns: [count('Bytes', (item) => item.bytes)],
+		expires: true,
 		query: () => `?end=${BITS_SHOWN - 1}`,
 		facts: (state) => [
 			['Bytes', number(state.bytes)],
 			['Bits set', number(state.count)],
 		],
 		exists: (state) => state.bytes > 0,
+		listed: true,
 		also: (page, at) => page.ask('GET', `${at}/count`),
 		parts: [{ title: `Bits of the first ${BITS_SHOWN} bytes`, value: (state) => bits(state.base64) }],
 		none: 'There are no bitmaps.',
@@ -199,11 +225,19 @@ export const KINDS = {
 		expires: true,
 		facts: (state) => [['Items', `${number(state.size)} of at most ${number(state.max_items)}`]],
 		exists: (state) => state.size > 0,
+		listed: true,
 		parts: [
 			{
 				title: 'Items, the latest first',
 				list: 'items',
 				key: ({ id }) => id,
+				empty: 'The feed has no item.',
+				remove: {
+					one: 'item',
+					name: ({ id }) => id,
+					at: ({ id }) => ['items', id],
+					loss: 'Readers of the feed no longer see it.',
+				},
 				columns: [
 					{ title: 'Item', kind: 'wide code', text: ({ item }) => json(item) },
 					{ title: 'Pushed', text: (item) => instant(item.pushed_at_ms) },
@@ -227,6 +261,12 @@ export const KINDS = {
 				title: 'Members',
 				list: 'members',
 				key: (item) => item.member,
+				remove: {
+					one: 'member',
+					name: (item) => item.member,
+					at: (item) => ['members', item.member],
+					loss: 'A set that loses its last member is gone, and so is its expiry.',
+				},
 				columns: [
 					{
 						title: 'Member',

@@ -63,7 +63,7 @@ export function listing(page, options) {
 		const isFiltered = asked !== '' || Object.keys(query()).length > 0;
 		empty.hidden = !isEmpty;
 		shown.node.hidden = isEmpty;
-		setText(words, isFiltered ? `No ${what} match${asked ? ` '${asked}'` : ''}.` : none);
+		setText(words, isFiltered ? `No ${what} match${asked ? ` '${asked}'` : ''}.${literal(asked)}` : none);
 		if (how) how.hidden = isFiltered;
 		return found.items;
 	}
@@ -87,8 +87,11 @@ export function listing(page, options) {
 	return look;
 }
 
-/** A filter of a list by name; Enter opens that very name. */
-function searchForm({ label, placeholder = 'Filter, or a whole name', change, open }) {
+/** Why a pattern of Redis finds nothing here. */
+export const literal = (text) => (/[?[]/.test(text) ? ' ? and [ match themselves; * matches any text.' : '');
+
+/** A filter of a list by name; Enter opens that very name, where open(name) is given. */
+export function searchForm({ label, placeholder = 'Filter, or a whole name', change, open }) {
 	let timer;
 	const input = el('input', {
 		type: 'search',
@@ -108,10 +111,10 @@ function searchForm({ label, placeholder = 'Filter, or a whole name', change, op
 			role: 'search',
 			onsubmit: (event) => {
 				event.preventDefault();
-				if (input.value) open(input.value);
+				if (open && input.value) open(input.value);
 			},
 		},
 		input,
-		el('button', { type: 'submit' }, 'Open'),
+		open ? el('button', { type: 'submit' }, 'Open') : null,
 	);
 }

@@ -1,5 +1,5 @@
 // One queue: its depth over time, its messages by state, and its settings.
-import { list, path } from './api.js';
+import { isListed, path } from './api.js';
 import { askUser } from './dialog.js';
 import { back, buttons, el, facts, setText, route } from './dom.js';
 import { duration, number } from './format.js';
@@ -26,7 +26,6 @@ function remember(queue) {
 export function openOne(page, name, state) {
 	const at = path('queues', name);
 	let latest = { name };
-	let isKnown = false;
 	const rates = new Rates();
 	const bar = buttons(
 		{ label: 'Send a message', about: () => `to ${name}`, act: () => send(page, at) },
@@ -70,7 +69,7 @@ export function openOne(page, name, state) {
 			name,
 			list: 'queues',
 			make: make(name),
-			exists: async (found) => (isKnown ||= isUsed(found) || (await isListed(page, name))),
+			exists: async (found) => isUsed(found) || (await isListed('/queues', name, page.signal)),
 		});
 		if (!queue) return;
 		latest = { ...queue, paused: queue.settings.paused };
@@ -96,12 +95,6 @@ export function openOne(page, name, state) {
 }
 
 const isUsed = (queue) => queue.sent > 0 || STATES.some((state) => queue[state] > 0);
-
-/** GET answers for every name; an empty queue exists if it is listed. */
-async function isListed(page, name) {
-	const found = await list('/queues', { match: name, name: (one) => one.name, pages: 20, signal: page.signal });
-	return found.items.some((one) => one.name === name);
-}
 
 function stateTabs(first, choose) {
 	let chosen = first;

@@ -1,7 +1,7 @@
 // The view of a simple kind: a list with a filter, the state of one, deletion, and the request that
 // makes one. kinds.js has what differs from kind to kind.
-import { path } from './api.js';
-import { confirmRemoval } from './dialog.js';
+import { isListed, path } from './api.js';
+import { askUser, confirmRemoval } from './dialog.js';
 import { back, buttons, el, facts, route } from './dom.js';
 import { expiry } from './format.js';
 import { listing } from './listing.js';
@@ -12,11 +12,15 @@ export function viewOf(kind) {
 	return { open: (page) => (page.names.length ? openOne(page, kind, page.names[0]) : openAll(page, kind)) };
 }
 
-/** A button that removes one of a kind, after a question. */
-export function removal(page, { path: where, one, name, loss }) {
+/**
+ * A button that removes one of a kind, after a question. at(item) is its path where that is not the
+ * one of its name, about(item) what the button is about.
+ */
+export function removal(page, kind) {
+	const { path: where, one, name, loss, about = name, at = (item) => path(where, name(item)) } = kind;
 	return {
 		label: 'Delete',
-		about: name,
+		about,
 		danger: true,
 		act: async (item) => {
 			const sure = await confirmRemoval({
@@ -27,7 +31,7 @@ export function removal(page, { path: where, one, name, loss }) {
 			if (sure)
 				await page.act(
 					'DELETE',
-					path(where, name(item)),
+					at(item),
 					undefined,
 					() => `The ${one} '${name(item)}' is deleted.`,
 				);
@@ -69,7 +73,7 @@ function openAll(page, kind) {
 }
 
 function openOne(page, kind, name) {
-	const { one, path: where, view, exists, parts = [], make } = kind;
+	const { one, path: where, view, exists, listed, parts = [], make } = kind;
 	const at = path(where, name);
 	const item = { name, key: name };
 	const bar = buttons(removal(page, kind))(() => item);
@@ -83,12 +87,13 @@ function openOne(page, kind, name) {
 		...shown.flatMap(({ title, node }) => [el('h2', {}, title), node]),
 		el('p', { class: 'muted' }, 'The same as a request: ', el('code', {}, command('GET', at))),
 	);
+	const isThere = () => isListed(path(where), name, page.signal);
 	return async () => {
 		const state = await page.one(at + (kind.query?.() ?? ''), {
 			what: one,
 			name,
 			list: view,
-			exists,
+			exists: exists && (async (found) => exists(found) || (listed && (await isThere()))),
 			make: make(name),
 		});
 		if (!state) return;
@@ -101,13 +106,38 @@ function openOne(page, kind, name) {
 	};
 }
 
+/** What can be done to something inside of one: it is removed, or set to what the user gives. */
+function actions(page, at, { remove, set }) {
+	if (!remove || !page.write) return [];
+	const inside = (item) => at + path(...remove.at(item));
+	const about = (item) => `${remove.one} ${remove.name(item)}`;
+	const setting = {
+		label: 'Set',
+		about,
+		act: async (item) => {
+			const title = `Set the ${remove.one} '${remove.name(item)}'`;
+			const said = await askUser({ title, go: 'Set', fields: set.fields(item) });
+			if (said)
+				await page.act(
+					'PUT',
+					inside(item),
+					set.body(said),
+					() => `The ${remove.one} '${remove.name(item)}' is set.`,
+				);
+		},
+	};
+	const make = buttons(...(set ? [setting] : []), removal(page, { ...remove, about, at: inside }));
+	return [{ title: '', kind: 'actions', make }];
+}
+
 /** What is inside of one: rows of its state, a list of its own, or a value as it is. */
-function partOf(page, at, { title, columns, rows, list, key, empty, value }) {
+function partOf(page, at, part) {
+	const { title, columns, rows, list, key, empty, value } = part;
 	if (value) {
 		const node = el('pre', { class: 'card' });
 		return { title, node, look: (state) => (node.textContent = value(state)) };
 	}
-	const options = { label: title, columns, key, empty };
+	const options = { label: title, columns: [...columns, ...actions(page, at, part)], key, empty };
 	if (rows) {
 		const made = table(options);
 		return { title, node: made.node, look: (state) => made.show(rows(state)) };

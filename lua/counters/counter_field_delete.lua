@@ -1,0 +1,15 @@
+-- counter_field_delete: removes one counter.
+-- KEYS[1]  the counters: hash; it is gone when it has no counter left
+-- ARGV[1]  the counter's name
+--@reply 1 removed, 0 absent
+-- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(1).
+--@include time counter
+--@flags allow-oom
+local now = now_ms()
+local value = redis.call('HGET', KEYS[1], ARGV[1])
+if not value then
+  return { 0, now }
+end
+counter_value(value)
+redis.call('HDEL', KEYS[1], ARGV[1])
+return { 1, now }
