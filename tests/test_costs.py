@@ -59,7 +59,7 @@ MORE_TOURS = SHARED_TOURS | {
 }
 # Scripts that no tour runs: those of other topologies, of waiting and of long work.
 NO_TOUR = {
-    "several slots": "leaderboard_merge_page leaderboard_merge_put ratelimit_compensate set_filter set_sizes "
+    "several slots": "leaderboard_merge_page leaderboard_merge_put ratelimit_compensate set_sizes "
     "uv_merge_part uv_merge_sum uv_combine_part uv_combine_sum",
     "several servers": "lock_confirm lock_quorum_fence lock_quorum_take lock_revoke",
     "a client that disconnects": "cache_leave lock_leave queue_delivery_return queue_leave ratelimit_leave",

@@ -16,7 +16,8 @@
 #define KEY_GEO "geo"             /* hash: cells, size, kept; parts 0, 1, ...: sorted sets of GEOADD; TTL if asked */
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */
 #define KEY_UV \
-	"uv" /* empty string: lua/visitors/lib_page.lua; part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
+	"uv" /* empty string: lua/visitors/lib_page.lua; part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days; \
+		part `total`: lua/visitors/lib_total.lua, no TTL */
 #define KEY_PV "pv" /* the same; part YYYY-MM-DD: counter */
 #define KEY_BOARD \
 	"board" /* hash: dimensions; TTL. parts `places`, `ranks`, `merge:...`: lua/leaderboards/lib_board.lua */

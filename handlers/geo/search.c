@@ -1,6 +1,8 @@
 /*
- * geo_search: which members are near, and distances. Some cells of a set are searched at a time, no
- * longer than Redis may be held, and the nearest of all are kept here.
+ * geo_search: which members are near, and distances. The sets are searched one after the other, and
+ * of each some cells at a time, no longer than Redis may be held. The nearest of all are kept here,
+ * and narrow what is still to be searched. A call has the keys of one set, so the sets may lie in
+ * any slots of a Cluster.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +51,10 @@ void geo_distance_get(struct request *req, const struct geo_distance_get_input *
 
 /* ---- What was found ---- */
 
-enum { CELLS_A_CALL = 64, MAX_FOUND = 1000 };
+enum { CELLS_A_CALL = 64, MAX_FOUND = 1000, MAX_RESTARTS = 8 };
 
 struct geo_found {
-	struct text member;
+	struct text name, member;
 	double distance;
 	int64_t score;
 };
@@ -64,7 +66,9 @@ struct geo_found {
 struct geo_search {
 	double longitude, latitude; /* of the centre */
 	size_t skipped, most;       /* that are looked for, with those */
-	size_t next_cell, count;
+	size_t set, next_cell;      /* that are searched next */
+	unsigned restarts;
+	size_t count;
 	struct geo_found *found, *spare; /* room for all, each */
 };
 
@@ -110,7 +114,6 @@ static void answer_features(struct request *req, const struct geo_search *s)
 
 	req->answer.content_type = "application/geo+json";
 	out_string(o, "type", "FeatureCollection");
-	out_text(o, "name", in->name);
 	out_array(o, "features");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		struct position p = position_of(f);
@@ -126,6 +129,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 		out_close(o);
 		out_close(o);
 		out_object(o, "properties");
+		out_text(o, "name", f->name);
 		out_text(o, "member", f->member);
 		out_real(o, "distance", f->distance);
 		out_string(o, "unit", geo_units[in->unit]);
@@ -148,12 +152,12 @@ static void answer_found(struct request *req, const struct geo_search *s)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "name", in->name);
 	out_array(o, "items");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		struct position p = position_of(f);
 
 		out_object(o, NULL);
+		out_text(o, "name", f->name);
 		out_text(o, "member", f->member);
 		geo_write_degrees(o, "longitude", p.longitude);
 		geo_write_degrees(o, "latitude", p.latitude);
@@ -172,6 +176,12 @@ static bool is_before(const struct geo_nearby_list_input *in, double a, double b
 	return in->order == GEO_NEARBY_LIST_ORDER_DESC ? a > b : a < b;
 }
 
+/* The member at the centre, which is to be left out. */
+static bool is_left_out(const struct geo_nearby_list_input *in, const struct geo_search *s, struct text member)
+{
+	return in->exclude_member && s->set == 0 && text_equal(member, in->member);
+}
+
 /* Those of a reply come between those that were found so far; both are in order. */
 static void merge(struct request *req, struct geo_search *s, const struct reply *r)
 {
@@ -179,18 +189,20 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 	struct geo_found *into = s->spare;
 	size_t old = 0, count = 0, at = GEO_SEARCH_FOUND;
 
-	for (; count < s->most && (old < s->count || at < r->count); count++) {
+	while (count < s->most && (old < s->count || at < r->count)) {
 		double distance = reply_real(r, at + GEO_FOUND_DISTANCE);
 		if (at >= r->count || (old < s->count && !is_before(in, distance, s->found[old].distance))) {
-			into[count] = s->found[old++];
+			into[count++] = s->found[old++];
 			continue;
 		}
 		struct text member = reply_text(r, at + GEO_FOUND_MEMBER);
-		into[count] = (struct geo_found){
-			.member = arena_copy(&req->arena, member.at, member.len),
-			.distance = distance,
-			.score = reply_int(r, at + GEO_FOUND_SCORE),
-		};
+		if (!is_left_out(in, s, member))
+			into[count++] = (struct geo_found){
+				.name = in->name.items[s->set],
+				.member = arena_copy(&req->arena, member.at, member.len),
+				.distance = distance,
+				.score = reply_int(r, at + GEO_FOUND_SCORE),
+			};
 		at += GEO_FOUND_ITEMS;
 	}
 	s->spare = s->found;
@@ -198,9 +210,52 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 	s->count = count;
 }
 
-/* ---- Cell by cell ---- */
+/* ---- Set by set, cell by cell ---- */
 
 static void send_step(struct request *req);
+
+/* True when the set is named before, too. */
+static bool is_repeated(const struct geo_nearby_list_input *in, size_t set)
+{
+	for (size_t i = 0; i < set; i++)
+		if (text_equal(in->name.items[i], in->name.items[set]))
+			return true;
+	return false;
+}
+
+static void begin_set(struct request *req, size_t set)
+{
+	const struct geo_nearby_list_input *in = req->input;
+	struct geo_work *w = req->work;
+	struct geo_search *s = w->more;
+
+	while (set < in->name.count && is_repeated(in, set))
+		set++;
+	if (set == in->name.count) {
+		answer_found(req, s);
+		return;
+	}
+	s->set = set;
+	s->next_cell = 0;
+	w->cells = GEO_DEFAULT_CELLS;
+	w->repeats = 0;
+	send_step(req);
+}
+
+/* The set has another number of cells. If some were searched, it was made again meanwhile. */
+static void search_again(struct request *req)
+{
+	struct geo_search *s = ((struct geo_work *)req->work)->more;
+
+	if (s->next_cell == 0) {
+		send_step(req);
+	} else if (++s->restarts > MAX_RESTARTS) {
+		answer_problem(req, P_CONTENTION, "a set was rebuilt during each of several attempts");
+	} else {
+		s->count = 0;
+		begin_set(req, 0);
+	}
+}
 
 static void on_step(struct request *req, const struct reply *r)
 {
@@ -215,7 +270,7 @@ static void on_step(struct request *req, const struct reply *r)
 	if (req->arena.failed)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (s->next_cell >= (size_t)w->cells)
-		answer_found(req, s);
+		begin_set(req, s->set + 1);
 	else
 		send_step(req);
 }
@@ -230,7 +285,7 @@ static void call_shape(struct call *c, const struct geo_nearby_list_input *in, c
 		call_real(c, in->height);
 	call_string(c, geo_units[in->unit]);
 	call_string(c, in->order == GEO_NEARBY_LIST_ORDER_DESC ? "DESC" : "ASC");
-	call_int(c, (int64_t)s->most);
+	call_int(c, (int64_t)s->most + (in->exclude_member && s->set == 0));
 }
 
 static void send_step(struct request *req)
@@ -238,10 +293,11 @@ static void send_step(struct request *req)
 	const struct geo_nearby_list_input *in = req->input;
 	const struct geo_work *w = req->work;
 	const struct geo_search *s = w->more;
-	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->name);
+	struct text name = in->name.items[s->set];
+	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, name);
 
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
-		geo_cell_key(c, in->name, i);
+		geo_cell_key(c, name, i);
 	geo_call_position(c, s->longitude, s->latitude);
 	call_shape(c, in, s);
 	if (s->count == s->most)
@@ -254,16 +310,18 @@ static void send_step(struct request *req)
 static void on_centre(struct request *req, const struct reply *r)
 {
 	const struct geo_nearby_list_input *in = req->input;
-	struct geo_search *s = ((struct geo_work *)req->work)->more;
+	struct geo_work *w = req->work;
+	struct geo_search *s = w->more;
 
 	if (geo_is_again(req, r))
 		return;
 	if (!geo_is_place(r, GEO_MEMBER_LOOKUP_PLACES)) {
-		geo_answer_no_member(req, in->name, in->member);
+		geo_answer_no_member(req, in->name.items[0], in->member);
 		return;
 	}
 	s->longitude = reply_real(r, GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_LONGITUDE);
 	s->latitude = reply_real(r, GEO_MEMBER_LOOKUP_PLACES + GEO_PLACE_LATITUDE);
+	w->send = search_again;
 	send_step(req);
 }
 
@@ -279,6 +337,8 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 				     "is required together with ?latitude, or ?member instead");
 	else if (point && in->member.at)
 		answer_field_problem(req, P_INVALID_VALUE, "?member", "cannot be combined with a point");
+	else if (point && in->exclude_member)
+		answer_field_problem(req, P_INVALID_VALUE, "?exclude_member", "requires ?member");
 	else if (point && !(in->has_longitude && in->has_latitude))
 		answer_field_problem(req, P_MISSING_FIELD, in->has_longitude ? "?latitude" : "?longitude",
 				     "is required with the other coordinate");
@@ -326,10 +386,12 @@ static void begin_search(struct request *req)
 	}
 	s.spare = s.found + s.most;
 	*(struct geo_search *)w->more = s;
-	if (in->member.at)
-		geo_call_lookup(req, in->name, in->member, on_centre);
-	else
+	if (in->member.at) {
+		geo_call_lookup(req, in->name.items[0], in->member, on_centre);
+	} else {
+		w->send = search_again;
 		send_step(req);
+	}
 }
 
 void geo_nearby_list(struct request *req, const struct geo_nearby_list_input *in)

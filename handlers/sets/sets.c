@@ -1,6 +1,7 @@
 /*
- * sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). What several
- * sets have together: sets/combine.c.
+ * sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). Many members in
+ * one request: sets/members.c. What several sets have together: sets/combine.c; stored as a set:
+ * sets/merge.c.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

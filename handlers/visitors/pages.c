@@ -1,5 +1,6 @@
 /*
- * pages: lists pages, and deletes them; the same for visitors and views. A page has a key a day,
+ * pages: lists pages, sets whether they keep a total, and deletes them; the same for visitors and
+ * views. A page has a key a day,
  * and no list of its days: a delete goes through all days that it may have, some in each call. Its
  * first key means only that it exists (lua/visitors/lib_page.lua).
  */
@@ -31,10 +32,68 @@ void pv_list(struct request *req, const struct pv_list_input *in)
 	list_keys(req, &pages, in->match, in->cursor, in->limit);
 }
 
+/* ---- PATCH /uv/{name}, PATCH /pv/{name} ---- */
+
+static void answer_total(struct request *req, struct text name, int64_t total)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", name);
+	out_bool(o, "keep_total", total >= 0);
+	visitor_out_total(o, total);
+	answer_end(req);
+}
+
+/* `keep`: "1", "0" or "" for as it is. */
+static void send_patch(struct request *req, const char *kind, struct text name, const char *keep, call_done done)
+{
+	struct call *c = handler_call(req, &page_patch_script, kind, name);
+
+	visitor_call_total(c, kind, name);
+	call_string(c, keep);
+	call_string(c, kind);
+	visitor_call_retention(c);
+	call_send(c, done);
+}
+
+static const char *keep_of(bool has, bool reset, bool keep)
+{
+	if (!has && !reset)
+		return "";
+	return keep && !reset ? "1" : "0";
+}
+
+static void on_uv_patched(struct request *req, const struct reply *r)
+{
+	const struct uv_patch_input *in = req->input;
+
+	answer_total(req, in->name, reply_int(r, PAGE_PATCH_TOTAL));
+}
+
+void uv_patch(struct request *req, const struct uv_patch_input *in)
+{
+	const char *keep = keep_of(in->has_keep_total, in->reset_keep_total, in->keep_total);
+
+	send_patch(req, KEY_UV, in->name, keep, on_uv_patched);
+}
+
+static void on_pv_patched(struct request *req, const struct reply *r)
+{
+	const struct pv_patch_input *in = req->input;
+
+	answer_total(req, in->name, reply_int(r, PAGE_PATCH_TOTAL));
+}
+
+void pv_patch(struct request *req, const struct pv_patch_input *in)
+{
+	const char *keep = keep_of(in->has_keep_total, in->reset_keep_total, in->keep_total);
+
+	send_patch(req, KEY_PV, in->name, keep, on_pv_patched);
+}
+
 /* ---- DELETE /uv/{name}, DELETE /pv/{name} ---- */
 
-/* The day after the last one of the contract's at_ms; a merge only takes days that a source has. */
-enum { DAYS_END = 47483, DAYS_A_STEP = 500 };
+enum { DAYS_A_STEP = 500 };
 
 /* In the request's arena. */
 struct page_delete {
@@ -54,7 +113,7 @@ static void on_step(struct request *req, const struct reply *r)
 
 	req->has_effect = req->has_effect || reply_outcome(r) > 0;
 	arena_rewind(&req->arena, d->since);
-	if (d->next_day < DAYS_END)
+	if (d->next_day < VISITOR_DAYS_END)
 		next_step(req);
 	else if (req->has_effect)
 		answer_empty(req, 204);
@@ -69,12 +128,14 @@ static void next_step(struct request *req)
 	struct visitor_days days = { .from = d->next_day, .to = d->next_day + DAYS_A_STEP - 1 };
 	bool is_first = d->next_day == 0;
 
-	if (days.to >= DAYS_END)
-		days.to = DAYS_END - 1;
+	if (days.to >= VISITOR_DAYS_END)
+		days.to = VISITOR_DAYS_END - 1;
 	d->next_day = days.to + 1;
 	d->since = arena_mark(&req->arena); /* the call itself must outlive its `done` */
-	if (is_first)
+	if (is_first) {
 		call_key(c, d->kind, d->name, NULL);
+		visitor_call_total(c, d->kind, d->name);
+	}
 	visitor_call_days(c, d->kind, d->name, &days);
 	call_string(c, d->form);
 	call_int(c, is_first ? 2 : 1);

@@ -1,5 +1,5 @@
 /*
- * views: page views, one counter a page and UTC day. Each operation is one script
+ * views: page views, one counter a page and day. Each operation is one script
  * (lua/visitors/pv_*.lua).
  */
 #include "visitors/visitor_call.h"
@@ -11,7 +11,7 @@ static void on_viewed(struct request *req, const struct reply *r)
 	const struct pv_add_input *in = req->input;
 
 	if (reply_outcome(r) == PV_ADD_OVERFLOW) {
-		answer_problem(req, P_COUNTER_OVERFLOW, "the day's views are %lld, and adding %lld exceeds 2^53 - 1",
+		answer_problem(req, P_COUNTER_OVERFLOW, "the views are %lld, and adding %lld exceeds 2^53 - 1",
 			       (long long)reply_int(r, PV_ADD_COUNT), (long long)in->by);
 		return;
 	}
@@ -30,6 +30,7 @@ static void send_views(struct request *req, struct visitor_days *w)
 	struct call *c = handler_call(req, &pv_add_script, KEY_PV, in->name);
 
 	visitor_call_days(c, KEY_PV, in->name, w);
+	visitor_call_total(c, KEY_PV, in->name);
 	call_int(c, w->to);
 	visitor_call_today(c, w);
 	visitor_call_retention(c);
@@ -39,7 +40,7 @@ static void send_views(struct request *req, struct visitor_days *w)
 
 void pv_add(struct request *req, const struct pv_add_input *in)
 {
-	visitor_call_day(req, send_views, in->has_at_ms, in->at_ms);
+	visitor_call_day(req, send_views, in->has_at_ms, in->at_ms, in->date);
 }
 
 static void on_views(struct request *req, const struct reply *r)
@@ -56,6 +57,7 @@ static void on_views(struct request *req, const struct reply *r)
 	out_text(o, "name", in->name);
 	visitor_out_range(o, w->from, w->to);
 	out_int(o, "count", sum);
+	visitor_out_total(o, reply_int(r, PV_GET_TOTAL));
 	visitor_out_days(o, w, r, PV_GET_COUNTS);
 	answer_end(req);
 }
@@ -66,6 +68,7 @@ static void send_view_count(struct request *req, struct visitor_days *w)
 	struct call *c = call_script(req, &pv_get_script);
 
 	visitor_call_days(c, KEY_PV, in->name, w);
+	visitor_call_total(c, KEY_PV, in->name);
 	visitor_call_today(c, w);
 	call_send(c, on_views);
 }

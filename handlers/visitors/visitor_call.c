@@ -70,22 +70,29 @@ static struct visitor_days *days_new(struct request *req, visitor_send send, siz
 	return w;
 }
 
-void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, int64_t at_ms)
-{
-	struct visitor_days *w = days_new(req, send, 1);
-
-	if (!w)
-		return;
-	w->has_to = has_at_ms;
-	w->asked_to = day_of_ms(at_ms);
-	send_days(req, w);
-}
-
 /* False: the day is invalid, which was answered. */
 static bool read_day(struct request *req, struct text given, const char *pointer, bool *has, int64_t *day)
 {
 	*has = given.at != NULL;
 	return !*has || handler_day(req, given, pointer, day);
+}
+
+void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, int64_t at_ms, struct text date)
+{
+	struct visitor_days *w = days_new(req, send, 1);
+
+	if (!w || !read_day(req, date, "/date", &w->has_to, &w->asked_to))
+		return;
+	if (w->has_to && (w->asked_to < 0 || w->asked_to >= VISITOR_DAYS_END)) {
+		answer_field_problem(req, P_OUT_OF_RANGE, "/date", "must be from 1970-01-01 to 2100-01-01, not %s",
+				     date.at);
+		return;
+	}
+	if (has_at_ms) {
+		w->has_to = true;
+		w->asked_to = day_of_ms(at_ms);
+	}
+	send_days(req, w);
 }
 
 void visitor_call_range(struct request *req, visitor_send send, size_t pages, struct text from, struct text to,
@@ -114,9 +121,19 @@ void visitor_call_days(struct call *c, const char *kind, struct text page, const
 	}
 }
 
+void visitor_call_total(struct call *c, const char *kind, struct text page)
+{
+	call_key(c, kind, page, "total");
+}
+
 void visitor_call_retention(struct call *c)
 {
 	call_int(c, config()->uv_retention_days * SECONDS_A_DAY);
+}
+
+void visitor_out_total(struct json_out *o, int64_t total)
+{
+	out_int_or_null(o, "total_count", total >= 0, total);
 }
 
 void visitor_out_range(struct json_out *o, int64_t from, int64_t to)

@@ -14,6 +14,9 @@
 
 enum { DAYS_MAX = 400 }; /* of all pages together */
 
+/* The day after the last one of the contract; a merge only takes days that a source has. */
+enum { VISITOR_DAYS_END = 47483 };
+
 extern const double visitor_standard_error;
 
 /* The days of a call; in the request's arena, as its work. */
@@ -31,8 +34,11 @@ struct visitor_days {
 	struct page_parts *parts; /* visitors/visitor_slots.c's */
 };
 
-/* Determines the days, and makes the call. `in_body`: where from and to were given. */
-void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, int64_t at_ms);
+/*
+ * Determines the days, and makes the call. The day is `date`, or that of at_ms, or today.
+ * `in_body`: where from and to were given.
+ */
+void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, int64_t at_ms, struct text date);
 void visitor_call_range(struct request *req, visitor_send send, size_t pages, struct text from, struct text to,
 			bool in_body);
 
@@ -49,8 +55,10 @@ static inline void visitor_call_today(struct call *c, const struct visitor_days 
 }
 
 void visitor_call_days(struct call *c, const char *kind, struct text page, const struct visitor_days *w);
+void visitor_call_total(struct call *c, const char *kind, struct text page);
 void visitor_call_retention(struct call *c);
 
+void visitor_out_total(struct json_out *o, int64_t total); /* below 0: the page keeps none */
 void visitor_out_range(struct json_out *o, int64_t from, int64_t to);
 /* `days`, an entry for each; their counts begin at item `i`. */
 void visitor_out_days(struct json_out *o, const struct visitor_days *w, const struct reply *r, size_t i);

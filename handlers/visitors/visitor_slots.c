@@ -138,6 +138,7 @@ static void sum_merge(struct request *req, struct visitor_days *w)
 
 	call_scratch(req, c, in->name);
 	visitor_call_days(c, KEY_UV, in->name, w);
+	visitor_call_total(c, KEY_UV, in->name);
 	visitor_call_retention(c);
 	call_int(c, w->from);
 	for (size_t g = 0; g < parts->slots->count; g++) {

@@ -1,5 +1,5 @@
 /*
- * visitors: unique visitors, one sketch a page and UTC day. Each operation is one script
+ * visitors: unique visitors, one sketch a page and day. Each operation is one script
  * (lua/visitors/uv_*.lua), unless its pages lie in several slots of a Cluster
  * (visitors/visitor_slots.c). Lists and removal: pages.c.
  */
@@ -26,6 +26,7 @@ static void send_visitors(struct request *req, struct visitor_days *w)
 	struct call *c = handler_call(req, &uv_add_script, KEY_UV, in->name);
 
 	visitor_call_days(c, KEY_UV, in->name, w);
+	visitor_call_total(c, KEY_UV, in->name);
 	call_int(c, w->to);
 	visitor_call_today(c, w);
 	visitor_call_retention(c);
@@ -36,7 +37,7 @@ static void send_visitors(struct request *req, struct visitor_days *w)
 
 void uv_add(struct request *req, const struct uv_add_input *in)
 {
-	visitor_call_day(req, send_visitors, in->has_at_ms, in->at_ms);
+	visitor_call_day(req, send_visitors, in->has_at_ms, in->at_ms, in->date);
 }
 
 static void on_counted(struct request *req, const struct reply *r)
@@ -51,6 +52,7 @@ static void on_counted(struct request *req, const struct reply *r)
 	visitor_out_range(o, w->from, w->to);
 	out_int(o, "count", reply_int(r, UV_GET_COUNT));
 	out_real(o, "standard_error", visitor_standard_error);
+	visitor_out_total(o, reply_int(r, UV_GET_TOTAL));
 	visitor_out_days(o, w, r, UV_GET_COUNTS);
 	answer_end(req);
 }
@@ -61,7 +63,9 @@ static void send_count(struct request *req, struct visitor_days *w)
 	struct call *c = call_script(req, &uv_get_script);
 
 	visitor_call_days(c, KEY_UV, in->name, w);
+	visitor_call_total(c, KEY_UV, in->name);
 	visitor_call_today(c, w);
+	call_int(c, 1);
 	call_int(c, 1);
 	call_send(c, on_counted);
 }
@@ -120,6 +124,7 @@ static void send_combine(struct request *req, struct visitor_days *w)
 		visitor_call_days(c, KEY_UV, in->name.items[i], w);
 	visitor_call_today(c, w);
 	call_int(c, w->to - w->from + 1);
+	call_string(c, ""); /* no total */
 	call_send(c, on_combined);
 }
 
@@ -161,6 +166,7 @@ static void send_merge(struct request *req, struct visitor_days *w)
 	visitor_call_days(c, KEY_UV, in->name, w);
 	for (size_t i = 0; i < in->sources.count; i++)
 		visitor_call_days(c, KEY_UV, in->sources.items[i], w);
+	visitor_call_total(c, KEY_UV, in->name);
 	visitor_call_today(c, w);
 	call_int(c, w->to - w->from + 1);
 	visitor_call_retention(c);

@@ -1,6 +1,6 @@
 -- set_combine: the union of sets, their intersection, or the first without the members of the
 -- others.
--- KEYS     the sets, at most 16
+-- KEYS     the sets, at most 10
 -- ARGV[1]  'union', 'intersect' or 'subtract'
 --@reply 0: members text...
 --@reply -1 too_many: size int, most int

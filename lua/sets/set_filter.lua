@@ -1,5 +1,6 @@
--- set_filter: which members of a combination, that was begun in another slot, stay in it.
--- KEYS     the sets that are combined here, at most 16
+-- set_filter: which of some members sets have: all of these sets, or none of them. A combination
+-- and a merge keep the members that stay; of one set it is a look.
+-- KEYS     the sets, at most 10
 -- ARGV[1]  'intersect': those that are in all of them; 'subtract': those that are in none
 -- ARGV     members, 1 to 1000
 --@reply 0: stays text

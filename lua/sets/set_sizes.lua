@@ -1,5 +1,5 @@
 -- set_sizes: how many members sets have.
--- KEYS  the sets, at most 16
+-- KEYS  the sets, at most 10
 --@reply 0: sizes int...
 -- Errors: WRONGTYPE. O(sets).
 --@include time

@@ -1,8 +1,9 @@
 -- page_delete: one step of removing a page: some of the days that it may have.
 -- KEYS     sketches, or counters, of days; at most 500. In the first step the page's own key
---          (visitors/lib_page.lua) comes before them: data that comes later makes it again
+--          (visitors/lib_page.lua) and its total come before them: data that comes later makes the
+--          page again
 -- ARGV[1]  the pattern of Lua that the value of a day begins with
--- ARGV[2]  from which of KEYS on these are days
+-- ARGV[2]  from which of KEYS on these are days, or the total
 --@reply 1 removed, 0 absent
 -- removed: some were there.
 -- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each that is there.

@@ -1,6 +1,7 @@
 -- pv_add: adds to a page's view counter of one day.
--- KEYS     the page (visitors/lib_page.lua); the day's counter: string, TTL; and the index of names
---          (lib/names.lua)
+-- KEYS     the page (visitors/lib_page.lua); the day's counter: string, TTL; the page's total
+--          (visitors/lib_total.lua), to which it adds as well if there is one; and the index of
+--          names (lib/names.lua)
 -- ARGV[1]  the day, in days since 1970
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the counter is kept from now, s
@@ -8,17 +9,22 @@
 --@reply 1: count int, day int
 --@reply -1 wrong_day
 --@reply -2 overflow: count int
--- wrong_day: it is not today. overflow: the sum would be beyond 2^53 - 1.
+-- wrong_day: it is not today. overflow: the sum would be beyond 2^53 - 1, of the day or in all.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
---@include time days names page views
+--@include time days names page total views
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[2]) then
   return {-1, now}
 end
 local before = views_of(KEYS[1])
-if before + tonumber(ARGV[4]) > VIEWS_MOST then
-  return {-2, now, before}
+local total, has_total = views_of(total_key)
+local most = math.max(before, total)
+if most + tonumber(ARGV[4]) > VIEWS_MOST then
+  return {-2, now, most}
+end
+if has_total then
+  redis.call('INCRBY', total_key, ARGV[4])
 end
 local count = redis.call('INCRBY', KEYS[1], ARGV[4])
 redis.call('EXPIRE', KEYS[1], ARGV[3])

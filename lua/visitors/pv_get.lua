@@ -1,18 +1,20 @@
 -- pv_get: a page's views, day by day.
--- KEYS     the days' counters, at most 400
+-- KEYS     the days' counters, at most 400; the page's total (visitors/lib_total.lua)
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
---@reply 0: counts int...
+--@reply 0: total int, counts int...
 --@reply -1 wrong_day
--- A count is 0 for a day without views. wrong_day: it is not today.
+-- total is -1 when the page keeps none. A count is 0 for a day without views. wrong_day: it is not
+-- today.
 -- Errors: WRONGTYPE (MGET would call a foreign type 0). O(N).
---@include time days views
+--@include time days total views
 --@reads
 local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end
-local reply = {0, now}
+local total, has_total = views_of(total_key)
+local reply = {0, now, has_total and total or -1}
 for i = 1, #KEYS do
-  reply[i + 2] = views_of(KEYS[i])
+  reply[i + 3] = views_of(KEYS[i])
 end
 return reply

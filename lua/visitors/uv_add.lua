@@ -1,6 +1,7 @@
 -- uv_add: adds visitors to a page's sketch of one day.
--- KEYS     the page (visitors/lib_page.lua); the day's sketch: HyperLogLog, TTL; and the index of
---          names (lib/names.lua)
+-- KEYS     the page (visitors/lib_page.lua); the day's sketch: HyperLogLog, TTL; the page's total
+--          (visitors/lib_total.lua), to which they are added as well if there is one; and the
+--          index of names (lib/names.lua)
 -- ARGV[1]  the day, in days since 1970
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the sketch is kept from now, s
@@ -9,14 +10,18 @@
 --@reply -1 wrong_day
 -- wrong_day: it is not today.
 -- Errors: WRONGTYPE, nothing done. O(N).
---@include time days names page
+--@include time days names page total
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[2]) then
   return {-1, now}
 end
+local has_total = total_is_sketch()
 local changed = redis.call('PFADD', KEYS[1], unpack(ARGV, 4))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
+if has_total then
+  redis.call('PFADD', total_key, unpack(ARGV, 4))
+end
 local day, today = tonumber(ARGV[1]), day_of(now)
 if changed == 1 or day ~= today then -- a new sketch changes
   page_keep(today, day, ARGV[3])

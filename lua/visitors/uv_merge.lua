@@ -1,8 +1,9 @@
 -- uv_merge: adds the visitors of source pages to a page, day by day; days on which no source has
 -- any are left alone.
 -- KEYS     the page merged into (visitors/lib_page.lua); sketches, page by page, that page's
---          first, each page's in the order of the days, at most 400; and the index of names
---          (lib/names.lua)
+--          first, each page's in the order of the days, at most 400; the total of the page merged
+--          into (visitors/lib_total.lua), to which merged days are added as well if there is one;
+--          and the index of names (lib/names.lua)
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 -- ARGV[3]  how long what was merged into is kept from now, s
@@ -13,13 +14,14 @@
 -- days counts those that were merged. The range has range_days from first_day on. wrong_day: it is
 -- not today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
---@include time days names page
+--@include time days names page total
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}
 end
 local days, merged = tonumber(ARGV[2]), 0
+local has_total, written = total_is_sketch(), {}
 redis.call('PFCOUNT', unpack(KEYS)) -- fails here, and not half-way, when one of them is no sketch
 for day = 1, days do
   local sources = {}
@@ -30,7 +32,11 @@ for day = 1, days do
     redis.call('PFMERGE', KEYS[day], unpack(sources))
     redis.call('EXPIRE', KEYS[day], ARGV[3])
     merged = merged + 1
+    written[merged] = KEYS[day]
   end
+end
+if has_total and merged > 0 then
+  redis.call('PFMERGE', total_key, unpack(written))
 end
 if merged > 0 then
   page_keep(day_of(now), tonumber(ARGV[4]) + days - 1, ARGV[3])

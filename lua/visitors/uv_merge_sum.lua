@@ -1,14 +1,17 @@
 -- uv_merge_sum: adds sketches that were brought here from other slots to a page, day by day.
 -- KEYS     the page (visitors/lib_page.lua); a key that is free, for the meantime; the page's
---          sketches in the order of the days, at most 400; and the index of names (lib/names.lua)
+--          sketches in the order of the days, at most 400; its total (visitors/lib_total.lua), to
+--          which merged days are added as well if there is one; and the index of names
+--          (lib/names.lua)
 -- ARGV[1]  how long what was merged into is kept from now, s
 -- ARGV[2]  the first day, in days since 1970
 -- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part returned them; nothing where
 --          that was ''
 --@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
---@include time days names page
+--@include time days names page total
 local KEPT_MS = 10000 -- should it end half-way
+local has_total, written = total_is_sketch(), {}
 redis.call('PFCOUNT', unpack(KEYS, 2)) -- fails here, and not half-way, when one of them is no sketch
 local merged, is_merged = 0, {}
 for i = 3, #ARGV, 2 do
@@ -16,11 +19,16 @@ for i = 3, #ARGV, 2 do
   redis.call('SET', KEYS[1], ARGV[i + 1], 'PX', digits(KEPT_MS))
   redis.call('PFMERGE', KEYS[1 + day], KEYS[1])
   redis.call('EXPIRE', KEYS[1 + day], ARGV[1])
-  merged = merged + (is_merged[day] and 0 or 1)
-  is_merged[day] = true
+  if not is_merged[day] then
+    is_merged[day], merged = true, merged + 1
+    written[merged] = KEYS[1 + day]
+  end
 end
 redis.call('UNLINK', KEYS[1])
 local now, first_day, days = now_ms(), tonumber(ARGV[2]), #KEYS - 1
+if has_total and merged > 0 then
+  redis.call('PFMERGE', total_key, unpack(written))
+end
 if merged > 0 then
   page_keep(day_of(now), first_day + days - 1, ARGV[1])
 end

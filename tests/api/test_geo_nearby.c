@@ -240,6 +240,135 @@ static void nearby_ends_after_a_thousand(void **state)
 	}
 }
 
+/* ---- Several sets ---- */
+
+enum { SETS = 4, EACH_SET = 60 };
+
+/*
+ * Members m0, m1, ... in sets of several cells, the same names at other places in each, and all of
+ * them in one set of Redis's own, as "<set>/<member>".
+ */
+static void fill_sets(void)
+{
+	static const char *const cells[SETS] = { "{\"cells\":3}", NULL, "{\"cells\":1}", "{\"cells\":70}" };
+	char target[64], body[128];
+
+	srand(7);
+	for (int n = 0; n < SETS; n++) {
+		snprintf(target, sizeof(target), "/geo/s%d", n);
+		if (cells[n])
+			assert_status(http(client, "PUT", target, cells[n]), 201);
+		for (int m = 0; m < EACH_SET; m++) {
+			double longitude = 10 + 2.0 * rand() / RAND_MAX, latitude = 40 + 2.0 * rand() / RAND_MAX;
+			snprintf(target, sizeof(target), "/geo/s%d/members/m%d", n, m);
+			snprintf(body, sizeof(body), "{\"longitude\":%.6f,\"latitude\":%.6f}", longitude, latitude);
+			assert_status(http(client, "PUT", target, body), 201);
+			snprintf(body, sizeof(body), "%.6f %.6f", longitude, latitude);
+			char *space = strchr(body, ' ');
+			*space = '\0';
+			server_command(&redis, "GEOADD all %s %s s%d/m%d", body, space + 1, n, m);
+		}
+	}
+}
+
+/* All pages of a search are what Redis finds in the union, but for the first `seen`. */
+static void assert_as_redis(const char *query, size_t limit, const char *search, size_t seen)
+{
+	char target[256], wanted[64], got[64], cursor[32] = "";
+
+	do {
+		snprintf(target, sizeof(target), "/geo/nearby?%s&limit=%zu%s%s", query, limit,
+			 *cursor ? "&cursor=" : "", cursor);
+		struct answer a = get(target);
+		assert_status(a, 200);
+		const redisReply *all = server_command(&redis, search);
+		size_t count = json_array_size(json_at(a, "/items"));
+		for (size_t i = 0; i < count; i++, seen++) {
+			const json_t *item = json_array_get(json_at(a, "/items"), i);
+			assert_in_range(seen, 0, all->elements - 1);
+			snprintf(got, sizeof(got), "%s/%s %.4f", json_string_value(json_object_get(item, "name")),
+				 json_string_value(json_object_get(item, "member")),
+				 json_number_value(json_object_get(item, "distance")));
+			snprintf(wanted, sizeof(wanted), "%s %s", all->element[seen]->element[0]->str,
+				 all->element[seen]->element[1]->str);
+			assert_string_equal(got, wanted);
+		}
+		bool is_last = json_is_null(json_at(a, "/next_cursor"));
+		assert_true(!is_last || seen == all->elements);
+		snprintf(cursor, sizeof(cursor), "%s", is_last ? "" : text_at(a, "/next_cursor"));
+		client_forget(client);
+	} while (*cursor);
+}
+
+static void several_sets_are_searched_as_one(void **state)
+{
+	static const char around[] = "name=s0&name=s1&name=s2&name=s3&longitude=11&latitude=41&unit=km";
+	char query[160];
+
+	(void)state;
+	fill_sets();
+	for (size_t limit = 7; limit <= 1000; limit *= 5) {
+		snprintf(query, sizeof(query), "%s&radius=70", around);
+		assert_as_redis(query, limit, "GEOSEARCH all FROMLONLAT 11 41 BYRADIUS 70 km ASC WITHDIST", 0);
+		snprintf(query, sizeof(query), "%s&radius=70&order=desc", around);
+		assert_as_redis(query, limit, "GEOSEARCH all FROMLONLAT 11 41 BYRADIUS 70 km DESC WITHDIST", 0);
+		snprintf(query, sizeof(query), "%s&width=150&height=90", around);
+		assert_as_redis(query, limit, "GEOSEARCH all FROMLONLAT 11 41 BYBOX 150 90 km ASC WITHDIST", 0);
+	}
+	/* A set twice, and one that does not exist. */
+	assert_as_redis(
+		"name=s3&name=s3&name=none&name=s0&name=s2&name=s1&name=s0&longitude=11&latitude=41&radius=50000", 9,
+		"GEOSEARCH all FROMLONLAT 11 41 BYRADIUS 50000 m ASC WITHDIST", 0);
+	/* Around a member of the first. */
+	assert_as_redis("name=s2&name=s0&name=s1&name=s3&member=m5&radius=60&unit=km", 11,
+			"GEOSEARCH all FROMMEMBER s2/m5 BYRADIUS 60 km ASC WITHDIST", 0);
+	assert_problem(get("/geo/nearby?name=none&name=s0&member=m5&radius=60"), 404, "not_found", "none");
+	struct answer a = http(client, "GET", "/geo/nearby?name=s1&name=s2&member=m5&radius=0", NULL, GEOJSON);
+	assert_string_equal(text_at(a, "/features/0/properties/name"), "s1");
+}
+
+static void the_centre_can_be_left_out(void **state)
+{
+	(void)state;
+	fill_sets();
+	for (size_t limit = 1; limit <= 400; limit *= 4)
+		assert_as_redis("name=s2&name=s0&name=s1&name=s3&member=m5&radius=60&unit=km&exclude_member=true",
+				limit, "GEOSEARCH all FROMMEMBER s2/m5 BYRADIUS 60 km ASC WITHDIST", 1);
+	/* A set alone, whose only cell has the centre: a page of one is not the last. */
+	size_t all =
+		json_array_size(json_at(get_all("/geo/nearby?name=s2&member=m5&radius=60&unit=km&limit=1"), "/items"));
+	assert_in_range(all, 5, EACH_SET);
+	assert_int_equal(json_array_size(json_at(get_all("/geo/nearby?name=s2&member=m5&radius=60&unit=km&limit=1"
+							 "&exclude_member=true"),
+						 "/items")),
+			 all - 1);
+	/* Only that member of that set: others of its name stay. */
+	assert_status(http(client, "PUT", "/geo/s0/members/m5", "{\"longitude\":11,\"latitude\":41}"), 200);
+	assert_status(http(client, "PUT", "/geo/s1/members/m5", "{\"longitude\":11,\"latitude\":41}"), 200);
+	struct answer a = get("/geo/nearby?name=s1&name=s0&member=m5&radius=0&exclude_member=true");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_string_equal(text_at(a, "/items/0/name"), "s0");
+	a = get("/geo/nearby?name=s1&member=m5&radius=0&exclude_member=true");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
+	a = get("/geo/nearby?name=s1&longitude=1&latitude=1&radius=0&exclude_member=true");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "?exclude_member");
+	assert_status(get("/geo/nearby?name=s1&longitude=1&latitude=1&radius=0&exclude_member=false"), 200);
+}
+
+static void at_most_ten_sets_are_searched(void **state)
+{
+	char target[256] = "/geo/nearby?longitude=1&latitude=1&radius=1&name=s0";
+
+	(void)state;
+	for (int i = 1; i < 10; i++)
+		snprintf(target + strlen(target), sizeof(target) - strlen(target), "&name=s%d", i);
+	assert_status(get(target), 200);
+	strcat(target, "&name=s10");
+	assert_problem(get(target), 400, "out_of_range", "none");
+}
+
 static void nearby_wants_one_centre_and_one_shape(void **state)
 {
 	static const struct {
@@ -327,6 +456,9 @@ int main(void)
 		cmocka_unit_test_teardown(nearby_stops_at_ten_by_default, stage_forget),
 		cmocka_unit_test_teardown(nearby_goes_on_page_by_page, stage_forget),
 		cmocka_unit_test_teardown(nearby_ends_after_a_thousand, stage_forget),
+		cmocka_unit_test_teardown(several_sets_are_searched_as_one, stage_forget),
+		cmocka_unit_test_teardown(the_centre_can_be_left_out, stage_forget),
+		cmocka_unit_test_teardown(at_most_ten_sets_are_searched, stage_forget),
 		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, stage_forget),
 		cmocka_unit_test_teardown(nearby_as_geojson, stage_forget),
 	};

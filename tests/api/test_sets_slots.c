@@ -1,4 +1,4 @@
-/* Sets in several slots of a Redis Cluster, combined as in one slot. */
+/* Sets in several slots of a Redis Cluster, combined and merged as in one slot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,6 +133,64 @@ static void too_many_members_are_refused(void **state)
 	assert_int_equal(int_at(combine("subtract", SETS(low, middle)), "/size"), MOST - 2);
 }
 
+/* Merges: the set itself lies in `low`'s slot. */
+static struct answer merge(const char *way, const char *const sets[], const char *header)
+{
+	char target[64], body[512];
+	size_t n = (size_t)snprintf(body, sizeof(body), "{\"%s\":[", way);
+
+	for (size_t i = 0; sets[i]; i++)
+		n += (size_t)snprintf(body + n, sizeof(body) - n, "%s\"%s\"", i ? "," : "", sets[i]);
+	snprintf(body + n, sizeof(body) - n, "]}");
+	snprintf(target, sizeof(target), "/sets/%s/merge", low);
+	return http(client, "POST", target, body, header ? header : "X-None: 1");
+}
+
+static bool made(const char *way, const char *const sets[], const char *letters)
+{
+	assert_status(merge(way, sets, NULL), 200);
+	return items_are(combine("union", SETS(low)), letters);
+}
+
+static void merged_over_slots(void **state)
+{
+	(void)state;
+	fill(low, "abcdef");
+	fill(middle, "cdefgh");
+	fill(high, "dexyz");
+	fill(beside, "efx");
+	assert_true(made("intersect", SETS(low, middle), "cdef"));
+	assert_true(made("union", SETS(middle, high, beside, high), "cdefghxyz"));
+	assert_true(made("subtract", SETS(middle, high), "cfgh"));
+	assert_true(made("subtract", SETS(high, beside, middle), "yz"));
+	assert_true(made("intersect", SETS(middle, high, beside), "e"));
+	assert_true(made("union", SETS(low, beside), "efx"));
+	assert_true(made("union", SETS("none"), ""));
+	assert_true(made("intersect", SETS(middle, "none"), ""));
+	assert_true(items_are(combine("union", SETS(middle)), "cdefgh"));
+}
+
+/* More than a page, and more sets in a slot than a step asks. */
+static void large_sets_are_merged_over_slots(void **state)
+{
+	char names[11][16];
+	const char *sets[13] = { middle };
+
+	(void)state;
+	fill_many(middle, 3000);
+	for (int i = 0; i < 11; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s", name_beside(high, i + 1));
+		fill_many(names[i], 2000 - i);
+		sets[i + 1] = names[i];
+	}
+	struct answer a = merge("intersect", sets, NULL);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/size"), 1990);
+	assert_int_equal(int_at(merge("subtract", sets, NULL), "/size"), 1000);
+	assert_int_equal(int_at(merge("union", sets, NULL), "/size"), 3000);
+	assert_problem(merge("union", sets, "Idempotency-Key: one"), 400, "idempotency_unavailable", "none");
+}
+
 static void a_foreign_key_is_reported(void **state)
 {
 	static const char *const ways[] = { "union", "intersect", "subtract" };
@@ -142,6 +200,9 @@ static void a_foreign_key_is_reported(void **state)
 	server_command(&redis, "SET p:set:{%s} foreign", high);
 	for (int i = 0; i < 3; i++)
 		assert_problem(combine(ways[i], SETS(low, high)), 500, "foreign_key", "none");
+	for (int i = 0; i < 3; i++)
+		assert_problem(merge(ways[i], SETS(middle, high), NULL), 500, "foreign_key", "none");
+	assert_true(items_are(combine("union", SETS(low)), "a"));
 }
 
 static int open_on_a_cluster(void **state)
@@ -158,6 +219,8 @@ int main(void)
 		cmocka_unit_test_teardown(pages_have_each_member_once, stage_forget),
 		cmocka_unit_test_teardown(what_is_not_there_is_empty, stage_forget),
 		cmocka_unit_test_teardown(too_many_members_are_refused, stage_forget),
+		cmocka_unit_test_teardown(merged_over_slots, stage_forget),
+		cmocka_unit_test_teardown(large_sets_are_merged_over_slots, stage_forget),
 		cmocka_unit_test_teardown(a_foreign_key_is_reported, stage_forget),
 	};
 

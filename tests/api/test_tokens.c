@@ -340,7 +340,7 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/sets/combine?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
 	assert_forbidden(post_as(SECRET, "/leaderboards/a/merge", "{\"sources\":[\"b\",\"c\"]}"),
 			 "leaderboards:c:read");
-	assert_forbidden(http(client, "GET", "/geo/nearby?name=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
+	assert_forbidden(http(client, "GET", "/geo/nearby?name=a&name=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
 			 "geo:b:read");
 	assert_allowed(http(client, "GET", "/geo/nearby?name=a&longitude=1&latitude=1&radius=1", NULL, SECRET));
 	/* A proxy's token has the policy that it may use, for every method. */

@@ -186,8 +186,7 @@ static void a_day_of_views_ends_at_2_53(void **state)
 	assert_int_equal(int_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), INT64_C(9007199254740991));
 	struct answer a = post("/pv/big", "{\"at_ms\":" FEB_29 "}");
 	assert_problem(a, 409, "counter_overflow", "none");
-	assert_string_equal(text_at(a, "/detail"),
-			    "the day's views are 9007199254740991, and adding 1 exceeds 2^53 - 1");
+	assert_string_equal(text_at(a, "/detail"), "the views are 9007199254740991, and adding 1 exceeds 2^53 - 1");
 	a = get("/pv/big?from=2000-02-29&to=2000-03-01");
 	assert_int_equal(int_at(a, "/count"), INT64_C(18014398509481982));
 	assert_int_equal(int_at(a, "/days/1/count"), INT64_C(9007199254740991));
@@ -292,6 +291,95 @@ static void a_page_is_deleted_whole(void **state)
 	}
 }
 
+/* ---- Totals ---- */
+
+static void assert_total(const char *target, int64_t total)
+{
+	struct answer a = get(target);
+
+	assert_status(a, 200);
+	if (total < 0)
+		assert_true(json_is_null(json_at(a, "/total_count")));
+	else
+		assert_int_equal(int_at(a, "/total_count"), total);
+}
+
+static struct answer patch(const char *target, const char *body)
+{
+	return http(client, "PATCH", target, body);
+}
+
+static void a_total_outlives_the_days(void **state)
+{
+	(void)state;
+	visit("home", "\"u1\",\"u2\"", FEB_29);
+	assert_total("/uv/home", -1);
+	struct answer a = patch("/uv/home", "{\"keep_total\":true}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "home");
+	assert_true(json_is_true(json_at(a, "/keep_total")));
+	assert_int_equal(int_at(a, "/total_count"), 0);
+	visit("home", "\"u2\",\"u3\"", FEB_29);
+	assert_status(post("/uv/home", "{\"visitors\":[\"u3\",\"u4\"],\"date\":\"1999-01-01\"}"), 200);
+	assert_total("/uv/home", 3); /* u2 u3 u4 */
+	/* The days of before, by a merge of the page into itself. */
+	assert_status(post("/uv/home/merge", "{\"sources\":[\"home\"],\"to\":\"2000-02-29\"}"), 200);
+	assert_total("/uv/home", 4);
+	visit("cart", "\"u9\"", FEB_29);
+	assert_status(post("/uv/home/merge", "{\"sources\":[\"cart\"],\"to\":\"2000-02-29\"}"), 200);
+	server_command(&redis, "DEL p:uv:{home}:2000-02-29");
+	server_command(&redis, "DEL p:uv:{home}:1999-01-01");
+	assert_total("/uv/home", 5);
+	assert_total("/uv/cart", -1);
+	/* An empty PATCH changes nothing, null and false end it. */
+	assert_int_equal(int_at(patch("/uv/home", "{}"), "/total_count"), 5);
+	assert_int_equal(int_at(patch("/uv/home", "{\"keep_total\":true}"), "/total_count"), 5);
+	a = patch("/uv/home", "{\"keep_total\":null}");
+	assert_true(json_is_false(json_at(a, "/keep_total")));
+	assert_true(json_is_null(json_at(a, "/total_count")));
+	assert_total("/uv/home", -1);
+	assert_int_equal(int_at(patch("/uv/home", "{\"keep_total\":true}"), "/total_count"), 0);
+}
+
+static void a_total_of_views_outlives_the_days(void **state)
+{
+	(void)state;
+	assert_status(post("/pv/home", "{\"by\":4}"), 200);
+	assert_total("/pv/home", -1);
+	assert_int_equal(int_at(patch("/pv/home", "{\"keep_total\":true}"), "/total_count"), 0);
+	for (int i = 0; i < 2; i++)
+		assert_status(http(client, "POST", "/pv/home", "{\"by\":5}", "Idempotency-Key: one"), 200);
+	assert_status(post("/pv/home", "{\"date\":\"1999-01-01\"}"), 200);
+	assert_total("/pv/home", 6);
+	assert_total("/uv/home", -1);
+	server_command(&redis, "SET p:pv:{home}:total 9007199254740991");
+	assert_problem(post("/pv/home", NULL), 409, "counter_overflow", "none");
+	assert_status(patch("/pv/home", "{\"keep_total\":false}"), 200);
+	assert_int_equal(int_at(post("/pv/home", NULL), "/count"), 10);
+	assert_total("/pv/home", -1);
+}
+
+/* A page whose days all expired, or that has none yet. */
+static void a_page_with_a_total_is_listed_and_deleted(void **state)
+{
+	static const char *const kinds[] = { "/uv", "/pv" };
+	char target[32];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(target, sizeof(target), "%s/home", kinds[i]);
+		assert_status(patch(target, "{}"), 200);
+		assert_int_equal(server_keys(&redis), 0);
+		assert_status(patch(target, "{\"keep_total\":true}"), 200);
+		assert_string_equal(text_at(get_all(kinds[i]), "/items/0/name"), "home");
+		assert_total(target, 0);
+		assert_status(http(client, "DELETE", target, NULL), 204);
+		assert_int_equal(server_keys(&redis), 0);
+		assert_total(target, -1);
+		assert_int_equal(json_array_size(json_at(get_all(kinds[i]), "/items")), 0);
+	}
+}
+
 /* The page's name, in each answer that is about one page. */
 static void answers_have_the_name_of_the_page(void **state)
 {
@@ -370,6 +458,9 @@ int main(void)
 		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
 		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
 		cmocka_unit_test_teardown(a_page_is_deleted_whole, stage_forget),
+		cmocka_unit_test_teardown(a_total_outlives_the_days, stage_forget),
+		cmocka_unit_test_teardown(a_total_of_views_outlives_the_days, stage_forget),
+		cmocka_unit_test_teardown(a_page_with_a_total_is_listed_and_deleted, stage_forget),
 		cmocka_unit_test_teardown(answers_have_the_name_of_the_page, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
 		cmocka_unit_test_teardown(foreign_keys_are_reported_and_kept, stage_forget),

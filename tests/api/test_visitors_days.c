@@ -76,6 +76,51 @@ static void the_day_is_that_of_at_ms(void **state)
 	assert_int_equal(int_at(get("/pv/d"), "/count"), 1);
 }
 
+static void the_day_is_that_of_date(void **state)
+{
+	static const struct {
+		const char *date, *code; /* NULL: it is counted */
+	} rows[] = {
+		{ "1970-01-01", NULL },
+		{ "2000-02-29", NULL },
+		{ "2100-01-01", NULL },
+		{ "1969-12-31", "out_of_range" },
+		{ "2100-01-02", "out_of_range" },
+		{ "0001-01-01", "out_of_range" },
+		{ "2001-02-29", "invalid_value" },
+		{ "2001-2-9", "out_of_range" },
+	};
+	char body[96], target[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(body, sizeof(body), "{\"visitors\":[\"u\"],\"date\":\"%s\"}", rows[i].date);
+		struct answer visited = post("/uv/d", body);
+		snprintf(body, sizeof(body), "{\"date\":\"%s\",\"by\":3}", rows[i].date);
+		struct answer viewed = post("/pv/d", body);
+		if (rows[i].code) {
+			assert_problem(visited, 400, rows[i].code, "none");
+			assert_problem(viewed, 400, rows[i].code, "none");
+			assert_string_equal(text_at(viewed, "/errors/0/pointer"), "/date");
+			continue;
+		}
+		assert_string_equal(text_at(visited, "/date"), rows[i].date);
+		assert_string_equal(text_at(viewed, "/date"), rows[i].date);
+		snprintf(target, sizeof(target), "/uv/d?to=%s", rows[i].date);
+		assert_int_equal(int_at(get(target), "/count"), 1);
+		snprintf(target, sizeof(target), "/pv/d?to=%s", rows[i].date);
+		assert_int_equal(int_at(get(target), "/count"), 3);
+	}
+	struct answer a = post("/uv/d", "{\"visitors\":[\"u\"],\"at_ms\":0,\"date\":\"2000-01-01\"}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/date");
+	assert_problem(post("/pv/d", "{\"at_ms\":0,\"date\":\"2000-01-01\"}"), 400, "invalid_value", "none");
+	/* DELETE finds the last of them. */
+	assert_status(http(client, "DELETE", "/uv/d", NULL), 204);
+	assert_status(http(client, "DELETE", "/pv/d", NULL), 204);
+	assert_int_equal(server_keys(&redis), 0);
+}
+
 static void ranges_have_an_order_and_an_end(void **state)
 {
 	static const struct {
@@ -262,6 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_day_is_that_of_at_ms, stage_forget),
+		cmocka_unit_test_teardown(the_day_is_that_of_date, stage_forget),
 		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
 		cmocka_unit_test_teardown(a_day_must_be_one_of_the_calendar, stage_forget),
 		cmocka_unit_test_teardown(days_are_kept_for_the_retention_only, stage_forget),

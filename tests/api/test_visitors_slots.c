@@ -139,6 +139,13 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_true(server_command(&pair.redis, "TTL %s", key)->integer > 86400);
 	must_have_no_scratch();
 	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/merged_days"), 0);
+	/* A total gets what is merged from other slots, too. */
+	char target[64];
+	snprintf(target, sizeof(target), "/uv/%s", low);
+	assert_status(http(pair.c[0], "PATCH", target, "{\"keep_total\":true}"), 200);
+	assert_status(merge(low, middle, high, NULL), 200);
+	a = days_of(low);
+	assert_int_equal(int_at(a, "/total_count"), int_at(a, "/count"));
 }
 
 static void a_record_needs_one_slot(void **state)

@@ -75,6 +75,40 @@ static int walk(int members, const char *count, const char *match)
 	return distinct;
 }
 
+/* Outcome, added, removed, size. */
+static void assert_written(int changed, int added, int removed, int size)
+{
+	assert_int_equal(outcome(&r), changed);
+	assert_int_equal(item_int(&r, SET_WRITTEN_ADDED), added);
+	assert_int_equal(item_int(&r, SET_WRITTEN_REMOVED), removed);
+	assert_int_equal(item_int(&r, SET_WRITTEN_SIZE), size);
+}
+
+static void many_are_added_and_removed_at_once(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &set_member_write_script, KEYS(A), ARGS("0", "ann"));
+		assert_written(0, 0, 0, 0);
+	});
+	run(&r, &set_member_write_script, KEYS(A), ARGS("3", "ann", "bob", "ann", "eve"));
+	assert_written(1, 2, 0, 2);
+	unchanged(&r, {
+		run(&r, &set_member_write_script, KEYS(A), ARGS("1", "ann", "eve"));
+		assert_written(0, 0, 0, 2);
+	});
+	/* All that were there go, others come: it is the same set, with its expiry. */
+	server_command(&r, "PEXPIREAT " A " 4102444800000");
+	run(&r, &set_member_write_script, KEYS(A), ARGS("1", "cat", "ann", "bob", "ann"));
+	assert_written(1, 1, 2, 1);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, 4102444800000);
+	run(&r, &set_member_write_script, KEYS(A), ARGS("0", "cat"));
+	assert_written(1, 0, 1, 0);
+	assert_int_equal(redis_exists(&r, A), 0);
+	server_command(&r, "SET " A " x");
+	unchanged(&r, run_fails(&r, &set_member_write_script, KEYS(A), ARGS("1", "m", "n"), "WRONGTYPE"));
+}
+
 static void all_members_can_be_walked(void **state)
 {
 	(void)state;
@@ -135,6 +169,67 @@ static void sets_are_combined(void **state)
 		assert_string_equal(combined("intersect", KEYS(A, "p:set:{none}")), "");
 		assert_string_equal(combined("subtract", KEYS(A, "p:set:{none}", A)), "");
 		assert_string_equal(combined("union", KEYS("p:set:{none}", C)), "m3 m4");
+	});
+}
+
+#define BUILT A ":merge:x"
+
+static void a_merge_replaces_a_set_at_the_end(void **state)
+{
+	static const int sizes[] = { 3, 0, 2 };
+
+	(void)state;
+	fill(A, 0, 2);
+	fill(B, 10, 13);
+	run(&r, &set_merge_begin_script, KEYS(A, B, C, A), ARGS());
+	assert_int_equal(outcome(&r), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(item_int(&r, SET_MERGE_BEGIN_SIZES + i), sizes[i]);
+	run(&r, &set_merge_put_script, KEYS(BUILT), ARGS("0", "x", "y"));
+	assert_int_equal(item_int(&r, SET_MERGE_PUT_MEMBERS), 2);
+	assert_in_range(redis_pttl_ms(&r, BUILT), 1, 60000);
+	run(&r, &set_merge_put_script, KEYS(BUILT), ARGS("2", "y", "z"));
+	assert_int_equal(item_int(&r, SET_MERGE_PUT_MEMBERS), 3);
+	/* What was built is lost, or not all of it is there. */
+	unchanged(&r, {
+		run(&r, &set_merge_put_script, KEYS(BUILT), ARGS("2", "late"));
+		assert_int_equal(outcome(&r), SET_MERGE_PUT_LOST);
+		run(&r, &set_merge_end_script, KEYS(A, BUILT), ARGS("4"));
+		assert_int_equal(outcome(&r), SET_MERGE_END_LOST);
+		run(&r, &set_merge_end_script, KEYS(A, BUILT ":other"), ARGS("3"));
+		assert_int_equal(outcome(&r), SET_MERGE_END_LOST);
+	});
+	server_command(&r, "PEXPIREAT " A " 4102444800000");
+	run(&r, &set_merge_end_script, KEYS(A, BUILT), ARGS("3"));
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, SET_SIZE), 3);
+	assert_int_equal(item_int(&r, SET_EXPIRES_AT_MS), 4102444800000);
+	assert_string_equal(combined("union", KEYS(A)), "x y z");
+	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, 4102444800000);
+	assert_int_equal(redis_exists(&r, BUILT), 0);
+	/* A set that there was not lives for ever; without members there is none. */
+	run(&r, &set_merge_put_script, KEYS(C ":merge:x"), ARGS("0", "x"));
+	run(&r, &set_merge_end_script, KEYS(C, C ":merge:x"), ARGS("1"));
+	assert_int_equal(item_int(&r, SET_EXPIRES_AT_MS), -1);
+	assert_int_equal(redis_pttl_ms(&r, C), -1);
+	run(&r, &set_merge_end_script, KEYS(A, BUILT), ARGS("0"));
+	assert_int_equal(outcome(&r), 1);
+	assert_int_equal(item_int(&r, SET_SIZE), 0);
+	assert_int_equal(redis_exists(&r, A), 0);
+}
+
+static void a_merge_leaves_foreign_keys(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " A " x");
+	fill(B, 0, 3);
+	unchanged(&r, {
+		run_fails(&r, &set_merge_begin_script, KEYS(A, B), ARGS(), "WRONGTYPE");
+		run_fails(&r, &set_merge_begin_script, KEYS(B, B, A), ARGS(), "WRONGTYPE");
+		run_fails(&r, &set_merge_page_script, KEYS(A), ARGS("0"), "WRONGTYPE");
+		run_fails(&r, &set_merge_put_script, KEYS(A), ARGS("0", "m"), "WRONGTYPE");
+		run_fails(&r, &set_merge_end_script, KEYS(A, B), ARGS("3"), "WRONGTYPE");
+		run_fails(&r, &set_merge_end_script, KEYS(B, A), ARGS("3"), "WRONGTYPE");
 	});
 }
 
@@ -222,8 +317,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_member_is_there_once, script_stage_empty),
+		cmocka_unit_test_setup(many_are_added_and_removed_at_once, script_stage_empty),
 		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
 		cmocka_unit_test_setup(sets_are_combined, script_stage_empty),
+		cmocka_unit_test_setup(a_merge_replaces_a_set_at_the_end, script_stage_empty),
+		cmocka_unit_test_setup(a_merge_leaves_foreign_keys, script_stage_empty),
 		cmocka_unit_test_setup(too_much_work_is_refused, script_stage_empty),
 		cmocka_unit_test_setup(the_expiry_stays_until_it_is_changed, script_stage_empty),
 		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),

@@ -133,8 +133,10 @@ function openOne(page, name, days = '30') {
 		sums.show([
 			['Unique visitors', `${number(uv.count)} ± ${number(Math.ceil(uv.count * uv.standard_error))}`],
 			['Page views', number(pv.count)],
+			['Unique visitors in all', uv.total_count === null ? 'not kept' : number(uv.total_count)],
+			['Page views in all', pv.total_count === null ? 'not kept' : number(pv.total_count)],
 			['From', uv.from],
-			['To', `${uv.to} (days of UTC)`],
+			['To', `${uv.to} (today in UTC)`],
 		]);
 		none.hidden = uv.count + pv.count > 0;
 		visitors.show(uv.days.map((one) => [one.date, one.count]));

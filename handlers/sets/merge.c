@@ -1,0 +1,315 @@
+/*
+ * set_merge: makes a set of other sets: POST /sets/{name}/merge. The members of one set after the
+ * other (of a union), or of the set that counts (the smallest of an intersection, the first of a
+ * difference), come here page by page. The sets beside it return which of them stay, and those are
+ * added to what is built. It lies aside under a key with a TTL of its own until the last step puts
+ * it in the set's place, so nothing needs to be undone when a step fails.
+ *
+ * Each step is one script that works on some 5000 members at most, whatever the sets have, and a
+ * Cluster's slots are no different: every script has the keys of one slot.
+ */
+#include <stdio.h>
+
+#include "common/handler.h"
+#include "common/kinds.h"
+
+enum {
+	SETS_A_STEP = 10, /* that are asked which of a page they have */
+	NONCE_DIGITS = 16,
+	CURSOR_SIZE = 24,
+	PART_SIZE = 32,
+};
+
+enum set_way { UNION, INTERSECT, SUBTRACT };
+static const char *const ways[] = { "union", "intersect", "subtract" };
+
+/* A merge under way; in the request's arena. */
+struct set_merge {
+	enum set_way way;
+	const struct text *names;
+	size_t count;
+	struct arena_mark since; /* of the request's arena: what comes after belongs to one page */
+	char part[PART_SIZE];    /* of what is built */
+	int64_t built;           /* members so far */
+	size_t source;           /* whose pages come */
+	char cursor[CURSOR_SIZE];
+	int64_t *sizes;
+	size_t pending;            /* sizes that are awaited */
+	struct text *others;       /* the sets beside the source, which decide what stays */
+	const struct slots *slots; /* of these; NULL: there is none */
+	size_t group, at;          /* the next of them */
+	struct text *page;         /* the members of the page that stay so far */
+	size_t page_count;
+};
+
+static void next_page(struct request *req);
+static void filter_page(struct request *req);
+
+/* ---- The end ---- */
+
+static void answer_made(struct request *req, const struct reply *r)
+{
+	const struct set_merge_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_int(o, "size", reply_int(r, SET_SIZE));
+	handler_out_expiry(o, r, SET_EXPIRES_AT_MS);
+	answer_end(req);
+}
+
+static void answer_lost_work(struct request *req)
+{
+	answer_problem(req, P_CONTENTION, "the partial result was lost in Redis; the set is unchanged");
+}
+
+static void on_ended(struct request *req, const struct reply *r)
+{
+	if (reply_outcome(r) == SET_MERGE_END_LOST)
+		answer_lost_work(req);
+	else
+		answer_made(req, r);
+}
+
+static void end(struct request *req)
+{
+	const struct set_merge_input *in = req->input;
+	const struct set_merge *m = req->work;
+	struct call *c = handler_call(req, &set_merge_end_script, KEY_SET, in->name);
+
+	call_key(c, KEY_SET, in->name, m->part);
+	call_int(c, m->built);
+	call_send(c, on_ended);
+}
+
+/* The client left: what was built is of no use. */
+static void on_disconnect(struct request *req, const struct reply *r)
+{
+	const struct set_merge_input *in = req->input;
+	const struct set_merge *m = req->work;
+	struct call *c = call_command(req, "UNLINK", "i", true);
+
+	(void)r;
+	call_key(c, KEY_SET, in->name, m->part);
+	call_send(c, NULL);
+}
+
+/* ---- A page: what stays of it is added to what is built ---- */
+
+/* The page is done. */
+static void go_on(struct request *req)
+{
+	struct set_merge *m = req->work;
+	bool is_last = strcmp(m->cursor, "0") == 0;
+
+	arena_rewind(&req->arena, m->since);
+	if (is_last && (m->way != UNION || m->source + 1 == m->count)) {
+		end(req);
+		return;
+	}
+	m->source += is_last;
+	next_page(req);
+}
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	struct set_merge *m = req->work;
+
+	if (reply_outcome(r) == SET_MERGE_PUT_LOST) {
+		answer_lost_work(req);
+		return;
+	}
+	m->built = reply_int(r, SET_MERGE_PUT_MEMBERS);
+	go_on(req);
+}
+
+static void put_page(struct request *req)
+{
+	const struct set_merge_input *in = req->input;
+	const struct set_merge *m = req->work;
+	struct call *c = call_script(req, &set_merge_put_script);
+
+	call_key(c, KEY_SET, in->name, m->part);
+	call_int(c, m->built);
+	for (size_t i = 0; i < m->page_count; i++)
+		call_text(c, m->page[i]);
+	call_send(c, on_put);
+}
+
+static void on_filtered(struct request *req, const struct reply *r)
+{
+	struct set_merge *m = req->work;
+	struct text stays = reply_text(r, SET_FILTER_STAYS);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->page_count && i < stays.len; i++)
+		if (stays.at[i] == '1')
+			m->page[kept++] = m->page[i];
+	m->page_count = kept;
+	filter_page(req);
+}
+
+/* Asks the next of the other sets, some that lie in one slot, or adds what stays. */
+static void filter_page(struct request *req)
+{
+	struct set_merge *m = req->work;
+
+	if (m->page_count == 0) {
+		go_on(req);
+		return;
+	}
+	if (!m->slots || m->group == m->slots->count) {
+		put_page(req);
+		return;
+	}
+	const struct slots_group *group = &m->slots->groups[m->group];
+	struct call *c = call_script(req, &set_filter_script);
+	for (size_t i = 0; i < SETS_A_STEP && m->at < group->count; i++)
+		call_key(c, KEY_SET, m->others[group->which[m->at++]], NULL);
+	if (m->at == group->count) {
+		m->group++;
+		m->at = 0;
+	}
+	call_string(c, ways[m->way]);
+	for (size_t i = 0; i < m->page_count; i++)
+		call_text(c, m->page[i]);
+	call_send(c, on_filtered);
+}
+
+static void on_page(struct request *req, const struct reply *r)
+{
+	struct set_merge *m = req->work;
+	const struct reply *found = reply_item(r, SET_MERGE_PAGE_FOUND);
+
+	snprintf(m->cursor, sizeof(m->cursor), "%s", reply_text(r, SET_MERGE_PAGE_NEXT_CURSOR).at);
+	m->page_count = found->count;
+	m->page = arena_alloc(&req->arena, m->page_count * sizeof(*m->page) + 1);
+	for (size_t i = 0; m->page && i < m->page_count; i++) {
+		struct text member = reply_text(found, i);
+		m->page[i] = arena_copy(&req->arena, member.at, member.len);
+	}
+	m->group = m->at = 0;
+	if (req->arena.failed)
+		answer_no_memory(req, EFFECT_NONE);
+	else
+		filter_page(req);
+}
+
+static void next_page(struct request *req)
+{
+	const struct set_merge *m = req->work;
+	struct call *c = handler_call(req, &set_merge_page_script, KEY_SET, m->names[m->source]);
+
+	call_string(c, m->cursor);
+	call_send(c, on_page);
+}
+
+/* ---- The beginning: how large the sets are ---- */
+
+/* The source, and the sets beside it. */
+static void choose(struct request *req)
+{
+	struct set_merge *m = req->work;
+	size_t others = 0;
+
+	for (size_t i = 1; m->way == INTERSECT && i < m->count; i++)
+		if (m->sizes[i] < m->sizes[m->source])
+			m->source = i;
+	for (size_t i = 0; m->way != UNION && i < m->count; i++)
+		if (i != m->source)
+			m->others[others++] = m->names[i];
+	if (others && !(m->slots = slots_of(req, m->others, others)))
+		return;
+	req->on_disconnect = on_disconnect;
+	m->since = arena_mark(&req->arena);
+	next_page(req);
+}
+
+static void on_begun(struct request *req, const struct reply *r)
+{
+	struct set_merge *m = req->work;
+
+	if (reply_outcome(r) > 0) {
+		answer_made(req, r); /* before: this is a replay */
+		return;
+	}
+	for (size_t i = 0; i < m->count; i++)
+		m->sizes[i] = reply_int(r, SET_MERGE_BEGIN_SIZES + i);
+	choose(req);
+}
+
+/* All of them lie in the slot of the set. */
+static void begin(struct request *req)
+{
+	const struct set_merge_input *in = req->input;
+	const struct set_merge *m = req->work;
+	struct call *c = handler_call(req, &set_merge_begin_script, KEY_SET, in->name);
+
+	for (size_t i = 0; i < m->count; i++)
+		call_key(c, KEY_SET, m->names[i], NULL);
+	call_send(c, on_begun);
+}
+
+static void on_size(struct request *req, const struct reply *r)
+{
+	struct set_merge *m = req->work;
+
+	if (req->result->tag < m->count)
+		m->sizes[req->result->tag] = reply_int(r, SET_SIZES_SIZES);
+	if (--m->pending == 0)
+		choose(req);
+}
+
+/* A call for each, and for the set itself: it must be a set, too. */
+static void ask_sizes(struct request *req)
+{
+	const struct set_merge_input *in = req->input;
+	struct set_merge *m = req->work;
+
+	m->pending = m->count + 1;
+	for (size_t i = 0; i <= m->count; i++) {
+		struct text name = i < m->count ? m->names[i] : in->name;
+		struct call *c = handler_call(req, &set_sizes_script, KEY_SET, name);
+		call_tag(c, i);
+		call_send(c, on_size);
+	}
+}
+
+/* ---- POST /sets/{name}/merge ---- */
+
+static void merge(struct request *req, enum set_way way, const struct text *names, size_t count)
+{
+	const struct set_merge_input *in = req->input;
+	const struct slots *slots = handler_slots(req, in->name, names, count);
+	struct set_merge *m = arena_alloc(&req->arena, sizeof(*m));
+	int64_t *sizes = arena_alloc(&req->arena, count * sizeof(*sizes));
+	struct text *others = arena_alloc(&req->arena, count * sizeof(*others));
+	char nonce[NONCE_DIGITS + 1];
+
+	if (!slots)
+		return;
+	if (!m || !sizes || !others) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*m = (struct set_merge){
+		.way = way, .names = names, .count = count, .sizes = sizes, .others = others, .cursor = "0"
+	};
+	hex_random(nonce, NONCE_DIGITS);
+	snprintf(m->part, sizeof(m->part), "merge:%s", nonce);
+	req->work = m;
+	if (slots->count > 1)
+		ask_sizes(req);
+	else
+		begin(req);
+}
+
+void set_merge(struct request *req, const struct set_merge_input *in)
+{
+	if (in->union_.count)
+		merge(req, UNION, in->union_.items, in->union_.count);
+	else if (in->intersect.count)
+		merge(req, INTERSECT, in->intersect.items, in->intersect.count);
+	else
+		merge(req, SUBTRACT, in->subtract.items, in->subtract.count);
+}

@@ -1,0 +1,27 @@
+-- set_merge_end: puts the merge that was built aside in the place of a set.
+-- KEYS  1 the set, 2 what was built, 3 the index of names (lib/names.lua)
+-- ARGV  1 how many members were built
+--@reply 1: set
+--@reply -1 lost
+-- The set expires when it did before; without members it is gone. lost: what was built.
+-- Errors: WRONGTYPE, nothing done. O(1); the members it had are freed in the background, which
+-- RENAME alone would not do.
+--@include time names expiry set
+--@idempotent
+local now = now_ms()
+local old_size, size = redis.call('SCARD', KEYS[1]), redis.call('SCARD', KEYS[2])
+if size ~= tonumber(ARGV[1]) then
+  return { -1, now }
+end
+local at = expires_at({ KEYS[1] })
+redis.call('UNLINK', KEYS[1])
+if size > 0 then
+  redis.call('RENAME', KEYS[2], KEYS[1])
+  expire({ KEYS[1] }, at)
+end
+if old_size == 0 and size > 0 then
+  name_made(KEYS[1])
+end
+local state = set_state(KEYS[1], now)
+state[1] = 1
+return state

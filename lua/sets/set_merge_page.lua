@@ -1,0 +1,13 @@
+-- set_merge_page: some members of a set that is being merged, by SSCAN.
+-- KEYS[1]  the set
+-- ARGV[1]  cursor: '0' to begin, or as returned before
+--@reply 0: next_cursor text, found [set_members]
+--@shape set_members: members text...
+-- next_cursor is '0' when that was all. A set that is small enough for one piece of memory comes
+-- whole: that is 512 members with Redis's own settings.
+-- Errors: WRONGTYPE. O(STEP) in SSCAN's sense.
+--@include time
+--@reads
+local STEP = '500'
+local page = redis.call('SSCAN', KEYS[1], ARGV[1], 'COUNT', STEP)
+return { 0, now_ms(), page[1], page[2] }

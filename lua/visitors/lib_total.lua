@@ -1,0 +1,13 @@
+-- A page's total: one more sketch, or counter, of no day. Its key is there as long as the page
+-- keeps a total, and has no TTL. Taken from the end of KEYS, after lib/names.lua took the index
+-- from there.
+local total_key = table.remove(KEYS)
+
+-- total_is_sketch(): whether the page keeps one. Raises WRONGTYPE for what is no sketch. O(1).
+local function total_is_sketch()
+  local head = redis.call('GETRANGE', total_key, '0', '3')
+  if head ~= '' and head ~= 'HYLL' then
+    error(redis.error_reply('WRONGTYPE the key of the total holds what is no sketch'))
+  end
+  return head ~= ''
+end

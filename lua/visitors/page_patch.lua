@@ -1,0 +1,34 @@
+-- page_patch: sets whether a page keeps a total, and makes the page if it does.
+-- KEYS     the page (visitors/lib_page.lua); its total (visitors/lib_total.lua); and the index of
+--          names (lib/names.lua)
+-- ARGV[1]  '1' it keeps one, '0' it keeps none, '' as it is
+-- ARGV[2]  'uv' for visitors, 'pv' for views
+-- ARGV[3]  how long days are kept, s
+--@reply 1 changed, 0: total int
+-- total is -1 without one.
+-- Errors: WRONGTYPE, nothing done. O(1), but O(log names) for a page that is new.
+-- The page is listed as long as it keeps a total, and then for as long as it can have a day.
+--@include time names page total views
+local now = now_ms()
+local views, is_kept
+if ARGV[2] == 'uv' then
+  is_kept = total_is_sketch()
+else
+  views, is_kept = views_of(total_key)
+end
+local keep = ARGV[1] == '1' or ARGV[1] == '' and is_kept
+if keep and not is_kept then
+  if ARGV[2] == 'uv' then
+    redis.call('PFADD', total_key)
+  else
+    redis.call('SET', total_key, '0')
+  end
+  if redis.pcall('PERSIST', page_key) ~= 1 and redis.pcall('SET', page_key, '', 'NX') then
+    name_made(page_key)
+  end
+elseif is_kept and not keep then
+  redis.call('UNLINK', total_key)
+  redis.pcall('EXPIRE', page_key, digits(tonumber(ARGV[3]) + DAY_S))
+end
+local total = keep and (views or redis.call('PFCOUNT', total_key)) or -1
+return {keep ~= is_kept and 1 or 0, now, total}
