@@ -83,7 +83,7 @@ static void answer_combined(struct request *req, int64_t count, const int64_t *p
 	const struct visitor_days *w = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
-	out_array(o, "names");
+	out_array(o, "pages");
 	for (size_t i = 0; i < in->name.count; i++) {
 		out_object(o, NULL);
 		out_text(o, "name", in->name.items[i]);

@@ -119,11 +119,11 @@ static void visitor_slots_make_one_union(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 4);
 	assert_int_equal(json_array_size(json_at(a, "/names")), 3);
-	assert_string_equal(text_at(a, "/names/0/name"), "b");
-	assert_int_equal(int_at(a, "/names/0/count"), 3);
-	assert_string_equal(text_at(a, "/names/1/name"), "a");
-	assert_int_equal(int_at(a, "/names/1/count"), 3);
-	assert_int_equal(int_at(a, "/names/2/count"), 0);
+	assert_string_equal(text_at(a, "/pages/0/name"), "b");
+	assert_int_equal(int_at(a, "/pages/0/count"), 3);
+	assert_string_equal(text_at(a, "/pages/1/name"), "a");
+	assert_int_equal(int_at(a, "/pages/1/count"), 3);
+	assert_int_equal(int_at(a, "/pages/2/count"), 0);
 	assert_int_equal(int_at(get("/uv/combine?name=a&name=b&to=2000-03-01"), "/count"), 3);
 	a = get("/uv/combine");
 	assert_problem(a, 400, NULL, "none");

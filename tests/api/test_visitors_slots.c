@@ -76,9 +76,9 @@ static void a_union_is_the_same_as_in_one_slot(void **state)
 	assert_status(together, 200);
 	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
 	assert_in_range(int_at(apart, "/count"), 1600, 1900); /* 1700 and 50: no sum */
-	assert_string_equal(text_at(apart, "/names/0/name"), middle);
+	assert_string_equal(text_at(apart, "/pages/0/name"), middle);
 	for (int i = 0; i < 3; i++) {
-		snprintf(pointer, sizeof(pointer), "/names/%d/count", i);
+		snprintf(pointer, sizeof(pointer), "/pages/%d/count", i);
 		assert_int_equal(int_at(apart, pointer), int_at(together, pointer));
 	}
 	assert_string_equal(text_at(apart, "/from"), "2000-02-28");
@@ -199,7 +199,7 @@ static void four_hundred_sketches(void **state)
 	struct answer a = http(pair.c[0], "GET", target, NULL);
 	assert_status(a, 200);
 	assert_in_range(int_at(a, "/count"), 97, 103);
-	assert_int_equal(int_at(a, "/names/9/count"), 10);
+	assert_int_equal(int_at(a, "/pages/9/count"), 10);
 	must_have_no_scratch();
 }
 
