@@ -56,6 +56,7 @@ struct field {
 	uint16_t has_offset; /* of the companion bool has_<name>; NO_OFFSET: there is none */
 	uint16_t size;       /* bytes of the struct, or of one item, that `fields` fill */
 	uint8_t field_count;
+	uint8_t per; /* FIELD_INT: which field is its period, and 1; 0: it has none */
 	enum field_place place : 8;
 	enum field_kind kind : 8;
 	bool required;

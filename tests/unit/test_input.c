@@ -324,6 +324,44 @@ static void hints(void **state)
 	check_details(ROWS(rows));
 }
 
+#define RATE(limit, window) "{\"limit\":" limit ",\"window_ms\":" window "}"
+#define NO_RATE TYPE("limit", "a whole number", "a real number")
+#define RATE_AS(limit, window, whole, longer)                                                     \
+	"/limit must be a whole number, not a real number; limit " limit " per window_ms " window \
+	": send limit " whole ", window_ms " longer "\n"
+
+/* A rate with a fraction comes with the same rate in whole numbers, if there are any. */
+static void rates_with_a_fraction(void **state)
+{
+	(void)state;
+#define PUT_POLICY "PUT", "/ratelimit/policies/p"
+	static const struct detail_row rows[] = {
+		{ PUT_POLICY, RATE("0.5", "1000"), RATE_AS("0.5", "1000", "1", "2000") },
+		{ PUT_POLICY, RATE("2.5", "60000"), RATE_AS("2.5", "60000", "5", "120000") },
+		{ PUT_POLICY, RATE("0.1", "1000"), RATE_AS("0.1", "1000", "1", "10000") },
+		{ PUT_POLICY, RATE("1e-3", "1"), RATE_AS("0.001", "1", "1", "1000") },
+		{ PUT_POLICY, RATE("33.333", "60000"), RATE_AS("33.333", "60000", "33333", "60000000") },
+		{ "PATCH", "/ratelimit/policies/p", RATE("0.5", "1000"), RATE_AS("0.5", "1000", "1", "2000") },
+		{ "POST", "/ratelimit", "{\"key\":\"k\",\"window_ms\":1000,\"limit\":0.5}",
+		  RATE_AS("0.5", "1000", "1", "2000") },
+		{ "POST", "/ratelimit", "{\"checks\":[{\"key\":\"k\",\"limit\":1.5,\"window_ms\":1000}]}",
+		  "/checks/0" RATE_AS("1.5", "1000", "3", "2000") },
+		{ PUT_POLICY, RATE("-0.5", "1000"), NO_RATE },
+		{ PUT_POLICY, RATE("1e300", "1000"), NO_RATE },
+		{ PUT_POLICY, RATE("1e-300", "1000"), NO_RATE },
+		{ PUT_POLICY, RATE("1000000000.5", "1"), NO_RATE },
+		{ PUT_POLICY, RATE("3.141592653589793", "1000"), NO_RATE },
+		/* The window would be longer than the longest. */
+		{ PUT_POLICY, RATE("0.5", "20000000000"), NO_RATE },
+		{ PUT_POLICY, RATE("0.5", "\"x\""), NO_RATE TYPE("window_ms", "a whole number", "a string") },
+		{ "PATCH", "/ratelimit/policies/p", "{\"limit\":0.5}", NO_RATE },
+		/* No rate: a number that has no period. */
+		{ PUT_POLICY, "{\"limit\":1,\"window_ms\":1,\"burst\":0.5}",
+		  TYPE("burst", "a whole number", "a real number") },
+	};
+	check_details(ROWS(rows));
+}
+
 /* Absent, null, and given, for each kind of optional member that a PATCH may reset. */
 struct patch_part {
 	int64_t n;
@@ -393,6 +431,7 @@ int main(void)
 		cmocka_unit_test(nested_items),
 		cmocka_unit_test(maps),
 		cmocka_unit_test(hints),
+		cmocka_unit_test(rates_with_a_fraction),
 		cmocka_unit_test(null_resets),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);
