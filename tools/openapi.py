@@ -22,6 +22,7 @@ it: the handler gets `reset_x` beside `has_x`, and neither when the member is ab
                         looked at
     x-excludes: [...]     members of the body that it cannot be combined with; x-required: true
                           makes it required without them
+    x-logged: true      of a member of a body: a text that the access log has under its name
     x-per: member       of an integer: the later member that is its period, also an integer, for the
                         hint at a fraction
     x-scope: ...        of an operation: what a token must be allowed, one or a list of
@@ -165,6 +166,10 @@ class Contract:
                 ctype="struct text ",
                 extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ",
             )
+            if s.get("x-logged") and (place != "IN_BODY" or s.get("x-name")):
+                fail(where, "x-logged is for a text in a body")
+            if s.get("x-logged"):
+                f["extra"] += ".logged = true, "
             if "x-reserved" in s:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
             if s.get("x-plain"):

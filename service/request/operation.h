@@ -62,6 +62,7 @@ struct field {
 	bool required;
 	bool or_digits; /* FIELD_INT: a body may also have it as a string of decimal digits */
 	bool date;      /* FIELD_TEXT: a date, YYYY-MM-DD, which the handler reads */
+	bool logged;    /* FIELD_TEXT: the access log has it */
 	bool plain;     /* FIELD_NAME: letters, digits and ._- only */
 	bool distinct;  /* FIELD_ARRAY: no item twice */
 	bool nullable;  /* of a body: null is "reset to the default", the bool reset_<name> behind has_<name> */

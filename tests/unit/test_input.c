@@ -293,6 +293,8 @@ static void hints(void **state)
 		{ "POST", "/locks/l", "{\"timeout\":5,\"worker\":\"w\"}",
 		  "/timeout is not a known field; did you mean 'ttl_ms'?\n"
 		  "/worker is not a known field; did you mean 'owner'?\n" },
+		{ "POST", "/queues/q/receive", "{\"owner\":\"w\"}",
+		  "/owner is not a known field; did you mean 'worker'?\n" },
 		{ "POST", "/locks/l", "{\"funnel\":5}", "/funnel is not a known field\n" },
 		{ "GET", "/locks?per_page=5", NULL,
 		  "?per_page is not a query parameter of lock_list; did you mean 'limit'?\n" },
