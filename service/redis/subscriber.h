@@ -27,7 +27,7 @@ struct subscriber_callbacks {
 	void (*renew)(struct subscriber *s);                           /* call subscriber_renew for each channel */
 	void (*subscribed)(struct subscriber *s, struct text channel); /* messages follow */
 	void (*message)(struct subscriber *s, struct text channel, struct text message);
-	/* A sharded one's server ended it, since its slot moves. False: it is not subscribed here. */
+	/* The server ended a sharded one, whose slot moves. False: it is not subscribed here. */
 	bool (*unsubscribed)(struct subscriber *s, struct text channel);
 	/* The server does not have the slot of a channel; it does not name it. */
 	void (*misdirected)(struct subscriber *s);
