@@ -13,6 +13,7 @@ DAY = {"date": "2020-02-29"}  # in the past, in every time zone
 NOT_MEASURED = {
     "lock_hold": "a stream: it ends when the client leaves",
     "topic_stream": "a stream: it ends when the client leaves",
+    "topic_list_stream": "a stream: it ends when the client leaves",
     "uv_delete": "a hundred steps of 500 keys",
     "pv_delete": "a hundred steps of 500 keys",
 }

@@ -89,6 +89,16 @@ WRONG = [
         r":\d+: .*stack_push.ttl: null is for members of a body",
     ),
     (
+        "{type: string, x-name: true, x-max-bytes: 9}}",
+        "{type: string, x-name: true, x-max-bytes: 9, x-logged: true}}",
+        r":\d+: .*name: x-logged is for a text in a body",
+    ),
+    (
+        "{n: {type: integer,",
+        "{m: {type: string, x-max-bytes: 9}, n: {type: integer, x-per: m,",
+        r":\d+: .*stack_push_part.n: x-per must name an integer behind it in the body",
+    ),
+    (
         "kind: {type: string, enum: [a, b]",
         "kind: {type: integer, enum: [1, 2]",
         r":\d+: .*stack_push.kind: an enum of integers is for parameters",

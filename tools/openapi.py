@@ -22,6 +22,9 @@ it: the handler gets `reset_x` beside `has_x`, and neither when the member is ab
                         looked at
     x-excludes: [...]     members of the body that it cannot be combined with; x-required: true
                           makes it required without them
+    x-logged: true      of a member of a body: a text that the access log has under its name
+    x-per: member       of an integer: the later member that is its period, also an integer, for the
+                        hint at a fraction
     x-scope: ...        of an operation: what a token must be allowed, one or a list of
                         `kind:{field}:action`, or `kind:action` where no name is meant; `any` token,
                         or `none`. {field} is a parameter or member, {list.member} one of the items
@@ -163,6 +166,10 @@ class Contract:
                 ctype="struct text ",
                 extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ",
             )
+            if s.get("x-logged") and (place != "IN_BODY" or s.get("x-name")):
+                fail(where, "x-logged is for a text in a body")
+            if s.get("x-logged"):
+                f["extra"] += ".logged = true, "
             if "x-reserved" in s:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
             if s.get("x-plain"):
@@ -248,6 +255,7 @@ class Contract:
         if nullable:
             f.update(companion=True, reset=True, extra=f["extra"] + ".nullable = true, ")
         f["excludes"] = s.get("x-excludes", [])
+        f["per"] = s.get("x-per") if f["kind"] == "FIELD_INT" else None
         return f
 
     def properties(self, prefix, schema):
@@ -272,6 +280,10 @@ class Contract:
                 fail(name, "more than 64 fields, or more than 16 before what x-excludes names")
             if f["excludes"]:
                 f["extra"] += f".excludes = {sum(1 << index[u] for u in f['excludes']):#x}, "
+            if f["per"]:
+                if fields[index.get(f["per"], i)]["kind"] != "FIELD_INT" or index.get(f["per"], i) <= i:
+                    fail(f"{name}.{f['name']}", "x-per must name an integer behind it in the body")
+                f["extra"] += f".per = {index[f['per']] + 1}, "
             offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
             has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
             out.append(

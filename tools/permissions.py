@@ -16,7 +16,8 @@ import sys
 
 # A command with as many arguments as it needs at least; $ is a key or a channel below the prefix.
 NEEDED = """
-    PING|EVALSHA x 1 $|EVAL x 1 $|TYPE $|TIME|SSUBSCRIBE $|SUNSUBSCRIBE $|SPUBLISH $ x
+    PING|EVALSHA x 1 $|EVAL x 1 $|TYPE $|TIME
+    SSUBSCRIBE $|SUNSUBSCRIBE $|SPUBLISH $ x|SUBSCRIBE $|UNSUBSCRIBE $|PUBLISH $ x|PUBSUB NUMSUB $
     EXISTS $|DEL $|UNLINK $|RENAME $ $|EXPIRE $ 1|PEXPIRE $ 1|PEXPIREAT $ 1|PEXPIRETIME $|PERSIST $
     GET $|SET $ x|INCRBY $ 1|STRLEN $|GETRANGE $ 0 0|GETBIT $ 0|SETBIT $ 0 1|BITCOUNT $|BITPOS $ 1|BITFIELD $ GET u1 0
     HGET $ x|HSET $ x x|HDEL $ x|HLEN $|HMGET $ x|HGETALL $|HINCRBY $ x 1|HEXISTS $ x|HSCAN $ 0|HSTRLEN $ x
@@ -35,7 +36,7 @@ OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|PUBSUB SHARDCHANNELS|PUB
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
 # Not asked, since few need them: `min_replicas`, and replicas of a Cluster that are read (CLUSTER
 # NODES, too). And what any user may send, or is sent to a Sentinel.
-OTHERS = {"WAIT", "ROLE", "READONLY", "AUTH", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
+OTHERS = {"WAIT", "ROLE", "READONLY", "AUTH", "SENTINEL"}
 SUBCOMMANDS = {"CLIENT", "SCRIPT", "PUBSUB", "MEMORY", "CLUSTER", "ACL"}
 
 

@@ -120,6 +120,8 @@ export interface ReceiveOptions {
   visibilityMs?: number;
   /** For how long the message is extended: an hour. */
   maxWorkMs?: number;
+  /** Shown with each message and in the daemon's log: 1 to 200 bytes. */
+  worker?: string;
 }
 
 export class Client {

@@ -415,8 +415,8 @@ export class Queue {
     return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: one.duplicate && !!messages[i].id }));
   }
 
-  async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000 } = {}) {
-    const body = { visibility_ms: visibilityMs, wait_ms: waitMs };
+  async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000, worker } = {}) {
+    const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker };
     const response = await this.#client.request('POST', `${this.#path}/receive`, body, { waitMs });
     let expires = response.sent + visibilityMs * 0.99;
     for (const reply of response.body.messages) {

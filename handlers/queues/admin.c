@@ -38,6 +38,7 @@ static void write_message(struct json_out *o, struct request *req, const struct 
 	out_int_or_null(o, "visible_until_ms", text_is(state, "in_flight"), at_ms);
 	out_int_or_null(o, "died_at_ms", text_is(state, "dead"), at_ms);
 	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
+	queue_worker_out(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);
 }
 

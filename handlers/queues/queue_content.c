@@ -1,6 +1,7 @@
 /* queue_content: see queue_content.h. */
 #include "queues/queue_content.h"
 
+#include "core/percent.h"
 #include "queues/queue_call.h"
 
 /* As lua/queues/lib_queue.lua has it: the least of a state, with one digit of receives. */
@@ -102,8 +103,18 @@ static bool read_state(struct queue_message *m, struct text state)
 	if (!cut_options(m, &state))
 		return false;
 	m->id = text_cut(&state, '\t');
+	m->worker = text_cut(&state, '\t');
 	m->reason = state;
 	return state.at;
+}
+
+void queue_worker_out(struct json_out *o, struct text worker)
+{
+	struct text plain = arena_copy(o->arena, worker.at, worker.len);
+
+	if (!worker.len || !plain.at || !percent_decode((char *)(uintptr_t)plain.at, &plain.len))
+		plain = (struct text){ 0 };
+	out_text_or_null(o, "worker", plain);
 }
 
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state)

@@ -22,7 +22,7 @@ struct text queue_headers(struct request *req, struct text_pairs headers);
 
 /* A stored message; its texts borrow from what it was read of. */
 struct queue_message {
-	struct text id, content, nonce, reason;
+	struct text id, content, nonce, worker, reason;        /* worker: percent-encoded */
 	int64_t priority, receives, sent_at_ms, expires_at_ms; /* 0: never */
 };
 
@@ -31,6 +31,9 @@ struct queue_message {
  * What is damaged has an empty content, which is no JSON: the response becomes 500.
  */
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state);
+
+/* Writes the member `worker`, null where it is empty. */
+void queue_worker_out(struct json_out *o, struct text worker);
 
 /* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);

@@ -8,6 +8,7 @@
  */
 #include "common/handler.h"
 #include "common/kinds.h"
+#include "core/percent.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
@@ -29,6 +30,7 @@ struct receive_order {
 	bool has_visibility_ms, acknowledge;
 	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
 	int64_t visibility_ms;
+	struct text worker;                /* percent-encoded; empty without one */
 	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
 	size_t at;                         /* ... this one now; those before it had no more */
 	struct queue_delivery *deliveries; /* `limit` of them at most */
@@ -227,8 +229,10 @@ static void receive(struct request *req)
 	call_text(c, wait_ticket(req, &queue, text_of_int(order->limit, order->ticket_tail)));
 	call_int(c, order->count ? 0 : wait_left_ms(req));
 	call_int(c, wait_queued_us(req));
-	if (order->must_exist)
-		call_string(c, "1");
+	if (order->must_exist || order->worker.len)
+		call_string(c, order->must_exist ? "1" : "");
+	if (order->worker.len)
+		call_text(c, order->worker);
 	if (order->in_turn)
 		call_may_fail(c);
 	call_send(c, on_received);
@@ -275,6 +279,13 @@ static void look(struct request *req)
 	call_send(c, on_looked);
 }
 
+static struct text encoded(struct request *req, struct text worker)
+{
+	char *out = worker.len ? arena_alloc(&req->arena, 3 * worker.len + 1) : NULL;
+
+	return out ? (struct text){ out, percent_encode(worker, out) } : TEXT("");
+}
+
 static void begin(struct request *req, const struct receive_order *given)
 {
 	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
@@ -318,6 +329,7 @@ void queue_message_receive(struct request *req, const struct queue_message_recei
 			   .visibility_ms = in->visibility_ms,
 			   .acknowledge = in->acknowledge,
 			   .must_exist = in->must_exist,
+			   .worker = encoded(req, in->worker),
 		   });
 }
 
@@ -333,5 +345,6 @@ void queue_list_receive(struct request *req, const struct queue_list_receive_inp
 			   .visibility_ms = in->visibility_ms,
 			   .acknowledge = in->acknowledge,
 			   .must_exist = in->must_exist,
+			   .worker = encoded(req, in->worker),
 		   });
 }

@@ -35,7 +35,8 @@
 -- SMALL. The nonce of the current delivery (16
 -- characters, NO_NONCE when not in flight), visible_until_ms (13 digits), priority (1 digit), 'b'
 -- or '-' as in a member, receives; and, where one of them is not 0 or empty, after tabs:
--- expires_at_ms, max_receives, id, reason why the last delivery failed. Of an acknowledged message
+-- expires_at_ms, max_receives, id, worker of the last delivery (percent-encoded), reason why it
+-- failed. Of an acknowledged message
 -- its first 16 characters, the instant until which that is remembered, and 'd'. It counts before
 -- the content.
 local SMALL = 8192

@@ -34,5 +34,5 @@ end
 
 -- A dead message starts again, due now.
 local function revive(m)
-  m.receives, m.reason, m.at = 0, '', now
+  m.receives, m.worker, m.reason, m.at = 0, '', '', now
 end

@@ -15,8 +15,8 @@ local function read_header(content)
   end
   return {
     sent_at = tonumber(sent_at), priority = priority, expires_at = tonumber(expires_at),
-    max_receives = tonumber(max_receives), id = id, nonce = NO_NONCE, ends = NO_END, receives = 0, reason = '',
-    size = #content > SMALL and 'b' or '-',
+    max_receives = tonumber(max_receives), id = id, nonce = NO_NONCE, ends = NO_END, receives = 0, worker = '',
+    reason = '', size = #content > SMALL and 'b' or '-',
   }
 end
 
@@ -24,23 +24,25 @@ end
 local function read_state(state)
   local nonce, ends, priority, size, receives, more =
     state:match('^(................)(%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d)([b-])(%d+)(.*)$')
-  local expires_at, max_receives, id, reason = 0, 0, '', ''
+  local expires_at, max_receives, id, worker, reason = 0, 0, '', '', ''
   if more and more ~= '' then
-    expires_at, max_receives, id, reason = more:match('^\t(%d+)\t(%d+)\t([^\t]*)\t(.*)$')
+    expires_at, max_receives, id, worker, reason = more:match('^\t(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t(.*)$')
   end
   if not nonce or not expires_at then
     foreign('a state that is not a message')
   end
   return {
     nonce = nonce, ends = ends, priority = priority, size = size, receives = tonumber(receives),
-    expires_at = tonumber(expires_at), max_receives = tonumber(max_receives), id = id, reason = reason,
+    expires_at = tonumber(expires_at), max_receives = tonumber(max_receives), id = id, worker = worker,
+    reason = reason,
   }
 end
 
 local function state_of(m)
   local text = m.nonce .. m.ends .. m.priority .. m.size .. digits(m.receives)
-  if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.reason == '' then
+  if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.worker == '' and m.reason == '' then
     return text
   end
-  return text .. '\t' .. digits(m.expires_at) .. '\t' .. digits(m.max_receives) .. '\t' .. m.id .. '\t' .. m.reason
+  return text .. '\t' .. digits(m.expires_at) .. '\t' .. digits(m.max_receives) .. '\t' .. m.id .. '\t' ..
+    m.worker .. '\t' .. m.reason
 end

@@ -47,7 +47,7 @@ for i = 1, #ARGV, 3 do
   end
   if m then
     clear_delivery(m)
-    m.receives, m.at = m.receives - 1, m.sent_at
+    m.receives, m.worker, m.at = m.receives - 1, '', m.sent_at
     put_due(m)
     reply[1] = reply[1] + 1
   end

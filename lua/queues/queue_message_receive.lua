@@ -6,7 +6,8 @@
 --       visible_until_ms is then 0, and queue_delivery_return brings it back by the rest,
 --       5 ticket (lib/waiters.lua), '' for a request that does not wait, 6 how long it may still
 --       wait, ms; 0: this is its last try, it leaves the wait queues; 7 how long it has waited, us;
---       8 absent, or '1': each queue must exist, '2': only whether the one queue does is wanted
+--       8 absent or '', or '1': each queue must exist, '2': only whether the one queue does is
+--       wanted, 9 the worker, percent-encoded; absent without one
 --@reply -1 absent: queue int
 --@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
@@ -45,6 +46,8 @@ end
 -- most commands, whenever the script runs.
 local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
+local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
+local plain = worker == '' and '' or '\t0\t0\t\t' .. worker .. '\t'
 local queue_count = #KEYS / 9
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full, reached_bound = 0, 0, 0, false, false
@@ -53,7 +56,7 @@ local bytes, looked_at, lasts_ms, is_full, reached_bound = 0, 0, 0, false, false
 local queues = {}
 for i = 0, queue_count - 1 do
 --@include queue_use
-  if ARGV[8] and redis.call('EXISTS', queue_key) == 0 then
+  if must_exist and redis.call('EXISTS', queue_key) == 0 then
     return { -1, now, i }
   elseif ARGV[8] == '2' then
     return reply
@@ -147,7 +150,7 @@ for i = 0, queue_count - 1 do
         local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
         local taken, id
         if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
-          taken = delivered .. member:sub(1, 1) .. (#member > 17 and 'b1' or '-1')
+          taken = delivered .. member:sub(1, 1) .. (#member > 17 and 'b1' or '-1') .. plain
         elseif not content then
           q.gone = q.gone or {}
           q.gone[#q.gone + 1] = fields[k]
@@ -164,7 +167,7 @@ for i = 0, queue_count - 1 do
             q.gone[#q.gone + 1] = fields[k + 1]
             q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
           else
-            m.nonce, m.ends, m.receives, m.priority = nonce, ends, m.receives + 1, member:sub(1, 1)
+            m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
             taken, id = q.state_of(m), m.id
           end
         end

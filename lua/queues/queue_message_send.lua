@@ -99,7 +99,7 @@ for k, id in ipairs(ids) do
     if #content > SMALL then -- so that what removes it need not read it
       fields[#fields + 1] = seq .. 's'
       fields[#fields + 1] = '----------------0000000000000' .. priority .. 'b0' ..
-        (#header > 15 and header:sub(15, -2) .. '\t' or '')
+        (#header > 15 and header:sub(15, -2) .. '\t\t' or '')
     end
     if is_given then
       given[#given + 1] = id

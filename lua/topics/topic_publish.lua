@@ -1,10 +1,20 @@
 -- topic_publish: publishes a message to the daemons that listen now.
 -- KEYS[1]  the topic: no key, a sharded channel of that name
 -- ARGV[1]  the message, JSON text
---@reply 1: daemons int, published_at_ms int
+-- ARGV[2]  the channel of all topics for listeners to patterns, a classic one
+--@reply 1: daemons int, published_at_ms int, pattern_daemons int
+-- daemons listen to the topic by its name, pattern_daemons to prefixes, of which it may have none.
+-- The latter get it behind the topic's key and a newline. Redis has no sharded patterns, and
+-- PUBLISH of a Cluster goes to all nodes, so it is done only if a daemon is subscribed here.
 -- O(daemons that listen).
 --@include time
 --@idempotent
 local now = now_ms()
 local message = '{"published_at_ms":' .. digits(now) .. ',"body":' .. ARGV[1] .. '}'
-return { 1, now, redis.call('SPUBLISH', KEYS[1], message), now }
+local command = { 'PUBSUB', 'NUMSUB', ARGV[2] }
+local pattern_daemons = redis.call(unpack(command))[2]
+local daemons = redis.call('SPUBLISH', KEYS[1], message)
+if pattern_daemons > 0 then
+  redis.call('PUBLISH', ARGV[2], table.concat({ KEYS[1], message }, '\n'))
+end
+return { 1, now, daemons, now, pattern_daemons }

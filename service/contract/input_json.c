@@ -62,6 +62,59 @@ static bool refuse_type(struct validation *v, const struct field *field, const s
 				is_quoted(field, value) ? "; leave the quotes out" : "");
 }
 
+/* True for a real number that is no integer, or beyond the reals that are exact integers. */
+static bool has_fraction(const struct json *value)
+{
+	return value->kind == JSON_IS_REAL &&
+	       (fabs(value->real) > 9007199254740992.0 || value->real != (double)(int64_t)value->real);
+}
+
+/*
+ * The fraction p / q that reads back as `value`, which is above 0, by continued fractions: the one
+ * with the smallest numbers first. False: none has numbers up to `most`.
+ */
+static bool as_fraction(double value, int64_t most, int64_t *p, int64_t *q)
+{
+	int64_t p_before = 0, q_before = 1;
+	double rest = value;
+
+	*p = 1, *q = 0;
+	while (rest <= (double)most) {
+		int64_t whole = (int64_t)rest, p_next, q_next;
+		if (__builtin_mul_overflow(whole, *p, &p_next) || __builtin_add_overflow(p_next, p_before, &p_next) ||
+		    __builtin_mul_overflow(whole, *q, &q_next) || __builtin_add_overflow(q_next, q_before, &q_next))
+			return false;
+		p_before = *p, q_before = *q;
+		*p = p_next, *q = q_next;
+		if (*p > most || *q > most)
+			return false;
+		if ((double)*p / (double)*q == value)
+			return true;
+		rest = 1 / (rest - (double)whole);
+	}
+	return false;
+}
+
+/*
+ * Refuses a number with a fraction, and shows the same rate in whole numbers if the two fields can
+ * have them. `period` is the value of the field `per`, or NULL.
+ */
+static bool refuse_rate(struct validation *v, const struct field *field, const struct field *per,
+			const struct json_pointer *at, double rate, const struct json *period)
+{
+	char given[TEXT_PLAIN];
+	int64_t p, q, whole;
+
+	if (!(rate > 0) || !period || period->kind != JSON_IS_INTEGER || period->integer < per->low ||
+	    !as_fraction(rate, field->high, &p, &q) || __builtin_mul_overflow(q, period->integer, &whole) ||
+	    whole > per->high)
+		return validation_error(v, at, P_WRONG_TYPE, "must be a whole number, not a real number");
+	return validation_error(v, at, P_WRONG_TYPE,
+				"must be a whole number, not a real number; %s %s per %s %lld: send %s %lld, %s %lld",
+				field->name, text_plain_real(rate, given), per->name, (long long)period->integer,
+				field->name, (long long)p, per->name, (long long)whole);
+}
+
 static bool store_json_int(struct validation *v, const struct field *field, const struct json_pointer *at,
 			   const struct json *value, void *slot)
 {
@@ -71,8 +124,7 @@ static bool store_json_int(struct validation *v, const struct field *field, cons
 		return value_int(v, field, at, value->integer, slot);
 	if (field->or_digits && value->kind == JSON_IS_TEXT && value_digits(value->text, &n))
 		return value_int(v, field, at, n, slot);
-	if (value->kind != JSON_IS_REAL || fabs(value->real) > 9007199254740992.0 ||
-	    value->real != (double)(int64_t)value->real)
+	if (value->kind != JSON_IS_REAL || has_fraction(value))
 		return refuse_type(v, field, at, value);
 	return value_int(v, field, at, (int64_t)value->real, slot);
 }
@@ -225,12 +277,17 @@ static void match_members(struct validation *v, const struct field *fields, size
 	}
 }
 
-static void fill_member(struct validation *v, const struct field *field, const struct json_pointer *at,
-			const struct json *value, void *into)
+/* `values` are those of the members beside it. */
+static void fill_member(struct validation *v, const struct field *fields, size_t i, const struct json_pointer *at,
+			const struct json *const values[MAX_FIELDS], void *into)
 {
+	const struct field *field = &fields[i];
+	const struct json *value = values[i];
 	bool is_null = field->nullable && value->kind == JSON_IS_NULL;
 
-	if (is_null || store_json(v, field, at, value, (char *)into + field->offset))
+	if (field->per && has_fraction(value))
+		refuse_rate(v, field, &fields[field->per - 1], at, value->real, values[field->per - 1]);
+	else if (is_null || store_json(v, field, at, value, (char *)into + field->offset))
 		value_note_presence(field, into, is_null);
 }
 
@@ -261,7 +318,7 @@ void input_json_fill(struct validation *v, const struct field *fields, size_t co
 			validation_error(v, &member, P_INVALID_VALUE, "cannot be combined with %s",
 					 fields[__builtin_ctzll(excluded)].name);
 		else
-			fill_member(v, field, &member, values[i], into);
+			fill_member(v, fields, i, &member, values, into);
 	}
 }
 

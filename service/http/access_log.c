@@ -24,6 +24,7 @@ void access_log(struct request *req, int status, int64_t duration_us)
 	if (!log_takes_request(notable))
 		return;
 	size_t name_count = 0;
+	const char *label_name = NULL;
 	bool names = strcmp(config()->log_names, "on") == 0;
 	struct log_request line = {
 		.request_id = req->asked.request_id,
@@ -31,6 +32,8 @@ void access_log(struct request *req, int status, int64_t duration_us)
 		.caller = names && req->caller.is_label ? req->caller.name : (struct text){ 0 },
 		.resource = names ? resource_of(req, &name_count) : (struct text){ 0 },
 		.resources = name_count,
+		.label = names ? resource_logged(req, &label_name) : (struct text){ 0 },
+		.label_name = label_name,
 		.operation = req->op ? req->op->id : "-",
 		.method = req->asked.method ? req->asked.method : "-",
 		.status = status,

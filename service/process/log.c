@@ -13,7 +13,7 @@
 #include "process/config.h"
 #include "json/out.h"
 
-enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048, NAME_BYTES = 128, END_BYTES = 32 };
+enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 3072, NAME_BYTES = 128, END_BYTES = 32 };
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
@@ -283,6 +283,8 @@ void log_request(const struct log_request *r)
 		member_cut(&l, "resource", r->resource, NAME_BYTES);
 	if (r->resources > 1)
 		member_int(&l, "resources", (int64_t)r->resources);
+	if (r->label.at)
+		member_cut(&l, r->label_name, r->label, NAME_BYTES);
 	member_text(&l, "method", text_of(r->method));
 	member_int(&l, "status", r->status);
 	member_int(&l, "duration_us", r->duration_us);

@@ -26,10 +26,12 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 /* What is logged of a request that was answered. */
 struct log_request {
 	struct text request_id;
-	struct text trace_id;  /* absent: none came */
-	struct text caller;    /* the label of its token; absent: it has none */
-	struct text resource;  /* the first name it is about; absent: none, or not known */
-	size_t resources;      /* how many names there are */
+	struct text trace_id; /* absent: none came */
+	struct text caller;   /* the label of its token; absent: it has none */
+	struct text resource; /* the first name it is about; absent: none, or not known */
+	size_t resources;     /* how many names there are */
+	struct text label;    /* the client's own, a member of its request; absent: none, or not known */
+	const char *label_name;
 	const char *operation; /* "-" when no operation matched */
 	const char *method;
 	int status;

@@ -1,8 +1,8 @@
 /*
  * subscriber: see redis/subscriber.h.
  *
- * Each SSUBSCRIBE, SUNSUBSCRIBE and PING is answered. A reply that is late closes the connection;
- * while there are channels, PING detects a dead one.
+ * Each command is answered: those that subscribe or unsubscribe, and PING. A reply that is late
+ * closes the connection; while there are channels, PING detects a dead one.
  */
 #include "redis/subscriber.h"
 
@@ -18,7 +18,7 @@
 #include "redis/connection.h"
 #include "redis/renewal.h"
 
-enum { PING_MS = 10000, MARKER_BYTES = 512 };
+enum { PING_MS = 10000, MARKER_BYTES = 128 };
 
 struct line {
 	struct redis_connection *connection; /* owned */
@@ -44,12 +44,12 @@ struct subscriber {
 	enum renewal renewal;
 	struct loop_timer overdue; /* the renewal */
 	char marker[MARKER_BYTES]; /* its channel; "": there is no channel yet */
-	char token[20];            /* its message */
 	bool is_published;
 	unsigned channels;       /* subscribed, or asked for */
 	bool is_cluster;         /* a node of a Cluster */
 	struct loop_timer timer; /* next reply overdue, or PING due */
 	bool error_logged;       /* on this connection */
+	int note;                /* of the callbacks' owner */
 };
 
 bool subscriber_is_up(const struct subscriber *s)
@@ -87,32 +87,42 @@ static bool has_successor(const struct subscriber *s)
 	return s->renewal == SUBSCRIBING || s->renewal == MARKED;
 }
 
-static void subscribe(struct subscriber *s, struct line *line, struct text channel)
+static void subscribe(struct subscriber *s, struct line *line, enum channel_kind kind, struct text channel)
 {
-	send(s, line, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
+	send(s, line, (struct text[]){ kind == SHARDED ? TEXT("SSUBSCRIBE") : TEXT("SUBSCRIBE"), channel }, 2);
 }
 
-static void unsubscribe(struct subscriber *s, struct line *line, struct text channel)
+static void unsubscribe(struct subscriber *s, struct line *line, enum channel_kind kind, struct text channel)
 {
-	line->unsubscribing++;
-	send(s, line, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
+	line->unsubscribing += kind == SHARDED;
+	send(s, line, (struct text[]){ kind == SHARDED ? TEXT("SUNSUBSCRIBE") : TEXT("UNSUBSCRIBE"), channel }, 2);
 }
 
-void subscriber_subscribe(struct subscriber *s, struct text channel)
+void subscriber_subscribe(struct subscriber *s, enum channel_kind kind, struct text channel)
 {
 	s->channels++;
 	if (has_successor(s))
-		subscribe(s, &s->next, channel);
-	subscribe(s, &s->now, channel);
+		subscribe(s, &s->next, kind, channel);
+	subscribe(s, &s->now, kind, channel);
 }
 
-void subscriber_unsubscribe(struct subscriber *s, struct text channel)
+void subscriber_unsubscribe(struct subscriber *s, enum channel_kind kind, struct text channel)
 {
 	if (s->channels > 0)
 		s->channels--;
 	if (has_successor(s))
-		unsubscribe(s, &s->next, channel);
-	unsubscribe(s, &s->now, channel);
+		unsubscribe(s, &s->next, kind, channel);
+	unsubscribe(s, &s->now, kind, channel);
+}
+
+int subscriber_note(const struct subscriber *s)
+{
+	return s->note;
+}
+
+void subscriber_set_note(struct subscriber *s, int note)
+{
+	s->note = note;
 }
 
 void subscriber_flush(struct subscriber *s)
@@ -120,7 +130,7 @@ void subscriber_flush(struct subscriber *s)
 	connection_free(s->former);
 	s->former = NULL;
 	if (s->renewal == MARKED && !s->is_published)
-		s->is_published = s->publish(s->context, text_of(s->marker), text_of(s->token));
+		s->is_published = s->publish(s->context, text_of(s->marker));
 	connection_flush(s->now.connection);
 	if (s->next.connection)
 		connection_flush(s->next.connection);
@@ -159,24 +169,20 @@ static void on_overdue(struct loop_timer *t)
 	take_over_now(container_of(t, struct subscriber, overdue));
 }
 
-/* In the slot of the channel: a node of a Cluster has it. */
-static void name_marker(struct subscriber *s, struct text channel)
+/* A classic channel, which any node of a Cluster takes. */
+static void name_marker(struct subscriber *s)
 {
-	const char *tag = memchr(channel.at, '{', channel.len);
-	size_t at = tag ? (size_t)(tag - channel.at) : channel.len;
 	unsigned long long random = 0;
 
 	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* it differs from those of other daemons */
-	snprintf(s->marker, sizeof(s->marker), "%srenewal:%.*s", config()->prefix, (int)(channel.len - at),
-		 channel.at + at);
-	snprintf(s->token, sizeof(s->token), "%016llx", random);
+	snprintf(s->marker, sizeof(s->marker), "%srenewal:%016llx", config()->prefix, random);
 }
 
-void subscriber_renew(struct subscriber *s, struct text channel)
+void subscriber_renew(struct subscriber *s, enum channel_kind kind, struct text channel)
 {
 	if (!s->marker[0])
-		name_marker(s, channel);
-	subscribe(s, &s->next, channel);
+		name_marker(s);
+	subscribe(s, &s->next, kind, channel);
 }
 
 /* The successor is connected. */
@@ -196,8 +202,8 @@ static void begin_renewal(struct subscriber *s)
 		s->callbacks->up(s);
 	} else if (has_successor(s)) { /* not lost meanwhile, without memory */
 		loop_timer_set(&s->overdue, loop_now_us() + config()->redis_timeout_ms * 1000);
-		subscribe(s, &s->next, text_of(s->marker));
-		subscribe(s, &s->now, text_of(s->marker));
+		subscribe(s, &s->next, CLASSIC, text_of(s->marker));
+		subscribe(s, &s->now, CLASSIC, text_of(s->marker));
 	}
 }
 
@@ -214,7 +220,7 @@ static void mark(struct subscriber *s)
 /* A message while the connection is renewed. True: it is the marker, or came by the former one. */
 static bool is_known(struct subscriber *s, const struct reply *reply)
 {
-	bool is_marker = text_is(reply_text(reply, 1), s->marker) && text_is(reply_text(reply, 2), s->token);
+	bool is_marker = text_is(reply_text(reply, 1), s->marker);
 
 	if (is_marker && s->renewal == MARKED) {
 		take_over(s);
@@ -222,9 +228,14 @@ static bool is_known(struct subscriber *s, const struct reply *reply)
 		s->callbacks->up(s);
 	} else if (is_marker && s->renewal == CATCHING_UP) {
 		end_renewal(s);
-		unsubscribe(s, &s->now, text_of(s->marker));
+		unsubscribe(s, &s->now, CLASSIC, text_of(s->marker));
 	}
 	return is_marker || s->renewal == CATCHING_UP;
+}
+
+static bool is_message(struct text kind)
+{
+	return text_is(kind, "smessage") || text_is(kind, "message");
 }
 
 /* A reply to the successor. */
@@ -232,7 +243,7 @@ static void on_successor_received(struct subscriber *s, const struct reply *repl
 {
 	struct text kind = reply_text(reply, 0);
 
-	if (text_is(kind, "smessage"))
+	if (is_message(kind))
 		return;
 	bool is_gone = text_is(kind, "sunsubscribe");
 	if (is_gone && s->next.unsubscribing == 0)
@@ -303,7 +314,8 @@ static void log_error(struct subscriber *s, struct text error)
 {
 	if (!s->error_logged)
 		log_event(LOG_ERROR, "subscription_refused",
-			  "SSUBSCRIBE refused, so waiters wake only at their timeout; ACL: grant &prefix*: %s",
+			  "SSUBSCRIBE or SUBSCRIBE refused, so waiters wake only at their timeout and topics have no "
+			  "listeners; ACL: grant &prefix*: %s",
 			  error.at);
 	s->error_logged = true;
 }
@@ -335,7 +347,7 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 		on_successor_received(s, reply);
 		return;
 	}
-	if (text_is(kind, "smessage")) {
+	if (is_message(kind)) {
 		if (s->renewal == NOT_RENEWED || !is_known(s, reply))
 			s->callbacks->message(s, reply_text(reply, 1), reply_text(reply, 2));
 		return;
@@ -351,7 +363,7 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 	s->now.pending--;
 	s->now.unsubscribing -= is_gone;
 	set_timer(s);
-	if (text_is(kind, "ssubscribe"))
+	if (text_is(kind, "ssubscribe") || text_is(kind, "subscribe"))
 		s->callbacks->subscribed(s, reply_text(reply, 1));
 	else if (is_misdirected(reply))
 		s->callbacks->misdirected(s);

@@ -56,11 +56,13 @@ struct field {
 	uint16_t has_offset; /* of the companion bool has_<name>; NO_OFFSET: there is none */
 	uint16_t size;       /* bytes of the struct, or of one item, that `fields` fill */
 	uint8_t field_count;
+	uint8_t per; /* FIELD_INT: which field is its period, and 1; 0: it has none */
 	enum field_place place : 8;
 	enum field_kind kind : 8;
 	bool required;
 	bool or_digits; /* FIELD_INT: a body may also have it as a string of decimal digits */
 	bool date;      /* FIELD_TEXT: a date, YYYY-MM-DD, which the handler reads */
+	bool logged;    /* FIELD_TEXT: the access log has it */
 	bool plain;     /* FIELD_NAME: letters, digits and ._- only */
 	bool distinct;  /* FIELD_ARRAY: no item twice */
 	bool nullable;  /* of a body: null is "reset to the default", the bool reset_<name> behind has_<name> */

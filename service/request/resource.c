@@ -49,3 +49,18 @@ struct text resource_of(const struct request *req, size_t *count)
 	}
 	return (struct text){ 0 };
 }
+
+struct text resource_logged(const struct request *req, const char **name)
+{
+	const struct operation *op = req->op;
+	struct text logged = { 0 };
+
+	for (size_t i = 0; op && req->input && i < op->field_count; i++) {
+		if (!op->fields[i].logged)
+			continue;
+		*name = op->fields[i].name;
+		memcpy(&logged, (const char *)req->input + op->fields[i].offset, sizeof(logged));
+		break;
+	}
+	return logged;
+}

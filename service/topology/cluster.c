@@ -33,6 +33,7 @@ static void (*map_changed)(void);
 static struct redis_node *by_number[MOST_NODES + 1]; /* (ref) from 1 */
 static uint16_t slot_nodes[REDIS_SLOTS];             /* node numbers; 0: none */
 static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
+static unsigned version;                             /* of slot_nodes */
 static struct loop_timer timer;                      /* when to ask for the map */
 static struct redis_call asking;                     /* for the map */
 static bool is_asked, is_known, is_closed;
@@ -242,13 +243,33 @@ unsigned cluster_slots_of(const struct redis_node *n)
 	return count;
 }
 
+static void find_owners(bool serves[MOST_NODES + 1])
+{
+	for (int slot = 0; slot < REDIS_SLOTS; slot++)
+		serves[slot_nodes[slot]] = true;
+}
+
+void cluster_visit_owners(void (*visit)(void *context, struct redis_node *n), void *context)
+{
+	bool serves[MOST_NODES + 1] = { false };
+
+	find_owners(serves);
+	for (unsigned number = 0; number <= MOST_NODES; number++)
+		if (serves[number])
+			visit(context, by_number[number]);
+}
+
+unsigned cluster_version(void)
+{
+	return version;
+}
+
 /* Retires the nodes that the map does not have. */
 static void retire_others(void)
 {
 	bool serves[MOST_NODES + 1] = { false };
 
-	for (int slot = 0; slot < REDIS_SLOTS; slot++)
-		serves[slot_nodes[slot]] = true;
+	find_owners(serves);
 	for (struct redis_node *n = node_first(); n; n = n->next)
 		if (is_in_use(n) && !serves[n->number])
 			retire(n);
@@ -280,6 +301,7 @@ static bool take_map(const struct reply *map, const struct redis_node *reporter)
 	for (size_t i = 0; i < map->count; i++)
 		if (!take_range(reply_item(map, i), reporter))
 			return false;
+	version += memcmp(slot_nodes, fresh, sizeof(slot_nodes)) != 0;
 	memcpy(slot_nodes, fresh, sizeof(slot_nodes));
 	take_replicas(map, reporter);
 	retire_others();
@@ -368,8 +390,10 @@ struct redis_node *cluster_moved(struct text error, const struct redis_node *fro
 	int slot;
 	struct redis_node *n = node_named(error, from, &slot);
 
-	if (n)
+	if (n) {
+		version += slot_nodes[slot] != n->number;
 		slot_nodes[slot] = (uint16_t)n->number;
+	}
 	cluster_refresh();
 	return n;
 }

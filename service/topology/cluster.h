@@ -35,6 +35,13 @@ void cluster_refresh(void);
  */
 unsigned cluster_slots_unserved(const struct redis_node **owner);
 
+/*
+ * Calls `visit` once for each node that has slots by the map; with NULL, if some slot has none. Its
+ * version rises with each change.
+ */
+void cluster_visit_owners(void (*visit)(void *context, struct redis_node *n), void *context);
+unsigned cluster_version(void);
+
 /* How many slots the node serves. */
 unsigned cluster_slots_of(const struct redis_node *n);
 

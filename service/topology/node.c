@@ -46,6 +46,11 @@ bool node_is_new(const struct redis_node *n)
 	return true;
 }
 
+bool node_is_away(const struct redis_node *n)
+{
+	return !n || (n->ready == 0 && (n->retired || !node_is_new(n)));
+}
+
 /* The reply to ASKING carries no information. */
 static void on_asking(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
@@ -204,10 +209,10 @@ static void on_published(struct redis_call *call, enum redis_outcome outcome, co
 	container_of(call, struct redis_node, published)->is_publishing = false;
 }
 
-static bool publish(void *context, struct text channel, struct text message)
+static bool publish(void *context, struct text channel)
 {
 	struct redis_node *n = context;
-	struct text command[] = { TEXT("SPUBLISH"), channel, message };
+	struct text command[] = { TEXT("PUBLISH"), channel, TEXT("") };
 
 	if (n->is_publishing)
 		return false;

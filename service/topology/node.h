@@ -51,6 +51,9 @@ struct redis_node *node_first(void);
 /* No attempt to connect has failed yet. */
 bool node_is_new(const struct redis_node *n);
 
+/* It is not usable, nor will it be soon: it was tried. True for NULL. */
+bool node_is_away(const struct redis_node *n);
+
 /* Usable connections to the nodes of the list. */
 unsigned nodes_ready(void);
 

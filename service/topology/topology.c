@@ -66,9 +66,12 @@ bool topology_serves(struct text key)
 
 bool topology_is_away(struct text key)
 {
-	const struct redis_node *n = node_at(topology_slot(key));
+	return node_is_away(node_at(topology_slot(key)));
+}
 
-	return !n || (n->ready == 0 && (n->retired || !node_is_new(n)));
+struct redis_node *topology_node(int slot)
+{
+	return closing ? NULL : node_at(slot);
 }
 
 /* A call that may be stale, to a replica. False: it goes to the primary. */
@@ -244,13 +247,6 @@ bool topology_subscribe(const struct subscriber_callbacks *callbacks)
 {
 	subscriber_callbacks = callbacks;
 	return nodes_subscribe(callbacks);
-}
-
-struct subscriber *topology_subscriber(struct text channel)
-{
-	struct redis_node *n = closing ? NULL : node_at(topology_slot(channel));
-
-	return n && n->subscriber && subscriber_is_up(n->subscriber) ? n->subscriber : NULL;
 }
 
 void topology_refresh(void)

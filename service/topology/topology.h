@@ -72,6 +72,9 @@ bool topology_serves(struct text key);
 /* Nor will it soon: its server was tried, or there is none. */
 bool topology_is_away(struct text key);
 
+/* For topology/subscribers.c: the node that has a slot; NULL: none is known. */
+struct redis_node *topology_node(int slot);
+
 /* Writes the buffered commands. Call it once per event-loop iteration. */
 void topology_flush(void);
 
@@ -92,8 +95,6 @@ bool topology_is_cluster(void);
 
 /* Sets the callbacks of all subscribers. Once, after topology_open. False without memory. */
 bool topology_subscribe(const struct subscriber_callbacks *callbacks);
-/* The subscriber for a channel; NULL while there is none. */
-struct subscriber *topology_subscriber(struct text channel);
 /*
  * A channel may belong to another node: asks for the map. subscriber_callbacks.up(NULL) reports a
  * new one.

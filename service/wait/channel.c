@@ -1,5 +1,6 @@
 /*
- * channel: see channel.h. Owns the channels; subscribes through redis/subscriber.c.
+ * channel: see channel.h. Owns the channels; subscribes through redis/subscriber.c, whose callbacks
+ * it shares with broadcast.c.
  *
  * An empty channel is kept for a while: its next waiter often comes soon, and need not subscribe
  * again.
@@ -12,7 +13,9 @@
 #include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/subscriber.h"
+#include "topology/subscribers.h"
 #include "topology/topology.h"
+#include "wait/broadcast.h"
 
 enum { KEEP_EMPTY_MS = 10000 };
 
@@ -182,7 +185,7 @@ static void on_sweep(struct loop_timer *t)
 			continue;
 		}
 		if (ch->subscriber)
-			subscriber_unsubscribe(ch->subscriber, ch->name);
+			subscriber_unsubscribe(ch->subscriber, SHARDED, ch->name);
 		channel_free(ch);
 	}
 	if (some_left)
@@ -202,7 +205,7 @@ static void unsubscribed(struct channel *ch)
  */
 void channel_subscribe(struct channel *ch)
 {
-	struct subscriber *subscriber = topology_subscriber(ch->name);
+	struct subscriber *subscriber = subscribers_at(ch->name);
 
 	if (subscriber == ch->subscriber)
 		return;
@@ -212,7 +215,7 @@ void channel_subscribe(struct channel *ch)
 		return;
 	ch->state = CHANNEL_SUBSCRIBING;
 	ch->subscriber = subscriber;
-	subscriber_subscribe(subscriber, ch->name);
+	subscriber_subscribe(subscriber, SHARDED, ch->name);
 }
 
 /* ---- Callbacks of the subscriber ---- */
@@ -222,13 +225,15 @@ static void on_up(struct subscriber *s)
 	(void)s;
 	for (struct channel *ch = channels; ch; ch = ch->next)
 		channel_subscribe(ch);
+	broadcast_update();
 }
 
 static void on_renew(struct subscriber *s)
 {
 	for (struct channel *ch = channels; ch; ch = ch->next)
 		if (ch->subscriber == s)
-			subscriber_renew(s, ch->name);
+			subscriber_renew(s, SHARDED, ch->name);
+	broadcast_renew(s);
 }
 
 /* Perhaps within on_up, without memory to subscribe: so empty channels are left to the sweep. */
@@ -243,6 +248,7 @@ static void on_down(struct subscriber *s)
 		unsubscribed(ch);
 		channel_subscribe(ch); /* another server may have it by now */
 	}
+	broadcast_down(s);
 	if (lost)
 		topology_refresh();
 }
@@ -277,6 +283,7 @@ static void on_subscribed(struct subscriber *s, struct text name)
 {
 	struct channel *ch = channel_find(name);
 
+	broadcast_subscribed(s, name);
 	if (!ch || ch->state == CHANNEL_SUBSCRIBED || (ch->subscriber && ch->subscriber != s))
 		return;
 	ch->state = CHANNEL_SUBSCRIBED;
@@ -292,6 +299,7 @@ static void on_message(struct subscriber *s, struct text name, struct text messa
 {
 	struct channel *ch = channel_find(name);
 
+	broadcast_message(s, name, message);
 	if (!ch || ch->subscriber != s) /* a former owner may still forward messages of the present one */
 		return;
 	for (struct channel_listener *l = ch->listeners, *next; l; l = next) {
@@ -329,4 +337,5 @@ void channel_close(void)
 	loop_timer_stop(&sweep);
 	while (channels)
 		channel_free(channels);
+	broadcast_close();
 }

@@ -39,23 +39,24 @@ static char *line_of(struct daemon *d, const char *id)
 	return line;
 }
 
+static json_t *last_line; /* of the latest request of resource_of() */
+
 /* The resource that is logged for a request; NULL for none. Lives until the next call. */
 static const char *resource_of(const char *method, const char *target, const char *body, int *count)
 {
-	static json_t *line;
 	static int number;
 	char id[64], *text;
 
 	snprintf(id, sizeof(id), "X-Request-ID: named-%d-", ++number);
 	http(client, method, target, body, id);
 	wait_until((text = line_of(&patternd, id + strlen("X-Request-ID: "))), SOON_MS);
-	json_decref(line);
-	line = json_loads(text, 0, NULL);
-	if (!line)
+	json_decref(last_line);
+	last_line = json_loads(text, 0, NULL);
+	if (!last_line)
 		fail_msg("not JSON: %s", text);
 	free(text);
-	*count = (int)json_integer_value(json_object_get(line, "resources"));
-	return json_string_value(json_object_get(line, "resource"));
+	*count = (int)json_integer_value(json_object_get(last_line, "resources"));
+	return json_string_value(json_object_get(last_line, "resource"));
 }
 
 static void assert_resource(const char *wanted, const char *method, const char *target, const char *body)
@@ -84,6 +85,28 @@ static void what_a_request_is_about_is_named(void **state)
 	assert_null(resource_of("POST", "/ratelimit", "{\"key\":3}", &count)); /* unknown, as the request was refused */
 }
 
+/* The label that a client gives itself, where the contract has it logged. */
+static void the_worker_of_a_receive_is_named(void **state)
+{
+	static const char *const wanted[] = { "h\xc3\xb6st\t{1}/7", NULL, NULL, "w" };
+	static const char *const asked[][2] = {
+		{ "/queues/q/receive", "{\"worker\":\"h\\u00f6st\\t{1}/7\"}" },
+		{ "/queues/q/receive", "{}" },
+		{ "/queues/q/receive", "{\"worker\":1}" }, /* unknown, as the request was refused */
+		{ "/queues/receive", "{\"queues\":[\"q\"],\"worker\":\"w\"}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		int count;
+		resource_of("POST", asked[i][0], asked[i][1], &count);
+		const char *worker = json_string_value(json_object_get(last_line, "worker"));
+		assert_true(!worker == !wanted[i]);
+		if (worker)
+			assert_string_equal(worker, wanted[i]);
+	}
+}
+
 /* As JSON each value is returned unchanged; bytes that are no UTF-8 are replaced. */
 static void names_are_escaped_and_bounded(void **state)
 {
@@ -106,14 +129,12 @@ static void start(struct daemon *d, const char *tokens, const char *names, const
 }
 
 /* The line of one request of a labelled token; new. */
-static char *line_by_token(struct daemon *d)
+static char *line_by_token(struct daemon *d, const char *method, const char *target, const char *body)
 {
 	struct client *c = client_open(d->port);
 	char *line;
 
-	assert_status(http(c, "GET", "/locks/a%22%20status=200", NULL, "X-Request-ID: by-token",
-			   AUTHORIZATION("secret-0123456789")),
-		      200);
+	assert_status(http(c, method, target, body, "X-Request-ID: by-token", AUTHORIZATION("secret-0123456789")), 200);
 	wait_until((line = line_of(d, "by-token")), SOON_MS);
 	client_close(c);
 	return line;
@@ -124,18 +145,23 @@ static void names_can_be_left_out(void **state)
 	struct daemon other = { 0 };
 
 	(void)state;
-	const char *path = tokens_file("secret-0123456789", "locks:*:read # team-a");
+	const char *path = tokens_file("secret-0123456789", "locks:*:read queues:*:receive # team-a");
 	start(&other, path, "on", "text");
-	char *line = line_by_token(&other);
+	char *line = line_by_token(&other, "GET", "/locks/a%22%20status=200", NULL);
 	assert_non_null(strstr(line, " caller=team-a "));
 	assert_non_null(strstr(line, " resource=\"a\\\" status=200\" "));
 	assert_null(strstr(line, "secret"));
 	free(line);
 	daemon_stop(&other);
 	start(&other, path, "off", "text");
-	line = line_by_token(&other);
+	line = line_by_token(&other, "GET", "/locks/a%22%20status=200", NULL);
 	assert_null(strstr(line, "team-a"));
 	assert_null(strstr(line, "resource"));
+	free(line);
+	daemon_stop(&other);
+	start(&other, path, "off", "text"); /* a log of its own */
+	line = line_by_token(&other, "POST", "/queues/q/receive", "{\"worker\":\"w-1\"}");
+	assert_null(strstr(line, "w-1"));
 	free(line);
 	daemon_stop(&other);
 }
@@ -162,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_request_is_about_is_named),
+		cmocka_unit_test(the_worker_of_a_receive_is_named),
 		cmocka_unit_test(names_are_escaped_and_bounded),
 		cmocka_unit_test(names_can_be_left_out),
 	};

@@ -47,6 +47,52 @@ static void a_look_has_all_members(void **state)
 	assert_problem(message("GET", "none", NULL), 404, "not_found", "none");
 }
 
+static void assert_worker(const char *state, const char *wanted)
+{
+	struct answer a = message("GET", "a", NULL);
+
+	assert_string_equal(text_at(a, "/state"), state);
+	if (wanted)
+		assert_string_equal(text_at(a, "/worker"), wanted);
+	else
+		assert_true(json_is_null(json_at(a, "/worker")));
+	char query[64];
+	snprintf(query, sizeof(query), "?state=%s", state);
+	assert_true(json_equal(json_at(list(query), "/items/0"), a.json));
+}
+
+/* As it was given, whatever state the delivery left the message in. */
+static void a_message_names_its_worker(void **state)
+{
+	char longest[201] = "", body[256], receipt[128];
+
+	(void)state;
+	configure("{" AT_ONCE "}");
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	assert_worker("ready", NULL);
+	snprintf(receipt, sizeof(receipt), "%s", receipt_in(receive("{\"worker\":\"h\\u00f6st\\t{%41} /7\"}")));
+	assert_worker("in_flight", "h\xc3\xb6st\t{%41} /7");
+	assert_status(reject(receipt, "{\"reason\":\"why\"}"), 200);
+	assert_worker("ready", "h\xc3\xb6st\t{%41} /7");
+
+	memset(longest, 'w', sizeof(longest) - 1); /* of several queues, too */
+	snprintf(body, sizeof(body), "{\"queues\":[\"other\",\"q\"],\"worker\":\"%s\"}", longest);
+	snprintf(receipt, sizeof(receipt), "%s", receipt_in(http(client, "POST", "/queues/receive", body)));
+	assert_worker("in_flight", longest);
+	assert_status(reject(receipt, "{\"dead\":true}"), 200);
+	assert_worker("dead", longest);
+	assert_status(post("/redrive", NULL, NULL), 200);
+	assert_worker("ready", NULL);
+
+	assert_int_equal(count_in(receive("{\"worker\":\"w\",\"must_exist\":true}")), 1);
+	assert_worker("in_flight", "w");
+	assert_problem(receive("{\"worker\":\"\"}"), 400, "out_of_range", "none");
+	assert_problem(receive("{\"worker\":\"a\\u0000\"}"), 400, "invalid_value", "none");
+	memset(longest, 'w', sizeof(longest) - 1);
+	snprintf(body, sizeof(body), "{\"worker\":\"%sx\"}", longest);
+	assert_problem(receive(body), 400, "out_of_range", "none");
+}
+
 /* The time to try again is that until its delivery ends. */
 static void assert_in_flight(struct answer a)
 {
@@ -245,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_look_has_all_members, forget_all),
+		cmocka_unit_test_teardown(a_message_names_its_worker, forget_all),
 		cmocka_unit_test_teardown(a_change_moves_a_message, forget_all),
 		cmocka_unit_test_teardown(a_change_cannot_outlive_the_ttl, forget_all),
 		cmocka_unit_test_teardown(cancel_takes_what_is_not_in_flight, forget_all),

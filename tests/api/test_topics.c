@@ -135,20 +135,25 @@ static int publish_over_renewals(struct daemon *to)
 static void it_goes_on_while_connections_are_renewed(void **state)
 {
 	struct events *e = listen_to(patternd.port, "renewed"), *quiet = listen_to(patternd.port, "quiet");
+	struct events *by_pattern = events_get(patternd.port, "/topics/stream?name=renew*");
 	struct daemon other = { 0 };
 	long connects = metric_of(&patternd, "redis_connects_total");
 
 	(void)state;
+	assert_string_equal(events_next_named(by_pattern, SOON_MS).name, "listening");
 	daemon_start(&other, "--redis", redis.url);
 	int count = publish_over_renewals(&other);
 	for (int i = 0; i < count; i++)
 		assert_int_equal(json_integer_value(next_body(e)), i);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(json_integer_value(next_body(by_pattern)), i);
 	assert_true(metric_of(&patternd, "redis_connects_total") >= connects + RENEWALS);
 	wait_until(int_at(get("/topics/quiet"), "/daemons") == 1, SOON_MS); /* no connection is left over */
 	post("/topics/quiet", "{\"body\":7}");
 	assert_int_equal(json_integer_value(next_body(quiet)), 7);
 	events_close(e);
 	events_close(quiet);
+	events_close(by_pattern);
 	daemon_stop(&other);
 }
 

@@ -33,7 +33,7 @@ export async function fill(url) {
     });
     const {
       messages: [taken],
-    } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1 });
+    } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1, worker: one });
     await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
     await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
     await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });

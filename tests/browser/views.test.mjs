@@ -373,6 +373,27 @@ test('a topic is followed live', SLOW, async (t) => {
   stage.assertClean();
 });
 
+test('topics of a prefix are followed live', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'topics', 'news.*');
+  await said(page, 'Listening');
+  await api(stage.url, 'POST', '/topics/news.sport', { body: 'won' });
+  await shows(page.getByText('news.sport', { exact: true }));
+  await shows(page.getByText('"won"', { exact: true }));
+  assert.equal(await page.getByRole('button', { name: 'Publish' }).count(), 0);
+  stage.assertClean();
+});
+
+test('a message in flight and a dead one name their worker', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await api(stage.url, 'POST', '/queues/plain/receive', { worker: 'host-1/4711' });
+  await go(page, 'queues', 'plain', 'in_flight');
+  await shows(page.getByText('host-1/4711', { exact: true }));
+  await go(page, 'queues', HOSTILE, 'dead');
+  await shows(page.getByText(HOSTILE, { exact: true }).first());
+  stage.assertClean();
+});
+
 test('a topic is followed with a token', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read topics:*');
   const page = await stage.visit('/ui#/topics/news');

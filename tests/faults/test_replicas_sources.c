@@ -38,7 +38,7 @@ static struct answer ask(const struct contract_operation *op)
 
 static bool streams(const struct contract_operation *op)
 {
-	return strcmp(op->id, "lock_hold") == 0 || strcmp(op->id, "topic_stream") == 0;
+	return strcmp(op->id, "lock_hold") == 0 || strstr(op->id, "_stream");
 }
 
 /* Commands that replicas ran for clients: what they replicate counts, too, so nothing may write. */

@@ -23,7 +23,7 @@ static void play_operation(const void *what)
 
 static bool is_stream(const struct contract_operation *op)
 {
-	return strcmp(op->id, "lock_hold") == 0 || strcmp(op->id, "topic_stream") == 0;
+	return strcmp(op->id, "lock_hold") == 0 || strstr(op->id, "_stream");
 }
 
 /*
@@ -93,9 +93,10 @@ static void play_line(const void *what)
 /* A stream is listened to until its first message, and left. */
 static void play_stream(const void *what)
 {
-	struct raw *listens = come(), *holds = come();
+	struct raw *listens = come(), *holds = come(), *listens_to_all = come();
 
 	(void)what;
+	ask(listens_to_all, "GET", "/topics/stream?name=tort*&name=other", "", "");
 	ask(holds, "POST", "/locks/torture/hold", "{\"ttl_ms\":1000}", "");
 	ask(listens, "GET", "/topics/torture/stream", "", "");
 	if (await_head(listens, "the listener")) {
@@ -103,9 +104,11 @@ static void play_stream(const void *what)
 		exchange("POST", "/topics/torture", "{\"body\":1}", "");
 		free(raw_chunk(listens, 30)); /* it may not have been sent, or not received */
 	}
+	await_head(listens_to_all, "the listener to a pattern");
 	await_head(holds, "the holder");
 	leave(holds);
 	leave(listens);
+	leave(listens_to_all);
 }
 
 /* Redis closes all connections while a client waits. */

@@ -47,7 +47,8 @@ static char last_sent;
 static bool on_asked(struct server *s, const struct text *args, size_t count)
 {
 	(void)count;
-	if (text_is(args[0], "SSUBSCRIBE") || text_is(args[0], "SUNSUBSCRIBE") || text_is(args[0], "PING"))
+	if (text_is(args[0], "SSUBSCRIBE") || text_is(args[0], "SUNSUBSCRIBE") || text_is(args[0], "SUBSCRIBE") ||
+	    text_is(args[0], "UNSUBSCRIBE") || text_is(args[0], "PING"))
 		return false;
 	if (answered < answer_count)
 		server_send(s, answers[answered++]);

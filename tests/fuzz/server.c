@@ -111,6 +111,10 @@ static void answer(struct server *s, const struct text *args, size_t arg_count)
 		send_subscribed(s, "ssubscribe", args[1]);
 	else if (text_is(args[0], "SUNSUBSCRIBE") && arg_count == 2)
 		send_subscribed(s, "sunsubscribe", args[1]);
+	else if (text_is(args[0], "SUBSCRIBE") && arg_count == 2)
+		send_subscribed(s, "subscribe", args[1]);
+	else if (text_is(args[0], "UNSUBSCRIBE") && arg_count == 2)
+		send_subscribed(s, "unsubscribe", args[1]);
 	else
 		server_send(s, TEXT("+OK\r\n"));
 }

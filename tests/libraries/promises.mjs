@@ -149,7 +149,9 @@ const tests = {
   async workIsExtended() {
     const queue = client.queue('extended');
     await queue.send('slow');
-    const slow = await queue.receive({ visibilityMs: 2400 });
+    const slow = await queue.receive({ visibilityMs: 2400, worker: 'w-1' });
+    const { body: inFlight } = await client.request('GET', `/queues/${queue.name}/messages?state=in_flight`);
+    assert.deepEqual(inFlight.items.map(({ worker }) => worker), ['w-1']);
     await sleep(4000);
     assert(!slow.lost.aborted);
     await assertState('extended', { in_flight: 1 });

@@ -158,7 +158,9 @@ def leave_by_with(queue):
 def test_work_is_extended():
     queue = client.queue("extended")
     queue.send("slow")
-    message = queue.receive(visibility_ms=2400)
+    message = queue.receive(visibility_ms=2400, worker="w-1")
+    in_flight = client.request("GET", f"/queues/{queue.name}/messages?state=in_flight").body["items"]
+    assert [m["worker"] for m in in_flight] == ["w-1"]
     time.sleep(4)
     assert not message.lost.is_set() and state("extended") == left(in_flight=1) and message.acknowledge()
     queue.send("forgotten")

@@ -156,8 +156,8 @@ static const redisReply *made_text(size_t field, const char *from, size_t len)
 
 struct stored {
 	const redisReply *sequence, *content, *state;
-	const char *id, *body, *reason;
-	size_t id_len;
+	const char *id, *body, *worker, *reason;
+	size_t id_len, worker_len;
 	int64_t priority, receives, sent_at_ms, expires_at_ms;
 };
 
@@ -176,7 +176,7 @@ static const char *read_options(struct stored *m, const char *at, char stop)
 
 static struct stored stored_of(const redisReply *sequence, const redisReply *content, const redisReply *state)
 {
-	struct stored m = { .sequence = sequence, .content = content, .state = state, .reason = "" };
+	struct stored m = { .sequence = sequence, .content = content, .state = state, .worker = "", .reason = "" };
 
 	assert_int_equal(content->type, REDIS_REPLY_STRING);
 	assert_true(content->len > 14);
@@ -189,7 +189,9 @@ static struct stored stored_of(const redisReply *sequence, const redisReply *con
 		m.receives = strtoll(state->str + 31, (char **)&end, 10);
 		m.id_len = 0;
 		m.expires_at_ms = 0;
-		m.reason = read_options(&m, end, '\t');
+		m.worker = read_options(&m, end, '\t');
+		m.worker_len = strcspn(m.worker, "\t");
+		m.reason = m.worker + m.worker_len + (m.worker[m.worker_len] == '\t');
 	}
 	if (!m.id_len) {
 		m.id = sequence->str;
@@ -349,6 +351,8 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 		return part_of(r, base, QUEUE_MESSAGE_AT_MS);
 	case ITEM_EXPIRES_AT:
 		return made_int(field, m.expires_at_ms);
+	case ITEM_WORKER:
+		return made_text(field, m.worker, m.worker_len);
 	case ITEM_REASON:
 		return made_text(field, m.reason, strlen(m.reason));
 	}

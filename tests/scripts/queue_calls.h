@@ -107,6 +107,7 @@ enum item_field {
 	ITEM_SENT_AT,
 	ITEM_AT,
 	ITEM_EXPIRES_AT,
+	ITEM_WORKER,
 	ITEM_REASON
 };
 /* Of the message at `base` of a get, a change or a list; read as received(). */

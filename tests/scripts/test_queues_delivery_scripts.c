@@ -318,6 +318,75 @@ static void rejecting_returns_a_message(void **state)
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "poison");
 }
 
+static void receive_as(const char *worker, char receipt[64])
+{
+	run(&r, &queue_message_receive_script, queue_keys("q"),
+	    ARGS("1", "30000", NONCE_A, "0", "", "0", "0", "", worker));
+	assert_int_equal(outcome(&r), 1);
+	snprintf(receipt, 64, "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+}
+
+static void assert_worker(const char *id, const char *worker, const char *reason)
+{
+	assert_int_equal(queue_message_get(&r, "q", id), 0);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_WORKER)->str, worker);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, reason);
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_ID)->str, id);
+}
+
+/* It is kept until the next delivery or a redrive, with any options and any reason. */
+static void a_message_names_its_last_worker(void **state)
+{
+	static char large[9000];
+	const struct outgoing rows[] = { { .body = "1" },
+					 { .id = "own", .max_receives = 9 },
+					 { .body = large },
+					 { .id = "large", .body = large, .ttl_ms = 600000 } };
+	char receipt[64], id[64];
+
+	(void)state;
+	memset(large, '1', sizeof(large) - 1);
+	queue_put(&r, "q", standard_settings);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		queue_message_send(&r, "q", rows[i]);
+		snprintf(id, sizeof(id), "%s", sent(&r, 0, QUEUE_SENT_ID)->str);
+		assert_worker(id, "", "");
+		receive_as("a%09b", receipt);
+		assert_worker(id, "a%09b", "");
+		assert_int_equal(queue_delivery_extend(&r, "q", receipt, 60000), 1);
+		assert_worker(id, "a%09b", "");
+		assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "two\tparts", false), 1);
+		assert_worker(id, "a%09b", "two\tparts");
+		receive_as("c", receipt);
+		assert_worker(id, "c", "two\tparts");
+		assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", true), 1);
+		assert_worker(id, "c", "rejected");
+		assert_int_equal(queue_redrive(&r, "q", 1, NULL), 1);
+		assert_worker(id, "", "");
+		receive_as("d", receipt);
+		assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", false), 1);
+		receive_one(30000, NONCE_A, receipt); /* by a worker without a name */
+		assert_worker(id, "", "rejected");
+		assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
+	}
+}
+
+/* A delivery that no client got names no worker. */
+static void a_returned_message_has_no_worker(void **state)
+{
+	char receipt[64];
+
+	(void)state;
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive_as("w", receipt);
+	char *stored = strdup(received(&r, 0, RECEIVED_STATE)->str);
+	*strchr(receipt, '.') = '\0';
+	run(&r, &queue_delivery_return_script, queue_keys("q"), ARGS(receipt, stored, ""));
+	assert_int_equal(outcome(&r), 1);
+	free(stored);
+	assert_worker("a", "", "");
+}
+
 static void backoff_doubles_up_to_its_ceiling(void **state)
 {
 	static const int64_t delays[] = { 1000, 2000, 4000, 5000, 5000 };
@@ -434,6 +503,8 @@ int main(void)
 		cmocka_unit_test_setup(extending_moves_the_end, script_stage_empty),
 		cmocka_unit_test_setup(too_many_deliveries_make_a_dead_letter, script_stage_empty),
 		cmocka_unit_test_setup(rejecting_returns_a_message, script_stage_empty),
+		cmocka_unit_test_setup(a_message_names_its_last_worker, script_stage_empty),
+		cmocka_unit_test_setup(a_returned_message_has_no_worker, script_stage_empty),
 		cmocka_unit_test_setup(backoff_doubles_up_to_its_ceiling, script_stage_empty),
 		cmocka_unit_test_setup(a_receipt_of_another_queue_means_nothing, script_stage_empty),
 		cmocka_unit_test_setup(returned_messages_keep_their_place_among_others, script_stage_empty),

@@ -49,7 +49,7 @@ struct events *events_open(struct raw *r, const char *target)
 struct events *events_get(int port, const char *target)
 {
 	struct raw *r = raw_connect(port);
-	char request[512];
+	char request[8192];
 
 	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", target);
 	raw_text(r, request);

@@ -49,11 +49,15 @@ void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others,
 	v->cache = waiter_at(d, target(v, "cache", "/fill"), "{\"wait_ms\":" WAIT_MS "}", "");
 	wait_until(all_parked(d, before + 4), SOON_MS);
 	v->topic = events_get(d->port, target(v, "topics", "/stream"));
+	char pattern[96];
+	snprintf(pattern, sizeof(pattern), "/topics/stream?name=%s*", v->name);
+	v->pattern = events_get(d->port, pattern);
 	/*
-	 * Subscribed to last, over the same connection, so that the other channels are subscribed,
+	 * Subscribed to last, over the same connections, so that the other channels are subscribed,
 	 * too.
 	 */
 	assert_string_equal(events_next_named(v->topic, SOON_MS).name, "listening");
+	assert_string_equal(events_next_named(v->pattern, SOON_MS).name, "listening");
 }
 
 static bool release(struct vigil *v)
@@ -77,16 +81,24 @@ static void publish(struct vigil *v)
 	assert_status(http(v->others, "POST", target(v, "topics", ""), body), 200);
 }
 
+/* Whether a message is about another topic, of whose name this one is the beginning. */
+static bool is_foreign(const struct vigil *v, struct event e)
+{
+	const char *topic = json_string_value(json_object_get(e.json, "topic"));
+
+	return topic && strcmp(topic, v->name) != 0;
+}
+
 /* Publishes until a number is received. */
-static void must_receive(struct vigil *v, int within_ms)
+static void must_receive(struct vigil *v, struct events *listener, int within_ms)
 {
 	int64_t until_ms = monotonic_ms() + patience_ms(within_ms), next = 1;
 	bool gap = false;
 
 	for (;;) {
 		publish(v);
-		struct event e = events_next_named(v->topic, PUBLISH_EACH_MS);
-		if (strcmp(e.name, "message") == 0) {
+		struct event e = events_next_named(listener, PUBLISH_EACH_MS);
+		if (strcmp(e.name, "message") == 0 && !is_foreign(v, e)) {
 			int64_t number = json_integer_value(json_object_get(e.json, "body"));
 			if (number != next && !gap)
 				fail_msg("%s: message %d came instead of %d, and no gap before it", v->name,
@@ -120,7 +132,9 @@ int64_t vigil_must_wake(struct vigil *v, int within_ms)
 	must_be_answered(v, v->semaphore, "semaphores", "/permits", 201, until_ms);
 	must_be_answered(v, v->queue, "queues", "/receive", 200, until_ms);
 	must_be_answered(v, v->cache, "cache", "/fill", 201, until_ms);
-	must_receive(v, (int)(until_ms - monotonic_ms()));
+	must_receive(v, v->topic, (int)(until_ms - monotonic_ms()));
+	must_receive(v, v->pattern, (int)(until_ms - monotonic_ms()));
 	events_close(v->topic);
+	events_close(v->pattern);
 	return monotonic_ms() - from_ms;
 }

@@ -1,12 +1,12 @@
 /*
  * vigil: one waiter of each kind for one name, at one daemon: for its lock, its semaphore, its
- * queue, its cached value, and a listener to its topic. All of them are released through another
- * daemon, so that the first one learns nothing by calls of its own.
+ * queue, its cached value, and listeners to its topic, by its name and by a pattern. All of them are
+ * released through another daemon, so that the first one learns nothing by calls of its own.
  *
  *	struct vigil v;
  *	vigil_begin(&v, &patternd, others, "n1");   `others` hold the lock and all else
  *	...                                          what may lose the subscriptions
- *	vigil_must_wake(&v, 1000);                   releases; all five must wake in time
+ *	vigil_must_wake(&v, 1000);                   releases; all must wake in time
  */
 #ifndef TEST_VIGIL_H
 #define TEST_VIGIL_H
@@ -20,7 +20,7 @@ struct vigil {
 	char name[32];
 	char lock_token[64], permit[64];
 	struct raw *lock, *semaphore, *queue, *cache;
-	struct events *topic;
+	struct events *topic, *pattern;
 	int published; /* numbers, from 1 */
 };
 

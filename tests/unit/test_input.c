@@ -293,6 +293,8 @@ static void hints(void **state)
 		{ "POST", "/locks/l", "{\"timeout\":5,\"worker\":\"w\"}",
 		  "/timeout is not a known field; did you mean 'ttl_ms'?\n"
 		  "/worker is not a known field; did you mean 'owner'?\n" },
+		{ "POST", "/queues/q/receive", "{\"owner\":\"w\"}",
+		  "/owner is not a known field; did you mean 'worker'?\n" },
 		{ "POST", "/locks/l", "{\"funnel\":5}", "/funnel is not a known field\n" },
 		{ "GET", "/locks?per_page=5", NULL,
 		  "?per_page is not a query parameter of lock_list; did you mean 'limit'?\n" },
@@ -320,6 +322,44 @@ static void hints(void **state)
 		{ "GET", "/checkins/a?from=2026-1-1", NULL, "?from must be a date, YYYY-MM-DD\n" },
 		{ "PUT", "/bloom/f", "{\"capacity\":1,\"error_rate\":1e-7}",
 		  "/error_rate must be from 0.000001 to 0.5, not 0.0000001\n" },
+	};
+	check_details(ROWS(rows));
+}
+
+#define RATE(limit, window) "{\"limit\":" limit ",\"window_ms\":" window "}"
+#define NO_RATE TYPE("limit", "a whole number", "a real number")
+#define RATE_AS(limit, window, whole, longer)                                                     \
+	"/limit must be a whole number, not a real number; limit " limit " per window_ms " window \
+	": send limit " whole ", window_ms " longer "\n"
+
+/* A rate with a fraction comes with the same rate in whole numbers, if there are any. */
+static void rates_with_a_fraction(void **state)
+{
+	(void)state;
+#define PUT_POLICY "PUT", "/ratelimit/policies/p"
+	static const struct detail_row rows[] = {
+		{ PUT_POLICY, RATE("0.5", "1000"), RATE_AS("0.5", "1000", "1", "2000") },
+		{ PUT_POLICY, RATE("2.5", "60000"), RATE_AS("2.5", "60000", "5", "120000") },
+		{ PUT_POLICY, RATE("0.1", "1000"), RATE_AS("0.1", "1000", "1", "10000") },
+		{ PUT_POLICY, RATE("1e-3", "1"), RATE_AS("0.001", "1", "1", "1000") },
+		{ PUT_POLICY, RATE("33.333", "60000"), RATE_AS("33.333", "60000", "33333", "60000000") },
+		{ "PATCH", "/ratelimit/policies/p", RATE("0.5", "1000"), RATE_AS("0.5", "1000", "1", "2000") },
+		{ "POST", "/ratelimit", "{\"key\":\"k\",\"window_ms\":1000,\"limit\":0.5}",
+		  RATE_AS("0.5", "1000", "1", "2000") },
+		{ "POST", "/ratelimit", "{\"checks\":[{\"key\":\"k\",\"limit\":1.5,\"window_ms\":1000}]}",
+		  "/checks/0" RATE_AS("1.5", "1000", "3", "2000") },
+		{ PUT_POLICY, RATE("-0.5", "1000"), NO_RATE },
+		{ PUT_POLICY, RATE("1e300", "1000"), NO_RATE },
+		{ PUT_POLICY, RATE("1e-300", "1000"), NO_RATE },
+		{ PUT_POLICY, RATE("1000000000.5", "1"), NO_RATE },
+		{ PUT_POLICY, RATE("3.141592653589793", "1000"), NO_RATE },
+		/* The window would be longer than the longest. */
+		{ PUT_POLICY, RATE("0.5", "20000000000"), NO_RATE },
+		{ PUT_POLICY, RATE("0.5", "\"x\""), NO_RATE TYPE("window_ms", "a whole number", "a string") },
+		{ "PATCH", "/ratelimit/policies/p", "{\"limit\":0.5}", NO_RATE },
+		/* No rate: a number that has no period. */
+		{ PUT_POLICY, "{\"limit\":1,\"window_ms\":1,\"burst\":0.5}",
+		  TYPE("burst", "a whole number", "a real number") },
 	};
 	check_details(ROWS(rows));
 }
@@ -393,6 +433,7 @@ int main(void)
 		cmocka_unit_test(nested_items),
 		cmocka_unit_test(maps),
 		cmocka_unit_test(hints),
+		cmocka_unit_test(rates_with_a_fraction),
 		cmocka_unit_test(null_resets),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);

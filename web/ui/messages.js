@@ -150,6 +150,8 @@ function columnsOf(page, at, state) {
 		{ title: DUE[state] ?? 'Due', kind: 'when', text: due },
 		{ title: 'Sent', kind: 'when', text: (message) => instant(message.sent_at_ms) },
 	];
+	if (state === 'in_flight' || state === 'dead' || state === null)
+		columns.push({ title: 'Worker', text: (message) => message.worker ?? '–' });
 	if (state === 'dead' || state === null)
 		columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
 	const offered = buttons(

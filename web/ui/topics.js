@@ -41,7 +41,9 @@ function openAll(page) {
 		name: (one) => one.name,
 		open: (name) => route('topics', name),
 		shown: all,
-		none: 'No client listens to a topic. A topic needs no creation: open one by its name to listen.',
+		none:
+			'No client listens to a topic. A topic needs no creation: open one by its name to listen, or all of a ' +
+			'prefix by news.*',
 		make: ['GET', path('topics', 'example', 'stream')],
 	});
 	return look;
@@ -49,15 +51,18 @@ function openAll(page) {
 
 function openOne(page, name) {
 	const at = path('topics', name);
-	const about = facts('Topic');
+	const isPattern = name.endsWith('*');
+	const from = isPattern ? `/topics/stream?name=${encodeURIComponent(name)}` : `${at}/stream`;
+	const about = facts(isPattern ? 'Topics' : 'Topic');
 	const state = el('p', { class: 'muted', role: 'status' });
-	const tail = new Tail(page, `${at}/stream`, (words) => setText(state, words));
+	const tail = new Tail(page, from, (words) => setText(state, words));
 	const messages = table({
 		label: 'Messages',
 		key: (one) => String(one.count),
 		empty: 'Nothing was published since this page was opened.',
 		columns: [
 			{ title: 'Published', kind: 'when', text: (one) => instant(one.published_at_ms) },
+			...(isPattern ? [{ title: 'Topic', text: (one) => one.topic }] : []),
 			{ title: 'Body', kind: 'wide code', text: (one) => JSON.stringify(one.body) },
 		],
 	});
@@ -70,13 +75,14 @@ function openOne(page, name) {
 	page.root.append(
 		back('topics', 'All topics'),
 		about.node,
-		...(page.write ? [publisher(page, at)] : []),
+		...(page.write && !isPattern ? [publisher(page, at)] : []),
 		el('div', { class: 'buttons' }, toggle, clear, state),
 		messages.node,
-		...(page.write ? [] : [sample('POST', at, { body: { any: 'JSON' } })]),
+		...(page.write || isPattern ? [] : [sample('POST', at, { body: { any: 'JSON' } })]),
 	);
 	tail.start();
 	return async () => {
+		if (isPattern) return about.show([['All that begin with', name.slice(0, -1)]]);
 		const topic = await page.ask('GET', at);
 		about.show([['Daemons that listen', number(topic.daemons)]]);
 	};

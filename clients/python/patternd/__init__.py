@@ -463,10 +463,12 @@ class Queue:
         sent = self._client.request("POST", self._path + "/messages", {"messages": batch}, key="").body["messages"]
         return [s | {"duplicate": s["duplicate"] and bool(m.get("id"))} for s, m in zip(sent, given)]
 
-    def receive(self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000) -> Message | None:
+    def receive(
+        self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000, worker: str | None = None
+    ) -> Message | None:
         """One message, or None. A thread extends it until it is settled: `max_work_ms` at most."""
         extension = {"visibility_ms": visibility_ms}
-        body = extension | {"wait_ms": wait_ms}
+        body = extension | _given(wait_ms=wait_ms, worker=worker)
         response = self._client.request("POST", self._path + "/receive", body, wait_ms=wait_ms)
         began, until = response.sent, time.monotonic() + max_work_ms / 1000
         for reply in response.body["messages"]:
@@ -484,7 +486,7 @@ class Queue:
         return None
 
     def messages(
-        self, stop: threading.Event | None = None, wait_ms: int | None = None, **more: int
+        self, stop: threading.Event | None = None, wait_ms: int | None = None, **more: Any
     ) -> Generator[Message, None, None]:
         """Messages, one after the other, until `stop` is set; `more` goes to `receive`.
 

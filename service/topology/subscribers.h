@@ -1,0 +1,23 @@
+/* subscribers: which server's subscriber has a channel, and those of all servers. */
+#ifndef PATTERND_SUBSCRIBERS_H
+#define PATTERND_SUBSCRIBERS_H
+
+#include <stdbool.h>
+
+#include "core/text.h"
+
+struct subscriber;
+
+/* The one for a sharded channel; NULL while there is none. */
+struct subscriber *subscribers_at(struct text channel);
+
+/*
+ * Calls `visit` for each server that has slots; without a Cluster that is the one server. Its
+ * subscriber is NULL while it is not up; `is_away` is that of topology_is_away.
+ */
+void subscribers_visit(void (*visit)(void *context, struct subscriber *s, bool is_away), void *context);
+
+/* Another number whenever some slot may have another server. */
+unsigned subscribers_map_version(void);
+
+#endif

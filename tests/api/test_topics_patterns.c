@@ -1,0 +1,384 @@
+/*
+ * Topics: one stream listens to several topics and to prefixes. What a prefix matches is what
+ * PSUBSCRIBE matches; each message comes once, behind the name of its topic.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/events.h"
+#include "../support/proc.h"
+#include "../support/stage.h"
+#include "../support/tokens.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 3000, KEPT_MS = 20000, NAMES_MAX = 10 };
+
+#define ROWS(table) (sizeof(table) / sizeof(*(table)))
+
+/* `query`: percent-encoded, "name=a&name=b*". */
+static struct events *listen_to(int port, const char *query)
+{
+	char target[8192];
+
+	snprintf(target, sizeof(target), "/topics/stream?%s", query);
+	struct events *e = events_get(port, target);
+	assert_string_equal(events_next_named(e, SOON_MS).name, "listening");
+	return e;
+}
+
+static void publish(const char *topic, int number)
+{
+	char target[512], body[32];
+
+	snprintf(target, sizeof(target), "/topics/%s", topic);
+	snprintf(body, sizeof(body), "{\"body\":%d}", number);
+	assert_status(post(target, body), 200);
+}
+
+static void assert_is(struct event v, const char *topic, int number)
+{
+	assert_string_equal(v.name, "message");
+	assert_string_equal(json_string_value(json_object_get(v.json, "topic")), topic);
+	assert_true(json_integer_value(json_object_get(v.json, "published_at_ms")) > 0);
+	assert_int_equal(json_integer_value(json_object_get(v.json, "body")), number);
+	assert_int_equal(json_object_size(v.json), 3);
+	assert_true(strncmp(v.data, "{\"topic\":", 9) == 0);
+}
+
+static void assert_next(struct events *e, const char *topic, int number)
+{
+	assert_is(events_next_named(e, SOON_MS), topic, number);
+}
+
+static void one_stream_has_several_topics(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct events *here = listen_to(patternd.port, "name=prices&name=news.*&name=caf%C3%A9%20%22q%22");
+	struct events *there = listen_to(other.port, "name=*");
+	publish("prices", 1);
+	assert_next(here, "prices", 1);
+	publish("news.sport", 2);
+	assert_next(here, "news.sport", 2);
+	publish("pricesx", 3); /* a name is no prefix */
+	publish("news", 4);
+	publish("news.", 5);
+	assert_next(here, "news.", 5);
+	publish("caf%C3%A9%20%22q%22", 6);
+	assert_next(here, "caf\xc3\xa9 \"q\"", 6);
+	for (int i = 0; i < 6; i++) /* of other nodes of a Cluster the order may be another */
+		assert_string_equal(events_next_named(there, SOON_MS).name, "message");
+	events_close(here);
+	events_close(there);
+	daemon_stop(&other);
+}
+
+/* Line breaks between the tokens of a body arrive as in the stream of one topic. */
+static void a_body_arrives_as_it_is(void **state)
+{
+	struct events *e = listen_to(patternd.port, "name=body.*&name=one");
+
+	(void)state;
+	static const char *const topics[] = { "/topics/body.x", "/topics/one" };
+	for (size_t i = 0; i < ROWS(topics); i++) {
+		assert_status(post(topics[i], "{\"body\":{\"a\":\r\n1.10,\n\"b\":\"\\u00e4\\n\"}}"), 200);
+		struct event v = events_next_named(e, SOON_MS);
+		assert_string_equal(v.name, "message");
+		assert_non_null(strstr(v.data, "\"body\":{\"a\":\n1.10,\n\"b\":\"\\u00e4\\n\"}}"));
+		assert_non_null(v.json);
+	}
+	events_close(e);
+}
+
+/* ---- PSUBSCRIBE is the model ---- */
+
+/* Escaped, but for the last character, as a glob of Redis. */
+static void glob_of(const char *pattern, char *glob)
+{
+	size_t len = strlen(pattern);
+
+	for (size_t i = 0; i < len; i++) {
+		if (i + 1 < len && strchr("*?[]\\", pattern[i]))
+			*glob++ = '\\';
+		*glob++ = pattern[i];
+	}
+	*glob = '\0';
+}
+
+static void encode(const char *name, char *out)
+{
+	for (; *name; name++)
+		out += sprintf(out, "%%%02X", (unsigned char)*name);
+}
+
+static void a_pattern_matches_what_psubscribe_matches(void **state)
+{
+	static const char *const patterns[] = { "*",     "a*",    "news.*",    "n?ws*", "n[e]ws*",
+						"a\\b*", "\xc3*", "\xc3\xa4*", " *" };
+	static const char *const names[] = { "a",    "news",      "news.",    "news.sport", "n?ws",
+					     "nXws", "n[e]ws.x",  "newsx",    "a\\b",       "a\\bc",
+					     "ab",   "\xc3\xa4x", "\xc3\xa5", " x",         "A" };
+	redisContext *publisher = redisConnect("127.0.0.1", redis.port); /* the same node of a Cluster */
+	int matched = 0;
+
+	(void)state;
+	for (size_t p = 0; p < ROWS(patterns); p++) {
+		char glob[64], query[256] = "name=", target[256];
+		glob_of(patterns[p], glob);
+		encode(patterns[p], query + strlen(query));
+		if (strcmp(patterns[p], "\xc3*") == 0) { /* half a character is not UTF-8 */
+			snprintf(target, sizeof(target), "/topics/stream?%s", query);
+			assert_problem(get(target), 400, "invalid_name", "none");
+			continue;
+		}
+		redisContext *model = redisConnect("127.0.0.1", redis.port);
+		freeReplyObject(redisCommand(model, "PSUBSCRIBE %s", glob));
+		struct events *e = listen_to(patternd.port, query);
+		for (size_t i = 0; i < ROWS(names); i++) {
+			redisReply *r = redisCommand(publisher, "PUBLISH %s x", names[i]);
+			bool matches = r->integer == 1;
+			freeReplyObject(r);
+			encode(names[i], target);
+			publish(target, (int)i);
+			if (matches)
+				assert_next(e, names[i], (int)i);
+			matched += matches;
+		}
+		struct answer last = post("/topics/last", "{\"body\":0}"); /* none came that does not match */
+		assert_status(last, 200);
+		if (strcmp(patterns[p], "*") == 0)
+			assert_next(e, "last", 0);
+		events_close(e);
+		redisFree(model);
+	}
+	redisFree(publisher);
+	assert_in_range(matched, 25, 60);
+}
+
+/* ---- What is refused ---- */
+
+static void names_are_refused(void **state)
+{
+	static const struct {
+		const char *query, *code;
+	} rows[] = { { "", "missing_field" },
+		     { "name=", "invalid_name" },
+		     { "name=a*b", "invalid_name" },
+		     { "name=**", "invalid_name" },
+		     { "name=*a", "invalid_name" },
+		     { "name=a&name=a", "invalid_value" },
+		     { "name=a*&name=a*", "invalid_value" },
+		     { "name=a*&name=ab*", "invalid_value" },
+		     { "name=ab&name=x&name=a*", "invalid_value" },
+		     { "name=*&name=a", "invalid_value" },
+		     { "name=stream", "reserved_name" },
+		     { "name=..", "reserved_name" },
+		     { "name=a%7B", "invalid_name" },
+		     { "name=a%01*", "invalid_name" },
+		     { "names=a", "unknown_field" },
+		     { "name=1&name=2&name=3&name=4&name=5&name=6&name=7&name=8&name=9&name=10&name=11",
+		       "out_of_range" } };
+	char target[512];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		snprintf(target, sizeof(target), "/topics/stream?%s", rows[i].query);
+		assert_problem(get(target), 400, rows[i].code, "none");
+	}
+	assert_non_null(strstr(get("/topics/stream?name=a*&name=ab").body, "'a*' covers"));
+}
+
+/* No topic has a `*` in its name; the error names the operation that takes one. */
+static void a_star_is_no_part_of_a_name(void **state)
+{
+	static const char *const methods[] = { "GET", "POST", "GET" };
+	static const char *const targets[] = { "/topics/news.*", "/topics/a*b", "/topics/news.%2A/stream" };
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(targets); i++) {
+		struct answer a = http(client, methods[i], targets[i], i == 1 ? "{\"body\":1}" : NULL);
+		assert_problem(a, 400, "invalid_name", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), "{name}");
+		assert_non_null(strstr(text_at(a, "/detail"), "GET /topics/stream?name="));
+	}
+}
+
+/* Ten of the longest names fit into a request's target. */
+static void ten_long_names_fit(void **state)
+{
+	char query[8192] = "", *at = query, name[201];
+
+	(void)state;
+	for (int i = 0; i < NAMES_MAX; i++) {
+		memset(name, ' ', sizeof(name) - 1);
+		name[0] = (char)('a' + i);
+		name[sizeof(name) - 1] = '\0';
+		if (i % 2)
+			name[sizeof(name) - 2] = '*';
+		at += sprintf(at, "%sname=", i ? "&" : "");
+		encode(name, at);
+		at += strlen(at);
+	}
+	struct events *e = listen_to(patternd.port, query);
+	events_close(e);
+}
+
+static void each_name_needs_its_scope(void **state)
+{
+	static const char *const allowed[] = { "name=news.*", "name=news.sport&name=news.a*", "name=prices" };
+	static const char *const refused[] = { "name=*",       "name=news*",         "name=n*",
+					       "name=prices*", "name=prices&name=x", "name=news.a*&name=x*" };
+	struct daemon other = { 0 };
+	char target[128];
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url, "--tokens",
+		     tokens_file("secret-0123456789",
+				 "topics:news.*:subscribe topics:prices:subscribe topics:x:publish"));
+	struct client *c = client_open(other.port);
+	for (size_t i = 0; i < ROWS(refused); i++) {
+		snprintf(target, sizeof(target), "/topics/stream?%s", refused[i]);
+		assert_problem(http(c, "GET", target, NULL, AUTHORIZATION("secret-0123456789")), 403, "forbidden",
+			       "none");
+	}
+	client_close(c);
+	for (size_t i = 0; i < ROWS(allowed); i++) {
+		struct raw *r = raw_connect(other.port);
+		char request[512];
+		snprintf(request, sizeof(request),
+			 "GET /topics/stream?%s HTTP/1.1\r\nHost: localhost\r\n" AUTHORIZATION(
+				 "secret-0123456789") "\r\n\r\n",
+			 allowed[i]);
+		raw_text(r, request);
+		assert_status(raw_head(r, SOON_MS), 200);
+		raw_close(r);
+	}
+	daemon_stop(&other);
+}
+
+/* ---- What it costs the publisher ---- */
+
+static long calls_of(const char *command)
+{
+	char wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "cmdstat_%s:calls=", command);
+	const char *at = strstr(server_command(&redis, "INFO commandstats")->str, wanted);
+	return at ? atol(at + strlen(wanted)) : 0;
+}
+
+static long listening_to_patterns(void)
+{
+	return server_command(&redis, "PUBSUB NUMSUB p:topic:{*}")->element[1]->integer;
+}
+
+static void without_patterns_nothing_is_published_twice(void **state)
+{
+	struct events *one = listen_to(patternd.port, "name=cost");
+
+	(void)state;
+	wait_until(listening_to_patterns() == 0, KEPT_MS); /* of the tests before */
+	long before = calls_of("publish");
+	struct answer a = post("/topics/cost", "{\"body\":1}");
+	assert_int_equal(int_at(a, "/daemons"), 1);
+	assert_int_equal(int_at(a, "/pattern_daemons"), 0);
+	assert_int_equal(calls_of("publish"), before);
+	assert_next(one, "cost", 1);
+	struct events *some = listen_to(patternd.port, "name=other.*");
+	a = post("/topics/cost", "{\"body\":2}"); /* the daemon knows that it listens to none of it */
+	assert_int_equal(int_at(a, "/daemons"), 1);
+	assert_int_equal(int_at(a, "/pattern_daemons"), 1);
+	assert_next(one, "cost", 2);
+	assert_int_equal(int_at(get("/topics/other.x"), "/daemons"), 0);
+	publish("other.x", 3);
+	assert_next(some, "other.x", 3);
+	events_close(one);
+	events_close(some);
+}
+
+/* ---- Hostile publishers, and what is lost ---- */
+
+static void what_others_publish_is_ignored(void **state)
+{
+	static const char *const junk[] = { "",
+					    "x",
+					    "\n",
+					    "p:topic:{t.x}",
+					    "p:topic:{t.x}\n",
+					    "p:topic:{t.x}\nx",
+					    "p:topic:{t.x\n{}",
+					    "p:topic:{}\n{\"body\":1}",
+					    "q:topic:{t.x}\n{\"body\":1}",
+					    "p:topics:{t.x}\n{\"body\":1}",
+					    "p:topic:{u.x}\n{\"body\":1}" };
+	struct events *e = listen_to(patternd.port, "name=t.*");
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(junk); i++)
+		server_command(&redis, "PUBLISH p:topic:{*} %s", junk[i]);
+	publish("t.x", 7);
+	assert_next(e, "t.x", 7);
+	events_close(e);
+}
+
+/* In a Cluster there may be one for each node, since they come back one after the other. */
+static void a_loss_of_all_is_one_gap(void **state)
+{
+	struct events *e = listen_to(patternd.port, "name=lost-a&name=lost-b&name=lost-c&name=lost.*");
+
+	(void)state;
+	server_kill(&redis);
+	wait_until(get("/topics/stream?name=gone").status == 503, SOON_MS);
+	wait_until(get("/topics/stream?name=gone*").status == 503, SOON_MS);
+	server_restart(&redis);
+	assert_string_equal(events_next_named(e, SOON_MS).name, "gap");
+	wait_until(get("/readyz").status == 200, SOON_MS);
+	wait_until(post("/topics/lost-b", "{\"body\":1}").status == 200, SOON_MS);
+	struct event v = events_next_named(e, SOON_MS);
+	while (redis.cluster && strcmp(v.name, "gap") == 0)
+		v = events_next_named(e, SOON_MS);
+	assert_is(v, "lost-b", 1);
+	publish("lost.x", 2);
+	assert_next(e, "lost.x", 2);
+	events_close(e);
+}
+
+static void a_drain_ends_it_in_order(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct events *e = listen_to(other.port, "name=end&name=end.*");
+	kill(other.proc.pid, SIGTERM);
+	assert_string_equal(events_next_named(e, SOON_MS).name, "closing");
+	assert_true(events_ended(e, SOON_MS));
+	events_close(e);
+	daemon_stop(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(one_stream_has_several_topics, stage_forget),
+		cmocka_unit_test_teardown(a_body_arrives_as_it_is, stage_forget),
+		cmocka_unit_test_teardown(a_pattern_matches_what_psubscribe_matches, stage_forget),
+		cmocka_unit_test_teardown(names_are_refused, stage_forget),
+		cmocka_unit_test_teardown(a_star_is_no_part_of_a_name, stage_forget),
+		cmocka_unit_test_teardown(ten_long_names_fit, stage_forget),
+		cmocka_unit_test_teardown(each_name_needs_its_scope, stage_forget),
+		cmocka_unit_test_teardown(without_patterns_nothing_is_published_twice, stage_forget),
+		cmocka_unit_test_teardown(what_others_publish_is_ignored, stage_forget),
+		cmocka_unit_test_teardown(a_loss_of_all_is_one_gap, stage_forget),
+		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("topics_patterns", tests, stage_open, stage_close);
+}
