@@ -62,7 +62,7 @@ static bool store_repeated(struct validation *v, const struct field *field, cons
 		ok = store_parsed(v, field->fields, at, req->asked.query[i].value, item) && ok;
 	}
 	if (array.count == 0 && field->required)
-		return validation_error(v, at, P_MISSING_FIELD, "is required");
+		return validation_error(v, at, P_MISSING_FIELD, "is required, as a query parameter");
 	if ((int64_t)array.count < field->low || (int64_t)array.count > field->high)
 		return validation_error(v, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu",
 					(long long)field->low, (long long)field->high, array.count);

@@ -303,8 +303,6 @@ static void cells_are_set_before_there_are_members(void **state)
 	assert_problem(in_set("b", "PUT", "", "{\"cells\":0}"), 400, "out_of_range", "none");
 	assert_problem(in_set("b", "PATCH", "", "{\"cells\":1025}"), 400, "out_of_range", "none");
 	assert_problem(in_set("b", "PUT", "", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
-	assert_problem(in_set("nearby", "PUT", "", "{\"cells\":2}"), 400, "reserved_name", "none");
-	assert_problem(in_set("nearby", "PATCH", "", "{}"), 400, "reserved_name", "none");
 }
 
 /* It keeps its members, and from then on exists without any. */

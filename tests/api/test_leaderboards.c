@@ -335,7 +335,7 @@ static void answers_have_the_name_and_the_path(void **state)
 		assert_status(a, 201);
 		assert_string_equal(text_at(a, "/name"), "b /");
 		const char *made = header_of(a, "Location");
-		assert_string_equal(made, "/leaderboards/b%20%2f/members/%e5%8c%97");
+		assert_string_equal(made, "/leaderboards/b%20%2F/members/%E5%8C%97");
 		assert_string_equal(text_at(get(made), "/name"), "b /");
 	}
 	struct answer a = post(increment, "{\"scores\":{\"p\":1}}");

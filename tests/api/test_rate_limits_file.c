@@ -125,7 +125,7 @@ static void file_is_listed_first(void **state)
 	struct client *c = client_open(patternd.port);
 	server_command(&redis, "HSET p:policy:{one} algorithm gcra limit 99 window_ms 1000");
 	server_command(&redis, "HSET p:policy:{tea} algorithm gcra limit 4 window_ms 1000");
-	assert_int_equal(int_at(http(c, "POST", "/names/rebuild", NULL), "/added"), 2);
+	assert_int_equal(int_at(http(c, "POST", "/names/rebuild", NULL), "/added_count"), 2);
 	do {
 		snprintf(target, sizeof(target), "/ratelimit/policies?match=*t*&limit=1%s%s", *cursor ? "&cursor=" : "",
 			 cursor);
