@@ -43,7 +43,7 @@ static void pass_ms(int64_t ms)
 
 static void each_interval_makes_a_message(void **state)
 {
-	int64_t at_ms = 0;
+	int64_t at_ms = 0, first_ms = 0;
 
 	(void)state;
 	put("s", "{\"every_ms\":100,\"body\":{\"n\": 1.10},\"priority\":2,\"headers\":{\"tenant\":\"acme\"}}");
@@ -57,10 +57,13 @@ static void each_interval_makes_a_message(void **state)
 		assert_non_null(strstr(a.body, "\"body\":{\"n\": 1.10}"));
 		assert_true(redis_now_ms(&redis) >= made_for_ms);
 		assert_true(at_ms == 0 || made_for_ms == at_ms);
+		first_ms = first_ms ? first_ms : made_for_ms;
 		at_ms = made_for_ms + instants * EVERY_MS; /* the next one */
 	}
 	struct answer s = schedule("GET", "s", NULL);
-	assert_int_equal(int_at(s, "/sent"), 3);
+	assert_true(int_at(s, "/sent") >= 3); /* another instant may have come */
+	int64_t counted = int_at(s, "/sent") + int_at(s, "/missed") + int_at(s, "/skipped");
+	assert_int_equal(int_at(s, "/next_at_ms"), first_ms + counted * EVERY_MS);
 	assert_int_equal((int_at(s, "/next_at_ms") - int_at(s, "/last_at_ms")) % EVERY_MS, 0);
 }
 
