@@ -122,19 +122,12 @@ static inline void configure(const char *settings)
 
 /* ---- Reading answers and Redis ---- */
 
-static inline int64_t redis_now_ms(void)
-{
-	const redisReply *t = server_command(&redis, "TIME");
-
-	return atoll(t->element[0]->str) * 1000 + atoll(t->element[1]->str) / 1000;
-}
-
 /* Waits for the next millisecond of Redis, so that later events have a later time. */
 static inline void next_ms(void)
 {
-	int64_t now_ms = redis_now_ms();
+	int64_t now_ms = redis_now_ms(&redis);
 
-	wait_until(redis_now_ms() > now_ms, SOON_MS);
+	wait_until(redis_now_ms(&redis) > now_ms, SOON_MS);
 }
 
 /* How many messages an answer to send or receive has. */

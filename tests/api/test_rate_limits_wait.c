@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../support/proc.h"
-#include "../support/raw.h"
-#include "../support/stage.h"
+#include "stage.h"
+#include "waiter.h"
 
 enum { SOON_MS = 5000, CROWD = 6 };
 
@@ -21,29 +20,12 @@ enum { SOON_MS = 5000, CROWD = 6 };
 
 static struct raw *ask(const char *body, const char *headers)
 {
-	struct raw *r = raw_connect(patternd.port);
-	char request[1024];
-
-	snprintf(
-		request, sizeof(request),
-		"POST /ratelimit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
-		strlen(body), headers, body);
-	raw_text(r, request);
-	return r;
-}
-
-static double metric(const char *name)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "\n%s ", name);
-	const char *at = strstr(get("/metrics").body, line);
-	return at ? strtod(at + strlen(line), NULL) : -1;
+	return waiter_at(&patternd, "/ratelimit", body, headers);
 }
 
 static void until_waiting(int count)
 {
-	wait_until(metric("patternd_requests_waiting") == count, SOON_MS);
+	wait_until(waiting_at(&patternd) == count, SOON_MS);
 }
 
 static void it_waits_until_it_fits(void **state)
@@ -74,17 +56,17 @@ static void a_crowd_goes_in_order_and_costs_little(void **state)
 
 	(void)state;
 	assert_status(post("/ratelimit", SLOW("c", "")), 200);
-	double before = metric("patternd_wait_retries_total");
+	double before = metric_value(&patternd, "wait_retries_total");
 	for (int i = 0; i < CROWD; i++) {
 		waiting[i] = ask(SLOW("c", ",\"wait_ms\":5000"), "");
 		if (i < 3) /* the first waiters are served meanwhile */
-			wait_until(metric("patternd_requests_waiting") >= 1, SOON_MS);
+			wait_until(waiting_at(&patternd) >= 1, SOON_MS);
 	}
 	for (int i = 0; i < CROWD; i++) {
 		assert_status(raw_answer(waiting[i], SOON_MS), 200);
 		raw_close(waiting[i]);
 	}
-	assert_true(metric("patternd_wait_retries_total") - before <= 3 * CROWD);
+	assert_true(metric_value(&patternd, "wait_retries_total") - before <= 3 * CROWD);
 	until_waiting(0);
 }
 

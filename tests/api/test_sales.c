@@ -61,13 +61,6 @@ static void assert_counts(int remaining, int held, int confirmed)
 	assert_int_equal(int_at(a, "/confirmed"), confirmed);
 }
 
-static int64_t redis_now_ms(void)
-{
-	const redisReply *t = server_command(&redis, "TIME");
-
-	return strtoll(t->element[0]->str, NULL, 10) * 1000 + strtoll(t->element[1]->str, NULL, 10) / 1000;
-}
-
 /* ---- Settings ---- */
 
 static void a_sale_is_made_looked_at_and_changed(void **state)
@@ -160,7 +153,7 @@ static void a_sale_expires_after_its_end(void **state)
 	char body[160];
 
 	(void)state;
-	int64_t closes_at = redis_now_ms() + 100000;
+	int64_t closes_at = redis_now_ms(&redis) + 100000;
 	snprintf(body, sizeof(body), "{\"stock\":5,\"hold_ms\":1000,\"closes_at_ms\":%lld,\"retention_ms\":50000}",
 		 (long long)closes_at);
 	struct answer a = configure(body);
@@ -243,7 +236,7 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_int_equal(int_at(a, "/quantity"), 2);
 	assert_int_equal(int_at(a, "/remaining"), 3);
 	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
-	assert_in_range(int_at(a, "/expires_at_ms"), redis_now_ms() + 50000, redis_now_ms() + 60000);
+	assert_in_range(int_at(a, "/expires_at_ms"), redis_now_ms(&redis) + 50000, redis_now_ms(&redis) + 60000);
 	snprintf(one, sizeof(one), "%s", text_at(a, "/claim"));
 	snprintf(two, sizeof(two), "%s", text_at(claim("v", 1, NO_KEY), "/claim"));
 	assert_counts(2, 3, 0);
@@ -331,7 +324,7 @@ static void refusals_have_their_code(void **state)
 	char body[128];
 
 	(void)state;
-	int64_t opens_at = redis_now_ms() + 1500;
+	int64_t opens_at = redis_now_ms(&redis) + 1500;
 	snprintf(body, sizeof(body), "{\"stock\":3,\"per_user\":2,\"opens_at_ms\":%lld}", (long long)opens_at);
 	configure(body);
 	struct answer a = claim("u", 1, "Idempotency-Key: early");
@@ -389,7 +382,7 @@ static void a_retry_of_an_ended_hold_is_refused(void **state)
 	struct answer lapses = claim("u", 2, "Idempotency-Key: one"), stays = claim("v", 1, "Idempotency-Key: two");
 	assert_status(confirm(text_at(stays, "/claim")), 200);
 	int64_t until = int_at(stays, "/expires_at_ms");
-	wait_until(redis_now_ms() > until, SOON_MS);
+	wait_until(redis_now_ms(&redis) > until, SOON_MS);
 	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
 	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed, and stays so */
 	assert_status(a, 201);

@@ -41,15 +41,6 @@ static size_t count_in(struct answer a)
 	return json_array_size(json_at(a, "/messages"));
 }
 
-/* Receives a message that is there, and returns its receipt. */
-static const char *take(const char *body)
-{
-	struct answer a = post(receive_q, body);
-
-	assert_int_equal(count_in(a), 1);
-	return text_at(a, "/messages/0/receipt");
-}
-
 static struct answer delivery(const char *receipt, const char *verb, const char *body)
 {
 	char target[128];
@@ -79,9 +70,8 @@ static void an_empty_queue_is_waited_at_for_wait_ms(void **state)
 		{ receive_q, "{}", 0 },
 		{ receive_q, "{\"wait_ms\":0}", 0 },
 		{ receive_q, "{\"wait_ms\":2}", 2 },
-		{ receive_q, "{\"wait_ms\":200}", 200 },
-		{ receive_q, "{\"wait_ms\":200,\"limit\":10,\"acknowledge\":true}", 200 },
-		{ "/queues/receive", "{\"queues\":[\"q\",\"r\"],\"wait_ms\":200}", 200 },
+		{ receive_q, "{\"wait_ms\":100,\"limit\":10,\"acknowledge\":true}", 100 },
+		{ "/queues/receive", "{\"queues\":[\"q\",\"r\"],\"wait_ms\":100}", 100 },
 		{ "/queues/receive", "{\"queues\":[\"q\"]}", 0 },
 	};
 
@@ -93,17 +83,6 @@ static void an_empty_queue_is_waited_at_for_wait_ms(void **state)
 		assert_in_range(a.took_us, least_ms * 1000, (rows[i].wait_ms + SLACK_MS) * 1000);
 	}
 	assert_int_equal(waiting_at(&patternd), 0);
-}
-
-static void wait_ms_has_bounds(void **state)
-{
-	(void)state;
-	assert_problem(post(receive_q, "{\"wait_ms\":60001}"), 400, "out_of_range", "none");
-	assert_problem(post(receive_q, "{\"wait_ms\":-1}"), 400, "out_of_range", "none");
-	assert_problem(post(receive_q, "{\"wait_ms\":\"1\"}"), 400, "wrong_type", "none");
-	struct raw *w = parked("{\"wait_ms\":60000}");
-	raw_close(w);
-	wait_until(waiting_at(&patternd) == 0, SOON_MS);
 }
 
 static void what_is_there_is_not_waited_for(void **state)
@@ -120,32 +99,11 @@ static void what_is_there_is_not_waited_for(void **state)
  * the message ----
  */
 
-static const char *receipt; /* of the message in flight, in rows that have one */
-
-static void in_flight(void)
-{
-	send_one("{\"body\":1,\"id\":\"m\"}");
-	receipt = take("{}");
-}
-
 static void in_flight_for_a_moment(void)
 {
 	configure("{\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
 	send_one("{\"body\":1,\"id\":\"m\"}");
-	receipt = take("{\"visibility_ms\":150}");
-}
-
-static void in_flight_without_backoff(void)
-{
-	configure("{\"backoff\":{\"base_ms\":0,\"max_ms\":0}}");
-	in_flight();
-}
-
-/* Of which jitter leaves at least the half. */
-static void in_flight_then_backoff(void)
-{
-	configure("{\"backoff\":{\"base_ms\":300,\"max_ms\":300}}");
-	in_flight();
+	assert_int_equal(count_in(post(receive_q, "{\"visibility_ms\":150}")), 1);
 }
 
 static void delayed_for_a_moment(void)
@@ -156,18 +114,6 @@ static void delayed_for_a_moment(void)
 static void delayed_for_an_hour(void)
 {
 	send_one("{\"body\":1,\"id\":\"m\",\"delay_ms\":3600000}");
-}
-
-static void dead(void)
-{
-	in_flight();
-	assert_status(delivery(receipt, "reject", "{\"dead\":true}"), 200);
-}
-
-static void paused(void)
-{
-	configure("{\"paused\":true}");
-	send_one("{\"body\":1,\"id\":\"m\"}");
 }
 
 static void paused_and_delayed(void)
@@ -181,34 +127,6 @@ static void is_sent(void)
 	send_one("{\"body\":1,\"id\":\"m\"}");
 }
 
-static void is_sent_in_a_batch(void)
-{
-	send_one("{\"messages\":[{\"body\":2,\"delay_ms\":3600000},{\"body\":1,\"id\":\"m\"}]}");
-}
-
-static void is_rejected(void)
-{
-	assert_status(delivery(receipt, "reject", "{}"), 200);
-}
-
-static void is_rejected_for_a_moment(void)
-{
-	assert_status(delivery(receipt, "reject", "{\"delay_ms\":150}"), 200);
-}
-
-static void is_settled(void)
-{
-	char body[128];
-
-	snprintf(body, sizeof(body), "{\"reject\":[{\"receipt\":\"%s\",\"delay_ms\":0}]}", receipt);
-	assert_status(post("/queues/q/settle", body), 200);
-}
-
-static void is_extended_to_a_moment(void)
-{
-	assert_status(delivery(receipt, "extend", "{\"visibility_ms\":150}"), 200);
-}
-
 static void is_patched(void)
 {
 	assert_status(http(client, "PATCH", "/queues/q/messages/m", "{\"delay_ms\":0}"), 200);
@@ -217,11 +135,6 @@ static void is_patched(void)
 static void is_patched_to_a_moment(void)
 {
 	assert_status(http(client, "PATCH", "/queues/q/messages/m", "{\"delay_ms\":150}"), 200);
-}
-
-static void is_redriven(void)
-{
-	assert_status(post("/queues/q/redrive", "{}"), 200);
 }
 
 static void goes_on(void)
@@ -246,21 +159,11 @@ static const struct event {
 	int receives;
 } events[] = {
 	{ "sent", nothing_more, is_sent, 0, 1 },
-	{ "sent in a batch", nothing_more, is_sent_in_a_batch, 0, 1 },
 	{ "sent with a delay", nothing_more, delayed_for_a_moment, MOMENT_MS, 1 },
 	{ "delayed already", delayed_for_a_moment, nothing_more, MOMENT_MS, 1 },
-	{ "rejected", in_flight_without_backoff, is_rejected, 0, 2 },
-	{ "rejected with a delay", in_flight, is_rejected_for_a_moment, MOMENT_MS, 2 },
-	{ "rejected with backoff", in_flight_then_backoff, is_rejected, MOMENT_MS, 2 },
-	{ "rejected by settle", in_flight, is_settled, 0, 2 },
 	{ "not visible any more", in_flight_for_a_moment, nothing_more, MOMENT_MS, 2 },
-	{ "extended to a shorter time", in_flight_without_backoff, is_extended_to_a_moment, MOMENT_MS, 2 },
 	{ "due now", delayed_for_an_hour, is_patched, 0, 1 },
-	{ "due sooner", delayed_for_an_hour, is_patched_to_a_moment, MOMENT_MS, 1 },
 	{ "due later", delayed_for_an_hour, is_put_off, 2 * MOMENT_MS, 1 },
-	{ "redriven", dead, is_redriven, 0, 1 },
-	{ "a dead letter due now", dead, is_patched, 0, 1 },
-	{ "no longer paused", paused, goes_on, 0, 1 },
 	{ "no longer paused, and delayed", paused_and_delayed, goes_on, MOMENT_MS, 1 },
 };
 
@@ -281,56 +184,7 @@ static void an_event_ends_it(void **state)
 	raw_close(w);
 }
 
-/* ---- What does not ---- */
-
-static void pausing_hands_out_nothing(void **state)
-{
-	(void)state;
-	struct raw *first = parked("{\"wait_ms\":300}"), *second = parked("{" LONG "}");
-	configure("{\"paused\":true}");
-	send_one("{\"messages\":[{\"body\":1},{\"body\":2}]}");
-	assert_int_equal(count_in(waiter_answer(first, receive_q, SOON_MS)), 0);
-	assert_false(waiter_is_answered(second));
-	assert_int_equal(waiting_at(&patternd), 1);
-	configure("{\"paused\":false}");
-	assert_int_equal(count_in(waiter_answer(second, receive_q, SOON_MS)), 1);
-	assert_int_equal(count_in(post(receive_q, "{\"limit\":10}")), 1);
-	raw_close(first);
-	raw_close(second);
-}
-
-/* Changes that free no message wake no waiter, and ended messages are not delivered. */
-static void what_frees_no_message_wakes_no_waiter(void **state)
-{
-	(void)state;
-	in_flight();
-	struct raw *w = parked("{" LONG "}");
-	long tries = metric_of(&patternd, "wait_retries_total");
-	assert_status(delivery(receipt, "extend", "{\"visibility_ms\":60000}"), 200);
-	assert_status(http(client, "DELETE", "/queues/q/deliveries/unknown", NULL), 400);
-	assert_status(post("/queues/other/messages", "{\"body\":1}"), 201);
-	assert_status(post("/queues/q/messages", "{\"body\":1,\"id\":\"m\"}"), 200); /* a duplicate */
-	get("/queues/q");
-	get("/queues/q/messages");
-	assert_status(delivery(receipt, "reject", "{\"dead\":true}"), 200);
-	assert_status(post("/queues/q/purge", "{}"), 200);
-	assert_false(waiter_is_answered(w));
-	assert_int_equal(metric_of(&patternd, "wait_retries_total"), tries);
-	raw_close(w);
-	wait_until(waiting_at(&patternd) == 0, SOON_MS);
-}
-
-static void a_deleted_queue_is_waited_at_like_any_other(void **state)
-{
-	(void)state;
-	delayed_for_an_hour();
-	struct raw *w = parked("{" LONG "}");
-	assert_status(http(client, "DELETE", "/queues/q", NULL), 204);
-	send_one("{\"body\":2}");
-	struct answer a = waiter_answer(w, receive_q, SOON_MS);
-	assert_int_equal(int_at(a, "/messages/0/body"), 2);
-	raw_close(w);
-}
+/* ---- A try that fails ---- */
 
 /* The next attempt meets a foreign key: it ends with a problem, and nothing hangs. */
 static void a_try_that_fails_ends_it(void **state)
@@ -346,11 +200,11 @@ static void a_try_that_fails_ends_it(void **state)
 
 /* ---- What is delivered ---- */
 
-static void limit_and_priority_count_for_waiters(void **state)
+static void what_was_asked_for_holds_for_waiters(void **state)
 {
 	(void)state;
-	struct raw *first = parked("{" LONG ",\"limit\":3}");
-	struct raw *second = parked("{" LONG ",\"limit\":3}");
+	struct raw *first = parked("{" LONG ",\"limit\":3,\"visibility_ms\":5000}");
+	struct raw *second = parked("{" LONG ",\"limit\":3,\"acknowledge\":true}");
 	send_one("{\"messages\":[{\"body\":5,\"priority\":9},{\"body\":3},{\"body\":4},{\"body\":1,\"priority\":0},"
 		 "{\"body\":2,\"priority\":1}]}");
 	struct answer a = waiter_answer(first, receive_q, SOON_MS), b = waiter_answer(second, receive_q, SOON_MS);
@@ -360,41 +214,16 @@ static void limit_and_priority_count_for_waiters(void **state)
 		snprintf(pointer, sizeof(pointer), "/messages/%d/body", i);
 		assert_int_equal(int_at(a, pointer), i + 1);
 	}
+	int64_t sent_at_ms = int_at(a, "/messages/0/sent_at_ms");
+	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - sent_at_ms, 5000, 5000 + SLACK_MS);
+	assert_status(delivery(text_at(a, "/messages/0/receipt"), "extend", "{}"), 200);
 	assert_int_equal(count_in(b), 2);
 	assert_int_equal(int_at(b, "/messages/0/body"), 4);
 	assert_int_equal(int_at(b, "/messages/1/body"), 5);
+	assert_true(json_is_null(json_at(b, "/messages/1/receipt")));
+	assert_int_equal(int_at(get("/queues/q"), "/in_flight"), 3);
 	raw_close(first);
 	raw_close(second);
-}
-
-static void what_was_waited_for_is_a_delivery_like_any_other(void **state)
-{
-	(void)state;
-	struct raw *w = parked("{" LONG ",\"visibility_ms\":5000}");
-	send_one("{\"body\":{\"n\":1},\"id\":\"m\"}");
-	struct answer a = waiter_answer(w, receive_q, SOON_MS);
-	int64_t sent_at_ms = int_at(a, "/messages/0/sent_at_ms"), until_ms = int_at(a, "/messages/0/visible_until_ms");
-	assert_in_range(until_ms - sent_at_ms, 5000, 5000 + SLACK_MS);
-	assert_int_equal(int_at(a, "/messages/0/body/n"), 1);
-	assert_status(delivery(text_at(a, "/messages/0/receipt"), "extend", "{}"), 200);
-	char target[128];
-	snprintf(target, sizeof(target), "/queues/q/deliveries/%s", text_at(a, "/messages/0/receipt"));
-	assert_status(http(client, "DELETE", target, NULL), 204);
-	assert_problem(get("/queues/q/messages/m"), 404, "not_found", "none");
-	raw_close(w);
-}
-
-static void waiting_may_acknowledge(void **state)
-{
-	(void)state;
-	struct raw *w = parked("{" LONG ",\"acknowledge\":true}");
-	send_one("{\"body\":1,\"id\":\"m\"}");
-	struct answer a = waiter_answer(w, receive_q, SOON_MS);
-	assert_int_equal(count_in(a), 1);
-	assert_true(json_is_null(json_at(a, "/messages/0/receipt")));
-	assert_problem(get("/queues/q/messages/m"), 404, "not_found", "none");
-	assert_true(bool_at(post("/queues/q/messages", "{\"body\":1,\"id\":\"m\"}"), "/messages/0/duplicate"));
-	raw_close(w);
 }
 
 /* One connection, request after request: each may wait. */
@@ -465,15 +294,9 @@ int main(void)
 {
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test_teardown(an_empty_queue_is_waited_at_for_wait_ms, forget),
-		cmocka_unit_test_teardown(wait_ms_has_bounds, forget),
 		cmocka_unit_test_teardown(what_is_there_is_not_waited_for, forget),
-		cmocka_unit_test_teardown(pausing_hands_out_nothing, forget),
-		cmocka_unit_test_teardown(what_frees_no_message_wakes_no_waiter, forget),
-		cmocka_unit_test_teardown(a_deleted_queue_is_waited_at_like_any_other, forget),
 		cmocka_unit_test_teardown(a_try_that_fails_ends_it, forget),
-		cmocka_unit_test_teardown(limit_and_priority_count_for_waiters, forget),
-		cmocka_unit_test_teardown(what_was_waited_for_is_a_delivery_like_any_other, forget),
-		cmocka_unit_test_teardown(waiting_may_acknowledge, forget),
+		cmocka_unit_test_teardown(what_was_asked_for_holds_for_waiters, forget),
 		cmocka_unit_test_teardown(a_worker_waits_again_and_again, forget),
 		cmocka_unit_test_teardown(what_is_due_in_a_moment_is_answered_then, forget),
 		cmocka_unit_test_teardown(a_long_request_waits_too, forget),

@@ -119,18 +119,6 @@ static int answered_in_crowd(void)
 	return answered;
 }
 
-static void one_message_goes_to_one(void **state)
-{
-	(void)state;
-	gather("{" LONG "}");
-	send_number(7);
-	assert_int_equal(number_for(crowd[0]), 7);
-	wait_until(all_parked(&patternd, CROWD - 1), SOON_MS);
-	assert_int_equal(answered_in_crowd(), 0);
-	assert_int_equal(int_at(get("/queues/q"), "/in_flight"), 1);
-	disperse();
-}
-
 static void first_come_first_served(void **state)
 {
 	(void)state;
@@ -292,7 +280,6 @@ static void a_key_is_free_again(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(one_message_goes_to_one, forget),
 		cmocka_unit_test_teardown(first_come_first_served, forget),
 		cmocka_unit_test_teardown(a_try_in_vain_costs_no_place, forget),
 		cmocka_unit_test_teardown(each_of_many_goes_to_one, forget),

@@ -423,12 +423,59 @@ static void walk_object(const struct walk *w, json_t *object, const json_t *sche
 	}
 }
 
+static bool excludes(const json_t *schema, const char *name, const char *other)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(contract_member(schema, "properties", name), "x-excludes"), i, one)
+		if (strcmp(json_string_value(one), other) == 0)
+			return true;
+	return false;
+}
+
+/* Two members, and what is required beside either. */
+static json_t *pair_of(const json_t *schema, const char *name, const char *excluded)
+{
+	json_t *pair = json_object(), *node;
+	const char *beside;
+
+	json_object_foreach(json_object_get(schema, "properties"), beside, node) {
+		const json_t *member = contract_member(schema, "properties", beside);
+		bool is_required = json_is_true(json_object_get(member, "x-required")) &&
+				   !excludes(schema, beside, name) && !excludes(schema, beside, excluded);
+		if (is_required || strcmp(beside, name) == 0 || strcmp(beside, excluded) == 0)
+			json_object_set_new(pair, beside, contract_value(member));
+	}
+	return pair;
+}
+
+/* Members that cannot be combined, by pairs. */
+static void exclusions(const struct walk *w, const json_t *schema)
+{
+	const char *name;
+	json_t *node, *excluded;
+	char pointer[256];
+	size_t i;
+
+	json_object_foreach(json_object_get(schema, "properties"), name, node) {
+		snprintf(pointer, sizeof(pointer), "/%s", name);
+		json_array_foreach(json_object_get(contract_member(schema, "properties", name), "x-excludes"), i,
+				   excluded) {
+			json_t *pair = pair_of(schema, name, json_string_value(excluded));
+			refuse_object(w, w->root, pair, "invalid_value", pointer);
+			json_decref(pair);
+		}
+	}
+}
+
 static void members(const struct contract_operation *op, struct refusals *seen)
 {
 	if (!op->body_schema)
 		return;
 	struct walk w = { .op = op, .seen = seen, .root = contract_body(op) };
 	walk_object(&w, w.root, op->body_schema, "", 0);
+	exclusions(&w, op->body_schema);
 	json_decref(w.root);
 }
 

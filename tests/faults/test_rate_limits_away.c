@@ -13,6 +13,7 @@
 
 #include "../support/raw.h"
 #include "../support/stride.h"
+#include "../support/waiter.h"
 #include "through_proxy.h"
 
 enum { RECOVER_MS = 8000 };
@@ -50,15 +51,6 @@ static void put(const char *policy, const char *more)
 	assert_in_range(a.status, 200, 201);
 }
 
-static int64_t degraded_so_far(void)
-{
-	struct answer a = http(client, "GET", "/metrics", NULL);
-	const char *at = strstr(a.body, "\npatternd_answers_degraded_total ");
-
-	assert_non_null(at);
-	return atoll(at + strlen("\npatternd_answers_degraded_total "));
-}
-
 static void must_grant(struct answer a)
 {
 	assert_status(a, 200);
@@ -75,7 +67,7 @@ static void away(void **state)
 	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
 	wait_until(take("closed").status == 503, RECOVER_MS);
-	int64_t before = degraded_so_far();
+	long before = metric_of(&patternd, "answers_degraded_total");
 	for (int i = 0; i < 2; i++) {
 		must_grant(take("open"));
 		must_grant(take("shadow"));
@@ -92,7 +84,7 @@ static void away(void **state)
 			       "redis_unavailable", "none");
 		nap_ms(i ? 0 : 1100);
 	}
-	assert_int_equal(degraded_so_far() - before, 8);
+	assert_int_equal(metric_of(&patternd, "answers_degraded_total") - before, 8);
 }
 
 static struct answer take_both(const char *one, const char *other)
@@ -163,18 +155,9 @@ static int64_t limit_answered(struct raw *r)
 	return limit;
 }
 
-static struct raw *ask_for(int port)
+static struct raw *ask_for(const struct daemon *d)
 {
-	static const char body[] = "{\"key\":\"k\",\"policy\":\"slow\"}";
-	char request[256];
-	struct raw *r = raw_connect(port);
-
-	snprintf(request, sizeof(request),
-		 "POST /ratelimit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-		 "Content-Length: %zu\r\n\r\n%s",
-		 strlen(body), body);
-	raw_text(r, request);
-	return r;
+	return waiter_at(d, "/ratelimit", "{\"key\":\"k\",\"policy\":\"slow\"}", "");
 }
 
 /*
@@ -190,15 +173,15 @@ static void believed_for_a_second_at_most(void **state)
 	daemon_start(&other, "--redis", proxy_url(slow), "--redis-timeout-ms", "5000");
 	server_command(&redis, "HSET p:policy:{slow} algorithm gcra limit 100 window_ms 1000");
 	int64_t begun_ms = monotonic_ms();
-	assert_int_equal(limit_answered(ask_for(other.port)), 100);
+	assert_int_equal(limit_answered(ask_for(&other)), 100);
 	server_command(&redis, "HSET p:policy:{slow} limit 200");
 	proxy_set(slow, (struct proxy_fault){ .delay_ms = 450 });
 	wait_until(monotonic_ms() >= begun_ms + 600, 1000);
-	struct raw *first = ask_for(other.port);
+	struct raw *first = ask_for(&other);
 	nap_ms(50);
-	struct raw *within = ask_for(other.port);
+	struct raw *within = ask_for(&other);
 	wait_until(monotonic_ms() >= begun_ms + 1050, 1000);
-	struct raw *beyond = ask_for(other.port);
+	struct raw *beyond = ask_for(&other);
 	assert_int_equal(limit_answered(first), 200);
 	assert_int_equal(limit_answered(within), 100);
 	assert_int_equal(limit_answered(beyond), 200);

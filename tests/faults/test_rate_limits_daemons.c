@@ -87,7 +87,7 @@ static void set_request(struct caller *c, enum way way, const char *policy, int 
 }
 
 /* 0 when it does not answer. */
-static int64_t redis_now_ms(redisContext *c)
+static int64_t replied_now_ms(redisContext *c)
 {
 	redisReply *now = redisCommand(c, "TIME");
 	int64_t ms = 0;
@@ -100,11 +100,11 @@ static int64_t redis_now_ms(redisContext *c)
 
 static struct answer ask(struct caller *c)
 {
-	int64_t before_ms = redis_now_ms(c->redis);
+	int64_t before_ms = replied_now_ms(c->redis);
 
 	raw_text(c->connection, c->request);
 	struct answer a = raw_answer(c->connection, ANSWER_MS);
-	int64_t after_ms = redis_now_ms(c->redis);
+	int64_t after_ms = replied_now_ms(c->redis);
 	struct instant at = { before_ms, after_ms };
 	if (a.status == 200)
 		grants[granted++] = at;

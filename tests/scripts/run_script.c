@@ -227,18 +227,6 @@ void must_be_near(double got, double wanted, double within, const char *file, in
 	}
 }
 
-int64_t redis_now_us(struct redis_server *r)
-{
-	const redisReply *t = server_command(r, "TIME");
-
-	return strtoll(t->element[0]->str, NULL, 10) * 1000000 + strtoll(t->element[1]->str, NULL, 10);
-}
-
-int64_t redis_now_ms(struct redis_server *r)
-{
-	return redis_now_us(r) / 1000;
-}
-
 int64_t redis_pttl_ms(struct redis_server *r, const char *key)
 {
 	return server_command(r, "PTTL %s", key)->integer;

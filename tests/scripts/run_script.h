@@ -60,10 +60,6 @@ int64_t item_int(const struct redis_server *r, size_t i);
 double item_real(const struct redis_server *r, size_t i);
 const char *item_text(const struct redis_server *r, size_t i);
 
-/* Redis's clock. */
-int64_t redis_now_ms(struct redis_server *r);
-int64_t redis_now_us(struct redis_server *r);
-
 /* Remaining time of a key: -1 without expiry, -2 without the key. */
 int64_t redis_pttl_ms(struct redis_server *r, const char *key);
 int64_t redis_exists(struct redis_server *r, const char *key);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "queue_calls.h"
+#include "random_walk.h"
 #include "script_stage.h"
 
 enum { MESSAGES = 60, STEPS = 800, VISIBILITY_MS = 50, MAX_RECEIVES = 3, BASE_MS = 5, CEILING_MS = 12, PAGE = 7 };
@@ -29,16 +30,6 @@ static int64_t now_ms = INT64_C(1700000000000);
 static struct model all[MESSAGES];
 static struct model *ready[MESSAGES];
 static size_t ready_count;
-
-/* Steps of a pseudo-random walk that is the same in every run. */
-static uint64_t seed = 7;
-static int64_t random_below(int64_t below)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (int64_t)((seed >> 24) % (uint64_t)below);
-}
-#define ONE_OF(...) \
-	(((const int[]){ __VA_ARGS__ })[random_below((int64_t)(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)))])
 
 static int64_t backoff_of(const struct model *m)
 {
@@ -228,6 +219,7 @@ static void every_step_is_as_in_the_model(void **state)
 	struct queue_settings settings = standard_settings;
 
 	(void)state;
+	random_begin(7);
 	settings.max_receives = MAX_RECEIVES;
 	settings.backoff_base_ms = BASE_MS;
 	settings.backoff_max_ms = CEILING_MS;

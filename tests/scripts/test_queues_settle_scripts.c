@@ -198,30 +198,6 @@ static void a_replay_gets_the_first_outcomes(void **state)
 	assert_int_equal(redis_exists(&r, record_key), 0);
 }
 
-static void a_foreign_key_half_applies_nothing(void **state)
-{
-	static const char *const parts[] = { "",     ":ready", ":delayed",   ":flight", ":dead",
-					     ":ids", ":done",  ":schedules", ":waiters" };
-	const struct outgoing batch[] = { { .id = "a" }, { .id = "b" }, { .id = "c", .max_receives = 1 } };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		char key[64], seqs[3][17];
-		script_stage_empty(NULL);
-		queue_send_all(&r, "q", batch, 3);
-		receive(3, 30000, NONCE_A, 0);
-		for (size_t k = 0; k < 3; k++)
-			snprintf(seqs[k], sizeof(seqs[k]), "%.16s", receipts[k]);
-		snprintf(key, sizeof(key), "%s", queue_key("q", parts[i]));
-		server_command(&r, "DEL %s", key);
-		server_command(&r, "SET %s mine", key);
-		unchanged(&r, run_fails(&r, &queue_delivery_settle_script, queue_keys("q"),
-					ARGS("1", seqs[0], NONCE_A, seqs[1], NONCE_A, "0", "", "0", seqs[2], NONCE_A,
-					     "0", "", "0"),
-					"WRONGTYPE"));
-	}
-}
-
 static void a_full_redis_can_be_drained(void **state)
 {
 	(void)state;
@@ -241,7 +217,6 @@ int main(void)
 		cmocka_unit_test_setup(one_past_its_ttl_is_dropped_and_counted, script_stage_empty),
 		cmocka_unit_test_setup(a_hundred_of_each_fit, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_outcomes, script_stage_empty),
-		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_can_be_drained, script_stage_empty),
 	};
 

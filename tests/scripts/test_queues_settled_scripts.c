@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "queue_calls.h"
+#include "random_walk.h"
 #include "script_stage.h"
 
 enum { STEPS = 3000, EVERY_MS = 100, IDS = 40, RECEIPTS = 16 };
@@ -26,16 +27,6 @@ static int64_t made_at_ms;                      /* the schedule's anchor */
 static int64_t acknowledged, removed;
 static char ids[IDS][32], receipts[RECEIPTS][64];
 static struct queue_counts last;
-
-/* A pseudo-random walk that is the same in every run. */
-static uint64_t seed = 11;
-static int64_t random_below(int64_t below)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (int64_t)((seed >> 24) % (uint64_t)below);
-}
-#define ONE_OF(...) \
-	(((const int[]){ __VA_ARGS__ })[random_below((int64_t)(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)))])
 
 static const char *any_id(void)
 {
@@ -212,6 +203,7 @@ static void whatever_meets_it_first(void **state)
 					       end_one,  patch_one,       delete_one,   redrive,      purge,
 					       look,     change_settings, put_schedule, look,         put_schedule };
 	(void)state;
+	random_begin(11);
 	made_at_ms = now_ms;
 	put_schedule();
 	for (int i = 0; i < STEPS; i++) {

@@ -496,19 +496,6 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 	}
 }
 
-static void a_foreign_key_keeps_all_as_it_is(void **state)
-{
-	(void)state;
-	queue_message_send(&r, "q", (struct outgoing){ 0 });
-	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
-	char seq[32];
-	snprintf(seq, sizeof(seq), "%s", sequence(0));
-	server_command(&r, "DEL %s", queue_key("q", ":ready"));
-	server_command(&r, "SET %s foreign", queue_key("q", ":ready"));
-	unchanged(&r,
-		  run_fails(&r, &queue_delivery_return_script, queue_keys("q"), ARGS(seq, NONCE_A, ""), "WRONGTYPE"));
-}
-
 /* Each millisecond; or changed, to end in the past. */
 static void put_schedule(void)
 {
@@ -549,7 +536,6 @@ int main(void)
 		cmocka_unit_test_teardown(what_goes_back_was_not_received, empty_all),
 		cmocka_unit_test_teardown(an_ended_delivery_returns_nothing, empty_all),
 		cmocka_unit_test_teardown(what_was_acknowledged_for_a_lost_client_returns, empty_all),
-		cmocka_unit_test_teardown(a_foreign_key_keeps_all_as_it_is, empty_all),
 		cmocka_unit_test_teardown(a_refused_schedule_publishes_what_it_made, empty_all),
 	};
 	static struct CMUnitTest tests[ROWS(others) + ROWS(changes)];

@@ -14,6 +14,7 @@
 
 #include "line_look.h"
 #include "queue_calls.h"
+#include "random_walk.h"
 #include "script_stage.h"
 
 enum { STEPS = 3000, DAEMONS = 3, WAITERS = 9, RECEIPTS = 8, WAIT_MS = 20000, LATE_MS = 2100 };
@@ -29,16 +30,6 @@ static struct waiter {
 	char ticket[64];
 	int64_t since_ms, look_at_ms;
 } all[WAITERS]; /* by turns of the first daemon, the second and the third */
-
-/* A pseudo-random walk that is the same in every run. */
-static uint64_t seed = 5;
-static int64_t random_below(int64_t below)
-{
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (int64_t)((seed >> 24) % (uint64_t)below);
-}
-#define ONE_OF(...) \
-	(((const int[]){ __VA_ARGS__ })[random_below((int64_t)(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)))])
 
 static void set_clock(int64_t ms)
 {
@@ -255,6 +246,7 @@ static void or_soon_when_a_daemon_hangs(void **state)
 
 static int open_all(void **state)
 {
+	random_begin(5);
 	script_stage_open_by_clock(state);
 	line_subscribe(&r, "p:queue:{q}");
 	return 0;

@@ -1,7 +1,7 @@
 /*
- * The three algorithms of the rate limit on a real Redis, each compared with a model in plain
- * integers that gets the instants the script used. A model knows nothing of expiry or storage, so
- * it also finds state that expires too early.
+ * What the scripts of the rate limits store, on a real Redis: no more than they need, nothing for a
+ * refusal or a replay, and nothing where a key is foreign. Their answers are held by
+ * test_rate_limits_model_scripts.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,328 +15,214 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-static int64_t ceiling(int64_t a, int64_t b)
+static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window", "p:limit:{a}:x:fixed_window",
+				    NULL };
+static const struct script *const takes[] = { &ratelimit_gcra_script, &ratelimit_sliding_window_script,
+					      &ratelimit_fixed_window_script };
+static const char *const numbers[] = { "1", "2", "3" };
+enum { GCRA, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS };
+
+/* `extra` is the burst of a leaky bucket; "1" of a sliding window: refused calls count, too. */
+static void take(int algorithm, const char *limit, const char *window_ms, const char *cost, const char *extra)
 {
-	return (a + b - 1) / b;
+	run(&r, takes[algorithm], KEYS(keys[algorithm]), ARGS(limit, window_ms, cost, extra));
 }
 
-/* Steps of a pseudo-random walk that is the same in every run. */
-static uint32_t seed;
-static uint32_t next_random(uint32_t below)
+static int64_t remaining(void)
 {
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % below;
+	return item_int(&r, LIMIT_TAKEN_DECISION + LIMIT_DECISION_REMAINING);
 }
 
-static const char *number(char out[24], int64_t n)
+/* One item of a check, of a take of several. */
+static int64_t taken_item(size_t check, size_t item)
 {
-	snprintf(out, 24, "%lld", (long long)n);
-	return out;
+	return item_int(&r, RATELIMIT_TAKE_ALL_CHECKS + check * LIMIT_CHECK_ITEMS + item);
 }
 
-static void take(const struct script *s, const char *key, const int64_t args[4])
+static int64_t remaining_of(size_t check)
 {
-	char text[4][24];
-
-	run(&r, s, KEYS(key),
-	    ARGS(number(text[0], args[0]), number(text[1], args[1]), number(text[2], args[2]),
-		 number(text[3], args[3])));
+	return taken_item(check, LIMIT_CHECK_DECISION + LIMIT_DECISION_REMAINING);
 }
 
-/* One item of the decision, LIMIT_DECISION_... */
-static int64_t decided(size_t item)
+/* ---- Refusals ---- */
+
+static void a_refusal_writes_nothing(void **state)
 {
-	return item_int(&r, LIMIT_TAKEN_DECISION + item);
-}
-
-/* ---- The leaky bucket ---- */
-
-struct gcra_model {
-	int64_t level, at;
-};
-
-static void gcra_step(struct gcra_model *m, int64_t limit, int64_t window, int64_t cost, int64_t burst)
-{
-	int64_t args[] = { limit, window, cost, burst };
-
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
-	int64_t now = item_int(&r, REPLY_NOW_MS), room = burst * window, weight = cost * window;
-	int64_t level = m->level - (now - m->at) * limit;
-	if (level < 0)
-		level = 0;
-	bool allowed = level + weight <= room;
-	assert_int_equal(outcome(&r), allowed);
-	assert_int_equal(decided(LIMIT_DECISION_RETRY_AT_MS),
-			 allowed ? -1 : now + ceiling(level + weight - room, limit));
-	if (allowed)
-		level += weight;
-	assert_int_equal(decided(LIMIT_DECISION_CAPACITY), burst);
-	assert_int_equal(decided(LIMIT_DECISION_REMAINING), (room - level) / window);
-	assert_int_equal(decided(LIMIT_DECISION_RESET_AT_MS), now + ceiling(level, limit));
-	if (allowed && cost > 0)
-		*m = (struct gcra_model){ level, now };
-}
-
-static void gcra_follows_its_model(void **state)
-{
-	struct gcra_model m = { 0 };
-
 	(void)state;
-	seed = 1;
-	for (int i = 0; i < 3000; i++)
-		gcra_step(&m, 10000, 1000, next_random(4), 7);
-}
-
-/* redis-cell#11 and #50: wrong at thousands a second. Here every drop is accounted for. */
-static void gcra_is_exact_at_ten_thousand_a_second(void **state)
-{
-	struct gcra_model m = { 0 };
-	int64_t first = 0, last = 0, allowed = 0;
-
-	(void)state;
-	for (int i = 0; i < 6000; i++) {
-		gcra_step(&m, 10000, 1000, 1, 20);
-		last = item_int(&r, REPLY_NOW_MS);
-		first = first ? first : last;
-		allowed += outcome(&r);
+	for (int a = 0; a < ALGORITHMS; a++) {
+		take(a, "3", "3600000", "3", a == GCRA ? "3" : "0");
+		assert_int_equal(outcome(&r), 1);
+		unchanged(&r, take(a, "3", "3600000", "3", a == GCRA ? "3" : "0"));
 	}
-	assert_true(allowed <= 20 + (last - first) * 10);
-}
-
-static void gcra_keeps_its_drops_when_the_parameters_change(void **state)
-{
-	int64_t old[] = { 1, 3600000, 6, 10 }, changed[] = { 1, 7200000, 0, 10 };
-
-	(void)state;
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", old);
-	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 4);
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
-	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 4);
-	changed[3] = 4; /* fewer than are in it: full, until they have drained */
-	changed[2] = 1;
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
+	const char *const *refused = ARGS("1", "3", "3600000", "0", "3", "0", "2", "9", "3600000", "1", "0", "0", "3",
+					  "9", "3600000", "9", "0", "0");
+	unchanged(&r, run(&r, &ratelimit_take_all_script, keys, refused));
+	run(&r, &ratelimit_take_all_script, keys, refused); /* unchanged() replaced the reply */
 	assert_int_equal(outcome(&r), 0);
-	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 0);
+	assert_int_equal(taken_item(1, LIMIT_CHECK_FITS), 1);
+	assert_int_equal(remaining_of(1), 6); /* as it is, not as it would have been */
+	assert_int_equal(taken_item(2, LIMIT_CHECK_FITS), 0);
 }
 
-static void gcra_refusal_writes_nothing(void **state)
+/*
+ * Limits of other slots refused: each reports its state, and takes nothing unless it counts
+ * refusals.
+ */
+static void refused_elsewhere(void **state)
 {
-	int64_t args[] = { 1, 3600000, 3, 3 };
-
 	(void)state;
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
-	redisReply *kept = server_command(&r, "GET p:limit:{a}:default:gcra");
-	char *before = strdup(kept->str);
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
+	take(FIXED_WINDOW, "5", "86400000", "1", "0");
+	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW], keys[SLIDING_WINDOW]),
+	    ARGS("3", "5", "86400000", "2", "0", "0", "2", "5", "86400000", "2", "1", "0", "1"));
 	assert_int_equal(outcome(&r), 0);
-	kept = server_command(&r, "GET p:limit:{a}:default:gcra");
-	assert_string_equal(kept->str, before);
-	free(before);
+	assert_int_equal(taken_item(0, LIMIT_CHECK_FITS), 1);
+	assert_int_equal(remaining_of(0), 4);
+	assert_int_equal(taken_item(1, LIMIT_CHECK_FITS), 1);
+	assert_int_equal(remaining_of(1), 3);
+	take(FIXED_WINDOW, "5", "86400000", "0", "0");
+	assert_int_equal(remaining(), 4);
 }
 
-/* ---- The sliding window ---- */
-
-enum { LOG_MAX = 4000 };
-struct log_model {
-	int64_t at[LOG_MAX], cost[LOG_MAX];
-	size_t count;
-};
-
-static int64_t used_at(const struct log_model *m, int64_t now, int64_t window)
-{
-	int64_t used = 0;
-
-	for (size_t i = 0; i < m->count; i++)
-		if (m->at[i] > now - window)
-			used += m->cost[i];
-	return used;
-}
-
-static void sliding_step(struct log_model *m, int64_t limit, int64_t window, int64_t cost, bool count_refused)
-{
-	int64_t args[] = { limit, window, cost, count_refused };
-
-	take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-	int64_t now = item_int(&r, REPLY_NOW_MS);
-	bool allowed = used_at(m, now, window) + cost <= limit;
-	assert_int_equal(outcome(&r), allowed);
-	if (cost > 0 && (allowed || count_refused)) {
-		assert_true(m->count < LOG_MAX);
-		m->at[m->count] = now;
-		m->cost[m->count++] = cost;
-	}
-	int64_t used = used_at(m, now, window), retry_at = decided(LIMIT_DECISION_RETRY_AT_MS);
-	assert_int_equal(decided(LIMIT_DECISION_REMAINING), used < limit ? limit - used : 0);
-	if (allowed) {
-		assert_int_equal(retry_at, -1);
-		return;
-	}
-	/* Retry-After is exact: at that instant the call fits, a millisecond before it does not. */
-	assert_true(used_at(m, retry_at, window) + cost <= limit);
-	assert_true(used_at(m, retry_at - 1, window) + cost > limit);
-}
-
-static void sliding_window_follows_its_model(void **state)
-{
-	static struct log_model m;
-
-	(void)state;
-	m.count = 0;
-	seed = 7;
-	for (int i = 0; i < 2500; i++)
-		sliding_step(&m, 40, 50, next_random(4), false);
-}
-
-static void sliding_window_counts_refusals_if_asked(void **state)
-{
-	static struct log_model m;
-
-	(void)state;
-	m.count = 0;
-	for (int i = 0; i < 60; i++)
-		sliding_step(&m, 5, 30, 1 + i % 3, true);
-}
+/* ---- What is stored ---- */
 
 static void sliding_window_keeps_no_more_than_it_needs(void **state)
 {
-	int64_t args[] = { 100000, 20, 1, 0 };
-
 	(void)state;
 	int64_t begun = 0, now = 0;
 	while (now - begun < 200) {
-		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
+		take(SLIDING_WINDOW, "100000", "20", "1", "0");
 		now = item_int(&r, REPLY_NOW_MS);
 		begun = begun ? begun : now;
 	}
-	int64_t kept = server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer;
+	int64_t kept = server_command(&r, "ZCARD %s", keys[SLIDING_WINDOW])->integer;
 	char since[32];
 	snprintf(since, sizeof(since), "(%lld", (long long)(now - 20));
-	int64_t live = server_command(&r, "ZCOUNT p:limit:{a}:default:sliding_window %s +inf", since)->integer;
+	int64_t live = server_command(&r, "ZCOUNT %s %s +inf", keys[SLIDING_WINDOW], since)->integer;
 	assert_true(kept <=
 		    live + 1); /* the live entries, the parameters' member, and the entry that starts the window */
-	assert_true(server_command(&r, "PTTL p:limit:{a}:default:sliding_window")->integer <= 20);
+	assert_true(redis_pttl_ms(&r, keys[SLIDING_WINDOW]) <= 20);
 }
 
 /* A flood of counted refusals must not grow the log beyond the entries that still matter. */
 static void sliding_window_of_a_flood_stays_bounded(void **state)
 {
-	int64_t args[] = { 50, 3600000, 1, 1 };
-
 	(void)state;
 	for (int i = 0; i < 1500; i++)
-		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 0);
-	assert_true(server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer < 60);
+		take(SLIDING_WINDOW, "50", "3600000", "1", "1");
+	assert_int_equal(remaining(), 0);
+	assert_true(server_command(&r, "ZCARD %s", keys[SLIDING_WINDOW])->integer < 60);
 }
 
-/* ---- The fixed window ---- */
-
-static void fixed_window_starts_with_its_first_call(void **state)
+/* A large refund; a step removes 1000 entries of the log, as more would delay all other clients. */
+static void a_long_log_is_refunded_at_once(void **state)
 {
-	int64_t args[] = { 5, 60, 0, 0 };
-
 	(void)state;
-	take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-	assert_int_equal(decided(LIMIT_DECISION_RESET_AT_MS), item_int(&r, REPLY_NOW_MS)); /* a look opens no window */
-	assert_int_equal(server_command(&r, "EXISTS p:limit:{a}:default:fixed_window")->integer, 0);
-	int64_t started = 0, used = 0;
-	seed = 3;
-	for (int i = 0; i < 2000; i++) {
-		args[2] = next_random(3);
-		take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-		int64_t now = item_int(&r, REPLY_NOW_MS);
-		if (now >= started + args[1])
-			used = 0;
-		if (used == 0)
-			started = now;
-		bool allowed = used + args[2] <= args[0];
-		assert_int_equal(outcome(&r), allowed);
-		if (allowed)
-			used += args[2];
-		else
-			assert_int_equal(decided(LIMIT_DECISION_RETRY_AT_MS), started + args[1]);
-		assert_int_equal(decided(LIMIT_DECISION_REMAINING), args[0] - used);
+	for (int i = 0; i < 2500; i++)
+		take(SLIDING_WINDOW, "3000", "3600000", "1", "0");
+	run(&r, &ratelimit_refund_script, KEYS(keys[SLIDING_WINDOW]), ARGS("2", "2300", "0"));
+	assert_int_equal(outcome(&r), 2300);
+	assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 2800);
+	assert_int_equal(server_command(&r, "ZCARD %s", keys[SLIDING_WINDOW])->integer, 1501);
+	take(SLIDING_WINDOW, "3000", "3600000", "2800", "0");
+	assert_int_equal(outcome(&r), 1);
+	take(SLIDING_WINDOW, "3000", "3600000", "1", "0");
+	assert_int_equal(outcome(&r), 0);
+	run(&r, &ratelimit_refund_script, KEYS(keys[SLIDING_WINDOW]), ARGS("2", "3001", "0"));
+	assert_int_equal(outcome(&r), 3000);
+	assert_int_equal(redis_exists(&r, keys[SLIDING_WINDOW]), 0);
+}
+
+static void what_is_whole_again_is_no_key(void **state)
+{
+	(void)state;
+	for (int a = 0; a < ALGORITHMS; a++) {
+		const char *const burst = a == GCRA ? "10" : "0";
+		run(&r, &ratelimit_refund_script, KEYS(keys[a]), ARGS(numbers[a], "5", "0"));
+		assert_int_equal(redis_exists(&r, keys[a]), 0); /* it was none */
+		take(a, "10", "86400000", "0", burst);
+		assert_int_equal(redis_exists(&r, keys[a]), 0); /* a look makes none */
+		run(&r, &ratelimit_take_all_script, KEYS(keys[a]), ARGS(numbers[a], "10", "86400000", "3", burst, "0"));
+		char at[24], left[24];
+		int64_t now_ms = item_int(&r, REPLY_NOW_MS);
+		snprintf(at, sizeof(at), "%lld", (long long)now_ms);
+		snprintf(left, sizeof(left), "%lld",
+			 (long long)(taken_item(0, LIMIT_CHECK_DECISION + LIMIT_DECISION_RESET_AT_MS) - now_ms));
+		run(&r, &ratelimit_compensate_script, KEYS(keys[a]),
+		    ARGS(at, numbers[a], "10", "86400000", "3", burst, left));
+		assert_int_equal(redis_exists(&r, keys[a]), 0);
 	}
 }
 
-/* ---- All ---- */
+/* ---- Foreign keys, and replays ---- */
 
-static void foreign_types_are_left_alone(void **state)
+/* With foreign content, and of a foreign type; beside others, and alone. */
+static void a_foreign_key_is_left_alone(void **state)
 {
-	(void)state;
-	server_command(&r, "SET p:limit:{b}:default:gcra x");
-	server_command(&r, "ZADD p:limit:{b}:default:sliding_window 1 x");
-	server_command(&r, "SET p:limit:{b}:default:fixed_window x");
-	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{b}:default:gcra"), ARGS("1", "1000", "1", "1"),
-		  "WRONGTYPE");
-	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:default:sliding_window"),
-		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:default:fixed_window"), ARGS("1", "1000", "1"),
-		  "WRONGTYPE");
-	server_command(&r, "SADD p:limit:{a}:default:gcra x");
-	server_command(&r, "SET p:limit:{a}:default:sliding_window x");
-	server_command(&r, "SADD p:limit:{a}:default:fixed_window x");
-	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{a}:default:gcra"), ARGS("1", "1000", "1", "1"),
-		  "WRONGTYPE");
-	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:default:sliding_window"),
-		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:default:fixed_window"), ARGS("1", "1000", "1"),
-		  "WRONGTYPE");
-}
-
-static void look_needs_no_parameters(void **state)
-{
-	static const char *const keys[] = { "p:limit:{a}:default:gcra", "p:limit:{a}:default:sliding_window",
-					    "p:limit:{a}:default:fixed_window", NULL };
-	static const char *const numbers[] = { "1", "2", "3" };
-	int64_t args[] = { 10, 3600000, 4, 10 };
+	static const char *const plants[][2] = { { "SET %s x", "SADD %s x" },
+						 { "ZADD %s 1 x", "SET %s x" },
+						 { "SET %s x", "RPUSH %s x" } };
 
 	(void)state;
-	run(&r, &ratelimit_key_get_script, keys, ARGS("0"));
-	assert_int_equal(item_int(&r, LIMIT_STATE_ALGORITHM), 0);
-	take(&ratelimit_gcra_script, keys[0], args);
-	args[3] = 0;
-	take(&ratelimit_sliding_window_script, keys[1], args);
-	take(&ratelimit_fixed_window_script, keys[2], args);
-	for (int i = 0; i < 3; i++) {
-		run(&r, &ratelimit_key_get_script, keys, ARGS(numbers[i]));
-		assert_int_equal(item_int(&r, LIMIT_STATE_ALGORITHM), i + 1);
-		assert_int_equal(item_int(&r, LIMIT_STATE_LIMIT), 10);
-		assert_int_equal(item_int(&r, LIMIT_STATE_WINDOW_MS), 3600000);
-		assert_int_equal(item_int(&r, LIMIT_STATE_REMAINING), 6);
-		assert_int_equal(item_int(&r, LIMIT_STATE_RETRY_AT_MS), -1);
+	for (int i = 0; i < 2 * ALGORITHMS; i++) {
+		int a = i / 2, other = (a + 1) % ALGORITHMS;
+		script_stage_empty(NULL);
+		server_command(&r, plants[a][i % 2], keys[a]);
+		unchanged(&r, run_fails(&r, takes[a], KEYS(keys[a]), ARGS("1", "1000", "1", a == GCRA ? "1" : "0"),
+					"WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &ratelimit_take_all_script, KEYS(keys[other], keys[a]),
+					ARGS(numbers[other], "9", "1000", "1", other == GCRA ? "9" : "0", "0",
+					     numbers[a], "9", "1000", "1", a == GCRA ? "9" : "0", "0"),
+					"WRONGTYPE"));
+		take(other, "5", "60000", "1", other == GCRA ? "5" : "0");
+		unchanged(&r, run_fails(&r, &ratelimit_compensate_script, KEYS(keys[other], keys[a]),
+					ARGS("0", numbers[other], "5", "60000", "1", other == GCRA ? "5" : "0", "12000",
+					     numbers[a], "5", "60000", "1", a == GCRA ? "5" : "0", "0"),
+					"WRONGTYPE"));
+		if (i % 2)
+			unchanged(&r, run_fails(&r, &ratelimit_refund_script, KEYS(keys[a]), ARGS(numbers[a], "1", "0"),
+						"WRONGTYPE"));
 	}
 }
 
-static void replay_takes_nothing(void **state)
+static void a_replay_changes_nothing(void **state)
 {
-	static const char *const keys[] = { "p:limit:{a}:default:gcra", NULL };
+	const struct {
+		const struct script *script;
+		const char *const *args;
+		size_t remaining; /* an item of the reply */
+		int64_t wanted;
+	} rows[] = {
+		{ &ratelimit_gcra_script, ARGS("1", "3600000", "1", "9"),
+		  LIMIT_TAKEN_DECISION + LIMIT_DECISION_REMAINING, 8 },
+		{ &ratelimit_take_all_script, ARGS("1", "1", "3600000", "3", "9", "0"),
+		  RATELIMIT_TAKE_ALL_CHECKS + LIMIT_CHECK_DECISION + LIMIT_DECISION_REMAINING, 5 },
+		{ &ratelimit_refund_script, ARGS("1", "2", "0"), LIMIT_STATE_REMAINING, 7 },
+	};
+	char record[32];
 
 	(void)state;
-	for (int i = 0; i < 3; i++) {
-		run_with_record(&r, &ratelimit_gcra_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
-				FINGERPRINT_A);
-		assert_int_equal(decided(LIMIT_DECISION_REMAINING), 8);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(record, sizeof(record), "p:idem:{%zu}", i);
+		for (int n = 0; n < 3; n++) {
+			run_with_record(&r, rows[i].script, KEYS(keys[GCRA]), rows[i].args, record, FINGERPRINT_A);
+			assert_int_equal(item_int(&r, rows[i].remaining), rows[i].wanted);
+		}
+		run_with_record_fails(&r, rows[i].script, KEYS(keys[GCRA]), rows[i].args, record, FINGERPRINT_B,
+				      "IDEMPOTENCY_KEY_REUSED");
 	}
-	run_with_record_fails(&r, &ratelimit_gcra_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
-			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(gcra_follows_its_model, script_stage_empty),
-		cmocka_unit_test_teardown(gcra_is_exact_at_ten_thousand_a_second, script_stage_empty),
-		cmocka_unit_test_teardown(gcra_keeps_its_drops_when_the_parameters_change, script_stage_empty),
-		cmocka_unit_test_teardown(gcra_refusal_writes_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(sliding_window_follows_its_model, script_stage_empty),
-		cmocka_unit_test_teardown(sliding_window_counts_refusals_if_asked, script_stage_empty),
+		cmocka_unit_test_teardown(a_refusal_writes_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(refused_elsewhere, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_of_a_flood_stays_bounded, script_stage_empty),
-		cmocka_unit_test_teardown(fixed_window_starts_with_its_first_call, script_stage_empty),
-		cmocka_unit_test_teardown(foreign_types_are_left_alone, script_stage_empty),
-		cmocka_unit_test_teardown(look_needs_no_parameters, script_stage_empty),
-		cmocka_unit_test_teardown(replay_takes_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(a_long_log_is_refunded_at_once, script_stage_empty),
+		cmocka_unit_test_teardown(what_is_whole_again_is_no_key, script_stage_empty),
+		cmocka_unit_test_teardown(a_foreign_key_is_left_alone, script_stage_empty),
+		cmocka_unit_test_teardown(a_replay_changes_nothing, script_stage_empty),
 	};
 
 	return cmocka_run_group_tests_name("ratelimit scripts", tests, script_stage_open, script_stage_close);
