@@ -60,7 +60,7 @@ bool ratelimit_degrade(struct request *req)
 	for (size_t i = 0; limits && i < limits->count; i++) {
 		struct limit_check *c = &limits->checks[i];
 		const struct limit_policy *last =
-			c->policy_name.at && !c->has_policy ? policy_cache_last(c->policy_name) : NULL;
+			c->account.policy.at && !c->has_policy ? policy_cache_last(c->account.policy) : NULL;
 		if (last)
 			c->policy = *last;
 		if (!c->policy.open && !c->policy.shadow)
@@ -127,7 +127,7 @@ void ratelimit_decide(struct request *req)
 	for (size_t i = 0; limits->wait_ms && i < limits->count; i++) {
 		const struct limit_check *c = &limits->checks[i];
 		wait_on(req, call_key_name(req, KEY_LIMIT, c->key,
-					   limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
+					   limit_state_part(req, c->account, c->policy.limit.algorithm)));
 	}
 	attempt(req);
 }

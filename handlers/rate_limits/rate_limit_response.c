@@ -102,7 +102,7 @@ static void write_headers(struct request *req, const struct limit_request *limit
 static void write_values(struct json_out *o, const struct limit_check *c, bool allowed)
 {
 	out_text(o, "key", c->key);
-	out_text(o, "policy", c->discriminator);
+	limit_write_account(o, c->account);
 	out_bool(o, "allowed", allowed);
 	out_int(o, "limit", c->decision.limit);
 	out_int(o, "window_ms", c->decision.window_ms);
