@@ -13,7 +13,10 @@ static void on_one_decided(struct request *req, const struct reply *r)
 	struct limit_request *limits = req->work;
 	struct limit_check *c = &limits->checks[0];
 
-	c->decision = limit_decision_of(req, r, reply_outcome(r) > 0, LIMIT_TAKEN_DECISION);
+	/* of the other algorithms it is the same outcome */
+	bool fits = reply_outcome(r) == RATELIMIT_SLIDING_WINDOW_ALLOWED;
+	c->decision = limit_decision_of(req, r, fits, LIMIT_TAKEN_DECISION);
+	limits->counted_refusal = reply_outcome(r) == RATELIMIT_SLIDING_WINDOW_COUNTED_REFUSAL;
 	limits->granted = c->decision.fits || c->policy.shadow;
 	ratelimit_answer(req);
 }
@@ -25,7 +28,7 @@ static void on_all_decided(struct request *req, const struct reply *r)
 	struct limit_request *limits = req->work;
 
 	limit_read(req, &(struct slots_group){ checks_in_order, limits->count }, r);
-	limits->granted = reply_outcome(r) > 0;
+	limits->granted = reply_outcome(r) == RATELIMIT_TAKE_ALL_ADMITTED;
 	if (!req->result->replayed && !limits->waits)
 		wait_ticket_left(req);
 	ratelimit_answer(req);
@@ -94,7 +97,7 @@ static void attempt(struct request *req)
 	struct limit_request *limits = req->work;
 	const struct slots *slots = limits->several ? slots_for(req, limits) : NULL;
 
-	limits->waits = false;
+	limits->waits = limits->counted_refusal = false;
 	if (!limits->several && limits->wait_ms)
 		call_send(limit_call(req, &(struct slots_group){ checks_in_order, 1 }, false), on_all_decided);
 	else if (!limits->several)

@@ -159,11 +159,17 @@ struct limit_decision limit_unused(const struct limit *l)
 	};
 }
 
+bool limit_counts_refused(const struct limit_check *c)
+{
+	return c->cost > 0 && c->policy.limit.algorithm == SLIDING_WINDOW && c->policy.limit.count_refused;
+}
+
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r)
 {
 	struct limit_request *limits = req->work;
 	size_t at = RATELIMIT_TAKE_ALL_CHECKS;
 
+	limits->counted_refusal |= reply_outcome(r) == RATELIMIT_TAKE_ALL_COUNTED_REFUSAL;
 	for (size_t i = 0; i < some->count; i++, at += LIMIT_CHECK_ITEMS)
 		limits->checks[some->which[i]].decision =
 			limit_decision_of(req, r, reply_int(r, at + LIMIT_CHECK_FITS) > 0, at + LIMIT_CHECK_DECISION);
@@ -207,7 +213,7 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		call_int(call, l->algorithm == GCRA ? l->burst : l->count_refused);
 		call_int(call, c->policy.shadow);
 	}
-	call_int(call, is_refused);
+	call_int(call, !is_refused ? 0 : limits->waits ? 2 : 1);
 	if (limits->wait_ms) {
 		call_text(call, wait_ticket(req, &queue, text_of_int(limits->checks[0].cost, limits->ticket_tail)));
 		call_int(call, wait_left_ms(req));

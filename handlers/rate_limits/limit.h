@@ -115,6 +115,8 @@ void limit_call_key(struct request *req, struct call *call, const struct limit_c
 
 /* A call of ratelimit_take_all for some of the checks, to be sent; and its reply. */
 struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused);
+/* Whether a refusal counts in it, too. */
+bool limit_counts_refused(const struct limit_check *c);
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r);
 /* The shape limit_decision in a reply, from item `at` on. */
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);

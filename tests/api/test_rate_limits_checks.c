@@ -67,7 +67,8 @@ static void all_are_taken(void **state)
 	assert_int_equal(int_at(a, "/checks/0/remaining"), 0);
 	a = post("/ratelimit", "{\"key\":\"u\",\"limit\":3,\"window_ms\":3600000}");
 	assert_int_equal(int_at(a, "/remaining"), 2);
-	assert_string_equal(text_at(a, "/policy"), "default");
+	assert_true(json_is_null(json_at(a, "/policy")));
+	assert_true(json_is_null(json_at(a, "/check")));
 }
 
 /* A limit a second and a limit an hour: of one key by one algorithm, and yet two limits. */
@@ -84,17 +85,19 @@ static void of_one_key_by_one_algorithm(void **state)
 		assert_status(take(both), 200);
 	struct answer a = take(both);
 	assert_problem(a, 429, "rate_limited", "none");
-	assert_string_equal(text_at(a, "/policy"), "minute");
-	assert_string_equal(text_at(a, "/checks/1/policy"), "hour");
-	assert_string_equal(text_at(a, "/checks/2/policy"), "other");
+	assert_string_equal(text_at(a, "/check"), "minute");
+	assert_true(json_is_null(json_at(a, "/policy")));
+	assert_string_equal(text_at(a, "/checks/1/check"), "hour");
+	assert_string_equal(text_at(a, "/checks/2/check"), "other");
+	assert_true(json_is_null(json_at(a, "/checks/2/policy")));
 	assert_int_equal(int_at(a, "/checks/1/remaining"), 1);
-	assert_int_equal(int_at(get("/ratelimit/keys/u?policy=hour"), "/remaining"), 1);
-	assert_int_equal(int_at(get("/ratelimit/keys/u?policy=minute"), "/remaining"), 0);
-	a = post("/ratelimit/refund", "{\"key\":\"u\",\"policy\":\"minute\",\"algorithm\":\"fixed_window\"}");
+	assert_int_equal(int_at(get("/ratelimit/keys/u?check=hour"), "/remaining"), 1);
+	assert_int_equal(int_at(get("/ratelimit/keys/u?check=minute"), "/remaining"), 0);
+	a = post("/ratelimit/refund", "{\"key\":\"u\",\"check\":\"minute\",\"algorithm\":\"fixed_window\"}");
 	assert_int_equal(int_at(a, "/refunded"), 1);
 	assert_status(take(both), 200);
-	assert_int_equal(server_command(&redis, "EXISTS p:limit:{u}:minute:fixed_window p:limit:{u}:hour:fixed_window "
-						"p:limit:{v}:other:gcra")
+	assert_int_equal(server_command(&redis, "EXISTS p:limit:{u}:@minute:fixed_window p:limit:{u}:@hour:fixed_window "
+						"p:limit:{v}:@other:gcra")
 				 ->integer,
 			 3);
 }
@@ -133,7 +136,7 @@ static void the_longest_wait_is_returned(void **state)
 	struct answer a = take(both);
 	assert_problem(a, 429, "rate_limited", "none");
 	assert_string_equal(text_at(a, "/name"), "long");
-	assert_string_equal(text_at(a, "/policy"), "long");
+	assert_string_equal(text_at(a, "/check"), "long");
 	assert_in_range(int_at(a, "/retry_after_ms"), 390000, 400000);
 	assert_string_equal(header_of(a, "Retry-After"), "400");
 }
@@ -151,6 +154,7 @@ static void policies_among_them(void **state)
 	assert_string_equal(text_at(a, "/name"), "p"); /* the shadow has less left, but refuses no call */
 	assert_string_equal(text_at(a, "/checks/2/name"), "default");
 	assert_string_equal(text_at(a, "/checks/3/policy"), "p");
+	assert_true(json_is_null(json_at(a, "/checks/3/check")));
 	assert_true(bool_at(a, "/shadow_allowed"));
 	assert_true(bool_at(a, "/checks/1/shadow_allowed"));
 	assert_null(json_at(a, "/checks/0/shadow_allowed"));
@@ -293,7 +297,7 @@ static void callers_at_once_get_what_there_is(void **state)
 static void foreign_key_half_applies_nothing(void **state)
 {
 	(void)state;
-	server_command(&redis, "RPUSH p:limit:{everybody}:all:sliding_window x");
+	server_command(&redis, "RPUSH p:limit:{everybody}:@all:sliding_window x");
 	assert_problem(take(SECOND "," DAY "," ALL), 500, "foreign_key", "none");
 	assert_int_equal(server_keys(&redis), 1);
 }

@@ -174,7 +174,7 @@ struct row {
 static void what_is_none_is_refused(void **state)
 {
 	static const struct row rows[] = {
-		{ "default", "{\"limit\":1,\"window_ms\":1000}", "reserved_name", "{name}" },
+		{ "%2E", "{\"limit\":1,\"window_ms\":1000}", "reserved_name", "{name}" },
 		{ "a%20b", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{name}" },
 		{ "a%C3%A9", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{name}" },
 		{ "a%3Ab", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{name}" },
@@ -250,13 +250,12 @@ static void used_by_name(void **state)
 	assert_status(take("{\"key\":\"k\",\"policy\":\"q\",\"cost\":2}"), 200);
 	assert_status(take("{\"key\":\"k\",\"limit\":2,\"window_ms\":3600000}"), 200);
 	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:p:gcra p:limit:{k}:q:fixed_window "
-						"p:limit:{k}:default:gcra")
+						"p:limit:{k}:@:gcra")
 				 ->integer,
 			 3);
 	a = take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
 	assert_problem(a, 400, "cost_above_limit", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
-	assert_problem(take("{\"key\":\"k\",\"policy\":\"default\"}"), 400, "reserved_name", "none");
 	a = take("{\"key\":\"k\",\"policy\":\"p\",\"limit\":3,\"algorithm\":\"gcra\"}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_int_equal(json_array_size(json_at(a, "/errors")), 2);
@@ -283,7 +282,8 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	assert_string_equal(text_at(a, "/algorithm"), "fixed_window");
 	assert_int_equal(int_at(a, "/remaining"), 3);
 	a = get("/ratelimit/keys/k");
-	assert_string_equal(text_at(a, "/policy"), "default");
+	assert_true(json_is_null(json_at(a, "/policy")));
+	assert_true(json_is_null(json_at(a, "/check")));
 	assert_true(json_is_null(json_at(a, "/algorithm")));
 	assert_nothing_is_known(a);
 	a = get("/ratelimit/keys/k?policy=never-stored");

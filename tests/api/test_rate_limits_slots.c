@@ -41,7 +41,7 @@ static int64_t remaining_of(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?check=%s", key, check);
 	return pair_number(target, "/remaining");
 }
 
@@ -49,7 +49,7 @@ static bool has_state(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?check=%s", key, check);
 	return !json_is_null(json_at(http(pair.c[0], "GET", target, NULL), "/algorithm"));
 }
 
@@ -67,7 +67,7 @@ static void must_have_the_same(struct answer a, struct answer b, const char *mem
 static void a_refusal_is_as_in_one_slot(void **state)
 {
 	static const char *const members[] = { "allowed",   "limit",          "window_ms",      "capacity",
-					       "remaining", "retry_after_ms", "reset_after_ms", "policy" };
+					       "remaining", "retry_after_ms", "reset_after_ms", "check" };
 	const char *apart[] = { middle, high, low };
 	char beside[2][16];
 	const char *together[] = { low, beside[0], beside[1] };
@@ -121,7 +121,7 @@ static void what_counts_refusals_counts_them(void **state)
 		server_command(&pair.redis, "FLUSHALL");
 		assert_status(take(body), 200);
 		struct answer a = take(body);
-		assert_problem(a, 429, "rate_limited", "none");
+		assert_problem(a, 429, "rate_limited", "applied");
 		assert_int_equal(int_at(a, "/checks/0/remaining"), 3);
 		assert_int_equal(remaining_of(counts, "c"), 3);
 		assert_int_equal(remaining_of(middle, "m"), 0);

@@ -59,7 +59,7 @@ static void gcra_step(struct gcra_model *m, int64_t limit, int64_t window, int64
 {
 	int64_t args[] = { limit, window, cost, burst };
 
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
+	take(&ratelimit_gcra_script, "p:limit:{a}:@:gcra", args);
 	int64_t now = item_int(&r, REPLY_NOW_MS), room = burst * window, weight = cost * window;
 	int64_t level = m->level - (now - m->at) * limit;
 	if (level < 0)
@@ -108,13 +108,13 @@ static void gcra_keeps_its_drops_when_the_parameters_change(void **state)
 	int64_t old[] = { 1, 3600000, 6, 10 }, changed[] = { 1, 7200000, 0, 10 };
 
 	(void)state;
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", old);
+	take(&ratelimit_gcra_script, "p:limit:{a}:@:gcra", old);
 	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 4);
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
+	take(&ratelimit_gcra_script, "p:limit:{a}:@:gcra", changed);
 	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 4);
 	changed[3] = 4; /* fewer than are in it: full, until they have drained */
 	changed[2] = 1;
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
+	take(&ratelimit_gcra_script, "p:limit:{a}:@:gcra", changed);
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 0);
 }
@@ -124,12 +124,12 @@ static void gcra_refusal_writes_nothing(void **state)
 	int64_t args[] = { 1, 3600000, 3, 3 };
 
 	(void)state;
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
-	redisReply *kept = server_command(&r, "GET p:limit:{a}:default:gcra");
+	take(&ratelimit_gcra_script, "p:limit:{a}:@:gcra", args);
+	redisReply *kept = server_command(&r, "GET p:limit:{a}:@:gcra");
 	char *before = strdup(kept->str);
-	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
+	take(&ratelimit_gcra_script, "p:limit:{a}:@:gcra", args);
 	assert_int_equal(outcome(&r), 0);
-	kept = server_command(&r, "GET p:limit:{a}:default:gcra");
+	kept = server_command(&r, "GET p:limit:{a}:@:gcra");
 	assert_string_equal(kept->str, before);
 	free(before);
 }
@@ -156,7 +156,7 @@ static void sliding_step(struct log_model *m, int64_t limit, int64_t window, int
 {
 	int64_t args[] = { limit, window, cost, count_refused };
 
-	take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
+	take(&ratelimit_sliding_window_script, "p:limit:{a}:@:sliding_window", args);
 	int64_t now = item_int(&r, REPLY_NOW_MS);
 	bool allowed = used_at(m, now, window) + cost <= limit;
 	assert_int_equal(outcome(&r), allowed);
@@ -204,17 +204,17 @@ static void sliding_window_keeps_no_more_than_it_needs(void **state)
 	(void)state;
 	int64_t begun = 0, now = 0;
 	while (now - begun < 200) {
-		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
+		take(&ratelimit_sliding_window_script, "p:limit:{a}:@:sliding_window", args);
 		now = item_int(&r, REPLY_NOW_MS);
 		begun = begun ? begun : now;
 	}
-	int64_t kept = server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer;
+	int64_t kept = server_command(&r, "ZCARD p:limit:{a}:@:sliding_window")->integer;
 	char since[32];
 	snprintf(since, sizeof(since), "(%lld", (long long)(now - 20));
-	int64_t live = server_command(&r, "ZCOUNT p:limit:{a}:default:sliding_window %s +inf", since)->integer;
+	int64_t live = server_command(&r, "ZCOUNT p:limit:{a}:@:sliding_window %s +inf", since)->integer;
 	assert_true(kept <=
 		    live + 1); /* the live entries, the parameters' member, and the entry that starts the window */
-	assert_true(server_command(&r, "PTTL p:limit:{a}:default:sliding_window")->integer <= 20);
+	assert_true(server_command(&r, "PTTL p:limit:{a}:@:sliding_window")->integer <= 20);
 }
 
 /* A flood of counted refusals must not grow the log beyond the entries that still matter. */
@@ -224,9 +224,9 @@ static void sliding_window_of_a_flood_stays_bounded(void **state)
 
 	(void)state;
 	for (int i = 0; i < 1500; i++)
-		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
+		take(&ratelimit_sliding_window_script, "p:limit:{a}:@:sliding_window", args);
 	assert_int_equal(decided(LIMIT_DECISION_REMAINING), 0);
-	assert_true(server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer < 60);
+	assert_true(server_command(&r, "ZCARD p:limit:{a}:@:sliding_window")->integer < 60);
 }
 
 /* ---- The fixed window ---- */
@@ -236,14 +236,14 @@ static void fixed_window_starts_with_its_first_call(void **state)
 	int64_t args[] = { 5, 60, 0, 0 };
 
 	(void)state;
-	take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
+	take(&ratelimit_fixed_window_script, "p:limit:{a}:@:fixed_window", args);
 	assert_int_equal(decided(LIMIT_DECISION_RESET_AT_MS), item_int(&r, REPLY_NOW_MS)); /* a look opens no window */
-	assert_int_equal(server_command(&r, "EXISTS p:limit:{a}:default:fixed_window")->integer, 0);
+	assert_int_equal(server_command(&r, "EXISTS p:limit:{a}:@:fixed_window")->integer, 0);
 	int64_t started = 0, used = 0;
 	seed = 3;
 	for (int i = 0; i < 2000; i++) {
 		args[2] = next_random(3);
-		take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
+		take(&ratelimit_fixed_window_script, "p:limit:{a}:@:fixed_window", args);
 		int64_t now = item_int(&r, REPLY_NOW_MS);
 		if (now >= started + args[1])
 			used = 0;
@@ -264,30 +264,30 @@ static void fixed_window_starts_with_its_first_call(void **state)
 static void foreign_types_are_left_alone(void **state)
 {
 	(void)state;
-	server_command(&r, "SET p:limit:{b}:default:gcra x");
-	server_command(&r, "ZADD p:limit:{b}:default:sliding_window 1 x");
-	server_command(&r, "SET p:limit:{b}:default:fixed_window x");
-	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{b}:default:gcra"), ARGS("1", "1000", "1", "1"),
+	server_command(&r, "SET p:limit:{b}:@:gcra x");
+	server_command(&r, "ZADD p:limit:{b}:@:sliding_window 1 x");
+	server_command(&r, "SET p:limit:{b}:@:fixed_window x");
+	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{b}:@:gcra"), ARGS("1", "1000", "1", "1"),
 		  "WRONGTYPE");
-	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:default:sliding_window"),
+	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:@:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:default:fixed_window"), ARGS("1", "1000", "1"),
+	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:@:fixed_window"), ARGS("1", "1000", "1"),
 		  "WRONGTYPE");
-	server_command(&r, "SADD p:limit:{a}:default:gcra x");
-	server_command(&r, "SET p:limit:{a}:default:sliding_window x");
-	server_command(&r, "SADD p:limit:{a}:default:fixed_window x");
-	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{a}:default:gcra"), ARGS("1", "1000", "1", "1"),
+	server_command(&r, "SADD p:limit:{a}:@:gcra x");
+	server_command(&r, "SET p:limit:{a}:@:sliding_window x");
+	server_command(&r, "SADD p:limit:{a}:@:fixed_window x");
+	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{a}:@:gcra"), ARGS("1", "1000", "1", "1"),
 		  "WRONGTYPE");
-	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:default:sliding_window"),
+	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:@:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:default:fixed_window"), ARGS("1", "1000", "1"),
+	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:@:fixed_window"), ARGS("1", "1000", "1"),
 		  "WRONGTYPE");
 }
 
 static void look_needs_no_parameters(void **state)
 {
-	static const char *const keys[] = { "p:limit:{a}:default:gcra", "p:limit:{a}:default:sliding_window",
-					    "p:limit:{a}:default:fixed_window", NULL };
+	static const char *const keys[] = { "p:limit:{a}:@:gcra", "p:limit:{a}:@:sliding_window",
+					    "p:limit:{a}:@:fixed_window", NULL };
 	static const char *const numbers[] = { "1", "2", "3" };
 	int64_t args[] = { 10, 3600000, 4, 10 };
 
@@ -310,7 +310,7 @@ static void look_needs_no_parameters(void **state)
 
 static void replay_takes_nothing(void **state)
 {
-	static const char *const keys[] = { "p:limit:{a}:default:gcra", NULL };
+	static const char *const keys[] = { "p:limit:{a}:@:gcra", NULL };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
