@@ -31,7 +31,7 @@ static int64_t remaining(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?check=%s", key, check);
 	return int_at(get(target), "/remaining");
 }
 
@@ -46,7 +46,7 @@ static void all_are_taken(void **state)
 	assert_int_equal(int_at(a, "/checks/1/remaining"), 4);
 	assert_int_equal(int_at(a, "/checks/1/reset_after_ms"), 86400000);
 	assert_int_equal(int_at(a, "/checks/2/remaining"), 7);
-	assert_string_equal(text_at(a, "/checks/2/policy"), "all");
+	assert_string_equal(text_at(a, "/checks/2/check"), "all");
 	/* At the top level, the values of the check with the least left. */
 	assert_string_equal(text_at(a, "/name"), "second");
 	assert_int_equal(int_at(a, "/limit"), 3);

@@ -240,7 +240,7 @@ static void what_is_no_limit_takes_nothing(void **state)
 
 	(void)state;
 	assert_status(take(checks_of(keys, limits, "")), 200);
-	snprintf(key, sizeof(key), "p:limit:{%s}:w:fixed_window", high);
+	snprintf(key, sizeof(key), "p:limit:{%s}:@w:fixed_window", high);
 	server_command(&pair.redis, "SET %s foreign", key);
 	assert_problem(take(checks_of(keys, limits, "")), 500, "foreign_key", "none");
 	assert_int_equal(remaining_of(low, "f"), 4);
