@@ -185,9 +185,6 @@ static void what_is_wrong_is_named(void **state)
 		  "invalid_value", "/checks/1" },
 		{ "{\"key\":\"a\",\"policy\":\"p\"},{\"name\":\"p2\",\"key\":\"a\",\"policy\":\"p\"}", "invalid_value",
 		  "/checks/1" },
-		{ "{\"name\":\"x\",\"key\":\"a\",\"policy\":\"p\"},{\"name\":\"p\",\"key\":\"a\",\"limit\":1,\"window_ms\":1},"
-		  "{\"name\":\"q\",\"key\":\"a\",\"limit\":1,\"window_ms\":1}",
-		  "invalid_value", "/checks/1" },
 		{ SECOND ",{\"key\":\"a\",\"limit\":1}", "missing_field", "/checks/1/window_ms" },
 		{ SECOND ",{\"key\":\"a\"}", "missing_field", "/checks/1/limit" },
 		{ SECOND ",{\"limit\":1,\"window_ms\":1}", "missing_field", "/checks/1/key" },

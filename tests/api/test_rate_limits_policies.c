@@ -130,7 +130,7 @@ static void what_patch_would_break_is_refused(void **state)
 	assert_problem(patch(NULL), 400, "missing_field", "none");
 	assert_string_equal(get(policy_m).body, before);
 	free(before);
-	assert_problem(http(client, "PATCH", "/ratelimit/policies/default", "{}"), 400, "reserved_name", "none");
+	assert_problem(http(client, "PATCH", "/ratelimit/policies/%2E", "{}"), 400, "reserved_name", "none");
 }
 
 /* Two daemons read the policy before either writes: both changes take effect. */
