@@ -15,7 +15,7 @@ from wrk import CLIENTS, Load, wrk
 
 PIPELINE = 32
 LIMIT = {"limit": 1000000000, "window_ms": 60000, "cost": 1, "burst": 1000000000}  # every call is allowed
-KEY = "p:limit:{bench}:default:gcra"
+KEY = "p:limit:{bench}:@:gcra"
 ARGUMENTS = [str(LIMIT[name]) for name in ("limit", "window_ms", "cost", "burst")] + [""]  # no Idempotency-Key
 
 

@@ -84,7 +84,7 @@ export interface Decision {
   /** What fits at once: the burst of gcra, else the limit. */
   capacity: number;
   resetAfterMs: number;
-  policy: string;
+  policy: string | null;
   degraded: boolean;
 }
 

@@ -82,7 +82,7 @@ static void find_key(struct request *req)
 static bool degrade(struct request *req)
 {
 	struct limit_request *limits = req->work;
-	const struct limit_policy *last = policy_cache_last(limits->checks[0].policy_name);
+	const struct limit_policy *last = policy_cache_last(limits->checks[0].account.policy);
 
 	return last && set_key(req, last) && ratelimit_degrade(req);
 }
@@ -92,7 +92,7 @@ static struct limit_request *take_one(struct request *req, struct text policy)
 	struct limit_request *limits = limit_request_new(req, 1);
 
 	if (limits) {
-		limits->checks[0].name = limits->checks[0].policy_name = limits->checks[0].discriminator = policy;
+		limits->checks[0].name = limits->checks[0].account.policy = policy;
 		limits->checks[0].cost = 1;
 		req->fallback = degrade;
 	}

@@ -13,7 +13,10 @@ static void on_one_decided(struct request *req, const struct reply *r)
 	struct limit_request *limits = req->work;
 	struct limit_check *c = &limits->checks[0];
 
-	c->decision = limit_decision_of(req, r, reply_outcome(r) > 0, LIMIT_TAKEN_DECISION);
+	/* of the other algorithms it is the same outcome */
+	bool fits = reply_outcome(r) == RATELIMIT_SLIDING_WINDOW_ALLOWED;
+	c->decision = limit_decision_of(req, r, fits, LIMIT_TAKEN_DECISION);
+	limits->counted_refusal = reply_outcome(r) == RATELIMIT_SLIDING_WINDOW_COUNTED_REFUSAL;
 	limits->granted = c->decision.fits || c->policy.shadow;
 	ratelimit_answer(req);
 }
@@ -25,7 +28,7 @@ static void on_all_decided(struct request *req, const struct reply *r)
 	struct limit_request *limits = req->work;
 
 	limit_read(req, &(struct slots_group){ checks_in_order, limits->count }, r);
-	limits->granted = reply_outcome(r) > 0;
+	limits->granted = reply_outcome(r) == RATELIMIT_TAKE_ALL_ADMITTED;
 	if (!req->result->replayed && !limits->waits)
 		wait_ticket_left(req);
 	ratelimit_answer(req);
@@ -60,7 +63,7 @@ bool ratelimit_degrade(struct request *req)
 	for (size_t i = 0; limits && i < limits->count; i++) {
 		struct limit_check *c = &limits->checks[i];
 		const struct limit_policy *last =
-			c->policy_name.at && !c->has_policy ? policy_cache_last(c->policy_name) : NULL;
+			c->account.policy.at && !c->has_policy ? policy_cache_last(c->account.policy) : NULL;
 		if (last)
 			c->policy = *last;
 		if (!c->policy.open && !c->policy.shadow)
@@ -94,7 +97,7 @@ static void attempt(struct request *req)
 	struct limit_request *limits = req->work;
 	const struct slots *slots = limits->several ? slots_for(req, limits) : NULL;
 
-	limits->waits = false;
+	limits->waits = limits->counted_refusal = false;
 	if (!limits->several && limits->wait_ms)
 		call_send(limit_call(req, &(struct slots_group){ checks_in_order, 1 }, false), on_all_decided);
 	else if (!limits->several)
@@ -127,7 +130,7 @@ void ratelimit_decide(struct request *req)
 	for (size_t i = 0; limits->wait_ms && i < limits->count; i++) {
 		const struct limit_check *c = &limits->checks[i];
 		wait_on(req, call_key_name(req, KEY_LIMIT, c->key,
-					   limit_state_part(req, c->discriminator, c->policy.limit.algorithm)));
+					   limit_state_part(req, c->account, c->policy.limit.algorithm)));
 	}
 	attempt(req);
 }

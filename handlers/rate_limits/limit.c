@@ -37,19 +37,38 @@ struct limit_request *limit_request_new(struct request *req, size_t count)
 	return limits;
 }
 
-const char *limit_state_part(struct request *req, struct text discriminator, int algorithm)
+const char *limit_state_part(struct request *req, struct limit_account account, int algorithm)
 {
-	static const char *const usual[] = { "default:gcra", "default:sliding_window", "default:fixed_window" };
+	static const char *const unnamed[] = { "@:gcra", "@:sliding_window", "@:fixed_window" };
 
-	if (text_is(discriminator, "default"))
-		return usual[algorithm - 1];
-	struct text parts[] = { discriminator, TEXT(":"), text_of(limit_algorithm_names[algorithm - 1]) };
-	return arena_join(&req->arena, parts, 3).at;
+	if (!account.policy.at && !account.check.at)
+		return unnamed[algorithm - 1];
+	struct text parts[] = { account.policy.at ? TEXT("") : TEXT("@"),
+				account.policy.at ? account.policy : account.check, TEXT(":"),
+				text_of(limit_algorithm_names[algorithm - 1]) };
+	return arena_join(&req->arena, parts, 4).at;
+}
+
+struct limit_account limit_account_cut(struct text *part)
+{
+	struct text name = text_cut(part, ':');
+
+	if (name.len == 0 || *name.at != '@')
+		return (struct limit_account){ .policy = name };
+	if (name.len == 1)
+		return (struct limit_account){ 0 };
+	return (struct limit_account){ .check = { name.at + 1, name.len - 1 } };
+}
+
+void limit_write_account(struct json_out *o, struct limit_account account)
+{
+	out_text(o, "policy", account.policy);
+	out_text(o, "check", account.check);
 }
 
 void limit_call_key(struct request *req, struct call *call, const struct limit_check *c)
 {
-	call_key(call, KEY_LIMIT, c->key, limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
+	call_key(call, KEY_LIMIT, c->key, limit_state_part(req, c->account, c->policy.limit.algorithm));
 }
 
 /* ---- Rules ---- */
@@ -92,7 +111,7 @@ static bool check_is_sound(struct request *req, const struct limit_request *limi
 
 	if (limits->several)
 		snprintf(at, sizeof(at), "/checks/%zu", (size_t)(c - limits->checks));
-	if (!c->policy_name.at && !is_sound(req, l, at))
+	if (!c->account.policy.at && !is_sound(req, l, at))
 		return false;
 	if (c->cost <= l->burst)
 		return true;
@@ -140,11 +159,17 @@ struct limit_decision limit_unused(const struct limit *l)
 	};
 }
 
+bool limit_counts_refused(const struct limit_check *c)
+{
+	return c->cost > 0 && c->policy.limit.algorithm == SLIDING_WINDOW && c->policy.limit.count_refused;
+}
+
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r)
 {
 	struct limit_request *limits = req->work;
 	size_t at = RATELIMIT_TAKE_ALL_CHECKS;
 
+	limits->counted_refusal |= reply_outcome(r) == RATELIMIT_TAKE_ALL_COUNTED_REFUSAL;
 	for (size_t i = 0; i < some->count; i++, at += LIMIT_CHECK_ITEMS)
 		limits->checks[some->which[i]].decision =
 			limit_decision_of(req, r, reply_int(r, at + LIMIT_CHECK_FITS) > 0, at + LIMIT_CHECK_DECISION);
@@ -156,7 +181,7 @@ void limit_read(struct request *req, const struct slots_group *some, const struc
 
 static const char *waiters_part(struct request *req, const struct limit_check *c)
 {
-	struct text state = text_of(limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
+	struct text state = text_of(limit_state_part(req, c->account, c->policy.limit.algorithm));
 
 	return arena_join(&req->arena, (struct text[]){ state, TEXT(":waiters") }, 2).at;
 }
@@ -188,7 +213,7 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		call_int(call, l->algorithm == GCRA ? l->burst : l->count_refused);
 		call_int(call, c->policy.shadow);
 	}
-	call_int(call, is_refused);
+	call_int(call, !is_refused ? 0 : limits->waits ? 2 : 1);
 	if (limits->wait_ms) {
 		call_text(call, wait_ticket(req, &queue, text_of_int(limits->checks[0].cost, limits->ticket_tail)));
 		call_int(call, wait_left_ms(req));

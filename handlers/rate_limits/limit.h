@@ -47,6 +47,14 @@ struct limit_policy {
 	char key_header[PLAIN_NAME_MAX + 1]; /* "": none */
 };
 
+/*
+ * What a limit counts under: a policy, or a check with a limit of its own. With neither, the limit
+ * is in the request and has no name. A check must never reach the state of a policy.
+ */
+struct limit_account {
+	struct text policy, check;
+};
+
 /* What Redis decided of one check; times that are left, in milliseconds. */
 struct limit_decision {
 	bool fits;
@@ -59,13 +67,11 @@ struct limit_decision {
 
 /* One limit. */
 struct limit_check {
-	struct text name;        /* in the headers */
-	struct text policy_name; /* absent: the limit is in the request */
-	struct text
-		discriminator; /* of its state: the policy, `default`, or its name (see rate_limits/rate_limits.c) */
+	struct text name; /* in the headers */
+	struct limit_account account;
 	struct text key;
 	int64_t cost;
-	struct limit_policy policy; /* with a policy_name: once has_policy */
+	struct limit_policy policy; /* with account.policy: once has_policy */
 	bool has_policy;
 	struct limit_decision decision;
 };
@@ -75,6 +81,7 @@ struct limit_request {
 	bool several;           /* the request has `checks` */
 	bool degraded;          /* Redis could not decide */
 	bool granted;           /* once it was decided */
+	bool counted_refusal;   /* it was refused, and a limit with count_refused counted that */
 	enum problem refusal;   /* the problem of a refusal */
 	struct text key_header; /* of /ratelimit/authorize: the header that has the key; absent: the policy's */
 	void (*next)(struct request *req);  /* the step after the policies */
@@ -94,13 +101,22 @@ struct limit_request *limit_request_new(struct request *req, size_t count);
 /* False: a limit or cost breaks a rule, which was answered. */
 bool limit_request_is_sound(struct request *req, const struct limit_request *limits);
 
-/* The part of a state's key: "<discriminator>:<algorithm>". */
-const char *limit_state_part(struct request *req, struct text discriminator, int algorithm);
+/*
+ * The part of a state's key: "<policy>:<algorithm>", of a check "@<check>:<algorithm>", of a limit
+ * without a name "@:<algorithm>". No name has an @, so the three never meet.
+ */
+const char *limit_state_part(struct request *req, struct limit_account account, int algorithm);
+/* The account of a part; cuts it off, so that `part` is what follows. */
+struct limit_account limit_account_cut(struct text *part);
+/* The members `policy` and `check`. */
+void limit_write_account(struct json_out *o, struct limit_account account);
 /* The key of a check's state. */
 void limit_call_key(struct request *req, struct call *call, const struct limit_check *c);
 
 /* A call of ratelimit_take_all for some of the checks, to be sent; and its reply. */
 struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused);
+/* Whether a refusal counts in it, too. */
+bool limit_counts_refused(const struct limit_check *c);
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r);
 /* The shape limit_decision in a reply, from item `at` on. */
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);

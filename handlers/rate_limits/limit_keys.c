@@ -4,19 +4,17 @@
 #include "common/kinds.h"
 #include "rate_limits/policy_cache.h"
 
-static struct text discriminator_of(struct text policy)
-{
-	return policy.at ? policy : TEXT("default");
-}
+/* What an input names; all have the same members. */
+#define ACCOUNT_OF(in) ((struct limit_account){ .policy = (in)->policy, .check = (in)->check })
 
-static void write_state(struct json_out *o, struct request *req, struct text key, struct text policy,
+static void write_state(struct json_out *o, struct request *req, struct text key, struct limit_account account,
 			const char *algorithm, const struct reply *r)
 {
 	int64_t retry_at_ms = reply_int(r, LIMIT_STATE_RETRY_AT_MS);
 	bool exists = reply_int(r, LIMIT_STATE_ALGORITHM);
 
 	out_text(o, "key", key);
-	out_text(o, "policy", policy);
+	limit_write_account(o, account);
 	out_text(o, "algorithm", text_of(algorithm));
 	out_bool(o, "allowed", retry_at_ms < 0);
 	out_int_or_null(o, "limit", exists, reply_int(r, LIMIT_STATE_LIMIT));
@@ -27,6 +25,15 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 	out_int_or_null(o, "reset_after_ms", exists, request_ms_until(req, reply_int(r, LIMIT_STATE_RESET_AT_MS)));
 }
 
+/* False: a state belongs to one of the two, which was answered. */
+static bool account_is_one(struct request *req, struct limit_account account)
+{
+	if (!account.policy.at || !account.check.at)
+		return true;
+	answer_field_problem(req, P_INVALID_VALUE, "?check", "cannot be combined with ?policy");
+	return false;
+}
+
 /* ---- GET /ratelimit/keys/{key} ---- */
 
 static void on_state(struct request *req, const struct reply *r)
@@ -35,17 +42,18 @@ static void on_state(struct request *req, const struct reply *r)
 	int64_t algorithm = reply_int(r, LIMIT_STATE_ALGORITHM);
 	bool used = algorithm >= 1 && algorithm <= ALGORITHMS;
 
-	write_state(answer_begin(req, 200), req, in->key, discriminator_of(in->policy),
+	write_state(answer_begin(req, 200), req, in->key, ACCOUNT_OF(in),
 		    used ? limit_algorithm_names[algorithm - 1] : NULL, r);
 	answer_end(req);
 }
 
 void ratelimit_key_get(struct request *req, const struct ratelimit_key_get_input *in)
 {
+	if (!account_is_one(req, ACCOUNT_OF(in)))
+		return;
 	struct call *c = call_script(req, &ratelimit_key_get_script);
-
 	for (int i = 1; i <= ALGORITHMS; i++)
-		call_key(c, KEY_LIMIT, in->key, limit_state_part(req, discriminator_of(in->policy), i));
+		call_key(c, KEY_LIMIT, in->key, limit_state_part(req, ACCOUNT_OF(in), i));
 	call_int(c, in->algorithm);
 	call_send(c, on_state);
 }
@@ -56,18 +64,24 @@ static void on_forgotten(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_key_delete_input *in = req->input;
 
-	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "key '%s' has no rate limit under '%s'", in->key.at,
-			       discriminator_of(in->policy).at);
+	if (handler_removed(req, r))
+		return;
+	if (in->policy.at)
+		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of the policy '%s'", in->key.at, in->policy.at);
+	else if (in->check.at)
+		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of the check '%s'", in->key.at, in->check.at);
+	else
+		answer_problem(req, P_NOT_FOUND, "key '%s' has no state of a limit without a name", in->key.at);
 }
 
 void ratelimit_key_delete(struct request *req, const struct ratelimit_key_delete_input *in)
 {
+	if (!account_is_one(req, ACCOUNT_OF(in)))
+		return;
 	struct call *c = call_script(req, &ratelimit_key_delete_script);
-
 	for (int i = 1; i <= ALGORITHMS; i++)
 		if (in->algorithm == 0 || (int)in->algorithm == i)
-			call_key(c, KEY_LIMIT, in->key, limit_state_part(req, discriminator_of(in->policy), i));
+			call_key(c, KEY_LIMIT, in->key, limit_state_part(req, ACCOUNT_OF(in), i));
 	call_send(c, on_forgotten);
 }
 
@@ -81,7 +95,7 @@ static void on_refunded(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 
 	out_int(o, "refunded", reply_outcome(r));
-	write_state(o, req, in->key, c->discriminator, limit_algorithm_names[c->policy.limit.algorithm - 1], r);
+	write_state(o, req, in->key, c->account, limit_algorithm_names[c->policy.limit.algorithm - 1], r);
 	answer_end(req);
 }
 
@@ -92,7 +106,7 @@ static void refund(struct request *req)
 	const struct limit_check *c = &limits->checks[0];
 	struct call *call = call_script(req, &ratelimit_refund_script);
 
-	call_key(call, KEY_LIMIT, in->key, limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
+	call_key(call, KEY_LIMIT, in->key, limit_state_part(req, c->account, c->policy.limit.algorithm));
 	call_int(call, c->policy.limit.algorithm);
 	call_int(call, in->cost);
 	call_int(call, in->age_ms);
@@ -106,14 +120,12 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 	if (!limits)
 		return;
 	struct limit_check *c = &limits->checks[0];
-	c->discriminator = discriminator_of(in->policy);
+	c->account = ACCOUNT_OF(in);
 	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : GCRA;
-	if (in->policy.at && !in->algorithm && !text_is(in->policy, "default")) {
-		c->policy_name = in->policy;
+	if (in->policy.at && !in->algorithm)
 		policy_cache_fill(req, refund);
-	} else {
+	else
 		refund(req);
-	}
 }
 
 /* ---- GET /ratelimit/keys ---- */
@@ -121,10 +133,10 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 static struct call *look_one(struct request *req, struct text name, struct text part)
 {
 	struct call *c = call_script(req, &ratelimit_key_get_script);
-	struct text policy = text_cut(&part, ':');
+	struct limit_account account = limit_account_cut(&part);
 
 	for (int i = 1; i <= ALGORITHMS; i++)
-		call_key(c, KEY_LIMIT, name, limit_state_part(req, policy, i));
+		call_key(c, KEY_LIMIT, name, limit_state_part(req, account, i));
 	call_int(c, limit_algorithm_of(part));
 	return c;
 }
@@ -132,13 +144,13 @@ static struct call *look_one(struct request *req, struct text name, struct text 
 static void list_item(struct json_out *o, struct request *req, struct text name, struct text part,
 		      const struct reply *r)
 {
-	struct text policy = text_cut(&part, ':');
+	struct limit_account account = limit_account_cut(&part);
 	int algorithm = limit_algorithm_of(part);
 
 	if (algorithm == 0 || reply_int(r, LIMIT_STATE_ALGORITHM) != algorithm)
 		return;
 	out_object(o, NULL);
-	write_state(o, req, name, policy, limit_algorithm_names[algorithm - 1], r);
+	write_state(o, req, name, account, limit_algorithm_names[algorithm - 1], r);
 	out_close(o);
 }
 

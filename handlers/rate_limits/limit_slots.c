@@ -20,12 +20,10 @@ struct limit_series {
 
 static void ask_next(struct request *req);
 
-/* A refusal that counts is never compensated. */
-static bool was_taken(const struct limit_check *c)
+/* A refusal that counts is never compensated; a request that waits was not refused. */
+static bool was_taken(const struct limit_request *limits, const struct limit_check *c)
 {
-	const struct limit *l = &c->policy.limit;
-
-	return c->cost > 0 && c->decision.fits && !(l->algorithm == SLIDING_WINDOW && l->count_refused);
+	return c->cost > 0 && c->decision.fits && (limits->waits || !limit_counts_refused(c));
 }
 
 /* ---- Compensating ---- */
@@ -37,7 +35,7 @@ static struct slots_group taken_of(const struct limit_request *limits, size_t g,
 	struct slots_group taken = { room, 0 };
 
 	for (size_t i = 0; i < group->count; i++)
-		if (was_taken(&limits->checks[group->which[i]]))
+		if (was_taken(limits, &limits->checks[group->which[i]]))
 			room[taken.count++] = group->which[i];
 	return taken;
 }
@@ -66,6 +64,28 @@ static struct call *compensate(struct request *req, const struct slots_group *ta
 
 /* ---- Refused ---- */
 
+static bool counts_refused(const struct limit_request *limits, const struct slots_group *group)
+{
+	for (size_t i = 0; i < group->count; i++)
+		if (limit_counts_refused(&limits->checks[group->which[i]]))
+			return true;
+	return false;
+}
+
+/* Those before the refusal that count it are not compensated. */
+static void note_counted(struct request *req)
+{
+	struct limit_request *limits = req->work;
+	const struct limit_series *series = limits->series;
+
+	for (size_t g = 0; g < series->at && !limits->waits; g++) {
+		if (!counts_refused(limits, &series->slots->groups[g]))
+			continue;
+		limits->counted_refusal = true;
+		req->has_effect |= series->failed != NULL;
+	}
+}
+
 static void when_all_answered(struct request *req)
 {
 	struct limit_request *limits = req->work;
@@ -88,6 +108,8 @@ static void on_ended(struct request *req, const struct reply *r)
 	if (req->result->tag > series->at) {
 		if (r)
 			limit_read(req, group, r);
+		else
+			req->has_effect |= !limits->waits && counts_refused(limits, group);
 	} else if (r) {
 		struct slots_group taken = taken_of(limits, req->result->tag, room);
 		for (size_t i = 0; i < taken.count; i++)
@@ -109,6 +131,7 @@ static void end(struct request *req)
 	size_t room[CHECKS_MAX], count = 0, groups = series->failed ? series->at : series->slots->count;
 
 	series->has_ended = true;
+	note_counted(req);
 	for (size_t g = 0; g < groups; g++) {
 		const struct slots_group *group = &series->slots->groups[g];
 		struct slots_group taken = g < series->at ? taken_of(limits, g, room) : (struct slots_group){ 0 };
@@ -140,7 +163,7 @@ static void leave(struct request *req, const struct reply *r)
 	if (!limits->series || limits->series->has_ended)
 		return;
 	struct limit_series *series = limits->series;
-	if (r && reply_outcome(r) > 0) {
+	if (r && reply_outcome(r) == RATELIMIT_TAKE_ALL_ADMITTED) {
 		limit_read(req, &series->slots->groups[series->at], r);
 		series->taken_at_ms[series->at++] = req->now_ms;
 	}
@@ -166,7 +189,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		return;
 	}
 	limit_read(req, &series->slots->groups[series->at], r);
-	if (reply_outcome(r) < 1) {
+	if (reply_outcome(r) != RATELIMIT_TAKE_ALL_ADMITTED) {
 		end(req);
 		return;
 	}

@@ -174,12 +174,12 @@ static void on_found(struct request *req, const struct reply *r)
 	bool exists = reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT;
 
 	if (exists && !limit_policy_read(r, &c->policy)) {
-		limit_answer_foreign_policy(req, c->policy_name);
+		limit_answer_foreign_policy(req, c->account.policy);
 		return;
 	}
-	update(c->policy_name, exists ? &c->policy : NULL, limits->asked_us);
+	update(c->account.policy, exists ? &c->policy : NULL, limits->asked_us);
 	if (!exists) {
-		handler_answer_missing(req, "policy", c->policy_name);
+		handler_answer_missing(req, "policy", c->account.policy);
 		return;
 	}
 	c->has_policy = true;
@@ -195,9 +195,9 @@ void policy_cache_fill(struct request *req, void (*next)(struct request *req))
 	limits->asked_us = loop_now_us();
 	for (size_t i = 0; i < limits->count; i++) {
 		struct limit_check *c = &limits->checks[i];
-		if (!c->policy_name.at)
+		if (!c->account.policy.at)
 			continue;
-		const struct limit_policy *p = fresh(c->policy_name);
+		const struct limit_policy *p = fresh(c->account.policy);
 		if (p)
 			c->policy = *p;
 		c->has_policy = p != NULL;
@@ -209,9 +209,9 @@ void policy_cache_fill(struct request *req, void (*next)(struct request *req))
 	}
 	for (size_t i = 0; i < limits->count; i++) {
 		struct limit_check *c = &limits->checks[i];
-		if (!c->policy_name.at || c->has_policy)
+		if (!c->account.policy.at || c->has_policy)
 			continue;
-		struct call *call = handler_call(req, &ratelimit_policy_get_script, KEY_POLICY, c->policy_name);
+		struct call *call = handler_call(req, &ratelimit_policy_get_script, KEY_POLICY, c->account.policy);
 		call_tag(call, i);
 		call_send(call, on_found);
 	}

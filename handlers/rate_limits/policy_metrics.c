@@ -37,8 +37,8 @@ void policy_metrics_decided(const struct request *req, const struct limit_reques
 		metrics_count(METRIC_requests_refused);
 	for (size_t i = 0; kind.is_on && i < limits->count; i++) {
 		const struct limit_check *c = &limits->checks[i];
-		if (c->policy_name.at && c->cost > 0)
-			named_count(&kind, c->policy_name, outcome_of(limits, c), 1);
+		if (c->account.policy.at && c->cost > 0)
+			named_count(&kind, c->account.policy, outcome_of(limits, c), 1);
 	}
 }
 

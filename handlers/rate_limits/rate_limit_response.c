@@ -102,7 +102,7 @@ static void write_headers(struct request *req, const struct limit_request *limit
 static void write_values(struct json_out *o, const struct limit_check *c, bool allowed)
 {
 	out_text(o, "key", c->key);
-	out_text(o, "policy", c->discriminator);
+	limit_write_account(o, c->account);
 	out_bool(o, "allowed", allowed);
 	out_int(o, "limit", c->decision.limit);
 	out_int(o, "window_ms", c->decision.window_ms);
@@ -141,6 +141,13 @@ static void write_checks(struct json_out *o, const struct limit_request *limits,
 	out_close(o);
 }
 
+static enum effect effect_of_refusal(const struct request *req, const struct limit_request *limits)
+{
+	if (req->has_effect)
+		return EFFECT_UNKNOWN;
+	return limits->counted_refusal ? EFFECT_APPLIED : EFFECT_NONE;
+}
+
 void ratelimit_answer(struct request *req)
 {
 	const struct limit_request *limits = req->work;
@@ -155,8 +162,10 @@ void ratelimit_answer(struct request *req)
 	if (limits->granted)
 		o = answer_begin(req, 200);
 	else
-		o = answer_begin_problem(req, limits->refusal, "rate limit for key '%s' exceeded; retry in %lld ms",
-					 c->key.at, (long long)retry_after_ms);
+		o = answer_begin_problem_effect(req, limits->refusal,
+						effect_of_refusal(req, limits),
+						"rate limit for key '%s' exceeded; retry in %lld ms", c->key.at,
+						(long long)retry_after_ms);
 	write_values(o, c, limits->granted);
 	out_bool(o, "degraded", limits->degraded);
 	write_shadow(o, limits);

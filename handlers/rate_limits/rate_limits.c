@@ -13,17 +13,16 @@
  */
 static void set_check(struct limit_check *c, struct text name, struct text policy, struct text key, int64_t cost)
 {
-	c->discriminator = policy.at ? policy : name.at ? name : TEXT("default");
-	c->name = name.at ? name : c->discriminator;
-	c->policy_name = policy;
+	c->account = policy.at ? (struct limit_account){ .policy = policy } : (struct limit_account){ .check = name };
+	c->name = name.at ? name : policy.at ? policy : TEXT("default");
 	c->key = key;
 	c->cost = cost;
 }
 
+/* Only by a policy: checks with limits of their own differ in their names. */
 static bool share_state(const struct limit_check *a, const struct limit_check *b)
 {
-	return text_equal(a->key, b->key) && text_equal(a->discriminator, b->discriminator) &&
-	       (a->policy_name.at || b->policy_name.at || a->policy.limit.algorithm == b->policy.limit.algorithm);
+	return a->account.policy.at && text_equal(a->account.policy, b->account.policy) && text_equal(a->key, b->key);
 }
 
 /* Checks must differ in the headers, and must not share a state. False: it was answered. */
@@ -45,7 +44,7 @@ static bool are_distinct(struct request *req, const struct limit_request *limits
 			else
 				answer_field_problem(req, P_INVALID_VALUE, at,
 						     "counts '%s' under '%s', as does /checks/%zu", a->key.at,
-						     a->discriminator.at, k);
+						     a->account.policy.at, k);
 			return false;
 		}
 	}

@@ -1,8 +1,8 @@
 -- ratelimit_sliding_window: counts `cost` in the last window_ms, or returns when it fits.
 -- KEYS  1 log (rate_limits/lib_limit_sliding_window.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 '1': a refused call counts too
---@reply 1 allowed, 0 refused: limit_taken
--- O(log n).
+--@reply 1 allowed, 2 counted_refusal, 0 refused: limit_taken
+-- A counted refusal changed something, so it is kept for an Idempotency-Key. O(log n).
 --@include time limit_sliding_window
 --@idempotent window
 local now = now_ms()
@@ -12,4 +12,5 @@ local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, 
 if counts then
   sliding_window_commit(KEYS[1], allowed, limit, window, at, total, expired, settings, floor, base)
 end
-return { allowed, now, capacity, remaining, retry_at, reset_at, more_at, limit, window }, nil, window
+local outcome = allowed == 0 and counts and 2 or allowed
+return { outcome, now, capacity, remaining, retry_at, reset_at, more_at, limit, window }, nil, window

@@ -3,14 +3,15 @@
 --       behind them the waiters of each (lib/waiters.lua)
 -- ARGV  six a check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
 --       (0 looks), burst of a leaky bucket | '1': a refused call counts too, '1': a shadow, which
---       does not count; behind them '1': limits in other slots have refused it already; and, of a
---       request that may wait, ticket, how long it may still wait, ms (0: this is its last try),
---       and how long it has waited, us
+--       does not count; behind them '1': limits in other slots have refused it already, '2': it
+--       waits for one of those; and, of a request that may wait, ticket, how long it may still wait,
+--       ms (0: this is its last try), and how long it has waited, us
 --@shape limit_check: fits int, decision (limit_decision)
---@reply 1 admitted, 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
+--@reply 1 admitted, 2 counted_refusal, 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
 -- fits is 1 when the check fits by itself. is_waiting is 1 for a request that waits on; look_at_ms
 -- is then when it should try again, -1: when it is notified. It waits at the limit that takes
--- longest, unless that takes longer than it may wait; no request that waits overtakes another.
+-- longest, unless that takes longer than it may wait; no request that waits overtakes another. While
+-- it waits it is not refused, so it counts nothing.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window
 --@idempotent window
@@ -19,14 +20,16 @@ local now_us = t[1] * 1000000 + t[2]
 local now = math.floor(now_us / 1000)
 local FIELDS = 6
 local count = math.floor(#ARGV / FIELDS)
-local may_wait, is_refused = #KEYS > count, ARGV[FIELDS * count + 1] == '1'
+local may_wait, elsewhere = #KEYS > count, ARGV[FIELDS * count + 1]
+local is_refused, wait_ms = elsewhere == '1' or elsewhere == '2', may_wait and tonumber(ARGV[FIELDS * count + 3]) or 0
+local counts_refusals = elsewhere == '1' or (not is_refused and wait_ms == 0)
 local function look(i, cost)
   local at = FIELDS * (i - 1)
   local algorithm, limit, window = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   if algorithm == '1' then
     return { gcra_decide(KEYS[i], now, limit, window, cost, tonumber(ARGV[at + 5])) }
   elseif algorithm == '2' then
-    return { sliding_window_decide(KEYS[i], now, limit, window, cost, ARGV[at + 5] == '1') }
+    return { sliding_window_decide(KEYS[i], now, limit, window, cost, counts_refusals and ARGV[at + 5] == '1') }
   end
   return { fixed_window_decide(KEYS[i], now, limit, window, cost) }
 end
@@ -43,6 +46,9 @@ end
 local function cost_of(i)
   return tonumber(ARGV[FIELDS * (i - 1) + 4])
 end
+local function may_count_refused(i)
+  return ARGV[FIELDS * (i - 1) + 1] == '2' and ARGV[FIELDS * (i - 1) + 5] == '1'
+end
 local checks, admitted = {}, is_refused and 0 or 1
 for i = 1, count do
   local c = look(i, cost_of(i))
@@ -55,8 +61,7 @@ end
 local waiting, serve
 if may_wait then
 --@include waiters
-  local ticket, wait_ms, queued_us = unpack(ARGV, FIELDS * count + 2)
-  wait_ms, queued_us = tonumber(wait_ms), tonumber(queued_us)
+  local ticket, queued_us = ARGV[FIELDS * count + 2], tonumber(ARGV[FIELDS * count + 4])
   local queues, longest_at, at = {}, -1, nil
   for i = 1, count do
     queues[i] = waiters_read(KEYS[i], KEYS[count + i], now, ticket)
@@ -69,6 +74,14 @@ if may_wait then
   if wait_ms == 0 or is_refused or longest_at - now > wait_ms then
     at = nil
   end
+  if not (at or is_refused or counts_refusals) then -- it does not wait on, so a refusal is final
+    counts_refusals = true
+    for i = 1, count do
+      if may_count_refused(i) then
+        checks[i] = look(i, cost_of(i))
+      end
+    end
+  end
   for i, w in ipairs(queues) do
     waiters_settle(w)
     if i == at then
@@ -79,6 +92,7 @@ if may_wait then
   end
   -- Once all is taken: the first waiter of each looks when its cost fits.
   function serve()
+    counts_refusals = false
     for i, w in ipairs(queues) do
       if w.head then
         local c = look(i, w.head == ticket and cost_of(i) or tonumber(string.match(w.head, '%d+$') or 1))
@@ -93,19 +107,22 @@ end
 local taken, reply, longest = {}, { admitted, now, 0, -1 }, 1
 for i, c in ipairs(checks) do
   local cost = cost_of(i)
-  local counts_refused = ARGV[FIELDS * (i - 1) + 1] == '2' and ARGV[FIELDS * (i - 1) + 5] == '1'
+  local counts_refused = cost > 0 and counts_refusals and may_count_refused(i)
   local state = c
   if cost > 0 and (counts_refused or (admitted == 1 and c[1] == 1)) then
     taken[#taken + 1] = i
   elseif cost > 0 and c[1] == 1 then
     state = look(i, 0) -- it would have fitted, and is not taken
   end
-  if cost > 0 then
+  if admitted == 1 and cost > 0 or counts_refused then
     longest = math.max(longest, ARGV[FIELDS * (i - 1) + 1] == '3' and c[5] - now or c[8])
   end
   reply[#reply + 1] = c[1]
   for field = 2, 8 do
     reply[#reply + 1] = state[field]
+  end
+  if admitted == 0 and counts_refused then
+    reply[1] = 2
   end
 end
 for _, i in ipairs(taken) do

@@ -199,6 +199,17 @@ struct json_out *answer_begin_problem(struct request *req, enum problem p, const
 	return o;
 }
 
+struct json_out *answer_begin_problem_effect(struct request *req, enum problem p, enum effect effect,
+					     const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	struct json_out *o = begin(req, p, effect, detail, args);
+	va_end(args);
+	return o;
+}
+
 /* True when the handler's fallback answered in place of a problem of 5xx. */
 static bool fell_back(struct request *req, enum problem p)
 {

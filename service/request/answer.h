@@ -60,6 +60,9 @@ void answer_retry_after_ms(struct request *req, int64_t ms);
 /* Opens a problem with type, title, status, detail, code, effect, request_id; more may follow. */
 struct json_out *answer_begin_problem(struct request *req, enum problem p, const char *detail, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same with another effect than the row's. */
+struct json_out *answer_begin_problem_effect(struct request *req, enum problem p, enum effect effect,
+					     const char *detail, ...) __attribute__((format(printf, 4, 5)));
 
 /* A problem without members of its own. */
 void answer_problem(struct request *req, enum problem p, const char *detail, ...) __attribute__((format(printf, 3, 4)));

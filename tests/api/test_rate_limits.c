@@ -31,7 +31,8 @@ static void the_first_call_has_all_values(void **state)
 	assert_int_equal(int_at(a, "/remaining"), 14);
 	assert_true(json_is_null(json_at(a, "/retry_after_ms")));
 	assert_int_equal(int_at(a, "/reset_after_ms"), 2000);
-	assert_string_equal(text_at(a, "/policy"), "default");
+	assert_true(json_is_null(json_at(a, "/policy")));
+	assert_true(json_is_null(json_at(a, "/check")));
 	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"default\";q=30;w=60");
 	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=14;t=2");
 	assert_string_equal(header_of(a, "RateLimit-Limit"), "15");
@@ -97,9 +98,9 @@ static void assert_decided(struct answer a, int status, const char *name, int64_
 	assert_string_equal(header_of(a, "RateLimit-Limit"), text);
 }
 
-/* `first` and `all` take 1 and all that fits, under `name`. */
-static void assert_reported(const char *first, const char *all, const char *name, const char *algorithm,
-			    int64_t capacity)
+/* `first` and `all` take 1 and all that fits, under `name`, which is one by `kind`. */
+static void assert_reported(const char *first, const char *all, const char *kind, const char *name,
+			    const char *algorithm, int64_t capacity)
 {
 	char body[192], target[64];
 
@@ -107,14 +108,18 @@ static void assert_reported(const char *first, const char *all, const char *name
 	struct answer a = take(all);
 	assert_decided(a, 429, name, capacity);
 	assert_int_equal(int_at(a, "/remaining"), capacity - 1);
-	snprintf(target, sizeof(target), "/ratelimit/keys/k?policy=%s", name);
+	snprintf(target, sizeof(target), "/ratelimit/keys/k%s%s%s%s", kind ? "?" : "", kind ? kind : "",
+		 kind ? "=" : "", kind ? name : "");
 	a = get(target);
 	assert_rule(a, "", capacity);
 	assert_int_equal(int_at(a, "/remaining"), capacity - 1);
 	a = get("/ratelimit/keys");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_rule(a, "/items/0", capacity);
-	snprintf(body, sizeof(body), "{\"key\":\"k\",\"policy\":\"%s\",\"algorithm\":\"%s\"}", name, algorithm);
+	if (kind)
+		snprintf(body, sizeof(body), "{\"key\":\"k\",\"%s\":\"%s\",\"algorithm\":\"%s\"}", kind, name, algorithm);
+	else
+		snprintf(body, sizeof(body), "{\"key\":\"k\",\"algorithm\":\"%s\"}", algorithm);
 	a = post("/ratelimit/refund", body);
 	assert_int_equal(int_at(a, "/refunded"), 1);
 	if (strcmp(algorithm, "gcra") != 0)
@@ -139,18 +144,18 @@ static void what_is_configured_is_reported(void **state)
 		snprintf(rule, sizeof(rule), "\"algorithm\":\"%s\"," RULE "%s", rows[i].algorithm, rows[i].extra);
 		snprintf(first, sizeof(first), "{\"key\":\"k\",%s}", rule);
 		snprintf(all, sizeof(all), "{\"key\":\"k\",%s,\"cost\":%d}", rule, capacity);
-		assert_reported(first, all, "default", rows[i].algorithm, capacity);
+		assert_reported(first, all, NULL, "default", rows[i].algorithm, capacity);
 		snprintf(first, sizeof(first), "{%s}", rule);
 		http(client, "PUT", "/ratelimit/policies/p", first);
 		snprintf(all, sizeof(all), "{\"key\":\"k\",\"policy\":\"p\",\"cost\":%d}", capacity);
-		assert_reported("{\"key\":\"k\",\"policy\":\"p\"}", all, "p", rows[i].algorithm, capacity);
+		assert_reported("{\"key\":\"k\",\"policy\":\"p\"}", all, "policy", "p", rows[i].algorithm, capacity);
 		snprintf(first, sizeof(first), "{\"checks\":[{\"name\":\"c\",\"key\":\"k\",%s}]}", rule);
 		assert_rule(take(first), "/checks/0", capacity);
 		snprintf(all, sizeof(all), "{\"checks\":[{\"name\":\"c\",\"key\":\"k\",%s,\"cost\":%d}]}", rule,
 			 capacity);
 		assert_rule(take(all), "/checks/0", capacity);
 		stage_forget(NULL);
-		assert_reported(first, all, "c", rows[i].algorithm, capacity);
+		assert_reported(first, all, "check", "c", rows[i].algorithm, capacity);
 	}
 }
 

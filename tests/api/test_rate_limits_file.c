@@ -53,7 +53,7 @@ static const struct row bad[] = {
 	{ "{\"a\":{" FITS ",\"on_error\":\"no\"}}", { "/a/on_error: must be one of closed, open" } },
 	{ "{\"a\":{" FITS ",\"algorithm\":\"fixed_window\",\"burst\":2}}", { "/a/burst: belongs to" } },
 	{ "{\"a\":{" FITS "},\"b c\":{" FITS "}}", { "/b c: must consist of letters" } },
-	{ "{\"default\":{" FITS "}}", { "/default: cannot be 'default', which is reserved" } },
+	{ "{\".\":{" FITS "}}", { "/.: cannot be '.', which has a meaning in paths" } },
 	{ "{\"\":{" FITS "}}", { "/: must have 1 to 64 bytes" } },
 	{ "{\"a\":{\"limit\":0,\"window_ms\":1},\"b\":{\"limit\":1}}",
 	  { "/a/limit: must", "/b/window_ms: is required" } },

@@ -215,7 +215,7 @@ static void used_by_name(void **state)
 	assert_status(take("{\"key\":\"k\",\"policy\":\"q\",\"cost\":2}"), 200);
 	assert_status(take("{\"key\":\"k\",\"limit\":2,\"window_ms\":3600000}"), 200);
 	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:p:gcra p:limit:{k}:q:fixed_window "
-						"p:limit:{k}:default:gcra")
+						"p:limit:{k}:@:gcra")
 				 ->integer,
 			 3);
 	a = take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
@@ -244,7 +244,8 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	assert_string_equal(text_at(a, "/algorithm"), "fixed_window");
 	assert_int_equal(int_at(a, "/remaining"), 3);
 	a = get("/ratelimit/keys/k");
-	assert_string_equal(text_at(a, "/policy"), "default");
+	assert_true(json_is_null(json_at(a, "/policy")));
+	assert_true(json_is_null(json_at(a, "/check")));
 	assert_true(json_is_null(json_at(a, "/algorithm")));
 	assert_nothing_is_known(a);
 	a = get("/ratelimit/keys/k?policy=never-stored");

@@ -41,7 +41,7 @@ static int64_t remaining_of(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?check=%s", key, check);
 	return pair_number(target, "/remaining");
 }
 
@@ -49,7 +49,7 @@ static bool has_state(const char *key, const char *check)
 {
 	char target[96];
 
-	snprintf(target, sizeof(target), "/ratelimit/keys/%s?policy=%s", key, check);
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?check=%s", key, check);
 	return !json_is_null(json_at(http(pair.c[0], "GET", target, NULL), "/algorithm"));
 }
 
@@ -67,7 +67,7 @@ static void must_have_the_same(struct answer a, struct answer b, const char *mem
 static void a_refusal_is_as_in_one_slot(void **state)
 {
 	static const char *const members[] = { "allowed",   "limit",          "window_ms",      "capacity",
-					       "remaining", "retry_after_ms", "reset_after_ms", "policy" };
+					       "remaining", "retry_after_ms", "reset_after_ms", "check" };
 	const char *apart[] = { middle, high, low };
 	char beside[2][16];
 	const char *together[] = { low, beside[0], beside[1] };
@@ -121,7 +121,7 @@ static void what_counts_refusals_counts_them(void **state)
 		server_command(&pair.redis, "FLUSHALL");
 		assert_status(take(body), 200);
 		struct answer a = take(body);
-		assert_problem(a, 429, "rate_limited", "none");
+		assert_problem(a, 429, "rate_limited", "applied");
 		assert_int_equal(int_at(a, "/checks/0/remaining"), 3);
 		assert_int_equal(remaining_of(counts, "c"), 3);
 		assert_int_equal(remaining_of(middle, "m"), 0);
@@ -167,17 +167,22 @@ static void a_record_needs_one_slot(void **state)
 
 static void it_waits_until_all_fit(void **state)
 {
+	static const char counting[] = "\"algorithm\":\"sliding_window\",\"count_refused\":true,";
+	const char *const roomy[] = { low, low, high }; /* in front of the one that it waits for, and behind it */
 	char body[512];
 
 	(void)state;
-	snprintf(body, sizeof(body),
-		 "{\"wait_ms\":20000,\"checks\":[{\"name\":\"l\",\"key\":\"%s\",\"limit\":9,\"window_ms\":86400000},"
-		 "{\"name\":\"h\",\"key\":\"%s\",\"algorithm\":\"fixed_window\",\"limit\":1,\"window_ms\":400}]}",
-		 low, high);
-	assert_status(take(body), 200);
-	struct answer a = take(body);
-	assert_status(a, 200);
-	assert_int_equal(remaining_of(low, "l"), 7);
+	for (int i = 0; i < 3; i++) {
+		snprintf(body, sizeof(body),
+			 "{\"wait_ms\":20000,\"checks\":[{\"name\":\"r\",\"key\":\"%s\",%s\"limit\":9,"
+			 "\"window_ms\":86400000},{\"name\":\"h\",\"key\":\"%s\",\"algorithm\":\"fixed_window\","
+			 "\"limit\":1,\"window_ms\":400}]}",
+			 roomy[i], i ? counting : "", roomy[i] == low ? high : low);
+		assert_status(take(body), 200);
+		assert_status(take(body), 200);
+		assert_int_equal(remaining_of(roomy[i], "r"), 7); /* a call that waits is not refused */
+		server_command(&pair.redis, "FLUSHALL");
+	}
 }
 
 /* ---- Many at once ---- */
@@ -240,7 +245,7 @@ static void what_is_no_limit_takes_nothing(void **state)
 
 	(void)state;
 	assert_status(take(checks_of(keys, limits, "")), 200);
-	snprintf(key, sizeof(key), "p:limit:{%s}:w:fixed_window", high);
+	snprintf(key, sizeof(key), "p:limit:{%s}:@w:fixed_window", high);
 	server_command(&pair.redis, "SET %s foreign", key);
 	assert_problem(take(checks_of(keys, limits, "")), 500, "foreign_key", "none");
 	assert_int_equal(remaining_of(low, "f"), 4);

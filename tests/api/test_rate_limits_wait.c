@@ -92,6 +92,27 @@ static void a_client_that_leaves_takes_nothing(void **state)
 	until_waiting(0);
 }
 
+/* It is not refused yet, so it counts only once it is granted. */
+static void waiting_counts_nothing(void **state)
+{
+	static const char counting[] = "{\"key\":\"h\",\"algorithm\":\"sliding_window\",\"limit\":1,"
+				       "\"window_ms\":1000,\"count_refused\":true,\"wait_ms\":5000}";
+	static const char latest[] = "ZREVRANGE p:limit:{h}:@:sliding_window 1 1";
+
+	(void)state;
+	assert_status(post("/ratelimit", counting), 200);
+	struct raw *r = ask(counting, "Idempotency-Key: h1\r\n");
+	until_waiting(1);
+	redisReply *log = server_command(&redis, latest);
+	assert_int_equal(log->elements, 1);
+	assert_int_equal(strtoll(log->element[0]->str, NULL, 10), 1);
+	assert_status(raw_answer(r, SOON_MS), 200);
+	raw_close(r);
+	assert_status(http(client, "POST", "/ratelimit", counting, "Idempotency-Key: h1"), 200);
+	log = server_command(&redis, latest);
+	assert_in_range(strtoll(log->element[0]->str, NULL, 10), 1, 2);
+}
+
 static void a_duplicate_of_a_waiter_is_in_progress(void **state)
 {
 	(void)state;
@@ -116,6 +137,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_crowd_goes_in_order_and_costs_little, stage_forget),
 		cmocka_unit_test_teardown(several_checks_wait_for_the_slowest, stage_forget),
 		cmocka_unit_test_teardown(a_client_that_leaves_takes_nothing, stage_forget),
+		cmocka_unit_test_teardown(waiting_counts_nothing, stage_forget),
 		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_in_progress, stage_forget),
 	};
 

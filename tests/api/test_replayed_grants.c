@@ -401,7 +401,7 @@ static const struct decision {
 	  "{\"key\":\"a\",\"limit\":1,\"window_ms\":300,\"algorithm\":\"fixed_window\"}",
 	  another_takes_the_next_fixed_window, 429, "rate_limited" },
 	{ "ratelimit_take", nothing, "POST", "/ratelimit",
-	  "{\"checks\":[{\"name\":\"default\",\"key\":\"a\",\"limit\":1,\"window_ms\":300},"
+	  "{\"checks\":[{\"key\":\"a\",\"limit\":1,\"window_ms\":300},"
 	  "{\"name\":\"other\",\"key\":\"b\",\"limit\":9,\"window_ms\":200}]}",
 	  another_takes_the_next_window, 429, "rate_limited" },
 	{ "ratelimit_authorize", a_policy, "GET", "/ratelimit/authorize?policy=p&key=a", NULL, nothing, 429,

@@ -47,7 +47,7 @@ test('each view shows the data of the API, hostile names as text', SLOW, async (
 
   await go(page, 'limits');
   await rowHas(page, 'replies', '30 in 1 min', '15');
-  await rowHas(page, HOSTILE, 'default', 'gcra');
+  await rowHas(page, HOSTILE, '–', 'gcra');
   await row(page, HOSTILE).getByRole('link').click();
   await shows(page.locator('dd', { hasText: '9 of 10' }));
 
@@ -126,7 +126,7 @@ test('nothing can be changed where it only shows', SLOW, async (t) => {
     ['locks'],
     ['locks', 'plain'],
     ['limits'],
-    ['limits', 'default', 'gcra', 'plain'],
+    ['limits', '@', 'gcra', 'plain'],
     ['limits', 'replies'],
     ['sets', 'plain'],
     ['sales', 'plain'],

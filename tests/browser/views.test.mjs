@@ -41,7 +41,7 @@ const everywhere = () => [
   [''],
   ...Object.entries(VIEWS).flatMap(([view, { stored = 'plain' }]) => [[view], [view, stored]]),
   ['queues', 'plain', 'dead'],
-  ['limits', 'default', 'gcra', 'plain'],
+  ['limits', '@', 'gcra', 'plain'],
   ['sets', 'absent'],
 ];
 

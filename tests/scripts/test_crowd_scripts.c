@@ -132,7 +132,7 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 	redisReply *reply;
 
 	for (int i = from; i < from + count; i++) {
-		snprintf(key, sizeof(key), "p:limit:{caller-%d}:default:%s", i, name);
+		snprintf(key, sizeof(key), "p:limit:{caller-%d}:@:%s", i, name);
 		redisAppendCommand(r.context, "EVALSHA %s 1 %s 1 %d 1 %d %s", s->sha1, key, window_ms,
 				   s == &ratelimit_gcra_script, "");
 	}

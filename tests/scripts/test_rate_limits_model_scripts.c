@@ -124,9 +124,10 @@ static bool take(int algorithm, const struct limit_rule *rule, int64_t cost)
 		 digits_of(last_argument(algorithm, rule))));
 	assert_int_equal(item_int(&r, REPLY_NOW_MS), now_ms);
 	struct limit_answer wanted = limit_model_decide(m, now_ms, rule, cost, &next);
-	agree(REPLY_OUTCOME, wanted.allowed);
+	bool counts = limit_model_counts(m, rule, cost, wanted.allowed);
+	agree(REPLY_OUTCOME, !wanted.allowed && counts ? RATELIMIT_SLIDING_WINDOW_COUNTED_REFUSAL : wanted.allowed);
 	must_be(wanted, LIMIT_TAKEN_DECISION);
-	if (limit_model_counts(m, rule, cost, wanted.allowed))
+	if (counts)
 		*m = next;
 	return wanted.allowed;
 }
@@ -218,7 +219,8 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 	}
 	run(&r, &ratelimit_take_all_script, keys, args);
 	bool granted = granted_by(rules, costs, shadows);
-	agree(REPLY_OUTCOME, granted);
+	bool counted = limit_model_counts(&models[SLIDING_WINDOW], &rules[SLIDING_WINDOW], costs[SLIDING_WINDOW], false);
+	agree(REPLY_OUTCOME, !granted && counted ? RATELIMIT_TAKE_ALL_COUNTED_REFUSAL : granted);
 	for (int a = GCRA; a < ALGORITHMS_END; a++) {
 		size_t at = RATELIMIT_TAKE_ALL_CHECKS + LIMIT_CHECK_ITEMS * (size_t)(a - GCRA);
 		struct limit_answer wanted = limit_model_decide(&models[a], now_ms, &rules[a], costs[a], &next);

@@ -74,7 +74,7 @@ static void refused_elsewhere(void **state)
 	take(FIXED_WINDOW, "5", "86400000", "1", "0");
 	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW], keys[SLIDING_WINDOW]),
 	    ARGS("3", "5", "86400000", "2", "0", "0", "2", "5", "86400000", "2", "1", "0", "1"));
-	assert_int_equal(outcome(&r), 0);
+	assert_int_equal(outcome(&r), RATELIMIT_TAKE_ALL_COUNTED_REFUSAL);
 	assert_int_equal(taken_item(0, LIMIT_CHECK_FITS), 1);
 	assert_int_equal(remaining_of(0), 4);
 	assert_int_equal(taken_item(1, LIMIT_CHECK_FITS), 1);

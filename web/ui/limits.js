@@ -13,7 +13,16 @@ const inWords = (algorithm) => algorithm.replace('_', ' ');
 const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${duration(window)}`;
 const make = (name) => ['PUT', path('ratelimit', 'policies', name), { limit: 100, window_ms: 60000 }];
 
-// A policy is shown by its name; a key by policy, algorithm and key.
+// A key's state belongs to a policy, or to a limit in a request: its address has '@' there, and behind
+// that the name of the check. No policy has an @.
+const accountOf = ({ policy, check }) => policy ?? `@${check ?? ''}`;
+const accountQuery = (account) => {
+	if (!account.startsWith('@')) return { policy: account };
+	return account === '@' ? {} : { check: account.slice(1) };
+};
+const accountInWords = ({ policy, check }) => policy ?? (check ? `check ${check}` : '–');
+
+// A policy is shown by its name; a key by account, algorithm and key.
 export const named = (names) => names[2] ?? names[0];
 
 export function open(page) {
@@ -67,8 +76,8 @@ function openAll(page) {
 	const look = listing(page, {
 		what: 'keys',
 		where: '/ratelimit/keys',
-		name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
-		open: (name) => route('limits', 'default', 'gcra', name),
+		name: (one) => JSON.stringify([one.key, accountOf(one), one.algorithm]),
+		open: (name) => route('limits', '@', 'gcra', name),
 		shown: keys,
 		none: 'No key has state.',
 		make: ['POST', '/ratelimit', { key: 'client-1', limit: 10, window_ms: 60000 }],
@@ -90,7 +99,7 @@ const withoutRedis = (one) => (one.on_error === 'open' ? 'lets through' : 'refus
 function keyTable(turn) {
 	return table({
 		label: 'Keys',
-		key: (one) => JSON.stringify([one.policy, one.algorithm, one.key]),
+		key: (one) => JSON.stringify([accountOf(one), one.algorithm, one.key]),
 		turn,
 		columns: [
 			{
@@ -98,7 +107,7 @@ function keyTable(turn) {
 				kind: 'head',
 				text: (one) => one.key,
 				sort: (one) => one.key,
-				link: (one) => route('limits', one.policy, one.algorithm, one.key),
+				link: (one) => route('limits', accountOf(one), one.algorithm, one.key),
 			},
 			{ title: 'Left', number: true, make: meter, sort: (one) => one.remaining / one.capacity },
 			{
@@ -107,7 +116,7 @@ function keyTable(turn) {
 				make: verdict,
 				sort: (one) => one.retry_after_ms ?? -1,
 			},
-			{ title: 'Policy', text: (one) => one.policy, sort: (one) => one.policy },
+			{ title: 'Counts under', text: accountInWords, sort: accountInWords },
 			{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
 		],
 	});
@@ -260,8 +269,10 @@ async function edit(page, one) {
 
 /* ---- A key ---- */
 
-function openKey(page, policy, algorithm, key) {
-	const at = `${path('ratelimit', 'keys', key)}?${new URLSearchParams({ policy, algorithm })}`;
+function openKey(page, account, algorithm, key) {
+	const by = accountQuery(account);
+	const at = `${path('ratelimit', 'keys', key)}?${new URLSearchParams({ ...by, algorithm })}`;
+	const own = { key, limit: 10, window_ms: 60000 };
 	const level = el('progress', { class: 'level', 'aria-label': 'Used' });
 	const about = facts('State of the key');
 	const bar = buttons({
@@ -272,7 +283,7 @@ function openKey(page, policy, algorithm, key) {
 			const sure = await confirmRemoval({
 				title: `Forget '${key}'?`,
 				go: 'Forget key',
-				text: `Its limit under '${policy}' is whole again at once.`,
+				text: `Its limit${by.policy || by.check ? ` under '${accountInWords(by)}'` : ''} is whole again at once.`,
 			});
 			if (sure) await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
 		},
@@ -293,7 +304,7 @@ function openKey(page, policy, algorithm, key) {
 			make: [
 				'POST',
 				'/ratelimit',
-				policy === 'default' ? { key, limit: 10, window_ms: 60000 } : { key, policy },
+				by.policy ? { key, ...by } : by.check ? { checks: [{ name: by.check, ...own }] } : own,
 			],
 		});
 		if (!one) return;
@@ -303,7 +314,7 @@ function openKey(page, policy, algorithm, key) {
 			['Remaining', `${number(one.remaining)} of ${number(one.capacity)}`],
 			['One more', one.allowed ? 'is allowed' : `is allowed in ${duration(one.retry_after_ms)}`],
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
-			['Policy', one.policy],
+			['Counts under', accountInWords(one)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', one.limit ? `${number(one.limit)} in ${duration(one.window_ms)}` : '–'],
 		]);

@@ -127,8 +127,8 @@ async function tryOut(form, drawing, signal) {
 			drawing.show(trial.columns, trial.told());
 		}
 	} finally {
-		const query = new URLSearchParams({ policy: body.policy ?? 'default' });
-		await ask('DELETE', `${path('ratelimit', 'keys', body.key)}?${query}`).catch(() => {});
+		const query = body.policy ? `?${new URLSearchParams({ policy: body.policy })}` : '';
+		await ask('DELETE', `${path('ratelimit', 'keys', body.key)}${query}`).catch(() => {});
 	}
 	return `${number(trial.allowed)} allowed, ${number(trial.refused)} refused in ${rough((performance.now() - began) / 1000)} s.`;
 }

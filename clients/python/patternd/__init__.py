@@ -78,7 +78,7 @@ class Decision(NamedTuple):
     window_ms: int
     capacity: int
     reset_after_ms: int
-    policy: str
+    policy: str | None
     degraded: bool
 
 
