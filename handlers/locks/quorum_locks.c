@@ -53,9 +53,10 @@ static void out_left(struct json_out *o, int64_t left_ms)
 	out_int_or_null(o, "expires_at_ms", left_ms > 0, loop_wall_ms() + left_ms);
 }
 
-/* `holders`: the one that a majority reports; NULL for none. */
+/* `holder_count` and `holders`: the one that a majority reports; NULL for none. */
 static void out_holders(struct json_out *o, const struct lock_quorum_holder *holder, const struct lock_holder_at *at)
 {
+	out_int(o, "holder_count", holder != NULL);
 	out_array(o, "holders");
 	if (holder) {
 		out_object(o, NULL);
@@ -82,7 +83,8 @@ static void on_released_one(struct request *req, const struct reply *r)
 }
 
 /*
- * Wherever it may be held, so also on servers that did not answer; by a request without a client.
+ * Wherever it may be held, so also on servers that did not answer; by a request without a client. No
+ * client got this token, so the servers keep the last release by a client in memory.
  */
 static void release_all(struct lock_round *r)
 {
@@ -96,10 +98,10 @@ static void release_all(struct lock_round *r)
 	for (size_t i = 0; i < r->of; i++) {
 		if (r->votes[i].said && r->votes[i].outcome < 1)
 			continue;
-		struct call *c = call_script(req, &lock_release_script);
-		lock_call_keys(c, name, lock_parts_to_release);
+		struct call *c = call_script(req, &lock_leave_script);
+		lock_call_keys(c, name, lock_parts_to_change);
+		call_string(c, "");
 		call_text(c, hash);
-		call_int(c, 0);
 		call_member(c, (unsigned)i + 1);
 		call_may_fail(c);
 		call_send(c, on_released_one);
@@ -136,8 +138,8 @@ static void answer_held(struct lock_round *r)
 			"time, or lost it",
 			w->name.at, lock_round_count(r, holder_of_refusal.outcome), r->of);
 	out_text(o, "name", w->name);
+	out_int(o, "waiter_count", 0);
 	out_holders(o, is_held ? &holder : NULL, &holder_of_refusal);
-	out_int(o, "waiters", 0);
 	answer_end(req);
 }
 
@@ -337,6 +339,21 @@ void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 
 /* ---- DELETE /locks/{name} ---- */
 
+/* After the release, a majority reports the same fence of a holder. */
+static bool is_held(const struct lock_round *r)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < r->of; i++) {
+		int64_t fence = r->votes[i].said ? reply_int(r->votes[i].reply, LOCK_RELEASE_HELD_FENCE) : 0;
+		size_t same = 0;
+		for (size_t k = 0; fence && k < r->of; k++)
+			same += r->votes[k].said && reply_int(r->votes[k].reply, LOCK_RELEASE_HELD_FENCE) == fence;
+		most = same > most ? same : most;
+	}
+	return most >= lock_round_majority(r);
+}
+
 static void on_released(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
@@ -345,8 +362,7 @@ static void on_released(struct lock_round *r)
 
 	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);
-		out_text(o, "name", w->name);
-		out_int(o, "holds", 0);
+		lock_out_released(o, w->name, 0, is_held(r));
 		answer_end(r->req);
 	} else if (lock_round_count(r, LOCK_RELEASE_NOT_HOLDER) < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
@@ -414,7 +430,7 @@ static void on_state(struct lock_round *r)
 	out_text(o, "mode", is_held ? TEXT("exclusive") : (struct text){ 0 });
 	lock_out_fence(o, is_held ? reply_int(holder.reply, holder_of_state.fence) : highest_fence(r));
 	out_left(o, holder.left_ms);
-	out_int(o, "waiters", 0);
+	out_int(o, "waiter_count", 0);
 	out_holders(o, is_held ? &holder : NULL, &holder_of_state);
 	answer_end(r->req);
 }

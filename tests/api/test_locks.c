@@ -117,7 +117,7 @@ static void a_refusal_has_the_holder_and_its_time(void **state)
 		assert_int_equal(int_at(a, "/holders/0/expires_at_ms"), int_at(taken, "/expires_at_ms"));
 		assert_true(json_equal(json_at(a, "/holders/0/owner"), json_at(taken, "/owner")));
 		assert_int_equal(int_at(a, "/retry_after_ms"), ttl_ms);
-		assert_int_equal(int_at(a, "/waiters"), 0);
+		assert_int_equal(int_at(a, "/waiter_count"), 0);
 		assert_null(strstr(a.body, text_at(taken, "/token")));
 	}
 	nap_ms(int_at(look(), "/ttl_ms") + 1); /* of the last row: waiting that long is enough */
@@ -424,7 +424,7 @@ static void look_at_a_lock_free_and_held(void **state)
 	struct answer a = look();
 	assert_status(a, 200);
 	assert_string_equal(a.body, "{\"name\":\"a\",\"held\":false,\"mode\":null,\"fence\":null,\"ttl_ms\":null,"
-				    "\"expires_at_ms\":null,\"waiters\":0,\"holders\":[]}\n");
+				    "\"expires_at_ms\":null,\"waiter_count\":0,\"holders\":[]}\n");
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
 	a = look();
 	assert_true(bool_at(a, "/held"));
@@ -463,7 +463,7 @@ static void list_shows_what_is_held(void **state)
 	assert_int_equal(int_at(a, "/items/0/holders/0/holds"), 2);
 	assert_int_equal(int_at(a, "/items/0/fence"), int_at(taken, "/fence"));
 	assert_in_range(int_at(a, "/items/0/ttl_ms"), 1, TTL_MS);
-	assert_int_equal(int_at(a, "/items/0/waiters"), 0);
+	assert_int_equal(int_at(a, "/items/0/waiter_count"), 0);
 	assert_null(strstr(a.body, text_at(taken, "/token")));
 	assert_int_equal(json_array_size(json_at(http(client, "GET", "/locks?match=b*", NULL), "/items")), 0);
 }

@@ -223,7 +223,7 @@ static void it_is_refused_as_a_lock_is(void **state)
 		struct answer a = http(pair.c[i], "POST", HOLD, i ? "{\"wait_ms\":100}" : NULL);
 		assert_problem(a, 409, "lock_held", "none");
 		assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
-		assert_int_equal(int_at(a, "/waiters"), 0);
+		assert_int_equal(int_at(a, "/waiter_count"), 0);
 		assert_in_range(a.took_us, i * 99000, 1000000);
 	}
 	struct raw *leaves = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");

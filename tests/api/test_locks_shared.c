@@ -45,7 +45,7 @@ static struct raw *queue_up(const char *body, const char *headers)
 
 static void until_in_line(int count)
 {
-	wait_until(int_at(get("/locks/s"), "/waiters") == count, SOON_MS);
+	wait_until(int_at(get("/locks/s"), "/waiter_count") == count, SOON_MS);
 }
 
 static void readers_are_beside_each_other(void **state)
@@ -111,7 +111,7 @@ static void a_writer_in_line_is_not_overtaken(void **state)
 	struct answer won = raw_answer(writer, SOON_MS);
 	assert_status(won, 201);
 	assert_true(int_at(won, "/waited_ms") >= 0);
-	assert_int_equal(int_at(get("/locks/s"), "/waiters"), 2);
+	assert_int_equal(int_at(get("/locks/s"), "/waiter_count"), 2);
 	release(text_at(won, "/token"));
 	assert_status(raw_answer(second, SOON_MS), 201); /* both readers acquire together */
 	assert_status(raw_answer(third, SOON_MS), 201);

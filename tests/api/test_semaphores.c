@@ -48,14 +48,14 @@ static struct raw *queue_up(int port, const char *body, const char *headers)
 
 static void until_in_line(int count)
 {
-	wait_until(int_at(get("/semaphores/s"), "/waiters") == count, SOON_MS);
+	wait_until(int_at(get("/semaphores/s"), "/waiter_count") == count, SOON_MS);
 }
 
 static void so_many_and_no_more(void **state)
 {
 	(void)state;
 	assert_string_equal(get("/semaphores/s").body,
-			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiters\":0,\"holders\":[]}\n");
+			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiter_count\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
 	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which expires first */
 	assert_status(a, 201);
@@ -166,7 +166,7 @@ static void the_list_has_what_is_held(void **state)
 	assert_string_equal(text_at(some, "/items/0/name"), "other");
 	assert_int_equal(int_at(some, "/items/0/limit"), 7);
 	assert_int_equal(int_at(some, "/items/0/permits_held"), 1);
-	assert_int_equal(int_at(some, "/items/0/waiters"), 0);
+	assert_int_equal(int_at(some, "/items/0/waiter_count"), 0);
 	release(text_at(a, "/permit")); /* its key stays, and it is no longer held */
 	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 1);
 }
