@@ -72,7 +72,7 @@ static void a_held_lock_is_refused(void **state)
 	acquire(60000, "", TOKEN_2);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at_ms);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), 0);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 0);
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "exclusive");
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER), "worker-7");
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_FENCE), fence);
@@ -247,7 +247,7 @@ static void a_look_changes_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(lock_get(&r, "a"), -1);
-	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 0);
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), 0);
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -259,7 +259,7 @@ static void a_look_changes_nothing(void **state)
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
 	assert_string_equal(item_text(&r, LOCK_GET_HOLDERS + LOCK_HOLDER_METADATA), "");
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 0);
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
 	assert_string_equal(item_text(&r, LOCK_GET_MODE), "exclusive");
 	assert_int_equal(item_int(&r, LOCK_GET_EXPIRES_AT_MS), expires_at_ms);
