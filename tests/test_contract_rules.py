@@ -325,7 +325,7 @@ def locations(c):
         has_location = created and "Location" in created.get("headers", {})
         if method == "post" and created and below and not makes_several and not has_location:
             yield operation, f"POST {path}: 201 needs the header Location"
-        if has_location and not any("get" in item for item in below):
+        if has_location and below and not any("get" in item for item in below):
             yield operation, f"POST {path}: the path of its Location needs GET"
 
 

@@ -62,6 +62,13 @@ static void so_many_and_no_more(void **state)
 	char path[128];
 	snprintf(path, sizeof(path), PERMITS "/%s", text_at(a, "/permit"));
 	assert_string_equal(header_of(a, "Location"), path);
+	struct answer there = get(path);
+	assert_status(there, 200);
+	assert_string_equal(text_at(there, "/name"), "s");
+	assert_string_equal(text_at(there, "/permit"), text_at(a, "/permit"));
+	assert_string_equal(text_at(there, "/owner"), "a");
+	assert_int_equal(int_at(there, "/expires_at_ms"), int_at(a, "/expires_at_ms"));
+	assert_in_range(int_at(there, "/ttl_ms"), 1, int_at(a, "/ttl_ms"));
 	assert_int_equal(int_at(b, "/permits_held"), 2);
 	struct answer c = post(PERMITS, "{\"limit\":2}");
 	assert_problem(c, 409, "no_permit", "none");
@@ -74,6 +81,9 @@ static void so_many_and_no_more(void **state)
 	assert_null(strstr(look.body, text_at(a, "/permit")));
 	assert_status(release(text_at(a, "/permit")), 204);
 	assert_status(release(text_at(a, "/permit")), 204); /* again: the same holder */
+	assert_problem(get(path), 410, "permit_expired", "none");
+	snprintf(path, sizeof(path), PERMITS "/%s", text_at(b, "/permit"));
+	assert_true(json_is_null(json_at(get(path), "/owner")));
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
 	assert_problem(release("00000000000000000000000000000000"), 410, "permit_expired", "none");
 	assert_status(post(PERMITS, "{\"limit\":2}"), 201);
@@ -91,6 +101,7 @@ static void permits_end(void **state)
 	assert_status(next, 201);
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
 	assert_problem(release(text_at(a, "/permit")), 410, "permit_expired", "none");
+	assert_problem(get(header_of(a, "Location")), 410, "permit_expired", "none");
 }
 
 static void a_crowd_over_two_daemons_goes_in_order(void **state)

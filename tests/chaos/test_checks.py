@@ -119,9 +119,13 @@ class Locks(unittest.TestCase):
         for at, status, broken in (40, 200, []), (60040, 200, refused), (40, 409, forgotten), (60040, 409, []):
             story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1)
             self.assertEqual(story.release(at, at + 10, status, fence=1).broken(locks), broken)
-        for status, broken in (200, refused), (409, []):
+        for status, broken in (200, []), (409, forgotten):
             story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).grant(32, 35, fence=2)
             self.assertEqual(story.release(40, 50, status, fence=1).broken(locks), broken)
+        for status in 200, 409:
+            story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).grant(32, 35, fence=2)
+            story = story.release(36, 38, fence=2).release(40, 50, status, fence=1)
+            self.assertEqual(story.broken(locks), [])
         self.assertEqual(LockStory().grant(0, 10, fence=1).release(1100, 1110, fence=1).broken(locks), refused)
 
     def test_taken_from_its_holder(self):

@@ -159,7 +159,7 @@ def was_released(history, grant, call):
 
 def succeeds_without_a_hold(history, grant, call):
     """Why a call that succeeded should not have; None if it may. A release may be repeated for a
-    minute: the lock is free then, with `holds` 0. Of an expired lock there is nothing to release.
+    minute, and has `holds` 0: the caller's own. Of an expired lock there is nothing to release.
     """
     if was_released(history, grant, call):
         is_repeated = call.what == "lock.release" and call.got.get("holds") == 0
@@ -170,14 +170,14 @@ def succeeds_without_a_hold(history, grant, call):
 
 
 def judge_repeated_release(history, findings, grant, call):
-    """It was refused: then the minute has passed, or the lock may have been acquired since."""
+    """It was refused: then the minute has passed, or another token may have been released since."""
     is_late = call.end - grant.released.start > REPEATED_US
-    is_acquired = any(
-        c.effect != "none" and c.start < call.end and c.end > grant.released.start
-        for c in history.of("lock.acquire", on=call.on)
+    is_forgotten = any(
+        c.effect != "none" and c.sent["token"] != grant.token and c.start < call.end and c.end > grant.released.start
+        for c in history.of("lock.release", on=call.on)
     )
     findings.count("repeated releases that were refused")
-    if call.what == "lock.release" and not (is_late or is_acquired or history.may_be_lost(call)):
+    if call.what == "lock.release" and not (is_late or is_forgotten or history.may_be_lost(call)):
         findings.violation(
             "a release may be repeated",
             f"{call.on}: fence {grant.fence} was released, and its release repeated was refused",
