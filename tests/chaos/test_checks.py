@@ -122,6 +122,8 @@ class Locks(unittest.TestCase):
         for status, broken in (200, []), (409, forgotten):
             story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).grant(32, 35, fence=2)
             self.assertEqual(story.release(40, 50, status, fence=1).broken(locks), broken)
+        story = LockStory().grant(0, 10, fence=1).grant(1132, 1135, fence=2).release(1140, 1150, fence=1)
+        self.assertEqual(set(story.broken(locks)), set(refused))
         for status in 200, 409:
             story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).grant(32, 35, fence=2)
             story = story.release(36, 38, fence=2).release(40, 50, status, fence=1)

@@ -125,6 +125,7 @@ def judge_use(history, findings, grants, known, call, begun):
         if (
             later
             and later.fence > grant.fence
+            and not is_repeated_release(history, grant, call)
             and not any(history.may_be_lost(c) for c in (*grant.calls, *later.calls))
         ):
             findings.violation(
@@ -150,6 +151,14 @@ def judge_use(history, findings, grants, known, call, begun):
         grant.extended(call, begun)
     else:
         grant.end_by_release(call)
+
+
+def is_repeated_release(history, grant, call):
+    """An earlier release by this token may have had its effect: the lock may have another holder."""
+    return call.what == "lock.release" and any(
+        c is not call and c.sent["token"] == grant.token and c.effect != "none" and c.start < call.start
+        for c in history.of("lock.release", on=call.on)
+    )
 
 
 def was_released(history, grant, call):
