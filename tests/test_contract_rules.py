@@ -315,7 +315,7 @@ def retry_after(c):
 
 
 def locations(c):
-    """201 of a POST that makes one thing with a path of its own has Location, and GET answers there."""
+    """201 of a POST that makes one thing with a path of its own has Location; GET answers there."""
     for path, method, operation, _ in c.operations:
         created = c.success(operation).get("201")
         below = [item for other, item in c.doc["paths"].items() if re.fullmatch(re.escape(path) + r"/\{\w+\}", other)]

@@ -83,8 +83,8 @@ static void on_released_one(struct request *req, const struct reply *r)
 }
 
 /*
- * Wherever it may be held, so also on servers that did not answer; by a request without a client. No
- * client got this token, so the servers keep the last release by a client in memory.
+ * Wherever it may be held, so also on servers that did not answer; by a request without a client.
+ * It is no release by a client: the servers still remember the last one.
  */
 static void release_all(struct lock_round *r)
 {
@@ -339,21 +339,6 @@ void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 
 /* ---- DELETE /locks/{name} ---- */
 
-/* After the release, a majority reports the same fence of a holder. */
-static bool is_held(const struct lock_round *r)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < r->of; i++) {
-		int64_t fence = r->votes[i].said ? reply_int(r->votes[i].reply, LOCK_RELEASE_HELD_FENCE) : 0;
-		size_t same = 0;
-		for (size_t k = 0; fence && k < r->of; k++)
-			same += r->votes[k].said && reply_int(r->votes[k].reply, LOCK_RELEASE_HELD_FENCE) == fence;
-		most = same > most ? same : most;
-	}
-	return most >= lock_round_majority(r);
-}
-
 static void on_released(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
@@ -362,7 +347,7 @@ static void on_released(struct lock_round *r)
 
 	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);
-		lock_out_released(o, w->name, 0, is_held(r));
+		lock_out_released(o, w->name, 0, lock_round_agrees(r, LOCK_RELEASE_HELD_FENCE));
 		answer_end(r->req);
 	} else if (lock_round_count(r, LOCK_RELEASE_NOT_HOLDER) < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");

@@ -147,8 +147,8 @@ local function lock_renew(lock, grant, expires_at_ms)
   end
 end
 
--- lock_drop(lock, grant, hash): releases one token; the lock is free with its last. Returns how many
--- tokens its holder has left, and whether any client still holds the lock.
+-- lock_drop(lock, grant, hash): releases one token; the lock is free with its last. Returns how
+-- many tokens its holder has left, and whether any client still holds the lock.
 local function lock_drop(lock, grant, hash)
   local left = (grant.tokens and #grant.tokens or lock.holds) - 1
   if left == 0 and lock.holder_count == 1 then
@@ -173,8 +173,8 @@ local function lock_drop(lock, grant, hash)
   return left, true
 end
 
--- lock_holds_of(lock, fence): how many tokens the holder with that fence has, 0 when it holds it no
--- more. `lock` is nil when it is free. O(its tokens).
+-- lock_holds_of(lock, fence): how many tokens the holder with that fence has, 0 when it holds it
+-- no more. `lock` is nil when it is free. O(its tokens).
 local function lock_holds_of(lock, fence)
   if not lock then
     return 0

@@ -24,8 +24,8 @@
 --@reply -2 mode_conflict: held_mode text
 -- entered: once more, its TTL is renewed; fence, owner and metadata are as they were.
 -- held: `which` (from 0) is held until expires_at_ms at the latest, or it is free (mode '') and
--- offered to another waiter until then. next_at_ms is when trying again may help; of a ticket that waits
--- on, when it should (-1: when it is notified).
+-- offered to another waiter until then. next_at_ms is when trying again may help; of a ticket that
+-- waits on, when it should (-1: when it is notified).
 -- not_holder: the token presented does not hold it; an expired one never makes a new lock.
 -- A replay: the reply of then, with the expires_at_ms of now, while the token that was granted
 -- holds each lock.

@@ -5,8 +5,8 @@
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
 --@reply 1 released, 0 released_before, -1 not_holder: holds int, held_fence int
 -- holds: how many tokens of this holder are left. held_fence: the fence of the lock, 0 when no
--- client holds it. released_before: the last release within a minute was that of this token, whether
--- another client holds the lock now or not. not_holder: the token does not hold it (any more), or
+-- client holds it. released_before: the last release was that of this token, within a minute,
+-- whether another client holds the lock now or not. not_holder: the token does not hold it (any more), or
 -- the lock is free; nothing is released twice.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
 -- last one frees is freed in the background.

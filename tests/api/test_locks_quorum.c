@@ -203,7 +203,7 @@ static void extend_starts_again_and_revives_nothing(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-/* Clients that acquired it since, or tried to, do not take the answer from the one that released it. */
+/* Clients that acquired it since, or tried to, do not change the answer to a repeated release. */
 static void a_release_is_repeated_under_contention(void **state)
 {
 	(void)state;

@@ -71,7 +71,8 @@ static void readers_are_beside_each_other(void **state)
 	for (int i = 0; i < 2; i++) /* the caller's own count, which is not that of the other reader */
 		assert_string_equal(release(text_at(a, "/token")).body, "{\"name\":\"s\",\"holds\":0,\"held\":true}\n");
 	for (int i = 0; i < 2; i++)
-		assert_string_equal(release(text_at(b, "/token")).body, "{\"name\":\"s\",\"holds\":0,\"held\":false}\n");
+		assert_string_equal(release(text_at(b, "/token")).body,
+				    "{\"name\":\"s\",\"holds\":0,\"held\":false}\n");
 	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
 	assert_status(post("/locks/s", "{\"mode\":\"shared\"}"), 201);
 	assert_string_equal(release(text_at(b, "/token")).body, "{\"name\":\"s\",\"holds\":0,\"held\":true}\n");

@@ -164,7 +164,8 @@ static void test_used_token(void **state)
 	assert_no_token("a", text_at(entered, "/token"));
 	assert_status(http(client, "POST", "/locks/a", "{\"owner\":\"second\"}"), 201);
 	assert_no_token("a", text_at(entered, "/token"));
-	struct answer again = release("a", text_at(first, "/token")); /* once more, and takes nothing from the next one */
+	/* The last holder's once more takes nothing from the next one. */
+	struct answer again = release("a", text_at(first, "/token"));
 	assert_status(again, 200);
 	assert_true(bool_at(again, "/held"));
 	assert_still_held("a", "second");

@@ -85,7 +85,7 @@ static void another_leaves(void)
 	assert_int_equal(lock_get(&r, "a"), LOCK_GET_FREE);
 }
 
-/* Whatever became of the hold of a client that acquired it since, unless that client released it. */
+/* Whatever became of the hold of a client that acquired it since, but for its own release. */
 static void also_once_another_client_acquired_it(void **state)
 {
 	static void (*const ends[])(void) = { another_expires, another_is_released_by_force, another_leaves,

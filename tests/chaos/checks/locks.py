@@ -154,7 +154,7 @@ def judge_use(history, findings, grants, known, call, begun):
 
 
 def is_repeated_release(history, grant, call):
-    """An earlier release by this token may have had its effect: the lock may have another holder."""
+    """An earlier release by this token may have had its effect, and the lock another holder."""
     return call.what == "lock.release" and any(
         c is not call and c.sent["token"] == grant.token and c.effect != "none" and c.start < call.start
         for c in history.of("lock.release", on=call.on)
