@@ -315,16 +315,18 @@ def retry_after(c):
 
 
 def locations(c):
-    """201 of a POST that makes one thing with a path of its own has Location."""
+    """201 of a POST that makes one thing with a path of its own has Location; GET answers there."""
     for path, method, operation, _ in c.operations:
         created = c.success(operation).get("201")
-        has_path = any(re.fullmatch(re.escape(path) + r"/\{\w+\}", other) for other in c.doc["paths"])
+        below = [item for other, item in c.doc["paths"].items() if re.fullmatch(re.escape(path) + r"/\{\w+\}", other)]
         body = c.body_of(operation)
         required = [c.follow(body["properties"][name]) for name in body.get("required", [])]
         makes_several = any(is_schema(s) and "array" in types_of(s) for s in required)
         has_location = created and "Location" in created.get("headers", {})
-        if method == "post" and created and has_path and not makes_several and not has_location:
+        if method == "post" and created and below and not makes_several and not has_location:
             yield operation, f"POST {path}: 201 needs the header Location"
+        if has_location and below and not any("get" in item for item in below):
+            yield operation, f"POST {path}: the path of its Location needs GET"
 
 
 def defaults_have_reasons(c):

@@ -11,10 +11,10 @@
 #define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `waiters`, `offer`: TTL */
 #define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `waiters`, `offer`: TTL */
 #define KEY_FENCE "fence"         /* counter, no TTL */
-#define KEY_LIMIT "limit"         /* parts `<policy>:<algorithm>`, of a limit in a request `@<check>:<algorithm>`; TTL */
-#define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */
-#define KEY_GEO "geo"             /* hash: cells, size, kept; parts 0, 1, ...: sorted sets of GEOADD; TTL if asked */
-#define KEY_TOPIC "topic"         /* no key: the name of a channel */
+#define KEY_LIMIT "limit" /* parts `<policy>:<algorithm>`, of a limit in a request `@<check>:<algorithm>`; TTL */
+#define KEY_QUEUE "queue" /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */
+#define KEY_GEO "geo"     /* hash: cells, size, kept; parts 0, 1, ...: sorted sets of GEOADD; TTL if asked */
+#define KEY_TOPIC "topic" /* no key: the name of a channel */
 #define KEY_UV \
 	"uv" /* empty string: lua/visitors/lib_page.lua; part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days; \
 		part `total`: lua/visitors/lib_total.lua, no TTL */

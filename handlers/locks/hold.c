@@ -217,13 +217,7 @@ static struct text acquired_event(struct request *req, const struct lock_acquisi
 
 	out_init(&o, &req->arena, 512);
 	out_object(&o, NULL);
-	out_text(&o, "name", acquisition->names[0]);
-	out_text(&o, "token", acquisition->token);
-	out_int(&o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
-	lock_out_owner(&o, acquisition->owner);
-	lock_out_time(&o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
-	out_int(&o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(&o, &acquisition->safety);
+	lock_out_acquired(&o, req, acquisition, r);
 	out_close(&o);
 	return (struct text){ o.at, o.len };
 }

@@ -5,7 +5,7 @@ const struct lock_safety lock_single = { "single", 1, 1 };
 
 static const char *const parts_to_acquire[] = { "fence", "readers", "waiters", NULL };
 const char *const lock_parts_to_change[] = { "readers", "waiters", NULL };
-const char *const lock_parts_to_release[] = { "readers", "waiters", "fence", "released", NULL };
+const char *const lock_parts_to_release[] = { "readers", "waiters", "released", NULL };
 const char *const lock_parts_to_get[] = { "readers", "waiters", "fence", NULL };
 
 void lock_call_keys(struct call *c, struct text name, const char *const *parts)
@@ -69,6 +69,27 @@ void lock_out_holders(struct json_out *o, struct request *req, const struct repl
 	out_close(o);
 }
 
+void lock_out_acquired(struct json_out *o, struct request *req, const struct lock_acquisition *acquisition,
+		       const struct reply *r)
+{
+	out_text(o, "name", acquisition->names[0]);
+	out_text(o, "token", acquisition->token);
+	out_int(o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
+	lock_out_owner(o, reply_text(r, LOCK_ACQUIRE_OWNER));
+	out_text(o, "mode", reply_text(r, LOCK_ACQUIRE_MODE));
+	out_int(o, "holds", reply_int(r, LOCK_ACQUIRE_HOLDS));
+	lock_out_time(o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
+	out_int(o, "waited_ms", wait_waited_ms(req));
+	lock_out_safety(o, &acquisition->safety);
+}
+
+void lock_out_released(struct json_out *o, struct text name, int64_t holds, bool is_held)
+{
+	out_text(o, "name", name);
+	out_int(o, "holds", holds);
+	out_bool(o, "held", is_held);
+}
+
 bool lock_has_no_entry(struct request *req, const char *what)
 {
 	if (!req->asked.header(req, "Lock-Token").at)
@@ -96,14 +117,14 @@ void lock_answer_expired(struct request *req, struct text name)
 static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
 {
 	struct text mode = reply_text(r, LOCK_REFUSAL_MODE);
-	struct text owner = reply_text(r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER);
 	long long rest = rest_ms;
 
 	if (mode.len == 0)
 		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
 	if (text_is(mode, "shared"))
-		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
-					    (r->count - LOCK_REFUSAL_HOLDERS) / LOCK_HOLDER_ITEMS, rest);
+		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %lld, for another %lld ms", name.at,
+					    (long long)reply_int(r, LOCK_REFUSAL_HOLDER_COUNT), rest);
+	struct text owner = reply_text(r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER);
 	return answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
 				    owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
 				    rest);
@@ -111,19 +132,14 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)
 {
-	bool is_reserved = reply_text(r, LOCK_REFUSAL_MODE).len == 0;
-	int64_t until_ms = 0;
+	int64_t rest_ms = request_ms_until(req, reply_int(r, LOCK_REFUSAL_EXPIRES_AT_MS));
 
-	for (size_t i = LOCK_REFUSAL_HOLDERS; i < r->count; i += LOCK_HOLDER_ITEMS) {
-		int64_t expires_at_ms = reply_int(r, i + LOCK_HOLDER_EXPIRES_AT_MS);
-		until_ms = expires_at_ms > until_ms ? expires_at_ms : until_ms;
-	}
-	int64_t rest_ms = request_ms_until(req, until_ms);
 	answer_retry_after_ms(req, rest_ms);
 	struct json_out *o = begin_held(req, name, r, rest_ms);
 	out_text(o, "name", name);
-	lock_out_holders(o, req, r, is_reserved ? r->count : LOCK_REFUSAL_HOLDERS, false);
-	out_int(o, "waiters", reply_int(r, LOCK_REFUSAL_WAITERS));
+	out_int(o, "waiter_count", reply_int(r, LOCK_REFUSAL_WAITER_COUNT));
+	out_int(o, "holder_count", reply_int(r, LOCK_REFUSAL_HOLDER_COUNT));
+	lock_out_holders(o, req, r, LOCK_REFUSAL_HOLDERS, false);
 	answer_end(req);
 }
 

@@ -61,6 +61,11 @@ void lock_out_owner(struct json_out *o, struct text owner);
 void lock_out_fence(struct json_out *o, int64_t fence);
 void lock_out_safety(struct json_out *o, const struct lock_safety *safety);
 void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms);
+/* One lock that was acquired; `r` is the reply of lua/locks/lock_acquire.lua. */
+void lock_out_acquired(struct json_out *o, struct request *req, const struct lock_acquisition *acquisition,
+		       const struct reply *r);
+/* `holds` of its holder are left; `is_held`: by any client. */
+void lock_out_released(struct json_out *o, struct text name, int64_t holds, bool is_held);
 
 /* A holder, as members of answers have it. */
 struct lock_holder {

@@ -57,7 +57,7 @@ static struct call *look(struct request *req, struct text name)
 static void read(double *cells, const struct request *req, const struct reply *r)
 {
 	(void)req;
-	cells[WAITERS_AT] = (double)reply_int(r, LOCK_GET_WAITERS);
+	cells[WAITERS_AT] = (double)reply_int(r, LOCK_GET_WAITER_COUNT);
 }
 
 void lock_metrics_open(void)

@@ -13,15 +13,7 @@ static void on_acquired(struct request *req, const struct lock_acquisition *acqu
 {
 	struct json_out *o = answer_begin(req, reply_outcome(r) == LOCK_ACQUIRE_TAKEN ? 201 : 200);
 
-	out_text(o, "name", acquisition->names[0]);
-	out_text(o, "token", acquisition->token);
-	out_int(o, "fence", reply_int(r, LOCK_ACQUIRE_FENCES));
-	lock_out_owner(o, reply_text(r, LOCK_ACQUIRE_OWNER));
-	out_text(o, "mode", reply_text(r, LOCK_ACQUIRE_MODE));
-	out_int(o, "holds", reply_int(r, LOCK_ACQUIRE_HOLDS));
-	lock_out_time(o, req, reply_int(r, LOCK_ACQUIRE_EXPIRES_AT_MS));
-	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o, &acquisition->safety);
+	lock_out_acquired(o, req, acquisition, r);
 	answer_end(req);
 }
 
@@ -139,8 +131,7 @@ static void on_released(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "name", in->name);
-	out_int(o, "holds", reply_int(r, LOCK_RELEASE_HOLDS));
+	lock_out_released(o, in->name, reply_int(r, LOCK_RELEASE_HOLDS), reply_int(r, LOCK_RELEASE_HELD_FENCE) > 0);
 	answer_end(req);
 }
 
@@ -178,7 +169,8 @@ static void on_state(struct request *req, const struct reply *r)
 	out_text_or_null(o, "mode", reply_text(r, LOCK_GET_MODE));
 	lock_out_fence(o, reply_int(r, LOCK_GET_FENCE));
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
-	out_int(o, "waiters", reply_int(r, LOCK_GET_WAITERS));
+	out_int(o, "waiter_count", reply_int(r, LOCK_GET_WAITER_COUNT));
+	out_int(o, "holder_count", reply_int(r, LOCK_GET_HOLDER_COUNT));
 	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, true);
 	answer_end(req);
 }
@@ -215,7 +207,8 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_text(o, "mode", reply_text(r, LOCK_GET_MODE));
 	out_int(o, "fence", reply_int(r, LOCK_GET_FENCE));
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
-	out_int(o, "waiters", reply_int(r, LOCK_GET_WAITERS));
+	out_int(o, "waiter_count", reply_int(r, LOCK_GET_WAITER_COUNT));
+	out_int(o, "holder_count", reply_int(r, LOCK_GET_HOLDER_COUNT));
 	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, false);
 	out_close(o);
 }

@@ -42,8 +42,8 @@ static void answer_held(struct lock_round *r)
 			"time, or lost it",
 			w->name.at, lock_round_count(r, holder_of_refusal.outcome), r->of);
 	out_text(o, "name", w->name);
+	out_int(o, "waiter_count", 0);
 	lock_quorum_out_holders(o, is_held ? &holder : NULL, &holder_of_refusal);
-	out_int(o, "waiters", 0);
 	answer_end(req);
 }
 

@@ -30,6 +30,7 @@ void lock_quorum_out_left(struct json_out *o, int64_t left_ms)
 void lock_quorum_out_holders(struct json_out *o, const struct lock_quorum_holder *holder,
 			     const struct lock_holder_at *at)
 {
+	out_int(o, "holder_count", holder != NULL);
 	out_array(o, "holders");
 	if (holder) {
 		out_object(o, NULL);
@@ -65,10 +66,10 @@ void lock_quorum_release_all(struct lock_round *r)
 	for (size_t i = 0; i < r->of; i++) {
 		if (r->votes[i].said && r->votes[i].outcome < 1)
 			continue;
-		struct call *c = call_script(req, &lock_release_script);
-		lock_call_keys(c, name, lock_parts_to_release);
+		struct call *c = call_script(req, &lock_leave_script);
+		lock_call_keys(c, name, lock_parts_to_change);
+		call_string(c, "");
 		call_text(c, hash);
-		call_int(c, 0);
 		call_member(c, (unsigned)i + 1);
 		call_may_fail(c);
 		call_send(c, on_released_one);

@@ -29,12 +29,13 @@ struct lock_safety lock_quorum_safety(const struct lock_round *r, size_t acknowl
  */
 void lock_quorum_out_left(struct json_out *o, int64_t left_ms);
 
-/* `holders`: the one that a majority reports; NULL for none. */
+/* `holder_count` and `holders`: the one that a majority reports; NULL for none. */
 void lock_quorum_out_holders(struct json_out *o, const struct lock_quorum_holder *holder,
 			     const struct lock_holder_at *at);
 
 /*
  * Wherever it may be held, so also on servers that did not answer; by a request without a client.
+ * It is no release by a client: the servers still remember the last one.
  */
 void lock_quorum_release_all(struct lock_round *r);
 

@@ -99,8 +99,7 @@ static void on_released(struct lock_round *r)
 
 	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);
-		out_text(o, "name", w->name);
-		out_int(o, "holds", 0);
+		lock_out_released(o, w->name, 0, lock_round_agrees(r, LOCK_RELEASE_HELD_FENCE));
 		answer_end(r->req);
 	} else if (lock_round_count(r, LOCK_RELEASE_NOT_HOLDER) < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
@@ -168,7 +167,7 @@ static void on_state(struct lock_round *r)
 	out_text(o, "mode", is_held ? TEXT("exclusive") : (struct text){ 0 });
 	lock_out_fence(o, is_held ? reply_int(holder.reply, holder_of_state.fence) : highest_fence(r));
 	lock_quorum_out_left(o, holder.left_ms);
-	out_int(o, "waiters", 0);
+	out_int(o, "waiter_count", 0);
 	lock_quorum_out_holders(o, is_held ? &holder : NULL, &holder_of_state);
 	answer_end(r->req);
 }

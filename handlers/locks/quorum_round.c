@@ -17,6 +17,20 @@ size_t lock_round_count(const struct lock_round *r, int64_t outcome)
 	return n;
 }
 
+bool lock_round_agrees(const struct lock_round *r, size_t item)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < r->of; i++) {
+		int64_t number = r->votes[i].said ? reply_int(r->votes[i].reply, item) : 0;
+		size_t same = 0;
+		for (size_t k = 0; number > 0 && k < r->of; k++)
+			same += r->votes[k].said && reply_int(r->votes[k].reply, item) == number;
+		most = same > most ? same : most;
+	}
+	return most >= lock_round_majority(r);
+}
+
 static int64_t drift_ms(int64_t ttl_ms)
 {
 	return (ttl_ms + DRIFT_PARTS - 1) / DRIFT_PARTS + DRIFT_LEAST_MS;

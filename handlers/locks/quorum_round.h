@@ -54,6 +54,8 @@ void lock_round_ask(struct lock_round *r, struct call *(*ask)(struct lock_round 
 
 size_t lock_round_majority(const struct lock_round *r);
 size_t lock_round_count(const struct lock_round *r, int64_t outcome);
+/* A majority reports the same number above 0, such as a fence, in that item of the reply. */
+bool lock_round_agrees(const struct lock_round *r, size_t item);
 
 /*
  * What is left of ttl_ms by our clock: less what passed since the first server was asked, less what

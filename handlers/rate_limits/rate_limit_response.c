@@ -162,8 +162,7 @@ void ratelimit_answer(struct request *req)
 	if (limits->granted)
 		o = answer_begin(req, 200);
 	else
-		o = answer_begin_problem_effect(req, limits->refusal,
-						effect_of_refusal(req, limits),
+		o = answer_begin_problem_effect(req, limits->refusal, effect_of_refusal(req, limits),
 						"rate limit for key '%s' exceeded; retry in %lld ms", c->key.at,
 						(long long)retry_after_ms);
 	write_values(o, c, limits->granted);

@@ -18,6 +18,16 @@ static void answer_claim_expired(struct request *req, struct text claim)
 	answer_problem(req, P_CLAIM_EXPIRED, "the hold of claim '%s' has expired or was released", claim.at);
 }
 
+static void out_claim(struct json_out *o, struct text claim, struct text state, struct text user, int64_t quantity,
+		      int64_t expires_at_ms)
+{
+	out_text(o, "claim", claim);
+	out_text(o, "state", state);
+	out_text(o, "user", user);
+	out_int(o, "quantity", quantity);
+	out_int_or_null(o, "expires_at_ms", text_is(state, "held"), expires_at_ms);
+}
+
 /* ---- GET /sales/{name}/claims ---- */
 
 static void on_listed(struct request *req, const struct reply *r)
@@ -35,13 +45,10 @@ static void on_listed(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
 	for (size_t i = SALE_CLAIM_LIST_CLAIMS; i < r->count; i += SALE_CLAIM_ITEMS) {
-		struct text state = reply_text(r, i + SALE_CLAIM_STATE);
 		out_object(o, NULL);
-		out_text(o, "claim", reply_text(r, i + SALE_CLAIM_CLAIM));
-		out_text(o, "state", state);
-		out_text(o, "user", reply_text(r, i + SALE_CLAIM_USER));
-		out_int(o, "quantity", reply_int(r, i + SALE_CLAIM_QUANTITY));
-		out_int_or_null(o, "expires_at_ms", text_is(state, "held"), reply_int(r, i + SALE_CLAIM_EXPIRES_AT_MS));
+		out_claim(o, reply_text(r, i + SALE_CLAIM_CLAIM), reply_text(r, i + SALE_CLAIM_STATE),
+			  reply_text(r, i + SALE_CLAIM_USER), reply_int(r, i + SALE_CLAIM_QUANTITY),
+			  reply_int(r, i + SALE_CLAIM_EXPIRES_AT_MS));
 		out_close(o);
 	}
 	out_close(o);
@@ -56,6 +63,40 @@ void sale_claim_list(struct request *req, const struct sale_claim_list_input *in
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_int(c, in->limit);
 	call_send(c, on_listed);
+}
+
+/* ---- GET /sales/{name}/claims/{claim} ---- */
+
+static void on_claim(struct request *req, const struct reply *r)
+{
+	const struct sale_claim_get_input *in = req->input;
+
+	switch (reply_outcome(r)) {
+	case SALE_CLAIM_GET_NO_SALE:
+		handler_answer_missing(req, "sale", in->name);
+		return;
+	case SALE_CLAIM_GET_ABSENT:
+		answer_no_claim(req, in->name, in->claim);
+		return;
+	case SALE_CLAIM_GET_EXPIRED:
+		answer_claim_expired(req, in->claim);
+		return;
+	default:
+		break;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_claim(o, in->claim, reply_text(r, SALE_CLAIM_GET_STATE), reply_text(r, SALE_CLAIM_GET_USER),
+		  reply_int(r, SALE_CLAIM_GET_QUANTITY), reply_int(r, SALE_CLAIM_GET_EXPIRES_AT_MS));
+	answer_end(req);
+}
+
+void sale_claim_get(struct request *req, const struct sale_claim_get_input *in)
+{
+	struct call *c = sale_call(req, &sale_claim_get_script, in->name);
+
+	call_text(c, in->claim);
+	call_send(c, on_claim);
 }
 
 /* ---- POST /sales/{name}/claims ---- */

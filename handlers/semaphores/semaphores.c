@@ -56,7 +56,7 @@ static void answer_none_free(struct request *req, const struct reply *r)
 					 (long long)in->limit, in->name.at, (long long)next_ms);
 	out_int(o, "limit", in->limit);
 	out_int(o, "permits_held", held);
-	out_int(o, "waiters", reply_int(r, SEMAPHORE_REFUSAL_WAITERS));
+	out_int(o, "waiter_count", reply_int(r, SEMAPHORE_REFUSAL_WAITER_COUNT));
 	answer_end(req);
 }
 
@@ -165,6 +165,34 @@ void semaphore_permit_acquire(struct request *req, const struct semaphore_permit
 	attempt(req);
 }
 
+/* ---- GET /semaphores/{name}/permits/{permit} ---- */
+
+static void on_permit(struct request *req, const struct reply *r)
+{
+	const struct semaphore_permit_get_input *in = req->input;
+
+	if (reply_outcome(r) == SEMAPHORE_PERMIT_GET_ENDED) {
+		answer_expired(req, in->name);
+		return;
+	}
+	int64_t expires_at_ms = reply_int(r, SEMAPHORE_PERMIT_GET_EXPIRES_AT_MS);
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_text(o, "permit", in->permit);
+	out_owner(o, reply_text(r, SEMAPHORE_PERMIT_GET_OWNER));
+	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int(o, "expires_at_ms", expires_at_ms);
+	answer_end(req);
+}
+
+void semaphore_permit_get(struct request *req, const struct semaphore_permit_get_input *in)
+{
+	struct call *c = semaphore_call(req, &semaphore_permit_get_script, in->name);
+
+	call_text(c, handler_secret_hash(req, in->permit));
+	call_send(c, on_permit);
+}
+
 /* ---- DELETE /semaphores/{name}/permits/{permit} ---- */
 
 static void on_released(struct request *req, const struct reply *r)
@@ -224,7 +252,7 @@ static void out_state(struct json_out *o, struct text name, const struct reply *
 	out_text(o, "name", name);
 	out_int_or_null(o, "limit", held > 0, reply_int(r, SEMAPHORE_GET_LIMIT));
 	out_int(o, "permits_held", held);
-	out_int(o, "waiters", reply_int(r, SEMAPHORE_GET_WAITERS));
+	out_int(o, "waiter_count", reply_int(r, SEMAPHORE_GET_WAITER_COUNT));
 }
 
 static void on_state(struct request *req, const struct reply *r)

@@ -3,16 +3,12 @@
 --   exclusive  `t:<token hash>`: since when, for each token of the one holder
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a
 --              tab, the bytes of its metadata, a tab, metadata and owner. When each reader's time
---              ends is in the sorted set `readers`: fence by expires_at_ms; and for each token
---              beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT
---              counts live holds
+--              ends is in the sorted set `readers`: fence by expires_at_ms
 -- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua and lib/waiters.lua. A
 -- hash without a TTL is what a script that was cut short left, or PUT
 -- /keys/{key}/ttl: it counts as held for the longest ttl there is, from the first call that may
 -- change it on.
 local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
-local FURTHER = 2 ^ 52
-local UP_TO_FURTHER = '(' .. digits(FURTHER)
 
 local function foreign_lock()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
@@ -38,9 +34,9 @@ local function lock_reader(lock, fence)
   return reader
 end
 
--- lock_read(key, readers, now): nil when it is free; else {key, fence, owner, mode, holds,
--- expires_at_ms}, shared with gone (readers that expired, at most 100; `holds` counts none of them,
--- however many). Writes nothing. O(log readers + gone).
+-- lock_read(key, readers, now): nil when it is free; else {key, fence, owner, mode, expires_at_ms,
+-- holder_count}, exclusive with holds (its tokens), shared with gone (readers that expired, at most
+-- 100; holder_count counts none of them, however many). Writes nothing. O(log readers + gone).
 local function lock_read(key, readers_key, now)
   local f = redis.call('HMGET', key, 'fence', 'owner', 'mode')
   local fields = redis.call('HLEN', key)
@@ -50,7 +46,7 @@ local function lock_read(key, readers_key, now)
   end
   local lock = {
     key = key, readers_key = readers_key, now = now, fence = tonumber(f[1] or ''), owner = f[2], mode = f[3],
-    holds = fields - LOCK_FIXED_FIELDS, expires_at_ms = redis.call('PEXPIRETIME', key), gone = {},
+    holds = fields - LOCK_FIXED_FIELDS, holder_count = 1, expires_at_ms = redis.call('PEXPIRETIME', key), gone = {},
   }
   if not (lock.fence and lock.owner and lock.mode) or lock.holds < 1 then
     foreign_lock()
@@ -59,8 +55,7 @@ local function lock_read(key, readers_key, now)
     lock.is_endless, lock.expires_at_ms = true, now + LOCK_LONGEST_MS
   end
   if lock.mode == 'shared' then
-    lock.holds = redis.call('ZCOUNT', readers_key, digits(now), UP_TO_FURTHER)
-      + redis.call('ZCOUNT', readers_key, digits(FURTHER + now), '+inf')
+    lock.holder_count = redis.call('ZCOUNT', readers_key, digits(now), '+inf')
     local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100')
     for i, fence in ipairs(ended) do
       lock.gone[i] = lock_reader(lock, fence) or { fence = fence, tokens = {} }
@@ -69,22 +64,15 @@ local function lock_read(key, readers_key, now)
   return lock
 end
 
--- lock_forget_reader(lock, reader): its record and times; its tokens are the caller's affair. O(its
--- tokens).
+-- lock_forget_reader(lock, reader): its record and time; its tokens are the caller's affair. O(1).
 local function lock_forget_reader(lock, reader)
   redis.call('HDEL', lock.key, 'r:' .. reader.fence)
   redis.call('ZREM', lock.readers_key, reader.fence)
-  for i = 2, #reader.tokens do
-    redis.call('ZREM', lock.readers_key, reader.fence .. '.' .. digits(i))
-  end
 end
 
--- lock_time_reader(lock, reader, expires_at_ms): when its time ends. O(its tokens).
+-- lock_time_reader(lock, reader, expires_at_ms): when its time ends. O(log readers).
 local function lock_time_reader(lock, reader, expires_at_ms)
   redis.call('ZADD', lock.readers_key, digits(expires_at_ms), reader.fence)
-  for i = 2, #reader.tokens do
-    redis.call('ZADD', lock.readers_key, digits(FURTHER + expires_at_ms), reader.fence .. '.' .. digits(i))
-  end
 end
 
 -- lock_settle(lock): removes the readers whose lease expired, and sees that the lock ends. Before
@@ -129,8 +117,7 @@ end
 
 -- The TTL of a shared lock: that of its last reader. False when there is none, and it is free.
 local function lock_keep_for_readers(lock)
-  local last = redis.call('ZRANGE', lock.readers_key, UP_TO_FURTHER, '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1',
-    'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', lock.readers_key, '-1', '-1', 'WITHSCORES')[2]
   if not last or tonumber(last) < lock.now then
     lock_free(lock)
     return false
@@ -160,17 +147,20 @@ local function lock_renew(lock, grant, expires_at_ms)
   end
 end
 
--- lock_drop(lock, grant, hash): gives one token back; the lock is free with its last. Returns the
--- holds that are left.
+-- lock_drop(lock, grant, hash): releases one token; the lock is free with its last. Returns how
+-- many tokens its holder has left, and whether any client still holds the lock.
 local function lock_drop(lock, grant, hash)
-  local left = lock.holds - 1
-  if left == 0 then
+  local left = (grant.tokens and #grant.tokens or lock.holds) - 1
+  if left == 0 and lock.holder_count == 1 then
     lock_free(lock)
-    return 0
+    return 0, false
   end
   redis.call('HDEL', lock.key, 't:' .. hash)
   if lock.mode == 'exclusive' then
-    return left
+    return left, true
+  elseif left == 0 then
+    lock_forget_reader(lock, grant)
+    return 0, lock_keep_for_readers(lock)
   end
   local others = {}
   for _, token in ipairs(grant.tokens) do
@@ -178,15 +168,22 @@ local function lock_drop(lock, grant, hash)
       others[#others + 1] = token
     end
   end
-  if #others > 0 then
-    redis.call('ZREM', lock.readers_key, grant.fence .. '.' .. digits(#grant.tokens))
-    grant.tokens = others
-    lock_write_reader(lock, grant, tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)))
-  else
-    lock_forget_reader(lock, grant)
-    left = lock_keep_for_readers(lock) and left or 0
+  grant.tokens = others
+  lock_write_reader(lock, grant, tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)))
+  return left, true
+end
+
+-- lock_holds_of(lock, fence): how many tokens the holder with that fence has, 0 when it holds it
+-- no more. `lock` is nil when it is free. O(its tokens).
+local function lock_holds_of(lock, fence)
+  if not lock then
+    return 0
+  elseif lock.mode == 'exclusive' then
+    return digits(lock.fence) == fence and lock.holds or 0
   end
-  return left
+  local expires_at_ms = tonumber(redis.call('ZSCORE', lock.readers_key, fence))
+  local reader = expires_at_ms and expires_at_ms >= lock.now and lock_reader(lock, fence)
+  return reader and #reader.tokens or 0
 end
 
 -- lock_holders(lock, has_metadata): the items of each holder, one after the other in a flat list;
@@ -198,7 +195,7 @@ local function lock_holders(lock, has_metadata)
     return { lock.owner, lock.fence, lock.holds, lock.expires_at_ms, metadata }
   end
   local list = {}
-  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), UP_TO_FURTHER, 'BYSCORE', 'LIMIT', '0', '16',
+  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), '+inf', 'BYSCORE', 'LIMIT', '0', '16',
     'WITHSCORES')
   for i = 1, #flat, 2 do
     local reader = lock_reader(lock, flat[i])

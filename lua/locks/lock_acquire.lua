@@ -18,13 +18,14 @@
 --@reply 1 taken, 2 entered: owner text, mode text, holds int, expires_at_ms int, sealed text,
 -- fences int...
 --@reply 0 held: lock_refusal
---@shape lock_refusal: next_at_ms int, which int, waiters int, mode text, holders (lock_holder)...
+--@shape lock_refusal: next_at_ms int, which int, waiter_count int, holder_count int, mode text,
+-- expires_at_ms int, holders (lock_holder)...
 --@reply -1 not_holder
 --@reply -2 mode_conflict: held_mode text
 -- entered: once more, its TTL is renewed; fence, owner and metadata are as they were.
--- held: `which` (from 0) is held, or it is free (mode '') and offered to another waiter until the
--- expires_at_ms of its one holder. next_at_ms is when trying again may help; of a ticket that waits
--- on, when it should (-1: when it is notified).
+-- held: `which` (from 0) is held until expires_at_ms at the latest, or it is free (mode '') and
+-- offered to another waiter until then. next_at_ms is when trying again may help; of a ticket that
+-- waits on, when it should (-1: when it is notified).
 -- not_holder: the token presented does not hold it; an expired one never makes a new lock.
 -- A replay: the reply of then, with the expires_at_ms of now, while the token that was granted
 -- holds each lock.
@@ -221,12 +222,12 @@ if ticket ~= '' and wait_ms > 0 then
   next_at = look_at < math.huge and look_at or -1
 end
 local reply = { 0, now, next_at, which, waiters_count(blocking.waiters.key) }
-if blocking.lock then
-  reply[6] = blocking.lock.mode
-  for _, value in ipairs(lock_holders(blocking.lock, false)) do
-    reply[#reply + 1] = value
-  end
-else
-  reply[6], reply[7], reply[8], reply[9], reply[10], reply[11] = '', '', 0, 0, blocking.offered_until, ''
+if not blocking.lock then
+  reply[6], reply[7], reply[8] = 0, '', blocking.offered_until
+  return reply
+end
+reply[6], reply[7], reply[8] = blocking.lock.holder_count, blocking.lock.mode, blocking.lock.expires_at_ms
+for _, value in ipairs(lock_holders(blocking.lock, false)) do
+  reply[#reply + 1] = value
 end
 return reply

@@ -2,8 +2,9 @@
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or
 --       only the first three, for a shorter look: the fence of a free lock is then 0, and all
 --       metadata ''
---@reply 0 held: waiters int, fence int, mode text, expires_at_ms int, holders (lock_holder)...
---@reply -1 free: waiters int, fence int
+--@reply 0 held: waiter_count int, fence int, mode text, expires_at_ms int, holder_count int,
+-- holders (lock_holder)...
+--@reply -1 free: waiter_count int, fence int
 -- fence is the last one.
 -- Errors: WRONGTYPE. O(1).
 --@include time last_fence waiters lock
@@ -14,7 +15,7 @@ local waiters = waiters_count(KEYS[3])
 if not lock then
   return {-1, now, waiters, KEYS[4] and last_fence(KEYS[4]) or 0}
 end
-local reply = {0, now, waiters, lock.fence, lock.mode, lock.expires_at_ms}
+local reply = {0, now, waiters, lock.fence, lock.mode, lock.expires_at_ms, lock.holder_count}
 for _, value in ipairs(lock_holders(lock, KEYS[4])) do
   reply[#reply + 1] = value
 end

@@ -24,9 +24,10 @@ for _, n in ipairs(names) do
   if ARGV[1] ~= '' then
     waiters_leave(n.waiters)
   end
-  if n.grant and lock_drop(n.lock, n.grant, ARGV[2]) == 0 then
-    n.lock = nil
+  local is_held = n.lock
+  if n.grant then
+    is_held = select(2, lock_drop(n.lock, n.grant, ARGV[2]))
   end
-  lock_serve(n.lock, n.waiters)
+  lock_serve(is_held and n.lock or nil, n.waiters)
 end
 return {1, now}

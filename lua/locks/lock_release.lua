@@ -1,14 +1,13 @@
 -- lock_release: releases one token, or all; the lock is free when it was the last, and offered to
 -- the first waiter. Its fence stays.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
---       its last fence: counter, no TTL; 5 its last release: string of the lock's fence and the
---       hash of the token that freed it, kept for a minute
+--       its last release: string of the holder's fence and the hash of its token, kept for a minute
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
---@reply 1 released, 0 released_before: holds int
---@reply -1 not_holder
--- holds: how many are left. released_before: this token freed the lock within the last minute, and
--- no fence was given out since. not_holder: the token does not hold it (any more), or the lock is
--- free; nothing is released twice.
+--@reply 1 released, 0 released_before, -1 not_holder: holds int, held_fence int
+-- holds: how many tokens of this holder are left. held_fence: the fence of the lock, 0 when no
+-- client holds it. released_before: the last release was that of this token, within a minute,
+-- whether another client holds the lock now or not. not_holder: the token does not hold it (any
+-- more), or the lock is free; nothing is released twice.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
 -- last one frees is freed in the background.
 --@flags allow-oom
@@ -23,31 +22,30 @@ local now = now_ms()
 if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
   local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence')
   if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then
-    redis.call('SET', KEYS[5], f[3] .. ' ' .. token_hash, 'PX', RELEASED_MS, 'GET')
+    redis.call('SET', KEYS[4], f[3] .. ' ' .. token_hash, 'PX', RELEASED_MS, 'GET')
     redis.call('UNLINK', KEYS[1])
-    return { 1, now, 0 }
+    return { 1, now, 0, 0 }
   end
 end
 
---@otherwise last_fence waiters lock
+--@otherwise waiters lock
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
 local grant = lock and not is_forced and lock_grant_of(lock, token_hash)
-local last_release = redis.call('GET', KEYS[5])
+local last_release = redis.call('GET', KEYS[4])
 if not lock or not (is_forced or grant) then
-  local is_known = not is_forced and not lock and last_release == digits(last_fence(KEYS[4])) .. ' ' .. token_hash
-  return is_known and {0, now, 0} or {-1, now}
+  local fence, hash = string.match(last_release or '', '^(%d+) (%x+)$')
+  local is_known = not is_forced and hash == token_hash
+  return { is_known and 0 or -1, now, is_known and lock_holds_of(lock, fence) or 0, lock and lock.fence or 0 }
 end
 lock_settle(lock)
 waiters_settle(waiters)
-local left = 0
+local left, is_held = 0, false
 if is_forced then
   lock_free(lock)
 else
-  left = lock_drop(lock, grant, token_hash)
-  if left == 0 then
-    redis.call('SET', KEYS[5], digits(lock.fence) .. ' ' .. token_hash, 'PX', RELEASED_MS)
-  end
+  left, is_held = lock_drop(lock, grant, token_hash)
+  redis.call('SET', KEYS[4], (grant.fence or digits(lock.fence)) .. ' ' .. token_hash, 'PX', RELEASED_MS)
 end
-lock_serve(left > 0 and lock or nil, waiters)
-return {1, now, left}
+lock_serve(is_held and lock or nil, waiters)
+return { 1, now, left, is_held and lock.fence or 0 }

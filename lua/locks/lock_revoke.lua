@@ -20,5 +20,6 @@ if not grant then
 end
 lock_settle(lock)
 waiters_settle(waiters)
-lock_serve(lock_drop(lock, grant, ARGV[1]) > 0 and lock or nil, waiters)
+local _, is_held = lock_drop(lock, grant, ARGV[1])
+lock_serve(is_held and lock or nil, waiters)
 return { 1, now }

@@ -4,14 +4,15 @@
 -- ARGV  six a check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
 --       (0 looks), burst of a leaky bucket | '1': a refused call counts too, '1': a shadow, which
 --       does not count; behind them '1': limits in other slots have refused it already, '2': it
---       waits for one of those; and, of a request that may wait, ticket, how long it may still wait,
---       ms (0: this is its last try), and how long it has waited, us
+--       waits for one of those; and, of a request that may wait, ticket, how long it may still
+--       wait, ms (0: this is its last try), and how long it has waited, us
 --@shape limit_check: fits int, decision (limit_decision)
---@reply 1 admitted, 2 counted_refusal, 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
+--@reply 1 admitted, 2 counted_refusal: is_waiting int, look_at_ms int, checks (limit_check)...
+--@reply 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
 -- fits is 1 when the check fits by itself. is_waiting is 1 for a request that waits on; look_at_ms
 -- is then when it should try again, -1: when it is notified. It waits at the limit that takes
--- longest, unless that takes longer than it may wait; no request that waits overtakes another. While
--- it waits it is not refused, so it counts nothing.
+-- longest, unless that takes longer than it may wait; no request that waits overtakes another.
+-- While it waits it is not refused, so it counts nothing.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window
 --@idempotent window

@@ -1,6 +1,6 @@
 -- semaphore_get: how many permits are taken, and until when.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
---@reply 0: limit int, held int, waiters int, holders (semaphore_holder)...
+--@reply 0: limit int, held int, waiter_count int, holders (semaphore_holder)...
 --@shape semaphore_holder: owner text, expires_at_ms int
 -- limit is 0 when no permit is held. The holders are those of the first 16 permits to end.
 -- Errors: WRONGTYPE. O(16 + log permits).

@@ -7,7 +7,7 @@
 --       waited, us
 --@reply 1 taken: held int, expires_at_ms int, owner text, sealed text
 --@reply 0 none_free: semaphore_refusal
---@shape semaphore_refusal: next_at_ms int, held int, waiters int
+--@shape semaphore_refusal: next_at_ms int, held int, waiter_count int
 -- next_at_ms is when trying again may help; of a ticket that waits on, when it should (-1: when it
 -- is notified).
 -- A replay: the reply of then, with held and expires_at_ms of now, while the permit is good.

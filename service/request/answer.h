@@ -8,7 +8,7 @@
  * and for problems RFC 9457 problem details:
  *
  *	struct json_out *o = answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by '%s'", ...);
- *	out_int(o, "waiters", 3);
+ *	out_int(o, "waiter_count", 3);
  *	answer_end(req);
  *
  * The codes, their status, title and default effect are the rows of errors.def.

@@ -79,6 +79,14 @@ static void acquired_has_the_members_of_a_lock(void **state)
 	assert_string_equal(text_at(a, "/holders/0/owner"), "backup");
 	assert_string_equal(text_at(a, "/mode"), "exclusive");
 	assert_problem(line_take(1, NULL), 409, "lock_held", "none");
+	struct answer plain = http(pair.c[1], "POST", "/locks/other", "{}");
+	const char *member;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)json_at(plain, ""), member, value)
+		assert_int_equal(json_typeof(json_object_get(v.json, member)),
+				 strcmp(member, "owner") ? json_typeof(value) : JSON_STRING);
+	assert_int_equal(json_object_size(v.json), json_object_size(json_at(plain, "")));
+	assert_int_equal(number_of(v, "holds"), 1);
 	events_close(e);
 }
 
@@ -223,7 +231,7 @@ static void it_is_refused_as_a_lock_is(void **state)
 		struct answer a = http(pair.c[i], "POST", HOLD, i ? "{\"wait_ms\":100}" : NULL);
 		assert_problem(a, 409, "lock_held", "none");
 		assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
-		assert_int_equal(int_at(a, "/waiters"), 0);
+		assert_int_equal(int_at(a, "/waiter_count"), 0);
 		assert_in_range(a.took_us, i * 99000, 1000000);
 	}
 	struct raw *leaves = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");

@@ -65,8 +65,8 @@ static void a_refusal_has_the_number_of_waiters(void **state)
 	assert_string_equal(text_at(a, "/holders/0/owner"), "worker-7");
 	assert_int_equal(int_at(a, "/holders/0/fence"), int_at(held, "/fence"));
 	assert_in_range(int_at(a, "/holders/0/ttl_ms"), 1, 60000);
-	assert_int_equal(int_at(a, "/waiters"), 2);
-	assert_int_equal(pair_number("/locks", "/items/0/waiters"), 2);
+	assert_int_equal(int_at(a, "/waiter_count"), 2);
+	assert_int_equal(pair_number("/locks", "/items/0/waiter_count"), 2);
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 60);
 	assert_null(strstr(a.body, text_at(held, "/token")));
 	raw_close(one);
@@ -139,7 +139,7 @@ static void the_time_to_wait_has_an_end(void **state)
 		struct answer a = line_take(i, "{\"wait_ms\":150}");
 		assert_problem(a, 409, "lock_held", "none");
 		assert_in_range(a.took_us, 149000, 1000000);
-		assert_int_equal(int_at(a, "/waiters"), 1); /* this client is no longer one of them */
+		assert_int_equal(int_at(a, "/waiter_count"), 1); /* this client is no longer one of them */
 		assert_int_equal(line_waiters(), 1);
 	}
 	raw_close(before);
@@ -311,7 +311,7 @@ static void a_crowd_goes_in_one_by_one(void **state)
 		assert_true(turns[i].from_us >= turns[i - 1].to_us);
 	}
 	assert_false(bool_at(http(pair.c[0], "GET", "/locks/crowd", NULL), "/held"));
-	assert_int_equal(pair_number("/locks/crowd", "/waiters"), 0);
+	assert_int_equal(pair_number("/locks/crowd", "/waiter_count"), 0);
 }
 
 int main(void)

@@ -37,7 +37,7 @@ static int waiters_of(const char *name)
 	char target[64];
 
 	snprintf(target, sizeof(target), "/locks/%s", name);
-	return (int)int_at(get(target), "/waiters");
+	return (int)int_at(get(target), "/waiter_count");
 }
 
 static void all_or_nothing(void **state)

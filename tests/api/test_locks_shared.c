@@ -45,7 +45,7 @@ static struct raw *queue_up(const char *body, const char *headers)
 
 static void until_in_line(int count)
 {
-	wait_until(int_at(get("/locks/s"), "/waiters") == count, SOON_MS);
+	wait_until(int_at(get("/locks/s"), "/waiter_count") == count, SOON_MS);
 }
 
 static void readers_are_beside_each_other(void **state)
@@ -68,13 +68,34 @@ static void readers_are_beside_each_other(void **state)
 	assert_problem(writer, 409, "lock_held", "none");
 	assert_string_equal(text_at(writer, "/holders/1/owner"), "a");
 	assert_string_equal(text_at(get("/locks"), "/items/0/mode"), "shared");
-	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 1);
-	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
-	assert_int_equal(int_at(release(text_at(b, "/token")), "/holds"), 0);
-	assert_int_equal(int_at(release(text_at(b, "/token")), "/holds"), 0); /* the last reader's again */
+	for (int i = 0; i < 2; i++) /* the caller's own count, which is not that of the other reader */
+		assert_string_equal(release(text_at(a, "/token")).body, "{\"name\":\"s\",\"holds\":0,\"held\":true}\n");
+	for (int i = 0; i < 2; i++)
+		assert_string_equal(release(text_at(b, "/token")).body,
+				    "{\"name\":\"s\",\"holds\":0,\"held\":false}\n");
 	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
 	assert_status(post("/locks/s", "{\"mode\":\"shared\"}"), 201);
-	assert_problem(release(text_at(b, "/token")), 409, "not_holder", "none");
+	assert_string_equal(release(text_at(b, "/token")).body, "{\"name\":\"s\",\"holds\":0,\"held\":true}\n");
+}
+
+static void readers_beyond_the_list_are_counted(void **state)
+{
+	enum { READERS = 20, LISTED = 16 };
+
+	(void)state;
+	for (int i = 1; i < READERS; i++)
+		assert_status(post("/locks/s", "{\"mode\":\"shared\",\"ttl_ms\":60000}"), 201);
+	struct answer last = post("/locks/s", "{\"mode\":\"shared\",\"ttl_ms\":80000}");
+	assert_status(enter(text_at(last, "/token"), "{\"ttl_ms\":80000}"), 200);
+	struct answer state_of = get("/locks/s"), list = get("/locks"), refused = post("/locks/s", "{}");
+	assert_int_equal(int_at(state_of, "/holder_count"), READERS);
+	assert_int_equal(json_array_size(json_at(state_of, "/holders")), LISTED);
+	assert_int_equal(int_at(list, "/items/0/holder_count"), READERS);
+	assert_problem(refused, 409, "lock_held", "none");
+	assert_int_equal(int_at(refused, "/holder_count"), READERS);
+	assert_int_equal(json_array_size(json_at(refused, "/holders")), LISTED);
+	assert_in_range(int_at(refused, "/retry_after_ms"), 60001, 80000); /* until the last one expires */
+	assert_non_null(strstr(text_at(refused, "/detail"), "'s' is shared by 20, for another "));
 }
 
 static void a_reader_enters_again_in_its_mode_only(void **state)
@@ -111,7 +132,7 @@ static void a_writer_in_line_is_not_overtaken(void **state)
 	struct answer won = raw_answer(writer, SOON_MS);
 	assert_status(won, 201);
 	assert_true(int_at(won, "/waited_ms") >= 0);
-	assert_int_equal(int_at(get("/locks/s"), "/waiters"), 2);
+	assert_int_equal(int_at(get("/locks/s"), "/waiter_count"), 2);
 	release(text_at(won, "/token"));
 	assert_status(raw_answer(second, SOON_MS), 201); /* both readers acquire together */
 	assert_status(raw_answer(third, SOON_MS), 201);
@@ -166,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(readers_are_beside_each_other, stage_forget),
+		cmocka_unit_test_teardown(readers_beyond_the_list_are_counted, stage_forget),
 		cmocka_unit_test_teardown(a_reader_enters_again_in_its_mode_only, stage_forget),
 		cmocka_unit_test_teardown(a_writer_in_line_is_not_overtaken, stage_forget),
 		cmocka_unit_test_teardown(readers_end_one_by_one, stage_forget),

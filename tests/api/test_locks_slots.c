@@ -62,7 +62,7 @@ static bool is_held(const char *name)
 
 static int waiters_of(const char *name)
 {
-	return (int)pair_number(target_of(name), "/waiters");
+	return (int)pair_number(target_of(name), "/waiter_count");
 }
 
 static void all_or_nothing(void **state)

@@ -24,66 +24,63 @@ static void assert_settings(struct answer a, const int64_t wanted[7])
 #define DEFAULTS VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS
 
 /* PUT replaces all; by PATCH (RFC 7396) given members change, null resets, the rest stays. */
+static const struct {
+	const char *method, *body;
+	int status;
+	int64_t wanted[7];
+} settings[] = {
+	{ "PATCH", "{}", 200, { DEFAULTS, 0 } },
+	{ "PUT",
+	  "{\"visibility_ms\":1,\"max_receives\":1,\"backoff\":{\"base_ms\":2,\"max_ms\":2},\"dedupe_ms\":0,"
+	  "\"dead_retention_ms\":1,\"paused\":true}",
+	  200,
+	  { 1, 1, 2, 2, 0, 1, 1 } },
+	{ "PUT",
+	  "{\"visibility_ms\":43200000,\"backoff\":{\"base_ms\":1,\"max_ms\":86400000},\"dedupe_ms\":31622400000,"
+	  "\"dead_retention_ms\":3155760000000}",
+	  200,
+	  { 43200000, RECEIVES, 1, 86400000, 31622400000, 3155760000000, 0 } },
+	{ "PUT", "{}", 200, { DEFAULTS, 0 } },
+	{ "PATCH", "{\"paused\":true}", 200, { DEFAULTS, 1 } },
+	{ "PATCH",
+	  "{\"visibility_ms\":7,\"max_receives\":8,\"backoff\":{\"base_ms\":2,\"max_ms\":3},\"dedupe_ms\":0}",
+	  200,
+	  { 7, 8, 2, 3, 0, DEFAULT_RETENTION_MS, 1 } },
+	{ "PATCH", "{\"dead_retention_ms\":9,\"visibility_ms\":null}", 200, { VISIBILITY_MS, 8, 2, 3, 0, 9, 1 } },
+	{ "PATCH", "{\"paused\":false," AT_ONCE "}", 200, { VISIBILITY_MS, 8, 0, 0, 0, 9, 0 } },
+	{ "PATCH",
+	  "{\"backoff\":null,\"max_receives\":null,\"dedupe_ms\":null,\"dead_retention_ms\":null,\"paused\":true}",
+	  200,
+	  { DEFAULTS, 1 } },
+	{ "PATCH", "{\"paused\":null}", 200, { DEFAULTS, 0 } },
+	{ "PATCH",
+	  "{\"backoff\":{\"base_ms\":1}}",
+	  200,
+	  { VISIBILITY_MS, RECEIVES, 1, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+	{ "PATCH",
+	  "{\"backoff\":{\"base_ms\":null,\"max_ms\":2000}}",
+	  200,
+	  { VISIBILITY_MS, RECEIVES, BASE_MS, 2000, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+	{ "DELETE", NULL, 204, { DEFAULTS, 0 } },
+	{ "PUT",
+	  "{\"max_receives\":1000}",
+	  201,
+	  { VISIBILITY_MS, 1000, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+};
+
 static void settings_are_replaced_and_merged(void **state)
 {
-	static const struct {
-		const char *method, *body;
-		int status;
-		int64_t wanted[7];
-	} rows[] = {
-		{ "PATCH", "{}", 200, { DEFAULTS, 0 } },
-		{ "PUT",
-		  "{\"visibility_ms\":1,\"max_receives\":1,\"backoff\":{\"base_ms\":2,\"max_ms\":2},\"dedupe_ms\":0,"
-		  "\"dead_retention_ms\":1,\"paused\":true}",
-		  200,
-		  { 1, 1, 2, 2, 0, 1, 1 } },
-		{ "PUT",
-		  "{\"visibility_ms\":43200000,\"backoff\":{\"base_ms\":1,\"max_ms\":86400000},\"dedupe_ms\":31622400000,"
-		  "\"dead_retention_ms\":3155760000000}",
-		  200,
-		  { 43200000, RECEIVES, 1, 86400000, 31622400000, 3155760000000, 0 } },
-		{ "PUT", "{}", 200, { DEFAULTS, 0 } },
-		{ "PATCH", "{\"paused\":true}", 200, { DEFAULTS, 1 } },
-		{ "PATCH",
-		  "{\"visibility_ms\":7,\"max_receives\":8,\"backoff\":{\"base_ms\":2,\"max_ms\":3},\"dedupe_ms\":0}",
-		  200,
-		  { 7, 8, 2, 3, 0, DEFAULT_RETENTION_MS, 1 } },
-		{ "PATCH",
-		  "{\"dead_retention_ms\":9,\"visibility_ms\":null}",
-		  200,
-		  { VISIBILITY_MS, 8, 2, 3, 0, 9, 1 } },
-		{ "PATCH", "{\"paused\":false," AT_ONCE "}", 200, { VISIBILITY_MS, 8, 0, 0, 0, 9, 0 } },
-		{ "PATCH",
-		  "{\"backoff\":null,\"max_receives\":null,\"dedupe_ms\":null,\"dead_retention_ms\":null,\"paused\":true}",
-		  200,
-		  { DEFAULTS, 1 } },
-		{ "PATCH", "{\"paused\":null}", 200, { DEFAULTS, 0 } },
-		{ "PATCH",
-		  "{\"backoff\":{\"base_ms\":1}}",
-		  200,
-		  { VISIBILITY_MS, RECEIVES, 1, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
-		{ "PATCH",
-		  "{\"backoff\":{\"base_ms\":null,\"max_ms\":2000}}",
-		  200,
-		  { VISIBILITY_MS, RECEIVES, BASE_MS, 2000, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
-		{ "DELETE", NULL, 204, { DEFAULTS, 0 } },
-		{ "PUT",
-		  "{\"max_receives\":1000}",
-		  201,
-		  { VISIBILITY_MS, 1000, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
-	};
-
 	(void)state;
-	assert_settings(queue("GET", NULL), rows[0].wanted); /* of a queue that was never used */
+	assert_settings(queue("GET", NULL), settings[0].wanted); /* of a queue that was never used */
 	assert_problem(queue("DELETE", NULL), 404, "not_found", "none");
-	for (size_t i = 0; i < ROWS(rows); i++) {
-		struct answer a = queue(rows[i].method, rows[i].body);
-		assert_status(a, rows[i].status);
+	for (size_t i = 0; i < ROWS(settings); i++) {
+		struct answer a = queue(settings[i].method, settings[i].body);
+		assert_status(a, settings[i].status);
 		if (a.status != 204) {
 			assert_string_equal(text_at(a, "/name"), "q");
-			assert_settings(a, rows[i].wanted);
+			assert_settings(a, settings[i].wanted);
 		}
-		assert_settings(queue("GET", NULL), rows[i].wanted);
+		assert_settings(queue("GET", NULL), settings[i].wanted);
 	}
 	queue("DELETE", NULL);
 	send_body("{\"body\":1}");

@@ -117,7 +117,8 @@ static void assert_reported(const char *first, const char *all, const char *kind
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_rule(a, "/items/0", capacity);
 	if (kind)
-		snprintf(body, sizeof(body), "{\"key\":\"k\",\"%s\":\"%s\",\"algorithm\":\"%s\"}", kind, name, algorithm);
+		snprintf(body, sizeof(body), "{\"key\":\"k\",\"%s\":\"%s\",\"algorithm\":\"%s\"}", kind, name,
+			 algorithm);
 	else
 		snprintf(body, sizeof(body), "{\"key\":\"k\",\"algorithm\":\"%s\"}", algorithm);
 	a = post("/ratelimit/refund", body);

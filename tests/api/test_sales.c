@@ -51,6 +51,14 @@ static struct answer release(const char *claim_id)
 	return http(client, "DELETE", target, NULL);
 }
 
+static struct answer claim_of(const char *claim_id)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/sales/s/claims/%s", claim_id);
+	return get(target);
+}
+
 static void assert_counts(int remaining, int held, int confirmed)
 {
 	struct answer a = get("/sales/s");
@@ -238,6 +246,14 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
 	assert_in_range(int_at(a, "/expires_at_ms"), redis_now_ms(&redis) + 50000, redis_now_ms(&redis) + 60000);
 	snprintf(one, sizeof(one), "%s", text_at(a, "/claim"));
+	struct answer there = get(target);
+	assert_status(there, 200);
+	assert_string_equal(text_at(there, "/name"), "s");
+	assert_string_equal(text_at(there, "/claim"), one);
+	assert_string_equal(text_at(there, "/state"), "held");
+	assert_string_equal(text_at(there, "/user"), "u");
+	assert_int_equal(int_at(there, "/quantity"), 2);
+	assert_int_equal(int_at(there, "/expires_at_ms"), int_at(a, "/expires_at_ms"));
 	snprintf(two, sizeof(two), "%s", text_at(claim("v", 1, NO_KEY), "/claim"));
 	assert_counts(2, 3, 0);
 	snprintf(target, sizeof(target), "/sales/s/claims/%s/confirm", one);
@@ -250,8 +266,13 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 		assert_string_equal(text_at(a, "/state"), "confirmed");
 		assert_counts(2, 1, 2);
 	}
+	assert_string_equal(text_at(claim_of(one), "/state"), "confirmed");
+	assert_true(json_is_null(json_at(claim_of(one), "/expires_at_ms")));
 	assert_problem(release(one), 409, "claim_confirmed", "none");
 	assert_status(release(two), 204);
+	assert_problem(claim_of(two), 410, "claim_expired", "none");
+	assert_problem(claim_of("x"), 404, "not_found", "none");
+	assert_problem(get("/sales/none/claims/x"), 404, "not_found", "none");
 	assert_status(release(two), 204); /* again changes nothing */
 	assert_problem(confirm(two), 410, "claim_expired", "none");
 	assert_problem(release("x"), 404, "not_found", "none");
@@ -304,6 +325,7 @@ static void what_is_not_confirmed_returns(void **state)
 	assert_counts(3, 0, 0);
 	assert_problem(confirm(over), 410, "claim_expired", "none");
 	assert_problem(release(over), 410, "claim_expired", "none");
+	assert_problem(claim_of(over), 410, "claim_expired", "none");
 	claim("u", 2, NO_KEY);
 	/* So does a claim: without a look in between, for the same user as for others. */
 	struct answer a;

@@ -48,20 +48,27 @@ static struct raw *queue_up(int port, const char *body, const char *headers)
 
 static void until_in_line(int count)
 {
-	wait_until(int_at(get("/semaphores/s"), "/waiters") == count, SOON_MS);
+	wait_until(int_at(get("/semaphores/s"), "/waiter_count") == count, SOON_MS);
 }
 
 static void so_many_and_no_more(void **state)
 {
 	(void)state;
 	assert_string_equal(get("/semaphores/s").body,
-			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiters\":0,\"holders\":[]}\n");
+			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiter_count\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
 	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which expires first */
 	assert_status(a, 201);
 	char path[128];
 	snprintf(path, sizeof(path), PERMITS "/%s", text_at(a, "/permit"));
 	assert_string_equal(header_of(a, "Location"), path);
+	struct answer there = get(path);
+	assert_status(there, 200);
+	assert_string_equal(text_at(there, "/name"), "s");
+	assert_string_equal(text_at(there, "/permit"), text_at(a, "/permit"));
+	assert_string_equal(text_at(there, "/owner"), "a");
+	assert_int_equal(int_at(there, "/expires_at_ms"), int_at(a, "/expires_at_ms"));
+	assert_in_range(int_at(there, "/ttl_ms"), 1, int_at(a, "/ttl_ms"));
 	assert_int_equal(int_at(b, "/permits_held"), 2);
 	struct answer c = post(PERMITS, "{\"limit\":2}");
 	assert_problem(c, 409, "no_permit", "none");
@@ -74,6 +81,9 @@ static void so_many_and_no_more(void **state)
 	assert_null(strstr(look.body, text_at(a, "/permit")));
 	assert_status(release(text_at(a, "/permit")), 204);
 	assert_status(release(text_at(a, "/permit")), 204); /* again: the same holder */
+	assert_problem(get(path), 410, "permit_expired", "none");
+	snprintf(path, sizeof(path), PERMITS "/%s", text_at(b, "/permit"));
+	assert_true(json_is_null(json_at(get(path), "/owner")));
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
 	assert_problem(release("00000000000000000000000000000000"), 410, "permit_expired", "none");
 	assert_status(post(PERMITS, "{\"limit\":2}"), 201);
@@ -91,6 +101,7 @@ static void permits_end(void **state)
 	assert_status(next, 201);
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
 	assert_problem(release(text_at(a, "/permit")), 410, "permit_expired", "none");
+	assert_problem(get(header_of(a, "Location")), 410, "permit_expired", "none");
 }
 
 static void a_crowd_over_two_daemons_goes_in_order(void **state)
@@ -166,7 +177,7 @@ static void the_list_has_what_is_held(void **state)
 	assert_string_equal(text_at(some, "/items/0/name"), "other");
 	assert_int_equal(int_at(some, "/items/0/limit"), 7);
 	assert_int_equal(int_at(some, "/items/0/permits_held"), 1);
-	assert_int_equal(int_at(some, "/items/0/waiters"), 0);
+	assert_int_equal(int_at(some, "/items/0/waiter_count"), 0);
 	release(text_at(a, "/permit")); /* its key stays, and it is no longer held */
 	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 1);
 }

@@ -51,7 +51,7 @@ test('what needs a person comes first', SLOW, async (t) => {
   t.after(() => stage.close());
   await trouble(stage.url);
   wait(stage.url);
-  await until(async () => (await api(stage.url, 'GET', '/locks/busy')).waiters === 1);
+  await until(async () => (await api(stage.url, 'GET', '/locks/busy')).waiter_count === 1);
   await until(async () => (await samplesOf(stage.url)).some((one) => one.refusals_per_second > 0));
   const page = await stage.visit('/ui');
   await has(page, 'Dead letters', '2');

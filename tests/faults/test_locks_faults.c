@@ -35,7 +35,7 @@ static void all_of_a_daemon_that_hangs_are_skipped_with_one_offer(void **state)
 	struct answer a = line_take(0, NULL);
 	assert_problem(a, 409, "lock_held", "none");
 	assert_int_equal(json_array_size(json_at(a, "/holders")), 0); /* free, but offered to a waiter */
-	assert_int_equal(int_at(a, "/waiters"), 4);
+	assert_int_equal(int_at(a, "/waiter_count"), 4);
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	line_served(alive);
 	assert_in_range(monotonic_ms() - start_ms, OFFER_MS - 10, OFFER_MS + 700);

@@ -177,9 +177,9 @@ static void a_waiter_is_refused_when_too_few_have_its_grant(void **state)
 	(void)state;
 	struct answer a = acquire("{\"ttl_ms\":60000}");
 	struct raw *first = waiter_at(&patternd, "/locks/a", "{\"wait_ms\":20000,\"min_replicas\":2}", "");
-	wait_until(int_at(get("/locks/a"), "/waiters") == 1, SOON_MS);
+	wait_until(int_at(get("/locks/a"), "/waiter_count") == 1, SOON_MS);
 	struct raw *second = waiter_at(&patternd, "/locks/a", "{\"wait_ms\":20000,\"min_replicas\":1}", "");
-	wait_until(int_at(get("/locks/a"), "/waiters") == 2, SOON_MS);
+	wait_until(int_at(get("/locks/a"), "/waiter_count") == 2, SOON_MS);
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	assert_status(release(text_at(a, "/token")), 200);
 	assert_problem(waiter_answer(first, "/locks/a", SOON_MS), 503, "not_enough_replicas", "none");

@@ -12,7 +12,7 @@
 enum { NAMES_MAX = 16, PARTS_MAX = 5, NAME_BYTES = 96, TTL_MS = 30000 };
 
 const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":waiters", NULL };
-const char *const parts_to_release[] = { "", ":readers", ":waiters", ":fence", ":released", NULL };
+const char *const parts_to_release[] = { "", ":readers", ":waiters", ":released", NULL };
 const char *const parts_to_change[] = { "", ":readers", ":waiters", NULL };
 const char *const parts_to_look[] = { "", ":readers", ":waiters", ":fence", NULL };
 

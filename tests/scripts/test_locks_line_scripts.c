@@ -52,12 +52,12 @@ static void waiters_queue_in_order(void **state)
 	int64_t expires_at = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 1);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 1);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1 + OFFER_MS); /* should A be dead */
 	assert_int_equal(wait_for_it(A2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), -1); /* it will be notified */
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 3);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 3);
 	assert_line(A1 " " B1 " " A2, "");
 	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD); /* another attempt keeps its place */
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1);
@@ -67,10 +67,10 @@ static void waiters_queue_in_order(void **state)
 	assert_in_range(redis_pttl_ms(&r, LOCK ":waiters"), 60001, 62000);
 	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 3);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 3);
 	assert_line(A1 " " B1 " " A2, "");
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 3);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 3);
 }
 
 static void a_release_offers_to_the_first(void **state)
@@ -90,9 +90,9 @@ static void a_release_offers_to_the_first(void **state)
 	int64_t until = line_offered_until(&r, LOCK);
 	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_EXPIRES_AT_MS), until);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_EXPIRES_AT_MS), until);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), until);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 2);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 2);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), until);
 	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_3, .mode = "shared" }), LOCK_ACQUIRE_HELD);
@@ -149,7 +149,7 @@ static void a_release_that_frees_nothing_offers_nothing(void **state)
 	wait_for_it(A1, WAIT_MS);
 	line_subscribe(&r, LOCK);
 	assert_int_equal(lock_release(&r, "a", TOKEN_4), 1);
-	assert_int_equal(lock_release(&r, "a", TOKEN_4), LOCK_RELEASE_NOT_HOLDER);
+	assert_int_equal(lock_release(&r, "a", TOKEN_4), LOCK_RELEASE_RELEASED_BEFORE);
 	assert_published("");
 	assert_line(A1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
@@ -179,7 +179,7 @@ static void the_last_try_leaves_the_line(void **state)
 	wait_for_it(B1, WAIT_MS);
 	wait_for_it(C1, WAIT_MS);
 	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 2);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 2);
 	assert_line(A1 " " C1, "");
 	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD); /* a last attempt without a place gets none */
 	assert_line(A1 " " C1, "");
@@ -254,7 +254,7 @@ static void an_offer_that_expires_drops_the_daemon(void **state)
 		line_lapse(&r, LOCK);
 		if (caller == 0) {
 			assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
-			assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 2);
+			assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 2);
 		} else if (caller == 1) {
 			assert_int_equal(wait_for_it(B2, WAIT_MS), LOCK_ACQUIRE_HELD);
 		} else {
@@ -365,7 +365,7 @@ static void a_thousand_dead_are_dropped_at_once(void **state)
 		assert_int_equal(wait_for_it(ticket, WAIT_MS), LOCK_ACQUIRE_HELD);
 	}
 	wait_for_it(B1, WAIT_MS);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), DEAD + 1);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), DEAD + 1);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
 	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);

@@ -36,9 +36,8 @@ struct lock {
 	size_t called; /* has the offer */
 	int64_t until_ms;
 	int64_t looks_at_ms[DAEMONS]; /* as Redis states; 0: it does not */
-	unsigned freed_by;            /* the token whose release freed it last; 0: there was none */
-	bool taken_since;
-	int64_t freed_at_ms;
+	struct hold released;         /* the last one that its token released */
+	int64_t released_at_ms;
 };
 
 struct client {
@@ -199,7 +198,6 @@ static bool model_try(size_t client, bool has_ticket, bool may_wait, struct hold
 		if (can_take) {
 			l->shared = c->shared;
 			l->holds[l->count++] = hold;
-			l->taken_since = true;
 		} else if (has_ticket && may_wait && admits(l, c->shared) && (had_offer[i] || is_next(l, asking))) {
 			l->called = asking; /* another of them makes the client wait */
 			l->until_ms = now_ms() + WAIT_MS + OFFER_MS;
@@ -217,15 +215,39 @@ static void model_renew(struct lock *l, unsigned reader, int64_t expires_at_ms)
 			l->holds[i].expires_at_ms = expires_at_ms;
 }
 
-/* Releases a token, if it has a hold; true then. */
-static bool model_drop(struct lock *l, unsigned token)
+/* Releases a token, and returns its hold; zeros when it has none. */
+static struct hold model_drop(struct lock *l, unsigned token)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (l->holds[i].token == token) {
+			struct hold dropped = l->holds[i];
 			l->holds[i] = l->holds[--l->count];
-			return true;
+			return dropped;
 		}
-	return false;
+	return (struct hold){ 0 };
+}
+
+/* How many tokens of one holder are left. */
+static size_t model_left(const struct lock *l, unsigned reader)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		left += l->holds[i].reader == reader;
+	return left;
+}
+
+static size_t model_holders(const struct lock *l)
+{
+	size_t holders = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		bool is_first = true;
+		for (size_t k = 0; k < i; k++)
+			is_first = is_first && l->holds[k].reader != l->holds[i].reader;
+		holders += is_first;
+	}
+	return holders;
 }
 
 static void model_expire(struct lock *l)
@@ -330,7 +352,7 @@ static void step_renew(struct lock *l)
 
 static bool was_last(const struct lock *l, unsigned token)
 {
-	bool is_known = l->freed_by == token && !l->taken_since && now_ms() - l->freed_at_ms <= RELEASED_MS;
+	bool is_known = l->released.token == token && now_ms() - l->released_at_ms <= RELEASED_MS;
 
 	seen.repeated += is_known;
 	return is_known;
@@ -343,24 +365,26 @@ static void step_release(struct lock *l)
 	unsigned token = l->count && below(5) ? l->holds[below((unsigned)l->count)].token : 1 + below(last_token + 1);
 	bool forced = below(12) == 0;
 
-	if (l->freed_by && below(3) == 0)
-		token = l->freed_by;
+	if (l->released.token && below(3) == 0)
+		token = l->released.token;
 	if (forced) {
 		assert_int_equal(lock_force(&r, name), l->count ? 1 : LOCK_RELEASE_NOT_HOLDER);
 		if (l->count == 0)
 			return;
 		l->count = 0;
 	} else {
-		bool held = model_drop(l, token);
-		assert_int_equal(lock_release(&r, name, token_text(token)), held ? 1 : was_last(l, token) ? 0 : -1);
-		if (!held)
-			return;
-		assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), l->count);
-		if (l->count == 0) {
-			l->freed_by = token;
-			l->freed_at_ms = now_ms();
-			l->taken_since = false;
+		struct hold held = model_drop(l, token);
+		bool is_known = !held.token && was_last(l, token);
+		assert_int_equal(lock_release(&r, name, token_text(token)), held.token ? 1 : is_known ? 0 : -1);
+		assert_int_equal(item_int(&r, LOCK_RELEASE_HELD_FENCE) > 0, l->count > 0);
+		if (held.token) {
+			l->released = held;
+			l->released_at_ms = now_ms();
 		}
+		assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS),
+				 held.token || is_known ? model_left(l, l->released.reader) : 0);
+		if (!held.token)
+			return;
 	}
 	settle(l, NO_CLIENT);
 	offer(l);
@@ -458,10 +482,11 @@ static void compare(struct lock *l)
 	read_watchers(l, name);
 	assert_watched(l);
 	assert_int_equal(lock_get(&r, name), l->count ? 0 : -1);
-	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), l->waiters);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), l->waiters);
 	if (!l->count)
 		return;
 	assert_int_equal(lock_get_holds(&r), l->count);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDER_COUNT), model_holders(l));
 	assert_string_equal(item_text(&r, LOCK_GET_MODE), l->shared ? "shared" : "exclusive");
 }
 

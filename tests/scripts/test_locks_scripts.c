@@ -72,7 +72,7 @@ static void a_held_lock_is_refused(void **state)
 	acquire(60000, "", TOKEN_2);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at_ms);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_WHICH), 0);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 0);
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "exclusive");
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER), "worker-7");
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_FENCE), fence);
@@ -174,7 +174,7 @@ static void re_entry_counts_and_each_token_frees_once(void **state)
 
 	assert_int_equal(release(TOKEN_1), 1);
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 2);
-	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE));
 	unchanged(&r, assert_int_equal(acquire(30000, TOKEN_1, TOKEN_1), LOCK_ACQUIRE_NOT_HOLDER));
 	assert_int_equal(release(TOKEN_3), 1);
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 1);
@@ -190,7 +190,7 @@ static void a_replayed_release_frees_nothing(void **state)
 	assert_int_equal(release(TOKEN_1), 1);
 	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE));
 	acquire(30000, "", TOKEN_2);
-	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE));
 	unchanged(&r, assert_int_equal(extend(60000, TOKEN_1), LOCK_EXTEND_NOT_HOLDER));
 }
 
@@ -247,7 +247,7 @@ static void a_look_changes_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(lock_get(&r, "a"), -1);
-	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 0);
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), 0);
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
@@ -259,7 +259,7 @@ static void a_look_changes_nothing(void **state)
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
 	assert_string_equal(item_text(&r, LOCK_GET_HOLDERS + LOCK_HOLDER_METADATA), "");
 	assert_int_equal(lock_get(&r, "a"), 0);
-	assert_int_equal(item_int(&r, LOCK_GET_WAITERS), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_WAITER_COUNT), 0);
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
 	assert_string_equal(item_text(&r, LOCK_GET_MODE), "exclusive");
 	assert_int_equal(item_int(&r, LOCK_GET_EXPIRES_AT_MS), expires_at_ms);

@@ -99,8 +99,9 @@ static void each_reader_releases_its_own(void **state)
 	read_with(TOKEN_3, 30000);
 	int64_t third = item_int(&r, LOCK_ACQUIRE_FENCES), third_ends = item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS);
 	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
-	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 2);
-	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), LOCK_RELEASE_NOT_HOLDER));
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HELD_FENCE), third);
+	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), LOCK_RELEASE_RELEASED_BEFORE));
 	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), LOCK_EXTEND_NOT_HOLDER));
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* of the reader left */
 	assert_int_equal(lock_get(&r, "a"), 0);
@@ -183,13 +184,14 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 	line_subscribe(&r, NULL);
 }
 
-static void looks_with(int64_t holds)
+static void looks_with(int64_t holders, int64_t holds)
 {
 	assert_int_equal(lock_get(&r, "a"), 0);
+	assert_int_equal(item_int(&r, LOCK_GET_HOLDER_COUNT), holders);
 	assert_int_equal(lock_get_holds(&r), holds);
 }
 
-/* Exactly the live tokens count, however many readers have expired since the last sweep. */
+/* Exactly the live readers count, however many readers have expired since the last sweep. */
 static void only_live_readers_count(void **state)
 {
 	enum { ENDED = 250, LIVE = 5 };
@@ -207,14 +209,16 @@ static void only_live_readers_count(void **state)
 	}
 	for (int i = 0; i < ENDED; i++)
 		reader_ends(fences[i]);
-	looks_with(LIVE + (LIVE + 1) / 2);
+	looks_with(LIVE, LIVE + (LIVE + 1) / 2);
 	assert_int_equal(lock_extend(&r, "a", further, 30000), 1);
-	looks_with(LIVE + (LIVE + 1) / 2);
+	looks_with(LIVE, LIVE + (LIVE + 1) / 2);
 	assert_int_equal(lock_release(&r, "a", further), 1);
-	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), LIVE + (LIVE + 1) / 2 - 1);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 1);
+	looks_with(LIVE, LIVE + (LIVE + 1) / 2 - 1);
 	assert_int_equal(lock_release(&r, "a", token), 1);
-	looks_with(LIVE + (LIVE + 1) / 2 - 2);
-	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, LIVE + (LIVE + 1) / 2 - 2);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
+	looks_with(LIVE - 1, LIVE + (LIVE + 1) / 2 - 2);
+	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, LIVE - 1);
 }
 
 static void a_reader_enters_again(void **state)
@@ -233,12 +237,12 @@ static void a_reader_enters_again(void **state)
 	assert_int_equal(item_int(&r, LOCK_ACQUIRE_EXPIRES_AT_MS), item_int(&r, REPLY_NOW_MS) + 25000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, second_ends);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 2);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 1);
 	assert_int_equal(lock_extend(&r, "a", TOKEN_3, 40000), 1);
 	assert_int_equal(item_int(&r, LOCK_EXTEND_FENCE), first);
 	assert_int_equal(item_int(&r, LOCK_EXTEND_HOLDS), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
-	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 1);
+	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 }
 
 static void a_token_holds_in_its_own_mode(void **state)

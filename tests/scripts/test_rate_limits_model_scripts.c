@@ -219,7 +219,8 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 	}
 	run(&r, &ratelimit_take_all_script, keys, args);
 	bool granted = granted_by(rules, costs, shadows);
-	bool counted = limit_model_counts(&models[SLIDING_WINDOW], &rules[SLIDING_WINDOW], costs[SLIDING_WINDOW], false);
+	bool counted =
+		limit_model_counts(&models[SLIDING_WINDOW], &rules[SLIDING_WINDOW], costs[SLIDING_WINDOW], false);
 	agree(REPLY_OUTCOME, !granted && counted ? RATELIMIT_TAKE_ALL_COUNTED_REFUSAL : granted);
 	for (int a = GCRA; a < ALGORITHMS_END; a++) {
 		size_t at = RATELIMIT_TAKE_ALL_CHECKS + LIMIT_CHECK_ITEMS * (size_t)(a - GCRA);

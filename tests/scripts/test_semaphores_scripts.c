@@ -107,7 +107,7 @@ static void look(int64_t limit, int64_t held, int64_t waiters)
 	run(&r, &semaphore_get_script, keys, ARGS());
 	assert_int_equal(item_int(&r, SEMAPHORE_GET_LIMIT), limit);
 	assert_int_equal(item_int(&r, SEMAPHORE_GET_HELD), held);
-	assert_int_equal(item_int(&r, SEMAPHORE_GET_WAITERS), waiters);
+	assert_int_equal(item_int(&r, SEMAPHORE_GET_WAITER_COUNT), waiters);
 }
 
 /* The permit has expired, and no call has noticed it. */
@@ -143,7 +143,7 @@ static void no_more_than_the_limit(void **state)
 	take(3, "p3");
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), first);
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_HELD), 3);
-	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITERS), 0);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITER_COUNT), 0);
 	look(3, 3, 0);
 	const size_t holder = SEMAPHORE_GET_HOLDERS, third = holder + 2 * SEMAPHORE_HOLDER_ITEMS;
 	assert_string_equal(item_text(&r, holder + SEMAPHORE_HOLDER_OWNER), "");
@@ -242,7 +242,7 @@ static void first_come_first_served(void **state)
 			 ends_at + 1); /* a permit is good at its last instant */
 	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), ends_at + 1 + OFFER_MS); /* should A be dead */
-	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITERS), 2);
+	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITER_COUNT), 2);
 	assert_int_equal(queue_for(2, B2, "p6"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), -1); /* it will be notified */
 	leave("", B2 ".2");

@@ -37,7 +37,7 @@ void line_release(int i)
 
 int64_t line_waiters(void)
 {
-	return pair_number(LOCK_A, "/waiters");
+	return pair_number(LOCK_A, "/waiter_count");
 }
 
 struct raw *line_join_with(int i, const char *body)

@@ -2,7 +2,7 @@
  * pair: one Redis, two daemons on it, and clients of both, for what must hold over daemons.
  *
  *	struct raw *w = pair_ask(1, "/locks/a", "{\"wait_ms\":20000}", "");
- *	wait_until(pair_number("/locks/a", "/waiters") == 1, SOON_MS);
+ *	wait_until(pair_number("/locks/a", "/waiter_count") == 1, SOON_MS);
  *	assert_true(pair_waits(w));
  *	...
  *	struct answer a = pair_answer(w, "/locks/a");      lives until raw_close(w)

@@ -28,13 +28,13 @@ export const KINDS = {
 		columns: [
 			count('Held', (item) => item.permits_held),
 			count('Limit', (item) => item.limit),
-			count('Waiters', (item) => item.waiters),
+			count('Waiters', (item) => item.waiter_count),
 		],
 		facts: (state) => [
 			['Held', `${number(state.permits_held)} of ${number(state.limit)}`],
-			['Waiters', number(state.waiters)],
+			['Waiters', number(state.waiter_count)],
 		],
-		exists: (state) => state.limit !== null || state.waiters > 0,
+		exists: (state) => state.limit !== null || state.waiter_count > 0,
 		parts: [
 			{
 				title: 'Holders',

@@ -13,8 +13,8 @@ const inWords = (algorithm) => algorithm.replace('_', ' ');
 const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${duration(window)}`;
 const make = (name) => ['PUT', path('ratelimit', 'policies', name), { limit: 100, window_ms: 60000 }];
 
-// A key's state belongs to a policy, or to a limit in a request: its address has '@' there, and behind
-// that the name of the check. No policy has an @.
+// A key's state belongs to a policy, or to a limit in a request: its address has '@' there, and
+// behind that the name of the check. No policy has an @.
 const accountOf = ({ policy, check }) => policy ?? `@${check ?? ''}`;
 const accountQuery = (account) => {
 	if (!account.startsWith('@')) return { policy: account };

@@ -26,7 +26,7 @@ function openAll(page) {
 				link: (lock) => route('locks', lock.name),
 			},
 			{ title: 'Holder', kind: 'name', text: holder, sort: holder },
-			{ title: 'Waiters', number: true, make: waiters, sort: (lock) => lock.waiters },
+			{ title: 'Waiters', number: true, make: waiters, sort: (lock) => lock.waiter_count },
 			{ title: 'Mode', text: (lock) => lock.mode, sort: (lock) => lock.mode },
 			{ title: 'Held for', number: true, text: age, sort: (lock) => -lock.fence },
 			{
@@ -36,10 +36,10 @@ function openAll(page) {
 				sort: (lock) => lock.ttl_ms,
 			},
 			{
-				title: 'Holds',
+				title: 'Holders',
 				number: true,
-				text: (lock) => number(holds(lock)),
-				sort: holds,
+				text: (lock) => number(lock.holder_count),
+				sort: (lock) => lock.holder_count,
 			},
 			{ title: 'Fence', number: true, kind: 'long', text: (lock) => String(lock.fence) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : []),
@@ -62,8 +62,8 @@ function waiters() {
 	return {
 		node,
 		update: (lock) => {
-			setText(node, number(lock.waiters));
-			node.className = lock.waiters ? 'count delayed' : 'nought';
+			setText(node, number(lock.waiter_count));
+			node.className = lock.waiter_count ? 'count delayed' : 'nought';
 		},
 	};
 }
@@ -72,12 +72,8 @@ function waiters() {
 // one.
 const age = (lock) => duration(Math.max(0, Date.now() - Number(lock.fence) / 1000));
 
-const LISTED = 16; // holders of a lock, at most
-const holds = (lock) => lock.holders.reduce((sum, one) => sum + one.holds, 0);
-
-function holder({ mode, holders }) {
-	if (mode === 'shared')
-		return `${number(holders.length)}${holders.length === LISTED ? ' or more' : ''} readers`;
+function holder({ mode, holder_count, holders }) {
+	if (mode === 'shared') return `${number(holder_count)} readers`;
 	return holders[0]?.owner ?? 'no label';
 }
 
@@ -107,7 +103,7 @@ function release(page) {
 }
 
 function openOne(page, name) {
-	let latest = { name, held: false, holders: [] };
+	let latest = { name, held: false, holder_count: 0, holders: [] };
 	const state = facts('Lock');
 	const metadata = el('pre', { class: 'card' });
 	const bar = buttons(release(page))(() => latest);
@@ -151,10 +147,10 @@ function openOne(page, name) {
 	);
 	async function showWaiters() {
 		const none = { items: [] };
-		const { items } = latest.waiters ? await page.ask('GET', `${path('locks', name)}/waiters`) : none;
+		const { items } = latest.waiter_count ? await page.ask('GET', `${path('locks', name)}/waiters`) : none;
 		waiting.show(items.map((one, at) => ({ ...one, position: at + 1 })));
-		further.hidden = latest.waiters <= items.length;
-		setText(further, `The first ${number(items.length)} of ${number(latest.waiters)} are listed.`);
+		further.hidden = latest.waiter_count <= items.length;
+		setText(further, `The first ${number(items.length)} of ${number(latest.waiter_count)} are listed.`);
 	}
 
 	return async () => {
@@ -164,7 +160,7 @@ function openOne(page, name) {
 			list: 'locks',
 			make: make(name),
 			// A free lock is known as long as its last fencing token is.
-			exists: (lock) => lock.held || lock.waiters > 0 || lock.fence !== null,
+			exists: (lock) => lock.held || lock.waiter_count > 0 || lock.fence !== null,
 		});
 		if (!found) return;
 		latest = found;
@@ -174,7 +170,8 @@ function openOne(page, name) {
 			['State', latest.held ? 'held' : 'free'],
 			['Mode', latest.mode ?? '–'],
 			['Remaining', latest.held ? duration(latest.ttl_ms) : '–'],
-			['Waiters', number(latest.waiters)],
+			['Holders', number(latest.holder_count)],
+			['Waiters', number(latest.waiter_count)],
 			['Fence', latest.fence ? String(latest.fence) : '–'],
 		]);
 		holders.show(latest.holders);

@@ -166,8 +166,8 @@ function oldestMessage(queues) {
 function lockWaiters(locks) {
 	const name = 'Locks with waiters';
 	if (!locks.items) return unread(name, locks);
-	const wanted = locks.items.filter((one) => one.waiters > 0);
-	const worst = largest(wanted, (one) => one.waiters);
+	const wanted = locks.items.filter((one) => one.waiter_count > 0);
+	const worst = largest(wanted, (one) => one.waiter_count);
 	if (!worst) {
 		const held = locks.items.length;
 		return { name, value: '0', note: held ? `${number(held)}${locks.more ? ' or more' : ''} held` : 'no lock held' };
@@ -175,7 +175,7 @@ function lockWaiters(locks) {
 	return {
 		name,
 		value: number(wanted.length),
-		note: `${number(worst.waiters)} waiting`,
+		note: `${number(worst.waiter_count)} waiting`,
 		link: { text: worst.name, to: route('locks', worst.name) },
 	};
 }

@@ -125,6 +125,7 @@ def judge_use(history, findings, grants, known, call, begun):
         if (
             later
             and later.fence > grant.fence
+            and not is_repeated_release(history, grant, call)
             and not any(history.may_be_lost(c) for c in (*grant.calls, *later.calls))
         ):
             findings.violation(
@@ -152,6 +153,14 @@ def judge_use(history, findings, grants, known, call, begun):
         grant.end_by_release(call)
 
 
+def is_repeated_release(history, grant, call):
+    """An earlier release by this token may have had its effect, and the lock another holder."""
+    return call.what == "lock.release" and any(
+        c is not call and c.sent["token"] == grant.token and c.effect != "none" and c.start < call.start
+        for c in history.of("lock.release", on=call.on)
+    )
+
+
 def was_released(history, grant, call):
     """Before the call began, by an answer."""
     return grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released)
@@ -159,7 +168,7 @@ def was_released(history, grant, call):
 
 def succeeds_without_a_hold(history, grant, call):
     """Why a call that succeeded should not have; None if it may. A release may be repeated for a
-    minute: the lock is free then, with `holds` 0. Of an expired lock there is nothing to release.
+    minute, and has `holds` 0: the caller's own. Of an expired lock there is nothing to release.
     """
     if was_released(history, grant, call):
         is_repeated = call.what == "lock.release" and call.got.get("holds") == 0
@@ -170,14 +179,14 @@ def succeeds_without_a_hold(history, grant, call):
 
 
 def judge_repeated_release(history, findings, grant, call):
-    """It was refused: then the minute has passed, or the lock may have been acquired since."""
+    """It was refused: then the minute has passed, or another token may have been released since."""
     is_late = call.end - grant.released.start > REPEATED_US
-    is_acquired = any(
-        c.effect != "none" and c.start < call.end and c.end > grant.released.start
-        for c in history.of("lock.acquire", on=call.on)
+    is_forgotten = any(
+        c.effect != "none" and c.sent["token"] != grant.token and c.start < call.end and c.end > grant.released.start
+        for c in history.of("lock.release", on=call.on)
     )
     findings.count("repeated releases that were refused")
-    if call.what == "lock.release" and not (is_late or is_acquired or history.may_be_lost(call)):
+    if call.what == "lock.release" and not (is_late or is_forgotten or history.may_be_lost(call)):
         findings.violation(
             "a release may be repeated",
             f"{call.on}: fence {grant.fence} was released, and its release repeated was refused",
