@@ -124,9 +124,7 @@ static inline void configure(const char *settings)
 
 static inline int64_t redis_now_ms(void)
 {
-	const redisReply *t = server_command(&redis, "TIME");
-
-	return atoll(t->element[0]->str) * 1000 + atoll(t->element[1]->str) / 1000;
+	return server_now_ms(&redis);
 }
 
 /* Waits for the next millisecond of Redis, so that later events have a later time. */

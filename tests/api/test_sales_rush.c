@@ -177,9 +177,8 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 	assert_problem(http(client, "POST", "/sales/s/claims", "{\"user\":\"late\"}"), 409, "sale_sold_out", "none");
 	/* For the holds from now on. */
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 200);
-	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld",
-				  strtoll(server_command(&redis, "TIME")->element[0]->str, NULL, 10) * 1000)
-				   ->integer == STOCK - CONFIRMED,
+	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld", server_now_ms(&redis))->integer ==
+			   STOCK - CONFIRMED,
 		   SOON_MS);
 	send_buyers("next");
 	for (int i = 0; i < 2; i++)

@@ -349,8 +349,8 @@ static void probes_are_polite(void **state)
 	int64_t start_ms = monotonic_ms();
 	nap_ms(LOOK_MS);
 	for (int k = 0; k < AWAYS; k++) {
-		double rate = (attempts_of(aways[k].daemons) - aways[k].before) * 1000 /
-			      (double)(monotonic_ms() - start_ms);
+		double rate =
+			(attempts_of(aways[k].daemons) - aways[k].before) * 1000 / (double)(monotonic_ms() - start_ms);
 		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
 			      k == AWAY_GONE ? "gone" : "stopped", rate, DAEMONS, LINKS);
 		assert_true(rate <= DAEMONS * LINKS * 2.5);

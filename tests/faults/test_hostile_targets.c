@@ -365,6 +365,55 @@ static bool answers_json_only(const struct contract_operation *op)
 	return false;
 }
 
+/* A header of the pattern's own: as a parameter of the query, but sent as it is. */
+static const struct value bad_header_integers[] = {
+	{ ": x", "wrong_type" },    { ": 1.5", "wrong_type" },
+	{ ": 1, 2", "wrong_type" }, { ": 0x1", "wrong_type" },
+	{ ";", "wrong_type" }, /* curl's form of an empty one */
+	{ ": -1", "out_of_range" }, { ": 9007199254740992", "out_of_range" },
+};
+
+static const struct value bad_header_texts[] = {
+	{ ": \xff\xfe", "invalid_value" },
+	{ ": a\x01"
+	  "b",
+	  "malformed_request" },
+	{ ": " BYTES_200 "f", "out_of_range" },
+	{ ";", "out_of_range" },
+};
+
+static void header(const struct contract_operation *op, const struct contract_parameter *p, const char *target,
+		   const char *text, struct refusals *seen)
+{
+	bool is_text = has_word(p->schema, "type", "string");
+	struct values bad = is_text ? VALUES(bad_header_texts) : VALUES(bad_header_integers);
+	char line[512], again[128], pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "%s:", p->name);
+	for (size_t i = 0; i < bad.count; i++) {
+		snprintf(line, sizeof(line), "%s%s", p->name, bad.at[i].encoded);
+		bool whole = !strstr(bad.at[i].codes, "malformed");
+		must_refuse(seen, http(client, op->method, target, text, line), 400, bad.at[i].codes,
+			    whole ? pointer : NULL, "%s", line);
+	}
+	/* Which of two counts would depend on the proxies between. */
+	snprintf(line, sizeof(line), "%s: 1", p->name);
+	snprintf(again, sizeof(again), "%s: 2", p->name);
+	must_refuse(seen, http(client, op->method, target, text, line, again), 400, "malformed_request", NULL, "%s",
+		    again);
+	if (p->required)
+		must_refuse(seen, http(client, op->method, target, text), 400, "missing_field", pointer, "no %s",
+			    p->name);
+}
+
+/* A number, or a text as long as a name; other headers have rules that their schema does not have. */
+static bool is_of_the_pattern(const struct contract_parameter *p)
+{
+	return strcmp(p->in, "header") == 0 && strncasecmp(p->name, "Idempotency-", 12) != 0 &&
+	       (has_word(p->schema, "type", "integer") ||
+		json_integer_value(json_object_get(p->schema, "x-max-bytes")) == 200);
+}
+
 static void headers(const struct contract_operation *op, struct refusals *seen)
 {
 	if (op->forwarded) /* not looked at: tests/api/test_rate_limits_authorize.c */
@@ -385,6 +434,8 @@ static void headers(const struct contract_operation *op, struct refusals *seen)
 	must_refuse(seen, http(client, op->method, target, text, "Expect: the-unexpected"), 417, "expectation_failed",
 		    NULL, "Expect");
 	for (size_t i = 0; i < op->parameter_count; i++) {
+		if (is_of_the_pattern(&op->parameters[i]))
+			header(op, &op->parameters[i], target, text, seen);
 		if (strcasecmp(op->parameters[i].name, "Idempotency-Key") != 0)
 			continue;
 		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: " BYTES_200 "f"), 400,

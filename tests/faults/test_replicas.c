@@ -113,7 +113,8 @@ static void nothing_older_is_read(void **state)
 	for (int k = 0; k < DELAYS; k++) {
 		for (int i = 0; i < REPLICAS; i++)
 			proxy_set(replica_link[i], (struct proxy_fault){ .delay_ms = rounds[k].delay_ms });
-		for (int64_t until_ms = monotonic_ms() + rounds[k].round_ms; monotonic_ms() < until_ms && count < MOST - 1;) {
+		for (int64_t until_ms = monotonic_ms() + rounds[k].round_ms;
+		     monotonic_ms() < until_ms && count < MOST - 1;) {
 			count_up();
 			written_us[++count] = monotonic_us();
 			int64_t asked_us = monotonic_us();

@@ -229,14 +229,12 @@ void must_be_near(double got, double wanted, double within, const char *file, in
 
 int64_t redis_now_us(struct redis_server *r)
 {
-	const redisReply *t = server_command(r, "TIME");
-
-	return strtoll(t->element[0]->str, NULL, 10) * 1000000 + strtoll(t->element[1]->str, NULL, 10);
+	return server_now_us(r);
 }
 
 int64_t redis_now_ms(struct redis_server *r)
 {
-	return redis_now_us(r) / 1000;
+	return server_now_ms(r);
 }
 
 int64_t redis_pttl_ms(struct redis_server *r, const char *key)
