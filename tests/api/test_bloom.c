@@ -203,6 +203,13 @@ static void a_thousand_items_with_repeats(void **state)
 	assert_int_equal(int_at(a, "/layers/2/size"), 75);
 	assert_int_equal(int_at(a, "/layers/2/capacity"), 1200);
 	assert_int_equal(int_at(a, "/hashes"), int_at(a, "/layers/2/hashes"));
+	double right = 1; /* of no layer is the answer wrong */
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *layer = json_array_get(json_at(a, "/layers"), i);
+		right *= 1 - pow(json_number_value(json_object_get(layer, "fill")),
+				 (double)json_integer_value(json_object_get(layer, "hashes")));
+	}
+	assert_true(right < 1 && fabs(real_at(a, "/expected_error") - (1 - right)) < 1e-12);
 }
 
 /* ---- No call blocks Redis for long: Redis's own counters for a thousand items ---- */

@@ -138,10 +138,43 @@ static const struct value bad_names[] = {
 	{ "%2e%2E", "reserved_name" },
 };
 
+static const struct value bad_dates[] = {
+	{ "2026-13-01", "invalid_value out_of_range" },       { "2026-02-30", "invalid_value out_of_range" },
+	{ "20261101", "invalid_value out_of_range" },         { "2026-1-1", "invalid_value out_of_range" },
+	{ "2026-11-01T00:00", "invalid_value out_of_range" }, { "", "invalid_value out_of_range" },
+	{ "2100-02-29", "invalid_value out_of_range" },       { "0000-01-01", "invalid_value out_of_range" },
+	{ "-026-11-01", "invalid_value out_of_range" },       { "2026-11-0x", "invalid_value out_of_range" },
+};
+
+static bool has_word(const json_t *schema, const char *member, const char *word)
+{
+	const char *is = json_string_value(json_object_get(schema, member));
+
+	return is && strcmp(is, word) == 0;
+}
+
+static bool is_date(const json_t *schema)
+{
+	return has_word(schema, "format", "date") || json_object_get(schema, "x-date");
+}
+
+static void dates(const struct contract_operation *op, const struct contract_parameter *p, struct refusals *seen)
+{
+	char pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "{%s}", p->name);
+	for (size_t k = 0; k < sizeof(bad_dates) / sizeof(bad_dates[0]); k++)
+		if (*bad_dates[k].encoded) /* else it is another path */
+			must_refuse(seen, ask(op, p->name, bad_dates[k].encoded), 400, bad_dates[k].codes, pointer,
+				    "%s = %s", pointer, bad_dates[k].encoded);
+}
+
 static void names(const struct contract_operation *op, struct refusals *seen)
 {
 	for (size_t i = 0; i < op->parameter_count; i++) {
 		const struct contract_parameter *p = &op->parameters[i];
+		if (strcmp(p->in, "path") == 0 && is_date(p->schema))
+			dates(op, p, seen);
 		if (strcmp(p->in, "path") != 0 || !is_name(p->schema))
 			continue;
 		for (size_t k = 0; k < sizeof(bad_names) / sizeof(bad_names[0]); k++)
@@ -228,13 +261,6 @@ static const struct value bad_words[] = {
 	{ "m%00", "invalid_value malformed_request" },
 };
 
-static const struct value bad_dates[] = {
-	{ "2026-13-01", "invalid_value out_of_range" },       { "2026-02-30", "invalid_value out_of_range" },
-	{ "20261101", "invalid_value out_of_range" },         { "2026-1-1", "invalid_value out_of_range" },
-	{ "2026-11-01T00:00", "invalid_value out_of_range" }, { "", "invalid_value out_of_range" },
-	{ "-026-11-01", "invalid_value out_of_range" },       { "2026-11-0x", "invalid_value out_of_range" },
-};
-
 static const struct value bad_query_names[] = {
 	{ BYTES_200 "f", "invalid_name" },
 	{ "", "invalid_name" },
@@ -263,13 +289,6 @@ static const struct value bad_texts[] = {
 	{ BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200, "out_of_range invalid_value" },
 };
 
-static bool has_word(const json_t *schema, const char *member, const char *word)
-{
-	const char *is = json_string_value(json_object_get(schema, member));
-
-	return is && strcmp(is, word) == 0;
-}
-
 struct values {
 	const struct value *at;
 	size_t count;
@@ -288,7 +307,7 @@ static struct values bad_values(const json_t *schema)
 		return VALUES(bad_reals);
 	if (has_word(schema, "type", "boolean"))
 		return VALUES(bad_booleans);
-	if (has_word(schema, "format", "date") || json_object_get(schema, "x-date"))
+	if (is_date(schema))
 		return VALUES(bad_dates);
 	return is_name(schema) ? VALUES(bad_query_names) : VALUES(bad_texts);
 }
