@@ -60,7 +60,9 @@ def misnamed(name, kind):
 
 
 def wrong_histogram(name, buckets, series):
-    """Buckets, each (le, count) in the order of the page, grow to +Inf, which has the count; there is a sum."""
+    """Buckets, each (le, count), grow in the order of the page to +Inf, which has the count; there
+    is a sum.
+    """
     labels, bounds, counts = name[1], *zip(*buckets)
     if list(bounds) != sorted(set(bounds)) or list(counts) != sorted(counts) or bounds[-1] != math.inf:
         yield f"the buckets of {name} do not grow to +Inf: {buckets}"

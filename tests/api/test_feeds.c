@@ -139,7 +139,7 @@ static void a_delete_drops_what_a_push_left(void **state)
 	assert_int_equal(int_at(get("/feeds/home"), "/size"), 99);
 }
 
-/* What the contract's schema cannot say: how long an item may be. */
+/* The schema of any JSON has no length. */
 static void an_item_has_64_kib(void **state)
 {
 	char *body = NULL;

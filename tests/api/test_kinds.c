@@ -123,7 +123,7 @@ static void item_is_as_a_look(const struct kind *k, struct answer items, size_t 
 	assert_true(same > 0);
 }
 
-/* Neither other kinds, nor a key of another type, nor a name that was not asked for is in the list. */
+/* Neither other kinds, nor a key of another type, nor a name that was not asked for is there. */
 static void is_listed(void **state)
 {
 	const struct kind *k = *state;

@@ -370,6 +370,35 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
 	}
 }
 
+/* Of each operation that waits here; what else a key does for waiters: test_wait_many.c. */
+static void a_duplicate_of_a_waiter_is_refused(void **state)
+{
+	static const char key[] = "Idempotency-Key: k";
+	static const struct {
+		const char *target, *held, *state, *wait, *other;
+	} rows[] = {
+		{ "/locks/a", "{}", "/locks/a", "{\"wait_ms\":20000}", "{}" },
+		{ "/locks", "{\"names\":[\"a\"]}", "/locks/a", "{\"names\":[\"a\"],\"wait_ms\":20000}",
+		  "{\"names\":[\"a\"]}" },
+		{ "/semaphores/s/permits", "{\"limit\":1}", "/semaphores/s", "{\"limit\":1,\"wait_ms\":20000}",
+		  "{\"limit\":1}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_status(post(rows[i].target, rows[i].held), 201);
+		struct raw *r = waiter_at(&patternd, rows[i].target, rows[i].wait, "Idempotency-Key: k\r\n");
+		wait_until(int_at(get(rows[i].state), "/waiters") == 1, SOON_MS);
+		assert_problem(http(client, "POST", rows[i].target, rows[i].wait, key), 409, "request_in_progress",
+			       "none");
+		assert_problem(http(client, "POST", rows[i].target, rows[i].other, key), 422, "idempotency_key_reused",
+			       "none");
+		raw_reset(r);
+		wait_until(int_at(get(rows[i].state), "/waiters") == 0, SOON_MS);
+		stage_forget(NULL);
+	}
+}
+
 /* ---- Looks ---- */
 
 static void look_at_a_lock_free_and_held(void **state)
@@ -432,6 +461,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_token_enters_in_its_mode_only, stage_forget),
 		cmocka_unit_test_teardown(all_or_nothing, stage_forget),
 		cmocka_unit_test_teardown(a_waiter_for_several_is_in_each_queue, stage_forget),
+		cmocka_unit_test_teardown(a_duplicate_of_a_waiter_is_refused, stage_forget),
 		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, stage_forget),
 		cmocka_unit_test_teardown(list_shows_what_is_held, stage_forget),
 	};

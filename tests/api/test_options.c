@@ -76,7 +76,7 @@ struct row {
 	const char *named; /* must be in the message */
 };
 
-/* What the daemon refuses beyond what test_config.c and test_redis_url.c hold, of which one row each is here. */
+/* What test_config.c and test_redis_url.c hold has a row each here. */
 static const struct row bad[] = {
 	{ { "--no-such-option" }, "--no-such-option" },
 	{ { "" }, "argument" },

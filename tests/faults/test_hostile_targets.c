@@ -425,7 +425,7 @@ static void header(const struct contract_operation *op, const struct contract_pa
 			    p->name);
 }
 
-/* A number, or a text as long as a name; other headers have rules that their schema does not have. */
+/* A number, or a text as long as a name; other headers have rules beyond their schema. */
 static bool is_of_the_pattern(const struct contract_parameter *p)
 {
 	return strcmp(p->in, "header") == 0 && strncasecmp(p->name, "Idempotency-", 12) != 0 &&
