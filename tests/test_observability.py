@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The daemon has each metric, label and operation that the alerts of examples/prometheus and the
-dashboard of examples/grafana use, and docs/metrics.md lists its metrics.
-tests/test_observability.py PATTERND
+"""/metrics is valid for Prometheus (exposition format 0.0.4) and has names of its conventions. The
+daemon has each metric, label and operation that the alerts of examples/prometheus and the dashboard
+of examples/grafana use, and docs/metrics.md lists its metrics. tests/test_observability.py PATTERND
 """
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -24,6 +25,10 @@ EXAMPLES = TOP / "examples"
 # What Prometheus adds to each series by itself.
 OF_THE_SCRAPE = {"instance", "job"}
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$", re.M)
+COMMENT = re.compile(r"# (HELP|TYPE) (\w+) (\S.*)")
+LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"'
+SERIES = re.compile(rf"([a-z0-9_]+)(\{{{LABEL}(?:,{LABEL})*\}})? (\S+)")
+OTHER_UNIT = re.compile(r"_(ms|us|milliseconds|microseconds|kb|kib|mb)$")
 SELECTOR = re.compile(r"\b(up|patternd_\w+)\s*(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
@@ -42,6 +47,60 @@ def served(text):
     for name, labels in SAMPLE.findall(text):
         metrics.setdefault(name, set()).update(label for label, _ in MATCHER.findall(labels))
     return metrics
+
+
+def misnamed(name, kind):
+    """By Prometheus's conventions: counters end in _total, figures have base units."""
+    if (kind == "counter") != name.endswith("_total"):
+        yield f"{name} is a {kind}"
+    if OTHER_UNIT.search(name) or (kind == "histogram" and not name.endswith(("_seconds", "_bytes"))):
+        yield f"{name} has no base unit"
+    if not name.startswith("patternd_"):
+        yield f"{name} has a foreign prefix"
+
+
+def wrong_histogram(name, buckets, series):
+    """Buckets, each (le, count), grow in the order of the page to +Inf, which has the count; there
+    is a sum.
+    """
+    labels, bounds, counts = name[1], *zip(*buckets)
+    if list(bounds) != sorted(set(bounds)) or list(counts) != sorted(counts) or bounds[-1] != math.inf:
+        yield f"the buckets of {name} do not grow to +Inf: {buckets}"
+    if series.get((f"{name[0]}_count", labels)) != counts[-1] or (f"{name[0]}_sum", labels) not in series:
+        yield f"{name} has another count, or no sum"
+
+
+def malformed(text):
+    """What Prometheus would not read, or only with other meaning."""
+    families, series, histograms = {"HELP": {}, "TYPE": {}}, {}, {}
+    for line in text.removesuffix("\n").split("\n"):
+        comment, sample = COMMENT.fullmatch(line), SERIES.fullmatch(line)
+        if comment:
+            part, name, words = comment.groups()
+            if name in families[part]:
+                yield f"twice: {line}"
+            families[part][name] = words
+            continue
+        if not sample:
+            yield f"neither HELP, TYPE nor a series: {line}"
+            continue
+        name, labels, value = sample[1], tuple(MATCHER.findall(sample[2] or "")), float(sample[3])
+        family = re.sub("_(bucket|sum|count)$", "", name)
+        kind = families["TYPE"].get(name if name in families["TYPE"] else family)
+        if not kind or (name not in families["TYPE"] and kind != "histogram"):
+            yield f"without a TYPE before it: {line}"
+        if (name, labels) in series or not 0 <= value < math.inf:
+            yield f"twice, or no figure: {line}"
+        series[name, labels] = value
+        if kind == "histogram" and name.endswith("_bucket"):
+            rest = tuple(pair for pair in labels if pair[0] != "le")
+            histograms.setdefault((family, rest), []).append((float(dict(labels)["le"]), value))
+    if families["HELP"].keys() != families["TYPE"].keys() or not text.endswith("\n") or len(histograms) < 2:
+        yield f"no HELP, no TYPE, no end or no histograms: {families['HELP'].keys() ^ families['TYPE'].keys()}"
+    for name, kind in families["TYPE"].items():
+        yield from misnamed(name, kind)
+    for name, buckets in histograms.items():
+        yield from wrong_histogram(name, buckets, series)
 
 
 def named_metrics(daemon, *wanted):
@@ -144,6 +203,7 @@ def main():
     contract = contract_file.load()
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
+    found += [fault for page in (text, named) for fault in malformed(page)]
     found += documented((text, named))
     found += silent_alerts(served(text) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS})
     if shutil.which("promtool"):

@@ -19,10 +19,10 @@ elseif not grant then
   return {-1, now}
 end
 local ttl_ms = tonumber(ARGV[1])
+local waiters = is_awaited and waiters_read(KEYS[1], KEYS[3], now, '')
 lock_settle(lock)
 lock_renew(lock, grant, now + ttl_ms)
-if is_awaited then
-  local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
+if waiters then
   waiters_settle(waiters)
   lock_serve(lock, waiters)
 end

@@ -18,10 +18,10 @@ elseif not was_until then
   return { -1, now }
 end
 local ttl_ms = tonumber(ARGV[2])
+local waiters = is_awaited and waiters_read(KEYS[1], KEYS[3], now, '')
 semaphore_settle(s)
 semaphore_grant(s, ARGV[1], now + ttl_ms)
-if is_awaited then
-  local waiters = waiters_read(KEYS[1], KEYS[3], now, '')
+if waiters then
   waiters_settle(waiters)
   semaphore_serve(s, waiters)
 end

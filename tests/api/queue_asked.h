@@ -125,9 +125,9 @@ static inline void configure(const char *settings)
 /* Waits for the next millisecond of Redis, so that later events have a later time. */
 static inline void next_ms(void)
 {
-	int64_t now_ms = redis_now_ms(&redis);
+	int64_t now_ms = server_now_ms(&redis);
 
-	wait_until(redis_now_ms(&redis) > now_ms, SOON_MS);
+	wait_until(server_now_ms(&redis) > now_ms, SOON_MS);
 }
 
 /* How many messages an answer to send or receive has. */

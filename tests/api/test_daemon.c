@@ -343,20 +343,6 @@ static void test_log_is_json(void **state)
 	free(log);
 }
 
-static void test_log_as_text(void **state)
-{
-	struct daemon other = { 0 };
-
-	(void)state;
-	daemon_start(&other, "--redis", redis.url, "--log-format", "text");
-	struct client *c = client_open(other.port);
-	assert_status(http(c, "GET", "/locks/a", NULL, "X-Request-ID: as-text"), 200);
-	wait_until(proc_wrote(&other.proc, "request_id=as-text"), ANSWER_MS);
-	assert_true(proc_wrote(&other.proc, "operation=lock_get"));
-	client_close(c);
-	daemon_stop(&other);
-}
-
 /* ---- Connections ---- */
 
 /* Ten thousand requests, or the hundred thousand of the table, all on one. */
@@ -384,39 +370,6 @@ static void test_long_connection(void **state)
 		assert_in_range(daemon_resident_kib(&patternd), 1, warm_kib + GROWTH_KIB);
 }
 
-static void test_pipelined_mix(void **state)
-{
-	enum { ROUNDS = 20 };
-	struct raw *r = raw_connect(patternd.port);
-
-	(void)state;
-	raw_repeat(r,
-		   "POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		   "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		   "GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		   "HEAD /locks/a HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		   1);
-	assert_status(raw_answer(r, ANSWER_MS), 200);
-	assert_status(raw_answer(r, ANSWER_MS), 200);
-	assert_status(raw_answer(r, ANSWER_MS), 404);
-	raw_close(r);
-	r = raw_connect(patternd.port);
-	raw_repeat(
-		r,
-		"POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		"POST /locks/a/extend HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-		"GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		ROUNDS);
-	for (int i = 0; i < ROUNDS; i++) {
-		assert_status(raw_answer(r, ANSWER_MS), 200);
-		assert_status(raw_answer(r, ANSWER_MS), 200);
-		assert_problem(raw_answer(r, ANSWER_MS), 400, "missing_field", "none");
-		assert_problem(raw_answer(r, ANSWER_MS), 404, "unknown_path", "none");
-	}
-	raw_close(r);
-}
-
 static void test_idle_costs_nothing(void **state)
 {
 	(void)state;
@@ -436,8 +389,7 @@ int main(void)
 		TEST(test_problem_list),    TEST(test_problem_codes),
 		TEST(test_request_id),      TEST(test_log_line_of_a_request),
 		TEST(test_bad_traceparent), TEST(test_log_is_json),
-		TEST(test_log_as_text),     TEST(test_long_connection),
-		TEST(test_pipelined_mix),   TEST(test_idle_costs_nothing),
+		TEST(test_long_connection), TEST(test_idle_costs_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

@@ -96,20 +96,6 @@ static struct raw *connect_secured(void)
 	return r;
 }
 
-/* A number of /metrics, read from the health listener. */
-static long metric(const char *name)
-{
-	struct client *c = client_open(patternd.health_port);
-	char line[128];
-
-	snprintf(line, sizeof(line), "\npatternd_%s ", name);
-	struct answer a = http(c, "GET", "/metrics", NULL);
-	const char *at = a.body ? strstr(a.body, line) : NULL;
-	long n = at ? atol(at + strlen(line)) : -1;
-	client_close(c);
-	return n;
-}
-
 /* ---- Which clients are accepted ---- */
 
 static void test_served(void **state)
@@ -198,25 +184,6 @@ static void test_versions(void **state)
 	assert_true(speaks(TLS1_3_VERSION));
 }
 
-static void test_client_certificates(void **state)
-{
-	struct certificate others = certificate_make((struct certificate_wish){ .name = "another CA" });
-	struct certificate good = certificate_make((struct certificate_wish){ .name = "a client", .by = &ca });
-	struct certificate old = certificate_make(
-		(struct certificate_wish){ .name = "late", .by = &ca, .starts_in_s = -7200, .ends_in_s = -3600 });
-	struct certificate foreign = certificate_make((struct certificate_wish){ .name = "a client", .by = &others });
-
-	(void)state;
-	patternd = (struct daemon){ 0 };
-	start("--tls-client-ca", ca.cert_path);
-	assert_int_equal(status_with(&ca, &good), 200);
-	assert_int_equal(status_with(&ca, NULL), 0);
-	assert_int_equal(status_with(&ca, &foreign), 0);
-	assert_int_equal(status_with(&ca, &old), 0);
-	assert_int_equal(status_with(&ca, &good), 200);
-	assert_true(daemon_is_alive(&patternd)); /* health needs none */
-}
-
 /* The alert that a client with this certificate gets; 0 if it is served. */
 static int alert_for(const struct certificate *shown, int version)
 {
@@ -272,10 +239,11 @@ static void test_refusals_are_seen(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(alert_for(rows[i].shown, rows[i].version), rows[i].alert);
 		refused += rows[i].alert != 0;
-		assert_int_equal(metric("tls_clients_refused_total"), refused);
+		assert_int_equal(metric_of(&patternd, "tls_clients_refused_total"), refused);
 	}
 	assert_true(proc_wrote(&patternd.proc, "tls_client_refused"));
 	assert_true(proc_wrote(&patternd.proc, "the client has no certificate"));
+	assert_true(daemon_is_alive(&patternd)); /* health needs none */
 }
 
 /* ---- Certificates that change ---- */
@@ -371,7 +339,7 @@ static void test_long_poll(void **state)
 
 	(void)state;
 	assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
-	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+	wait_until(metric_of(&patternd, "requests_waiting") == 1, ANSWER_MS);
 	assert_false(waiter_is_answered(r));
 	long before = daemon_cpu_ms(&patternd);
 	nap_ms(300);
@@ -393,14 +361,14 @@ static void test_leaving(void **state)
 	for (int way = 0; way < 3; way++) {
 		struct raw *r = connect_secured();
 		assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
-		wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+		wait_until(metric_of(&patternd, "requests_waiting") == 1, ANSWER_MS);
 		if (way == 0)
 			raw_close(r); /* close_notify, then FIN */
 		else if (way == 1)
 			raw_reset(r);
 		else
 			raw_half_close(r); /* FIN alone */
-		wait_until(metric("requests_waiting") == 0, ANSWER_MS);
+		wait_until(metric_of(&patternd, "requests_waiting") == 0, ANSWER_MS);
 		if (way == 2)
 			raw_close(r);
 	}
@@ -439,7 +407,7 @@ static void test_drain(void **state)
 	assert_true(waiter_ask(held, "/locks/a/hold", "{}", ""));
 	struct events *e = events_open(held, "/locks/a/hold");
 	assert_string_equal(events_next_named(e, ANSWER_MS).name, "acquired");
-	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+	wait_until(metric_of(&patternd, "requests_waiting") == 1, ANSWER_MS);
 	proc_signal(&patternd.proc, SIGTERM);
 	struct answer a = waiter_answer(busy, "/queues/q/receive", ANSWER_MS);
 	assert_status(a, 200);
@@ -464,7 +432,7 @@ static void test_leaves_at_once(void **state)
 	(void)state;
 	raw_send(half, hello, sizeof(hello) - 1);
 	assert_true(waiter_ask(busy, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
-	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+	wait_until(metric_of(&patternd, "requests_waiting") == 1, ANSWER_MS);
 	proc_signal(&patternd.proc, SIGTERM);
 	proc_signal(&patternd.proc, SIGINT);
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
@@ -482,7 +450,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wrong_ca, start_one, stop_one),
 		cmocka_unit_test_setup_teardown(test_plain_on_tls_port, start_one, stop_one),
 		cmocka_unit_test_setup_teardown(test_versions, start_one, stop_one),
-		cmocka_unit_test_teardown(test_client_certificates, stop_one),
 		cmocka_unit_test_teardown(test_refusals_are_seen, stop_one),
 		cmocka_unit_test_teardown(test_reload, stop_replaced),
 		cmocka_unit_test_teardown(test_unfinished_handshakes, stop_one),

@@ -145,7 +145,6 @@ static void any_client_may_ask(void **state)
 	r = pair_ask(0, HOLD, "{}", "Accept: image/png\r\n");
 	assert_problem(pair_answer(r, HOLD), 406, "not_acceptable", "none");
 	raw_close(r);
-	assert_problem(http(pair.c[0], "POST", "/locks/%2E/hold", NULL), 400, "reserved_name", "none");
 }
 
 /* As in README: a shell holds a lock for as long as curl runs. */

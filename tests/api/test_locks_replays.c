@@ -2,10 +2,8 @@
  * Locks over HTTP with clients that retry, daemons that compete for one Redis, and readers of its
  * data. (What a lock is: test_locks.c.)
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@ enum { SOON_MS = 5000 };
 
 #define KEY "Idempotency-Key: "
 
-static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":50}";
+static const char a_minute[] = "{\"ttl_ms\":60000}";
 
 static struct redis_server redis;
 static struct daemon patternd[2];
@@ -120,37 +118,6 @@ static void a_key_is_one_locks_own(void **state)
 	struct answer e = extend(text_at(a, "/token"), 70000, KEY "one"); /* and each operation's own */
 	assert_status(e, 200);
 	assert_int_equal(int_at(e, "/ttl_ms"), 70000);
-}
-
-static void a_grant_that_ran_out_is_not_given_again(void **state)
-{
-	(void)state;
-	struct answer first = acquire(a_moment, KEY "one");
-	assert_status(first, 201);
-	wait_until(is_free(), SOON_MS);
-	assert_problem(acquire(a_moment, KEY "one"), 409, "not_holder", "applied");
-	assert_true(is_free());
-	assert_status(acquire(a_moment, KEY "two"), 201);
-}
-
-static void a_grant_that_was_released_is_not_given_again(void **state)
-{
-	(void)state;
-	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
-	assert_status(release(token), 200);
-	assert_problem(acquire(a_minute, KEY "one"), 409, "not_holder", "applied");
-	assert_true(is_free());
-	assert_problem(extend(token, 1000, KEY "e"), 409, "not_holder", "none");
-	assert_status(release(token), 200); /* its last holder's again */
-}
-
-static void a_refusal_is_not_kept(void **state)
-{
-	(void)state;
-	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
-	assert_problem(acquire(a_minute, KEY "two"), 409, "lock_held", "none");
-	assert_status(release(token), 200);
-	assert_status(acquire(a_minute, KEY "two"), 201);
 }
 
 static void a_retried_entry_enters_once(void **state)
@@ -257,54 +224,6 @@ static void a_token_is_returned_to_its_holder_only(void **state)
 	server_command(&redis, "CONFIG SET slowlog-log-slower-than -1");
 }
 
-/* ---- Competitors ---- */
-
-enum { RIVALS = 4, TURNS = 40 };
-
-static atomic_int inside, clashes, turns;
-static _Atomic int64_t last_fence;
-
-/* No assertion here: they end the test, and only the main thread may. */
-static void *take_turns(void *arg)
-{
-	struct client *c = arg;
-	int64_t until_ms = monotonic_ms() + 30000;
-
-	while (atomic_load(&turns) < TURNS && monotonic_ms() < until_ms) {
-		struct answer a = http(c, "POST", "/locks/rivals", a_minute);
-		if (a.status == 409)
-			continue;
-		int64_t fence = json_integer_value(json_at(a, "/fence"));
-		if (a.status != 201 || atomic_fetch_add(&inside, 1) != 0 ||
-		    atomic_exchange(&last_fence, fence) >= fence)
-			atomic_fetch_add(&clashes, 1);
-		atomic_fetch_add(&turns, 1);
-		const char *header = lock_token(json_string_value(json_at(a, "/token")));
-		atomic_fetch_sub(&inside, 1);
-		if (http(c, "DELETE", "/locks/rivals", NULL, header).status != 200)
-			atomic_fetch_add(&clashes, 1);
-	}
-	return NULL;
-}
-
-static void two_daemons_exclude_each_other(void **state)
-{
-	struct client *clients[RIVALS];
-	pthread_t threads[RIVALS];
-
-	(void)state;
-	for (int i = 0; i < RIVALS; i++)
-		clients[i] = client_open(patternd[i % 2].port);
-	for (int i = 0; i < RIVALS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, take_turns, clients[i]), 0);
-	for (int i = 0; i < RIVALS; i++) {
-		pthread_join(threads[i], NULL);
-		client_close(clients[i]);
-	}
-	assert_int_equal(atomic_load(&clashes), 0);
-	assert_true(atomic_load(&turns) >= TURNS);
-}
-
 /* A token of one daemon is valid at the other. */
 static void a_token_is_good_at_any_daemon(void **state)
 {
@@ -322,14 +241,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_retry_gets_the_first_token_and_less_time, forget_all),
 		cmocka_unit_test_teardown(a_key_is_one_locks_own, forget_all),
-		cmocka_unit_test_teardown(a_grant_that_ran_out_is_not_given_again, forget_all),
-		cmocka_unit_test_teardown(a_grant_that_was_released_is_not_given_again, forget_all),
-		cmocka_unit_test_teardown(a_refusal_is_not_kept, forget_all),
 		cmocka_unit_test_teardown(a_retried_entry_enters_once, forget_all),
 		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
 		cmocka_unit_test_teardown(a_key_belongs_to_the_lock_token_it_came_with, forget_all),
 		cmocka_unit_test_teardown(a_token_is_returned_to_its_holder_only, forget_all),
-		cmocka_unit_test_teardown(two_daemons_exclude_each_other, forget_all),
 		cmocka_unit_test_teardown(a_token_is_good_at_any_daemon, forget_all),
 	};
 

@@ -277,19 +277,6 @@ static void philosophers_eat(void **state)
 	}
 }
 
-/* The same two locks, named in one order and the other. */
-static void opposite_orders_do_not_meet(void **state)
-{
-	const char *rest = ",\"wait_ms\":4000";
-	const char *bodies[] = { body_of(low, high, rest), body_of(high, low, rest), body_of(low, high, rest),
-				 body_of(high, low, rest) };
-
-	(void)state;
-	eat(bodies, 4);
-	assert_false(is_held(low) || is_held(high));
-	assert_int_equal(waiters_of(low) + waiters_of(high), 0);
-}
-
 /* Without waiting: a refused client keeps nothing, and some always succeed. */
 static void refusals_under_load_keep_nothing(void **state)
 {
@@ -345,7 +332,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(what_cannot_be_released_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(philosophers_eat, pair_forget),
-		cmocka_unit_test_teardown(opposite_orders_do_not_meet, pair_forget),
 		cmocka_unit_test_teardown(refusals_under_load_keep_nothing, pair_forget),
 	};
 

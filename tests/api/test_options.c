@@ -71,50 +71,22 @@ static void test_help(void **state)
 	free(help);
 }
 
-static void test_version(void **state)
-{
-	(void)state;
-	assert_int_equal(daemon_run(&patternd, "--version"), 0);
-	char *version = printed();
-	assert_memory_equal(version, "patternd ", 9);
-	free(version);
-}
-
 struct row {
 	const char *arguments[3];
 	const char *named; /* must be in the message */
 };
 
+/* What test_config.c and test_redis_url.c hold has a row each here. */
 static const struct row bad[] = {
 	{ { "--no-such-option" }, "--no-such-option" },
-	{ { "--no-such-option=1" }, "--no-such-option" },
-	{ { "--pool" }, "--pool-size meant" }, /* no abbreviations */
-	{ { "--pool_size=3" }, "--pool-size meant" },
-	{ { "--embeded" }, "--embedded meant" },
-	{ { "--chek" }, "--check meant" },
-	{ { "stray" }, "stray" },
 	{ { "" }, "argument" },
 	{ { "--pool-size", "0" }, "--pool-size: '0' is not a whole number from 1 to 64" },
-	{ { "--pool-size", "65" }, "--pool-size" },
-	{ { "--pool-size", "1.5" }, "--pool-size" },
-	{ { "--pool-size", "two" }, "--pool-size" },
-	{ { "--pool-size", "" }, "--pool-size" },
-	{ { "--pool-size=" }, "--pool-size" },
-	{ { "--pool-size", "9223372036854775808" }, "--pool-size" },
-	{ { "--pool-size" }, "--pool-size" },
-	{ { "--max-body-bytes", "1MB" }, "--max-body-bytes" },
-	{ { "--redis-timeout-ms", "-1" }, "--redis-timeout-ms" },
-	{ { "--log-level", "loud" }, "debug|info|warn|error" },
-	{ { "--log-format", "xml" }, "--log-format" },
 	{ { "--log-names", "some" }, "on|off" },
 	{ { "--metrics-names", "queues" }, "'queues' names nothing to match; write KIND:GLOB" },
 	{ { "--metrics-names", "queues:" }, "'queues:' names nothing to match" },
 	{ { "--metrics-names", "queues:a,geo:x" }, "KIND is queues, policies or locks" },
 	{ { "--metrics-names", "queues:*a*b*" }, "more than 2 stars" },
 	{ { "--metrics-names", ":a" }, "unknown kind ''" },
-	{ { "--strict=perhaps" }, "--strict" },
-	{ { "--config", "/no/such/file" }, "/no/such/file" },
-	{ { "--config" }, "--config" },
 	{ { "--listen", "nonsense" }, "listen" },
 	{ { "--listen", "127.0.0.1:99999" }, "listen" },
 	{ { "--listen", "127.0.0.1:" }, "listen" },
@@ -132,13 +104,6 @@ static const struct row bad[] = {
 	{ { "--tls-cert=/no/such/file", "--tls-key=/no/such/key" }, "/no/such/file" },
 	{ { "--listen=127.0.0.1:0", "--tls-client-ca=/no/such/file" }, "--tls-cert" },
 	{ { "--redis", "http://127.0.0.1:6379" }, "the scheme" },
-	{ { "--redis", "127.0.0.1:6379" }, "the scheme is missing" },
-	{ { "--redis", "redis://127.0.0.1:port" }, "redis" },
-	{ { "--redis", "redis://127.0.0.1:6379/db" }, "redis" },
-	{ { "--redis", "redis://127.0.0.1:99999" }, "redis" },
-	{ { "--redis", "redis://" }, "redis" },
-	{ { "--redis", "" }, "redis" },
-	{ { "--redis", "unix://" }, "redis" },
 	{ { "--redis-password-file", "/no/such/file" }, "/no/such/file" },
 	{ { "--redis-password-file", "/dev/null" }, "--redis-password-file" }, /* empty */
 	{ { "--redis-ca-file", "/etc/passwd" }, "rediss://" },                 /* no TLS, though the URL suggests it */
@@ -163,8 +128,6 @@ static void test_refused(void **state)
 	free(said);
 }
 
-/* ---- Which source counts ---- */
-
 static const char *file_with(const char *text)
 {
 	static char path[200];
@@ -175,60 +138,6 @@ static const char *file_with(const char *text)
 	fputs(text, f);
 	fclose(f);
 	return path;
-}
-
-static void assert_printed(const char *wanted)
-{
-	char *text = printed();
-
-	if (!strstr(text, wanted))
-		fail_msg("'%s' is not in:\n%s", wanted, text);
-	free(text);
-}
-
-static void test_order_of_sources(void **state)
-{
-	static const char *const environment[] = { "PATTERND_POOL_SIZE=5",
-						   "PATTERND_PREFIX=env:", "PATTERND_STRICT=true", NULL };
-	const char *file = file_with("# a comment\n\n  pool-size =  7 \nprefix=file:\nredis-timeout-ms = 777\n");
-
-	(void)state;
-	patternd.proc.env = environment;
-	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", file, "--prefix", "flag:"), 0);
-	assert_printed("prefix = flag:");           /* flag over variable over file */
-	assert_printed("pool-size = 5");            /* variable over file */
-	assert_printed("redis-timeout-ms = 777");   /* file over default */
-	assert_printed("max-body-bytes = 1048576"); /* default */
-	assert_printed("strict = true");
-	patternd.proc.env = NULL;
-	assert_int_equal(daemon_run(&patternd, "--check-config", "--config", file), 0);
-	assert_printed("pool-size = 7");
-	assert_printed("prefix = file:");
-}
-
-static void test_bad_file(void **state)
-{
-	static const char *const lines[] = { "pool-size 5\n", "no-such = 1\n", "pool-size = five\n", "= 5\n",
-					     "pool-size =\n" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const char *file = file_with(lines[i]);
-		assert_int_equal(daemon_run(&patternd, "--config", file), 2);
-		assert_true(proc_wrote(&patternd.proc, "patternd.conf:1"));
-	}
-	assert_int_equal(daemon_run(&patternd, "--config", temp_dir()), 2); /* a folder */
-}
-
-static void test_bad_variable(void **state)
-{
-	static const char *const environment[] = { "PATTERND_POOL_SIZE=many", NULL };
-
-	(void)state;
-	patternd.proc.env = environment;
-	assert_int_equal(daemon_run(&patternd, "--check-config"), 2);
-	assert_true(proc_wrote(&patternd.proc, "PATTERND_POOL_SIZE"));
-	patternd.proc.env = NULL;
 }
 
 static void test_secrets_are_not_printed(void **state)
@@ -494,10 +403,6 @@ int main(void)
 {
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_order_of_sources),
-		cmocka_unit_test(test_bad_file),
-		cmocka_unit_test(test_bad_variable),
 		cmocka_unit_test(test_secrets_are_not_printed),
 		cmocka_unit_test(test_password),
 		cmocka_unit_test(test_no_redis),

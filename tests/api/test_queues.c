@@ -11,13 +11,13 @@
 static void a_message_is_sent_received_and_done(void **state)
 {
 	(void)state;
-	int64_t before_ms = redis_now_ms(&redis);
+	int64_t before_ms = server_now_ms(&redis);
 	struct answer sent = send_body("{\"body\":{\"order\":4711}}");
 	assert_status(sent, 201);
 	assert_int_equal(count_in(sent), 1);
 	assert_int_equal(strspn(text_at(sent, "/messages/0/id"), "0123456789"), 16);
 	assert_false(bool_at(sent, "/messages/0/duplicate"));
-	assert_in_range(int_at(sent, "/messages/0/deliver_at_ms"), before_ms, redis_now_ms(&redis));
+	assert_in_range(int_at(sent, "/messages/0/deliver_at_ms"), before_ms, server_now_ms(&redis));
 	struct answer a = receive(NULL);
 	assert_status(a, 200);
 	assert_ids(a, IDS(text_at(sent, "/messages/0/id")));
@@ -25,7 +25,7 @@ static void a_message_is_sent_received_and_done(void **state)
 	assert_int_equal(int_at(a, "/messages/0/priority"), 4);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 	assert_int_equal(int_at(a, "/messages/0/sent_at_ms"), int_at(sent, "/messages/0/deliver_at_ms"));
-	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - VISIBILITY_MS, before_ms, redis_now_ms(&redis));
+	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - VISIBILITY_MS, before_ms, server_now_ms(&redis));
 	assert_int_equal(count_in(receive("{\"limit\":100}")), 0);
 	for (int i = 0; i < 2; i++) { /* a repetition has the same answer */
 		struct answer done = acknowledge(receipt_in(a));
@@ -68,14 +68,14 @@ static void a_batch_has_its_own_times_and_priorities(void **state)
 	assert_status(a, 201);
 	assert_ids(a, IDS("late", "past", "first", "end"));
 	int64_t sent_at_ms = int_at(a, "/messages/1/deliver_at_ms");
-	assert_in_range(redis_now_ms(&redis) - sent_at_ms, 0, SOON_MS);
+	assert_in_range(server_now_ms(&redis) - sent_at_ms, 0, SOON_MS);
 	assert_int_equal(int_at(a, "/messages/0/deliver_at_ms"), sent_at_ms + 3155760000000);
 	assert_int_equal(int_at(a, "/messages/3/deliver_at_ms"), 253402300799999); /* the calendar's end */
 	assert_ids(receive("{\"limit\":1}"), IDS("first"));
 	a = receive("{\"limit\":100,\"visibility_ms\":43200000}");
 	assert_ids(a, IDS("past"));
 	assert_int_equal(int_at(a, "/messages/0/priority"), 5);
-	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - 43200000, sent_at_ms, redis_now_ms(&redis));
+	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - 43200000, sent_at_ms, server_now_ms(&redis));
 	a = reject(receipt_in(a), NULL);
 	assert_true(bool_at(a, "/dead"));
 }
@@ -167,12 +167,12 @@ static void extending_counts_from_now(void **state)
 	send_body("{\"body\":1,\"id\":\"a\"}");
 	const char *receipt = receipt_in(receive("{\"visibility_ms\":10000}"));
 	for (size_t i = 0; i < ROWS(rows); i++) {
-		int64_t before_ms = redis_now_ms(&redis);
+		int64_t before_ms = server_now_ms(&redis);
 		struct answer a = extend(receipt, rows[i].body);
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/id"), "a");
 		assert_in_range(int_at(a, "/visible_until_ms") - rows[i].visibility_ms, before_ms,
-				redis_now_ms(&redis));
+				server_now_ms(&redis));
 		assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"),
 				 int_at(a, "/visible_until_ms"));
 	}
@@ -200,16 +200,16 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 	struct answer a = message("GET", "a", NULL);
 	assert_int_equal(int_at(a, "/priority"), 2);
 	assert_int_equal(int_at(a, "/expires_at_ms"), int_at(a, "/sent_at_ms") + 3600000);
-	int64_t before_ms = redis_now_ms(&redis);
+	int64_t before_ms = server_now_ms(&redis);
 	a = reject(receipt_in(receive(NULL)), "{\"reason\":\"gateway\\t\\u00e4\\n\"}");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/id"), "a");
 	assert_false(bool_at(a, "/dead"));
-	assert_in_range(int_at(a, "/deliver_at_ms"), before_ms, redis_now_ms(&redis));
+	assert_in_range(int_at(a, "/deliver_at_ms"), before_ms, server_now_ms(&redis));
 	assert_string_equal(text_at(message("GET", "a", NULL), "/reason"), "gateway\t\u00e4\n");
-	before_ms = redis_now_ms(&redis);
+	before_ms = server_now_ms(&redis);
 	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":60000}");
-	assert_in_range(int_at(a, "/deliver_at_ms") - 60000, before_ms, redis_now_ms(&redis));
+	assert_in_range(int_at(a, "/deliver_at_ms") - 60000, before_ms, server_now_ms(&redis));
 	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
 	a = reject(receipt_in(receive(NULL)), NULL); /* for the last time */
 	assert_true(bool_at(a, "/dead"));
@@ -231,7 +231,7 @@ static void what_is_rejected_past_its_ttl_is_neither(void **state)
 		send_body("{\"body\":1,\"ttl_ms\":60}");
 		a = receive(NULL);
 	} while (count_in(a) == 0);
-	wait_until(redis_now_ms(&redis) >= int_at(a, "/messages/0/sent_at_ms") + 60, SOON_MS);
+	wait_until(server_now_ms(&redis) >= int_at(a, "/messages/0/sent_at_ms") + 60, SOON_MS);
 	a = reject(receipt_in(a), "{\"delay_ms\":60000}");
 	assert_status(a, 200);
 	assert_false(bool_at(a, "/dead"));

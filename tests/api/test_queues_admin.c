@@ -97,9 +97,9 @@ static void counts_have_every_state(void **state)
 	send_each_state();
 	next_ms(); /* so that the oldest is ready for a while */
 	assert_counts(2, 1, 1, 1);
-	int64_t due_ms = int_at(message("GET", "ready", NULL), "/deliver_at_ms"), before_ms = redis_now_ms(&redis);
+	int64_t due_ms = int_at(message("GET", "ready", NULL), "/deliver_at_ms"), before_ms = server_now_ms(&redis);
 	struct answer a = queue("GET", NULL);
-	assert_in_range(int_at(a, "/oldest_ready_ms"), before_ms - due_ms, redis_now_ms(&redis) - due_ms);
+	assert_in_range(int_at(a, "/oldest_ready_ms"), before_ms - due_ms, server_now_ms(&redis) - due_ms);
 	assert_int_equal(int_at(a, "/expired"), 0);
 	assert_string_equal(text_at(a, "/name"), "q");
 }

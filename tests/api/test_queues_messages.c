@@ -94,7 +94,7 @@ static void a_message_names_its_worker(void **state)
 /* The time to try again is that until its delivery ends. */
 static void assert_in_flight(struct answer a)
 {
-	int64_t left_ms = int_at(message("GET", "in_flight", NULL), "/visible_until_ms") - redis_now_ms(&redis);
+	int64_t left_ms = int_at(message("GET", "in_flight", NULL), "/visible_until_ms") - server_now_ms(&redis);
 
 	assert_problem(a, 409, "message_in_flight", "none");
 	assert_in_range(int_at(a, "/retry_after_ms"), left_ms, left_ms + SOON_MS);
@@ -118,7 +118,7 @@ static void a_change_moves_a_message(void **state)
 	(void)state;
 	send_each_state();
 	for (size_t i = 0; i < ROWS(rows); i++) {
-		int64_t before_ms = redis_now_ms(&redis);
+		int64_t before_ms = server_now_ms(&redis);
 		struct answer a = message("PATCH", rows[i].id, rows[i].body);
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/state"), rows[i].state);
@@ -127,7 +127,7 @@ static void a_change_moves_a_message(void **state)
 		assert_true(json_is_null(json_at(a, "/visible_until_ms")) && json_is_null(json_at(a, "/died_at_ms")));
 		if (rows[i].delay_ms >= 0)
 			assert_in_range(int_at(a, "/deliver_at_ms") - rows[i].delay_ms, before_ms,
-					redis_now_ms(&redis));
+					server_now_ms(&redis));
 		else
 			assert_int_equal(int_at(a, "/deliver_at_ms"), rows[i].deliver_at_ms);
 		assert_true(json_equal(a.json, message("GET", rows[i].id, NULL).json));

@@ -145,8 +145,8 @@ static void acknowledged_long_ago(void)
 	const redisReply *score = server_command(&redis, "ZSCORE p:queue:{q}:flight %s", member);
 	assert_int_equal(score->type, REDIS_REPLY_STRING);
 	int64_t until_ms = -atoll(score->str);
-	assert_in_range(until_ms - redis_now_ms(&redis), 60000 - SOON_MS, 60000);
-	snprintf(state, sizeof(state), "%.16s%lldd", receipt + 17, (long long)redis_now_ms(&redis));
+	assert_in_range(until_ms - server_now_ms(&redis), 60000 - SOON_MS, 60000);
+	snprintf(state, sizeof(state), "%.16s%lldd", receipt + 17, (long long)server_now_ms(&redis));
 	server_command(&redis, "HSET p:queue:{q} %s %s", member, state);
 }
 
@@ -155,7 +155,7 @@ static void ended(void)
 	configure("{" AT_ONCE "}");
 	in_flight();
 	int64_t until_ms = int_at(extend(receipt, "{\"visibility_ms\":1}"), "/visible_until_ms");
-	wait_until(redis_now_ms(&redis) >= until_ms, SOON_MS);
+	wait_until(server_now_ms(&redis) >= until_ms, SOON_MS);
 }
 
 static void delivered_again(void)
@@ -191,7 +191,7 @@ static void dropped(void)
 		a = receive(NULL);
 	} while (count_in(a) == 0);
 	snprintf(receipt, sizeof(receipt), "%s", receipt_in(a));
-	wait_until(redis_now_ms(&redis) >= int_at(a, "/messages/0/sent_at_ms") + 60, SOON_MS);
+	wait_until(server_now_ms(&redis) >= int_at(a, "/messages/0/sent_at_ms") + 60, SOON_MS);
 	const json_t *due = json_at(reject(receipt, NULL), "/deliver_at_ms");
 	assert_true(json_is_null(due));
 }

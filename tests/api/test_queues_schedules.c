@@ -34,9 +34,9 @@ static struct answer next_message(void)
 
 static void pass_ms(int64_t ms)
 {
-	int64_t until_ms = redis_now_ms(&redis) + ms;
+	int64_t until_ms = server_now_ms(&redis) + ms;
 
-	wait_until(redis_now_ms(&redis) >= until_ms, WAIT_MS + ms);
+	wait_until(server_now_ms(&redis) >= until_ms, WAIT_MS + ms);
 }
 
 /* ---- Messages ---- */
@@ -55,7 +55,7 @@ static void each_interval_makes_a_message(void **state)
 		assert_string_equal(text_at(a, "/messages/0/headers/tenant"), "acme");
 		assert_int_equal(int_at(a, "/messages/0/priority"), 2);
 		assert_non_null(strstr(a.body, "\"body\":{\"n\": 1.10}"));
-		assert_true(redis_now_ms(&redis) >= made_for_ms);
+		assert_true(server_now_ms(&redis) >= made_for_ms);
 		assert_true(at_ms == 0 || made_for_ms == at_ms);
 		first_ms = first_ms ? first_ms : made_for_ms;
 		at_ms = made_for_ms + instants * EVERY_MS; /* the next one */
@@ -167,14 +167,14 @@ static void fields_are_merged(void **state)
 static void a_schedule_ends(void **state)
 {
 	char body[160];
-	int64_t now_ms = redis_now_ms(&redis);
+	int64_t now_ms = server_now_ms(&redis);
 
 	(void)state;
 	snprintf(body, sizeof(body),
 		 "{\"every_ms\":100,\"start_at_ms\":%lld,\"end_at_ms\":%lld,\"body\":1,\"overlap\":\"allow\"}",
 		 (long long)now_ms + 100, (long long)now_ms + 299);
 	put("s", body);
-	wait_until(redis_now_ms(&redis) >= now_ms + 300, WAIT_MS);
+	wait_until(server_now_ms(&redis) >= now_ms + 300, WAIT_MS);
 	struct answer a = receive("{\"limit\":100}");
 	assert_int_equal(count_in(a), 1);
 	assert_int_equal(int_at(a, "/messages/0/schedule/at_ms"), now_ms + 100);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/stubborn.h"
@@ -359,13 +360,13 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[3 * KINDS];
+	struct CMUnitTest tests[3 * KINDS]; /* each kind has a process: KINDS columns */
 
 	for (size_t i = 0; i < KINDS; i++) {
 		void *kind = (void *)(uintptr_t)&kinds[i];
-		tests[3 * i] = (struct CMUnitTest){ kinds[i].name, limits, NULL, stage_forget, kind };
-		tests[3 * i + 1] = (struct CMUnitTest){ kinds[i].name, fails_as_documented, NULL, stage_forget, kind };
-		tests[3 * i + 2] = (struct CMUnitTest){ kinds[i].name, with_tokens, NULL, stage_forget, kind };
+		tests[i] = (struct CMUnitTest){ kinds[i].name, limits, NULL, stage_forget, kind };
+		tests[KINDS + i] = (struct CMUnitTest){ kinds[i].name, fails_as_documented, NULL, stage_forget, kind };
+		tests[2 * KINDS + i] = (struct CMUnitTest){ kinds[i].name, with_tokens, NULL, stage_forget, kind };
 	}
-	return _cmocka_run_group_tests("reverse proxies", tests, 3 * KINDS, set_up, tear_down);
+	return run_side_by_side("reverse proxies", KINDS, tests, set_up, tear_down);
 }

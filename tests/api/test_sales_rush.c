@@ -17,6 +17,7 @@
 #include "daemon.h"
 #include "http.h"
 #include "redis_server.h"
+#include "waiter.h"
 
 enum { BUYERS = 200, STOCK = 50, CONFIRMED = 30, SOON_MS = 10000 };
 
@@ -177,26 +178,14 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 	assert_problem(http(client, "POST", "/sales/s/claims", "{\"user\":\"late\"}"), 409, "sale_sold_out", "none");
 	/* For the holds from now on. */
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 200);
-	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld",
-				  strtoll(server_command(&redis, "TIME")->element[0]->str, NULL, 10) * 1000)
-				   ->integer == STOCK - CONFIRMED,
+	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld", server_now_ms(&redis))->integer ==
+			   STOCK - CONFIRMED,
 		   SOON_MS);
 	send_buyers("next");
 	for (int i = 0; i < 2; i++)
 		pthread_barrier_wait(&starts[i]);
 	assert_sold(STOCK - CONFIRMED);
 	assert_counts(0, STOCK - CONFIRMED, CONFIRMED);
-}
-
-/* How many commands of a daemon are pending in Redis. */
-static int under_way(struct client *c)
-{
-	struct answer a = http(c, "GET", "/metrics", NULL);
-	const char *at = strstr(a.body, "\npatternd_redis_calls_in_flight ");
-	int n = at ? atoi(strchr(at + 1, ' ')) : -1;
-
-	client_forget(c);
-	return n;
 }
 
 /*
@@ -206,17 +195,14 @@ static int under_way(struct client *c)
  */
 static void a_killed_daemon_sells_nothing_twice(void **state)
 {
-	struct client *of_first = client_open(patternd[0].port);
-
 	(void)state;
 	server_command(&redis, "FLUSHALL");
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 201);
 	send_buyers("orphan");
 	server_signal(&redis, SIGSTOP);
 	pthread_barrier_wait(&starts[0]);
-	wait_until(under_way(of_first) == BUYERS / 2, SOON_MS);
+	wait_until(metric_of(&patternd[0], "redis_calls_in_flight") == BUYERS / 2, SOON_MS);
 	daemon_kill(&patternd[0]);
-	client_close(of_first);
 	server_signal(&redis, SIGCONT);
 	pthread_barrier_wait(&starts[1]);
 	assert_sold(STOCK);

@@ -19,6 +19,7 @@
 #include "../support/loopback.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/waiter.h"
 
 enum {
 	TIMEOUT_MS = 500,
@@ -50,20 +51,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static double metric_of(const struct daemon *d, const char *name)
-{
-	struct client *c = client_open(d->port);
-	char wanted[96];
-
-	snprintf(wanted, sizeof(wanted), "\npatternd_%s ", name);
-	struct answer a = http(c, "GET", "/metrics", NULL);
-	const char *at = strstr(a.body, wanted);
-	assert_non_null(at);
-	double value = strtod(at + strlen(wanted), NULL);
-	client_close(c);
-	return value;
-}
-
 static int by_duration(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -82,50 +69,84 @@ static struct answer timed(const struct daemon *d, struct client *c, const char 
 	return a;
 }
 
+enum { TRIES = 200, POOLS = 3 };
+
+/* A daemon with one caller, and how long its refusals took. */
+struct pool {
+	const char *size;
+	struct daemon d;
+	struct client *c;
+	int64_t took[TRIES];
+};
+
+static void open_pool(struct pool *p)
+{
+	daemon_start(&p->d, "--redis", redis.url, "--redis-timeout-ms", "500", "--pool-size", p->size);
+	wait_until(metric_value(&p->d, "redis_connections") == atoi(p->size), CLOSES_MS);
+	p->c = client_open(p->d.port);
+	for (int i = 0; i < 20; i++)
+		assert_status(http(p->c, "POST", "/pv/circuit", NULL), 200);
+}
+
+static void the_first_waits(struct pool *p)
+{
+	int64_t start_ms = monotonic_ms();
+	struct answer first = timed(&p->d, p->c, "/pv/circuit");
+
+	assert_problem(first, 504, "no_answer", "unknown");
+	assert_true(monotonic_ms() - start_ms >= TIMEOUT_MS - 50);
+	assert_in_range(first.took_us, 0, (TIMEOUT_MS + SLACK_MS) * 1000);
+}
+
+static void the_next_does_not_wait(struct pool *p, int i)
+{
+	struct answer a = timed(&p->d, p->c, "/pv/circuit");
+
+	assert_problem(a, 503, "redis_unavailable", "none");
+	assert_string_equal(header_of(a, "Retry-After"), "1");
+	assert_in_range(a.took_us, 0, FAST_US);
+	p->took[i] = a.took_us;
+}
+
+static void must_have_waited_once(struct pool *p)
+{
+	assert_true(metric_value(&p->d, "redis_up") == 0);
+	assert_true(metric_value(&p->d, "redis_timeouts_total") == 1);
+	qsort(p->took, TRIES, sizeof(p->took[0]), by_duration);
+	print_message("pool of %s: open, the median answer takes %lld us\n", p->size, (long long)p->took[TRIES / 2]);
+	assert_in_range(p->took[TRIES / 2], 0, 5000);
+}
+
+static void close_pool(struct pool *p)
+{
+	wait_until(http(p->c, "POST", "/pv/circuit", NULL).status == 200, CLOSES_MS);
+	wait_until(metric_value(&p->d, "redis_up") == 1, CLOSES_MS);
+	client_close(p->c);
+	daemon_stop(&p->d);
+}
+
 /*
  * One caller, one request after the other: it waits in vain once, not once for each connection of
  * the pool.
  */
 static void one_caller_waits_once(void **state)
 {
-	enum { TRIES = 200 };
-	static const char *const pools[] = { "1", "2", "8" };
-	int64_t took[TRIES];
+	static struct pool pools[POOLS] = { { .size = "1" }, { .size = "2" }, { .size = "8" } };
 
 	(void)state;
-	for (size_t pool = 0; pool < sizeof(pools) / sizeof(pools[0]); pool++) {
-		struct daemon d = { 0 };
-		daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "500", "--pool-size", pools[pool]);
-		wait_until(metric_of(&d, "redis_connections") == atoi(pools[pool]), CLOSES_MS);
-		struct client *c = client_open(d.port);
-		for (int i = 0; i < 20; i++)
-			assert_status(http(c, "POST", "/pv/circuit", NULL), 200);
-		proc_signal(&redis.proc, SIGSTOP);
-		int64_t start_ms = monotonic_ms();
-		struct answer first = timed(&d, c, "/pv/circuit");
-		assert_problem(first, 504, "no_answer", "unknown");
-		assert_true(monotonic_ms() - start_ms >= TIMEOUT_MS - 50);
-		assert_in_range(first.took_us, 0, (TIMEOUT_MS + SLACK_MS) * 1000);
-		for (int i = 0; i < TRIES; i++) {
-			struct answer a = timed(&d, c, "/pv/circuit");
-			assert_problem(a, 503, "redis_unavailable", "none");
-			assert_string_equal(header_of(a, "Retry-After"), "1");
-			assert_in_range(a.took_us, 0, FAST_US);
-			took[i] = a.took_us;
-			nap_ms(5); /* over several probes */
-		}
-		assert_true(metric_of(&d, "redis_up") == 0);
-		assert_true(metric_of(&d, "redis_timeouts_total") == 1);
-		qsort(took, TRIES, sizeof(took[0]), by_duration);
-		print_message("pool of %s: open, the median answer takes %lld us\n", pools[pool],
-			      (long long)took[TRIES / 2]);
-		assert_in_range(took[TRIES / 2], 0, 5000);
-		proc_signal(&redis.proc, SIGCONT);
-		wait_until(http(c, "POST", "/pv/circuit", NULL).status == 200, CLOSES_MS);
-		wait_until(metric_of(&d, "redis_up") == 1, CLOSES_MS);
-		client_close(c);
-		daemon_stop(&d);
-	}
+	for (int k = 0; k < POOLS; k++)
+		open_pool(&pools[k]);
+	proc_signal(&redis.proc, SIGSTOP);
+	for (int k = 0; k < POOLS; k++)
+		the_first_waits(&pools[k]);
+	for (int i = 0; i < TRIES; i++, nap_ms(5)) /* over several probes */
+		for (int k = 0; k < POOLS; k++)
+			the_next_does_not_wait(&pools[k], i);
+	for (int k = 0; k < POOLS; k++)
+		must_have_waited_once(&pools[k]);
+	proc_signal(&redis.proc, SIGCONT);
+	for (int k = 0; k < POOLS; k++)
+		close_pool(&pools[k]);
 }
 
 /*
@@ -224,8 +245,8 @@ static void twenty_thousand_are_answered_in_time(void **state)
 	assert_in_range(slowest_us, (TIMEOUT_MS - 50) * 1000,
 			(TIMEOUT_MS + MARGIN_MS) * (daemon_is_sanitized() ? 3000 : 1000));
 	assert_true(daemon_is_ready(&d, PATIENCE_MS));
-	wait_until(metric_of(&d, "redis_calls_in_flight") == 0, CLOSES_MS);
-	wait_until(metric_of(&d, "http_requests_in_progress") == 1, CLOSES_MS); /* this one */
+	wait_until(metric_value(&d, "redis_calls_in_flight") == 0, CLOSES_MS);
+	wait_until(metric_value(&d, "http_requests_in_progress") == 1, CLOSES_MS); /* this one */
 	for (int i = 0; i < CROWD; i++)
 		raw_close(callers[i]);
 	daemon_stop(&d);
@@ -236,14 +257,14 @@ static double attempts_of(const struct daemon *daemons)
 	double sum = 0;
 
 	for (int i = 0; i < DAEMONS; i++)
-		sum += metric_of(&daemons[i], "redis_connect_failures_total");
+		sum += metric_value(&daemons[i], "redis_connect_failures_total");
 	return sum;
 }
 
 static bool all_up(const struct daemon *daemons, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (metric_of(&daemons[i], "redis_up") == 0)
+		if (metric_value(&daemons[i], "redis_up") == 0)
 			return false;
 	return true;
 }
@@ -264,6 +285,46 @@ static void wait_all_up(const struct daemon *daemons, int count, int64_t within_
 	assert_true(took_ms - most_us / 1000 <= within_ms);
 }
 
+enum { AWAY_STOPPED, AWAY_GONE, AWAYS };
+
+/* A Redis that is stopped or gone, and the daemons on it. */
+struct away {
+	struct redis_server redis;
+	struct daemon daemons[DAEMONS];
+	double before;
+};
+
+static void go_away(struct away *a, bool is_gone)
+{
+	struct raw *callers[DAEMONS];
+
+	if (is_gone) {
+		server_kill(&a->redis);
+		return;
+	}
+	proc_signal(&a->redis.proc, SIGSTOP);
+	for (int i = 0; i < DAEMONS; i++) {
+		callers[i] = raw_connect(a->daemons[i].port);
+		raw_text(callers[i], "POST /pv/polite HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	}
+	for (int i = 0; i < DAEMONS; i++) {
+		assert_problem(raw_answer(callers[i], CLOSES_MS), 504, "no_answer", "unknown");
+		raw_close(callers[i]);
+	}
+}
+
+static void come_back(struct away *a, bool is_gone)
+{
+	if (is_gone)
+		server_restart(&a->redis);
+	else
+		proc_signal(&a->redis.proc, SIGCONT);
+	wait_all_up(a->daemons, DAEMONS, CLOSES_MS);
+	for (int i = 0; i < DAEMONS; i++)
+		daemon_stop(&a->daemons[i]);
+	server_stop(&a->redis);
+}
+
 /*
  * However long Redis is away, the daemon does not flood it: one attempt a connection and some half
  * a second. It is connected within one pause of Redis's return.
@@ -271,39 +332,31 @@ static void wait_all_up(const struct daemon *daemons, int count, int64_t within_
 static void probes_are_polite(void **state)
 {
 	enum { LOOK_MS = 3000 };
-	struct daemon daemons[DAEMONS] = { 0 };
+	static struct away aways[AWAYS];
 
 	(void)state;
-	for (int i = 0; i < DAEMONS; i++)
-		daemon_start(&daemons[i], "--redis", redis.url, "--redis-timeout-ms", "500");
-	wait_all_up(daemons, DAEMONS, CLOSES_MS);
-	for (int is_gone = 0; is_gone < 2; is_gone++) {
-		if (is_gone) {
-			server_kill(&redis);
-		} else {
-			proc_signal(&redis.proc, SIGSTOP);
-			for (int i = 0; i < DAEMONS; i++) {
-				struct client *c = client_open(daemons[i].port);
-				assert_status(http(c, "POST", "/pv/polite", NULL), 504);
-				client_close(c);
-			}
-		}
-		nap_ms(1500); /* the pauses have grown to their longest */
-		double before = attempts_of(daemons);
-		int64_t start_ms = monotonic_ms();
-		nap_ms(LOOK_MS);
-		double rate = (attempts_of(daemons) - before) * 1000 / (double)(monotonic_ms() - start_ms);
-		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
-			      is_gone ? "gone" : "stopped", rate, DAEMONS, LINKS);
-		assert_true(rate <= DAEMONS * LINKS * 2.5);
-		if (is_gone)
-			server_restart(&redis);
-		else
-			proc_signal(&redis.proc, SIGCONT);
-		wait_all_up(daemons, DAEMONS, CLOSES_MS);
+	for (int k = 0; k < AWAYS; k++) {
+		server_start(&aways[k].redis);
+		for (int i = 0; i < DAEMONS; i++)
+			daemon_start(&aways[k].daemons[i], "--redis", aways[k].redis.url, "--redis-timeout-ms", "500");
+		wait_all_up(aways[k].daemons, DAEMONS, CLOSES_MS);
 	}
-	for (int i = 0; i < DAEMONS; i++)
-		daemon_stop(&daemons[i]);
+	for (int k = 0; k < AWAYS; k++)
+		go_away(&aways[k], k == AWAY_GONE);
+	nap_ms(1500); /* the pauses have grown to their longest */
+	for (int k = 0; k < AWAYS; k++)
+		aways[k].before = attempts_of(aways[k].daemons);
+	int64_t start_ms = monotonic_ms();
+	nap_ms(LOOK_MS);
+	for (int k = 0; k < AWAYS; k++) {
+		double rate =
+			(attempts_of(aways[k].daemons) - aways[k].before) * 1000 / (double)(monotonic_ms() - start_ms);
+		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
+			      k == AWAY_GONE ? "gone" : "stopped", rate, DAEMONS, LINKS);
+		assert_true(rate <= DAEMONS * LINKS * 2.5);
+	}
+	for (int k = 0; k < AWAYS; k++)
+		come_back(&aways[k], k == AWAY_GONE);
 }
 
 enum {

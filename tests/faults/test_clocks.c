@@ -37,11 +37,11 @@ static void assert_by_the_clock_of_redis(struct client *c)
 	struct answer sent = http(c, "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":400}");
 	assert_status(sent, 201);
 	int64_t due_ms = int_at(sent, "/messages/0/deliver_at_ms");
-	assert_in_range(due_ms, redis_now_ms(&redis) - 5000 + DELAY_MS, redis_now_ms(&redis) + DELAY_MS);
+	assert_in_range(due_ms, server_now_ms(&redis) - 5000 + DELAY_MS, server_now_ms(&redis) + DELAY_MS);
 	struct answer lock = http(c, "POST", "/locks/a", "{\"ttl_ms\":60000}");
 	assert_status(lock, 201);
 	assert_in_range(int_at(lock, "/ttl_ms"), 59000, 60000);
-	assert_in_range(int_at(lock, "/expires_at_ms"), redis_now_ms(&redis) + 55000, redis_now_ms(&redis) + 60000);
+	assert_in_range(int_at(lock, "/expires_at_ms"), server_now_ms(&redis) + 55000, server_now_ms(&redis) + 60000);
 	assert_in_range(int_at(http(c, "GET", "/locks/a", NULL), "/ttl_ms"), 50000, 60000);
 	for (int status = 200; status == 200;) {
 		struct answer a = http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":2,\"window_ms\":60000}");
@@ -50,7 +50,7 @@ static void assert_by_the_clock_of_redis(struct client *c)
 			assert_in_range(int_at(a, "/retry_after_ms"), 1, 60000);
 	}
 	struct answer got = http(c, "POST", "/queues/q/receive", "{\"wait_ms\":5000}");
-	assert_in_range(redis_now_ms(&redis), due_ms, due_ms + SOON_MS);
+	assert_in_range(server_now_ms(&redis), due_ms, due_ms + SOON_MS);
 	assert_int_equal(json_array_size(json_at(got, "/messages")), 1);
 }
 
@@ -65,7 +65,7 @@ static void the_daemons_decides_nothing(void **state)
 		struct daemon d = { .proc.env = clock_off_by(offs[i]) };
 		daemon_start(&d, "--redis", redis.url);
 		struct client *c = client_open(d.port);
-		int64_t off_s = date_s(http(c, "GET", "/healthz", NULL)) - redis_now_ms(&redis) / 1000;
+		int64_t off_s = date_s(http(c, "GET", "/healthz", NULL)) - server_now_ms(&redis) / 1000;
 		assert_in_range(off_s + 2 * HOUR_S, offs[i] + 2 * HOUR_S - 5, offs[i] + 2 * HOUR_S + 5);
 		assert_by_the_clock_of_redis(c);
 		client_close(c);

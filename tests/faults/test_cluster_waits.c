@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/vigil.h"
@@ -129,13 +130,14 @@ static const struct tour {
 	void (*mend)(void);
 	int slot;
 	bool unseen; /* both daemons are stopped meanwhile, so that their map is outdated */
-} tours[] = {
+} of_one_cluster[] = {
 	{ "taken over", taken_over, NULL, 0, false },
 	{ "taken over, unseen", taken_over, NULL, 6000, true },
-	{ "killed", killed, restarted, 12000, false },
 	{ "migrated", migrated, NULL, 1, false },
 	{ "migrated, unseen", migrated, NULL, 1, true },
 	{ "taken over again", taken_over, NULL, 0, false },
+}, of_another[] = {
+	{ "killed", killed, restarted, 12000, false },
 	{ "given to a new node", given_to_a_new_node, NULL, 6000, false },
 	{ "taken from a node that leaves", taken_from_a_node_that_leaves, NULL, 6000, false },
 };
@@ -164,6 +166,16 @@ static void go_on_tour(const struct tour *t)
 		      (int)(monotonic_ms() - from_ms));
 }
 
+static void go_on_tours(const struct tour *tours, size_t count)
+{
+	daemon_start(&at_once, "--redis", cluster.url);
+	daemon_start(&later, "--redis", cluster.url);
+	for (size_t i = 0; i < count; i++)
+		go_on_tour(&tours[i]);
+	daemon_stop(&at_once);
+	daemon_stop(&later);
+}
+
 /*
  * However a slot gets another owner, its waiters are subscribed again within a second after the
  * nodes agree. Their own next attempt is 30 s away; the message comes through another daemon.
@@ -171,12 +183,13 @@ static void go_on_tour(const struct tour *t)
 static void waiters_stay_subscribed_when_owners_change(void **state)
 {
 	(void)state;
-	daemon_start(&at_once, "--redis", cluster.url);
-	daemon_start(&later, "--redis", cluster.url);
-	for (size_t i = 0; i < sizeof(tours) / sizeof(tours[0]); i++)
-		go_on_tour(&tours[i]);
-	daemon_stop(&at_once);
-	daemon_stop(&later);
+	go_on_tours(of_one_cluster, sizeof(of_one_cluster) / sizeof(of_one_cluster[0]));
+}
+
+static void waiters_stay_subscribed_when_nodes_come_and_go(void **state)
+{
+	(void)state;
+	go_on_tours(of_another, sizeof(of_another) / sizeof(of_another[0]));
 }
 
 /* ---- Where the daemon begins ---- */
@@ -220,14 +233,16 @@ static void seeds_may_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(waiters_are_woken_on_every_node, cluster_of_masters,
-						cluster_stage_close),
 		cmocka_unit_test_setup_teardown(waiters_stay_subscribed_when_owners_change, cluster_with_replicas,
+						cluster_stage_close),
+		cmocka_unit_test_setup_teardown(waiters_stay_subscribed_when_nodes_come_and_go, cluster_with_replicas,
+						cluster_stage_close),
+		cmocka_unit_test_setup_teardown(waiters_are_woken_on_every_node, cluster_of_masters,
 						cluster_stage_close),
 		cmocka_unit_test_setup_teardown(one_seed_is_enough, cluster_of_masters, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(seeds_may_go, cluster_with_replicas, cluster_stage_close),
 	};
 
 	stage_timeout_ms = SOON_MS; /* six servers share a busy machine */
-	return cmocka_run_group_tests_name("cluster waits", tests, NULL, NULL);
+	return run_side_by_side("cluster waits", 2, tests, NULL, NULL);
 }

@@ -53,21 +53,6 @@ static int probe(const char *request)
 	return status;
 }
 
-/* A number of /metrics, by the listener for health. */
-static long health_metric(const char *name)
-{
-	char line[128];
-	struct raw *r = raw_connect(patternd.health_port);
-
-	raw_text(r, GET("/metrics") HOST END);
-	struct answer a = raw_answer(r, ANSWER_MS);
-	snprintf(line, sizeof(line), "\npatternd_%s ", name);
-	const char *at = strstr(a.body, line);
-	long n = at ? strtol(at + strlen(line), NULL, 10) : -1;
-	raw_close(r);
-	return n;
-}
-
 /*
  * How long the thread of this schedstat was ready to run and got no processor. Other programs used
  * that time, not the daemon.
@@ -244,7 +229,7 @@ static void test_memory_taken(void **state)
 	for (int i = 0; i < PLACES; i++) {
 		crowd[i] = raw_connect(patternd.port);
 		put_zeros(crowd[i], i, 64000 >> (i / 25));
-		long taken = health_metric("request_memory_bytes");
+		long taken = metric_of(&patternd, "request_memory_bytes");
 		assert_true(taken > 0);
 		most = taken > most ? taken : most;
 	}

@@ -151,10 +151,43 @@ static bool is_another_path(const struct contract_operation *op, const char *tar
 	return false;
 }
 
+static const struct value bad_dates[] = {
+	{ "2026-13-01", "invalid_value out_of_range" },       { "2026-02-30", "invalid_value out_of_range" },
+	{ "20261101", "invalid_value out_of_range" },         { "2026-1-1", "invalid_value out_of_range" },
+	{ "2026-11-01T00:00", "invalid_value out_of_range" }, { "", "invalid_value out_of_range" },
+	{ "2100-02-29", "invalid_value out_of_range" },       { "0000-01-01", "invalid_value out_of_range" },
+	{ "-026-11-01", "invalid_value out_of_range" },       { "2026-11-0x", "invalid_value out_of_range" },
+};
+
+static bool has_word(const json_t *schema, const char *member, const char *word)
+{
+	const char *is = json_string_value(json_object_get(schema, member));
+
+	return is && strcmp(is, word) == 0;
+}
+
+static bool is_date(const json_t *schema)
+{
+	return has_word(schema, "format", "date") || json_object_get(schema, "x-date");
+}
+
+static void dates(const struct contract_operation *op, const struct contract_parameter *p, struct refusals *seen)
+{
+	char pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "{%s}", p->name);
+	for (size_t k = 0; k < sizeof(bad_dates) / sizeof(bad_dates[0]); k++)
+		if (*bad_dates[k].encoded) /* else it is another path */
+			must_refuse(seen, ask(op, p->name, bad_dates[k].encoded), 400, bad_dates[k].codes, pointer,
+				    "%s = %s", pointer, bad_dates[k].encoded);
+}
+
 static void names(const struct contract_operation *op, struct refusals *seen)
 {
 	for (size_t i = 0; i < op->parameter_count; i++) {
 		const struct contract_parameter *p = &op->parameters[i];
+		if (strcmp(p->in, "path") == 0 && is_date(p->schema))
+			dates(op, p, seen);
 		if (strcmp(p->in, "path") != 0 || !is_name(p->schema))
 			continue;
 		for (size_t k = 0; k < sizeof(bad_names) / sizeof(bad_names[0]); k++)
@@ -248,13 +281,6 @@ static const struct value bad_words[] = {
 	{ "m%00", "invalid_value malformed_request" },
 };
 
-static const struct value bad_dates[] = {
-	{ "2026-13-01", "invalid_value out_of_range" },       { "2026-02-30", "invalid_value out_of_range" },
-	{ "20261101", "invalid_value out_of_range" },         { "2026-1-1", "invalid_value out_of_range" },
-	{ "2026-11-01T00:00", "invalid_value out_of_range" }, { "", "invalid_value out_of_range" },
-	{ "-026-11-01", "invalid_value out_of_range" },       { "2026-11-0x", "invalid_value out_of_range" },
-};
-
 static const struct value bad_query_names[] = {
 	{ BYTES_200 "f", "invalid_name" },
 	{ "", "invalid_name" },
@@ -283,13 +309,6 @@ static const struct value bad_texts[] = {
 	{ BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200, "out_of_range invalid_value" },
 };
 
-static bool has_word(const json_t *schema, const char *member, const char *word)
-{
-	const char *is = json_string_value(json_object_get(schema, member));
-
-	return is && strcmp(is, word) == 0;
-}
-
 struct values {
 	const struct value *at;
 	size_t count;
@@ -308,7 +327,7 @@ static struct values bad_values(const json_t *schema)
 		return VALUES(bad_reals);
 	if (has_word(schema, "type", "boolean"))
 		return VALUES(bad_booleans);
-	if (has_word(schema, "format", "date") || json_object_get(schema, "x-date"))
+	if (is_date(schema))
 		return VALUES(bad_dates);
 	return is_name(schema) ? VALUES(bad_query_names) : VALUES(bad_texts);
 }
@@ -385,6 +404,55 @@ static bool answers_json_only(const struct contract_operation *op)
 	return false;
 }
 
+/* A header of the pattern's own: as a parameter of the query, but sent as it is. */
+static const struct value bad_header_integers[] = {
+	{ ": x", "wrong_type" },    { ": 1.5", "wrong_type" },
+	{ ": 1, 2", "wrong_type" }, { ": 0x1", "wrong_type" },
+	{ ";", "wrong_type" }, /* curl's form of an empty one */
+	{ ": -1", "out_of_range" }, { ": 9007199254740992", "out_of_range" },
+};
+
+static const struct value bad_header_texts[] = {
+	{ ": \xff\xfe", "invalid_value" },
+	{ ": a\x01"
+	  "b",
+	  "malformed_request" },
+	{ ": " BYTES_200 "f", "out_of_range" },
+	{ ";", "out_of_range" },
+};
+
+static void header(const struct contract_operation *op, const struct contract_parameter *p, const char *target,
+		   const char *text, struct refusals *seen)
+{
+	bool is_text = has_word(p->schema, "type", "string");
+	struct values bad = is_text ? VALUES(bad_header_texts) : VALUES(bad_header_integers);
+	char line[512], again[128], pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "%s:", p->name);
+	for (size_t i = 0; i < bad.count; i++) {
+		snprintf(line, sizeof(line), "%s%s", p->name, bad.at[i].encoded);
+		bool whole = !strstr(bad.at[i].codes, "malformed");
+		must_refuse(seen, http(client, op->method, target, text, line), 400, bad.at[i].codes,
+			    whole ? pointer : NULL, "%s", line);
+	}
+	/* Which of two counts would depend on the proxies between. */
+	snprintf(line, sizeof(line), "%s: 1", p->name);
+	snprintf(again, sizeof(again), "%s: 2", p->name);
+	must_refuse(seen, http(client, op->method, target, text, line, again), 400, "malformed_request", NULL, "%s",
+		    again);
+	if (p->required)
+		must_refuse(seen, http(client, op->method, target, text), 400, "missing_field", pointer, "no %s",
+			    p->name);
+}
+
+/* A number, or a text as long as a name; other headers have rules beyond their schema. */
+static bool is_of_the_pattern(const struct contract_parameter *p)
+{
+	return strcmp(p->in, "header") == 0 && strncasecmp(p->name, "Idempotency-", 12) != 0 &&
+	       (has_word(p->schema, "type", "integer") ||
+		json_integer_value(json_object_get(p->schema, "x-max-bytes")) == 200);
+}
+
 static void headers(const struct contract_operation *op, struct refusals *seen)
 {
 	if (op->forwarded) /* not looked at: tests/api/test_rate_limits_authorize.c */
@@ -405,6 +473,8 @@ static void headers(const struct contract_operation *op, struct refusals *seen)
 	must_refuse(seen, http(client, op->method, target, text, "Expect: the-unexpected"), 417, "expectation_failed",
 		    NULL, "Expect");
 	for (size_t i = 0; i < op->parameter_count; i++) {
+		if (is_of_the_pattern(&op->parameters[i]))
+			header(op, &op->parameters[i], target, text, seen);
 		if (strcasecmp(op->parameters[i].name, "Idempotency-Key") != 0)
 			continue;
 		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: " BYTES_200 "f"), 400,

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/certificates.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
@@ -617,5 +618,5 @@ int main(void)
 		cmocka_unit_test_teardown(test_secret_sent_back, forget),
 		cmocka_unit_test_teardown(test_readable_by_all, forget),
 	};
-	return cmocka_run_group_tests_name("credentials for Redis", tests, set_up, tear_down);
+	return run_side_by_side("credentials for Redis", 3, tests, set_up, tear_down);
 }

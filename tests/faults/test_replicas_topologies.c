@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "aside.h"
 #include "cluster_stage.h"
 #include "redis_cluster_slots.h"
 #include "redis_sentinel.h"
@@ -206,13 +207,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_failover_under_sentinels, sentinel_open, sentinel_end),
-		cmocka_unit_test_setup_teardown(a_replica_under_sentinels_dies_and_returns, sentinel_open,
-						sentinel_end),
-		cmocka_unit_test_setup_teardown(every_slot_is_read_from_a_replica, cluster_open, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(no_key_is_missing_while_its_slot_moves, cluster_open,
 						cluster_stage_close),
 		cmocka_unit_test_setup_teardown(a_replica_takes_over, cluster_open, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(a_replica_under_sentinels_dies_and_returns, sentinel_open,
+						sentinel_end),
+		cmocka_unit_test_setup_teardown(every_slot_is_read_from_a_replica, cluster_open, cluster_stage_close),
 	};
 
-	return cmocka_run_group_tests_name("replicas of a topology", tests, NULL, NULL);
+	return run_side_by_side("replicas of a topology", 3, tests, NULL, NULL);
 }

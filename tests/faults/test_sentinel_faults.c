@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/load.h"
@@ -480,5 +481,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_sentinel_reports_a_switch_that_was_none, set_up, tear_down),
 	};
 
-	return cmocka_run_group_tests_name("sentinel faults", tests, NULL, NULL);
+	return run_side_by_side("sentinel faults", 3, tests, NULL, NULL);
 }

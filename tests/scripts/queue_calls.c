@@ -455,5 +455,5 @@ int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, in
 
 void wait_for_clock(struct redis_server *r, int64_t at_ms)
 {
-	wait_until(redis_now_ms(r) >= at_ms, CLOCK_MS);
+	wait_until(server_now_ms(r) >= at_ms, CLOCK_MS);
 }

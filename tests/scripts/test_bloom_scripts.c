@@ -420,7 +420,7 @@ static void each_part_is_done_once(void **state)
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
-	wait_until(redis_now_ms(&r) > now_ms, 5000);
+	wait_until(server_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
 		run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
 				FINGERPRINT_A);

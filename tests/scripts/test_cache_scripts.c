@@ -322,12 +322,12 @@ static void an_invalidation_is_repeated_by_redis_itself(void **state)
 	assert_int_equal(put("2", 60000), 1);
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), first_ms);
 	wait_until(is_gone(), 5000); /* and no script runs */
-	assert_true(redis_now_ms(&r) >= first_ms);
+	assert_true(server_now_ms(&r) >= first_ms);
 	assert_int_equal(put("3", 60000), 1);
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), second_ms);
 	assert_int_equal(put("4", 1), 2); /* a shorter expiry stays as it is */
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), 1 + item_int(&r, REPLY_NOW_MS));
-	wait_until(redis_now_ms(&r) > second_ms, 5000);
+	wait_until(server_now_ms(&r) > second_ms, 5000);
 	assert_int_equal(redis_exists(&r, AGAIN), 0);
 	put("5", 60000);
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), 60000 + item_int(&r, REPLY_NOW_MS));
@@ -387,12 +387,12 @@ static void repeated_invalidations_are_few(void **state)
 	for (int i = 0; i < 6000; i++)
 		invalidate(1 + rand() % (INT64_C(1) << (1 + rand() % 26)) % DAY_MS);
 	assert_in_range(server_command(&r, "ZCARD " AGAIN)->integer, 1, 1430);
-	wait_until(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(redis_now_ms(&r)))->integer > 0, 5000);
+	wait_until(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(server_now_ms(&r)))->integer > 0, 5000);
 	int64_t last_ms = invalidate(DAY_MS);
 	assert_int_equal(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(item_int(&r, REPLY_NOW_MS)))->integer,
 			 0);
 	invalidate(10);
-	assert_in_range(redis_now_ms(&r) + redis_pttl_ms(&r, AGAIN), last_ms - 5, last_ms + 5);
+	assert_in_range(server_now_ms(&r) + redis_pttl_ms(&r, AGAIN), last_ms - 5, last_ms + 5);
 }
 
 static void a_fence_outlives_its_value_by_a_day(void **state)

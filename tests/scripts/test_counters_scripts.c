@@ -217,7 +217,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 static void the_expiry_stays_until_it_is_changed(void **state)
 {
 	(void)state;
-	int64_t before = redis_now_ms(&r), at;
+	int64_t before = server_now_ms(&r), at;
 
 	add("n", "1");
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
@@ -226,7 +226,7 @@ static void the_expiry_stays_until_it_is_changed(void **state)
 	assert_int_equal(outcome(&r), 1);
 	at = item_int(&r, COUNTER_STATE_EXPIRES_AT_MS);
 	assert_string_equal(item_text(&r, COUNTER_STATE_COUNTERS + COUNTER_NAME), "n");
-	assert_in_range(at, before + 60000, redis_now_ms(&r) + 60000);
+	assert_in_range(at, before + 60000, server_now_ms(&r) + 60000);
 	add("n", "1");
 	add("m", "1");
 	assert_int_equal(server_command(&r, "PEXPIRETIME " COUNTERS)->integer, at);

@@ -80,12 +80,12 @@ static void very_many_are_due_at_once(void **state)
 	(void)state;
 	for (int i = 0; i < BATCH_MAX; i++)
 		batch[i] = (struct outgoing){ .body = "1" };
-	int64_t due_ms = redis_now_ms(&r) + time_to_send_ms(batch, batches, times * MOST_MS);
+	int64_t due_ms = server_now_ms(&r) + time_to_send_ms(batch, batches, times * MOST_MS);
 	for (int i = 0; i < BATCH_MAX; i++)
 		batch[i].deliver_at_ms = due_ms;
 	for (int i = 0; i < batches; i++)
 		queue_send_all(&r, "q", batch, BATCH_MAX);
-	int64_t left_ms = due_ms - redis_now_ms(&r);
+	int64_t left_ms = due_ms - server_now_ms(&r);
 	print_message("%d messages were sent %lld ms before they are due\n", batches * BATCH_MAX, (long long)left_ms);
 	nap_ms(left_ms > 0 ? left_ms : 0);
 	wait_for_clock(&r, due_ms);

@@ -42,7 +42,7 @@ static void what_is_not_below_the_highest_passes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char *before = server_picture(&r);
-		int64_t before_ms = redis_now_ms(&r);
+		int64_t before_ms = server_now_ms(&r);
 		assert_int_equal(check(rows[i].fence), rows[i].outcome);
 		assert_in_range(item_int(&r, REPLY_NOW_MS), before_ms, before_ms + 5000);
 		assert_int_equal(item_int(&r, FENCE_CHECK_HIGHEST), strtoll(rows[i].highest, NULL, 10));

@@ -359,7 +359,7 @@ static void a_replay_gets_the_first_answer(void **state)
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	run(&r, &geo_member_delete_script, ONE, ARGS("a", "1"));
-	wait_until(redis_now_ms(&r) > now_ms, 5000);
+	wait_until(server_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, run_with_record(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_A));
 	run_with_record(&r, &geo_member_add_script, ONE, args, RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, GEO_MEMBER_ADD_ADDED), 2);

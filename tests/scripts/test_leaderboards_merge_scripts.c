@@ -568,7 +568,7 @@ static void a_merge_keeps_the_expiry_of_its_board(void **state)
 		struct building b = { .cursor = "0" };
 		long long at = -1;
 		if (round > 0) {
-			at = redis_now_ms(&r) + 100000 * round;
+			at = server_now_ms(&r) + 100000 * round;
 			server_command(&r, "PEXPIREAT " B " %lld", at);
 		}
 		add_all(&b, 0, 1, "sum");

@@ -80,11 +80,11 @@ static void a_release_offers_to_the_first(void **state)
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
 	line_subscribe(&r, LOCK);
-	int64_t before_ms = redis_now_ms(&r);
+	int64_t before_ms = server_now_ms(&r);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_published("A1 0, B1 1000");
 	assert_line(A1 " " B1, A1);
-	assert_in_range(line_offered_until(&r, LOCK), before_ms + OFFER_MS, redis_now_ms(&r) + OFFER_MS);
+	assert_in_range(line_offered_until(&r, LOCK), before_ms + OFFER_MS, server_now_ms(&r) + OFFER_MS);
 
 	/* It is free, and reserved for A1. */
 	int64_t until = line_offered_until(&r, LOCK);

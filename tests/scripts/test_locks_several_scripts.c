@@ -127,8 +127,8 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
 	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line("a", A1, "");
 	assert_line("b", A1, A1); /* free, and reserved for A1 */
-	assert_in_range(line_offered_until(&r, LOCK("b")), redis_now_ms(&r) + WAIT_MS - 5000,
-			redis_now_ms(&r) + WAIT_MS + OFFER_MS);
+	assert_in_range(line_offered_until(&r, LOCK("b")), server_now_ms(&r) + WAIT_MS - 5000,
+			server_now_ms(&r) + WAIT_MS + OFFER_MS);
 	assert_int_equal(take("b", TOKEN_3), LOCK_ACQUIRE_HELD);
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
 	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_HELD);

@@ -117,7 +117,7 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 	for (size_t i = 1; i < BATCH_MAX; i++) {
 		char member[32];
 		snprintf(member, sizeof(member), "%.16ss", receipts[i]);
-		server_command(&r, "ZADD %s XX -%lld %s", key, (long long)redis_now_ms(&r), member);
+		server_command(&r, "ZADD %s XX -%lld %s", key, (long long)server_now_ms(&r), member);
 	}
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A); /* within the second: nothing is trimmed */
 	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, BATCH_MAX);
@@ -419,7 +419,7 @@ static void a_receipt_of_another_queue_means_nothing(void **state)
 
 	(void)state;
 	/* Chosen so that both get the same sequence. */
-	int64_t seq = redis_now_us(&r) + 3600000000;
+	int64_t seq = server_now_us(&r) + 3600000000;
 	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
 	server_command(&r, "HSET %s seq %lld", queue_key("other", ""), (long long)seq);
 	queue_message_send(&r, "q", (struct outgoing){ 0 });

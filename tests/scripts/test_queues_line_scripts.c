@@ -434,7 +434,7 @@ static void what_came_due_in_a_pause_is_looked_for(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 1 });
 	/* As if the pause were longer. */
 	char *member = strdup(server_command(&r, "ZRANGE %s:delayed 0 0", QUEUE)->element[0]->str);
-	server_command(&r, "ZADD %s:delayed %lld %s", QUEUE, (long long)(redis_now_ms(&r) - 5000), member);
+	server_command(&r, "ZADD %s:delayed %lld %s", QUEUE, (long long)(server_now_ms(&r) - 5000), member);
 	free(member);
 	pause_queue(false);
 	assert_string_equal(notified(), "A1 0, C1 1000");

@@ -123,7 +123,7 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	 * Ahead of the clock, so that the next sequences are known. A sender uses two of them as
 	 * ids.
 	 */
-	int64_t seq = redis_now_us(&r) + 3600000000;
+	int64_t seq = server_now_us(&r) + 3600000000;
 	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
 	snprintf(next, sizeof(next), "%" PRId64, seq + 3);
 	snprintf(after_next, sizeof(after_next), "%" PRId64, seq + 4);

@@ -50,8 +50,8 @@ static const char *today(int off)
 {
 	static char text[32];
 
-	wait_until(redis_now_ms(&r) % 86400000 < 86395000, 10000);
-	snprintf(text, sizeof(text), "%lld", (long long)(redis_now_ms(&r) / 86400000 + off));
+	wait_until(server_now_ms(&r) % 86400000 < 86395000, 10000);
+	snprintf(text, sizeof(text), "%lld", (long long)(server_now_ms(&r) / 86400000 + off));
 	return text;
 }
 
@@ -108,7 +108,7 @@ static void a_wrong_today_is_refused(void **state)
 			run(&r, &pv_get_script, KEYS(PV1, PV_TOTAL), ARGS(today(off)));
 			assert_int_equal(outcome(&r), -1);
 			int64_t now_ms = item_int(&r, REPLY_NOW_MS);
-			assert_in_range(redis_now_ms(&r), now_ms, now_ms + 5000);
+			assert_in_range(server_now_ms(&r), now_ms, now_ms + 5000);
 		});
 	}
 }
@@ -334,7 +334,7 @@ static void a_page_is_listed_as_long_as_a_day_exists(void **state)
 	/* On its day, a day of the future will be there: the first key lives as if written then. */
 	snprintf(day, sizeof(day), "%s", today(7));
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(day, "", "1000", "1"));
-	int64_t then_ms = redis_now_ms(&r) + 7 * 86400000LL + 1000000;
+	int64_t then_ms = server_now_ms(&r) + 7 * 86400000LL + 1000000;
 	assert_in_range(page_expires_ms(PV), then_ms + 86400000LL - 5000, then_ms + 86400000LL);
 	assert_int_equal(server_command(&r, "ZCARD p:names:{}:pv")->integer, 1);
 }
@@ -392,7 +392,7 @@ static void replays_get_the_first_answer(void **state)
 	run_with_record(&r, &uv_merge_script, KEYS(C, C1, A1, C_TOTAL), ARGS("", "1", RETENTION_S, DAY_1), RECORD "3",
 			FINGERPRINT_A);
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
-	wait_until(redis_now_ms(&r) > now_ms, 5000);
+	wait_until(server_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
 		/*
 		 * Another day and other words, as when midnight came between: the first day is

@@ -42,6 +42,14 @@ static json_t *string_of(const char *text)
 
 static int fd = -1; /* kept open until the program ends */
 
+void exchange_open(void)
+{
+	const char *path = getenv("PATTERND_EXCHANGES");
+
+	if (path && *path && fd < 0)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+}
+
 void exchange_record(const char *method, const char *target, struct answer a)
 {
 	const char *path = getenv("PATTERND_EXCHANGES"), *type = header_of(a, "Content-Type");
@@ -63,8 +71,7 @@ void exchange_record(const char *method, const char *target, struct answer a)
 		return;
 	size_t len = strlen(text);
 	text[len] = '\n'; /* over the NUL: one write, so that lines of two threads do not mix */
-	if (fd < 0)
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	exchange_open();
 	if (fd >= 0 && write(fd, text, len + 1) < 0)
 		print_error("%s: %s\n", path, strerror(errno));
 	free(text);

@@ -13,6 +13,9 @@
 
 #include "http.h"
 
+/* Empties the file, once; the first exchange does so otherwise. */
+void exchange_open(void);
+
 void exchange_record(const char *method, const char *target, struct answer a);
 
 #endif

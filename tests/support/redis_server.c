@@ -270,16 +270,16 @@ long long server_keys(struct redis_server *r)
 	return server_command(r, "DBSIZE")->integer - indexes;
 }
 
-int64_t redis_now_us(struct redis_server *r)
+int64_t server_now_us(struct redis_server *r)
 {
 	const redisReply *t = server_command(r, "TIME");
 
 	return strtoll(t->element[0]->str, NULL, 10) * 1000000 + strtoll(t->element[1]->str, NULL, 10);
 }
 
-int64_t redis_now_ms(struct redis_server *r)
+int64_t server_now_ms(struct redis_server *r)
 {
-	return redis_now_us(r) / 1000;
+	return server_now_us(r) / 1000;
 }
 
 long long server_commands_run(struct redis_server *r)

@@ -18,6 +18,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "proc.h"
 
@@ -72,9 +73,9 @@ redisReply *server_command(struct redis_server *r, const char *format, ...);
 /* How many keys there are, without the indexes of names. */
 long long server_keys(struct redis_server *r);
 
-/* Redis's clock. */
-int64_t redis_now_ms(struct redis_server *r);
-int64_t redis_now_us(struct redis_server *r);
+/* Its clock. */
+int64_t server_now_us(struct redis_server *r);
+int64_t server_now_ms(struct redis_server *r);
 
 /*
  * All keys with their values and expiry: two equal texts mean that nothing changed. The caller

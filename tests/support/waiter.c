@@ -71,7 +71,7 @@ static const char *metrics_of(const struct daemon *d)
 	for (int i = 0; i < 2; i++) {
 		if (!r || connected_pid != d->proc.pid) {
 			raw_close(r);
-			r = raw_connect(d->port);
+			r = raw_connect(d->health_port ? d->health_port : d->port);
 			connected_pid = d->proc.pid;
 		}
 		raw_forget(r);

@@ -55,7 +55,8 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
 
 /*
  * A number of /metrics without its prefix ("requests_total"); fails the test when it is not there.
- * Asked over one connection that stays open, so that looking often costs the daemon nothing.
+ * Asked over one connection that stays open, so that looking often costs the daemon nothing; at the
+ * health listener, when there is one.
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);

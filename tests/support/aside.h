@@ -1,0 +1,25 @@
+/*
+ * aside: the cases of a program that wait for seconds, side by side in processes of their own.
+ *
+ *	return run_side_by_side("credentials for Redis", 3, tests, set_up, tear_down);
+ *
+ * Process k runs every `columns`-th case from the k-th on. Each process sets the group up for
+ * itself, so nothing is shared but the processors: no case may assert what a busy machine changes.
+ */
+#ifndef TEST_ASIDE_H
+#define TEST_ASIDE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* As cmocka_run_group_tests_name. What a process wrote is printed when all have ended. */
+#define run_side_by_side(group, columns, tests, set_up, tear_down) \
+	run_columns(group, columns, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
+int run_columns(const char *group, size_t columns, const struct CMUnitTest *tests, size_t count,
+		CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+#endif
