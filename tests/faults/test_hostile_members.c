@@ -434,6 +434,17 @@ static bool excludes(const json_t *schema, const char *name, const char *other)
 	return false;
 }
 
+static bool is_required(const json_t *schema, const char *name)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(schema, "required"), i, one)
+		if (strcmp(json_string_value(one), name) == 0)
+			return true;
+	return json_is_true(json_object_get(contract_member(schema, "properties", name), "x-required"));
+}
+
 /* Two members, and what is required beside either. */
 static json_t *pair_of(const json_t *schema, const char *name, const char *excluded)
 {
@@ -441,11 +452,11 @@ static json_t *pair_of(const json_t *schema, const char *name, const char *exclu
 	const char *beside;
 
 	json_object_foreach(json_object_get(schema, "properties"), beside, node) {
-		const json_t *member = contract_member(schema, "properties", beside);
-		bool is_required = json_is_true(json_object_get(member, "x-required")) &&
-				   !excludes(schema, beside, name) && !excludes(schema, beside, excluded);
-		if (is_required || strcmp(beside, name) == 0 || strcmp(beside, excluded) == 0)
-			json_object_set_new(pair, beside, contract_value(member));
+		bool is_needed = is_required(schema, beside) && !excludes(schema, beside, name) &&
+				 !excludes(schema, beside, excluded);
+		if (is_needed || strcmp(beside, name) == 0 || strcmp(beside, excluded) == 0)
+			json_object_set_new(pair, beside,
+					    contract_value(contract_member(schema, "properties", beside)));
 	}
 	return pair;
 }

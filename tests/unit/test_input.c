@@ -133,7 +133,6 @@ static void forms(void **state)
 		{ "{\"checks\":[{\"key\":\"k\",\"policy\":\"p\",\"burst\":1}]}", "invalid_value /checks/0/burst" },
 		{ "{\"key\":\"k\",\"policy\":\"a b\"}", "invalid_name /policy" },
 		{ "{\"key\":\"k\",\"policy\":\"\\u00e9\"}", "invalid_name /policy" },
-		{ "{\"key\":\"k\",\"policy\":\"default\"}", "reserved_name /policy" },
 		{ "{\"key\":\"k\",\"policy\":\"..\"}", "reserved_name /policy" },
 		{ "{\"key\":\"k\",\"policy\":\"A-z_0.9\"}", "ok" },
 	};
