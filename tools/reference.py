@@ -223,8 +223,8 @@ def options():
         wrapped(
             "Each option is a flag (`--pool-size 4`), a variable (`PATTERND_POOL_SIZE=4`) and a line of the `--config` file "
             "(`pool-size = 4`). A flag overrides a variable, a variable the file. `patternd --check-config` prints the options "
-            "in force with their sources, and each fault of them and their files; secrets are redacted. SIGHUP rereads the "
-            "files that options name, not the options. Why each default is what it is, and how to choose another: "
+            "in force with their sources, and each fault of them and their files; secrets are redacted. SIGHUP rereads "
+            "tokens, certificates and passwords, not the options and not policies. Why each default is what it is, and how to choose another: "
             "[defaults](reference/defaults.md#options)."
         ),
         "",

@@ -34,9 +34,10 @@ static bool refuse_fixed(struct request *req, struct text name)
 {
 	if (!policy_cache_fixed(name))
 		return false;
-	answer_problem(req, P_POLICY_FIXED,
-		       "policy '%s' is defined in the file that --policies names; change it there and send SIGHUP",
-		       name.at);
+	answer_problem(
+		req, P_POLICY_FIXED,
+		"policy '%s' is defined in the file that --policies names; change it there and restart the daemon",
+		name.at);
 	return true;
 }
 
