@@ -196,14 +196,23 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
-	const struct operation *found[ROUTE_METHODS_MAX];
-	size_t found_count = operations_of(segments, count, found);
+	const struct resource *r = resource_of(segments[0]);
+	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
+	size_t least = SIZE_MAX;
 
-	for (size_t i = 0; i < found_count && !req->op; i++)
-		if (method_matches(found[i], req->asked.method))
-			req->op = found[i];
+	/* The operations of a path are those with the fewest parameters, as next_of_path has it. */
+	while ((op = next_match(r, op, segments, count))) {
+		size_t n = parameters_of(op);
+		if (n < least) {
+			least = n;
+			req->op = NULL;
+		}
+		if (n == least && !req->op && method_matches(op, req->asked.method))
+			req->op = op;
+	}
 	if (req->op)
 		return true;
+	size_t found_count = operations_of(segments, count, found);
 	char hint[PATH_HINT_BYTES];
 	if (found_count)
 		refuse_method(req, found, found_count, path_hint(req->asked.method, segments, count, true, hint));
