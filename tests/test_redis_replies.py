@@ -49,19 +49,6 @@ OTHER_TYPES = {
     "zset": ("ZADD", "1", "foreign"),
     "stream": ("XADD", "1-1", "field", "foreign"),
 }
-# These notice some foreign keys only after they wrote: a sorted set that is no wait queue, has a
-# member that is no message, or a key that a board's own reply counts.
-NOTICED_LATE = {
-    "leaderboard_patch",
-    "queue_delivery_reject",
-    "queue_message_patch",
-    "queue_message_receive",
-    "queue_message_redrive",
-    "queue_message_send",
-    "queue_put",
-    "queue_redrive",
-    "queue_schedule_put",
-}
 OPTIONS = ["--port", "0", "--save", "", "--enable-debug-command", "local"]
 # Further requests, for scripts that no tour runs.
 MORE_TOURS = {
@@ -324,8 +311,7 @@ class Keys:
             before, reply, after = replies[: len(picture)], replies[len(picture)], replies[len(picture) + 1 :]
             self.stage.asked += 1
             if isinstance(reply, Error):
-                unchanged = after[: len(picture)] == before or name in NOTICED_LATE
-                agreed = reply.split(" ", 1)[0] in AGREED_ERRORS and unchanged
+                agreed = reply.split(" ", 1)[0] in AGREED_ERRORS and after[: len(picture)] == before
             else:
                 agreed = (
                     isinstance(reply, list)

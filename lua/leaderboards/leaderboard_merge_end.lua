@@ -45,4 +45,4 @@ expire(board_keys, expires_at(board_keys))
 if not board then
   name_made(KEYS[1])
 end
-return board_reply(1, now, ARGV[1], board and board.max)
+return board_reply(1, now, ARGV[1], size, board and board.max)

@@ -13,14 +13,15 @@ local board = read_board(KEYS[1])
 if not board then
   return {-1, now}
 end
+local size = redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, as the next does
 local max, at = board.max, expires_at(KEYS)
 if ARGV[2] ~= '' then
   max = tonumber(ARGV[2])
-  redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, as the next does
   redis.call('HLEN', KEYS[2])
-  if not bound(board, max) then
+  size = bound(board, size, max)
+  if not size then
     return {2, now}
   end
 end
 expire(KEYS, expiry_after(ARGV[1], now, at))
-return board_reply(1, now, board.text, max)
+return board_reply(1, now, board.text, size, max)

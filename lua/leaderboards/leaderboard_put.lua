@@ -19,9 +19,12 @@ if board and board.text ~= ARGV[1] and size > 0 then
   return {-1, now, board.text}
 elseif not board then
   redis.call('UNLINK', KEYS[2], KEYS[3])
-end
-if board and not bound(board, max) then
-  return {3, now}
+  size = 0
+else
+  size = bound(board, size, max)
+  if not size then
+    return {3, now}
+  end
 end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1])
 if max and not board then
@@ -31,4 +34,4 @@ expire(KEYS, expiry_after(ARGV[2], now, false))
 if not board then
   name_made(KEYS[1])
 end
-return board_reply(board and 1 or 2, now, ARGV[1], max)
+return board_reply(board and 1 or 2, now, ARGV[1], size, max)

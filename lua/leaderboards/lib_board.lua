@@ -57,11 +57,12 @@ local function read_board(key)
   return {names = names, text = f[1], last = last, max = max or nil}
 end
 
--- board_reply(outcome, now, text, max): the reply that describes the board of KEYS. The dimensions
--- are a line each; max_members is -1 for no bound, expires_at_ms for never.
+-- board_reply(outcome, now, text, size, max): the reply that describes the board of KEYS. The
+-- dimensions are a line each; max_members is -1 for no bound, expires_at_ms for never. A script
+-- that writes counts the size before: the ranks may be of a foreign type.
 --@shape leaderboard: dimensions text, size int, max_members int, expires_at_ms int
-local function board_reply(outcome, now, text, max)
-  return {outcome, now, text, redis.call('ZCARD', KEYS[3]), max or -1, expiry_reply(expires_at(KEYS))}
+local function board_reply(outcome, now, text, size, max)
+  return {outcome, now, text, size, max or -1, expiry_reply(expires_at(KEYS))}
 end
 
 -- drop_last(places, ranks, dimensions, count): removes so many members from the end of the ranks,
@@ -78,10 +79,11 @@ local function drop_last(places, ranks, dimensions, count)
   return #dropped
 end
 
--- bound(board, max): the board of KEYS keeps its first `max` members from now on, nil: all. False:
--- it has still more, of which DROP_STEP went: call again. O(DROP_STEP log n).
-local function bound(board, max)
-  local excess = max and redis.call('ZCARD', KEYS[3]) - max or 0
+-- bound(board, size, max): the board of KEYS, of that size, keeps its first `max` members from now
+-- on, nil: all. Returns its size then. False: it has still more, of which DROP_STEP went: call
+-- again. O(DROP_STEP log n).
+local function bound(board, size, max)
+  local excess = max and size - max or 0
   if excess > 0 then
     drop_last(KEYS[2], KEYS[3], #board.names, excess)
   end
@@ -92,7 +94,7 @@ local function bound(board, max)
   else
     redis.call('HDEL', KEYS[1], 'max_members')
   end
-  return true
+  return size - math.max(excess, 0)
 end
 
 -- A member in replies: the element is that of the ranks, the position from 0, the dimensions a line

@@ -1,7 +1,7 @@
 -- Messages that are done. Wants queues/lib_queue_settings.lua.
 
 -- Remembers ids that senders gave for dedupe_ms. The first writes of its keys: it must come where
--- nothing was written yet, or after check_types().
+-- nothing was written yet, or after check_types() and a look at dedupe_ms.
 local function remember_ids(ids)
   local dedupe_ms = setting('dedupe_ms')
   redis.call('ZCARD', done_key)

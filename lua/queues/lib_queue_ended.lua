@@ -62,25 +62,30 @@ local function ended_deliveries(limit)
   return list
 end
 
--- Settles them: at most `limit`, oldest first. Returns how many. Wants queues/lib_queue_plan.lua.
-local function settle_ended(limit, serves_later)
+-- Plans to settle them: at most `limit`, oldest first. Returns how many. Wants
+-- queues/lib_queue_plan.lua.
+local function plan_ended(limit)
   local ended = ended_deliveries(limit)
   for _, m in ipairs(ended) do
     settle(m, m.state)
   end
-  commit(serves_later)
   return #ended
 end
 
--- The same for the message of a sequence, if its delivery has ended. True when it had.
-local function settle_message(seq)
+-- Settles them.
+local function settle_ended(limit, serves_later)
+  local count = plan_ended(limit)
+  commit(serves_later)
+  return count
+end
+
+-- Plans the same for the message of a sequence, if its delivery has ended. True when it had.
+local function plan_message(seq, state)
   local field = seq .. 's'
-  local state = redis.call('HGET', queue_key, field)
   if not state or state:sub(1, 16) == NO_NONCE or state:sub(17, 29) > instant or state:sub(30, 30) == 'd' then
     return false
   end
   local m = ended_delivery(field, state, tonumber(state:sub(17, 29)))
   settle(m, m.state)
-  commit()
   return true
 end

@@ -45,11 +45,15 @@ local function find(id)
 end
 
 -- The same for a script that changes the message: a delivery that has ended is settled first, so
--- that it is counted as what it became.
+-- that it is counted as what it became. Wants queues/lib_queue_plan.lua.
 local function find_settled(id)
   local m, state = find(id)
   if m and m.place == flight_key and state ~= 'in_flight' then
-    settle_message(m.seq)
+    if state == 'dead' then
+      read_waiters() -- what follows may bring it back, and this is the first write
+    end
+    settle(m, state)
+    commit()
     m, state = find(id)
   end
   return m, state

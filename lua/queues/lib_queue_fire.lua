@@ -1,5 +1,6 @@
 -- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua,
--- queues/lib_queue_leap.lua and queues/lib_queue_ended.lua.
+-- queues/lib_queue_leap.lua and queues/lib_queue_ended.lua. read_waiters() comes before, where the
+-- script serves the waiters then.
 
 -- The message before this one is in the queue, and is not a dead letter. Its delivery may have
 -- ended: it is settled first.
@@ -7,11 +8,15 @@ local function is_undone(s)
   if s.last_seq == '' then
     return false
   end
-  settle_message(s.last_seq)
+  local field = s.last_seq .. 's'
+  local state = redis.call('HGET', queue_key, field)
+  if plan_message(s.last_seq, state) then
+    commit(true)
+    state = redis.call('HGET', queue_key, field)
+  end
   if redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
     return false
   end
-  local state = redis.call('HGET', queue_key, s.last_seq .. 's')
   local member = state and state:sub(30, 30) .. s.last_seq .. (state:sub(31, 31) == 'b' and 'b' or '')
   return not (member and redis.call('ZSCORE', dead_key, member))
 end
@@ -68,6 +73,7 @@ end
 local function fire_if_due(id, is_paused)
   local s = read_schedule(id)
   if s and s.next <= now and not is_paused then
+    read_waiters()
     fire(id, s.next)
     note_next()
     serve_waiters()

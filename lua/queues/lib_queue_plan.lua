@@ -1,6 +1,6 @@
--- A plan of writes. Nothing is written before commit(), which first looks at the type of every key:
--- a foreign type half-applies nothing. Removals come before additions, one command a key and verb.
--- Wants queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
+-- A plan of writes. Nothing is written before commit(), which first looks at the type of every key
+-- and reads the wait queue: a foreign one half-applies nothing. Removals come before additions, one
+-- command a key and verb. Wants queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 local planned, dropped, died = {}, 0, 0
 local comes_sooner = false -- a message may be due before the waiters look
 local function plan(verb, key, a, b)
@@ -23,6 +23,10 @@ local function commit(serves_later)
     return
   end
   check_types()
+  local serves = comes_sooner and not serves_later
+  if serves then
+    read_waiters()
+  end
   if dropped > 0 then
     redis.call('HINCRBY', queue_key, 'expired', digits(dropped))
   end
@@ -39,7 +43,7 @@ local function commit(serves_later)
       redis.call(unpack(c))
     end
   end
-  if comes_sooner and not serves_later then
+  if serves then
     serve_waiters()
   end
   planned, dropped, died, comes_sooner = {}, 0, 0, false

@@ -1,30 +1,29 @@
--- The end of what is kept only for a time. Wants queues/lib_queue.lua; check_types() comes before.
+-- The end of what is kept only for a time. Wants queues/lib_queue_plan.lua.
 
--- Removes acknowledgements past their minute and ids past dedupe_ms, at most 500 each, and dead
--- letters past dead_retention_ms, at most 100. At most once a second; when one reached its bound
--- the next receive goes on.
+-- Plans to remove acknowledgements past their minute and ids past dedupe_ms, at most 500 each, and
+-- dead letters past dead_retention_ms, at most 100. At most once a second; when one reached its
+-- bound the next receive goes on.
 local function trim()
-  local is_all, kept_since = true, digits(now - setting('dead_retention_ms'))
+  local kept_since = digits(now - setting('dead_retention_ms'))
   local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
-  if over[1] then
-    redis.call('ZREM', flight_key, unpack(over))
-    redis.call('HDEL', queue_key, unpack(over))
-    is_all = #over < 500
+  for _, member in ipairs(over) do
+    plan('ZREM', flight_key, member)
+    plan('HDEL', queue_key, member)
   end
+  local is_all = #over < 500
   over = redis.call('ZRANGE', done_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '500')
-  if over[1] then
-    redis.call('ZREM', done_key, unpack(over))
-    is_all = is_all and #over < 500
+  for _, id in ipairs(over) do
+    plan('ZREM', done_key, id)
   end
+  is_all = is_all and #over < 500
   if redis.call('ZCARD', dead_key) > 0 then
     over = redis.call('ZRANGE', dead_key, '-inf', kept_since, 'BYSCORE', 'LIMIT', '0', '100', 'WITHSCORES')
     for _, m in ipairs(messages_of(dead_key, over)) do
       forget(m)
     end
-    commit()
     is_all = is_all and #over < 200
   end
   if is_all then
-    redis.call('HSET', queue_key, 'trim_at', digits(now + 1000))
+    plan('HSET', queue_key, 'trim_at', digits(now + 1000))
   end
 end

@@ -2,8 +2,13 @@
 -- run takes it in only where it is needed: each function costs whenever the script runs, the more
 -- variables it uses, the more.
 
--- Fails for a key of a foreign type, before a script writes to several.
+local are_checked = false
+
+-- Fails for a key of a foreign type, before a script writes to several. It looks once.
 local function check_types()
+  if are_checked then
+    return
+  end
   redis.call('HLEN', queue_key)
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
@@ -13,6 +18,7 @@ local function check_types()
   redis.call('ZCARD', done_key)
   redis.call('ZCARD', schedules_key)
   redis.call('ZCARD', waiters_key)
+  are_checked = true
 end
 
 local function foreign(what)

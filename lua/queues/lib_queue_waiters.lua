@@ -1,11 +1,23 @@
 -- Wants queues/lib_queue.lua.
+local serve_read -- nil: the wait queue was not read; false: nothing waits there
+
+-- read_waiters(): reads the wait queue, once. Before the first write of a script that serves the
+-- waiters: it fails for a sorted set that is no wait queue.
+local function read_waiters()
+  if serve_read == nil and redis.call('ZCARD', waiters_key) > 0 then
+--@include waiters queue_serve
+    local w = waiters_read(queue_key, waiters_key, now, '')
+    serve_read = function()
+      waiters_settle(w)
+      serve(w)
+    end
+  end
+  serve_read = serve_read or false
+end
 
 -- serve_waiters(): after more messages are ready, or may be so sooner.
 local function serve_waiters()
-  if redis.call('ZCARD', waiters_key) > 0 then
---@include waiters queue_serve
-    local w = waiters_read(queue_key, waiters_key, now, '')
-    waiters_settle(w)
-    serve(w)
+  if serve_read then
+    serve_read()
   end
 end

@@ -67,6 +67,7 @@ reply[1] = reply[1] + effects
 
 if ids[1] then
   check_types()
+  setting('dedupe_ms') -- a hash that is not a queue's fails here
 end
 commit()
 if effects > 0 then

@@ -6,14 +6,15 @@
 -- waiters has died.
 --@include time queue waiters queue_serve
 --@flags allow-oom
-local queue_count = #KEYS / 9
+local queue_count, queues = #KEYS / 9, {}
 for i = 0, queue_count - 1 do
 --@include queue_use queue_types
   check_types()
+  queues[i] = waiters_read(queue_key, waiters_key, now, ARGV[1])
 end
 for i = 0, queue_count - 1 do
 --@include queue_use
-  local w = waiters_read(queue_key, waiters_key, now, ARGV[1])
+  local w = queues[i]
   waiters_settle(w)
   waiters_leave(w)
   serve(w)

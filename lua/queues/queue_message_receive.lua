@@ -50,7 +50,7 @@ local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
 local plain = worker == '' and '' or '\t0\t0\t\t' .. worker .. '\t'
 local queue_count = #KEYS / 9
 local reply = { 0, now, 0, -1 }
-local bytes, looked_at, lasts_ms, is_full, reached_bound = 0, 0, 0, false, false
+local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 
 -- Whether there is more to do than to take. Of all queues before a key is written.
 local queues = {}
@@ -86,48 +86,56 @@ for i = 0, queue_count - 1 do
   end
 end
 
+-- The wait queues, and what time has changed, are read of all queues before a key is written.
+for i = 0, queue_count - 1 do
+--@include queue_use
+  local q = queues[i]
+  if q.is_awaited then
+--@include waiters
+    local w = waiters_read(queue_key, waiters_key, now, ticket)
+    q.w = w
+    q.has_turn = ticket == '' or w.is_called or waiters_is_next(w, clock[1] * 1000000 + clock[2], ARGV[7] + 0)
+  end
+  if q.trims or q.due > 0 or q.back > 0 or q.fires then
+--@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
+--@include queue_page queue_trim
+    are_checked = true -- above
+    if q.trims then
+      trim()
+    end
+    q.reached_bound = q.back > 0 and plan_ended('100') == 100
+    if q.due > 0 then
+      local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
+      for k = 1, #due, 2 do
+        local score = due[k]:sub(1, 1) .. due[k + 1]
+        if not tonumber(score) then
+          foreign('a delayed member that is not a message')
+        end
+        plan('ZADD', ready_key, score, due[k])
+        plan('ZREM', delayed_key, due[k])
+      end
+      q.reached_bound = q.reached_bound or #due == 1000
+    end
+    q.change = function()
+      commit(true)
+      if q.fires then
+--@include queue_recurrence queue_schedule queue_leap queue_fire
+        local fired
+        fired, q.schedule_at = fire_due()
+        q.reached_bound = q.reached_bound or fired == 50
+      end
+    end
+  end
+end
+
 -- What time has changed comes first. Then what can be taken is read, and nothing of it written.
 for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
-  if q.trims or q.due > 0 or q.back > 0 or q.fires then
---@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_page queue_trim
-    if q.trims then
-      trim()
-    end
-    if q.back > 0 then
-      reached_bound = settle_ended('100', true) == 100
-    end
-    if q.due > 0 then
-      local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
-      local moved, members = {}, {}
-      for k = 1, #due, 2 do
-        members[#members + 1] = due[k]
-        moved[k], moved[k + 1] = due[k]:sub(1, 1) .. due[k + 1], due[k]
-        if not tonumber(moved[k]) then
-          foreign('a delayed member that is not a message')
-        end
-      end
-      redis.call('ZADD', ready_key, unpack(moved))
-      redis.call('ZREM', delayed_key, unpack(members))
-      reached_bound = reached_bound or #members == 500
-    end
-    if q.fires then
---@include queue_recurrence queue_schedule queue_leap queue_fire
-      local fired
-      fired, q.schedule_at = fire_due()
-      reached_bound = reached_bound or fired == 50
-    end
+  if q.change then
+    q.change()
   end
-
-  local has_turn = true
-  if q.is_awaited and ticket ~= '' then
---@include waiters
-    local w = waiters_read(queue_key, waiters_key, now, ticket)
-    q.w = w
-    has_turn = w.is_called or waiters_is_next(w, clock[1] * 1000000 + clock[2], ARGV[7] + 0)
-  end
+  local has_turn = q.has_turn or not q.is_awaited
   local members, flight, states = q.members, q.flight, q.states
   local delivered = nonce .. digits(q.visible_until)
   local ends = delivered:sub(17)
@@ -195,7 +203,7 @@ for i = 0, queue_count - 1 do
     end
     first = first + count
   end
-  if reply[1] == 0 and not q.is_paused and (looked_at >= 1000 or reached_bound) then
+  if reply[1] == 0 and not q.is_paused and (looked_at >= 1000 or q.reached_bound) then
     reply[3] = 1
   end
 end

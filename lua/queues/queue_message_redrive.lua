@@ -22,13 +22,15 @@ local function is_sequence(seq)
 end
 
 -- A delivery that has ended may be a dead letter.
-local has_settled = false
+local has_settled, is_planned = false, {}
 for i, state in ipairs(states) do
-  if state and is_sequence(seqs[i]) and settle_message(seqs[i]) then
-    has_settled = true
+  if is_sequence(seqs[i]) and not is_planned[seqs[i]] and plan_message(seqs[i], state) then
+    has_settled, is_planned[seqs[i]] = true, true
   end
 end
 if has_settled then
+  read_waiters() -- before the first write, also where all are dead
+  commit()
   states = redis.call('HMGET', queue_key, unpack(fields))
 end
 

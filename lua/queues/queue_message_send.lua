@@ -114,10 +114,17 @@ if reply[1] == 0 then
   return reply
 end
 
+local serve_waiters
 if is_awaited then -- what serving them reads
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
   redis.call('ZCARD', flight_key)
+--@include waiters queue_serve
+  local w = waiters_read(queue_key, waiters_key, now, '')
+  serve_waiters = function()
+    waiters_settle(w)
+    serve(w)
+  end
 end
 fields[#fields + 1] = 'seq'
 fields[#fields + 1] = digits(last)
@@ -146,7 +153,6 @@ if not settings[1] then
   name_made(queue_key)
 end
 if is_awaited then
---@include queue_waiters
   serve_waiters()
 end
 return reply

@@ -21,6 +21,7 @@ end
 if wanted[3] > wanted[4] then
   return { -1, now, wanted[3], wanted[4] }
 end
+read_waiters()
 settle_ended('250', true)
 local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
 for i, name in ipairs(SETTINGS) do

@@ -53,6 +53,7 @@ if not s.next then
   return { s.stop > 0 and -4 or -3, now }
 end
 
+read_waiters()
 local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
 local headers, body = stored:match('^([^\t]*)\t(.*)$')
 redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))

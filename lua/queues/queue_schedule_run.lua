@@ -9,6 +9,7 @@ if redis.call('HGET', queue_key, 'paused') == '1' or redis.call('ZCOUNT', schedu
   return { 0, now }
 end
 check_types()
+read_waiters()
 fire_due()
 serve_waiters()
 return { 1, now }

@@ -512,13 +512,13 @@ static void a_foreign_key_stays_as_it_is(void **state)
 					"WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "null", ""), "WRONGTYPE"));
-		if (i < 2) {
-			unchanged(&r, run_fails(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("9", ""), "WRONGTYPE"));
+		if (i < 2)
 			unchanged(&r, run_fails(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS(), "WRONGTYPE"));
-		}
-		if (i != 2)
+		if (i != 2) {
+			unchanged(&r, run_fails(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("9", ""), "WRONGTYPE"));
 			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"),
 				  ARGS("0", "1", "asc", "", ""), "WRONGTYPE");
+		}
 		run_fails(&r, &leaderboard_neighbor_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
 	}
 }

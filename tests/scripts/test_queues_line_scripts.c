@@ -345,19 +345,29 @@ static void a_waiter_of_two_queues_looks_at_the_earlier(void **state)
 /* The first queue is left alone when a key of the second is foreign. */
 static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 {
+	static const char *const parts[] = { ":delayed", ":dead", ":waiters" };
+
 	(void)state;
 	for (size_t k = 0; k < QUEUE_KEYS; k++) {
 		script_stage_empty(NULL);
 		queue_message_send(&r, "s", (struct outgoing){ 0 });
 		queue_message_send(&r, "q", (struct outgoing){ 0 });
-		char *key = strdup(queue_keys("q")[k]);
-		server_command(&r, "DEL %s", key);
-		server_command(&r, "SET %s foreign", key);
-		free(key);
+		server_command(&r, "SET %s foreign", queue_keys("q")[k]);
 		unchanged(&r, run_fails(&r, &queue_message_receive_script, keys_of("s", "q"),
 					ARGS("2", "60000", NONCE_B, "0", A1, "20000", "0"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""), "WRONGTYPE"));
 	}
+	/* Sorted sets of another program; time has changed the first queue. */
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		script_stage_empty(NULL);
+		assert_int_equal(queue_wait(&r, "s", A1, 20000, 0), 0);
+		queue_message_send(&r, "s", (struct outgoing){ .delay_ms = 2 });
+		wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
+		server_command(&r, "ZADD %s 1 foreign", queue_key("q", parts[i]));
+		unchanged(&r, run_fails(&r, &queue_message_receive_script, keys_of("s", "q"),
+					ARGS("2", "60000", NONCE_B, "0", A1, "20000", "0"), "WRONGTYPE"));
+	}
+	unchanged(&r, run_fails(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""), "WRONGTYPE"));
 }
 
 /* A replay notifies no waiter of when to look, as it does not join, or leave, or call. */

@@ -415,6 +415,21 @@ static void what_fails_publishes_nothing(void **state)
 	assert_string_equal(notified(), "");
 }
 
+/* A dead letter that is not settled yet: it would be settled before what is refused. */
+static void a_foreign_wait_queue_stops_all(void **state)
+{
+	(void)state;
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .max_receives = 1 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
+	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
+	server_command(&r, "ZADD %s 1 foreign", queue_key("q", ":waiters"));
+	unchanged(&r,
+		  run_fails(&r, &queue_message_patch_script, queue_keys("q"), ARGS("m", "0", "-1", "-1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("m"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
+				ARGS("1", "-1", NONCE_B, "0", "", "0", "0"), "WRONGTYPE"));
+}
+
 /* ---- Returned messages ---- */
 
 /*
@@ -533,6 +548,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_a_look_makes_due_is_published, empty_all),
 		cmocka_unit_test_teardown(a_message_with_an_id_that_is_free_again_is_published, empty_all),
 		cmocka_unit_test_teardown(what_fails_publishes_nothing, empty_all),
+		cmocka_unit_test_teardown(a_foreign_wait_queue_stops_all, empty_all),
 		cmocka_unit_test_teardown(what_goes_back_was_not_received, empty_all),
 		cmocka_unit_test_teardown(an_ended_delivery_returns_nothing, empty_all),
 		cmocka_unit_test_teardown(what_was_acknowledged_for_a_lost_client_returns, empty_all),
