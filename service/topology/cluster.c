@@ -253,6 +253,8 @@ void cluster_visit_owners(void (*visit)(void *context, struct redis_node *n), vo
 {
 	bool serves[MOST_NODES + 1] = { false };
 
+	if (is_closed) /* the nodes are freed one after the other */
+		return;
 	find_owners(serves);
 	for (unsigned number = 0; number <= MOST_NODES; number++)
 		if (serves[number])
