@@ -21,18 +21,6 @@
 
 enum { HEADER_BYTES = 96 };
 
-/* The header with the ticket of an answer. */
-static const char *ticket_of(struct answer a)
-{
-	static char texts[4][HEADER_BYTES];
-	static unsigned next;
-	char *text = texts[next++ % 4];
-
-	assert_status(a, 201);
-	snprintf(text, HEADER_BYTES, "Fill-Ticket: %s", text_at(a, "/ticket"));
-	return text;
-}
-
 static struct answer put_with(const char *ticket)
 {
 	return http(client, "PUT", A, VALUE, ticket);
@@ -56,13 +44,13 @@ static void one_makes_it_and_others_wait(void **state)
 	assert_in_range(int_at(a, "/retry_after_ms"), 1, 5000);
 	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/retry_after_ms") + 999) / 1000);
 	assert_problem(get(A), 404, "not_found", "none");
-	assert_status(put_with(ticket_of(ticket)), 201);
+	assert_status(put_with(fill_ticket(ticket)), 201);
 	a = post(FILL, NULL);
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/value"), "made");
 	assert_string_equal(header_of(a, "ETag"), header_of(get(A), "ETag"));
 	assert_string_equal(a.body, get(A).body);
-	assert_problem(put_with(ticket_of(ticket)), 410, "ticket_expired", "none"); /* it was valid for one PUT */
+	assert_problem(put_with(fill_ticket(ticket)), 410, "ticket_expired", "none"); /* it was valid for one PUT */
 }
 
 /* ---- The herd ---- */
@@ -148,7 +136,7 @@ static void invalidate(void)
 static void invalidate_and_fill(void)
 {
 	invalidate();
-	ticket_of(post(FILL, NULL));
+	fill_ticket(post(FILL, NULL));
 }
 
 static void let_it_run_out(void)
@@ -160,7 +148,7 @@ static void let_it_run_out(void)
 static void fill_after_it_ran_out(void)
 {
 	let_it_run_out();
-	ticket_of(post(FILL, NULL));
+	fill_ticket(post(FILL, NULL));
 }
 
 static void what_was_overtaken_is_not_stored(void **state)
@@ -172,7 +160,7 @@ static void what_was_overtaken_is_not_stored(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(overtake) / sizeof(*overtake); i++) {
 		stage_forget(NULL);
-		const char *ticket = ticket_of(post(FILL, NULL));
+		const char *ticket = fill_ticket(post(FILL, NULL));
 		overtake[i]();
 		assert_problem(put_with(ticket), 410, "ticket_expired", "none");
 		struct answer a = get(A);
@@ -185,7 +173,7 @@ static void what_was_overtaken_is_not_stored(void **state)
 static void a_refused_put_leaves_the_ticket(void **state)
 {
 	(void)state;
-	const char *ticket = ticket_of(post(FILL, NULL));
+	const char *ticket = fill_ticket(post(FILL, NULL));
 	assert_status(http(client, "PUT", A, VALUE, ticket, "If-Match: *"), 412);
 	assert_status(http(client, "PUT", A, "{\"value\":1,\"ttl_ms\":0}", ticket), 400);
 	assert_status(http(client, "DELETE", A, NULL, "If-Match: *"), 412);
@@ -206,10 +194,10 @@ static void nonsense_is_no_ticket(void **state)
 			assert_problem(put_with(header), 410, "ticket_expired", "none");
 		}
 		assert_int_equal(server_keys(&redis), out);
-		ticket_of(post(out ? "/cache/b/fill" : FILL, NULL));
+		fill_ticket(post(out ? "/cache/b/fill" : FILL, NULL));
 	}
 	/* Nor is that of another key. */
-	assert_problem(put_with(ticket_of(post("/cache/c/fill", NULL))), 410, "ticket_expired", "none");
+	assert_problem(put_with(fill_ticket(post("/cache/c/fill", NULL))), 410, "ticket_expired", "none");
 }
 
 static void a_ticket_ends_with_a_repeated_invalidation(void **state)
@@ -219,7 +207,7 @@ static void a_ticket_ends_with_a_repeated_invalidation(void **state)
 	struct answer a = post(FILL, "{\"fill_ms\":60000}");
 	assert_int_equal(int_at(a, "/expires_at_ms"), again_at_ms);
 	wait_until(!is_there("p:cache:{a}:fill"), 5000);
-	assert_problem(put_with(ticket_of(a)), 410, "ticket_expired", "none");
+	assert_problem(put_with(fill_ticket(a)), 410, "ticket_expired", "none");
 }
 
 /* ---- Retries ---- */
@@ -238,7 +226,7 @@ static void a_retry_gets_the_first_ticket(void **state)
 	assert_problem(http(client, "POST", FILL, NULL, KEY "one"), 422, "idempotency_key_reused", "none");
 	/* The answer that asks to wait has no effect, and is not recorded. */
 	assert_problem(http(client, "POST", FILL, body, KEY "two"), 409, "cache_fill_in_progress", "none");
-	assert_status(put_with(ticket_of(again)), 201);
+	assert_status(put_with(fill_ticket(again)), 201);
 	assert_status(http(client, "POST", FILL, body, KEY "two"), 200);
 }
 

@@ -15,7 +15,7 @@
 #include "stage.h"
 #include "waiter.h"
 
-enum { SOON_MS = 5000, CROWD = 10, SIDES = 2, OFFER_MS = 1000, HEADER_BYTES = 96 };
+enum { SOON_MS = 5000, CROWD = 10, SIDES = 2, OFFER_MS = 1000 };
 
 #define A "/cache/a"
 #define FILL A "/fill"
@@ -37,18 +37,6 @@ static int close_both(void **state)
 {
 	daemon_stop(&other);
 	return stage_close(state);
-}
-
-/* The header with the ticket of an answer. */
-static const char *ticket_of(struct answer a)
-{
-	static char texts[4][HEADER_BYTES];
-	static unsigned next;
-	char *text = texts[next++ % 4];
-
-	assert_status(a, 201);
-	snprintf(text, HEADER_BYTES, "Fill-Ticket: %s", text_at(a, "/ticket"));
-	return text;
 }
 
 static long tickets(void)
@@ -119,7 +107,7 @@ static void a_value_costs_a_script_a_daemon(void **state)
 		skip(); /* scripts are counted at one server */
 	for (int sides = 1; sides <= SIDES; sides++)
 		for (int i = 0; i < 2; i++) {
-			const char *ticket = ticket_of(post(FILL, LONG));
+			const char *ticket = fill_ticket(post(FILL, LONG));
 			gather(counts[i], sides);
 			long long scripts = server_scripts_run(&redis), commands = server_commands_run(&redis);
 			nap_ms(50); /* in which nothing must be sent */
@@ -145,7 +133,7 @@ static void a_herd_is_answered_in_parts(void **state)
 	(void)state;
 	if (redis.cluster)
 		skip(); /* scripts are counted at one server */
-	const char *ticket = ticket_of(post(FILL, LONG));
+	const char *ticket = fill_ticket(post(FILL, LONG));
 	for (int i = 0; i < HERD; i++)
 		herd[i] = waiter_at(&patternd, FILL, LONG, "");
 	wait_until(tickets() == HERD && all_parked(&patternd, HERD), SOON_MS);
@@ -163,7 +151,7 @@ static void a_herd_is_answered_in_parts(void **state)
 static void any_put_is_what_they_wait_for(void **state)
 {
 	(void)state;
-	const char *ticket = ticket_of(post(FILL, LONG));
+	const char *ticket = fill_ticket(post(FILL, LONG));
 	gather(2, SIDES);
 	assert_problem(http(client, "PUT", A, VALUE, "If-Match: *"), 412, "precondition_failed", "none");
 	assert_int_equal(answered(4), 0);
@@ -193,7 +181,7 @@ static void none_is_forgotten_when_values_come_and_go(void **state)
 				left--;
 				if (a.status == 201) {
 					tickets_given++;
-					assert_status(http(client, "PUT", A, VALUE, ticket_of(a)), 201);
+					assert_status(http(client, "PUT", A, VALUE, fill_ticket(a)), 201);
 				} else {
 					assert_status(a, 200);
 				}
@@ -229,7 +217,7 @@ static void then_one_of_them_makes_it(void **state)
 
 	(void)state;
 	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
-		ticket_of(post(FILL, LONG));
+		fill_ticket(post(FILL, LONG));
 		gather(CROWD / 2, SIDES);
 		ways[way]();
 		wait_until(answered(CROWD) == 1, SOON_MS);
@@ -238,7 +226,7 @@ static void then_one_of_them_makes_it(void **state)
 			first++;
 		assert_true(first == 0 || ways[way] == its_key_is_deleted); /* which wakes all */
 		struct answer a = waiter_answer(crowd[first], FILL, SOON_MS);
-		const char *ticket = ticket_of(a);
+		const char *ticket = fill_ticket(a);
 		assert_in_range(int_at(a, "/ttl_ms"), 1, 60000);
 		raw_close(crowd[first]);
 		crowd[first] = NULL;
@@ -261,7 +249,7 @@ static void when_the_ticket_expires_one_looks(void **state)
 	wait_until(answered(6) == 1, SOON_MS);
 	assert_true(monotonic_ms() - begin_ms >= 1499);
 	assert_true(waiter_is_answered(crowd[0]));
-	const char *ticket = ticket_of(waiter_answer(crowd[0], FILL, SOON_MS));
+	const char *ticket = fill_ticket(waiter_answer(crowd[0], FILL, SOON_MS));
 	assert_status(http(client, "PUT", A, VALUE, ticket), 201);
 	all_get_the_value(1, 6);
 	close_all(6);
@@ -270,7 +258,7 @@ static void when_the_ticket_expires_one_looks(void **state)
 static void a_wait_that_ends_is_answered_as_without(void **state)
 {
 	(void)state;
-	ticket_of(post(FILL, LONG));
+	fill_ticket(post(FILL, LONG));
 	int64_t begin_ms = monotonic_ms();
 	struct answer a = post(FILL, "{\"wait_ms\":300}");
 	assert_problem(a, 409, "cache_fill_in_progress", "none");
@@ -287,7 +275,7 @@ static void a_wait_that_ends_is_answered_as_without(void **state)
 static void a_client_that_leaves_is_not_chosen(void **state)
 {
 	(void)state;
-	ticket_of(post(FILL, LONG));
+	fill_ticket(post(FILL, LONG));
 	gather(2, SIDES);
 	raw_close(crowd[0]);
 	wait_until(tickets() == 3, SOON_MS);
@@ -320,7 +308,7 @@ static void a_ticket_got_in_vain_goes_to_the_next(void **state)
 static void a_daemon_that_dies_delays_by_a_second(void **state)
 {
 	(void)state;
-	ticket_of(post(FILL, LONG));
+	fill_ticket(post(FILL, LONG));
 	struct raw *dies = waits_at(&other, LONG, ""), *lives = waits_at(&patternd, LONG, "");
 	wait_until(subscribers_at(&redis, "p:cache:{a}") == 2 && all_parked(&other, 1) && all_parked(&patternd, 1),
 		   SOON_MS);
@@ -338,7 +326,7 @@ static void a_daemon_that_dies_delays_by_a_second(void **state)
 static void a_retry_gets_what_the_waiter_got(void **state)
 {
 	(void)state;
-	ticket_of(post(FILL, LONG));
+	fill_ticket(post(FILL, LONG));
 	struct raw *w = waits_at(&patternd, LONG, KEY "\r\n");
 	wait_until(all_parked(&patternd, 1), SOON_MS);
 	assert_problem(http(client, "POST", FILL, LONG, KEY), 409, "request_in_progress", "none");
@@ -348,7 +336,7 @@ static void a_retry_gets_what_the_waiter_got(void **state)
 	assert_status(again, 201);
 	assert_string_equal(text_at(again, "/ticket"), text_at(a, "/ticket"));
 	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(a, "/expires_at_ms"));
-	assert_status(http(client, "PUT", A, VALUE, ticket_of(again)), 201);
+	assert_status(http(client, "PUT", A, VALUE, fill_ticket(again)), 201);
 	assert_problem(http(client, "POST", FILL, LONG, KEY), 410, "ticket_expired", "applied");
 	raw_close(w);
 }
@@ -357,7 +345,7 @@ static void a_retry_gets_what_the_waiter_got(void **state)
 static void what_had_no_effect_is_not_recorded(void **state)
 {
 	(void)state;
-	ticket_of(post(FILL, LONG));
+	fill_ticket(post(FILL, LONG));
 	struct raw *w = waits_at(&patternd, LONG, KEY "\r\n");
 	raw_close(w);
 	wait_until(tickets() == 0 && waiting_at(&patternd) == 0, SOON_MS);

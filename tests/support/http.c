@@ -259,12 +259,23 @@ struct answer http_all(struct client *c, const char *target)
 	return answer_missing(&c->kept, "");
 }
 
-const char *lock_token(const char *token)
+static const char *header_with(const char *name, const char *value)
 {
 	static _Thread_local char headers[4][256];
 	static _Thread_local unsigned next;
 	char *header = headers[next++ % 4];
 
-	snprintf(header, sizeof(headers[0]), "Lock-Token: %s", token);
+	snprintf(header, sizeof(headers[0]), "%s: %s", name, value);
 	return header;
+}
+
+const char *lock_token(const char *token)
+{
+	return header_with("Lock-Token", token);
+}
+
+const char *fill_ticket(struct answer a)
+{
+	assert_status(a, 201);
+	return header_with("Fill-Ticket", text_at(a, "/ticket"));
 }
