@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { open } from './stage.mjs';
 
@@ -85,6 +86,12 @@ export const shows = (locator) => locator.waitFor({ state: 'visible' });
 /** The text of a row once it has all of these. */
 export async function rowHas(page, text, ...wanted) {
   for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
+}
+
+/** Waits until the locator finds so many; what a page draws last comes after what it shows first. */
+export async function counts(locator, wanted) {
+  for (const end = Date.now() + 10_000; (await locator.count()) !== wanted; await sleep(20))
+    assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);
 }
 
 /** A daemon that answers clients with the token 'secret', which may do these things. */

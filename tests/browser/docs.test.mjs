@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { LANGUAGES, exampleRequest } from '../../web/docs/samples.js';
+import { counts } from './data.mjs';
 import { open } from './stage.mjs';
 
 /** Opens the row of an operation and sends it; answers with the status that is shown. */
@@ -33,9 +34,9 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
 
   const page = await stage.visit('/docs');
   await page.locator('.opblock').first().waitFor();
-  assert.equal(await page.locator('.opblock').count(), operations);
-  assert.equal(await page.locator('.authorization__btn').count(), 0); // no token is asked for
-  assert.equal(await page.locator('.info .renderedMarkdown p').count(), 1);
+  await counts(page.locator('.opblock'), operations);
+  await counts(page.locator('.authorization__btn'), 0); // no token is asked for
+  await counts(page.locator('.info .renderedMarkdown p'), 1);
   await page.getByText('Rules for all operations').click();
   await page.getByText('Compatibility.').waitFor();
   assert.match(await tryIt(page, '/healthz'), /^200/);

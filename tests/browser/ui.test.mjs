@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 
-import { api, begin, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
+import { api, begin, counts, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
 import { open, startDaemon, startProxy } from './stage.mjs';
 
 
@@ -53,16 +53,16 @@ test('each view shows the data of the API, hostile names as text', SLOW, async (
 
   await go(page, 'geo', HOSTILE);
   await rowHas(page, HOSTILE, '13.40000', '52.50000');
-  assert.equal(await page.locator('.map .member').count(), 2);
+  await counts(page.locator('.map .member'), 2);
   await page.getByRole('button', { name: 'Find near' }).click();
   await shows(page.getByRole('heading', { name: '1 within 1 km' }));
-  assert.equal(await page.locator('.map .ring').count(), 1);
+  await counts(page.locator('.map .ring'), 1);
 
   await go(page, 'visitors', HOSTILE);
   await shows(page.locator('dd', { hasText: '3 ± 1' }));
   await shows(page.locator('dd', { hasText: '17' }));
   await shows(page.locator('figure canvas').first());
-  assert.equal(await page.locator('figure').first().locator('tbody tr').count(), 30);
+  await counts(page.locator('figure').first().locator('tbody tr'), 30);
 
   await go(page, 'leaderboards', HOSTILE);
   await rowHas(page, HOSTILE, '1', '5');
@@ -77,7 +77,7 @@ test('each view shows the data of the API, hostile names as text', SLOW, async (
   const sale = page.getByRole('region', { name: HOSTILE, exact: true });
   await shows(sale.getByText('open', { exact: true }));
   assert.deepEqual(await sale.locator('.key').allInnerTexts(), ['sold 0', 'held 2', 'left 48']);
-  assert.equal(await page.locator('main img').count(), 0);
+  await counts(page.locator('main img'), 0);
   stage.assertClean();
 });
 
@@ -136,7 +136,7 @@ test('nothing can be changed where it only shows', SLOW, async (t) => {
   ]) {
     await go(page, ...view);
     await page.locator('td.head, dd').first().waitFor();
-    assert.equal(await page.getByRole('button', { name: offers }).count(), 0, view.join('/'));
+    await counts(page.getByRole('button', { name: offers }), 0);
   }
   assert.deepEqual(asked, []);
   stage.assertClean();
@@ -277,7 +277,7 @@ test('a token without a scope can be replaced', SLOW, async (t) => {
   await another.click();
   await give(page, 'better');
   await shows(page.getByText('No lock is held.'));
-  assert.equal(await another.count(), 0);
+  await counts(another, 0);
   await go(page, 'topics');
   await go(page, 'sets');
   await shows(page.getByRole('alert').filter({ hasText: 'sets:list' }));
@@ -294,7 +294,7 @@ test('a cancelled token dialog does not open again', SLOW, async (t) => {
   await enter.click();
   await give(page, 'secret');
   await shows(page.getByText('No lock is held.'));
-  assert.equal(await enter.count(), 0);
+  await counts(enter, 0);
 
   await page.evaluate(() => sessionStorage.clear());
   await shows(dialog);

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { api, begin, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
+import { api, begin, counts, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
 const run = promisify(execFile);
@@ -106,7 +106,7 @@ test('a view without permission shows neither headings nor buttons', { timeout: 
   for (const view of Object.keys(VIEWS)) {
     await go(page, view);
     await shows(page.getByRole('alert').filter({ hasText: /:(list|\*)|scope/ }));
-    assert.equal(await page.locator('#view th:visible, #view button:visible').count(), 0, view);
+    await counts(page.locator('#view th:visible, #view button:visible'), 0);
   }
 });
 
@@ -158,7 +158,7 @@ test('10000 queues are listed in pages', { timeout: 300_000 }, async (t) => {
   await shows(position.filter({ hasText: '1 to 50 of' }));
   assert.ok(Date.now() - began < 5000, `the first page took ${Date.now() - began} ms`);
   t.diagnostic(`the first page took ${Date.now() - began} ms`);
-  assert.equal(await page.locator('#view tbody tr').count(), 50);
+  await counts(page.locator('#view tbody tr'), 50);
   const first = await page.locator('td.head').first().innerText();
   for (let turns = 0; turns < 12; turns++) {
     const before = await position.innerText();
@@ -166,7 +166,7 @@ test('10000 queues are listed in pages', { timeout: 300_000 }, async (t) => {
     await page.waitForFunction((text) => document.querySelector('.pager span').textContent !== text, before);
   }
   assert.match(await position.innerText(), /^601 to 650 of/);
-  assert.equal(await page.locator('#view tbody tr').count(), 50);
+  await counts(page.locator('#view tbody tr'), 50);
   assert.notEqual(await page.locator('td.head').first().innerText(), first);
   await page.getByLabel('Filter queues by name').fill('q00042');
   await rowHas(page, 'q00042', '1');
@@ -265,7 +265,7 @@ test('a message is sent, found, redriven and deleted', SLOW, async (t) => {
 
   await page.getByRole('button', { name: /^dead 1/ }).click();
   await shows(row(page, 'plain ready'));
-  assert.equal(await page.getByRole('button', { name: /^(Reschedule|Cancel)/ }).count(), 0);
+  await counts(page.getByRole('button', { name: /^(Reschedule|Cancel)/ }), 0);
   await page.getByLabel('Select plain ready', { exact: true }).check();
   const [redrive] = await Promise.all([
     page.waitForRequest((one) => one.method() === 'POST'),
@@ -340,7 +340,7 @@ test('each kind is deleted after a question', { timeout: 300_000 }, async (t) =>
     await shows(page.getByText(`There is no ${one} '${HOSTILE}'.`));
     await go(page, view);
     await shows(page.getByText('plain', { exact: true }).first());
-    assert.equal(await page.getByText(HOSTILE, { exact: true }).count(), 0, view);
+    await counts(page.getByText(HOSTILE, { exact: true }), 0);
   }
   assert.deepEqual(stage.foreign, []);
 });
@@ -380,7 +380,7 @@ test('topics of a prefix are followed live', SLOW, async (t) => {
   await api(stage.url, 'POST', '/topics/news.sport', { body: 'won' });
   await shows(page.getByText('news.sport', { exact: true }));
   await shows(page.getByText('"won"', { exact: true }));
-  assert.equal(await page.getByRole('button', { name: 'Publish' }).count(), 0);
+  await counts(page.getByRole('button', { name: 'Publish' }), 0);
   stage.assertClean();
 });
 
@@ -462,7 +462,7 @@ test('what is inside of one is only read without --ui=write', SLOW, async (t) =>
   ]) {
     await go(page, view, 'plain');
     await shows(row(page, there));
-    assert.equal(await page.getByRole('button', { name: /^(Set|Delete) / }).count(), 0, view);
+    await counts(page.getByRole('button', { name: /^(Set|Delete) / }), 0);
   }
   stage.assertClean();
 });
