@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
+#include "queues/ends.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
@@ -66,6 +67,15 @@ static void on_sent(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
 		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
 				       "ttl_ms", "ends before the message is due");
+		return;
+	}
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS) {
+		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
+		return;
+	}
+	if (in->wait_result_ms > 0) {
+		queue_metrics_count(req, in->name, QUEUE_SENT, (size_t)reply_outcome(r));
+		queue_end_await_sent(req, in->id, reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES));
 		return;
 	}
 	if (reply_outcome(r) > 0 && !in->messages.items) {
@@ -128,8 +138,12 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	}
 	if (!check_message(req, &m, -1))
 		return;
+	if (in->wait_result_ms > 0 && !queue_end_begin(req, in->name, in->wait_result_ms))
+		return;
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	add_message(req, c, &m);
+	if (in->wait_result_ms > 0)
+		call_string(c, "results");
 	call_send(c, on_sent);
 }
 
@@ -210,6 +224,15 @@ static void on_extended(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
+/* As it is stored (queue_content.h); "" when the request reports none. */
+static struct text progress_of(struct request *req, const struct queue_delivery_extend_input *in)
+{
+	if (!in->has_progress)
+		return TEXT("");
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent,
+			    queue_encoded(req, in->progress.note).at);
+}
+
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
 {
 	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->name, in->receipt);
@@ -217,6 +240,7 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 	if (!c)
 		return;
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
+	call_text(c, progress_of(req, in));
 	call_send(c, on_extended);
 }
 
