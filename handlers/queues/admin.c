@@ -171,6 +171,8 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_close(o);
 	out_int(o, "dedupe_ms", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_MS));
 	out_int(o, "dead_retention_ms", reply_int(r, at + QUEUE_SETTINGS_DEAD_RETENTION_MS));
+	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
+	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
 	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
 	out_close(o);
 }
@@ -274,6 +276,7 @@ void queue_put(struct request *req, const struct queue_put_input *in)
 	call_int(c, in->dedupe_ms);
 	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
+	call_change(c, in->has_result_ms, true, in->result_ms);
 	call_send(c, on_replaced);
 }
 
@@ -296,6 +299,7 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
+	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
 	call_send(c, on_merged);
 }
 

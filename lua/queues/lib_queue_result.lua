@@ -12,11 +12,6 @@
 -- A waiter listens on the channels ...:result:<sequence> and ...:results of its daemon. There is no
 -- wait queue: the end is for all.
 
--- The setting; 0 when there is none.
-local function result_ms_of(rules)
-  return tonumber(rules and rules:match('result_ms=(%d+)') or 0)
-end
-
 -- The state of a message that is acknowledged now.
 local function done_state(state, remembered_until, kind, result_ms)
   return state:sub(1, 16) .. remembered_until .. 'd' .. kind .. instant .. digits(now + result_ms) .. state:sub(30)

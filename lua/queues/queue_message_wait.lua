@@ -12,8 +12,11 @@
 --@include queue_find queue_item
 --@flags allow-oom
 local seq, instance = ARGV[1], ARGV[2]
+local lists = redis.call('HMGET', queue_key, seq .. 'w', 'awaited', 'layout')
+local layout = lists[3]
+--@include queue_layout
 local m, state, done = find_sequence(seq, nil)
-if done then
+if state == 'done' then
   local kind = done:sub(31, 31)
   local item = done_item(seq, done, kind == '-' and 'null' or kind == 'r' and redis.call('GET', KEYS[13]) or '')
   return item and { 0, now, -1, item } or { -1, now }
@@ -38,7 +41,6 @@ local function with_daemon(list, until_ms)
 end
 
 local waits_ms, changes = tonumber(ARGV[3]), {}
-local lists = redis.call('HMGET', queue_key, seq .. 'w', 'awaited')
 local own, all = with_daemon(lists[1] or '', digits(now + waits_ms)), with_daemon(lists[2] or '', digits(now + waits_ms))
 if own then
   changes = { seq .. 'w', own }
