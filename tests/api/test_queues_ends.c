@@ -1,6 +1,6 @@
 /*
- * Waiting for the end of a message, over two daemons: GET of a message with wait_ms, and a send with
- * wait_result_ms. Results themselves are in test_queues_results.c.
+ * Waiting for the end of a message, over two daemons: GET of a message with wait_ms, and a send
+ * with wait_result_ms. Results themselves are in test_queues_results.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -259,8 +259,12 @@ static void every_end_wakes_both_daemons(void **state)
 		int status;
 		const char *state;
 	} rows[] = {
-		{ it_dies, 200, "dead" },	    { it_is_cancelled, 404, NULL },    { it_is_purged, 404, NULL },
-		{ the_queue_is_deleted, 404, NULL }, { it_is_acknowledged, 200, "done" }, { it_is_taken, 200, "done" },
+		{ it_dies, 200, "dead" },
+		{ it_is_cancelled, 404, NULL },
+		{ it_is_purged, 404, NULL },
+		{ the_queue_is_deleted, 404, NULL },
+		{ it_is_acknowledged, 200, "done" },
+		{ it_is_taken, 200, "done" },
 	};
 
 	(void)state;
@@ -403,7 +407,7 @@ static void a_request_gets_its_reply(void **state)
 	assert_null(json_at(post(M, "{\"id\":\"a\",\"body\":3}"), "/messages/0/state"));
 }
 
-static void a_request_that_gets_none_says_how_far_it_is(void **state)
+static void a_request_without_a_reply_gets_the_state(void **state)
 {
 	static const struct {
 		void (*end)(void);
@@ -475,7 +479,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_lost_subscription_loses_no_end, stage_forget),
 		cmocka_unit_test_teardown(a_client_that_leaves_leaves_nothing, stage_forget),
 		cmocka_unit_test_teardown(a_request_gets_its_reply, stage_forget),
-		cmocka_unit_test_teardown(a_request_that_gets_none_says_how_far_it_is, stage_forget),
+		cmocka_unit_test_teardown(a_request_without_a_reply_gets_the_state, stage_forget),
 		cmocka_unit_test_teardown(a_request_of_several_cannot_wait, stage_forget),
 		cmocka_unit_test_teardown(a_replay_waits_again, stage_forget),
 	};

@@ -109,7 +109,7 @@ export function settingsOf(page, name) {
 				['Backoff', `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`],
 				['Ids remembered for', duration(settings.dedupe_ms)],
 				['Dead letters kept for', duration(settings.dead_retention_ms)],
-				['Results kept for', settings.result_ms === null ? 'not at all' : duration(settings.result_ms)],
+				['Results kept for', settings.result_ms ? duration(settings.result_ms) : 'not at all'],
 			]);
 		},
 	};
