@@ -23,7 +23,10 @@ def check(history, findings):
 def check_result(history, findings, name, call, end, given, first):
     findings.count("results awaited")
     number, result = call.sent["id"], end.get("result")
-    by = {completion.sent["by"]: completion for completion in given.get(number, ())}
+    completions = given.get(number, ())
+    by = {completion.sent["by"]: completion for completion in completions}
+    if "result" not in end and not all(is_stored(completion) for completion in completions):
+        return  # Redis had no memory for it
     if not isinstance(result, dict) or result["of"] != number or result["by"] not in by:
         findings.violation("a result is of its message", f"{name}: {number} got {result}", call)
         return
@@ -32,12 +35,15 @@ def check_result(history, findings, name, call, end, given, first):
         findings.violation("a result stays", f"{name}: {number} had two results", other[1], call)
 
 
+def is_stored(completion):
+    return completion.is_ok and completion.got["deliveries"][0].get("result_stored")
+
+
 def check_woken(history, findings, name, call, given):
     """It was answered long after a result was stored while it waited."""
     for completion in given.get(call.sent["id"], ()):
-        is_stored = completion.is_ok and completion.got["deliveries"][0].get("result_stored")
         since = max(completion.end, call.start)
-        if is_stored and since + WAKE_US < call.gave_up and history.is_quiet(call.start, call.gave_up):
+        if is_stored(completion) and since + WAKE_US < call.gave_up and history.is_quiet(call.start, call.gave_up):
             findings.violation(
                 "waiters are woken", f"{name}: {call.sent['id']} was done, and its request not answered", completion, call
             )
