@@ -364,7 +364,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_delete_script, ARGS(), "!!!!!!!!!" },
 		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1"),
 		  "!!!!!!!!!" },
-		{ &queue_schedule_run_script, ARGS(), "!!!!!!!!!" },
+		{ &queue_schedule_fire_script, ARGS(), "!!!!!!!!!" },
 		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!" },
 		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!" },
 	};
@@ -374,7 +374,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
-			if (rows[i].script == &queue_schedule_run_script)
+			if (rows[i].script == &queue_schedule_fire_script)
 				make_schedule_due();
 			plant(queue_keys("q")[k / 4], k % 2);
 			bool must_refuse = rows[i].refuses[k / 4] == '!';
