@@ -162,6 +162,8 @@ static bool is_of_rule(const struct tzif *zone, int64_t since)
 	struct tz_change before = zone->count > 1 ? last[-1] : (struct tz_change){ since, zone->first_offset_s };
 	struct tz_change next = next_shift(&zone->rule, before);
 
+	if (zone->count == 1 && tz_rule_latest(&zone->rule, since).offset_s != before.offset_s)
+		return false;
 	return next.at == last->at && next.offset_s == last->offset_s;
 }
 

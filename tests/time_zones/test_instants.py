@@ -5,7 +5,7 @@
 - In every zone, around each change of its clocks in ten years and at some other times, the scripts
   find the instants that a walk through the minutes with Python's zoneinfo finds, and count as many.
 - Files that list the changes up to 2037, and files that leave them to a rule, become the same text,
-  for every zone; no text takes more than 2.5 KiB.
+  for every zone; no text takes more than 2 KiB.
 
 PATTERND_ZONES names folders of zones to try instead of the system's, such as that of another
 version of the database.
@@ -28,7 +28,7 @@ SINCE, SINCE_FACTS = 1577836800, 1262304000  # handlers/queues/zone_shifts.h; be
 FIRST = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
 TEN_YEARS = 3653 * 86400
 AROUND = 3 * 3600
-MOST_BYTES = 2560
+MOST_BYTES = 2048
 EXPRESSIONS = [
     "@hourly",
     "@daily",
