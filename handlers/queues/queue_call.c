@@ -78,3 +78,8 @@ void queue_call_optional(struct call *c, bool has, int64_t value)
 {
 	call_int(c, has ? value : -1);
 }
+
+void queue_answer_no_message(struct request *req, struct text queue, struct text id)
+{
+	answer_problem(req, P_NOT_FOUND, "queue '%s' has no message '%s'", queue.at, id.at);
+}
