@@ -368,6 +368,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		  "!!!!!!!!!..." },
 		{ &queue_schedule_fire_script, ARGS(), "!!!!!!!!!..." },
 		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!..." },
+		{ &queue_schedule_run_script, ARGS("s"), "!!!!!!!!!..." },
 		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!..." },
 	};
 
@@ -454,6 +455,7 @@ static void a_newer_layout_is_refused(void **state)
 		{ &queue_schedule_list_script, ARGS("0", "10", "") },
 		{ &queue_schedule_fire_script, ARGS() },
 		{ &queue_schedule_delete_script, ARGS("s") },
+		{ &queue_schedule_run_script, ARGS("s") },
 		{ &queue_leave_script, ARGS(TICKET, "") },
 	};
 
