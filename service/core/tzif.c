@@ -167,21 +167,41 @@ static bool is_of_rule(const struct tzif *zone, int64_t since)
 	return next.at == last->at && next.offset_s == last->offset_s;
 }
 
+int32_t tzif_offset_at(const struct tzif *zone, int64_t at)
+{
+	struct tz_change latest = { INT64_MIN, zone->first_offset_s };
+
+	for (size_t i = 0; i < zone->count && zone->changes[i].at <= at; i++)
+		latest = zone->changes[i];
+	if (!zone->rule.changes || at < last_of(zone).at)
+		return latest.offset_s;
+	struct tz_change of_rule = tz_rule_latest(&zone->rule, at);
+	return of_rule.at > latest.at ? of_rule.offset_s : latest.offset_s;
+}
+
+static void forget_past(struct tzif *zone, int64_t since)
+{
+	int32_t offset_s = tzif_offset_at(zone, since);
+	size_t past = 0;
+
+	while (past < zone->count && zone->changes[past].at <= since)
+		past++;
+	zone->count -= past;
+	memmove(zone->changes, zone->changes + past, zone->count * sizeof(*zone->changes));
+	zone->first_offset_s = offset_s;
+	/* the rule has not made a change yet */
+	if (zone->rule.changes && zone->count == 0 && tz_rule_latest(&zone->rule, since).offset_s != offset_s)
+		zone->changes[zone->count++] = (struct tz_change){ since, offset_s };
+}
+
 void tzif_shorten(struct tzif *zone, int64_t since, int64_t until)
 {
 	bool is_cut = zone->count > 0 && last_of(zone).at >= until;
-	size_t past = 0;
 
 	while (is_cut && zone->count > 0 &&
 	       (last_of(zone).at >= until || last_of(zone).offset_s != zone->rule.standard_s))
 		zone->count--;
-
-	while (past < zone->count && zone->changes[past].at <= since)
-		zone->first_offset_s = zone->changes[past++].offset_s;
-	zone->count -= past;
-	memmove(zone->changes, zone->changes + past, zone->count * sizeof(*zone->changes));
+	forget_past(zone, since);
 	while (zone->rule.changes && zone->count > 0 && is_of_rule(zone, since))
 		zone->count--;
-	if (zone->rule.changes && zone->count == 0)
-		zone->first_offset_s = tz_rule_latest(&zone->rule, since).offset_s;
 }
