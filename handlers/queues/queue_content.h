@@ -42,9 +42,6 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 /* Percent-encoded, as labels and notes are stored: "" when it is absent. */
 struct text queue_encoded(struct request *req, struct text value);
 
-/* Writes the member `worker`, null where it is empty. */
-void queue_worker_out(struct json_out *o, struct text worker);
-
 /* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);
 

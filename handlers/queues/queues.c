@@ -230,8 +230,7 @@ static struct text progress_of(struct request *req, const struct queue_delivery_
 {
 	if (!in->has_progress)
 		return TEXT("");
-	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent,
-			    queue_encoded(req, in->progress.note).at);
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
 }
 
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
@@ -387,10 +386,12 @@ static bool check_results(struct request *req, const struct queue_delivery_settl
 static void settle(struct request *req, bool stores_results)
 {
 	const struct queue_delivery_settle_input *in = req->input;
-	struct call *c = queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script, in->name);
+	const struct script *script = stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, in->name);
 
 	for (size_t i = 0; i < in->complete.count && stores_results; i++)
-		call_key(c, KEY_QUEUE, in->name, arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
+		call_key(c, KEY_QUEUE, in->name,
+			 arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
 	call_int(c, (int64_t)in->acknowledge.count);
 	call_int(c, (int64_t)in->complete.count);
 	for (size_t i = 0; i < in->acknowledge.count; i++)
