@@ -25,6 +25,12 @@ static void answer_message_problem(struct request *req, int i, const char *field
 	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
 }
 
+/* Whether it may change an earlier message with its id. */
+static bool supersedes(const struct queue_message_send_messages_item *m)
+{
+	return m->on_duplicate != QUEUE_MESSAGE_SEND_MESSAGES_ITEM_ON_DUPLICATE_KEEP;
+}
+
 /* False when the request was answered with what is wrong. */
 static bool check_message(struct request *req, const struct queue_message_send_messages_item *m, int i)
 {
@@ -36,6 +42,18 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
 		return false;
 	}
+	if (m->has_backoff_base_ms && m->has_backoff_max_ms && m->backoff_base_ms > m->backoff_max_ms) {
+		answer_message_problem(req, i, "backoff_base_ms", "cannot be above backoff_max_ms");
+		return false;
+	}
+	if (m->has_max_extend_ms && m->on_duplicate != QUEUE_MESSAGE_SEND_MESSAGES_ITEM_ON_DUPLICATE_EXTEND) {
+		answer_message_problem(req, i, "max_extend_ms", "is allowed only with on_duplicate extend");
+		return false;
+	}
+	if (supersedes(m) && !m->id.at) {
+		answer_message_problem(req, i, "on_duplicate", "needs an id; only keep goes without");
+		return false;
+	}
 	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
 		answer_message_problem(
 			req, i, "traceparent",
@@ -45,18 +63,57 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 	return true;
 }
 
+/* As lua/queues/queue_message_supersede.lua wants it. */
+static struct text on_duplicate_of(struct request *req, const struct queue_message_send_messages_item *m)
+{
+	static const char *const letters[] = { "", "", "r", "e", "a" };
+
+	return m->has_max_extend_ms ? arena_printf(&req->arena, "e%" PRId64, m->max_extend_ms)
+				    : text_of(letters[m->on_duplicate]);
+}
+
+/* As lua/queues/lib_queue.lua has it: what is empty is the queue's. */
+static struct text backoff_of(struct request *req, const struct queue_message_send_messages_item *m)
+{
+	char base[TEXT_DIGITS], most[TEXT_DIGITS];
+
+	if (!m->has_backoff_base_ms && !m->has_backoff_max_ms)
+		return TEXT("");
+	return arena_printf(&req->arena, "%s:%s",
+			    m->has_backoff_base_ms ? text_of_int(m->backoff_base_ms, base).at : "",
+			    m->has_backoff_max_ms ? text_of_int(m->backoff_max_ms, most).at : "");
+}
+
 static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
 {
 	call_text(c, m->id);
 	call_text(c, queue_content(req, m));
-	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives)
-		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t\t\t",
+	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives || supersedes(m) ||
+	    m->has_backoff_base_ms || m->has_backoff_max_ms)
+		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t",
 					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
 					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
 					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
-					  m->has_max_receives ? (int)m->max_receives : 0));
+					  m->has_max_receives ? (int)m->max_receives : 0, backoff_of(req, m).at,
+					  on_duplicate_of(req, m).at));
 	else
 		call_int(c, m->priority);
+}
+
+/* What became of a message, as lua/queues/queue_message_send.lua numbers it. */
+enum { SENT_STORED, SENT_KEPT, SENT_REPLACED, SENT_EXTENDED, SENT_AFTER, SENT_OUTCOMES };
+
+static void out_sent(struct json_out *o, const struct reply *m, int64_t outcome)
+{
+	static const char *const outcomes[] = { "stored", "kept", "replaced", "extended", "after" };
+	int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
+
+	out_object(o, NULL);
+	out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
+	out_bool(o, "duplicate", outcome != SENT_STORED);
+	out_string(o, "outcome", outcomes[outcome >= 0 && outcome < SENT_OUTCOMES ? outcome : SENT_KEPT]);
+	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
+	out_close(o);
 }
 
 static void on_sent(struct request *req, const struct reply *r)
@@ -68,29 +125,28 @@ static void on_sent(struct request *req, const struct reply *r)
 				       "ttl_ms", "ends before the message is due");
 		return;
 	}
-	if (reply_outcome(r) > 0 && !in->messages.items) {
+	size_t counts[SENT_OUTCOMES] = { 0 };
+	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++)
+		for (int64_t outcome = 0; outcome < SENT_OUTCOMES; outcome++)
+			counts[outcome] += reply_int(reply_item(r, i), QUEUE_SENT_OUTCOME) == outcome;
+	if (counts[SENT_STORED] && !in->messages.items) {
 		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
 		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
 		answer_location(req, path, sizeof(path) / sizeof(path[0]));
 	}
-	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
-	size_t duplicates = 0;
+	struct json_out *o = answer_begin(req, counts[SENT_STORED] ? 201 : 200);
 	out_text(o, "name", in->name);
 	out_array(o, "messages");
-	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
-		const struct reply *m = reply_item(r, i);
-		bool is_duplicate = reply_int(m, QUEUE_SENT_IS_DUPLICATE) == 1;
-		int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
-		out_object(o, NULL);
-		out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
-		out_bool(o, "duplicate", is_duplicate);
-		duplicates += is_duplicate;
-		out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
-		out_close(o);
-	}
+	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++)
+		out_sent(o, reply_item(r, i), reply_int(reply_item(r, i), QUEUE_SENT_OUTCOME));
 	out_close(o);
-	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - QUEUE_MESSAGE_SEND_MESSAGES - duplicates);
+	queue_metrics_count(req, in->name, QUEUE_SENT, counts[SENT_STORED] + counts[SENT_REPLACED]);
 	answer_end(req);
+}
+
+static struct call *send_call(struct request *req, struct text queue, bool any_supersedes)
+{
+	return queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue);
 }
 
 static void send_batch(struct request *req, const struct queue_message_send_input *in)
@@ -98,7 +154,10 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	for (size_t i = 0; i < in->messages.count; i++)
 		if (!check_message(req, &in->messages.items[i], (int)i))
 			return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->name);
+	bool any_supersedes = false;
+	for (size_t i = 0; i < in->messages.count; i++)
+		any_supersedes |= supersedes(&in->messages.items[i]);
+	struct call *c = send_call(req, in->name, any_supersedes);
 	for (size_t i = 0; i < in->messages.count; i++)
 		add_message(req, c, &in->messages.items[i]);
 	call_send(c, on_sent);
@@ -118,6 +177,13 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 		.ttl_ms = in->ttl_ms,
 		.has_max_receives = in->has_max_receives,
 		.max_receives = in->max_receives,
+		.has_backoff_base_ms = in->has_backoff_base_ms,
+		.backoff_base_ms = in->backoff_base_ms,
+		.has_backoff_max_ms = in->has_backoff_max_ms,
+		.backoff_max_ms = in->backoff_max_ms,
+		.on_duplicate = (enum queue_message_send_messages_item_on_duplicate)in->on_duplicate, /* the same */
+		.has_max_extend_ms = in->has_max_extend_ms,
+		.max_extend_ms = in->max_extend_ms,
 		.traceparent = in->traceparent,
 		.headers = in->headers,
 	};
@@ -128,7 +194,7 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	}
 	if (!check_message(req, &m, -1))
 		return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->name);
+	struct call *c = send_call(req, in->name, supersedes(&m));
 	add_message(req, c, &m);
 	call_send(c, on_sent);
 }
@@ -172,6 +238,12 @@ static void answer_stale(struct request *req)
 		       "rejected, acknowledged or deleted");
 }
 
+static void answer_cancelled(struct request *req)
+{
+	answer_problem(req, P_MESSAGE_CANCELLED,
+		       "the message was cancelled during this delivery; it is not delivered again");
+}
+
 static void on_acknowledged(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_acknowledge_input *in = req->input;
@@ -179,6 +251,8 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_outcome(r) > 0);
 	if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_STALE)
 		answer_stale(req);
+	else if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED)
+		answer_cancelled(req);
 	else
 		answer_empty(req, 204);
 }
@@ -197,6 +271,10 @@ static void on_extended(struct request *req, const struct reply *r)
 
 	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_STALE) {
 		answer_stale(req);
+		return;
+	}
+	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_CANCELLED) {
+		answer_cancelled(req);
 		return;
 	}
 	if (visible_until_ms <= req->now_ms) {
@@ -237,6 +315,10 @@ static void on_rejected(struct request *req, const struct reply *r)
 		answer_stale(req);
 		return;
 	}
+	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_CANCELLED) {
+		answer_cancelled(req);
+		return;
+	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "id", reply_text(r, QUEUE_DELIVERY_REJECT_ID));
 	out_bool(o, "dead", is_dead);
@@ -261,17 +343,16 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 
 /* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
-enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED };
+enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED, SETTLED_CANCELLED };
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
 {
-	static const char *const outcomes[] = { "not_current", "acknowledged",
-						"rejected" }; /* as the script numbers them */
+	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected",
+						"cancelled" }; /* as the script numbers them */
 
 	out_object(o, NULL);
 	out_text(o, "receipt", receipt);
-	out_string(o, "outcome",
-		   outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_REJECTED ? outcomes[outcome] : outcomes[0]);
+	out_string(o, "outcome", outcomes[outcome > 0 && outcome <= SETTLED_CANCELLED ? outcome : 0]);
 	out_close(o);
 }
 

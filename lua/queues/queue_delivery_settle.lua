@@ -6,14 +6,15 @@
 --       given), '1': dead at once
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
--- 1 acknowledged (also when this delivery was acknowledged within the last minute), 2 rejected, 0
--- no longer current. One that is no longer current does not stop the others.
+-- 1 acknowledged (also when this delivery was acknowledged within the last minute), 2 rejected, 3
+-- cancelled: its message was cancelled meanwhile, and is gone, 0 no longer current. One that is no
+-- longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
-local ACKNOWLEDGED, REJECTED, NOT_CURRENT = 1, 2, 0
+local ACKNOWLEDGED, REJECTED, CANCELLED, NOT_CURRENT = 1, 2, 3, 0
 local first_rejected = 2 + 2 * tonumber(ARGV[1])
 local count, fields = 0, {}
 for i = 2, first_rejected - 1, 2 do
@@ -42,14 +43,20 @@ for i = 1, (first_rejected - 2) / 2 do
     outcome = ended[seq] == nonce and ACKNOWLEDGED or NOT_CURRENT
   elseif state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant then
     outcome = ACKNOWLEDGED
-    if state:sub(30, 30) ~= 'd' then
+    local m = state:find('\t', 32, true) and read_state(state)
+    if state:sub(30) == 'dc' or m and has_mark(m, 'c') then
+      current_delivery(seq, nonce, state)
+      outcome = CANCELLED
+    elseif state:sub(30, 30) ~= 'd' then
       effects = effects + 1
       ended[seq] = nonce
       contents[effects] = seq
-      local m = state:find('\t', 32, true) and read_state(state)
       flight[2 * effects - 1], flight[2 * effects] = '-' .. remembered_until, fields[i] .. (m and m.group or '')
       done[2 * effects - 1], done[2 * effects] = fields[i], nonce .. remembered_until .. 'd'
-      if m and m.id ~= '' then
+      if m and has_mark(m, 'a') then
+        m.seq = seq
+        follow(m)
+      elseif m and m.id ~= '' then
         ids[#ids + 1] = m.id
       end
     end
@@ -58,13 +65,16 @@ for i = 1, (first_rejected - 2) / 2 do
 end
 for i = first_rejected, #ARGV, 5 do
   local seq, nonce = ARGV[i], ARGV[i + 1]
-  local m = not ended[seq] and current_delivery(seq, nonce, states[#reply - 1])
+  local m, is_cancelled
+  if not ended[seq] then
+    m, is_cancelled = current_delivery(seq, nonce, states[#reply - 1])
+  end
   if m then
     give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4] == '1')
     ended[seq] = nonce
     reply[1] = reply[1] + 1
   end
-  reply[#reply + 1] = m and REJECTED or NOT_CURRENT
+  reply[#reply + 1] = m and REJECTED or is_cancelled and CANCELLED or NOT_CURRENT
 end
 reply[1] = reply[1] + effects
 

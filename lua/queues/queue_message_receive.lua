@@ -32,9 +32,11 @@ if granted then
   local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 12 + 1], item[1] .. 's')
+    local hash = KEYS[item[5] * 12 + 1]
+    local state = redis.call('HGET', hash, item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
-    if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
+    -- Of a message that was cancelled the content is gone.
+    if is_same and state:sub(17, 29) > instant and redis.call('HEXISTS', hash, item[1]) == 1 then
       item[4] = tonumber(state:sub(17, 29))
       current[#current + 1] = item
     end
