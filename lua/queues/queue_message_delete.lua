@@ -19,6 +19,7 @@ if state == 'in_flight' then
     plan('HDEL', ids_key, m.id)
     plan('HDEL', queue_key, '~' .. m.id)
   end
+  finished[#finished + 1] = m.seq
   m.id, m.marks = '', 'c'
   plan('HSET', queue_key, m.seq .. 's', state_of(m))
   commit()

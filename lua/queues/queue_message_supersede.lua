@@ -4,6 +4,7 @@
 -- ARGV  those of queue_message_send
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
+--@reply -2 no_results
 -- The outcome is how many had an effect. A message in flight is kept, unless one waits for its end
 -- ('a'). An id that is remembered since its message was acknowledged keeps out 'k' alone. A dead
 -- letter is replaced, not extended; with 'a' it gives up its id. What is extended keeps its
@@ -15,6 +16,12 @@
 local STORED, KEPT, REPLACED, EXTENDED, AFTER = 0, 1, 2, 3, 4
 local reply = { 0, now }
 check_types()
+if #ARGV % 3 == 1 then
+  ARGV[#ARGV] = nil
+  if not queue_rules or not queue_rules:find('result_ms=[1-9]') then
+    return { -2, now }
+  end
+end
 read_store()
 read_waiters()
 

@@ -22,16 +22,16 @@ local total, bytes = before, 0
 
 -- From here on the queue is number i: 0 the one with the dead letters, 1 the other. Its types and
 -- its wait queue were read before anything is written.
-local queue_count, servers = 2, {}
+local queue_count, servers, rules = 2, {}, {}
 local function use(i)
 --@include queue_use
-  known, are_checked, serve_read = {}, servers[i] ~= nil, servers[i]
+  known, are_checked, serve_read, queue_rules = {}, servers[i] ~= nil, servers[i], rules[i]
 end
 for i = 1, 0, -1 do
   use(i)
   check_types()
   read_waiters()
-  servers[i] = serve_read
+  servers[i], rules[i] = serve_read, queue_rules
   if i == 1 then
     read_store()
   end

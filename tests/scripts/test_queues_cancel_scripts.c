@@ -13,7 +13,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { MINUTE_MS = 60000, CANCELLED = -2, STALE = -1, SETTLED_CANCELLED = 3 };
+enum { MINUTE_MS = 60000, CANCELLED = -2, STALE = -1, SETTLED_CANCELLED = 4 };
 
 static char receipt[64];
 
@@ -216,7 +216,7 @@ static void a_replayed_extension_has_ended(void **state)
 	receive_a(NULL);
 	dot = strchr(receipt, '.');
 	*dot = '\0';
-	const char *const *args = ARGS(receipt, dot + 1, "60000");
+	const char *const *args = ARGS(receipt, dot + 1, "60000", "");
 	run_with_record(&r, &queue_delivery_extend_script, queue_keys("q"), args, "p:idem:{q}:k", FINGERPRINT_A);
 	cancel_a();
 	unchanged(&r, run_with_record_ended(&r, &queue_delivery_extend_script, queue_keys("q"), args, "p:idem:{q}:k",
