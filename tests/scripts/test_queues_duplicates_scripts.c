@@ -383,6 +383,23 @@ static void end_by_death(void)
 	reject(true);
 }
 
+/* Between two tries, as a message that a receive acknowledges at once. */
+static void end_by_taking(void)
+{
+	reject(false);
+	assert_int_equal(queue_take(&r, "q", 10), 1);
+	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
+}
+
+/* Its ttl passes between two tries, and a receive finds it. */
+static void end_by_expiring(void)
+{
+	reject(false);
+	pass_ms(MINUTE_MS);
+	must_receive(NULL);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1); /* the next call has it */
+}
+
 static void end_by_time(void)
 {
 	pass_ms(MINUTE_MS);
@@ -397,6 +414,7 @@ static void it_runs_after_every_end(void **state)
 	} rows[] = {
 		{ acknowledge, 0, 0, 0 },      { end_by_settling, 0, 0, 0 }, { end_by_death, 0, 0, 1 },
 		{ end_by_rejecting, 1, 0, 1 }, { end_by_time, 1, 0, 1 },     { end_by_time, 0, MINUTE_MS, 0 },
+		{ end_by_taking, 0, 0, 0 },    { end_by_expiring, 0, MINUTE_MS, 0 },
 	};
 
 	(void)state;
