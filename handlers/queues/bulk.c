@@ -138,10 +138,11 @@ void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 		if (slots_are_one(in->to, in->name))
 			move(req, 0, 0, 0);
 		else
-			answer_field_problem(req, P_INVALID_VALUE, "/to",
-					     "is in another slot of the Cluster than queue '%s', and messages are moved "
-					     "within a slot only",
-					     in->name.at);
+			answer_field_problem(
+				req, P_INVALID_VALUE, "/to",
+				"is in another slot of the Cluster than queue '%s', and messages are moved "
+				"within a slot only",
+				in->name.at);
 		return;
 	}
 	if (in->ids.count) {

@@ -44,7 +44,7 @@ struct text queue_encoded(struct request *req, struct text value);
 
 /*
  * What became of a message that was sent, as lua/queues/queue_message_send.lua numbers it; and the
- * members that say so. A deliver_at_ms of 0 is unknown.
+ * members of an answer for that. A deliver_at_ms of 0 is unknown.
  */
 enum queue_sent_outcome {
 	QUEUE_SENT_STORED,

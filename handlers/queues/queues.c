@@ -1,7 +1,7 @@
 /*
- * queues: what becomes of a delivery. Each operation is one script (lua/queues/queue_*.lua). Sending
- * is in queues/send.c, receiving in queues/receive.c; whole queues, and messages that are not in
- * flight, are in queues/admin.c.
+ * queues: what becomes of a delivery. Each operation is one script (lua/queues/queue_*.lua).
+ * Sending is in queues/send.c, receiving in queues/receive.c; whole queues, and messages that are
+ * not in flight, are in queues/admin.c.
  *
  * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its
  * current delivery counts.
@@ -109,8 +109,7 @@ static struct text progress_of(struct request *req, const struct queue_delivery_
 {
 	if (!in->has_progress)
 		return TEXT("");
-	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent,
-			    queue_encoded(req, in->progress.note).at);
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
 }
 
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
@@ -174,8 +173,8 @@ enum { RESULT_MAX_BYTES = 65536 };
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome, bool has_result)
 {
-	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected",
-						"acknowledged", "cancelled" }; /* as the script numbers them */
+	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected", "acknowledged",
+						"cancelled" }; /* as the script numbers them */
 
 	if (outcome < SETTLED_NOT_CURRENT || outcome > SETTLED_CANCELLED)
 		outcome = SETTLED_NOT_CURRENT;
@@ -270,10 +269,13 @@ static bool check_results(struct request *req, const struct queue_delivery_settl
 static void settle(struct request *req, bool stores_results)
 {
 	const struct queue_delivery_settle_input *in = req->input;
-	struct call *c = queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script, in->name);
+	struct call *c =
+		queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script,
+			   in->name);
 
 	for (size_t i = 0; i < in->complete.count && stores_results; i++)
-		call_key(c, KEY_QUEUE, in->name, arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
+		call_key(c, KEY_QUEUE, in->name,
+			 arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
 	call_int(c, (int64_t)in->acknowledge.count);
 	call_int(c, (int64_t)in->complete.count);
 	for (size_t i = 0; i < in->acknowledge.count; i++)

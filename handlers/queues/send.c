@@ -188,8 +188,9 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	if (!check_message(req, &m, -1))
 		return;
 	if (in->wait_result_ms > 0 && in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_AFTER) {
-		answer_message_problem(req, -1, "wait_result_ms",
-				       "cannot be given together with on_duplicate after, whose message is not sent yet");
+		answer_message_problem(
+			req, -1, "wait_result_ms",
+			"cannot be given together with on_duplicate after, whose message is not sent yet");
 		return;
 	}
 	if (in->wait_result_ms > 0 && !queue_end_begin(req, in->name, in->wait_result_ms))

@@ -21,7 +21,7 @@ local function read_header(content)
   }
 end
 
--- The header of a content, and what stands behind it.
+-- The header of a content, and what is behind it.
 local function header_of(m)
   local sent = digits(m.sent_at) .. m.priority
   if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.group == '' and m.backoff == '' then

@@ -16,7 +16,7 @@ local function read_store()
 end
 
 -- Plans to store a message, with a sequence of its own, under its header and `body`, which is what
--- stands behind the header. Of m counts what a header has, and m.at, when it is due.
+-- is behind the header. Of m counts what a header has, and m.at, when it is due.
 local function store(m, body)
   local s = read_store()
   local content = header_of(m) .. body

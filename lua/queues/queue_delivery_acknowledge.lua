@@ -4,8 +4,8 @@
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 --@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
 -- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
--- since its message was delivered again, returned or removed, or its visibility ended. cancelled: its
--- message was cancelled meanwhile, and is gone.
+-- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
+-- its message was cancelled meanwhile, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
 --@flags allow-oom

@@ -4,8 +4,8 @@
 --       as it is stored (queues/lib_queue.lua), '': as it was
 --@reply 1: id text, visible_until_ms int
 --@reply -1 stale, -2 cancelled
--- stale: the delivery is no longer current. cancelled: its message was cancelled; it ends. A replay returns the visible_until_ms of now, while the
--- delivery is current.
+-- stale: the delivery is no longer current. cancelled: its message was cancelled, and the delivery
+-- ends. A replay returns the visible_until_ms of now, while the delivery is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery

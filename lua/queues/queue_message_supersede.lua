@@ -1,5 +1,5 @@
--- queue_message_supersede: queue_message_send for messages of which some say what becomes of an
--- earlier one with their id (on_duplicate).
+-- queue_message_supersede: queue_message_send for a batch in which a message may change an earlier
+-- one with its id (on_duplicate).
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  those of queue_message_send
 --@reply 0..: messages [queue_sent]...

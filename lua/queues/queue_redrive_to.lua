@@ -1,5 +1,5 @@
 -- queue_redrive_to: one step of moving dead letters to another queue, the longest dead first, or
--- those with given ids: due now, receives 0, without their ttl. Each is sent there anew, behind
+-- those with given ids: due now, receives 0, without their ttl. Each is sent again there, behind
 -- what is there, and keeps its id, also the one that the daemon made. One whose id is taken there,
 -- or remembered there, stays a dead letter.
 -- KEYS  the queue's, those of the other queue (queues/lib_queue.lua), and the index of names

@@ -22,7 +22,8 @@ static void assert_sent(struct answer a, int status, const char *outcome)
 static void each_outcome_is_in_the_answer(void **state)
 {
 	(void)state;
-	assert_sent(send_body("{\"body\":1,\"id\":\"a\",\"delay_ms\":60000,\"on_duplicate\":\"replace\"}"), 201, "stored");
+	assert_sent(send_body("{\"body\":1,\"id\":\"a\",\"delay_ms\":60000,\"on_duplicate\":\"replace\"}"), 201,
+		    "stored");
 	struct answer a = send_body("{\"body\":2,\"id\":\"a\",\"delay_ms\":60000,\"on_duplicate\":\"extend\","
 				    "\"max_extend_ms\":61000}");
 	assert_sent(a, 200, "extended");
@@ -44,9 +45,10 @@ static void each_outcome_is_in_the_answer(void **state)
 static void a_batch_has_each_outcome(void **state)
 {
 	(void)state;
-	struct answer a = send_body("{\"messages\":[{\"body\":1,\"id\":\"a\",\"delay_ms\":60000,\"headers\":{\"n\":\"1\"}},"
-				    "{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"extend\",\"headers\":{\"n\":\"2\"}},"
-				    "{\"body\":3}]}");
+	struct answer a =
+		send_body("{\"messages\":[{\"body\":1,\"id\":\"a\",\"delay_ms\":60000,\"headers\":{\"n\":\"1\"}},"
+			  "{\"body\":2,\"id\":\"a\",\"on_duplicate\":\"extend\",\"headers\":{\"n\":\"2\"}},"
+			  "{\"body\":3}]}");
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/messages/0/outcome"), "stored");
 	assert_string_equal(text_at(a, "/messages/1/outcome"), "extended");

@@ -156,7 +156,10 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
  * steps.
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
-/* The same of a redrive into another queue, of these ids unless they are NULL; and how many were duplicates. */
+/*
+ * The same of a redrive into another queue, of these ids unless they are NULL; and how many were
+ * duplicates.
+ */
 int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,
 			 const char *const ids[], int64_t *duplicates);
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps);

@@ -1,11 +1,11 @@
 /*
  * BullMQ's published cases of deduplication as facts: what runs, with which data, and how many adds
- * are duplicates. Source: taskforcesh/bullmq, tests/deduplication.test.ts at 0d07c9a6 (MIT licence).
- * Taken are the facts, not the code.
+ * are duplicates. Source: taskforcesh/bullmq, tests/deduplication.test.ts at 0d07c9a6 (MIT
+ * licence). Taken are the facts, not the code.
  *
- * There, { id } is keep with dedupe_ms 0; { id, replace } is replace; { id, ttl, extend, replace } with
- * a delay is extend; { id, keepLastIfActive } is after. Not taken: what is about keys that went stale
- * and about events, and what has a job's id beside that of its deduplication.
+ * There, { id } is keep with dedupe_ms 0; { id, replace } is replace; { id, ttl, extend, replace }
+ * with a delay is extend; { id, keepLastIfActive } is after. Not taken are cases of keys that went
+ * stale and of events, and those in which a job has an id beside that of its deduplication.
  *
  * A case is a row of steps:
  *
@@ -49,8 +49,8 @@ static const struct {
 	  0 },
 	{ "should not allow parallel execution of jobs with same dedup id", "a1 >1 a2 >- +200 >- . >2 .", 1, 0 },
 	{ "should properly clean up after both jobs complete", "a1 >1 a2 . >2 . a3 >3 .", 1, 0 },
-	{ "should add next job to paused list when queue is paused and process after resume",
-	  "a1 >1 p a2 . >- c >2 .", 1, 0 },
+	{ "should add next job to paused list when queue is paused and process after resume", "a1 >1 p a2 . >- c >2 .",
+	  1, 0 },
 	{ "should allow delay with keepLastIfActive", "a1,5000 +4999 >- +1 >1 .", 0, 0 },
 	{ "should requeue next job when active job fails permanently", "a1 >1 a2 !! >2 .", 1, 1 },
 	{ "should requeue next job only after retries are exhausted", "a1 >1 a2 ! >1 ! >1 !! >2 .", 1, 1 },
@@ -58,8 +58,8 @@ static const struct {
 	  1, 0 },
 
 	/*
-	 * What differs. There is no time from the first add on, after which a second job with the id may
-	 * stand beside the first (ttl): "uses a fixed time period" makes a second job at the 2100th ms, and
+	 * What differs: there is no ttl, after which a second job with the id may be beside the
+	 * first. BullMQ's "uses a fixed time period" makes a second job at the 2100th ms, and its
 	 * "removes last job ..." with ttl runs both 2 and 3.
 	 */
 	{ "uses a fixed time period", "k1 +1000 k1 k1 +1100 k1 k1 k1", 5, 1 },
@@ -77,7 +77,9 @@ static int add(const char *step)
 
 	snprintf(body, sizeof(body), "%c", step[1]);
 	queue_message_send(&r, "q",
-			   (struct outgoing){ .id = "a", .body = body, .on_duplicate = *way ? way : NULL,
+			   (struct outgoing){ .id = "a",
+					      .body = body,
+					      .on_duplicate = *way ? way : NULL,
 					      .delay_ms = comma ? atoi(comma + 1) : 0 });
 	return sent(&r, 0, QUEUE_SENT_OUTCOME)->integer != 0;
 }

@@ -1,6 +1,6 @@
 /*
- * A message that is cancelled while it is in flight: it is gone at once for all but its worker, which
- * learns of it by the next call about its delivery.
+ * A message that is cancelled while it is in flight: it is gone at once for all but its worker,
+ * which learns of it by the next call about its delivery. And a message's own backoff.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,9 +231,10 @@ static void a_message_has_its_own_backoff(void **state)
 		const char *backoff;
 		int64_t first, third;
 	} rows[] = {
-		{ NULL, 1000, 3000 },      { "50:150", 50, 150 },         { "50:", 50, 200 },
-		{ ":2000", 1000, 2000 },   { ":10", 10, 10 },             { "5000:", 5000, 5000 },
-		{ "0:", 0, 0 },            { "3600000:3600000", 3600000, 3600000 },
+		{ NULL, 1000, 3000 }, { "50:150", 50, 150 },
+		{ "50:", 50, 200 },   { ":2000", 1000, 2000 },
+		{ ":10", 10, 10 },    { "5000:", 5000, 5000 },
+		{ "0:", 0, 0 },       { "3600000:3600000", 3600000, 3600000 },
 	};
 
 	(void)state;
@@ -278,6 +279,5 @@ int main(void)
 		cmocka_unit_test_setup(a_message_has_its_own_backoff, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("cancelled messages", tests, script_stage_open_by_clock,
-					   script_stage_close);
+	return cmocka_run_group_tests_name("cancelled messages", tests, script_stage_open_by_clock, script_stage_close);
 }

@@ -219,7 +219,11 @@ static void what_is_extended_is_the_newest(void **state)
 	int64_t first_at = now_ms();
 	pass_ms(60);
 	queue_message_send(&r, "q",
-			   (struct outgoing){ .id = "a", .body = "2", .delay_ms = 100, .priority = 7, .max_receives = 1,
+			   (struct outgoing){ .id = "a",
+					      .body = "2",
+					      .delay_ms = 100,
+					      .priority = 7,
+					      .max_receives = 1,
 					      .on_duplicate = "e" });
 	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, EXTENDED);
 	assert_counts(&r, "q", 0, 1, 0, 0);
@@ -412,9 +416,10 @@ static void it_runs_after_every_end(void **state)
 		void (*end)(void);
 		int64_t max_receives, ttl_ms, dead;
 	} rows[] = {
-		{ acknowledge, 0, 0, 0 },      { end_by_settling, 0, 0, 0 }, { end_by_death, 0, 0, 1 },
-		{ end_by_rejecting, 1, 0, 1 }, { end_by_time, 1, 0, 1 },     { end_by_time, 0, MINUTE_MS, 0 },
-		{ end_by_taking, 0, 0, 0 },    { end_by_expiring, 0, MINUTE_MS, 0 },
+		{ acknowledge, 0, 0, 0 },   { end_by_settling, 0, 0, 0 },
+		{ end_by_death, 0, 0, 1 },  { end_by_rejecting, 1, 0, 1 },
+		{ end_by_time, 1, 0, 1 },   { end_by_time, 0, MINUTE_MS, 0 },
+		{ end_by_taking, 0, 0, 0 }, { end_by_expiring, 0, MINUTE_MS, 0 },
 	};
 
 	(void)state;
@@ -422,7 +427,9 @@ static void it_runs_after_every_end(void **state)
 		script_stage_empty(NULL);
 		queue_put(&r, "q", standard_settings);
 		queue_message_send(&r, "q",
-				   (struct outgoing){ .id = "a", .body = "1", .max_receives = (int)rows[i].max_receives,
+				   (struct outgoing){ .id = "a",
+						      .body = "1",
+						      .max_receives = (int)rows[i].max_receives,
 						      .ttl_ms = rows[i].ttl_ms });
 		char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
 		must_receive("1");

@@ -1,6 +1,6 @@
 /*
- * Dead letters that are redriven one after the other, or into another queue. (All at once, into their
- * own: test_queues_admin_scripts.c.) Redis's clock is the test's.
+ * Dead letters that are redriven one after the other, or into another queue. (All at once, into
+ * their own: test_queues_admin_scripts.c.) Redis's clock is the test's.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -103,8 +103,12 @@ static void a_letter_moves_as_it_is(void **state)
 	for (int large = 0; large < 2; large++) {
 		script_stage_empty(NULL);
 		int64_t sent_at = now_ms();
-		make_dead((struct outgoing){ .id = "a", .body = large ? body : "\tt00\th{}\t=1", .priority = 7,
-					     .max_receives = 2, .ttl_ms = MINUTE_MS, .backoff = "5000:5000" });
+		make_dead((struct outgoing){ .id = "a",
+					     .body = large ? body : "\tt00\th{}\t=1",
+					     .priority = 7,
+					     .max_receives = 2,
+					     .ttl_ms = MINUTE_MS,
+					     .backoff = "5000:5000" });
 		make_dead((struct outgoing){ .body = "2" });
 		assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, &duplicates), 2);
 		assert_int_equal(duplicates, 0);
@@ -263,6 +267,5 @@ int main(void)
 		cmocka_unit_test_setup(a_waiter_of_the_other_queue_is_called, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("redriven messages", tests, script_stage_open_by_clock,
-					   script_stage_close);
+	return cmocka_run_group_tests_name("redriven messages", tests, script_stage_open_by_clock, script_stage_close);
 }
