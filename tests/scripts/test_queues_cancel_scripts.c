@@ -167,6 +167,14 @@ static void its_id_is_another_messages(void **state)
 		assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
 		assert_counts(&r, "q", 1, 0, 0, 0);
 	}
+	script_stage_empty(NULL);
+	receive_a(NULL);
+	cancel_a();
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" });
+	pass_ms(MINUTE_MS);
+	queue_put(&r, "q", standard_settings); /* it settles what has ended */
+	assert_int_equal(queue_states(&r, "q"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 }
 
 /* No list shows it; a purge removes it, and does not count it. */

@@ -355,6 +355,29 @@ static void the_newest_runs_once_after_the_one_in_flight(void **state)
 	assert_int_equal(send_a(NULL, "5", 0), KEPT); /* remembered */
 }
 
+/* A dead letter has no id any more that another message has. */
+static void a_dead_letter_gives_up_its_id(void **state)
+{
+	(void)state;
+	make_dead();
+	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
+	assert_int_equal(send_a("a", "2", 0), STORED);
+	assert_int_equal(queue_message_get(&r, "q", seq), 0);
+	assert_int_equal(queue_purge(&r, "q", "dead", NULL), 1);
+	must_be("ready", "2");
+	free(seq);
+}
+
+/* What was remembered is not, once a message with that id is there again. */
+static void a_sent_id_is_not_remembered(void **state)
+{
+	(void)state;
+	make_remembered();
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1);
+	assert_int_equal(send_a("r", "2", 0), STORED);
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 0);
+}
+
 /* It is due when its sender wanted it, not sooner than the other ended. */
 static void what_waits_keeps_its_due_time(void **state)
 {
@@ -562,6 +585,8 @@ int main(void)
 		cmocka_unit_test_setup(a_batch_is_stored_whole_or_not, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_returns_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(the_newest_runs_once_after_the_one_in_flight, script_stage_empty),
+		cmocka_unit_test_setup(a_dead_letter_gives_up_its_id, script_stage_empty),
+		cmocka_unit_test_setup(a_sent_id_is_not_remembered, script_stage_empty),
 		cmocka_unit_test_setup(what_waits_keeps_its_due_time, script_stage_empty),
 		cmocka_unit_test_setup(it_runs_after_every_end, script_stage_empty),
 		cmocka_unit_test_setup(it_waits_for_retries, script_stage_empty),
