@@ -1,7 +1,9 @@
 /*
- * queue_message_receive: receives messages, of one queue or of several in order of preference, and
- * waits for them.
+ * queue_message_receive: ends deliveries, then receives messages, of one queue or of several in
+ * order of preference, and waits for them.
  *
+ * What the request settles ends before its first attempt (settle.c), so later attempts do not
+ * settle. From then on no problem is its answer: the client must learn what was settled.
  * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several
  * slots, one call a queue. Messages for a client that left return to their queue
  * (lua/queues/queue_delivery_return.lua).
@@ -12,6 +14,7 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
+#include "queues/settle.h"
 
 enum { BODIES_MAX = 1 << 20 };
 
@@ -31,6 +34,7 @@ struct receive_order {
 	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
 	int64_t visibility_ms;
 	struct text worker;                /* percent-encoded; empty without one */
+	struct queue_settle *settle;       /* NULL: the request has none */
 	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
 	size_t at;                         /* ... this one now; those before it had no more */
 	struct queue_delivery *deliveries; /* `limit` of them at most */
@@ -77,17 +81,42 @@ static void out_unanswered(struct json_out *o, struct text queue)
 	out_close(o);
 }
 
-/* `was_lost`: the call to the current queue was sent and not answered. */
-static void answer_deliveries(struct request *req, bool was_lost)
+/* What every answer begins with. */
+static struct json_out *begin_answer(struct request *req)
 {
 	const struct receive_order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
-	for (size_t i = 0; i < order->queue_count; i++)
-		queue_metrics_seen(order->queues[i]);
 	if (!order->names_queue)
 		out_text(o, "name", order->queues[0]);
+	if (order->settle)
+		queue_settle_out(o, order->settle);
 	out_array(o, "messages");
+	return o;
+}
+
+/* Instead of a problem, once deliveries were settled. */
+static bool answer_unreceived(struct request *req, enum problem p, enum effect effect)
+{
+	struct json_out *o = begin_answer(req);
+
+	out_close(o);
+	out_object(o, "unreceived");
+	out_string(o, "code", problem_row(p)->code);
+	out_string(o, "effect", problem_effect_name(effect));
+	out_close(o);
+	answer_end(req);
+	return true;
+}
+
+/* `was_lost`: the call to the current queue was sent and not answered. */
+static void answer_deliveries(struct request *req, bool was_lost)
+{
+	const struct receive_order *order = req->work;
+	struct json_out *o = begin_answer(req);
+
+	for (size_t i = 0; i < order->queue_count; i++)
+		queue_metrics_seen(order->queues[i]);
 	for (size_t i = 0; i < order->count; i++) {
 		struct text queue = order->queues[order->deliveries[i].queue];
 		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
@@ -286,65 +315,140 @@ static struct text encoded(struct request *req, struct text worker)
 	return out ? (struct text){ out, percent_encode(worker, out) } : TEXT("");
 }
 
-static void begin(struct request *req, const struct receive_order *given)
+/* The deliveries are settled, or there are none. */
+static void go_on(struct request *req)
 {
-	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
-	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
-	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
+	const struct receive_order *order = req->work;
 
-	if (given->acknowledge && given->has_visibility_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
-				     "cannot be given together with acknowledge, which ends the delivery at once");
-		return;
-	}
-	if (!slots || !slots_bear_key(req, slots))
-		return;
-	if (!order || !deliveries) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
-	*order = *given;
-	order->deliveries = deliveries;
-	order->in_turn = slots->count > 1;
-	req->work = order;
 	req->on_disconnect = release;
-	if (!wait_begin(req, given->wait_ms, given->queue_count))
-		return;
-	for (size_t i = 0; i < given->queue_count; i++)
-		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
+	if (order->settle && order->settle->count)
+		req->fallback = answer_unreceived;
 	if (order->in_turn && order->must_exist)
 		look(req);
 	else
 		attempt(req);
 }
 
+/* Copies it to the request's arena. False: it was answered. */
+static bool keep(struct request *req, const struct receive_order *given)
+{
+	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
+	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
+	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
+
+	if (!slots || !slots_bear_key(req, slots))
+		return false;
+	if (!order || !deliveries) {
+		answer_no_memory(req, EFFECT_NONE);
+		return false;
+	}
+	*order = *given;
+	order->deliveries = deliveries;
+	order->in_turn = slots->count > 1;
+	req->work = order;
+	return true;
+}
+
+static void begin(struct request *req, const struct receive_order *given)
+{
+	if (given->acknowledge && given->has_visibility_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
+				     "cannot be given together with acknowledge, which ends the delivery at once");
+		return;
+	}
+	if (given->settle && !queue_settle_check(req, given->settle))
+		return;
+	if (!keep(req, given) || !wait_begin(req, given->wait_ms, given->queue_count))
+		return;
+	for (size_t i = 0; i < given->queue_count; i++)
+		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
+	if (given->settle && given->settle->count)
+		queue_settle_send(req, given->settle, go_on);
+	else
+		go_on(req);
+}
+
+/* Room for what the request settles. NULL without memory, which was answered. */
+static struct queue_settle *settle_new(struct request *req, const struct text *queues, size_t queue_count,
+				       bool names_queue, size_t count)
+{
+	return queue_settle_new(req,
+				(struct queue_settle){ .queues = queues,
+						       .queue_count = queue_count,
+						       .names_queue = names_queue,
+						       .is_part = true,
+						       .pointer = "/settle" },
+				count);
+}
+
+static bool settle_of_one(struct request *req, const struct queue_message_receive_input *in,
+			  struct queue_settle **settle)
+{
+	const struct queue_message_receive_settle *given = &in->settle;
+
+	*settle = NULL;
+	if (!in->has_settle)
+		return true;
+	*settle = settle_new(req, &in->name, 1, false, given->acknowledge.count + given->reject.count);
+	for (size_t i = 0; *settle && i < given->acknowledge.count; i++)
+		queue_settle_add(*settle, (struct queue_settling){ .receipt = given->acknowledge.items[i] });
+	for (size_t i = 0; *settle && i < given->reject.count; i++)
+		queue_settle_add(*settle, (struct queue_settling){ QUEUE_SETTLE_REJECTED(&given->reject.items[i]) });
+	return *settle != NULL;
+}
+
 void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
 {
-	begin(req, &(struct receive_order){
-			   .queues = &in->name,
-			   .queue_count = 1,
-			   .limit = in->limit,
-			   .wait_ms = in->wait_ms,
-			   .has_visibility_ms = in->has_visibility_ms,
-			   .visibility_ms = in->visibility_ms,
-			   .acknowledge = in->acknowledge,
-			   .must_exist = in->must_exist,
-			   .worker = encoded(req, in->worker),
-		   });
+	struct receive_order order = {
+		.queues = &in->name,
+		.queue_count = 1,
+		.limit = in->limit,
+		.wait_ms = in->wait_ms,
+		.has_visibility_ms = in->has_visibility_ms,
+		.visibility_ms = in->visibility_ms,
+		.acknowledge = in->acknowledge,
+		.must_exist = in->must_exist,
+		.worker = encoded(req, in->worker),
+	};
+
+	if (settle_of_one(req, in, &order.settle))
+		begin(req, &order);
+}
+
+static bool settle_of_several(struct request *req, const struct queue_list_receive_input *in,
+			      struct queue_settle **settle)
+{
+	const struct queue_list_receive_settle *given = &in->settle;
+
+	*settle = NULL;
+	if (!in->has_settle)
+		return true;
+	*settle = settle_new(req, in->queues.items, in->queues.count, true,
+			     given->acknowledge.count + given->reject.count);
+	for (size_t i = 0; *settle && i < given->acknowledge.count; i++)
+		queue_settle_add(*settle, (struct queue_settling){ .queue = given->acknowledge.items[i].queue,
+								   .receipt = given->acknowledge.items[i].receipt });
+	for (size_t i = 0; *settle && i < given->reject.count; i++)
+		queue_settle_add(*settle, (struct queue_settling){ .queue = given->reject.items[i].queue,
+								   QUEUE_SETTLE_REJECTED(&given->reject.items[i]) });
+	return *settle != NULL;
 }
 
 void queue_list_receive(struct request *req, const struct queue_list_receive_input *in)
 {
-	begin(req, &(struct receive_order){
-			   .queues = in->queues.items,
-			   .queue_count = in->queues.count,
-			   .names_queue = true,
-			   .limit = in->limit,
-			   .wait_ms = in->wait_ms,
-			   .has_visibility_ms = in->has_visibility_ms,
-			   .visibility_ms = in->visibility_ms,
-			   .acknowledge = in->acknowledge,
-			   .must_exist = in->must_exist,
-			   .worker = encoded(req, in->worker),
-		   });
+	struct receive_order order = {
+		.queues = in->queues.items,
+		.queue_count = in->queues.count,
+		.names_queue = true,
+		.limit = in->limit,
+		.wait_ms = in->wait_ms,
+		.has_visibility_ms = in->has_visibility_ms,
+		.visibility_ms = in->visibility_ms,
+		.acknowledge = in->acknowledge,
+		.must_exist = in->must_exist,
+		.worker = encoded(req, in->worker),
+	};
+
+	if (settle_of_several(req, in, &order.settle))
+		begin(req, &order);
 }

@@ -3,7 +3,7 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 --@reply 1 acknowledged, 0 repeated, -1 stale
--- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
+-- repeated: this delivery was acknowledged within the last 150 s. stale: it is no longer current,
 -- since its message was delivered again, returned or removed, or its visibility ended.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
@@ -16,7 +16,7 @@ if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
 elseif state:sub(30, 30) == 'd' then
   return { 0, now }
 end
-local remembered_until = digits(now + 60000)
+local remembered_until = digits(now + 150000)
 if state:find('\t', 32, true) then -- it has options; perhaps an id
 --@include queue_types queue_settings queue_message queue_done
   local id = read_state(state).id

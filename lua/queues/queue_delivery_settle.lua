@@ -6,7 +6,7 @@
 --       given), '1': dead at once
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
--- 1 acknowledged (also when this delivery was acknowledged within the last minute), 2 rejected, 0
+-- 1 acknowledged (also when this delivery was acknowledged within the last 150 s), 2 rejected, 0
 -- no longer current. One that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
@@ -30,7 +30,7 @@ local reply, effects = { 0, now }, 0
 -- does not know.
 local ended = {}
 
-local remembered_until = digits(now + 60000)
+local remembered_until = digits(now + 150000)
 local flight, done, contents, ids = {}, {}, {}, {}
 for i = 1, (first_rejected - 2) / 2 do
   local seq, nonce, state = ARGV[2 * i], ARGV[2 * i + 1], states[i]
