@@ -1,6 +1,5 @@
 /*
- * queue_message_receive: ends deliveries, then receives messages, of one queue or of several in
- * order of preference, and waits for them.
+ * receive: see receive.h.
  *
  * What the request settles ends before its first attempt (settle.c), so later attempts do not
  * settle. From then on no problem is its answer: the client must learn what was settled.
@@ -8,39 +7,14 @@
  * slots, one call a queue. Messages for a client that left return to their queue
  * (lua/queues/queue_delivery_return.lua).
  */
+#include "queues/receive.h"
 #include "common/handler.h"
 #include "common/kinds.h"
-#include "core/percent.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
-#include "queues/settle.h"
 
 enum { BODIES_MAX = 1 << 20 };
-
-/* A message that was handed out. */
-struct queue_delivery {
-	size_t queue;
-	const struct reply *m;
-};
-
-/* What is wanted, of either operation, and what there is so far. In the request's arena. */
-struct receive_order {
-	const struct text *queues;
-	size_t queue_count;
-	bool names_queue; /* in each message */
-	int64_t limit, wait_ms;
-	bool has_visibility_ms, acknowledge;
-	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
-	int64_t visibility_ms;
-	struct text worker;                /* percent-encoded; empty without one */
-	struct queue_settle *settle;       /* NULL: the request has none */
-	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
-	size_t at;                         /* ... this one now; those before it had no more */
-	struct queue_delivery *deliveries; /* `limit` of them at most */
-	size_t count, body_bytes;
-	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
-};
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
@@ -308,13 +282,6 @@ static void look(struct request *req)
 	call_send(c, on_looked);
 }
 
-static struct text encoded(struct request *req, struct text worker)
-{
-	char *out = worker.len ? arena_alloc(&req->arena, 3 * worker.len + 1) : NULL;
-
-	return out ? (struct text){ out, percent_encode(worker, out) } : TEXT("");
-}
-
 /* The deliveries are settled, or there are none. */
 static void go_on(struct request *req)
 {
@@ -349,7 +316,7 @@ static bool keep(struct request *req, const struct receive_order *given)
 	return true;
 }
 
-static void begin(struct request *req, const struct receive_order *given)
+void receive_begin(struct request *req, const struct receive_order *given)
 {
 	if (given->acknowledge && given->has_visibility_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
@@ -366,89 +333,4 @@ static void begin(struct request *req, const struct receive_order *given)
 		queue_settle_send(req, given->settle, go_on);
 	else
 		go_on(req);
-}
-
-/* Room for what the request settles. NULL without memory, which was answered. */
-static struct queue_settle *settle_new(struct request *req, const struct text *queues, size_t queue_count,
-				       bool names_queue, size_t count)
-{
-	return queue_settle_new(req,
-				(struct queue_settle){ .queues = queues,
-						       .queue_count = queue_count,
-						       .names_queue = names_queue,
-						       .is_part = true,
-						       .pointer = "/settle" },
-				count);
-}
-
-static bool settle_of_one(struct request *req, const struct queue_message_receive_input *in,
-			  struct queue_settle **settle)
-{
-	const struct queue_message_receive_settle *given = &in->settle;
-
-	*settle = NULL;
-	if (!in->has_settle)
-		return true;
-	*settle = settle_new(req, &in->name, 1, false, given->acknowledge.count + given->reject.count);
-	for (size_t i = 0; *settle && i < given->acknowledge.count; i++)
-		queue_settle_add(*settle, (struct queue_settling){ .receipt = given->acknowledge.items[i] });
-	for (size_t i = 0; *settle && i < given->reject.count; i++)
-		queue_settle_add(*settle, (struct queue_settling){ QUEUE_SETTLE_REJECTED(&given->reject.items[i]) });
-	return *settle != NULL;
-}
-
-void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
-{
-	struct receive_order order = {
-		.queues = &in->name,
-		.queue_count = 1,
-		.limit = in->limit,
-		.wait_ms = in->wait_ms,
-		.has_visibility_ms = in->has_visibility_ms,
-		.visibility_ms = in->visibility_ms,
-		.acknowledge = in->acknowledge,
-		.must_exist = in->must_exist,
-		.worker = encoded(req, in->worker),
-	};
-
-	if (settle_of_one(req, in, &order.settle))
-		begin(req, &order);
-}
-
-static bool settle_of_several(struct request *req, const struct queue_list_receive_input *in,
-			      struct queue_settle **settle)
-{
-	const struct queue_list_receive_settle *given = &in->settle;
-
-	*settle = NULL;
-	if (!in->has_settle)
-		return true;
-	*settle = settle_new(req, in->queues.items, in->queues.count, true,
-			     given->acknowledge.count + given->reject.count);
-	for (size_t i = 0; *settle && i < given->acknowledge.count; i++)
-		queue_settle_add(*settle, (struct queue_settling){ .queue = given->acknowledge.items[i].queue,
-								   .receipt = given->acknowledge.items[i].receipt });
-	for (size_t i = 0; *settle && i < given->reject.count; i++)
-		queue_settle_add(*settle, (struct queue_settling){ .queue = given->reject.items[i].queue,
-								   QUEUE_SETTLE_REJECTED(&given->reject.items[i]) });
-	return *settle != NULL;
-}
-
-void queue_list_receive(struct request *req, const struct queue_list_receive_input *in)
-{
-	struct receive_order order = {
-		.queues = in->queues.items,
-		.queue_count = in->queues.count,
-		.names_queue = true,
-		.limit = in->limit,
-		.wait_ms = in->wait_ms,
-		.has_visibility_ms = in->has_visibility_ms,
-		.visibility_ms = in->visibility_ms,
-		.acknowledge = in->acknowledge,
-		.must_exist = in->must_exist,
-		.worker = encoded(req, in->worker),
-	};
-
-	if (settle_of_several(req, in, &order.settle))
-		begin(req, &order);
 }

@@ -1,8 +1,14 @@
-/* settle: see settle.h. The script is lua/queues/queue_delivery_settle.lua. */
+/*
+ * settle: see settle.h. The scripts are lua/queues/queue_delivery_settle.lua and, where there are
+ * results to store, queue_delivery_complete.lua.
+ */
 #include "queues/settle.h"
 
+#include "common/kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_metrics.h"
+
+enum { RESULT_MAX_BYTES = 65536 };
 
 struct queue_settle *queue_settle_new(struct request *req, struct queue_settle given, size_t count)
 {
@@ -17,7 +23,7 @@ struct queue_settle *queue_settle_new(struct request *req, struct queue_settle g
 
 void queue_settle_add(struct queue_settle *s, struct queue_settling row)
 {
-	s->acknowledged += !row.is_rejected;
+	s->counts[row.ending]++;
 	s->rows[s->count++] = row;
 }
 
@@ -26,11 +32,12 @@ void queue_settle_add(struct queue_settle *s, struct queue_settling row)
 /* A member of a delivery, "" for the delivery itself, as a JSON pointer. */
 static const char *pointer_to(struct request *req, const struct queue_settle *s, size_t i, const char *member)
 {
-	bool is_rejected = s->rows[i].is_rejected;
-	struct text pointer =
-		arena_printf(&req->arena, "%s/%s/%zu%s", s->pointer, is_rejected ? "reject" : "acknowledge",
-			     is_rejected ? i - s->acknowledged : i, member);
+	static const char *const lists[] = { "acknowledge", "complete", "reject" };
+	enum queue_ending ending = s->rows[i].ending;
 
+	for (int before = 0; before < (int)ending; before++)
+		i -= s->counts[before];
+	struct text pointer = arena_printf(&req->arena, "%s/%s/%zu%s", s->pointer, lists[ending], i, member);
 	return pointer.at ? pointer.at : "";
 }
 
@@ -48,21 +55,20 @@ static bool find_queue(const struct queue_settle *s, struct queue_settling *row)
 static bool check_row(struct request *req, struct queue_settle *s, size_t i)
 {
 	struct queue_settling *row = &s->rows[i];
-	bool is_object = row->is_rejected || s->names_queue;
+	bool is_object = row->ending != QUEUE_ACKNOWLEDGE || s->names_queue;
 
-	if (!find_queue(s, row)) {
-		answer_field_problem(req, P_INVALID_VALUE, pointer_to(req, s, i, "/queue"), "is none of queues");
-		return false;
-	}
-	if (!queue_is_receipt(req, row->queue, row->receipt)) {
+	if (!find_queue(s, row))
+		answer_field_problem(req, P_INVALID_VALUE, pointer_to(req, s, i, "/queue"), "must be one of queues");
+	else if (!queue_is_receipt(req, row->queue, row->receipt))
 		queue_answer_no_receipt(req, pointer_to(req, s, i, is_object ? "/receipt" : ""), row->queue);
-		return false;
-	}
-	if (row->dead && row->has_delay_ms) {
+	else if (row->dead && row->has_delay_ms)
 		queue_answer_dead_and_delayed(req, pointer_to(req, s, i, "/delay_ms"));
-		return false;
-	}
-	return true;
+	else if (row->result.len > RESULT_MAX_BYTES)
+		answer_field_problem(req, P_OUT_OF_RANGE, pointer_to(req, s, i, "/result"),
+				     "has %zu bytes as JSON; %d are allowed", row->result.len, RESULT_MAX_BYTES);
+	else
+		return true;
+	return false;
 }
 
 bool queue_settle_check(struct request *req, struct queue_settle *s)
@@ -75,54 +81,76 @@ bool queue_settle_check(struct request *req, struct queue_settle *s)
 
 /* ---- The calls ---- */
 
-static void on_answer(struct request *req, const struct reply *r);
+static void on_reply(struct request *req, const struct reply *r);
 
-/* Those of a queue that end in this way. */
-static size_t count_of(const struct queue_settle *s, size_t queue, bool is_rejected)
+/* How many deliveries of a queue end in this way. */
+static size_t count_of(const struct queue_settle *s, size_t queue, enum queue_ending ending)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		count += s->rows[i].of_queue == queue && s->rows[i].is_rejected == is_rejected;
+		count += s->rows[i].of_queue == queue && s->rows[i].ending == ending;
 	return count;
-}
-
-static void add_row(struct request *req, struct call *c, const struct queue_settling *row)
-{
-	queue_call_receipt(req, c, row->receipt);
-	if (!row->is_rejected)
-		return;
-	queue_call_optional(c, row->has_delay_ms, row->delay_ms);
-	call_text(c, row->reason);
-	call_int(c, row->dead);
-}
-
-static void send_queue(struct request *req, struct queue_settle *s, size_t queue)
-{
-	struct call *c = queue_call(req, &queue_delivery_settle_script, s->queues[queue]);
-
-	call_int(c, (int64_t)count_of(s, queue, false));
-	for (size_t i = 0; i < s->count; i++)
-		if (s->rows[i].of_queue == queue)
-			add_row(req, c, &s->rows[i]);
-	if (s->is_part)
-		call_record_part(c, arena_printf(&req->arena, "settle%zu", queue));
-	if (s->calls > 1)
-		call_may_fail(c);
-	call_tag(c, queue);
-	call_send(c, on_answer);
 }
 
 static bool has_queue(const struct queue_settle *s, size_t queue)
 {
-	return count_of(s, queue, false) + count_of(s, queue, true) > 0;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue)
+			return true;
+	return false;
+}
+
+/* Whether the call of a queue stores results. */
+static bool stores_results(const struct queue_settle *s, size_t queue)
+{
+	return count_of(s, queue, QUEUE_COMPLETE) > 0 && !(s->without_results & 1U << queue);
+}
+
+static void add_row(struct request *req, struct call *c, const struct queue_settling *row, bool stores)
+{
+	queue_call_receipt(req, c, row->receipt);
+	if (row->ending == QUEUE_COMPLETE) {
+		call_text(c, stores ? row->result : TEXT(""));
+	} else if (row->ending == QUEUE_REJECT) {
+		queue_call_optional(c, row->has_delay_ms, row->delay_ms);
+		call_text(c, row->reason);
+		call_int(c, row->dead);
+	}
+}
+
+static void add_result_keys(struct request *req, struct call *c, const struct queue_settle *s, size_t queue)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue && s->rows[i].ending == QUEUE_COMPLETE)
+			call_key(c, KEY_QUEUE, s->queues[queue],
+				 arena_printf(&req->arena, "result:%.16s", s->rows[i].receipt.at).at);
+}
+
+static void send_queue(struct request *req, struct queue_settle *s, size_t queue)
+{
+	bool stores = stores_results(s, queue);
+	const struct script *script = stores ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, s->queues[queue]);
+
+	if (stores)
+		add_result_keys(req, c, s, queue);
+	call_int(c, (int64_t)count_of(s, queue, QUEUE_ACKNOWLEDGE));
+	call_int(c, (int64_t)count_of(s, queue, QUEUE_COMPLETE));
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue)
+			add_row(req, c, &s->rows[i], stores);
+	if (s->is_part)
+		call_record_part(c, arena_printf(&req->arena, "settle%zu", queue));
+	call_may_fail(c);
+	call_tag(c, queue);
+	call_send(c, on_reply);
 }
 
 void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)(struct request *req))
 {
 	for (size_t q = 0; q < s->queue_count; q++)
-		s->calls += has_queue(s, q);
-	s->pending = s->calls;
+		s->pending += has_queue(s, q);
 	s->done = done;
 	s->work = req->work;
 	req->work = s;
@@ -145,8 +173,8 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 		if (row->of_queue != queue)
 			continue;
 		int64_t outcome = r ? reply_int(r, at++) : SETTLED_UNANSWERED;
-		bool has_ended = outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_REJECTED;
-		row->outcome = has_ended || !r ? (enum queue_settled)outcome : SETTLED_NOT_CURRENT;
+		bool is_known = !r || (outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED);
+		row->outcome = is_known ? (enum queue_settled)outcome : SETTLED_NOT_CURRENT;
 		rejected += row->outcome == SETTLED_REJECTED;
 	}
 	if (!r)
@@ -156,11 +184,17 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 	queue_metrics_count(req, s->queues[queue], QUEUE_REJECTED, rejected);
 }
 
-static void on_answer(struct request *req, const struct reply *r)
+static void on_reply(struct request *req, const struct reply *r)
 {
 	struct queue_settle *s = req->work;
+	size_t queue = req->result->tag;
 
-	take_outcomes(req, s, req->result->tag, r);
+	if (!r && stores_results(s, queue) && call_problem_is_memory(req->result->failed)) {
+		s->without_results |= 1U << queue;
+		send_queue(req, s, queue);
+		return;
+	}
+	take_outcomes(req, s, queue, r);
 	s->answered += r != NULL;
 	if (!r)
 		s->failed = req->result->failed;
@@ -175,17 +209,26 @@ static void on_answer(struct request *req, const struct reply *r)
 
 /* ---- The answer ---- */
 
+static bool is_acknowledged(enum queue_settled outcome)
+{
+	return outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_RESULT_KEPT;
+}
+
 void queue_settle_out(struct json_out *o, const struct queue_settle *s)
 {
-	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected", "unanswered" };
+	static const char *const outcomes[SETTLED_COUNT] = { "not_current",  "acknowledged", "rejected",
+							     "acknowledged", "cancelled",    "unanswered" };
 
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < s->count; i++) {
+		const struct queue_settling *row = &s->rows[i];
 		out_object(o, NULL);
 		if (s->names_queue)
-			out_text(o, "queue", s->rows[i].queue);
-		out_text(o, "receipt", s->rows[i].receipt);
-		out_string(o, "outcome", outcomes[s->rows[i].outcome]);
+			out_text(o, "queue", row->queue);
+		out_text(o, "receipt", row->receipt);
+		out_string(o, "outcome", outcomes[row->outcome]);
+		if (row->ending == QUEUE_COMPLETE && is_acknowledged(row->outcome))
+			out_bool(o, "result_stored", row->outcome == SETTLED_RESULT_KEPT);
 		out_close(o);
 	}
 	out_close(o);
@@ -205,17 +248,19 @@ static void on_settled(struct request *req)
 
 void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
 {
-	size_t count = in->acknowledge.count + in->reject.count;
+	size_t count = in->acknowledge.count + in->complete.count + in->reject.count;
 
 	if (count == 0) {
 		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
-				     "is required, or reject, with at least one receipt");
+				     "is required, or complete or reject, with at least one receipt");
 		return;
 	}
 	struct queue_settle given = { .queues = &in->name, .queue_count = 1, .pointer = "" };
 	struct queue_settle *s = req->work = queue_settle_new(req, given, count);
 	for (size_t i = 0; s && i < in->acknowledge.count; i++)
 		queue_settle_add(s, (struct queue_settling){ .receipt = in->acknowledge.items[i] });
+	for (size_t i = 0; s && i < in->complete.count; i++)
+		queue_settle_add(s, (struct queue_settling){ QUEUE_SETTLE_COMPLETED(&in->complete.items[i]) });
 	for (size_t i = 0; s && i < in->reject.count; i++)
 		queue_settle_add(s, (struct queue_settling){ QUEUE_SETTLE_REJECTED(&in->reject.items[i]) });
 	if (s && queue_settle_check(req, s))

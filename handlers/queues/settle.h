@@ -1,6 +1,7 @@
 /*
- * settle: deliveries that end together, each acknowledged or rejected: those of
- * POST /queues/{name}/settle, and those of `settle` in a receive (receive.c), which end first.
+ * settle: deliveries that end together, each acknowledged, acknowledged with a result, or rejected:
+ * those of POST /queues/{name}/settle, and those of `settle` in a receive (receive.c), which end
+ * first.
  *
  *	struct queue_settle *s = queue_settle_new(req, (struct queue_settle){ ... }, count);
  *	queue_settle_add(s, (struct queue_settling){ ... }); ...
@@ -16,23 +17,34 @@
 
 #include "common/handler.h"
 
-/* As the script numbers them, and in the order of the contract's enum. */
-enum queue_settled { SETTLED_NOT_CURRENT, SETTLED_ACKNOWLEDGED, SETTLED_REJECTED, SETTLED_UNANSWERED };
+enum queue_ending { QUEUE_ACKNOWLEDGE, QUEUE_COMPLETE, QUEUE_REJECT };
+
+/* As the script numbers them; the last is that of a queue whose call had no reply. */
+enum queue_settled {
+	SETTLED_NOT_CURRENT,
+	SETTLED_ACKNOWLEDGED,
+	SETTLED_REJECTED,
+	SETTLED_RESULT_KEPT, /* acknowledged, and its result is */
+	SETTLED_CANCELLED,
+	SETTLED_UNANSWERED,
+	SETTLED_COUNT
+};
 
 /* One delivery. */
 struct queue_settling {
 	struct text queue, receipt;
-	bool is_rejected; /* with the following: */
-	bool has_delay_ms, dead;
+	enum queue_ending ending;
+	struct text result;      /* to complete it */
+	bool has_delay_ms, dead; /* to reject it */
 	int64_t delay_ms;
 	struct text reason;
 	size_t of_queue; /* where `queue` is in the list */
 	enum queue_settled outcome;
 };
 
-/* Those of a request, the acknowledged first. In its arena. */
+/* Those of a request, in the order of `ending`. In its arena. */
 struct queue_settle {
-	const struct text *queues;
+	const struct text *queues; /* at most 16 */
 	size_t queue_count;
 	bool names_queue;    /* each delivery does, in the request and in the answer */
 	bool is_part;        /* of a request that goes on: its idempotency records are its own */
@@ -40,9 +52,10 @@ struct queue_settle {
 	/* While calls are under way it is the request's work: */
 	void (*done)(struct request *req);
 	void *work; /* and what that was before */
-	size_t calls, pending, answered;
-	struct call *failed; /* one of those that failed */
-	size_t count, acknowledged;
+	size_t pending, answered;
+	unsigned without_results; /* a bit for each queue for whose results Redis had no memory */
+	struct call *failed;      /* one of the calls that failed */
+	size_t count, counts[QUEUE_REJECT + 1];
 	struct queue_settling rows[];
 };
 
@@ -50,17 +63,18 @@ struct queue_settle {
 struct queue_settle *queue_settle_new(struct request *req, struct queue_settle given, size_t count);
 void queue_settle_add(struct queue_settle *s, struct queue_settling row);
 
-/* A delivery to reject, of any of the contract's types. */
-#define QUEUE_SETTLE_REJECTED(item)                                                            \
-	.receipt = (item)->receipt, .is_rejected = true, .has_delay_ms = (item)->has_delay_ms, \
+/* Members of a delivery, of any of the contract's types. */
+#define QUEUE_SETTLE_COMPLETED(item) .receipt = (item)->receipt, .ending = QUEUE_COMPLETE, .result = (item)->result
+#define QUEUE_SETTLE_REJECTED(item)                                                               \
+	.receipt = (item)->receipt, .ending = QUEUE_REJECT, .has_delay_ms = (item)->has_delay_ms, \
 	.delay_ms = (item)->delay_ms, .reason = (item)->reason, .dead = (item)->dead
 
 /* False when the request was answered with the first that is wrong; nothing is settled then. */
 bool queue_settle_check(struct request *req, struct queue_settle *s);
 
 /*
- * `done` is called once there is an outcome of each delivery. When no queue's call was answered,
- * the request is answered the problem instead. Settles at least one.
+ * `done` is called once there is an outcome of each delivery, of which there is at least one. When
+ * no queue's call had a reply, the request is answered the problem instead.
  */
 void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)(struct request *req));
 
