@@ -121,8 +121,6 @@ static bool is_end(struct text state)
 
 static void on_attempted(struct request *req, const struct reply *r)
 {
-	const struct end_wait *w = req->work;
-
 	if (!r) { /* only of a send: it has its effect, whatever becomes of the wait */
 		answer_sent(req, NULL);
 		return;
@@ -136,7 +134,6 @@ static void on_attempted(struct request *req, const struct reply *r)
 		wait_share(req, r, answer_attempt);
 	}
 	answer_attempt(req, r);
-	(void)w;
 }
 
 /* The daemon registers under the first part of its tickets; in the last attempt it only looks. */

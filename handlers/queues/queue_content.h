@@ -56,9 +56,6 @@ enum queue_sent_outcome {
 };
 void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms);
 
-/* Writes the member `worker`, null where it is empty. */
-void queue_worker_out(struct json_out *o, struct text worker);
-
 /* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);
 

@@ -269,9 +269,8 @@ static bool check_results(struct request *req, const struct queue_delivery_settl
 static void settle(struct request *req, bool stores_results)
 {
 	const struct queue_delivery_settle_input *in = req->input;
-	struct call *c =
-		queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script,
-			   in->name);
+	const struct script *script = stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, in->name);
 
 	for (size_t i = 0; i < in->complete.count && stores_results; i++)
 		call_key(c, KEY_QUEUE, in->name,

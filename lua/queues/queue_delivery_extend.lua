@@ -1,7 +1,7 @@
 -- queue_delivery_extend: a current delivery gets more time, counted from now.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's), 4 progress
---       as it is stored (queues/lib_queue.lua), '': as it was
+-- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's), 4
+--       progress as it is stored (queues/lib_queue.lua), '': as it was
 --@reply 1: id text, visible_until_ms int
 --@reply -1 stale, -2 cancelled
 -- stale: the delivery is no longer current. cancelled: its message was cancelled, and the delivery

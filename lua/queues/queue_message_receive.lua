@@ -76,7 +76,8 @@ for i = 0, queue_count - 1 do
   local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
   local q = {
     is_paused = settings[1] == '1', rules = settings[6],
-    result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')), schedule_at = settings[4] and tonumber(settings[4]),
+    result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')),
+    schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }

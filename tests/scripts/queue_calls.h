@@ -15,6 +15,9 @@
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
 /* The first keys are those that messages without a group use. */
+/* The end of the arguments of queue_schedule_put: no time zone, limit or jitter. */
+#define IN_UTC "~", "~", "~", "~", "~"
+
 enum { QUEUE_KEYS = 12, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
