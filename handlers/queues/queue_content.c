@@ -54,7 +54,7 @@ static int64_t cut_number(struct text *rest, size_t len)
 	return i ? n : -1;
 }
 
-/* What a sender may give, of a header or a state: expires_at_ms, max_receives and id. */
+/* The options of a header or a state: expires_at_ms, max_receives, id, group and backoff. */
 static bool cut_options(struct queue_message *m, struct text *rest)
 {
 	if (text_cut(rest, '\t').len || !rest->at)
@@ -62,7 +62,14 @@ static bool cut_options(struct queue_message *m, struct text *rest)
 	m->expires_at_ms = cut_number(rest, INSTANT_DIGITS);
 	if (m->expires_at_ms < 0 || text_cut(rest, '\t').len || !rest->at)
 		return false;
-	return cut_number(rest, INSTANT_DIGITS) >= 0 && text_cut(rest, '\t').len == 0 && rest->at;
+	if (cut_number(rest, INSTANT_DIGITS) < 0 || text_cut(rest, '\t').len || !rest->at)
+		return false;
+	m->id = text_cut(rest, '\t');
+	m->group = text_cut(rest, '\t');
+	if (!rest->at)
+		return false;
+	m->backoff = text_cut(rest, '\t');
+	return true;
 }
 
 /* Leaves the content in `rest`. */
@@ -78,10 +85,7 @@ static bool read_header(struct queue_message *m, struct text *rest)
 		return false;
 	if (header.len == 0)
 		return true;
-	if (!cut_options(m, &header))
-		return false;
-	m->id = header;
-	return true;
+	return cut_options(m, &header) && !header.at;
 }
 
 static bool read_state(struct queue_message *m, struct text state)
@@ -95,14 +99,15 @@ static bool read_state(struct queue_message *m, struct text state)
 	state.len--;
 	m->receives = cut_number(&state, INSTANT_DIGITS);
 	m->expires_at_ms = 0;
-	m->id = (struct text){ 0 };
+	m->id = m->group = m->backoff = (struct text){ 0 };
 	if (m->priority < 0 || m->receives < 0)
 		return false;
 	if (state.len == 0)
 		return true;
 	if (!cut_options(m, &state))
 		return false;
-	m->id = text_cut(&state, '\t');
+	m->marks = text_cut(&state, '\t');
+	m->progress = text_cut(&state, '\t');
 	m->worker = text_cut(&state, '\t');
 	m->reason = state;
 	return state.at;

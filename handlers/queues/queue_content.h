@@ -22,7 +22,8 @@ struct text queue_headers(struct request *req, struct text_pairs headers);
 
 /* A stored message; its texts borrow from what it was read of. */
 struct queue_message {
-	struct text id, content, nonce, worker, reason;        /* worker: percent-encoded */
+	struct text id, group, backoff, content, nonce;
+	struct text marks, progress, worker, reason;           /* worker: percent-encoded */
 	int64_t priority, receives, sent_at_ms, expires_at_ms; /* 0: never */
 };
 

@@ -50,8 +50,8 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 	call_text(c, m->id);
 	call_text(c, queue_content(req, m));
 	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives)
-		call_text(c, arena_printf(&req->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %d", (int)m->priority,
-					  m->has_delay_ms ? (int64_t)m->delay_ms : 0,
+		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t\t\t",
+					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
 					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
 					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
 					  m->has_max_receives ? (int)m->max_receives : 0));

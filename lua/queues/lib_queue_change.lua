@@ -2,7 +2,16 @@
 
 -- Its member, but in flight.
 local function member_of(m)
-  return m.priority .. m.seq .. (m.size == 'b' and 'b' or '')
+  local member = m.priority .. m.seq
+  if m.group ~= '' then
+    return member .. m.size .. m.group
+  end
+  return m.size == 'b' and member .. 'b' or member
+end
+
+-- Its member in flight.
+local function flight_member(m)
+  return m.seq .. 's' .. m.group
 end
 
 -- Its place in `ready`. A due_ms has 13 digits until the year 2286, so the text is the number.

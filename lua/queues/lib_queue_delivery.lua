@@ -7,7 +7,8 @@ local function current_delivery(seq, nonce, state)
     return nil
   end
   local m = read_state(state)
-  m.seq, m.place, m.member, m.at = seq, flight_key, seq .. 's', tonumber(m.ends)
+  m.seq, m.place, m.at = seq, flight_key, tonumber(m.ends)
+  m.member = flight_member(m)
   return m
 end
 

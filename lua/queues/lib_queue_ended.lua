@@ -38,9 +38,9 @@ end
 -- A delivery whose visibility has ended and that no script has settled yet, as the message that it
 -- will be once settled: `state` is 'due', 'dead' or 'expired', and `at` accordingly; its place is
 -- still the flight. What a look shows and what a settling writes is so the same.
-local function ended_delivery(field, state, ended_at)
-  local m = state and read_state(state) or { lost = true }
-  m.seq, m.at, m.place, m.member = field:sub(1, 16), ended_at, flight_key, field
+local function ended_delivery(member, state, ended_at)
+  local m = state and read_state(state) or { lost = true, group = member:sub(18) }
+  m.seq, m.at, m.place, m.member = member:sub(1, 16), ended_at, flight_key, member
   m.state = m.lost and 'expired' or end_visibility(m)
   return m
 end
@@ -54,10 +54,10 @@ local function ended_deliveries(limit)
   end
   local fields = {}
   for i = 1, #flat, 2 do
-    fields[#fields + 1] = flat[i]
+    fields[#fields + 1] = flat[i]:sub(1, 17)
   end
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
-    list[i] = ended_delivery(fields[i], state, tonumber(flat[2 * i]))
+    list[i] = ended_delivery(flat[2 * i - 1], state, tonumber(flat[2 * i]))
   end
   return list
 end
@@ -81,11 +81,10 @@ end
 
 -- Plans the same for the message of a sequence, if its delivery has ended. True when it had.
 local function plan_message(seq, state)
-  local field = seq .. 's'
   if not state or state:sub(1, 16) == NO_NONCE or state:sub(17, 29) > instant or state:sub(30, 30) == 'd' then
     return false
   end
-  local m = ended_delivery(field, state, tonumber(state:sub(17, 29)))
+  local m = ended_delivery(seq .. 's' .. read_state(state).group, state, tonumber(state:sub(17, 29)))
   settle(m, m.state)
   return true
 end

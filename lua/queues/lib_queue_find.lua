@@ -4,7 +4,8 @@
 -- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
 -- waits to be dropped; or nil. Ids that senders gave come first.
 local function find(id)
-  redis.call('HLEN', queue_key) -- refuses a foreign one, also where there is no message
+  local layout = redis.call('HGET', queue_key, 'layout') -- refuses a foreign one, also without a message
+--@include queue_layout
   local seq = redis.call('HGET', ids_key, id)
   local given = seq and id or ''
   seq = seq or id
@@ -22,7 +23,7 @@ local function find(id)
   local m = stored[2] and read_state(stored[2]) or header
   m.seq, m.content, m.sent_at, m.id = seq, stored[1], header.sent_at, given
   if m.nonce ~= NO_NONCE then
-    m.place, m.member, m.at = flight_key, seq .. 's', tonumber(m.ends)
+    m.place, m.member, m.at = flight_key, flight_member(m), tonumber(m.ends)
     if m.at > now then
       return m, 'in_flight'
     end

@@ -17,8 +17,12 @@ local function is_undone(s)
   if redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
     return false
   end
-  local member = state and state:sub(30, 30) .. s.last_seq .. (state:sub(31, 31) == 'b' and 'b' or '')
-  return not (member and redis.call('ZSCORE', dead_key, member))
+  if not state then
+    return true
+  end
+  local m = read_state(state)
+  m.seq = s.last_seq
+  return not redis.call('ZSCORE', dead_key, member_of(m))
 end
 
 -- Stores the message of the instant `at`.

@@ -8,7 +8,7 @@ local function trim()
   local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
   for _, member in ipairs(over) do
     plan('ZREM', flight_key, member)
-    plan('HDEL', queue_key, member)
+    plan('HDEL', queue_key, member:sub(1, 17))
   end
   local is_all = #over < 500
   over = redis.call('ZRANGE', done_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '500')

@@ -9,7 +9,8 @@ local function check_types()
   if are_checked then
     return
   end
-  redis.call('HLEN', queue_key)
+  local layout = redis.call('HGET', queue_key, 'layout')
+--@include queue_layout
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
   redis.call('ZCARD', flight_key)

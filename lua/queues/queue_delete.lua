@@ -5,5 +5,6 @@
 --@include time queue queue_types
 --@flags allow-oom
 check_types()
-local removed = redis.call('UNLINK', unpack(KEYS, 1, 8)) -- its waiters wait on
+table.remove(KEYS, 9) -- its waiters wait on
+local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

@@ -10,22 +10,25 @@
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
-local state = redis.call('HGET', queue_key, field)
+local stored = redis.call('HMGET', queue_key, field, 'layout')
+local state, layout = stored[1], stored[2]
+--@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then
   return { 0, now }
 end
-local remembered_until = digits(now + 60000)
+local remembered_until, member = digits(now + 60000), field
 if state:find('\t', 32, true) then -- it has options; perhaps an id
 --@include queue_types queue_settings queue_message queue_done
-  local id = read_state(state).id
-  if id ~= '' then
+  local m = read_state(state)
+  member = field .. m.group
+  if m.id ~= '' then
     redis.call('ZCARD', flight_key)
-    remember_ids({ id })
+    remember_ids({ m.id })
   end
 end
-redis.call('ZADD', flight_key, '-' .. remembered_until, field)
+redis.call('ZADD', flight_key, '-' .. remembered_until, member)
 redis.call('HSET', queue_key, field, nonce .. remembered_until .. 'd')
 redis.call('HDEL', queue_key, seq)
 return { 1, now }

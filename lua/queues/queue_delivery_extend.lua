@@ -24,7 +24,7 @@ end
 local visible_until = now + visibility_ms
 m.ends = digits(visible_until)
 plan('ZADD', flight_key, m.ends, m.member)
-plan('HSET', queue_key, m.member, state_of(m))
+plan('HSET', queue_key, m.seq .. 's', state_of(m))
 comes_sooner = visible_until < m.at
 commit()
 return { 1, now, id_of(m), visible_until }, true, visibility_ms

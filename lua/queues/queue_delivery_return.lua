@@ -19,12 +19,13 @@ local function brought_back(seq, state, content)
   m.seq, m.sent_at = seq, header.sent_at
   if m.id ~= '' and (redis.call('HGET', ids_key, m.id) or '') ~= '' then
     m.id = ''
-    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\n]*', '%1', 1)
+    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\t\n]*', '%1', 1)
   elseif m.id ~= '' then
     plan('ZREM', done_key, m.id)
     plan('HSET', ids_key, m.id, seq)
   end
   plan('HSET', queue_key, seq, content)
+  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted meanwhile
   return m
 end
 

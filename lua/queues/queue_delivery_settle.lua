@@ -24,7 +24,10 @@ for i = first_rejected, #ARGV, 5 do
   count = count + 1
   fields[count] = ARGV[i] .. 's'
 end
+fields[count + 1] = 'layout'
 local states = redis.call('HMGET', queue_key, unpack(fields))
+local layout = states[count + 1]
+--@include queue_layout
 local reply, effects = { 0, now }, 0
 -- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
 -- does not know.
@@ -43,11 +46,11 @@ for i = 1, (first_rejected - 2) / 2 do
       effects = effects + 1
       ended[seq] = nonce
       contents[effects] = seq
-      flight[2 * effects - 1], flight[2 * effects] = '-' .. remembered_until, fields[i]
+      local m = state:find('\t', 32, true) and read_state(state)
+      flight[2 * effects - 1], flight[2 * effects] = '-' .. remembered_until, fields[i] .. (m and m.group or '')
       done[2 * effects - 1], done[2 * effects] = fields[i], nonce .. remembered_until .. 'd'
-      local id = state:find('\t', 32, true) and read_state(state).id or ''
-      if id ~= '' then
-        ids[#ids + 1] = id
+      if m and m.id ~= '' then
+        ids[#ids + 1] = m.id
       end
     end
   end

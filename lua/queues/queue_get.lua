@@ -17,6 +17,8 @@ end
 for i, value in ipairs(redis.call('HMGET', queue_key, unpack(names))) do
   know(names[i], value)
 end
+local layout = digits(setting('layout'))
+--@include queue_layout
 local ready = redis.call('ZCARD', ready_key)
 local delayed = redis.call('ZCARD', delayed_key)
 local oldest, expired, died = -1, setting('expired'), setting('died')

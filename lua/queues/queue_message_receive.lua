@@ -32,7 +32,7 @@ if granted then
   local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 9 + 1], item[1] .. 's')
+    local state = redis.call('HGET', KEYS[item[5] * 12 + 1], item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
     if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
       item[4] = tonumber(state:sub(17, 29))
@@ -47,8 +47,8 @@ end
 local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
 local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
-local plain = worker == '' and '' or '\t0\t0\t\t' .. worker .. '\t'
-local queue_count = #KEYS / 9
+local first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t'
+local queue_count = #KEYS / 12
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 
@@ -61,7 +61,9 @@ for i = 0, queue_count - 1 do
   elseif ARGV[8] == '2' then
     return reply
   end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at')
+  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout')
+  local layout = settings[5]
+--@include queue_layout
   local visibility_ms = given_visibility_ms
   if visibility_ms < 0 then
     visibility_ms = tonumber(settings[2] or 30000)
@@ -152,13 +154,13 @@ for i = 0, queue_count - 1 do
         local n = #fields
         fields[n + 1], fields[n + 2] = seq, seq .. 's'
         at = at + 1
-      until not page[at] or #page[at] > 17 or #page[row] > 17
+      until not page[at] or page[at]:byte(18) == 98 or page[row]:byte(18) == 98 -- 'b'
       local stored = redis.call('HMGET', queue_key, unpack(fields))
       for k = 1, #fields, 2 do
         local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
-        local taken, id
+        local taken, id, group
         if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
-          taken = delivered .. member:sub(1, 1) .. (#member > 17 and 'b1' or '-1') .. plain
+          taken = delivered .. member:sub(1, 1) .. first_state
         elseif not content then
           q.gone = q.gone or {}
           q.gone[#q.gone + 1] = fields[k]
@@ -176,7 +178,7 @@ for i = 0, queue_count - 1 do
             q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
           else
             m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
-            taken, id = q.state_of(m), m.id
+            taken, id, group = q.state_of(m), m.id, m.group
           end
         end
         if taken and (reply[1] == most or reply[1] > 0 and bytes + #content - 15 > 1048576) then
@@ -192,7 +194,7 @@ for i = 0, queue_count - 1 do
           reply[reply[1] + 4] = { fields[k], content, taken, acknowledges and 0 or q.visible_until, i }
           local n = #states
           states[n + 1], states[n + 2] = fields[k + 1], taken
-          flight[n + 1], flight[n + 2] = ends, fields[k + 1]
+          flight[n + 1], flight[n + 2] = ends, group and fields[k + 1] .. group or fields[k + 1]
         end
         looked_at = looked_at + 1
         members[#members + 1] = member

@@ -23,10 +23,10 @@ if wanted[3] > wanted[4] then
 end
 read_waiters()
 settle_ended('250', true)
-local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
+local fields = { 'trim_at', '0', 'layout', '1' } -- what is kept for a time may have to go sooner
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
-  fields[2 * i + 1], fields[2 * i + 2] = name, digits(wanted[i])
+  fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
 end
 add_settings(reply)
 redis.call('HSET', queue_key, unpack(fields))

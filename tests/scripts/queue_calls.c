@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 96 };
-enum { FIELDS = ITEM_REASON + 1 + RECEIVED_CONTENT + 1 };
+enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 320 };
+enum { FIELDS = ITEM_GROUP + 1 + RECEIVED_GROUP + 1 };
 
-static const char *const parts[QUEUE_KEYS] = { "",     ":ready", ":delayed",   ":flight", ":dead",
-					       ":ids", ":done",  ":schedules", ":waiters" };
+static const char *const parts[QUEUE_KEYS] = { "",      ":ready",     ":delayed", ":flight", ":dead", ":ids",
+					       ":done", ":schedules", ":waiters", ":order",  ":busy", ":groups" };
 
 const char *queue_key(const char *queue, const char *part)
 {
@@ -61,10 +61,11 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 		args[n++] = m->id ? m->id : "";
 		args[n++] = m->body ? m->body : "null";
 		snprintf(options[i], sizeof(options[i]), "%d", m->priority);
-		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives)
-			snprintf(options[i], sizeof(options[i]), "%d %" PRId64 " %" PRId64 " %" PRId64 " %d",
-				 m->priority, m->delay_ms, m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms,
-				 m->max_receives);
+		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives || m->group || m->backoff)
+			snprintf(options[i], sizeof(options[i]),
+				 "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t\t%s", m->priority, m->delay_ms,
+				 m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms, m->max_receives,
+				 m->backoff ? m->backoff : "", m->group ? m->group : "");
 		args[n++] = options[i];
 	}
 	args[n] = NULL;
@@ -156,27 +157,35 @@ static const redisReply *made_text(size_t field, const char *from, size_t len)
 
 struct stored {
 	const redisReply *sequence, *content, *state;
-	const char *id, *body, *worker, *reason;
-	size_t id_len, worker_len;
+	const char *id, *group, *body, *worker, *reason;
+	size_t id_len, group_len, worker_len;
 	int64_t priority, receives, sent_at_ms, expires_at_ms;
 };
 
-/* Reads "<tab> expires_at_ms <tab> max_receives <tab> id", up to `stop`; returns the rest. */
+/*
+ * Reads expires_at_ms, max_receives, id, group and backoff, each behind a tab, up to `stop`;
+ * returns the rest.
+ */
 static const char *read_options(struct stored *m, const char *at, char stop)
 {
 	if (*at == '\t') {
 		m->expires_at_ms = strtoll(at + 1, (char **)&at, 10);
 		at += 1 + strcspn(at + 1, "\t");
 		m->id = at + 1;
-		m->id_len = strcspn(m->id, stop == '\n' ? "\n" : "\t");
-		at = m->id + m->id_len;
+		m->id_len = strcspn(m->id, "\t");
+		m->group = m->id + m->id_len + 1;
+		m->group_len = strcspn(m->group, "\t");
+		at = m->group + m->group_len + 1;
+		at += strcspn(at, stop == '\n' ? "\n" : "\t");
 	}
 	return *at == stop ? at + 1 : at;
 }
 
 static struct stored stored_of(const redisReply *sequence, const redisReply *content, const redisReply *state)
 {
-	struct stored m = { .sequence = sequence, .content = content, .state = state, .worker = "", .reason = "" };
+	struct stored m = {
+		.sequence = sequence, .content = content, .state = state, .group = "", .worker = "", .reason = ""
+	};
 
 	assert_int_equal(content->type, REDIS_REPLY_STRING);
 	assert_true(content->len > 14);
@@ -190,6 +199,8 @@ static struct stored stored_of(const redisReply *sequence, const redisReply *con
 		m.id_len = 0;
 		m.expires_at_ms = 0;
 		m.worker = read_options(&m, end, '\t');
+		for (int marks_and_progress = 0; *m.worker && marks_and_progress < 2; marks_and_progress++)
+			m.worker += strcspn(m.worker, "\t") + 1;
 		m.worker_len = strcspn(m.worker, "\t");
 		m.reason = m.worker + m.worker_len + (m.worker[m.worker_len] == '\t');
 	}
@@ -202,7 +213,7 @@ static struct stored stored_of(const redisReply *sequence, const redisReply *con
 
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field)
 {
-	size_t base = QUEUE_MESSAGE_RECEIVE_DELIVERIES + i, slot = ITEM_REASON + 1 + (size_t)field;
+	size_t base = QUEUE_MESSAGE_RECEIVE_DELIVERIES + i, slot = ITEM_GROUP + 1 + (size_t)field;
 	struct stored m = stored_of(part_of(r, base, QUEUE_DELIVERY_SEQUENCE), part_of(r, base, QUEUE_DELIVERY_CONTENT),
 				    part_of(r, base, QUEUE_DELIVERY_STORED_STATE));
 	char receipt[64];
@@ -229,6 +240,8 @@ const redisReply *received(const struct redis_server *r, size_t i, enum received
 		return m.state;
 	case RECEIVED_CONTENT:
 		return m.content;
+	case RECEIVED_GROUP:
+		return made_text(slot, m.group, m.group_len);
 	}
 	return NULL;
 }
@@ -355,6 +368,8 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 		return made_text(field, m.worker, m.worker_len);
 	case ITEM_REASON:
 		return made_text(field, m.reason, strlen(m.reason));
+	case ITEM_GROUP:
+		return made_text(field, m.group, m.group_len);
 	}
 	return NULL;
 }

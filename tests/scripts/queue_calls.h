@@ -14,7 +14,8 @@
 #define NONCE_A "aaaaaaaaaaaaaaaa"
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
-enum { QUEUE_KEYS = 9, BATCH_MAX = 100 };
+/* The first keys are those that messages without a group use. */
+enum { QUEUE_KEYS = 12, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
@@ -27,7 +28,7 @@ const char *queue_key(const char *queue, const char *part);
 
 /* A message to send; members that are 0 or NULL are not given. */
 struct outgoing {
-	const char *id, *body;
+	const char *id, *body, *group, *backoff;
 	int priority, max_receives;
 	int64_t delay_ms, deliver_at_ms, ttl_ms;
 };
@@ -71,7 +72,8 @@ enum received_field {
 	RECEIVED_VISIBLE_UNTIL,
 	RECEIVED_QUEUE,
 	RECEIVED_STATE, /* the state and the content as stored */
-	RECEIVED_CONTENT
+	RECEIVED_CONTENT,
+	RECEIVED_GROUP
 };
 /*
  * A field of message `i` of the last receive, parsed from its content and state as
@@ -108,7 +110,8 @@ enum item_field {
 	ITEM_AT,
 	ITEM_EXPIRES_AT,
 	ITEM_WORKER,
-	ITEM_REASON
+	ITEM_REASON,
+	ITEM_GROUP
 };
 /* Of the message at `base` of a get, a change or a list; read as received(). */
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
