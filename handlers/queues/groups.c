@@ -5,7 +5,7 @@
 #include "common/handler.h"
 #include "queues/queue_call.h"
 
-/* A group as lua/queues/lib_queue_group.lua gives it; the object is open. */
+/* A group as lua/queues/lib_queue_group_look.lua gives it; the object is open. */
 static void out_group(struct json_out *o, const struct reply *r)
 {
 	struct text reason = reply_text(r, QUEUE_GROUP_REASON);

@@ -5,7 +5,7 @@
 -- last_group is where this page ended, '' when that was all. A page may be short; it also ends after
 -- a millisecond.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), whatever is blocked.
---@include time out_of_time queue queue_types queue_group
+--@include time out_of_time queue queue_types queue_group_look
 --@reads
 check_types()
 local layout = redis.call('HGET', queue_key, 'layout')

@@ -5,7 +5,7 @@
 --@reply -1 absent
 -- The group is as it is then. absent: there is no such queue, nothing is changed.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_group
+--@include time queue queue_types queue_group_look
 check_types()
 local group = ARGV[1]
 local stored = redis.call('HMGET', queue_key, 'layout', 'group_paused_until')

@@ -1,4 +1,4 @@
-// The groups of a queue: how many messages each has, why it stands still, pause and resume.
+// The groups of a queue: how many messages each has, why it waits, pause and resume.
 import { path } from './api.js';
 import { askUser } from './dialog.js';
 import { buttons, el } from './dom.js';
@@ -55,7 +55,7 @@ function columnsOf(page, at) {
 		{ title: 'Blocked', number: true, text: ({ blocked }) => number(blocked) },
 		{ title: 'In flight', number: true, text: (one) => number(one.in_flight) },
 		{ title: 'Oldest', kind: 'when', text: ({ oldest_at_ms: sent }) => (sent ? age(sent) : '–') },
-		{ title: 'Stands still', kind: 'wide', text: why },
+		{ title: 'Waits because', kind: 'wide', text: why },
 		...(page.write ? [{ title: '', kind: 'actions', make: offered }] : []),
 	];
 }
