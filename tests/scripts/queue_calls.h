@@ -127,6 +127,7 @@ void queue_trim_next(struct redis_server *r, const char *queue);
 struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, dead_retention_ms;
 	bool paused;
+	int64_t result_ms;
 };
 /* Those of a queue that none were PUT to, but without its backoff: what fails is due at once. */
 extern const struct queue_settings standard_settings;
