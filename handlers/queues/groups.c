@@ -1,8 +1,12 @@
 /*
- * queue_groups: the groups of a queue: the list, pause and resume. Each operation is one script
- * (lua/queues/queue_group_*.lua). What groups do to messages is in the scripts of messages.
+ * queue_groups: the groups of a queue: the list, pause and resume, purge and redrive of one. Each
+ * step is one script (lua/queues/queue_group_*.lua). What groups do to messages is in the scripts of
+ * messages.
  */
-#include "common/handler.h"
+#include "queues/groups.h"
+
+#include <inttypes.h>
+
 #include "queues/queue_call.h"
 
 /* A group as lua/queues/lib_queue_group_look.lua gives it; the object is open. */
@@ -123,4 +127,71 @@ void queue_group_resume(struct request *req, const struct queue_group_resume_inp
 
 	call_text(c, in->group);
 	call_send(c, on_resumed);
+}
+
+/* ---- Purge and redrive ---- */
+
+/* In the request's arena. */
+struct group_steps {
+	const struct script *script;
+	struct text queue, group, argument;
+	const char *member; /* of the answer, for the total */
+};
+
+static void next_step(struct request *req, int64_t total, struct text cursor);
+
+static void on_step(struct request *req, const struct reply *r)
+{
+	const struct group_steps *steps = req->work;
+	int64_t outcome = reply_outcome(r), total = reply_int(r, QUEUE_GROUP_STEP_TOTAL);
+	struct text cursor = reply_text(r, QUEUE_GROUP_STEP_CURSOR);
+	/* The outcomes of a redrive are the same. */
+	bool is_unfinished = outcome == QUEUE_GROUP_PURGE_MORE || outcome == QUEUE_GROUP_PURGE_SETTLED;
+
+	req->has_effect = is_unfinished && total > 0; /* should the next step fail */
+	if (is_unfinished) {
+		next_step(req, total, arena_copy(&req->arena, cursor.at, cursor.len));
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", steps->queue);
+	out_int(o, steps->member, total);
+	answer_end(req);
+}
+
+static void next_step(struct request *req, int64_t total, struct text cursor)
+{
+	const struct group_steps *steps = req->work;
+	struct call *c = queue_call(req, steps->script, steps->queue);
+
+	call_text(c, steps->group);
+	call_text(c, steps->argument);
+	call_int(c, total);
+	call_text(c, cursor);
+	call_int(c, total); /* the part's name */
+	call_send(c, on_step);
+}
+
+static void begin_steps(struct request *req, const struct group_steps *given)
+{
+	struct group_steps *steps = req->work = arena_alloc(&req->arena, sizeof(*steps));
+
+	if (!steps) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*steps = *given;
+	next_step(req, 0, TEXT(""));
+}
+
+void queue_group_purge(struct request *req, struct text queue, struct text group, struct text state)
+{
+	begin_steps(req, &(struct group_steps){ &queue_group_purge_script, queue, group, state, "purged" });
+}
+
+void queue_group_redrive(struct request *req, struct text queue, struct text group, int64_t limit)
+{
+	struct text most = arena_printf(&req->arena, "%" PRId64, limit);
+
+	begin_steps(req, &(struct group_steps){ &queue_group_redrive_script, queue, group, most, "redriven" });
 }

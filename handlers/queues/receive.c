@@ -170,7 +170,7 @@ static void go_on_from(struct request *req, bool has_taken)
 	}
 }
 
-/* A queue whose policy had no room is held now: who waits on must wait in its wait queue. */
+/* A queue whose policy had no room is held now: a request that waits on joins its wait queue. */
 static void on_paid(struct request *req, const struct queue_payment *p)
 {
 	struct receive_order *order = req->work;
