@@ -14,6 +14,7 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
+#include "queues/room.h"
 #include "request/traceparent.h"
 
 /* ---- POST /queues/{name}/messages: one, or a batch ---- */
@@ -61,10 +62,18 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 		call_int(c, m->priority);
 }
 
+static void send(struct request *req);
+
 static void on_sent(struct request *req, const struct reply *r)
 {
 	const struct queue_message_send_input *in = req->input;
 
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_FULL) {
+		queue_room_wait(req, in->name, r, send);
+		return;
+	}
+	if (in->wait_room_ms > 0)
+		queue_room_left(req);
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
 		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
 				       "ttl_ms", "ends before the message is due");
@@ -104,6 +113,18 @@ static void on_sent(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
+/* The call's last argument, and off. */
+static void send_call(struct request *req, struct call *c)
+{
+	const struct queue_message_send_input *in = req->input;
+
+	if (in->wait_result_ms > 0)
+		call_string(c, "results");
+	else if (in->wait_room_ms > 0)
+		queue_room_call(req, c);
+	call_send(c, on_sent);
+}
+
 static void send_batch(struct request *req, const struct queue_message_send_input *in)
 {
 	for (size_t i = 0; i < in->messages.count; i++)
@@ -112,11 +133,13 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	for (size_t i = 0; i < in->messages.count; i++)
 		add_message(req, c, &in->messages.items[i]);
-	call_send(c, on_sent);
+	send_call(req, c);
 }
 
-void queue_message_send(struct request *req, const struct queue_message_send_input *in)
+/* Once, and again whenever there may be room. */
+static void send(struct request *req)
 {
+	const struct queue_message_send_input *in = req->input;
 	struct queue_message_send_messages_item m = {
 		.body = in->body,
 		.id = in->id,
@@ -143,9 +166,13 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 		return;
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	add_message(req, c, &m);
-	if (in->wait_result_ms > 0)
-		call_string(c, "results");
-	call_send(c, on_sent);
+	send_call(req, c);
+}
+
+void queue_message_send(struct request *req, const struct queue_message_send_input *in)
+{
+	if (queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
+		send(req);
 }
 
 /* ---- Deliveries ---- */

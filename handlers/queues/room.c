@@ -66,9 +66,11 @@ static void answer_full(struct request *req, struct text queue, const struct rep
 
 void queue_room_wait(struct request *req, struct text queue, const struct reply *r, void (*again)(struct request *req))
 {
-	wait_look_at(req, reply_int(r, QUEUE_MESSAGE_SEND_LOOK_AT_MS));
-	if (wait_park(req, again))
-		return;
-	queue_room_left(req);
+	if (reply_int(r, QUEUE_MESSAGE_SEND_IS_WAITING)) {
+		wait_look_at(req, reply_int(r, QUEUE_MESSAGE_SEND_LOOK_AT_MS));
+		if (wait_park(req, again))
+			return;
+	}
+	wait_ticket_left(req);
 	answer_full(req, queue, r);
 }

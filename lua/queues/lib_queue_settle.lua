@@ -56,7 +56,7 @@ local function settle_done(i, at, has_result)
   end
   acknowledge(i, seq, nonce, state, keeps and 'r' or has_result and 'm' or '-')
   if keeps then
-    results[#results + 1], results[#results + 2] = KEYS[12 + (at - first_completed) / 3 + 1], ARGV[at + 2]
+    results[#results + 1], results[#results + 2] = KEYS[13 + (at - first_completed) / 3 + 1], ARGV[at + 2]
   end
   return keeps and RESULT_KEPT or ACKNOWLEDGED
 end

@@ -32,7 +32,7 @@ if granted then
   local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 12 + 1], item[1] .. 's')
+    local state = redis.call('HGET', KEYS[item[5] * 13 + 1], item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
     if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
       item[4] = tonumber(state:sub(17, 29))
@@ -48,7 +48,7 @@ local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), A
 local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
 local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
 local first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t'
-local queue_count = #KEYS / 12
+local queue_count = #KEYS / 13
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 

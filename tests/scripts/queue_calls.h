@@ -15,7 +15,7 @@
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
 /* The first keys are those that messages without a group use. */
-enum { QUEUE_KEYS = 12, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
+enum { QUEUE_KEYS = 13, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
