@@ -1,7 +1,7 @@
 -- queue_message_send in a queue with max_messages: refuses what there is no room for, or lets its
 -- sender wait. `rules`, `reply` and `room_request` are known; nothing is written yet. Sets
--- `serve_senders`.
---@include waiters queue_room
+-- `serve_room_later`.
+--@include waiters queue_room_serve
 local ticket, wait_ms, waited_us = string.match(room_request or '', '^(%S+) (%d+) (%d+)$')
 local ready_count, blocked_count, delayed_count, flight_count = room_counts()
 local room = rules.max_messages - ready_count - blocked_count - delayed_count - flight_count
@@ -24,7 +24,7 @@ if reply[1] > room or not has_turn then
   return { -3, now, rules.max_messages, ready_count, blocked_count, delayed_count, flight_count, reply[1],
     may_wait and 1 or 0, may_wait and w.look_at or -1 }
 end
-serve_senders = w and function()
+serve_room_later = w and function()
   waiters_settle(w)
   if ticket then
     waiters_leave(w)

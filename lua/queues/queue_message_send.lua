@@ -140,7 +140,7 @@ if reply[1] == 0 then
   return reply
 end
 
-local serve_senders
+local serve_room_later
 if settings[4] and cmsgpack.unpack(settings[4]).max_messages then
   local rules = cmsgpack.unpack(settings[4])
 --@include queue_room_send
@@ -191,7 +191,7 @@ end
 if is_awaited then
   serve_waiters()
 end
-if serve_senders then
-  serve_senders()
+if serve_room_later then
+  serve_room_later()
 end
 return reply
