@@ -37,6 +37,8 @@ if granted then
     if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
       item[4] = tonumber(state:sub(17, 29))
       current[#current + 1] = item
+    elseif item[1] == '' then -- a policy
+      current[#current + 1] = item
     end
   end
   return current
@@ -62,7 +64,7 @@ for i = 0, queue_count - 1 do
     return reply
   end
   local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout',
-    'rules')
+    'rules', 'held_until')
   local layout = settings[5]
 --@include queue_layout
   local visibility_ms = given_visibility_ms
@@ -76,6 +78,8 @@ for i = 0, queue_count - 1 do
     is_paused = settings[1] == '1', rules = settings[6],
     result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')), schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
+    is_held = settings[7] and settings[7] > instant,
+    policy = settings[6] and not settings[6]:find('result_ms=', 1, true) and cmsgpack.unpack(settings[6]).policy,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
   q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
@@ -144,7 +148,7 @@ for i = 0, queue_count - 1 do
   local delivered = nonce .. digits(q.visible_until)
   local ends = delivered:sub(17)
   local first = 0
-  while has_turn and not q.is_paused and reply[1] < most and looked_at < 1000 and not is_full do
+  while has_turn and not q.is_paused and not q.is_held and reply[1] < most and looked_at < 1000 and not is_full do
     local count = first == 0 and most - reply[1] or 100
     local page = redis.call('ZRANGE', ready_key, digits(first), digits(first + count - 1))
     local at = 1
@@ -209,7 +213,7 @@ for i = 0, queue_count - 1 do
     end
     first = first + count
   end
-  if reply[1] == 0 and not q.is_paused and (looked_at >= 1000 or q.reached_bound) then
+  if reply[1] == 0 and not q.is_paused and not q.is_held and (looked_at >= 1000 or q.reached_bound) then
     reply[3] = 1
   end
 end
@@ -278,6 +282,11 @@ for i = 0, queue_count - 1 do
     if w.look_at and (reply[4] < 0 or w.look_at < reply[4]) then
       reply[4] = w.look_at
     end
+  end
+end
+for i = 0, queue_count - 1 do -- behind the messages, as a row without a sequence
+  if queues[i].policy and queues[i].states[1] then
+    reply[#reply + 1] = { '', queues[i].policy[2], queues[i].policy[1], 0, i }
   end
 end
 return reply, not acknowledges, lasts_ms
