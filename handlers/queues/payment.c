@@ -16,9 +16,9 @@ void queue_payment_take_in(struct queue_payment *p, struct request *req, size_t 
 {
 	struct text name = reply_text(row, QUEUE_DELIVERY_STORED_STATE), key = reply_text(row, QUEUE_DELIVERY_CONTENT);
 	if (p->policy_count < QUEUES_MAX)
-		p->policies[p->policy_count++] = (struct queue_policy){ queue,
-									arena_copy(&req->arena, name.at, name.len),
-									arena_copy(&req->arena, key.at, key.len) };
+		p->policies[p->policy_count++] =
+			(struct queue_policy){ queue, arena_copy(&req->arena, name.at, name.len),
+					       arena_copy(&req->arena, key.at, key.len) };
 }
 
 void queue_payment_call_delivery(struct request *req, struct call *c, bool is_done, const struct reply *m)

@@ -37,7 +37,7 @@ struct queue_payment {
 	struct call *failed; /* of a policy that could not be asked; NULL: none */
 
 	void (*done)(struct request *req, const struct queue_payment *p);
-	void *work;          /* payment.c's */
+	void *work; /* payment.c's */
 	void (*on_disconnect)(struct request *req, const struct reply *r);
 	size_t at;
 };

@@ -62,6 +62,35 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 		call_int(c, m->priority);
 }
 
+static void answer_sent(struct request *req, const struct reply *r)
+{
+	const struct queue_message_send_input *in = req->input;
+
+	if (reply_outcome(r) > 0 && !in->messages.items) {
+		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
+		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
+		answer_location(req, path, sizeof(path) / sizeof(path[0]));
+	}
+	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
+	size_t duplicates = 0;
+	out_text(o, "name", in->name);
+	out_array(o, "messages");
+	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
+		const struct reply *m = reply_item(r, i);
+		bool is_duplicate = reply_int(m, QUEUE_SENT_IS_DUPLICATE) == 1;
+		int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
+		out_object(o, NULL);
+		out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
+		out_bool(o, "duplicate", is_duplicate);
+		duplicates += is_duplicate;
+		out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
+		out_close(o);
+	}
+	out_close(o);
+	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - QUEUE_MESSAGE_SEND_MESSAGES - duplicates);
+	answer_end(req);
+}
+
 static void send(struct request *req);
 
 static void on_sent(struct request *req, const struct reply *r)
@@ -88,29 +117,7 @@ static void on_sent(struct request *req, const struct reply *r)
 		queue_end_await_sent(req, in->id, reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES));
 		return;
 	}
-	if (reply_outcome(r) > 0 && !in->messages.items) {
-		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
-		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
-		answer_location(req, path, sizeof(path) / sizeof(path[0]));
-	}
-	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
-	size_t duplicates = 0;
-	out_text(o, "name", in->name);
-	out_array(o, "messages");
-	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
-		const struct reply *m = reply_item(r, i);
-		bool is_duplicate = reply_int(m, QUEUE_SENT_IS_DUPLICATE) == 1;
-		int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
-		out_object(o, NULL);
-		out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
-		out_bool(o, "duplicate", is_duplicate);
-		duplicates += is_duplicate;
-		out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
-		out_close(o);
-	}
-	out_close(o);
-	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - QUEUE_MESSAGE_SEND_MESSAGES - duplicates);
-	answer_end(req);
+	answer_sent(req, r);
 }
 
 /* The call's last argument, and off. */
@@ -257,8 +264,7 @@ static struct text progress_of(struct request *req, const struct queue_delivery_
 {
 	if (!in->has_progress)
 		return TEXT("");
-	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent,
-			    queue_encoded(req, in->progress.note).at);
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
 }
 
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
@@ -414,10 +420,13 @@ static bool check_results(struct request *req, const struct queue_delivery_settl
 static void settle(struct request *req, bool stores_results)
 {
 	const struct queue_delivery_settle_input *in = req->input;
-	struct call *c = queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script, in->name);
+	struct call *c =
+		queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script,
+			   in->name);
 
 	for (size_t i = 0; i < in->complete.count && stores_results; i++)
-		call_key(c, KEY_QUEUE, in->name, arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
+		call_key(c, KEY_QUEUE, in->name,
+			 arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
 	call_int(c, (int64_t)in->acknowledge.count);
 	call_int(c, (int64_t)in->complete.count);
 	for (size_t i = 0; i < in->acknowledge.count; i++)

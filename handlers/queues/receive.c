@@ -29,8 +29,8 @@ struct receive_order {
 	size_t at;                         /* ... this one now; those before it had no more */
 	struct queue_delivery *deliveries; /* `limit` of them at most */
 	size_t count, body_bytes;
-	struct queue_payment *payment;     /* of the latest reply; NULL: its queues have no policy */
-	bool was_replayed;                 /* the latest reply */
+	struct queue_payment *payment; /* of the latest reply; NULL: its queues have no policy */
+	bool was_replayed;             /* the latest reply */
 	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
 };
 
@@ -107,14 +107,15 @@ static void answer_deliveries(struct request *req, bool was_lost)
 static void take_in_policies(struct request *req, struct receive_order *order, const struct reply *r)
 {
 	order->payment = NULL;
-	for (size_t i = r->count; i > QUEUE_MESSAGE_RECEIVE_DELIVERIES; i--) {
-		const struct reply *row = reply_item(r, i - 1);
+	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count; i++) {
+		const struct reply *row = reply_item(r, i);
+		size_t queue = order->at + (size_t)reply_int(row, QUEUE_DELIVERY_QUEUE);
 		if (reply_text(row, QUEUE_DELIVERY_SEQUENCE).len > 0)
-			break;
+			continue;
 		if (!order->payment)
 			order->payment = arena_alloc(&req->arena, sizeof(*order->payment));
 		if (order->payment)
-			queue_payment_take_in(order->payment, req, order->at + (size_t)reply_int(row, QUEUE_DELIVERY_QUEUE), row);
+			queue_payment_take_in(order->payment, req, queue, row);
 	}
 }
 

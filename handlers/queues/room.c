@@ -50,11 +50,12 @@ static void answer_full(struct request *req, struct text queue, const struct rep
 	int64_t most = reply_int(r, QUEUE_MESSAGE_SEND_MAX_MESSAGES), ready = reply_int(r, QUEUE_MESSAGE_SEND_READY),
 		blocked = reply_int(r, QUEUE_MESSAGE_SEND_BLOCKED), delayed = reply_int(r, QUEUE_MESSAGE_SEND_DELAYED),
 		in_flight = reply_int(r, QUEUE_MESSAGE_SEND_IN_FLIGHT);
-	struct json_out *o = answer_begin_problem(
-		req, P_QUEUE_FULL,
-		"queue '%s' holds %" PRId64 " of at most %" PRId64 " messages, so it has no room for %" PRId64
-		" more; send again later, or wait with wait_room_ms",
-		queue.at, ready + blocked + delayed + in_flight, most, reply_int(r, QUEUE_MESSAGE_SEND_COUNT));
+	struct json_out *o = answer_begin_problem(req, P_QUEUE_FULL,
+						  "queue '%s' holds %" PRId64 " of at most %" PRId64
+						  " messages, so it has no room for %" PRId64
+						  " more; send again later, or wait with wait_room_ms",
+						  queue.at, ready + blocked + delayed + in_flight, most,
+						  reply_int(r, QUEUE_MESSAGE_SEND_COUNT));
 
 	out_int(o, "max_messages", most);
 	out_int(o, "ready", ready);

@@ -144,7 +144,8 @@ static void a_full_queue_refuses(void **state)
 	assert_int_equal(int_at(a, "/ready"), 0);
 	assert_int_equal(int_at(a, "/delayed"), 1);
 	assert_int_equal(int_at(a, "/in_flight"), 1);
-	assert_status(send_body("{\"messages\":[{\"id\":\"a\",\"body\":1},{\"body\":3}]}"), 201); /* one is a duplicate */
+	assert_status(send_body("{\"messages\":[{\"id\":\"a\",\"body\":1},{\"body\":3}]}"),
+		      201); /* one is a duplicate */
 	assert_problem(send_body("{\"body\":5}"), 409, "queue_full", "none");
 	assert_status(queue("PATCH", "{\"max_messages\":null}"), 200);
 	assert_status(send_body("{\"body\":5}"), 201);
@@ -243,8 +244,8 @@ static void waiting_for_room_ends(void **state)
 	struct answer a = send_body("{\"body\":2,\"wait_room_ms\":100}");
 	assert_problem(a, 409, "queue_full", "none");
 	assert_true(a.took_us >= 100000);
-	assert_problem(send_body("{\"messages\":[{\"body\":1},{\"body\":2}],\"wait_room_ms\":20000}"), 409, "queue_full",
-		       "none"); /* at once: they never fit */
+	assert_problem(send_body("{\"messages\":[{\"body\":1},{\"body\":2}],\"wait_room_ms\":20000}"), 409,
+		       "queue_full", "none"); /* at once: they never fit */
 	assert_int_equal(tickets_at(&redis, "p:queue:{q}:room"), 0);
 }
 

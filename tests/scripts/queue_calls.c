@@ -14,8 +14,9 @@
 enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 320 };
 enum { FIELDS = ITEM_GROUP + 1 + RECEIVED_GROUP + 1 };
 
-static const char *const parts[QUEUE_KEYS] = { "",      ":ready",     ":delayed", ":flight", ":dead", ":ids",
-					       ":done", ":schedules", ":waiters", ":order",  ":busy", ":groups", ":room" };
+static const char *const parts[QUEUE_KEYS] = { "",      ":ready",  ":delayed",   ":flight",  ":dead",
+					       ":ids",  ":done",   ":schedules", ":waiters", ":order",
+					       ":busy", ":groups", ":room" };
 
 const char *queue_key(const char *queue, const char *part)
 {

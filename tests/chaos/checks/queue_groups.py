@@ -94,7 +94,7 @@ def check_rate(findings, name, found, limit, takes):
 
 
 def check_turns(history, findings, name, messages, found):
-    """Where nothing was harmed, a message of a group without others waits no longer than a round."""
+    """Where nothing was harmed, a message of a group without others waits for one round at most."""
     for message in messages.values():
         first = min(message.deliveries, key=lambda d: d.known, default=None)
         if not message.accepted or not first or not message.group.startswith("lone") or first.receives > 1:
