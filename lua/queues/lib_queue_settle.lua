@@ -78,6 +78,10 @@ for i = first_rejected, #ARGV, 5 do
 end
 reply[1] = reply[1] + effects
 
+if rules and effects > 0 then
+  check_types()
+  read_room()
+end
 if ids[1] then
   check_types()
   setting('dedupe_ms') -- a hash that is not a queue's fails here
@@ -93,6 +97,9 @@ for i = 1, #results, 2 do
 end
 if ids[1] then
   remember_ids(ids, result_ms or 0)
+end
+if effects > 0 then
+  serve_senders()
 end
 if effects > 0 and result_ms then
 --@include queue_result

@@ -79,7 +79,7 @@ for i = 0, queue_count - 1 do
     result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')), schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     is_held = settings[7] and settings[7] > instant,
-    policy = settings[6] and not settings[6]:find('result_ms=', 1, true) and cmsgpack.unpack(settings[6]).policy,
+    policy = settings[6] and not settings[6]:find('^result_ms=') and cmsgpack.unpack(settings[6]).policy,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
   q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
@@ -224,6 +224,12 @@ end
 for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
+  if (q.dropped or acknowledges and q.states[1]) and q.rules and not q.rules:find('^result_ms=') then
+    local rules = cmsgpack.unpack(q.rules)
+--@include queue_room
+    read_room()
+    q.serve_senders = serve_senders
+  end
   if q.dropped then
     redis.call('HLEN', ids_key)
     redis.call('HINCRBY', queue_key, 'expired', digits(q.dropped))
@@ -263,6 +269,9 @@ for i = 0, queue_count - 1 do
   end
   if q.gone then
     redis.call('HDEL', queue_key, unpack(q.gone))
+  end
+  if q.serve_senders then
+    q.serve_senders()
   end
   if q.ended and q.result_ms then
 --@include queue_result

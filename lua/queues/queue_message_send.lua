@@ -141,7 +141,7 @@ if reply[1] == 0 then
 end
 
 local serve_room_later
-if settings[4] and cmsgpack.unpack(settings[4]).max_messages then
+if settings[4] and not settings[4]:find('^result_ms=') and cmsgpack.unpack(settings[4]).max_messages then
   local rules = cmsgpack.unpack(settings[4])
 --@include queue_room_send
 end

@@ -92,7 +92,7 @@ static void a_paused_group_delivers_nothing_until_then(void **state)
 	assert_group(a, "", "a", 0, 2, 0, "paused");
 	assert_ids(receive("{\"limit\":10}"), IDS("b0"));
 	assert_status(send_body("{\"id\":\"later\",\"group\":\"a\",\"body\":1}"), 201);
-	assert_ids(receive("{\"limit\":10}"), IDS());
+	assert_ids(receive("{\"limit\":10}"), IDS(NULL));
 	assert_group(group("a", "resume", NULL), "", "a", 1, 2, 0, NULL);
 	assert_ids(receive("{\"limit\":10}"), IDS("a0", "a1", "later"));
 	assert_group(group("a", "resume", NULL), "", "a", 0, 0, 3, NULL); /* again: nothing */
@@ -115,7 +115,7 @@ static void a_group_without_messages_can_be_paused(void **state)
 	assert_group(group("none", "resume", NULL), "", "none", 0, 0, 0, NULL);
 	assert_group(group("none", "pause", "{\"for_ms\":60000}"), "", "none", 0, 0, 0, "paused");
 	send_to("none", 1, "");
-	assert_ids(receive(NULL), IDS());
+	assert_ids(receive(NULL), IDS(NULL));
 	assert_group(groups(""), "/items/0", "none", 0, 1, 0, "paused");
 }
 
