@@ -16,7 +16,7 @@ static size_t put_day(char *at, size_t room, const struct tz_day *d)
 
 struct text zone_shifts(struct arena *a, struct tzif *zone, int64_t since_s)
 {
-	tzif_shorten(zone, since_s);
+	tzif_shorten(zone, since_s, ZONE_SHIFTS_UNTIL_S);
 	size_t room = CHANGE_BYTES * (zone->count + 1) + RULE_BYTES, len = 0;
 	char *text = arena_alloc(a, room);
 

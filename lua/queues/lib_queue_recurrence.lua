@@ -87,17 +87,23 @@ local function span(zone, t)
   if i < count or not zone.rule then
     return offset, began, before, zone.at[i + 1], zone.to[i + 1]
   end
-  local ends, after
+  local last, ends, after, changed = began or -math.huge, nil, nil, 0
   local year = math.floor(t / 31556952) + 1970
   for y = year - 2, year + 2 do
     for k, change in ipairs(zone.rule) do
       local at = instant_of(change[1], y)
-      if at <= t and at > (began or -math.huge) then
-        offset, began, before = change[2], at, zone.rule[3 - k][2]
+      if at > last and at <= t then
+        changed = changed + 1
+        if at > (began or last) then
+          began, offset, before = at, change[2], zone.rule[3 - k][2]
+        end
       elseif at > t and at < (ends or math.huge) then
         ends, after = at, change[2]
       end
     end
+  end
+  if changed == 1 then -- the first of the rule
+    before = zone.to[count] or zone.first
   end
   return offset, began, before, ends, after
 end

@@ -79,6 +79,8 @@ end
 -- Whether a look has to make the messages of schedules first: the instant of one has come, and the
 -- queue is not paused.
 local function is_schedule_due()
-  local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused')
+  local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused', 'layout')
+  local layout = settings[3]
+--@include queue_layout
   return (tonumber(settings[1]) or math.huge) <= now and settings[2] ~= '1'
 end

@@ -13,14 +13,16 @@
 --@reply -2 no_results
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
---@shape queue_sent: id text, is_duplicate int, deliver_at_ms int
--- The outcome is how many were stored. The deliver_at_ms of a duplicate is the first one's, 0 while
--- that is in flight, and when it will not be delivered any more (dead, acknowledged). past_ttl:
--- nothing is stored, since the message at index (from 0) would be past its ttl before it is due.
--- no_results: the result is awaited, and the queue has no result_ms; nothing is stored. full: there
--- is no room for all by max_messages, and nothing is stored; count are those that are no duplicates.
--- is_waiting is 1 for a sender that waits on; it should try again at look_at_ms, -1: when it is
--- notified.
+--@shape queue_sent: id text, outcome int, deliver_at_ms int
+-- The outcome is how many were stored. That of a message is 0 stored, 1 kept (a duplicate); or, by
+-- queue_message_supersede, 2 replaced, 3 extended, 4 after. The deliver_at_ms of a duplicate is the
+-- first one's, 0 while that is in flight, and when it will not be delivered any more (dead,
+-- acknowledged). past_ttl: nothing is stored, since the message at index (from 0) would be past its
+-- ttl before it is due.
+-- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
+-- full: there is no room for all by max_messages, and nothing is stored; count are those that are no
+-- duplicates. is_waiting is 1 for a sender that waits on; it should try again at look_at_ms, -1: when
+-- it is notified.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent
@@ -142,7 +144,7 @@ end
 
 local serve_room_later
 if settings[4] and not settings[4]:find('^result_ms=') and cmsgpack.unpack(settings[4]).max_messages then
-  local rules = cmsgpack.unpack(settings[4])
+  local rules, room_wanted = cmsgpack.unpack(settings[4]), reply[1]
 --@include queue_room_send
 end
 

@@ -61,10 +61,11 @@ static bool read_offset(const char *types, size_t type, int32_t *offset_s)
 	return n >= OFFSET_S_LEAST && n <= OFFSET_S_MOST;
 }
 
-static const char *read_data(struct tzif *zone, const char *data, const struct sizes *sizes, size_t time_bytes)
+/* Changes of an abbreviation alone, which shift nothing, are left out; `*last_at` is of all. */
+static const char *read_data(struct tzif *zone, const char *data, const struct sizes *sizes, size_t time_bytes,
+			     int64_t *last_at)
 {
 	const char *of_type = data + sizes->times * time_bytes, *types = of_type + sizes->times;
-	int64_t before = INT64_MIN;
 	int32_t offset_s;
 
 	if (sizes->leaps > 0)
@@ -75,12 +76,13 @@ static const char *read_data(struct tzif *zone, const char *data, const struct s
 		return "has an offset of more than a day";
 	offset_s = zone->first_offset_s;
 	zone->count = 0;
+	*last_at = INT64_MIN;
 	for (size_t i = 0; i < sizes->times; i++) {
 		struct tz_change change = { .at = number_at(data + i * time_bytes, time_bytes) };
 		size_t type = (unsigned char)of_type[i];
-		if (change.at <= before || change.at < BIG_BANG_S || change.at > YEAR_9999_S || type >= sizes->types)
+		if (change.at <= *last_at || change.at < BIG_BANG_S || change.at > YEAR_9999_S || type >= sizes->types)
 			return "has changes out of order";
-		before = change.at;
+		*last_at = change.at;
 		if (!read_offset(types, type, &change.offset_s))
 			return "has an offset of more than a day";
 		if (change.offset_s != offset_s)
@@ -95,10 +97,23 @@ static struct tz_change last_of(const struct tzif *zone)
 	return zone->count ? zone->changes[zone->count - 1] : (struct tz_change){ INT64_MIN, zone->first_offset_s };
 }
 
-/* The line behind the data of version 2 and later; an empty one has no rule. */
-static const char *read_footer(struct tzif *zone, struct text file)
+/* The first change of a rule after another change that shifts the clock. */
+static struct tz_change next_shift(const struct tz_rule *rule, struct tz_change after)
+{
+	struct tz_change next = tz_rule_next(rule, after.at);
+
+	return next.offset_s == after.offset_s ? tz_rule_next(rule, next.at) : next;
+}
+
+/*
+ * The line behind the data of version 2 and later; an empty one has no rule. The rule's own changes
+ * behind the last one count, not what the rule says of the time until then: zic lets a law that came
+ * in autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
+ */
+static const char *read_footer(struct tzif *zone, struct text file, int64_t last_at)
 {
 	const char *end = file.len > 1 && *file.at == '\n' ? memchr(file.at + 1, '\n', file.len - 1) : NULL;
+	struct tz_change last = last_of(zone);
 
 	if (!end)
 		return "has no footer";
@@ -106,11 +121,12 @@ static const char *read_footer(struct tzif *zone, struct text file)
 		return NULL;
 	if (!tz_rule_read(&zone->rule, (struct text){ file.at + 1, (size_t)(end - file.at - 1) }))
 		return "has a footer that is no rule";
-	struct tz_change last = last_of(zone);
-	int32_t offset_s = zone->rule.changes ? tz_rule_latest(&zone->rule, zone->count ? last.at : 0).offset_s
-					      : zone->rule.standard_s;
-	if (offset_s != last.offset_s && (zone->count > 0 || !zone->rule.changes))
+	if (!zone->rule.changes)
+		return zone->rule.standard_s == last.offset_s ? NULL : "has a footer that contradicts its last change";
+	if (zone->count > 0 && last.offset_s != zone->rule.standard_s && last.offset_s != zone->rule.summer_s)
 		return "has a footer that contradicts its last change";
+	if (last_at > last.at && zone->count > 0 && next_shift(&zone->rule, last).at <= last_at)
+		zone->changes[zone->count++] = (struct tz_change){ last_at, last.offset_s };
 	return NULL;
 }
 
@@ -119,44 +135,73 @@ const char *tzif_read(struct tzif *zone, struct text file)
 	static const char too_short[] = "is not a whole TZif file";
 	struct sizes sizes;
 	struct text data;
+	int64_t last_at;
 	char version;
 
 	zone->rule = (struct tz_rule){ 0 };
 	if (!take_header(&file, &sizes, &version) || !take_data(&file, &sizes, TIME_BYTES_OF_1, &data))
 		return too_short;
 	if (version == '\0') {
-		const char *wrong = read_data(zone, data.at, &sizes, TIME_BYTES_OF_1);
+		const char *wrong = read_data(zone, data.at, &sizes, TIME_BYTES_OF_1, &last_at);
 		zone->rule.standard_s = wrong ? 0 : last_of(zone).offset_s;
 		return wrong;
 	}
 	if (!take_header(&file, &sizes, &version) || !take_data(&file, &sizes, TIME_BYTES_OF_2, &data))
 		return too_short;
-	const char *wrong = read_data(zone, data.at, &sizes, TIME_BYTES_OF_2);
+	const char *wrong = read_data(zone, data.at, &sizes, TIME_BYTES_OF_2, &last_at);
 	if (wrong)
 		return wrong;
 	zone->rule.standard_s = last_of(zone).offset_s;
-	return read_footer(zone, file);
+	return read_footer(zone, file, last_at);
 }
 
-/* Whether the rule makes the last change, and none between it and the one before. */
+/* Whether the rule, from the change before on, makes the last change. */
 static bool is_of_rule(const struct tzif *zone, int64_t since)
 {
 	const struct tz_change *last = &zone->changes[zone->count - 1];
 	struct tz_change before = zone->count > 1 ? last[-1] : (struct tz_change){ since, zone->first_offset_s };
-	struct tz_change next = tz_rule_next(&zone->rule, before.at);
+	struct tz_change next = next_shift(&zone->rule, before);
 
-	return next.at == last->at && next.offset_s == last->offset_s &&
-	       tz_rule_latest(&zone->rule, before.at).offset_s == before.offset_s;
+	if (zone->count == 1 && tz_rule_latest(&zone->rule, since).offset_s != before.offset_s)
+		return false;
+	return next.at == last->at && next.offset_s == last->offset_s;
 }
 
-void tzif_shorten(struct tzif *zone, int64_t since)
+int32_t tzif_offset_at(const struct tzif *zone, int64_t at)
 {
+	struct tz_change latest = { INT64_MIN, zone->first_offset_s };
+
+	for (size_t i = 0; i < zone->count && zone->changes[i].at <= at; i++)
+		latest = zone->changes[i];
+	if (!zone->rule.changes || at < last_of(zone).at)
+		return latest.offset_s;
+	struct tz_change of_rule = tz_rule_latest(&zone->rule, at);
+	return of_rule.at > latest.at ? of_rule.offset_s : latest.offset_s;
+}
+
+static void forget_past(struct tzif *zone, int64_t since)
+{
+	int32_t offset_s = tzif_offset_at(zone, since);
 	size_t past = 0;
 
 	while (past < zone->count && zone->changes[past].at <= since)
-		zone->first_offset_s = zone->changes[past++].offset_s;
+		past++;
 	zone->count -= past;
 	memmove(zone->changes, zone->changes + past, zone->count * sizeof(*zone->changes));
+	zone->first_offset_s = offset_s;
+	/* the rule has not made a change yet */
+	if (zone->rule.changes && zone->count == 0 && tz_rule_latest(&zone->rule, since).offset_s != offset_s)
+		zone->changes[zone->count++] = (struct tz_change){ since, offset_s };
+}
+
+void tzif_shorten(struct tzif *zone, int64_t since, int64_t until)
+{
+	bool is_cut = zone->count > 0 && last_of(zone).at >= until;
+
+	while (is_cut && zone->count > 0 &&
+	       (last_of(zone).at >= until || last_of(zone).offset_s != zone->rule.standard_s))
+		zone->count--;
+	forget_past(zone, since);
 	while (zone->rule.changes && zone->count > 0 && is_of_rule(zone, since))
 		zone->count--;
 }

@@ -16,17 +16,21 @@ enum { TZIF_BYTES_MOST = 65536, TZIF_CHANGES_MOST = 2000 };
 struct tzif {
 	int32_t first_offset_s; /* before the first change */
 	size_t count;
-	struct tz_change changes[TZIF_CHANGES_MOST]; /* ascending; neighbours have different offsets */
-	struct tz_rule rule;                         /* what goes on after the last one */
+	struct tz_change changes[TZIF_CHANGES_MOST]; /* ascending */
+	struct tz_rule rule;                         /* its later changes follow the last one */
 };
 
 /* NULL, or what is wrong with the file, for people. */
 const char *tzif_read(struct tzif *zone, struct text file);
 
+/* How far clocks are ahead of UTC, in seconds. */
+int32_t tzif_offset_at(const struct tzif *zone, int64_t at);
+
 /*
  * Leaves out what happened until `since`, and the last changes as far as the rule makes them. So a
- * file that lists the changes up to 2037 becomes equal to one that leaves them to its rule.
+ * file that lists the changes up to 2037 becomes equal to one that leaves them to its rule. From
+ * `until` on, the rule alone holds, behind a change to its standard time.
  */
-void tzif_shorten(struct tzif *zone, int64_t since);
+void tzif_shorten(struct tzif *zone, int64_t since, int64_t until);
 
 #endif
