@@ -89,7 +89,7 @@ for i = first_rejected, #ARGV, 5 do
 end
 reply[1] = reply[1] + effects
 
-if rules and effects > 0 then
+if effects > 0 and rules and not rules:find('^result_ms=') then
   check_types()
   read_room()
 end
