@@ -69,6 +69,10 @@ static bool is_of(const struct queue_payment *p, size_t i)
 static void return_rest(struct request *req, int64_t granted, int64_t hold_ms)
 {
 	struct queue_payment *p = req->work;
+
+	hold_ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
+	p->hold_ms = p->was_refused && p->hold_ms < hold_ms ? p->hold_ms : hold_ms;
+	p->was_refused = true;
 	struct call *c = queue_call(req, &queue_delivery_return_script, p->queues[p->policies[p->at].queue]);
 	size_t kept = p->first;
 
@@ -79,7 +83,7 @@ static void return_rest(struct request *req, int64_t granted, int64_t hold_ms)
 			queue_payment_call_delivery(req, c, p->acknowledge, p->deliveries[i].m);
 	}
 	p->count = kept;
-	call_int(c, hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS);
+	call_int(c, hold_ms);
 	call_may_fail(c);
 	call_send(c, on_returned);
 }
@@ -106,7 +110,6 @@ static void on_paid(struct request *req, const struct allowance *a)
 		pay_next(req);
 		return;
 	}
-	p->was_refused = true;
 	return_rest(req, a->granted, a->failed || !a->exists ? HOLD_FAILED_MS : a->more_in_ms);
 }
 

@@ -33,6 +33,7 @@ struct queue_payment {
 	size_t policy_count;
 
 	bool was_refused;    /* a policy had no room for some */
+	int64_t hold_ms;     /* then: how long the first of these queues is held */
 	struct text missing; /* a policy that does not exist; absent: all do */
 	struct call *failed; /* of a policy that could not be asked; NULL: none */
 

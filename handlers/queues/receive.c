@@ -180,6 +180,8 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 	order->body_bytes = 0;
 	for (size_t i = 0; i < order->count; i++)
 		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
+	if (p->was_refused) /* a queue in another slot does not know of it */
+		wait_look_in(req, p->hold_ms);
 	if (order->count == 0 && p->failed)
 		call_problem_answer(p->failed);
 	else if (order->count == 0 && p->missing.at)

@@ -302,7 +302,8 @@ static void chosen_letters_are_brought_back(void **state)
 		    ARGS("0", "done", "flies", "ready", "none", "", "1795219450378210"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 		/* With an "s" behind them, two are fields of the queue's settings. */
-		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "visibility_m", "max_receive", "see"));
+		run(&r, &queue_message_redrive_script, queue_keys("q"),
+		    ARGS("0", "visibility_m", "max_receive", "see"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 	});
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "b", "flies", own, "ended"));
