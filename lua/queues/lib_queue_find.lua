@@ -1,7 +1,7 @@
 -- One message by its public id. Wants queues/lib_queue_ended.lua.
 
--- Returns the message with its content, and its state: 'due', 'in_flight' or 'dead'; 'expired' for
--- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
+-- Returns the message with its content, and its state: 'due', 'blocked', 'in_flight' or 'dead';
+-- 'expired' for one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
 -- waits to be dropped; or nil. Ids that senders gave come first.
 local function find(id)
   local layout = redis.call('HGET', queue_key, 'layout') -- refuses a foreign one, also without a message
@@ -33,11 +33,14 @@ local function find(id)
   for _, place in ipairs({ ready_key, delayed_key, dead_key }) do
     local score = redis.call('ZSCORE', place, m.member)
     if score then
-      m.place, m.at = place, place == ready_key and score - m.priority * 1e13 or tonumber(score)
+      m.place, m.at = place, place == ready_key and math.floor(score - m.priority * 1e13) or tonumber(score)
       break
     end
   end
-  if not m.place then
+  if not m.place and m.group ~= '' and redis.call('ZSCORE', order_key, m.group .. '\0' .. place_of(m)) then
+    m.place, m.member, m.at = order_key, m.group .. '\0' .. place_of(m), m.sent_at
+    return m, is_expired(m) and 'expired' or 'blocked'
+  elseif not m.place then
     return nil
   elseif m.place == dead_key then
     return m, m.at <= now - setting('dead_retention_ms') and 'expired' or 'dead'

@@ -1,16 +1,20 @@
--- What is refused because it is not a queue's. Wants queues/lib_queue.lua. A script that many calls
--- run takes it in only where it is needed: each function costs whenever the script runs, the more
--- variables it uses, the more.
+-- What is refused because it is not a queue's, and what its hash has for all messages. Wants
+-- queues/lib_queue.lua. A script that many calls run takes it in only where it is needed: each
+-- function costs whenever the script runs, the more variables it uses, the more.
 
-local are_checked = false
+local are_checked, are_groups_checked = false, false
+local rules, is_full, group_paused_until = nil, false, 0 -- once they are checked
 
 -- Fails for a key of a foreign type, before a script writes to several. It looks once.
 local function check_types()
   if are_checked then
     return
   end
-  local layout = redis.call('HGET', queue_key, 'layout')
+  local of_queue = redis.call('HMGET', queue_key, 'layout', 'rules', 'full', 'group_paused_until')
+  local layout = of_queue[1]
 --@include queue_layout
+  rules, is_full = of_queue[2] and cmsgpack.unpack(of_queue[2]), of_queue[3]
+  group_paused_until = tonumber(of_queue[4] or 0)
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
   redis.call('ZCARD', flight_key)
@@ -20,6 +24,17 @@ local function check_types()
   redis.call('ZCARD', schedules_key)
   redis.call('ZCARD', waiters_key)
   are_checked = true
+end
+
+-- The same for the keys of groups.
+local function check_groups()
+  if are_groups_checked then
+    return
+  end
+  redis.call('ZCARD', order_key)
+  redis.call('ZCARD', busy_key)
+  redis.call('ZCARD', groups_key)
+  are_groups_checked = true
 end
 
 local function foreign(what)
