@@ -40,7 +40,7 @@ end
 -- nil: it may.
 local function held_until(group)
   local rate = rules and rules.group_rate
-  if not rate and group_paused_until <= now_us then
+  if not rate and group_paused_until <= now then
     return nil
   end
   local stored = redis.call('ZMSCORE', groups_key, 'p' .. group, 'r' .. group)

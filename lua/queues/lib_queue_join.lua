@@ -3,7 +3,7 @@
 -- ready at once; what follows it is blocked. promote() is for messages that may be a better head
 -- than there is, for groups that may be held, and where others are dropped first. Sets `blocked` and `marks`, adds to `ready`, and touches groups.
 --@include queue_types queue_settings queue_message queue_change queue_plan
-rules, group_paused_until = settings[4] and cmsgpack.unpack(settings[4]), tonumber(settings[5] or 0)
+rules, group_paused_until = settings[4] and read_rules(settings[4]), tonumber(settings[5] or 0)
 local is_strict = rules and rules.order == 'strict'
 local may_be_held = rules and rules.group_rate or group_paused_until > 0
 local is_limited = rules and (rules.group_concurrency or rules.was_limited)

@@ -30,6 +30,7 @@ local function messages_of(place, flat)
   end
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
     local m, score = state and read_state(state) or list[i], tonumber(flat[2 * i])
+    m.lost = state and m.marks:find('c', 1, true) ~= nil
     m.seq, m.member, m.place, m.has_state = list[i].seq, flat[2 * i - 1], place, state and true
     m.at = place == ready_key and math.floor(score - m.priority * 1e13) or score
     list[i] = m

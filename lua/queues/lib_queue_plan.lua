@@ -3,8 +3,11 @@
 -- and queues/lib_queue_change.lua.
 --@include queue_writes queue_rate queue_groups queue_waiters
 local dropped, died = 0, 0
+local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
 local touched = {} -- the groups whose next message may be another now, each once
+local store_read -- of queues/lib_queue_store.lua
+local follow
 
 local function touch(group)
   if not touched[group] then
@@ -40,7 +43,11 @@ local function commit(serves_later)
   if serves then
     serve_waiters()
   end
-  dropped, died, comes_sooner, touched = 0, 0, false, {}
+  if finished[1] and queue_rules and queue_rules:find('^result_ms') then
+--@include queue_result
+    wake_waiters(finished)
+  end
+  finished, dropped, died, comes_sooner, touched = {}, 0, 0, false, {}
 end
 
 -- Plans that a message of a group is none of those that its marks count. One that is blocked has no
@@ -50,8 +57,9 @@ local function unmark(m)
     return
   end
   touch(m.group)
-  local place = m.place == flight_key and m.priority and place_of(m) or m.member:sub(1, 18)
-  if not m.lost or m.place ~= flight_key then
+  local is_known = m.place ~= flight_key or tonumber(m.priority or '')
+  if is_known then
+    local place = m.place == flight_key and place_of(m) or m.member:sub(1, 18)
     plan('ZREM', busy_key, m.group .. HEAD .. place, m.group .. TAKEN .. place)
     return
   end
@@ -65,8 +73,14 @@ local function forget(m)
   plan('ZREM', m.place, m.member)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
   unmark(m)
+  if m.place ~= dead_key then
+    finished[#finished + 1] = m.seq
+  end
   if m.id and m.id ~= '' then
     plan('HDEL', ids_key, m.id)
+    if has_mark(m, 'a') then
+      plan('HDEL', queue_key, '~' .. m.id)
+    end
   end
 end
 
@@ -74,6 +88,9 @@ end
 -- count).
 local function drop(m)
   forget(m)
+  if has_mark(m, 'a') then
+    follow(m)
+  end
   if not m.lost and m.place ~= dead_key then
     dropped = dropped + 1
   end
@@ -85,7 +102,9 @@ local function move(m, key, score, member)
     plan('ZREM', m.place, m.member)
   end
   plan('ZADD', key, score, member)
-  plan('HSET', queue_key, m.seq .. 's', state_of(m))
+  if not m.is_stateless then
+    plan('HSET', queue_key, m.seq .. 's', state_of(m))
+  end
 end
 
 -- Plans that a message of a group is due at m.at. In a strict queue one that was delivered keeps
@@ -122,15 +141,48 @@ local function put_due(m)
   comes_sooner = true
 end
 
+-- Plans that a dead letter is known by its sequence from now on, since another message has its id.
+local function give_up_id(m)
+  local content = m.content or redis.call('HGET', queue_key, m.seq)
+  local header = read_header(content)
+  header.id, m.id, m.marks = '', '', ''
+  plan('HSET', queue_key, m.seq, header_of(header) .. body_of(content))
+end
+
 -- Plans what end_delivery or end_visibility returned (queues/lib_queue_ended.lua).
 local function settle(m, state)
   if state == 'expired' then
     drop(m)
   elseif state == 'dead' then
+    if has_mark(m, 'a') then
+      follow(m)
+      give_up_id(m)
+    end
     move(m, dead_key, digits(m.at), member_of(m))
     unmark(m)
     died = died + 1
+    finished[#finished + 1] = m.seq
   else
     put_due(m)
+  end
+end
+
+-- Plans that the message which waits for the end of m (its mark 'a') is stored, under the id of m.
+function follow(m)
+--@include queue_leap queue_store
+  local waiting = redis.call('HGET', queue_key, '~' .. m.id)
+  local due_at, content = (waiting or ''):match('^(%d+)\n(.*)$')
+  plan('HDEL', queue_key, '~' .. m.id)
+  plan('HDEL', ids_key, m.id)
+  if not content then
+    return
+  end
+  local next_run = read_header(content)
+  next_run.at = math.max(tonumber(due_at), now)
+  if is_expired(next_run) then
+    dropped = dropped + 1
+  else
+    store(next_run, body_of(content))
+    plan_stored()
   end
 end

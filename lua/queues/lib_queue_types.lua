@@ -3,7 +3,12 @@
 -- function costs whenever the script runs, the more variables it uses, the more.
 
 local are_checked, are_groups_checked = false, false
-local rules, is_full, group_paused_until = nil, false, 0 -- once they are checked
+-- Once they are checked: the field `rules` of the queue's hash, and all of it as a table (nil: none
+-- but result_ms); whether a receive was refused by `concurrency`; until when, in ms, a group is
+-- paused.
+local queue_rules, rules, is_full, group_paused_until = nil, nil, false, 0
+
+--@include queue_rules
 
 -- Fails for a key of a foreign type, before a script writes to several. It looks once.
 local function check_types()
@@ -13,7 +18,8 @@ local function check_types()
   local of_queue = redis.call('HMGET', queue_key, 'layout', 'rules', 'full', 'group_paused_until')
   local layout = of_queue[1]
 --@include queue_layout
-  rules, is_full = of_queue[2] and cmsgpack.unpack(of_queue[2]), of_queue[3]
+  queue_rules, is_full = of_queue[2], of_queue[3]
+  rules = queue_rules and read_rules(queue_rules)
   group_paused_until = tonumber(of_queue[4] or 0)
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)

@@ -1,45 +1,52 @@
 -- queue_delivery_acknowledge: a delivery is done; its message is gone, its id is remembered for
--- dedupe_ms.
+-- dedupe_ms. In a queue with result_ms the message is done for so long, with a result of null.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
---@reply 1 acknowledged, 0 repeated, -1 stale
+--@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
 -- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
--- since its message was delivered again, returned or removed, or its visibility ended.
+-- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
+-- its message was cancelled meanwhile, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
-local stored = redis.call('HMGET', queue_key, field, 'layout', 'full', 'rules', 'group_paused_until')
-local state, layout, frees = stored[1], stored[2], stored[3] -- frees: what waits may go on
+local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules', 'full', 'group_paused_until')
+local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: what waits may go on
 --@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then
-  return { 0, now }
+  return { state:sub(31, 31) == 'c' and -2 or 0, now }
 end
-local remembered_until, member, end_of_id, end_of_group = digits(now + 60000), field, nil, nil
-if state:find('\t', 32, true) then -- it has options; perhaps a group, or an id
+local result_ms = queue_rules and tonumber(queue_rules:match('^result_ms=(%d+)'))
+local remembered_until, member = digits(now + math.max(60000, result_ms or 0)), field
+local done = nonce .. remembered_until .. 'd'
+local end_of_id, end_of_group
+if state:find('\t', 32, true) then -- it has options; perhaps an id, or a group
 --@include queue_types queue_message
   local m = read_state(state)
-  if m.group ~= '' then
---@include queue_change queue_writes queue_rate queue_groups
-    m.seq, member = seq, field .. m.group
-    rules, group_paused_until = stored[4] and cmsgpack.unpack(stored[4]), tonumber(stored[5] or 0)
-    local mark = m.group .. TAKEN .. place_of(m)
-    redis.call('ZCARD', busy_key)
-    if (group_limit() or rules and rules.was_limited) and promote(m.group, mark) then
-      redis.call('ZCARD', ready_key)
-      frees = true
+  m.seq, member = seq, field .. m.group
+  if m.marks ~= '' then
+--@include queue_settings queue_change queue_plan queue_ended queue_delivery
+    if not current_delivery(seq, nonce, state) then -- it was cancelled
+      commit()
+      return { -2, now }
     end
-    plan('ZREM', busy_key, mark)
-    end_of_group = write_planned
-  end
-  if m.id ~= '' then
-    redis.call('ZCARD', flight_key)
+    follow(m)
+    end_of_id = commit
+    m.place = flight_key
+    unmark(m)
+  else
+    if m.group ~= '' then
+--@include queue_group_end
+    end
+    if m.id ~= '' then
+      redis.call('ZCARD', flight_key)
 --@include queue_settings queue_done
-    end_of_id = function()
-      remember_ids({ m.id })
+      end_of_id = function()
+        remember_ids({ m.id }, result_ms or 0)
+      end
     end
   end
 end
@@ -53,8 +60,13 @@ if end_of_id then
   end_of_id()
 end
 redis.call('ZADD', flight_key, '-' .. remembered_until, member)
-redis.call('HSET', queue_key, field, nonce .. remembered_until .. 'd')
 redis.call('HDEL', queue_key, seq)
+if result_ms then
+--@include queue_result
+  done = result_ms > 0 and done_state(state, remembered_until, '-', result_ms) or done
+  wake_waiters({ seq })
+end
+redis.call('HSET', queue_key, field, done)
 if end_of_group then
   end_of_group()
 end

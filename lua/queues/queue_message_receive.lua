@@ -29,17 +29,7 @@
 --@flags allow-oom
 --@idempotent proof
 if granted then
-  local current = { granted[1], now, 0, -1 }
-  for i = 5, #granted do
-    local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 12 + 1], item[1] .. 's')
-    local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
-    if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
-      item[4] = tonumber(state:sub(17, 29))
-      current[#current + 1] = item
-    end
-  end
-  return current
+--@include receive_replay
 end
 
 -- There are no functions here, but in branches that few calls take: to make one costs more than
@@ -52,211 +42,20 @@ local queue_count = #KEYS / 12
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 
--- Whether there is more to do than to take. Of all queues before a key is written.
 local queues = {}
 for i = 0, queue_count - 1 do
---@include queue_use
-  if must_exist and redis.call('EXISTS', queue_key) == 0 then
-    return { -1, now, i }
-  elseif ARGV[8] == '2' then
-    return reply
-  end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout')
-  local layout = settings[5]
---@include queue_layout
-  local visibility_ms = given_visibility_ms
-  if visibility_ms < 0 then
-    visibility_ms = tonumber(settings[2] or 30000)
-  end
-  local due = redis.call('ZCOUNT', delayed_key, '-inf', instant)
-  local back = redis.call('ZCOUNT', flight_key, '0', instant)
-  local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
-  local q = {
-    is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]),
-    visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
-    members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
-  }
-  q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
-  queues[i] = q
-  lasts_ms = math.max(lasts_ms, visibility_ms or 0)
-  if trims or q.fires or due > 0 or back > 0 or acknowledges or queue_count > 1 or not visibility_ms then
---@include queue_types
-    check_types()
-    if not visibility_ms then
-      foreign('a hash that is not a queue')
-    end
-  end
+--@include queue_use receive_look
 end
-
--- The wait queues, and what time has changed, are read of all queues before a key is written.
 for i = 0, queue_count - 1 do
---@include queue_use
-  local q = queues[i]
-  if q.is_awaited then
---@include waiters
-    local w = waiters_read(queue_key, waiters_key, now, ticket)
-    q.w = w
-    q.has_turn = ticket == '' or w.is_called or waiters_is_next(w, clock[1] * 1000000 + clock[2], ARGV[7] + 0)
-  end
-  if q.trims or q.due > 0 or q.back > 0 or q.fires then
---@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
---@include queue_page queue_trim
-    are_checked = true -- above
-    if q.trims then
-      trim()
-    end
-    q.reached_bound = q.back > 0 and plan_ended('100') == 100
-    if q.due > 0 then
-      local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
-      for k = 1, #due, 2 do
-        local score = due[k]:sub(1, 1) .. due[k + 1]
-        if not tonumber(score) then
-          foreign('a delayed member that is not a message')
-        end
-        plan('ZADD', ready_key, score, due[k])
-        plan('ZREM', delayed_key, due[k])
-      end
-      q.reached_bound = q.reached_bound or #due == 1000
-    end
-    q.change = function()
-      commit(true)
-      if q.fires then
---@include queue_recurrence queue_schedule queue_leap queue_fire
-        local fired
-        fired, q.schedule_at = fire_due()
-        q.reached_bound = q.reached_bound or fired == 50
-      end
-    end
-  end
+--@include queue_use receive_time
 end
-
--- What time has changed comes first. Then what can be taken is read, and nothing of it written.
 for i = 0, queue_count - 1 do
---@include queue_use
-  local q = queues[i]
-  if q.change then
-    q.change()
-  end
-  local has_turn = q.has_turn or not q.is_awaited
-  local members, flight, states = q.members, q.flight, q.states
-  local delivered = nonce .. digits(q.visible_until)
-  local ends = delivered:sub(17)
-  local first = 0
-  while has_turn and not q.is_paused and reply[1] < most and looked_at < 1000 and not is_full do
-    local count = first == 0 and most - reply[1] or 100
-    local page = redis.call('ZRANGE', ready_key, digits(first), digits(first + count - 1))
-    local at = 1
-    while page[at] and not is_full do
-      -- What is read at once is a row of small messages, or one large one.
-      local fields, row = {}, at
-      repeat
-        local seq = page[at]:sub(2, 17)
-        local n = #fields
-        fields[n + 1], fields[n + 2] = seq, seq .. 's'
-        at = at + 1
-      until not page[at] or page[at]:byte(18) == 98 or page[row]:byte(18) == 98 -- 'b'
-      local stored = redis.call('HMGET', queue_key, unpack(fields))
-      for k = 1, #fields, 2 do
-        local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
-        local taken, id, group
-        if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
-          taken = delivered .. member:sub(1, 1) .. first_state
-        elseif not content then
-          q.gone = q.gone or {}
-          q.gone[#q.gone + 1] = fields[k]
-          q.gone[#q.gone + 1] = fields[k + 1]
-        else
-          if not q.read_state then
---@include queue_types queue_message
-            q.read_header, q.read_state, q.state_of = read_header, read_state, state_of
-          end
-          local m = state and q.read_state(state) or q.read_header(content)
-          if m.expires_at > 0 and m.expires_at <= now then
-            q.gone, q.dropped_ids, q.dropped = q.gone or {}, q.dropped_ids or {}, (q.dropped or 0) + 1
-            q.gone[#q.gone + 1] = fields[k]
-            q.gone[#q.gone + 1] = fields[k + 1]
-            q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
-          else
-            m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
-            taken, id, group = q.state_of(m), m.id, m.group
-          end
-        end
-        if taken and (reply[1] == most or reply[1] > 0 and bytes + #content - 15 > 1048576) then
-          is_full = true
-          break
-        elseif taken then
-          if acknowledges and id and id ~= '' then
-            q.ids = q.ids or {}
-            q.ids[#q.ids + 1] = id
-          end
-          bytes = bytes + #content - 15
-          reply[1] = reply[1] + 1
-          reply[reply[1] + 4] = { fields[k], content, taken, acknowledges and 0 or q.visible_until, i }
-          local n = #states
-          states[n + 1], states[n + 2] = fields[k + 1], taken
-          flight[n + 1], flight[n + 2] = ends, group and fields[k + 1] .. group or fields[k + 1]
-        end
-        looked_at = looked_at + 1
-        members[#members + 1] = member
-      end
-    end
-    if #page < count then
-      break
-    end
-    first = first + count
-  end
-  if reply[1] == 0 and not q.is_paused and (looked_at >= 1000 or q.reached_bound) then
-    reply[3] = 1
-  end
+--@include queue_use receive_choose
 end
 if reply[1] > 0 then
   reply[3] = 0
 end
-
 for i = 0, queue_count - 1 do
---@include queue_use
-  local q = queues[i]
-  if q.dropped then
-    redis.call('HLEN', ids_key)
-    redis.call('HINCRBY', queue_key, 'expired', digits(q.dropped))
-    if q.dropped_ids[1] then
-      redis.call('HDEL', ids_key, unpack(q.dropped_ids))
-    end
-  end
-  if q.members[1] then
-    redis.call('ZREM', ready_key, unpack(q.members))
-  end
-  if acknowledges and q.states[1] then
---@include queue_types queue_settings queue_done
-    q.gone = q.gone or {}
-    for k = 1, #q.states, 2 do
-      q.gone[#q.gone + 1] = q.states[k]:sub(1, 16)
-      q.gone[#q.gone + 1] = q.states[k]
-    end
-    if q.ids then
-      remember_ids(q.ids)
-    end
-  elseif q.states[1] then
-    redis.call('ZADD', flight_key, unpack(q.flight))
-    redis.call('HSET', queue_key, unpack(q.states))
-  end
-  if q.gone then
-    redis.call('HDEL', queue_key, unpack(q.gone))
-  end
-  local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
-  if q.is_awaited or waits_on then
---@include waiters queue_serve
-    local w = q.w or waiters_read(queue_key, waiters_key, now, ticket)
-    waiters_settle(w)
-    if waits_on then
-      waiters_join(w, clock[1] * 1000000 + clock[2], ARGV[7] + 0)
-    elseif ticket ~= '' and reply[3] == 0 then
-      waiters_leave(w)
-    end
-    serve(w)
-    if w.look_at and (reply[4] < 0 or w.look_at < reply[4]) then
-      reply[4] = w.look_at
-    end
-  end
+--@include queue_use receive_write receive_wait
 end
 return reply, not acknowledges, lasts_ms
