@@ -312,6 +312,8 @@ static void put(struct request *req)
 	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
 	call_change(c, in->has_result_ms, true, in->result_ms);
+	for (int i = 0; i < 5; i++)
+		call_int(c, -1);
 	call_change(c, in->has_max_messages, true, in->max_messages);
 	call_policy(c, in->has_policy, true, in->policy.name, in->policy.key);
 	call_send(c, on_replaced);
@@ -354,6 +356,8 @@ static void patch(struct request *req)
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
 	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
+	for (int i = 0; i < 5; i++)
+		call_int(c, -1);
 	call_change(c, in->has_max_messages, in->reset_max_messages, in->max_messages);
 	call_policy(c, in->has_policy, in->reset_policy, in->policy.name, in->policy.key);
 	call_send(c, on_merged);
