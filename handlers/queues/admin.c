@@ -83,22 +83,27 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 
 /* ---- GET /queues/{name}/messages ---- */
 
+enum { CURSOR_MEMBER_MAX = 2 * 256 };
+
 /*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another
- * form.
+ * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is blocked, its
+ * member in hexadecimal digits is in place of the sequence. False when it has another form.
  */
-static bool parse_cursor(struct text cursor, struct text *priority, struct text *score, struct text *sequence)
+static bool parse_cursor(struct text cursor, bool is_blocked, struct text *priority, struct text *score, struct text *sequence)
 {
 	static const char digits[] = "0123456789";
 	size_t score_len = cursor.len > 2 ? strspn(cursor.at + 2, digits) : 0;
 
 	if (score_len == 0 || score_len > 15 || strspn(cursor.at, digits) != 1 || cursor.at[1] != '.' ||
-	    cursor.at[2 + score_len] != '.' || strspn(cursor.at + 3 + score_len, digits) != 16 ||
-	    cursor.len != 3 + score_len + 16)
+	    cursor.at[2 + score_len] != '.')
+		return false;
+	size_t rest = cursor.len - (3 + score_len);
+	if (strspn(cursor.at + 3 + score_len, is_blocked ? "0123456789abcdef" : digits) != rest ||
+	    (is_blocked ? rest % 2 != 0 || rest > CURSOR_MEMBER_MAX : rest != 16))
 		return false;
 	*priority = (struct text){ cursor.at, 1 };
 	*score = (struct text){ cursor.at + 2, score_len };
-	*sequence = (struct text){ cursor.at + 3 + score_len, 16 };
+	*sequence = (struct text){ cursor.at + 3 + score_len, rest };
 	return true;
 }
 
@@ -134,7 +139,8 @@ static void list(struct request *req, const struct queue_message_list_input *in,
 {
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
-	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
+	bool is_blocked = in->state == QUEUE_MESSAGE_LIST_STATE_BLOCKED;
+	if (in->cursor.at && !parse_cursor(in->cursor, is_blocked, &priority, &score, &sequence)) {
 		handler_answer_cursor(req);
 		return;
 	}
@@ -173,6 +179,32 @@ static void write_policy(struct json_out *o, struct text name, struct text key)
 	out_close(o);
 }
 
+/* A limit, a window and a burst, from item `at` on. */
+static void write_rate(struct json_out *o, const char *member, const struct reply *r, size_t at)
+{
+	if (reply_int(r, at) == 0) {
+		out_null(o, member);
+		return;
+	}
+	out_object(o, member);
+	out_int(o, "limit", reply_int(r, at));
+	out_int(o, "window_ms", reply_int(r, at + 1));
+	out_int(o, "burst", reply_int(r, at + 2));
+	out_close(o);
+}
+
+static void write_rules(struct json_out *o, const struct reply *r, size_t at)
+{
+	int64_t group_concurrency = reply_int(r, at + QUEUE_SETTINGS_GROUP_CONCURRENCY),
+		concurrency = reply_int(r, at + QUEUE_SETTINGS_CONCURRENCY);
+
+	out_string(o, "order", reply_int(r, at + QUEUE_SETTINGS_IS_STRICT) ? "strict" : "fair");
+	out_int_or_null(o, "group_concurrency", group_concurrency > 0, group_concurrency);
+	out_int_or_null(o, "concurrency", concurrency > 0, concurrency);
+	write_rate(o, "rate", r, at + QUEUE_SETTINGS_RATE_LIMIT);
+	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE_LIMIT);
+}
+
 /* The settings that begin at `at`. */
 static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
@@ -188,6 +220,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
 	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
 	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
+	write_rules(o, r, at);
 	write_policy(o, reply_text(r, at + QUEUE_SETTINGS_POLICY_NAME), reply_text(r, at + QUEUE_SETTINGS_POLICY_KEY));
 	int64_t max_messages = reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGES);
 	out_int_or_null(o, "max_messages", max_messages > 0, max_messages);
@@ -199,6 +232,7 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 {
 	out_text(o, "name", name);
 	out_int(o, "ready", reply_int(r, QUEUE_GET_READY));
+	out_int(o, "blocked", reply_int(r, QUEUE_GET_BLOCKED));
 	out_int(o, "delayed", reply_int(r, QUEUE_GET_DELAYED));
 	out_int(o, "in_flight", reply_int(r, QUEUE_GET_IN_FLIGHT));
 	out_int(o, "dead", reply_int(r, QUEUE_GET_DEAD));
@@ -257,11 +291,19 @@ static void answer_settings(struct request *req, int status, struct text name, c
 	answer_end(req);
 }
 
-/* One of the two may be of an earlier request. True: the request has been answered. */
-static bool answer_reversed(struct request *req, const struct reply *r)
+/* Settings that contradict each other, one perhaps of an earlier request. True: it was answered. */
+static bool answer_refused(struct request *req, struct text name, const struct reply *r)
 {
+	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY)
+		answer_field_problem(req, P_INVALID_VALUE, "/group_concurrency",
+				     "cannot be combined with order strict, which delivers one message of a group at a time");
+	if (reply_outcome(r) == QUEUE_PUT_NOT_EMPTY)
+		answer_problem(req, P_QUEUE_NOT_EMPTY,
+			       "queue '%s' has messages of groups that are blocked (%" PRId64
+			       ") or in flight, so its order cannot be changed",
+			       name.at, reply_int(r, QUEUE_PUT_BLOCKED));
 	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
-		return false;
+		return reply_outcome(r) < 0;
 	answer_field_problem(req, P_INVALID_VALUE, "/backoff",
 			     "would have a base_ms of %" PRId64 " above its max_ms of %" PRId64 "; change both",
 			     reply_int(r, QUEUE_PUT_BASE_MS), reply_int(r, QUEUE_PUT_MAX_MS));
@@ -272,7 +314,7 @@ static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct queue_put_input *in = req->input;
 
-	if (!answer_reversed(req, r))
+	if (!answer_refused(req, in->name, r))
 		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
@@ -281,6 +323,18 @@ static void call_change(struct call *c, bool has, bool reset, int64_t value)
 {
 	call_int(c, has ? value : reset ? -2 : -1);
 }
+
+/* Limit, window and burst, which is the limit when absent. */
+static void call_rate(struct request *req, struct call *c, bool has, bool reset, const int64_t parts[3])
+{
+	if (has)
+		call_text(c, arena_printf(&req->arena, "%" PRId64 " %" PRId64 " %" PRId64, parts[0], parts[1],
+					  parts[2] ? parts[2] : parts[0]));
+	else
+		call_string(c, reset ? "-2" : "-1");
+}
+
+#define RATE_OF(rate) ((const int64_t[]){ (rate).limit, (rate).window_ms, (rate).has_burst ? (rate).burst : 0 })
 
 /* Without a name, the key is -1 or -2. */
 static void call_policy(struct call *c, bool has, bool reset, struct text name, struct text key)
@@ -312,8 +366,11 @@ static void put(struct request *req)
 	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
 	call_change(c, in->has_result_ms, true, in->result_ms);
-	for (int i = 0; i < 5; i++)
-		call_int(c, -1);
+	call_string(c, in->order == QUEUE_PUT_ORDER_STRICT ? "strict" : "fair");
+	call_change(c, in->has_group_concurrency, true, in->group_concurrency);
+	call_change(c, in->has_concurrency, true, in->concurrency);
+	call_rate(req, c, in->has_rate, true, RATE_OF(in->rate));
+	call_rate(req, c, in->has_group_rate, true, RATE_OF(in->group_rate));
 	call_change(c, in->has_max_messages, true, in->max_messages);
 	call_policy(c, in->has_policy, true, in->policy.name, in->policy.key);
 	call_send(c, on_replaced);
@@ -339,7 +396,7 @@ static void on_merged(struct request *req, const struct reply *r)
 {
 	const struct queue_patch_input *in = req->input;
 
-	if (!answer_reversed(req, r))
+	if (!answer_refused(req, in->name, r))
 		answer_settings(req, 200, in->name, r);
 }
 
@@ -356,8 +413,13 @@ static void patch(struct request *req)
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
 	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
-	for (int i = 0; i < 5; i++)
-		call_int(c, -1);
+	call_string(c, in->order == QUEUE_PATCH_ORDER_STRICT ? "strict"
+		       : in->has_order || in->reset_order    ? "fair"
+							     : "-1");
+	call_change(c, in->has_group_concurrency, in->reset_group_concurrency, in->group_concurrency);
+	call_change(c, in->has_concurrency, in->reset_concurrency, in->concurrency);
+	call_rate(req, c, in->has_rate, in->reset_rate, RATE_OF(in->rate));
+	call_rate(req, c, in->has_group_rate, in->reset_group_rate, RATE_OF(in->group_rate));
 	call_change(c, in->has_max_messages, in->reset_max_messages, in->max_messages);
 	call_policy(c, in->has_policy, in->reset_policy, in->policy.name, in->policy.key);
 	call_send(c, on_merged);

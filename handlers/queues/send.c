@@ -86,13 +86,13 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 	call_text(c, m->id);
 	call_text(c, queue_content(req, m));
 	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives || supersedes(m) ||
-	    m->has_backoff_base_ms || m->has_backoff_max_ms)
-		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t",
+	    m->has_backoff_base_ms || m->has_backoff_max_ms || m->group.at)
+		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t%s",
 					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
 					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
 					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
 					  m->has_max_receives ? (int)m->max_receives : 0, backoff_of(req, m).at,
-					  on_duplicate_of(req, m).at));
+					  on_duplicate_of(req, m).at, m->group.at ? m->group.at : ""));
 	else
 		call_int(c, m->priority);
 }
@@ -205,6 +205,7 @@ static void send(struct request *req)
 		.max_extend_ms = in->max_extend_ms,
 		.traceparent = in->traceparent,
 		.headers = in->headers,
+		.group = in->group,
 	};
 
 	if (in->messages.items) {
@@ -228,6 +229,10 @@ static void send(struct request *req)
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
+	if (in->wait_room_ms > 0 && in->wait_result_ms > 0) {
+		answer_message_problem(req, -1, "wait_room_ms", "cannot be given together with wait_result_ms");
+		return;
+	}
 	if (queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
 		send(req);
 }
