@@ -24,6 +24,14 @@ BUGS = {
         ],
         {"one delivery at a time", "no acknowledged message comes back"},
     ),
+    "cancel without a mark": (
+        # A message that is cancelled in flight stays where its next delivery finds it.
+        [
+            ("lua/queues/queue_message_delete.lua", "  plan('HDEL', queue_key, m.seq)\n", ""),
+            ("lua/queues/queue_message_delete.lua", "m.id, m.marks = '', 'c'", "m.id = ''"),
+        ],
+        {"no acknowledged message comes back"},
+    ),
     "replay after timeout": (
         # What was sent and not answered is sent once more.
         [
