@@ -40,6 +40,13 @@ if state:find('\t', 32, true) then -- it has options; perhaps an id
     remember_ids({ m.id }, result_ms or 0)
   end
 end
+local serve_room_later
+if rules and not rules:find('^result_ms=') then
+  local rules = cmsgpack.unpack(rules)
+--@include queue_room
+  read_room()
+  serve_room_later = serve_senders
+end
 redis.call('ZADD', flight_key, '-' .. remembered_until, member)
 redis.call('HDEL', queue_key, seq)
 if result_ms then
@@ -48,4 +55,7 @@ if result_ms then
   wake_waiters({ seq })
 end
 redis.call('HSET', queue_key, field, done)
+if serve_room_later then
+  serve_room_later()
+end
 return { 1, now }
