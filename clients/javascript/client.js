@@ -130,8 +130,8 @@ export class Client {
   }
 
   async #exchange(call, timeoutMs, signal, read) {
-    signal?.throwIfAborted();
     const transport = await (this.#transport ??= openTransport(this.#url, this.#files));
+    signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort(signal.reason);
     const timer = setTimeout(() => controller.abort(new Error('the answer did not come in time')), timeoutMs);

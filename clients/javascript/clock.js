@@ -23,6 +23,7 @@ export function sleep(ms, signal = undefined) {
 
 /** Resolves when the promise is settled, or after `ms`, or throws the signal's reason. */
 export async function settledWithin(promise, ms, signal = undefined) {
+  signal?.throwIfAborted();
   const done = new AbortController();
   const abort = () => done.abort();
   signal?.addEventListener('abort', abort);

@@ -30,25 +30,18 @@ export class Hold {
   /** An attempt that breaks has released the lock, so it can be repeated. */
   async _acquire(body, signal = new AbortController().signal) {
     signal.throwIfAborted();
-    const { attemptMs, timeoutMs } = this.#client;
     const waitMs = body.wait_ms ?? 0;
-    const deadline = now() + timeoutMs + waitMs;
-    const attempt = () => this.#attempt(body, Math.min(attemptMs + waitMs, deadline - now()), signal);
-    this.#follow(await connected(attempt, { deadline, signal }));
-  }
-
-  async #attempt(body, timeoutMs, signal) {
+    const deadline = now() + this.#client.timeoutMs + waitMs;
     const call = this.#client._call('POST', `${this.#path}/hold`, body);
-    const stream = await Stream.open(this.#client, call, timeoutMs, signal);
-    const events = stream.events(this.#silenceMs);
-    for (let event; event?.type !== 'acquired'; ) {
-      event = (await events.next()).value;
-      this.fence = event?.data.fence;
-      this.#token = event?.data.token;
-    }
-    stream.detach(); // the signal ends the waiting, not the lock
-    this.#stream = stream;
-    return events;
+    const attempt = (timeoutMs) => {
+      return Stream.open(this.#client, call, { type: 'acquired', timeoutMs, silenceMs: this.#silenceMs, signal });
+    };
+    this.#stream = await connected(this.#client, attempt, { deadline, waitMs, signal });
+    this.#stream.detach(); // the signal ends the waiting, not the lock
+    const { fence, token } = this.#stream.first.data;
+    this.fence = fence;
+    this.#token = token;
+    this.#follow(this.#stream.events);
   }
 
   async #follow(events) {

@@ -122,7 +122,8 @@ export class Lease {
         pause = this.#timeMs / 3;
       } catch (problem) {
         const left = this.#expires - now();
-        pause = problem instanceof Problem ? Math.min(left, Math.max(PAUSE_MS, Math.min(left / 4, PAUSE_MAX_MS))) : left;
+        const next = problem instanceof Problem ? Math.max(PAUSE_MS, Math.min(left / 4, PAUSE_MAX_MS)) : left;
+        pause = Math.min(left, next);
       }
     }
     if (this.#timer && !this.#isOver) {

@@ -212,6 +212,17 @@ export interface ReceiveOptions {
   worker?: string | undefined;
 }
 
+export interface RejectOptions extends CallOptions {
+  /** Why; kept with the message. */
+  reason?: string | undefined;
+  /** Makes it a dead letter at once. */
+  dead?: boolean | undefined;
+}
+
+export interface LoopOptions extends ReceiveOptions {
+  stop?: Signal | undefined;
+}
+
 export interface WorkOptions extends ReceiveOptions {
   /** How many messages are worked on at once: 4. */
   concurrency?: number | undefined;
@@ -440,7 +451,7 @@ export class Message<T = any> implements AsyncDisposable {
    */
   acknowledge(result?: unknown, options?: CallOptions): Promise<boolean>;
   /** Returns it to the queue, due after `delayMs` or the queue's backoff; or makes it dead. */
-  reject(delayMs?: number, options?: CallOptions & { reason?: string | undefined; dead?: boolean | undefined }): Promise<boolean>;
+  reject(delayMs?: number, options?: RejectOptions): Promise<boolean>;
   /**
    * It is extended by itself; this reports progress, or changes for how long it is hidden from
    * others. False: the delivery has ended.
@@ -469,7 +480,7 @@ export class Queue {
    * acknowledged when the loop asks for the next one. It is rejected when the loop is left before
    * that, by an error, `break` or `return`. Throws after an outage of `timeoutMs`.
    */
-  messages<T = any>(options?: ReceiveOptions & { stop?: Signal | undefined }): AsyncGenerator<Message<T>, void, undefined>;
+  messages<T = any>(options?: LoopOptions): AsyncGenerator<Message<T>, void, undefined>;
   get(options?: CallOptions): Promise<QueueState>;
   /** Replaces all settings. */
   put(settings: QueueSettings, options?: CallOptions): Promise<{ name: string; settings: QueueSettings }>;

@@ -8,18 +8,32 @@ export class Stream {
   #abort = () => this.#closed.abort(this.#signal.reason);
   #chunks;
 
-  /** The head comes within `timeoutMs`. `signal` closes the stream. */
-  static async open(client, call, timeoutMs, signal) {
+  /**
+   * Opens one, and reads to its first event of `type`, within `timeoutMs`. `signal` closes the
+   * stream; later on it is silent for at most `silenceMs`.
+   */
+  static async open(client, call, { type, timeoutMs, silenceMs, signal }) {
+    signal.throwIfAborted();
     const stream = new Stream();
     stream.#signal = signal;
     signal.addEventListener('abort', stream.#abort);
+    const timer = setTimeout(() => stream.close(new Error(`no event '${type}' came in time`)), timeoutMs);
     try {
       stream.#chunks = await client._stream(call, timeoutMs, stream.#closed.signal);
+      stream.events = stream.#read(silenceMs);
+      for (;;) {
+        const event = (await stream.events.next()).value;
+        if (event?.type === type) {
+          stream.first = event;
+          return stream;
+        }
+      }
     } catch (problem) {
       stream.close();
       throw problem;
+    } finally {
+      clearTimeout(timer);
     }
-    return stream;
   }
 
   /** From now on the signal does not close it. */
@@ -33,7 +47,7 @@ export class Stream {
   }
 
   /** Events, and null for each comment. Throws when the stream ends, or is silent for `silenceMs`. */
-  async *events(silenceMs) {
+  async *#read(silenceMs) {
     const decoder = new TextDecoder();
     const silent = () => this.close(new Error(`nothing came for ${silenceMs} ms`));
     let rest = '';
@@ -73,11 +87,12 @@ function add(event, line) {
   }
 }
 
-/** Repeats an attempt to connect, until it succeeds, is refused, or `deadline` has passed. */
-export async function connected(attempt, { deadline = Infinity, signal, outage }) {
+/** Repeats an attempt to open a stream, until it succeeds, is refused, or `deadline` has passed. */
+export async function connected(client, attempt, { deadline = Infinity, waitMs = 0, signal, outage }) {
+  const attemptMs = Math.min(client.attemptMs, client.timeoutMs / 3) + waitMs;
   for (let step = PAUSE_MS; ; step = Math.min(step * 2, PAUSE_MAX_MS)) {
     try {
-      const stream = await attempt();
+      const stream = await attempt(Math.min(attemptMs, deadline - now()));
       outage?.over();
       return stream;
     } catch (cause) {

@@ -63,7 +63,7 @@ class Daemon {
         this.#lines = [...this.#lines, line].slice(-LINES_MAX);
         const { event, message } = line.startsWith('{') ? JSON.parse(line) : {};
         if (event === 'listening') {
-          this.port = Number(message.slice(message.lastIndexOf(':') + 1));
+          this.port ??= Number(/:(\d+)$/.exec(message)?.[1]) || undefined; // a Unix socket has none
           this.url = `http://127.0.0.1:${this.port}`;
         } else if (event === 'redis_connected') {
           resolve();

@@ -51,17 +51,14 @@ export class Listener {
     return this.#events.return();
   }
 
-  #connect(deadline = Infinity) {
-    return connected(() => this.#attempt(), { deadline, signal: this.#closed.signal, outage: this.#outage });
-  }
-
-  async #attempt() {
+  async #connect(deadline = Infinity) {
+    const { signal } = this.#closed;
     const call = this.#client._call('GET', this.#path);
-    const stream = await Stream.open(this.#client, call, this.#client.attemptMs, this.#closed.signal);
-    this.#incoming = stream.events(SILENCE_MS);
-    for (let event; event?.type !== 'listening'; ) {
-      event = (await this.#incoming.next()).value;
-    }
+    const attempt = (timeoutMs) => {
+      return Stream.open(this.#client, call, { type: 'listening', timeoutMs, silenceMs: SILENCE_MS, signal });
+    };
+    const stream = await connected(this.#client, attempt, { deadline, signal, outage: this.#outage });
+    this.#incoming = stream.events;
   }
 
   async *#all() {

@@ -201,13 +201,13 @@ export class Work {
 
   async #handle(message) {
     const began = now();
-    const { id, receipt } = message;
+    const { receipt } = message;
     try {
       const result = await this.#handler(message);
       await message._settled();
       return this.#outcomeOf(message, result);
     } catch (error) {
-      this.#client._warn(`message '${id}' of queue '${this.#name}': its handler failed`, error);
+      this.#tell(message, 'is rejected, since its handler failed:', error);
       return { message, kind: 'reject', row: { receipt, reason: reasonOf(error) }, size: 0 };
     } finally {
       const ms = now() - began;
@@ -233,7 +233,7 @@ export class Work {
     if (size <= RESULT_MAX) {
       return { message, kind: 'complete', row: { receipt, result }, size };
     }
-    this.#client._warn(`message '${message.id}' of queue '${this.#name}': its result is left out: ${why}`);
+    this.#tell(message, `is acknowledged without its result: ${why}`);
     return plain;
   }
 
@@ -322,7 +322,7 @@ export class Work {
   }
 
   #refused({ message, kind }, problem) {
-    this.#client._warn(`message '${message.id}' of queue '${this.#name}': its ${kind} is refused`, problem);
+    this.#tell(message, `cannot be settled by ${kind}:`, problem);
     if (kind === 'complete') {
       this.#add({ message, kind: 'acknowledge', row: message.receipt, size: 0 }); // the work is done
     } else {
@@ -335,9 +335,13 @@ export class Work {
     for (const { message, kind } of outcomes) {
       message._end();
       if (told.get(message.receipt) === 'not_current' && kind !== 'reject') {
-        this.#client._warn(`message '${message.id}' of queue '${this.#name}' was worked on for longer than its delivery`);
+        this.#tell(message, 'was worked on for longer than its delivery lasted');
       }
     }
+  }
+
+  #tell(message, what, ...more) {
+    this.#client._warn(`message '${message.id}' of queue '${this.#name}' ${what}`, ...more);
   }
 
   // The end
