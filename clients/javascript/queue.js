@@ -76,8 +76,8 @@ export class Queue {
     }
   }
 
-  work(handler, options = {}) {
-    return new Work(this.#client, this.name, handler, options).run();
+  async work(handler, options = {}) {
+    await new Work(this.#client, this.name, handler, options).run();
   }
 
   get(options) {
