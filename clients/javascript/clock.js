@@ -33,12 +33,13 @@ export async function settledWithin(promise, ms, signal = undefined) {
   signal?.throwIfAborted();
 }
 
-/** Warns at the first failure, then once a minute, and once when it is over. */
+/** Warns of an outage at its first failure, at most once a minute, and when it is over. */
 export class Outage {
   #what;
   #warn;
   #began = null;
-  #warned;
+  #warned = -Infinity;
+  #isTold = false;
 
   constructor(what, warn) {
     this.#what = what;
@@ -46,18 +47,19 @@ export class Outage {
   }
 
   failed(problem) {
-    if (this.#began !== null && now() - this.#warned < WARN_MS) {
-      return;
-    }
     this.#began ??= now();
-    this.#warned = now();
-    this.#warn(`${this.#what} fails, and is tried again: ${problem.message}`);
+    if (now() - this.#warned >= WARN_MS) {
+      this.#warned = now();
+      this.#isTold = true;
+      this.#warn(`${this.#what} fails, and is tried again: ${problem.message}`);
+    }
   }
 
   over() {
-    if (this.#began !== null) {
+    if (this.#isTold) {
       this.#warn(`${this.#what} works again, after ${Math.round((now() - this.#began) / 1000)} s`);
-      this.#began = null;
     }
+    this.#began = null;
+    this.#isTold = false;
   }
 }
