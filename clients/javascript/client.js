@@ -50,8 +50,7 @@ export class Client {
 
   /** Closes idle connections; the client can be used again. */
   close() {
-    this.#transport?.then((transport) => transport.close());
-    this.#transport = undefined;
+    this.#transport?.then((transport) => transport.close()).catch(() => {}); // what was not opened
   }
 
   async request(method, path, body, options = {}) {
@@ -216,7 +215,7 @@ export class Client {
     return new Queue(this, name);
   }
 
-  async limit(key, { signal, ...options }) {
+  async limit(key, { signal, ...options } = {}) {
     let reply;
     try {
       const more = { key: '', waitMs: options.waitMs, signal };

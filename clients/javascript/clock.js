@@ -33,7 +33,7 @@ export async function settledWithin(promise, ms, signal = undefined) {
   signal?.throwIfAborted();
 }
 
-/** Warns of an outage at its first failure, at most once a minute, and when it is over. */
+/** Warns of an outage at its first failure, at most once a minute, and of its end. */
 export class Outage {
   #what;
   #warn;

@@ -2,7 +2,9 @@
 /// <reference lib="esnext.disposable" />
 /** Client of patternd: locks, queues, rate limits and caches in Redis, over HTTP/JSON. */
 
-/** AbortSignal where the program has its type, from the DOM or Node.js; else what it is used for. */
+/**
+ * AbortSignal, where the program has its type from the DOM or Node.js; else what it has to have.
+ */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer T } }
   ? T
   : {
@@ -47,7 +49,10 @@ export interface ClientOptions {
   timeoutMs?: number | undefined;
   /** Bounds one attempt, without `waitMs`: 5 s. */
   attemptMs?: number | undefined;
-  /** Of an https:// daemon, PEM: its authority, if the system has none for it. Reread for each connection. */
+  /**
+   * The authority of an https:// daemon, PEM; without it those of the system. Reread for each
+   * connection.
+   */
   caFile?: string | undefined;
   /** The certificate that the daemon asks of its clients, and its key, PEM. */
   certFile?: string | undefined;
@@ -230,7 +235,9 @@ export interface WorkOptions extends ReceiveOptions {
   stop?: Signal | undefined;
   /** For how long what was received is worked on after a stop: 20 s. */
   drainMs?: number | undefined;
-  /** Whether SIGTERM and SIGINT end the loop: true. The second one returns what still runs at once. */
+  /**
+   * Whether SIGTERM and SIGINT end the loop: true. A second one returns what still runs at once.
+   */
   signals?: boolean | undefined;
 }
 
@@ -344,7 +351,9 @@ export interface Group {
 }
 
 export class Client {
-  /** Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket. */
+  /**
+   * Of the daemon at `url`: http://HOST:PORT, https://..., or http+unix://%2Fpath%2Fof%2Fsocket.
+   */
   constructor(url: string, options?: ClientOptions);
   timeoutMs: number;
   attemptMs: number;

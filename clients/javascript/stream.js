@@ -46,7 +46,7 @@ export class Stream {
     this.#closed.abort(reason);
   }
 
-  /** Events, and null for each comment. Throws when the stream ends, or is silent for `silenceMs`. */
+  /** Events, and null for a comment. Throws when the stream ends, or is silent for `silenceMs`. */
   async *#read(silenceMs) {
     const decoder = new TextDecoder();
     const silent = () => this.close(new Error(`nothing came for ${silenceMs} ms`));

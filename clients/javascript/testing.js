@@ -55,7 +55,7 @@ class Daemon {
     }
   }
 
-  /** Resolves at the line that says that it is ready; later lines are dropped. */
+  /** Resolves at the line that reports that it is ready. */
   #read() {
     const reader = createInterface({ input: this.#process.stderr });
     return new Promise((resolve) => {

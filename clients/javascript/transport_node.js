@@ -72,8 +72,11 @@ export class NodeTransport {
     });
   }
 
+  /** Closes what is idle. */
   close() {
-    this.#where.agent.destroy();
+    Object.values(this.#where.agent.freeSockets)
+      .flat()
+      .forEach((socket) => socket.destroy());
   }
 }
 

@@ -246,7 +246,12 @@ export class Work {
 
   /** Outcomes for one request. A message that was lost is another worker's. */
   #take() {
-    this.#outcomes = this.#outcomes.filter(({ message, isReturned }) => isReturned || !message._isOver);
+    const isLost = ({ message, isReturned }) => message._isOver && !isReturned;
+    this.#outcomes.filter(isLost).forEach(({ message }) => {
+      message._end();
+      this.#tell(message, 'was lost before its end could be sent, and comes again');
+    });
+    this.#outcomes = this.#outcomes.filter((outcome) => !isLost(outcome));
     let size = 0;
     let count = 0;
     for (const outcome of this.#outcomes) {

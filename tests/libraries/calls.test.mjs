@@ -1,11 +1,12 @@
 // How calls of the JavaScript client end: by their signal, by their time, by a failure that may be
 // repeated; and the ways to a daemon. `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { Client, LockLost, Problem } from '../../clients/javascript/patternd.js';
 import { daemon } from '../../clients/javascript/testing.js';
 import { Gate, thrown, until } from './gate.mjs';
@@ -293,5 +294,38 @@ describe('calls', { concurrency: 20 }, () => {
     assert.equal((await ended).error.name, 'AbortError');
     assert.equal((await thrown(through.listen('a*b'))).error.code, 'invalid_name');
     through.close();
+  });
+
+  // As in a browser, where node:http is missing.
+  async function byFetch(library, url) {
+    delete globalThis.process;
+    const { Client } = await import(library);
+    const client = new Client(url, { warn: () => {} });
+    const queue = client.queue('fetch');
+    await client.lock('fetch', { ttlMs: 5000 }, () => queue.send({ n: 1 }));
+    const stop = new AbortController();
+    const seen = [];
+    await queue.work(({ body }) => (seen.push(body.n), stop.abort()), { stop: stop.signal });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    const { name } = await queue.receive({ waitMs: 20000, signal: controller.signal }).catch((error) => error);
+    const hold = await client.hold('fetch-hold');
+    const events = await client.listen('fetch');
+    await client.publish('fetch', 2);
+    seen.push((await events.next()).value.body, name, hold.lost.aborted);
+    events.close();
+    await hold.release();
+    const refused = await new Client(`${url}/elsewhere`)
+      .queue('q')
+      .get()
+      .catch((error) => error.code);
+    console.log(JSON.stringify([...seen, refused]));
+  }
+
+  test('where node:http is missing, calls go by fetch', async () => {
+    const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
+    const program = `(${byFetch})(${JSON.stringify(library)}, ${JSON.stringify(running.url)})`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
+    assert.deepEqual(JSON.parse(stdout), [1, 2, 'AbortError', false, 'unknown_path']);
   });
 });

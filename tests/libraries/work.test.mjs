@@ -195,9 +195,16 @@ describe('work', { concurrency: 20 }, () => {
   test('at the limit of a stop what still runs is told, and all go back', async () => {
     const queue = await filled('limited', 3);
     const told = [];
-    const loop = working(queue, (message) => new Promise(() => message.lost.addEventListener('abort', () => {
-      told.push(message.lost.reason.detail);
-    })), { concurrency: 2, drainMs: 200 });
+    const loop = working(
+      queue,
+      (message) =>
+        new Promise(() =>
+          message.lost.addEventListener('abort', () => {
+            told.push(message.lost.reason.detail);
+          }),
+        ),
+      { concurrency: 2, drainMs: 200 },
+    );
     await until(async () => (await queue.get()).inFlight === 2, 'two run');
     const began = performance.now();
     await loop.end();
@@ -210,14 +217,21 @@ describe('work', { concurrency: 20 }, () => {
   test('a signal of the system stops it, a second one at once', async () => {
     const queue = await filled('signalled', 2);
     let isLost = false;
-    const loop = working(queue, ({ body, lost }) => new Promise((resolve) => {
-      if (body === 0) {
-        resolve();
-      }
-      lost.addEventListener('abort', () => (isLost = true));
-    }), { signals: true });
-    const counts = async ({ inFlight, ready } = {}) => ({ inFlight, ready } = await queue.get()) && inFlight === 1 && !ready;
-    await until(counts, 'one runs');
+    const loop = working(
+      queue,
+      ({ body, lost }) =>
+        new Promise((resolve) => {
+          if (body === 0) {
+            resolve();
+          }
+          lost.addEventListener('abort', () => (isLost = true));
+        }),
+      { signals: true },
+    );
+    await until(async () => {
+      const { inFlight, ready } = await queue.get();
+      return inFlight === 1 && ready === 0;
+    }, 'one runs');
     process.kill(process.pid, 'SIGTERM');
     await sleep(300);
     assert.equal(isLost, false);
@@ -256,18 +270,25 @@ describe('work', { concurrency: 20 }, () => {
     const lost = new Client(`${running.url}/elsewhere`, { warn });
     const { error, ms } = await thrown(lost.queue('q').work(() => {}, { signals: false }));
     assert(error instanceof Problem && error.code === 'unknown_path' && ms < 1000);
-    await assert.rejects(client.queue('q').work(() => {}, { concurrency: 0 }), RangeError);
+    await assert.rejects(
+      client.queue('q').work(() => {}, { concurrency: 0 }),
+      RangeError,
+    );
     await assert.rejects(client.queue('q').work(undefined), TypeError);
   });
 
   test('a handler is told in time that its message is lost', async () => {
     const queue = await filled('lost', 1);
     const times = {};
-    const loop = working(queue, async ({ lost }) => {
-      times.began = performance.now();
-      lost.addEventListener('abort', () => (times.lost = performance.now()));
-      await until(() => times.lost, 'it is lost');
-    }, { visibilityMs: 900 });
+    const loop = working(
+      queue,
+      async ({ lost }) => {
+        times.began = performance.now();
+        lost.addEventListener('abort', () => (times.lost = performance.now()));
+        await until(() => times.lost, 'it is lost');
+      },
+      { visibilityMs: 900 },
+    );
     await until(() => times.began, 'it runs');
     await client.request('POST', '/queues/lost/purge', {});
     await until(() => times.lost, 'it is told', 1000);
@@ -278,12 +299,19 @@ describe('work', { concurrency: 20 }, () => {
   test('what runs for long, or waits behind it, is extended', async () => {
     const queue = await filled('long', 6);
     const seen = [];
-    const loop = working(queue, async ({ body, lost }) => {
-      await sleep(body === 3 ? 2500 : 1); // the first are fast, so more are received ahead
-      seen.push([body, lost.aborted]);
-    }, { visibilityMs: 900, concurrency: 1 });
+    const loop = working(
+      queue,
+      async ({ body, lost }) => {
+        await sleep(body === 3 ? 2500 : 1); // the first are fast, so more are received ahead
+        seen.push([body, lost.aborted]);
+      },
+      { visibilityMs: 900, concurrency: 1 },
+    );
     await until(() => isEmpty(queue), 'all are done', 10000);
     await loop.end();
-    assert.deepEqual(seen, [0, 1, 2, 3, 4, 5].map((n) => [n, false]));
+    assert.deepEqual(
+      seen,
+      [0, 1, 2, 3, 4, 5].map((n) => [n, false]),
+    );
   });
 });
