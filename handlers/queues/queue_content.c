@@ -113,7 +113,15 @@ static bool read_state(struct queue_message *m, struct text state)
 	return state.at;
 }
 
-void queue_worker_out(struct json_out *o, struct text worker)
+struct text queue_encoded(struct request *req, struct text value)
+{
+	char *out = value.len ? arena_alloc(&req->arena, 3 * value.len + 1) : NULL;
+
+	return out ? (struct text){ out, percent_encode(value, out) } : TEXT("");
+}
+
+/* Null where it is empty. */
+static void out_worker(struct json_out *o, struct text worker)
 {
 	struct text plain = arena_copy(o->arena, worker.at, worker.len);
 
@@ -161,4 +169,51 @@ void queue_content_out(struct json_out *o, struct text content)
 		out_part(o, part);
 	}
 	out_raw(o, "body", rest);
+}
+
+/* As stored: the percentage, a blank, and the note, percent-encoded; empty without any. */
+static void out_progress(struct json_out *o, struct text progress)
+{
+	struct text percent = text_cut(&progress, ' ');
+	struct text note = arena_copy(o->arena, progress.at, progress.len);
+
+	if (!percent.len) {
+		out_raw_or_null(o, "progress", (struct text){ 0 });
+		return;
+	}
+	if (!progress.len || !note.at || !percent_decode((char *)(uintptr_t)note.at, &note.len))
+		note = (struct text){ 0 };
+	out_object(o, "progress");
+	out_int(o, "percent", cut_number(&percent, 3));
+	out_text_or_null(o, "note", note);
+	out_close(o);
+}
+
+void queue_message_out(struct json_out *o, struct request *req, const struct reply *r)
+{
+	struct text state = reply_text(r, QUEUE_MESSAGE_STATE);
+	int64_t at_ms = reply_int(r, QUEUE_MESSAGE_AT_MS);
+	struct queue_message m;
+
+	queue_message_read(&m, reply_text(r, QUEUE_MESSAGE_SEQUENCE), reply_text(r, QUEUE_MESSAGE_CONTENT),
+			   reply_text(r, QUEUE_MESSAGE_STORED_STATE));
+	if (text_is(state, "delayed") && at_ms <= req->now_ms)
+		state = TEXT("ready");
+	bool is_due = text_is(state, "ready") || text_is(state, "delayed"), is_done = text_is(state, "done");
+	out_text(o, "id", m.id);
+	out_text(o, "state", state);
+	queue_content_out(o, is_done ? TEXT("null") : m.content);
+	out_int(o, "priority", m.priority);
+	out_int(o, "receives", m.receives);
+	out_int(o, "sent_at_ms", m.sent_at_ms);
+	out_int_or_null(o, "deliver_at_ms", is_due, at_ms);
+	out_int_or_null(o, "visible_until_ms", text_is(state, "in_flight"), at_ms);
+	out_int_or_null(o, "died_at_ms", text_is(state, "dead"), at_ms);
+	out_int_or_null(o, "done_at_ms", is_done, at_ms);
+	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
+	out_progress(o, m.progress);
+	out_worker(o, m.worker);
+	out_text_or_null(o, "reason", m.reason);
+	if (is_done && m.content.len)
+		out_raw(o, "result", m.content);
 }

@@ -33,8 +33,14 @@ struct queue_message {
  */
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state);
 
-/* Writes the member `worker`, null where it is empty. */
-void queue_worker_out(struct json_out *o, struct text worker);
+/*
+ * Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready
+ * since a replayed answer was stored. Of a message that is done, the content is its result.
+ */
+void queue_message_out(struct json_out *o, struct request *req, const struct reply *r);
+
+/* Percent-encoded, as labels and notes are stored: "" when it is absent. */
+struct text queue_encoded(struct request *req, struct text value);
 
 /* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);

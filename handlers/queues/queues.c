@@ -9,6 +9,8 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
+#include "common/kinds.h"
+#include "queues/ends.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
@@ -66,6 +68,15 @@ static void on_sent(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
 		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
 				       "ttl_ms", "ends before the message is due");
+		return;
+	}
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS) {
+		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
+		return;
+	}
+	if (in->wait_result_ms > 0) {
+		queue_metrics_count(req, in->name, QUEUE_SENT, (size_t)reply_outcome(r));
+		queue_end_await_sent(req, in->id, reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES));
 		return;
 	}
 	if (reply_outcome(r) > 0 && !in->messages.items) {
@@ -128,8 +139,12 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	}
 	if (!check_message(req, &m, -1))
 		return;
+	if (in->wait_result_ms > 0 && !queue_end_begin(req, in->name, in->wait_result_ms))
+		return;
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	add_message(req, c, &m);
+	if (in->wait_result_ms > 0)
+		call_string(c, "results");
 	call_send(c, on_sent);
 }
 
@@ -210,6 +225,14 @@ static void on_extended(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
+/* As it is stored (queue_content.h); "" when the request reports none. */
+static struct text progress_of(struct request *req, const struct queue_delivery_extend_input *in)
+{
+	if (!in->has_progress)
+		return TEXT("");
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
+}
+
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
 {
 	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->name, in->receipt);
@@ -217,6 +240,7 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 	if (!c)
 		return;
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
+	call_text(c, progress_of(req, in));
 	call_send(c, on_extended);
 }
 
@@ -261,33 +285,51 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 
 /* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
-enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED };
+enum { SETTLED_NOT_CURRENT, SETTLED_ACKNOWLEDGED, SETTLED_REJECTED, SETTLED_RESULT_KEPT };
+enum { RESULT_MAX_BYTES = 65536 };
 
-static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
+static void out_settled(struct json_out *o, struct text receipt, int64_t outcome, bool has_result)
 {
-	static const char *const outcomes[] = { "not_current", "acknowledged",
-						"rejected" }; /* as the script numbers them */
+	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected",
+						"acknowledged" }; /* as the script numbers them */
 
+	if (outcome < SETTLED_NOT_CURRENT || outcome > SETTLED_RESULT_KEPT)
+		outcome = SETTLED_NOT_CURRENT;
 	out_object(o, NULL);
 	out_text(o, "receipt", receipt);
-	out_string(o, "outcome",
-		   outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_REJECTED ? outcomes[outcome] : outcomes[0]);
+	out_string(o, "outcome", outcomes[outcome]);
+	if (has_result && outcome != SETTLED_NOT_CURRENT)
+		out_bool(o, "result_stored", outcome == SETTLED_RESULT_KEPT);
 	out_close(o);
 }
+
+static void settle(struct request *req, bool stores_results);
 
 static void on_settled(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_settle_input *in = req->input;
+
+	if (!r && in->complete.count && !req->work && call_problem_is_memory(req->result->failed)) {
+		req->work = req; /* once */
+		settle(req, false);
+		return;
+	}
+	if (!r) {
+		call_problem_answer(req->result->failed);
+		return;
+	}
 	struct json_out *o = answer_begin(req, 200);
 	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
 
 	out_text(o, "name", in->name);
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->acknowledge.count; i++)
-		out_settled(o, in->acknowledge.items[i], reply_int(r, at++));
+		out_settled(o, in->acknowledge.items[i], reply_int(r, at++), false);
+	for (size_t i = 0; i < in->complete.count; i++)
+		out_settled(o, in->complete.items[i].receipt, reply_int(r, at++), true);
 	for (size_t i = 0; i < in->reject.count; i++) {
 		rejected += reply_int(r, at) == SETTLED_REJECTED;
-		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++));
+		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++), false);
 	}
 	out_close(o);
 	/* What was acknowledged within the last minute counts only once. */
@@ -304,6 +346,9 @@ static bool check_receipts(struct request *req, const struct queue_delivery_sett
 	for (size_t i = 0; i < in->acknowledge.count && !pointer.at; i++)
 		if (!queue_is_receipt(req, in->name, in->acknowledge.items[i]))
 			pointer = arena_printf(&req->arena, "/acknowledge/%zu", i);
+	for (size_t i = 0; i < in->complete.count && !pointer.at; i++)
+		if (!queue_is_receipt(req, in->name, in->complete.items[i].receipt))
+			pointer = arena_printf(&req->arena, "/complete/%zu/receipt", i);
 	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
 		if (!queue_is_receipt(req, in->name, in->reject.items[i].receipt))
 			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
@@ -324,19 +369,37 @@ static bool check_delays(struct request *req, const struct queue_delivery_settle
 	return true;
 }
 
-void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
+static bool check_results(struct request *req, const struct queue_delivery_settle_input *in)
 {
-	if (in->acknowledge.count + in->reject.count == 0) {
-		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
-				     "is required, or reject, with at least one receipt");
-		return;
+	for (size_t i = 0; i < in->complete.count; i++) {
+		size_t len = in->complete.items[i].result.len;
+		if (len <= RESULT_MAX_BYTES)
+			continue;
+		struct text pointer = arena_printf(&req->arena, "/complete/%zu/result", i);
+		answer_field_problem(req, P_OUT_OF_RANGE, pointer.at ? pointer.at : "",
+				     "has %zu bytes as JSON; %d are allowed", len, RESULT_MAX_BYTES);
+		return false;
 	}
-	if (!check_receipts(req, in) || !check_delays(req, in))
-		return;
-	struct call *c = queue_call(req, &queue_delivery_settle_script, in->name);
+	return true;
+}
+
+static void settle(struct request *req, bool stores_results)
+{
+	const struct queue_delivery_settle_input *in = req->input;
+	const struct script *script = stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, in->name);
+
+	for (size_t i = 0; i < in->complete.count && stores_results; i++)
+		call_key(c, KEY_QUEUE, in->name,
+			 arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
 	call_int(c, (int64_t)in->acknowledge.count);
+	call_int(c, (int64_t)in->complete.count);
 	for (size_t i = 0; i < in->acknowledge.count; i++)
 		call_receipt(req, c, in->acknowledge.items[i]);
+	for (size_t i = 0; i < in->complete.count; i++) {
+		call_receipt(req, c, in->complete.items[i].receipt);
+		call_text(c, stores_results ? in->complete.items[i].result : TEXT(""));
+	}
 	for (size_t i = 0; i < in->reject.count; i++) {
 		const struct queue_delivery_settle_reject_item *rejected = &in->reject.items[i];
 		call_receipt(req, c, rejected->receipt);
@@ -344,5 +407,17 @@ void queue_delivery_settle(struct request *req, const struct queue_delivery_sett
 		call_text(c, rejected->reason);
 		call_int(c, rejected->dead);
 	}
+	call_may_fail(c);
 	call_send(c, on_settled);
+}
+
+void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
+{
+	if (in->acknowledge.count + in->complete.count + in->reject.count == 0) {
+		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
+				     "is required, or complete or reject, with at least one receipt");
+		return;
+	}
+	if (check_receipts(req, in) && check_delays(req, in) && check_results(req, in))
+		settle(req, in->complete.count > 0);
 }

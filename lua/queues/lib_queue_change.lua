@@ -32,7 +32,7 @@ end
 
 -- No delivery is under way.
 local function clear_delivery(m)
-  m.nonce, m.ends = NO_NONCE, NO_END
+  m.nonce, m.ends, m.progress = NO_NONCE, NO_END, ''
 end
 
 -- A dead letter has no delivery and no ttl: it is kept for dead_retention_ms.

@@ -2,6 +2,7 @@
 -- and reads the wait queue: a foreign one half-applies nothing. Removals come before additions, one
 -- command a key and verb. Wants queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 local planned, dropped, died = {}, 0, 0
+local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
 local function plan(verb, key, a, b)
   local name = verb .. key
@@ -46,13 +47,20 @@ local function commit(serves_later)
   if serves then
     serve_waiters()
   end
-  planned, dropped, died, comes_sooner = {}, 0, 0, false
+  if finished[1] and queue_rules and queue_rules:find('result_ms', 1, true) then
+--@include queue_result
+    wake_waiters(finished)
+  end
+  planned, finished, dropped, died, comes_sooner = {}, {}, 0, 0, false
 end
 
 -- Plans that a message is gone for good, its id with it.
 local function forget(m)
   plan('ZREM', m.place, m.member)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
+  if m.place ~= dead_key then
+    finished[#finished + 1] = m.seq
+  end
   if m.id and m.id ~= '' then
     plan('HDEL', ids_key, m.id)
   end
@@ -93,6 +101,7 @@ local function settle(m, state)
   elseif state == 'dead' then
     move(m, dead_key, digits(m.at), member_of(m))
     died = died + 1
+    finished[#finished + 1] = m.seq
   else
     put_due(m)
   end

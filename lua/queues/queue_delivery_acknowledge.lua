@@ -1,5 +1,5 @@
 -- queue_delivery_acknowledge: a delivery is done; its message is gone, its id is remembered for
--- dedupe_ms.
+-- dedupe_ms. In a queue with result_ms the message is done for so long, with a result of null.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 --@reply 1 acknowledged, 0 repeated, -1 stale
@@ -10,25 +10,32 @@
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
-local stored = redis.call('HMGET', queue_key, field, 'layout')
-local state, layout = stored[1], stored[2]
+local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules')
+local state, layout, rules = stored[1], stored[2], stored[3]
 --@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then
   return { 0, now }
 end
-local remembered_until, member = digits(now + 60000), field
+local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
+local remembered_until, member = digits(now + math.max(60000, result_ms or 0)), field
+local done = nonce .. remembered_until .. 'd'
 if state:find('\t', 32, true) then -- it has options; perhaps an id
 --@include queue_types queue_settings queue_message queue_done
   local m = read_state(state)
   member = field .. m.group
   if m.id ~= '' then
     redis.call('ZCARD', flight_key)
-    remember_ids({ m.id })
+    remember_ids({ m.id }, result_ms or 0)
   end
 end
 redis.call('ZADD', flight_key, '-' .. remembered_until, member)
-redis.call('HSET', queue_key, field, nonce .. remembered_until .. 'd')
 redis.call('HDEL', queue_key, seq)
+if result_ms then
+--@include queue_result
+  done = result_ms > 0 and done_state(state, remembered_until, '-', result_ms) or done
+  wake_waiters({ seq })
+end
+redis.call('HSET', queue_key, field, done)
 return { 1, now }

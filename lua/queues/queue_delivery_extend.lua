@@ -1,6 +1,7 @@
 -- queue_delivery_extend: a current delivery gets more time, counted from now.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's)
+-- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's), 4
+--       progress as it is stored (queues/lib_queue.lua), '': as it was
 --@reply 1: id text, visible_until_ms int
 --@reply -1 stale
 -- stale: the delivery is no longer current. A replay returns the visible_until_ms of now, while the
@@ -23,6 +24,9 @@ if visibility_ms < 0 then
 end
 local visible_until = now + visibility_ms
 m.ends = digits(visible_until)
+if ARGV[4] ~= '' then
+  m.progress = ARGV[4]
+end
 plan('ZADD', flight_key, m.ends, m.member)
 plan('HSET', queue_key, m.seq .. 's', state_of(m))
 comes_sooner = visible_until < m.at

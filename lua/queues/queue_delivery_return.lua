@@ -17,7 +17,8 @@ local reply = { 0, now }
 local function brought_back(seq, state, content)
   local m, header = read_state(state), read_header(content)
   m.seq, m.sent_at = seq, header.sent_at
-  if m.id ~= '' and (redis.call('HGET', ids_key, m.id) or '') ~= '' then
+  local holder = m.id ~= '' and redis.call('HGET', ids_key, m.id)
+  if holder and holder ~= seq then
     m.id = ''
     content = content:gsub('^(%d+\t%d+\t%d+\t)[^\t\n]*', '%1', 1)
   elseif m.id ~= '' then
@@ -25,6 +26,7 @@ local function brought_back(seq, state, content)
     plan('HSET', ids_key, m.id, seq)
   end
   plan('HSET', queue_key, seq, content)
+  plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
   plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted meanwhile
   return m
 end

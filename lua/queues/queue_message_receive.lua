@@ -61,7 +61,8 @@ for i = 0, queue_count - 1 do
   elseif ARGV[8] == '2' then
     return reply
   end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout')
+  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout',
+    'rules')
   local layout = settings[5]
 --@include queue_layout
   local visibility_ms = given_visibility_ms
@@ -72,7 +73,9 @@ for i = 0, queue_count - 1 do
   local back = redis.call('ZCOUNT', flight_key, '0', instant)
   local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
   local q = {
-    is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]),
+    is_paused = settings[1] == '1', rules = settings[6],
+    result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')),
+    schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
@@ -101,7 +104,7 @@ for i = 0, queue_count - 1 do
   if q.trims or q.due > 0 or q.back > 0 or q.fires then
 --@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
 --@include queue_page queue_trim
-    are_checked = true -- above
+    are_checked, queue_rules = true, q.rules -- above
     if q.trims then
       trim()
     end
@@ -175,6 +178,8 @@ for i = 0, queue_count - 1 do
             q.gone, q.dropped_ids, q.dropped = q.gone or {}, q.dropped_ids or {}, (q.dropped or 0) + 1
             q.gone[#q.gone + 1] = fields[k]
             q.gone[#q.gone + 1] = fields[k + 1]
+            q.ended = q.ended or {}
+            q.ended[#q.ended + 1] = fields[k]
             q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
           else
             m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
@@ -228,13 +233,26 @@ for i = 0, queue_count - 1 do
   end
   if acknowledges and q.states[1] then
 --@include queue_types queue_settings queue_done
-    q.gone = q.gone or {}
+    q.gone, q.ended = q.gone or {}, q.ended or {}
     for k = 1, #q.states, 2 do
-      q.gone[#q.gone + 1] = q.states[k]:sub(1, 16)
-      q.gone[#q.gone + 1] = q.states[k]
+      q.ended[#q.ended + 1] = q.states[k]:sub(1, 16)
+      q.gone[#q.gone + 1] = q.ended[#q.ended]
+      if (q.result_ms or 0) == 0 then
+        q.gone[#q.gone + 1] = q.states[k]
+      end
     end
     if q.ids then
-      remember_ids(q.ids)
+      remember_ids(q.ids, q.result_ms or 0)
+    end
+    if (q.result_ms or 0) > 0 then
+--@include queue_result
+      local remembered_until = digits(now + math.max(60000, q.result_ms))
+      for k = 1, #q.states, 2 do
+        q.flight[k] = '-' .. remembered_until
+        q.states[k + 1] = done_state(q.states[k + 1], remembered_until, '-', q.result_ms)
+      end
+      redis.call('ZADD', flight_key, unpack(q.flight))
+      redis.call('HSET', queue_key, unpack(q.states))
     end
   elseif q.states[1] then
     redis.call('ZADD', flight_key, unpack(q.flight))
@@ -242,6 +260,10 @@ for i = 0, queue_count - 1 do
   end
   if q.gone then
     redis.call('HDEL', queue_key, unpack(q.gone))
+  end
+  if q.ended and q.result_ms then
+--@include queue_result
+    wake_waiters(q.ended)
   end
   local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
   if q.is_awaited or waits_on then

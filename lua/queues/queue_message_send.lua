@@ -5,18 +5,27 @@
 --       priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1: delay_ms
 --       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's), backoff ('':
 --       the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group ('': none)
+--       Behind one message alone: 'results' when its result is awaited
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
+--@reply -2 no_results
 --@shape queue_sent: id text, is_duplicate int, deliver_at_ms int
 -- The outcome is how many were stored. The deliver_at_ms of a duplicate is the first one's, 0 while
 -- that is in flight, and when it will not be delivered any more (dead, acknowledged). past_ttl:
 -- nothing is stored, since the message at index (from 0) would be past its ttl before it is due.
+-- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent
-local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout')
+local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout', 'rules')
 local layout = settings[3]
 --@include queue_layout
+if #ARGV % 3 == 1 then
+  ARGV[#ARGV] = nil
+  if not settings[4] or not settings[4]:find('result_ms=[1-9]') then
+    return { -2, now }
+  end
+end
 local is_awaited = redis.call('ZCARD', waiters_key) > 0
 local last = tonumber(settings[1] or 0)
   or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))

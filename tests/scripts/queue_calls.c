@@ -273,7 +273,7 @@ int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const c
 	const char *nonce;
 	const char *seq = cut(receipt, &nonce);
 
-	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms)));
+	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms), ""));
 	return outcome(r);
 }
 
@@ -304,12 +304,13 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 			      const char *const reject[], int64_t delay_ms)
 {
 	static char halves[2 * BATCH_MAX][2][32];
-	const char *args[7 * BATCH_MAX + 2], *delay = number(delay_ms);
-	size_t n = 1, count = 0;
+	const char *args[7 * BATCH_MAX + 3], *delay = number(delay_ms);
+	size_t n = 2, count = 0;
 
 	for (; *done; done++, count++)
 		n = add_receipt(args, n, halves[count], *done);
 	args[0] = number((int64_t)count);
+	args[1] = "0";
 	for (; *reject; reject++, count++) {
 		n = add_receipt(args, n, halves[count], *reject);
 		args[n++] = delay;
@@ -409,7 +410,8 @@ void queue_put(struct redis_server *r, const char *queue, struct queue_settings 
 {
 	run(r, &queue_put_script, queue_keys(queue),
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
-		 number(s.dedupe_ms), number(s.dead_retention_ms), s.paused ? "1" : "0"));
+		 number(s.dedupe_ms), number(s.dead_retention_ms), s.paused ? "1" : "0",
+		 s.result_ms ? number(s.result_ms) : "-2"));
 	assert_int_equal(outcome(r), 1);
 }
 

@@ -15,6 +15,9 @@
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
 /* The first keys are those that messages without a group use. */
+/* The end of the arguments of queue_schedule_put: no time zone, limit or jitter. */
+#define IN_UTC "~", "~", "~", "~", "~"
+
 enum { QUEUE_KEYS = 12, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
@@ -127,6 +130,7 @@ void queue_trim_next(struct redis_server *r, const char *queue);
 struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, dead_retention_ms;
 	bool paused;
+	int64_t result_ms;
 };
 /* Those of a queue that none were PUT to, but without its backoff: what fails is due at once. */
 extern const struct queue_settings standard_settings;

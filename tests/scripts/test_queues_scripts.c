@@ -292,7 +292,7 @@ static void make_one_of_each(char seq[32], char nonce[32], bool has_waiters)
 static void make_schedule_due(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 	int64_t put_ms = item_int(&r, REPLY_NOW_MS);
 	wait_for_clock(&r, put_ms + 1);
 }
@@ -345,9 +345,10 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "0", TICKET, "9", "0"), "!!!!....!..." },
 		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "", "0", "0"), "!!!!!!!!!..." },
 		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!....." },
-		{ &queue_delivery_settle_script, ARGS("1", seq, nonce), "!!!!!!!!!..." },
-		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5", "", "0"), "!!!!!!!!!..." },
-		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!!!!!!!!!..." },
+		{ &queue_delivery_settle_script, ARGS("1", "0", seq, nonce), "!!!!!!!!!..." },
+		{ &queue_delivery_settle_script, ARGS("0", "0", seq, nonce, "5", "", "0"), "!!!!!!!!!..." },
+		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce), "!!!!!!!!!..." },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", ""), "!!!!!!!!!..." },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!!!..." },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!!!..." },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!..." },
@@ -355,17 +356,19 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!!!..." },
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!..." },
 		{ &queue_message_get_script, ARGS("ready"), "!!...!......" },
+		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000"), "!..........." },
 		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!..." },
 		{ &queue_get_script, ARGS(), "!!!!!......." },
-		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!.......!..." },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1"), "!.......!..." },
 		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!..." },
 		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!!!..." },
 		{ &queue_message_redrive_script, ARGS("dead"), "!!!!!!!!!..." },
 		{ &queue_delete_script, ARGS(), "!!!!!!!!!..." },
-		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1"),
+		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC),
 		  "!!!!!!!!!..." },
-		{ &queue_schedule_run_script, ARGS(), "!!!!!!!!!..." },
+		{ &queue_schedule_fire_script, ARGS(), "!!!!!!!!!..." },
 		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!..." },
+		{ &queue_schedule_run_script, ARGS("s"), "!!!!!!!!!..." },
 		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!..." },
 	};
 
@@ -374,7 +377,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
-			if (rows[i].script == &queue_schedule_run_script)
+			if (rows[i].script == &queue_schedule_fire_script)
 				make_schedule_due();
 			plant(queue_keys("q")[k / 4], k % 2);
 			bool must_refuse = rows[i].refuses[k / 4] == '!';
@@ -431,25 +434,28 @@ static void a_newer_layout_is_refused(void **state)
 		{ &queue_message_send_script, ARGS("new", "1", "4") },
 		{ &queue_message_receive_script, RECEIVE_ARGS("10", "-1", NONCE_B) },
 		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce) },
-		{ &queue_delivery_settle_script, ARGS("1", seq, nonce) },
-		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1") },
+		{ &queue_delivery_settle_script, ARGS("1", "0", seq, nonce) },
+		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce) },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", "") },
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0") },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, "") },
 		{ &queue_message_delete_script, ARGS("ready") },
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7") },
 		{ &queue_message_get_script, ARGS("ready") },
+		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000") },
 		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", "") },
 		{ &queue_get_script, ARGS() },
-		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0") },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1") },
 		{ &queue_purge_script, ARGS("", "0", "0") },
 		{ &queue_redrive_script, ARGS("-1", "0", "0") },
 		{ &queue_message_redrive_script, ARGS("dead") },
 		{ &queue_delete_script, ARGS() },
-		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1") },
+		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC) },
 		{ &queue_schedule_get_script, ARGS("s", "") },
 		{ &queue_schedule_list_script, ARGS("0", "10", "") },
-		{ &queue_schedule_run_script, ARGS() },
+		{ &queue_schedule_fire_script, ARGS() },
 		{ &queue_schedule_delete_script, ARGS("s") },
+		{ &queue_schedule_run_script, ARGS("s") },
 		{ &queue_leave_script, ARGS(TICKET, "") },
 	};
 
@@ -469,7 +475,7 @@ static void each_queue_has_a_layout(void **state)
 	queue_message_send(&r, "sent", (struct outgoing){ 0 });
 	queue_put(&r, "put", standard_settings);
 	run(&r, &queue_schedule_put_script, queue_keys("scheduled"),
-	    ARGS("s", "\"s\"", "0", "=1000", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=1000", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 	queue_message_send(&r, "returned", (struct outgoing){ 0 });
 	assert_int_equal(queue_message_receive(&r, "returned", 1, 1000, NONCE_A), 1);
 	const char *receipt = received(&r, 0, RECEIVED_RECEIPT)->str;

@@ -278,7 +278,7 @@ static void is_deleted(void)
 static void is_scheduled(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=500", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=500", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 }
 
 static void goes_on(void)
@@ -515,13 +515,13 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 }
 
 static void end_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", ""));
+	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", "", "", "", "", "", ""));
 	assert_int_equal(outcome(&r), QUEUE_SCHEDULE_PUT_NO_INSTANT_BEFORE_END);
 }
 
