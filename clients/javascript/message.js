@@ -86,7 +86,7 @@ export class Message extends Lease {
       }
       const body = { complete: [{ receipt: this.receipt, result }] };
       const answer = await this._client.request('POST', this.#settlePath, body, { ...options, key: '' });
-      return answer.body.deliveries[0].outcome !== 'not_current';
+      return answer.body.deliveries[0].outcome === 'acknowledged';
     });
   }
 

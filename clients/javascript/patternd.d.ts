@@ -182,7 +182,10 @@ export interface MessageOptions {
   traceparent?: string | undefined;
   /** Groups take turns, or are worked in order: docs/queue-groups.md. */
   group?: string | undefined;
-  backoff?: Backoff | undefined;
+  /** Instead of the queue's backoff. */
+  backoffBaseMs?: number | undefined;
+  backoffMaxMs?: number | undefined;
+  /** What becomes of a message whose id is there: `keep` leaves that one as it is. */
   onDuplicate?: 'keep' | 'replace' | 'extend' | 'after' | undefined;
   maxExtendMs?: number | undefined;
 }
@@ -327,16 +330,24 @@ export interface Schedule {
   id: string;
   everyMs: number | null;
   cron: string | null;
+  timeZone: string;
+  timeZoneVersion: string | null;
   startAtMs: number | null;
   endAtMs: number | null;
+  limit: number | null;
+  jitterMs: number;
   priority: number;
   overlap: 'skip' | 'allow';
-  nextAtMs: number | null;
+  nextAtMs: number;
   lastAtMs: number | null;
   sent: number;
   missed: number;
   skipped: number;
-  [member: string]: any;
+  /** The next five instants. */
+  next?: number[];
+  /** Not in a list. */
+  body?: any;
+  headers?: Record<string, string>;
 }
 
 export interface Group {
@@ -450,7 +461,7 @@ export class Message<T = any> implements AsyncDisposable {
   readonly headers: Record<string, string>;
   readonly group: string | null;
   /** Of the schedule that made it: its id, the instant, and how many before it were missed. */
-  readonly schedule: { id: string; atMs: number; missed: number } | null;
+  readonly schedule: { id: string; atMs: number; missed: number; requested?: boolean; last?: boolean } | null;
   /** Aborted when another worker may have the message, or the loop that received it has stopped. */
   readonly lost: Signal;
   /**
@@ -498,15 +509,16 @@ export class Queue {
   delete(options?: CallOptions): Promise<void>;
   /** With `waitMs` it waits for the message's end, in a queue with `resultMs`. */
   getMessage(id: string, options?: CallOptions & { waitMs?: number | undefined }): Promise<StoredMessage>;
-  deleteMessage(id: string, options?: CallOptions): Promise<void>;
+  /** Cancels a message; with `inFlight` also one that is worked on, whose delivery is lost then. */
+  deleteMessage(id: string, options?: CallOptions & { inFlight?: boolean | undefined }): Promise<void>;
   schedules(options?: CallOptions): AsyncGenerator<Schedule, void, undefined>;
   getSchedule(id: string, options?: CallOptions): Promise<Schedule>;
   putSchedule(id: string, schedule: ScheduleSettings, options?: CallOptions): Promise<Schedule>;
   patchSchedule(id: string, changes: ScheduleSettings, options?: CallOptions): Promise<Schedule>;
   /** Sends a schedule's message now. */
-  runSchedule(id: string, options?: CallOptions): Promise<any>;
+  runSchedule(id: string, options?: CallOptions): Promise<{ id: string; messageId: string }>;
   deleteSchedule(id: string, options?: CallOptions): Promise<void>;
   groups(options?: CallOptions): AsyncGenerator<Group, void, undefined>;
-  pauseGroup(group: string, forMs: number, options?: CallOptions): Promise<any>;
-  resumeGroup(group: string, options?: CallOptions): Promise<any>;
+  pauseGroup(group: string, forMs: number, options?: CallOptions): Promise<Group>;
+  resumeGroup(group: string, options?: CallOptions): Promise<Group>;
 }

@@ -101,8 +101,9 @@ export class Queue {
     return this.#client._ask('GET', `${this.#path}/messages${pathOf(id)}`, undefined, { ...options, waitMs, query });
   }
 
-  deleteMessage(id, options) {
-    return this.#client._delete(`${this.#path}/messages${pathOf(id)}`, options);
+  deleteMessage(id, { inFlight, ...options } = {}) {
+    const query = { in_flight: inFlight };
+    return this.#client._delete(`${this.#path}/messages${pathOf(id)}`, { ...options, query });
   }
 
   schedules(options) {
