@@ -120,6 +120,16 @@ struct text queue_encoded(struct request *req, struct text value)
 	return out ? (struct text){ out, percent_encode(value, out) } : TEXT("");
 }
 
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms)
+{
+	static const char *const names[] = { "stored", "kept", "replaced", "extended", "after" };
+
+	out_text(o, "id", id);
+	out_bool(o, "duplicate", outcome != QUEUE_SENT_STORED);
+	out_string(o, "outcome", names[outcome >= 0 && outcome < QUEUE_SENT_OUTCOMES ? outcome : QUEUE_SENT_KEPT]);
+	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
+}
+
 /* Null where it is empty. */
 static void out_worker(struct json_out *o, struct text worker)
 {
