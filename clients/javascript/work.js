@@ -162,13 +162,16 @@ export class Work {
     if (!answer) {
       return; // a row was refused
     }
-    const { messages, unreceived } = answer.body;
+    const { messages = [], unreceived } = answer.body;
     for (const reply of messages) {
       const message = new Message(this.#client, this.#name, reply, visibilityMs);
       const isCurrent = message._begin(answer.sent, maxWorkMs).catch(() => false);
       this.#waiting.push({ message, isCurrent });
     }
     this.#begin();
+    if (messages.length === 0 && now() - answer.sent < PAUSE_MS) {
+      await sleep(jitter(PAUSE_MS), this.#stopped.signal).catch(() => {}); // a daemon that stops lets none wait
+    }
     if (unreceived) {
       throw new Problem(503, { detail: 'the receive failed after it settled', ...unreceived });
     }
@@ -297,6 +300,10 @@ export class Work {
     });
     try {
       const answer = await send();
+      if (!answer.body?.messages && !answer.body?.deliveries) {
+        const detail = 'the answer is not that of a daemon';
+        throw new Problem(0, { code: 'no_connection', detail, effect: 'unknown' });
+      }
       this.#ended(outcomes, answer.body.deliveries ?? []);
       return answer;
     } catch (problem) {
