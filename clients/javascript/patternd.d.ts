@@ -340,7 +340,7 @@ export interface Schedule {
   missed: number;
   skipped: number;
   /** The next five instants. */
-  next?: number[];
+  next?: { atMs: number; localTime: string }[];
   /** Not in a list. */
   body?: any;
   headers?: Record<string, string>;

@@ -222,7 +222,7 @@ describe('calls', { concurrency: 20 }, () => {
     assert.deepEqual((await asked).result, [1]);
   });
 
-  test('schedules and policies need no raw request', async () => {
+  test('schedules, groups and policies need no raw request', async () => {
     const queue = client.queue('set-up');
     const put = await queue.putSchedule('nightly', { cron: '30 2 * * *', timeZone: 'Europe/Berlin', body: { a_b: 1 } });
     assert.deepEqual([put.timeZone, put.body, put.next.length], ['Europe/Berlin', { a_b: 1 }, 5]);
@@ -245,6 +245,14 @@ describe('calls', { concurrency: 20 }, () => {
     assert.equal((await thrown(client.getPolicy('policy-0'))).error.code, 'not_found');
     await queue.deleteSchedule('nightly');
     assert.equal((await queue.schedules().next()).done, true);
+    const paused = await queue.pauseGroup('tenant-7', 60000);
+    assert.deepEqual([paused.group, paused.reason], ['tenant-7', 'paused']);
+    const groups = [];
+    for await (const { group, reason } of queue.groups()) {
+      groups.push([group, reason]);
+    }
+    assert.deepEqual(groups, [['tenant-7', 'paused']]);
+    assert.equal((await queue.resumeGroup('tenant-7')).reason, null);
     await queue.delete();
   });
 
