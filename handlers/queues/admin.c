@@ -76,6 +76,7 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 	struct call *c = queue_call(req, &queue_message_delete_script, in->name);
 
 	call_text(c, in->id);
+	call_int(c, in->in_flight);
 	call_send(c, on_cancelled);
 }
 

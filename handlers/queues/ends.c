@@ -12,8 +12,7 @@ struct end_wait {
 	struct text queue, id; /* (ref) of the input; the id is empty when the daemon made it */
 	char sequence[SEQUENCE_DIGITS + 1];
 	bool is_sent; /* by this request, and: */
-	bool is_duplicate;
-	int64_t deliver_at_ms;
+	int64_t outcome, deliver_at_ms;
 };
 
 static void attempt(struct request *req);
@@ -77,15 +76,13 @@ static void answer_sent(struct request *req, const struct reply *message)
 	const struct text path[] = { TEXT("queues"), w->queue, TEXT("messages"), id };
 
 	req->has_effect = false; /* what was sent is in the answer */
-	if (!w->is_duplicate)
+	if (w->outcome == QUEUE_SENT_STORED)
 		answer_location(req, path, sizeof(path) / sizeof(path[0]));
-	struct json_out *o = answer_begin(req, w->is_duplicate ? 200 : 201);
+	struct json_out *o = answer_begin(req, w->outcome == QUEUE_SENT_STORED ? 201 : 200);
 	out_text(o, "name", w->queue);
 	out_array(o, "messages");
 	out_object(o, NULL);
-	out_text(o, "id", id);
-	out_bool(o, "duplicate", w->is_duplicate);
-	out_int_or_null(o, "deliver_at_ms", w->deliver_at_ms > 0, w->deliver_at_ms);
+	queue_sent_out(o, id, w->outcome, w->deliver_at_ms);
 	out_end(o, message);
 	out_close(o);
 	out_close(o);
@@ -124,8 +121,6 @@ static bool is_end(struct text state)
 
 static void on_attempted(struct request *req, const struct reply *r)
 {
-	const struct end_wait *w = req->work;
-
 	if (!r) { /* only of a send: it has its effect, whatever becomes of the wait */
 		answer_sent(req, NULL);
 		return;
@@ -139,7 +134,6 @@ static void on_attempted(struct request *req, const struct reply *r)
 		wait_share(req, r, answer_attempt);
 	}
 	answer_attempt(req, r);
-	(void)w;
 }
 
 /* The daemon registers under the first part of its tickets; in the last attempt it only looks. */
@@ -249,7 +243,7 @@ void queue_end_await_sent(struct request *req, struct text id, const struct repl
 	struct end_wait *w = req->work;
 
 	w->is_sent = true;
-	w->is_duplicate = reply_int(item, QUEUE_SENT_IS_DUPLICATE) == 1;
+	w->outcome = reply_int(item, QUEUE_SENT_OUTCOME);
 	w->deliver_at_ms = reply_int(item, QUEUE_SENT_DELIVER_AT_MS);
 	req->has_effect = true; /* for problems of the wait */
 	w->id = id;

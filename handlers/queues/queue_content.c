@@ -120,7 +120,18 @@ struct text queue_encoded(struct request *req, struct text value)
 	return out ? (struct text){ out, percent_encode(value, out) } : TEXT("");
 }
 
-void queue_worker_out(struct json_out *o, struct text worker)
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms)
+{
+	static const char *const names[] = { "stored", "kept", "replaced", "extended", "after" };
+
+	out_text(o, "id", id);
+	out_bool(o, "duplicate", outcome != QUEUE_SENT_STORED);
+	out_string(o, "outcome", names[outcome >= 0 && outcome < QUEUE_SENT_OUTCOMES ? outcome : QUEUE_SENT_KEPT]);
+	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
+}
+
+/* Null where it is empty. */
+static void out_worker(struct json_out *o, struct text worker)
 {
 	struct text plain = arena_copy(o->arena, worker.at, worker.len);
 
@@ -211,7 +222,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	out_int_or_null(o, "done_at_ms", is_done, at_ms);
 	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
 	out_progress(o, m.progress);
-	queue_worker_out(o, m.worker);
+	out_worker(o, m.worker);
 	out_text_or_null(o, "reason", m.reason);
 	if (is_done && m.content.len)
 		out_raw(o, "result", m.content);

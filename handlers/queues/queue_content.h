@@ -42,8 +42,19 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 /* Percent-encoded, as labels and notes are stored: "" when it is absent. */
 struct text queue_encoded(struct request *req, struct text value);
 
-/* Writes the member `worker`, null where it is empty. */
-void queue_worker_out(struct json_out *o, struct text worker);
+/*
+ * What became of a message that was sent, as lua/queues/queue_message_send.lua numbers it; and the
+ * members of an answer for that. A deliver_at_ms of 0 is unknown.
+ */
+enum queue_sent_outcome {
+	QUEUE_SENT_STORED,
+	QUEUE_SENT_KEPT,
+	QUEUE_SENT_REPLACED,
+	QUEUE_SENT_EXTENDED,
+	QUEUE_SENT_AFTER,
+	QUEUE_SENT_OUTCOMES
+};
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms);
 
 /* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);

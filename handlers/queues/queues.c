@@ -1,6 +1,6 @@
 /*
- * queues: messages that are sent, and what becomes of a delivery. Each operation is one script
- * (lua/queues/queue_*.lua). Receiving is in queues/receive.c; whole queues, and messages that are
+ * queues: what becomes of a delivery. Each operation is one script (lua/queues/queue_*.lua).
+ * Sending is in queues/send.c, receiving in queues/receive.c; whole queues, and messages that are
  * not in flight, are in queues/admin.c.
  *
  * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its
@@ -14,139 +14,6 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
-#include "request/traceparent.h"
-
-/* ---- POST /queues/{name}/messages: one, or a batch ---- */
-
-/* A field of message `i` of a batch; of a message alone when `i` is negative. */
-static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
-{
-	struct text pointer = i < 0 ? arena_printf(&req->arena, "/%s", field)
-				    : arena_printf(&req->arena, "/messages/%d/%s", i, field);
-
-	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
-}
-
-/* False when the request was answered with what is wrong. */
-static bool check_message(struct request *req, const struct queue_message_send_messages_item *m, int i)
-{
-	if (m->has_delay_ms && m->has_deliver_at_ms) {
-		answer_message_problem(req, i, "deliver_at_ms", "cannot be given together with delay_ms");
-		return false;
-	}
-	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
-		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
-		return false;
-	}
-	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
-		answer_message_problem(
-			req, i, "traceparent",
-			"must be 2, 32, 16 and 2 lowercase hex digits with dashes between, no id of zeros only");
-		return false;
-	}
-	return true;
-}
-
-static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
-{
-	call_text(c, m->id);
-	call_text(c, queue_content(req, m));
-	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives)
-		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t\t\t",
-					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
-					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
-					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
-					  m->has_max_receives ? (int)m->max_receives : 0));
-	else
-		call_int(c, m->priority);
-}
-
-static void on_sent(struct request *req, const struct reply *r)
-{
-	const struct queue_message_send_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
-		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
-				       "ttl_ms", "ends before the message is due");
-		return;
-	}
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS) {
-		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
-		return;
-	}
-	if (in->wait_result_ms > 0) {
-		queue_metrics_count(req, in->name, QUEUE_SENT, (size_t)reply_outcome(r));
-		queue_end_await_sent(req, in->id, reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES));
-		return;
-	}
-	if (reply_outcome(r) > 0 && !in->messages.items) {
-		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
-		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
-		answer_location(req, path, sizeof(path) / sizeof(path[0]));
-	}
-	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
-	size_t duplicates = 0;
-	out_text(o, "name", in->name);
-	out_array(o, "messages");
-	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
-		const struct reply *m = reply_item(r, i);
-		bool is_duplicate = reply_int(m, QUEUE_SENT_IS_DUPLICATE) == 1;
-		int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
-		out_object(o, NULL);
-		out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
-		out_bool(o, "duplicate", is_duplicate);
-		duplicates += is_duplicate;
-		out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
-		out_close(o);
-	}
-	out_close(o);
-	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - QUEUE_MESSAGE_SEND_MESSAGES - duplicates);
-	answer_end(req);
-}
-
-static void send_batch(struct request *req, const struct queue_message_send_input *in)
-{
-	for (size_t i = 0; i < in->messages.count; i++)
-		if (!check_message(req, &in->messages.items[i], (int)i))
-			return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->name);
-	for (size_t i = 0; i < in->messages.count; i++)
-		add_message(req, c, &in->messages.items[i]);
-	call_send(c, on_sent);
-}
-
-void queue_message_send(struct request *req, const struct queue_message_send_input *in)
-{
-	struct queue_message_send_messages_item m = {
-		.body = in->body,
-		.id = in->id,
-		.priority = in->priority,
-		.has_delay_ms = in->has_delay_ms,
-		.delay_ms = in->delay_ms,
-		.has_deliver_at_ms = in->has_deliver_at_ms,
-		.deliver_at_ms = in->deliver_at_ms,
-		.has_ttl_ms = in->has_ttl_ms,
-		.ttl_ms = in->ttl_ms,
-		.has_max_receives = in->has_max_receives,
-		.max_receives = in->max_receives,
-		.traceparent = in->traceparent,
-		.headers = in->headers,
-	};
-
-	if (in->messages.items) {
-		send_batch(req, in);
-		return;
-	}
-	if (!check_message(req, &m, -1))
-		return;
-	if (in->wait_result_ms > 0 && !queue_end_begin(req, in->name, in->wait_result_ms))
-		return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->name);
-	add_message(req, c, &m);
-	if (in->wait_result_ms > 0)
-		call_string(c, "results");
-	call_send(c, on_sent);
-}
 
 /* ---- Deliveries ---- */
 
@@ -187,6 +54,12 @@ static void answer_stale(struct request *req)
 		       "rejected, acknowledged or deleted");
 }
 
+static void answer_cancelled(struct request *req)
+{
+	answer_problem(req, P_MESSAGE_CANCELLED,
+		       "the message was cancelled during this delivery; it is not delivered again");
+}
+
 static void on_acknowledged(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_acknowledge_input *in = req->input;
@@ -194,6 +67,8 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_outcome(r) > 0);
 	if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_STALE)
 		answer_stale(req);
+	else if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED)
+		answer_cancelled(req);
 	else
 		answer_empty(req, 204);
 }
@@ -214,6 +89,10 @@ static void on_extended(struct request *req, const struct reply *r)
 		answer_stale(req);
 		return;
 	}
+	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_CANCELLED) {
+		answer_cancelled(req);
+		return;
+	}
 	if (visible_until_ms <= req->now_ms) {
 		answer_problem_effect(req, P_RECEIPT_EXPIRED, EFFECT_APPLIED,
 				      "the original request succeeded, but the extended delivery has ended");
@@ -230,8 +109,7 @@ static struct text progress_of(struct request *req, const struct queue_delivery_
 {
 	if (!in->has_progress)
 		return TEXT("");
-	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent,
-			    queue_encoded(req, in->progress.note).at);
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
 }
 
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
@@ -262,6 +140,10 @@ static void on_rejected(struct request *req, const struct reply *r)
 		answer_stale(req);
 		return;
 	}
+	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_CANCELLED) {
+		answer_cancelled(req);
+		return;
+	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "id", reply_text(r, QUEUE_DELIVERY_REJECT_ID));
 	out_bool(o, "dead", is_dead);
@@ -286,20 +168,20 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 
 /* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
-enum { SETTLED_NOT_CURRENT, SETTLED_ACKNOWLEDGED, SETTLED_REJECTED, SETTLED_RESULT_KEPT };
+enum { SETTLED_NOT_CURRENT, SETTLED_ACKNOWLEDGED, SETTLED_REJECTED, SETTLED_RESULT_KEPT, SETTLED_CANCELLED };
 enum { RESULT_MAX_BYTES = 65536 };
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome, bool has_result)
 {
-	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected",
-						"acknowledged" }; /* as the script numbers them */
+	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected", "acknowledged",
+						"cancelled" }; /* as the script numbers them */
 
-	if (outcome < SETTLED_NOT_CURRENT || outcome > SETTLED_RESULT_KEPT)
+	if (outcome < SETTLED_NOT_CURRENT || outcome > SETTLED_CANCELLED)
 		outcome = SETTLED_NOT_CURRENT;
 	out_object(o, NULL);
 	out_text(o, "receipt", receipt);
 	out_string(o, "outcome", outcomes[outcome]);
-	if (has_result && outcome != SETTLED_NOT_CURRENT)
+	if (has_result && outcome != SETTLED_NOT_CURRENT && outcome != SETTLED_CANCELLED)
 		out_bool(o, "result_stored", outcome == SETTLED_RESULT_KEPT);
 	out_close(o);
 }
@@ -387,10 +269,12 @@ static bool check_results(struct request *req, const struct queue_delivery_settl
 static void settle(struct request *req, bool stores_results)
 {
 	const struct queue_delivery_settle_input *in = req->input;
-	struct call *c = queue_call(req, stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script, in->name);
+	const struct script *script = stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, in->name);
 
 	for (size_t i = 0; i < in->complete.count && stores_results; i++)
-		call_key(c, KEY_QUEUE, in->name, arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
+		call_key(c, KEY_QUEUE, in->name,
+			 arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
 	call_int(c, (int64_t)in->acknowledge.count);
 	call_int(c, (int64_t)in->complete.count);
 	for (size_t i = 0; i < in->acknowledge.count; i++)

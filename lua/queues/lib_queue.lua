@@ -35,16 +35,18 @@
 -- Field <sequence>: the content, what never changes. sent_at_ms (13 digits), priority (1 digit); a
 -- newline, or, where the sender gave one of them, each behind a tab, expires_at_ms (0: never),
 -- max_receives (0: the queue's), id ('': the sequence), group ('': none), backoff ('': the queue's;
--- or base_ms, a colon and max_ms), and a newline; then what handlers/queues/queue_content.h has of
--- the body. Scripts do not cut it: the daemon does.
+-- or base_ms, a colon and max_ms, one of them empty if it is the queue's), and a newline; then what
+-- handlers/queues/queue_content.h has of the body. Scripts do not cut it: the daemon does.
 -- Field <sequence>s: the state, from the first delivery on, or at once beside a content longer than
 -- SMALL. The nonce of the current delivery (16
 -- characters, NO_NONCE when not in flight), visible_until_ms (13 digits), priority (1 digit), 'b'
 -- or '-' as in a member, receives; and, where one of them is not 0 or empty, after tabs:
--- expires_at_ms, max_receives, id, group, backoff, marks (letters), progress ('': none; or percent,
--- a blank and a note, percent-encoded), worker of the last delivery (percent-encoded), reason why
--- it failed. Of an acknowledged message its first 16 characters, the instant until which that is
--- remembered, and 'd'. It counts before the content.
+-- expires_at_ms, max_receives, id, group, backoff, marks (letters; queues/lib_queue_change.lua),
+-- progress ('': none; or percent, a blank and a note, percent-encoded), worker of the last delivery
+-- (percent-encoded), reason why it failed. Of an acknowledged message its first 16 characters, the
+-- instant until which that is remembered, and 'd'; or 'dc', when it was cancelled and its worker
+-- knows. It counts before the content.
+-- Field ~<id>: the message that waits until the one in flight with that id has ended (mark 'a').
 local SMALL = 8192
 local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key, waiters_key,
   order_key, busy_key, groups_key = unpack(KEYS, 1, 12)

@@ -25,6 +25,12 @@ local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
 
+-- 'c': it was cancelled while it is in flight. 'a': another message waits for its end, in the field
+-- `~<id>` of the hash: when that is due, a newline, its content (on_duplicate after).
+local function has_mark(m, mark)
+  return m.marks and m.marks:find(mark, 1, true) ~= nil
+end
+
 -- The id that callers know.
 local function id_of(m)
   return m.id ~= '' and m.id or m.seq

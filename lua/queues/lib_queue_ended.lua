@@ -14,13 +14,16 @@ local function end_delivery(m, ended_at, delay_ms, reason)
   return 'due'
 end
 
--- The delay before another try: base * 2^(receives - 1), at most max, and of that a random part
--- from the half to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS
--- Architecture Blog, 2015). The random number is of the delivery that failed, its nonce and
--- sequence (Knuth's multiplicative hash: a batch has one nonce), so that a look computes what a
--- settling writes.
+-- The delay before another try: base * 2^(receives - 1), at most max, each of the message or else of
+-- the queue (a base above the queue's max is its own max), and of that a random part from the half
+-- to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
+-- Blog, 2015). The random number is of the delivery that failed, its nonce and sequence (Knuth's
+-- multiplicative hash: a batch has one nonce), so that a look computes what a settling writes.
 local function backoff_ms(m)
-  local whole = math.min(setting('backoff_base_ms') * 2 ^ (m.receives - 1), setting('backoff_max_ms'))
+  local base, most = m.backoff:match('^(%d*):(%d*)$')
+  base = tonumber(base or '') or setting('backoff_base_ms')
+  most = tonumber(most or '') or math.max(setting('backoff_max_ms'), base)
+  local whole = math.min(base * 2 ^ (m.receives - 1), most)
   local random = ((tonumber(m.nonce:sub(-8), 16) or 0) + m.seq:sub(-6) * 2654435761) % 4294967296
   return math.ceil(whole * (0.5 + random / 8589934592))
 end
@@ -40,6 +43,7 @@ end
 -- still the flight. What a look shows and what a settling writes is so the same.
 local function ended_delivery(member, state, ended_at)
   local m = state and read_state(state) or { lost = true, group = member:sub(18) }
+  m.lost = m.lost or has_mark(m, 'c')
   m.seq, m.at, m.place, m.member = member:sub(1, 16), ended_at, flight_key, member
   m.state = m.lost and 'expired' or end_visibility(m)
   return m

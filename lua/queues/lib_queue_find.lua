@@ -1,7 +1,7 @@
 -- One message by its public id. Wants queues/lib_queue_ended.lua.
 
--- The message of a sequence as find() returns it; with `given`, only if its sender gave that id ('':
--- none).
+-- The message of a sequence as find() returns it; with `given`, only if its sender gave that id
+-- ('': none).
 local function find_sequence(seq, given)
   local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
   if stored[2] and stored[2]:sub(30, 30) == 'd' then

@@ -21,6 +21,19 @@ local function read_header(content)
   }
 end
 
+-- The header of a content, and what is behind it.
+local function header_of(m)
+  local sent = digits(m.sent_at) .. m.priority
+  if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.group == '' and m.backoff == '' then
+    return sent .. '\n'
+  end
+  return sent .. '\t' .. digits(m.expires_at) .. '\t' .. digits(m.max_receives) .. '\t' .. m.id .. '\t' .. m.group ..
+    '\t' .. m.backoff .. '\n'
+end
+local function body_of(content)
+  return content:sub(content:find('\n', 15, true) + 1)
+end
+
 -- Of a state; it has no sent_at.
 local function read_state(state)
   local nonce, ends, priority, size, receives, more =

@@ -30,8 +30,9 @@ end
 -- Wakes the waiters of a list at the daemons that it names.
 local function wake_daemons(list, channel)
   for instance, until_ms in list:gmatch('(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)(%d%d%d%d%d%d%d%d%d%d%d%d%d)') do
+    local own = channel .. '@' .. instance
     if until_ms >= instant then -- without permission for channels it is found at the end of the wait
-      redis.pcall('SPUBLISH', channel .. '@' .. instance, '! 0')
+      redis.pcall('SPUBLISH', own, '! 0')
     end
   end
 end

@@ -1,6 +1,6 @@
 -- The body of queue_delivery_settle and queue_delivery_complete: with stores_results, what has a
 -- result gets it.
-local ACKNOWLEDGED, REJECTED, RESULT_KEPT, NOT_CURRENT = 1, 2, 3, 0
+local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
 local first_completed = 3 + 2 * tonumber(ARGV[1])
 local first_rejected = first_completed + 3 * tonumber(ARGV[2])
 local count, fields = 0, {}
@@ -28,17 +28,19 @@ local flight, done, contents, ids = {}, {}, {}, {}
 local results = {} -- key and result
 
 -- Plans that a delivery is done; `kind` is what became of its result (queues/lib_queue_result.lua).
-local function acknowledge(i, seq, nonce, state, kind)
+local function acknowledge(i, seq, nonce, state, m, kind)
   effects = effects + 1
   ended[seq] = nonce
   contents[effects] = seq
-  local m = state:find('\t', 32, true) and read_state(state)
   flight[2 * effects - 1], flight[2 * effects] = '-' .. remembered_until, fields[i] .. (m and m.group or '')
   done[2 * effects - 1], done[2 * effects] = fields[i], nonce .. remembered_until .. 'd'
   if result_ms and result_ms > 0 then
     done[2 * effects] = done[2 * effects] .. kind .. instant .. digits(now + result_ms) .. state:sub(30)
   end
-  if m and m.id ~= '' then
+  if m and has_mark(m, 'a') then
+    m.seq = seq
+    follow(m)
+  elseif m and m.id ~= '' then
     ids[#ids + 1] = m.id
   end
 end
@@ -51,10 +53,16 @@ local function settle_done(i, at, has_result)
     return ended[seq] == nonce and ACKNOWLEDGED or NOT_CURRENT
   elseif not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
     return NOT_CURRENT
+  elseif state:sub(30, 31) == 'dc' then
+    return CANCELLED
   elseif state:sub(30, 30) == 'd' then -- a retry: what counts is what the first one did
     return has_result and state:sub(31, 31) == 'r' and RESULT_KEPT or ACKNOWLEDGED
   end
-  acknowledge(i, seq, nonce, state, keeps and 'r' or has_result and 'm' or '-')
+  local m = state:find('\t', 32, true) and read_state(state)
+  if m and not current_delivery(seq, nonce, state) then
+    return CANCELLED
+  end
+  acknowledge(i, seq, nonce, state, m, keeps and 'r' or has_result and 'm' or '-')
   if keeps then
     results[#results + 1], results[#results + 2] = KEYS[12 + (at - first_completed) / 3 + 1], ARGV[at + 2]
   end
@@ -68,13 +76,16 @@ for i = 1, tonumber(ARGV[2]) do
 end
 for i = first_rejected, #ARGV, 5 do
   local seq, nonce = ARGV[i], ARGV[i + 1]
-  local m = not ended[seq] and current_delivery(seq, nonce, states[#reply - 1])
+  local m, is_cancelled
+  if not ended[seq] then
+    m, is_cancelled = current_delivery(seq, nonce, states[#reply - 1])
+  end
   if m then
     give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4] == '1')
     ended[seq] = nonce
     reply[1] = reply[1] + 1
   end
-  reply[#reply + 1] = m and REJECTED or NOT_CURRENT
+  reply[#reply + 1] = m and REJECTED or is_cancelled and CANCELLED or NOT_CURRENT
 end
 reply[1] = reply[1] + effects
 

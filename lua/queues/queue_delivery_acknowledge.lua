@@ -2,9 +2,10 @@
 -- dedupe_ms. In a queue with result_ms the message is done for so long, with a result of null.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
---@reply 1 acknowledged, 0 repeated, -1 stale
+--@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
 -- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
--- since its message was delivered again, returned or removed, or its visibility ended.
+-- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
+-- its message was cancelled meanwhile, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
 --@flags allow-oom
@@ -16,7 +17,7 @@ local state, layout, rules = stored[1], stored[2], stored[3]
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then
-  return { 0, now }
+  return { state:sub(31, 31) == 'c' and -2 or 0, now }
 end
 local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
 local remembered_until, member = digits(now + math.max(60000, result_ms or 0)), field
@@ -25,7 +26,16 @@ if state:find('\t', 32, true) then -- it has options; perhaps an id
 --@include queue_types queue_settings queue_message queue_done
   local m = read_state(state)
   member = field .. m.group
-  if m.id ~= '' then
+  if m.marks ~= '' then
+--@include queue_change queue_plan queue_ended queue_delivery
+    if not current_delivery(seq, nonce, state) then -- it was cancelled
+      commit()
+      return { -2, now }
+    end
+    m.seq = seq
+    follow(m)
+    commit()
+  elseif m.id ~= '' then
     redis.call('ZCARD', flight_key)
     remember_ids({ m.id }, result_ms or 0)
   end

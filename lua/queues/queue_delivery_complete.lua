@@ -1,5 +1,5 @@
--- queue_delivery_complete: as queue_delivery_settle, and stores the results. Redis refuses it when it
--- is out of memory.
+-- queue_delivery_complete: as queue_delivery_settle, and stores the results. Redis refuses it when
+-- it is out of memory.
 -- KEYS  the queue's (queues/lib_queue.lua), and ...:result:<sequence> of each that has a result
 -- ARGV  those of queue_delivery_settle
 --@reply 0..: outcomes int...

@@ -4,7 +4,8 @@
 -- ARGV  three a message, as queue_message_receive returned them: sequence, stored_state, ''; or,
 --       done already, sequence, stored_state, content
 --@reply 0..
--- The outcome is how many went back. A delivery that is no longer current is left alone. Each is
+-- The outcome is how many went back. A delivery that is no longer current is left alone, one of a
+-- cancelled message ends. Each is
 -- due since it was sent: in front of what came later, at the latest where it was.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
@@ -33,7 +34,8 @@ end
 
 local function still_delivered(seq, nonce)
   local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
-  local m = stored[1] and current_delivery(seq, nonce, stored[2])
+  local m = current_delivery(seq, nonce, stored[2])
+  m = stored[1] and m
   if m then
     m.sent_at = read_header(stored[1]).sent_at
   end

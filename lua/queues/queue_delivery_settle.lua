@@ -2,15 +2,15 @@
 -- queue_delivery_reject would end it, one after another. No result is stored:
 -- queue_delivery_complete does that, while Redis has memory.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 how many are acknowledged, 2 how many have a result; then 2 for each that is acknowledged:
---       sequence, nonce; 3 for each that has a result: sequence, nonce, result; 5 for each that is
---       rejected: sequence, nonce, delay_ms (-1: the queue's backoff), reason ('': not given), '1':
---       dead at once
+-- ARGV  1 how many are acknowledged, 2 how many have a result; then 2 for each that is
+--       acknowledged: sequence, nonce; 3 for each that has a result: sequence, nonce, result; 5 for
+--       each that is rejected: sequence, nonce, delay_ms (-1: the queue's backoff), reason ('': not
+--       given), '1': dead at once
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
 -- 1 acknowledged (also when this delivery was acknowledged within the last minute), 2 rejected, 3
--- acknowledged, and its result is kept, 0 no longer current. One that is no longer current does not
--- stop the others.
+-- acknowledged, and its result is kept, 4 cancelled: its message was cancelled meanwhile, and is
+-- gone, 0 no longer current. One that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_done

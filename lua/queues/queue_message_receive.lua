@@ -32,9 +32,11 @@ if granted then
   local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 12 + 1], item[1] .. 's')
+    local hash = KEYS[item[5] * 12 + 1]
+    local state = redis.call('HGET', hash, item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
-    if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
+    -- Of a message that was cancelled the content is gone.
+    if is_same and state:sub(17, 29) > instant and redis.call('HEXISTS', hash, item[1]) == 1 then
       item[4] = tonumber(state:sub(17, 29))
       current[#current + 1] = item
     end
@@ -74,7 +76,8 @@ for i = 0, queue_count - 1 do
   local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
   local q = {
     is_paused = settings[1] == '1', rules = settings[6],
-    result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')), schedule_at = settings[4] and tonumber(settings[4]),
+    result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')),
+    schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
@@ -160,7 +163,7 @@ for i = 0, queue_count - 1 do
       local stored = redis.call('HMGET', queue_key, unpack(fields))
       for k = 1, #fields, 2 do
         local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
-        local taken, id, group
+        local taken, id, group, is_last
         if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
           taken = delivered .. member:sub(1, 1) .. first_state
         elseif not content then
@@ -170,9 +173,13 @@ for i = 0, queue_count - 1 do
         else
           if not q.read_state then
 --@include queue_types queue_message
-            q.read_header, q.read_state, q.state_of = read_header, read_state, state_of
+            q.read_header, q.read_state, q.state_of, q.check_types = read_header, read_state, state_of, check_types
           end
           local m = state and q.read_state(state) or q.read_header(content)
+          is_last = m.marks ~= '' and (acknowledges or m.expires_at > 0 and m.expires_at <= now)
+          if is_last then -- another message waits for its end
+            q.check_types()
+          end
           if m.expires_at > 0 and m.expires_at <= now then
             q.gone, q.dropped_ids, q.dropped = q.gone or {}, q.dropped_ids or {}, (q.dropped or 0) + 1
             q.gone[#q.gone + 1] = fields[k]
@@ -180,6 +187,10 @@ for i = 0, queue_count - 1 do
             q.ended = q.ended or {}
             q.ended[#q.ended + 1] = fields[k]
             q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
+            if is_last then
+              q.followed = q.followed or {}
+              q.followed[#q.followed + 1] = m
+            end
           else
             m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
             taken, id, group = q.state_of(m), m.id, m.group
@@ -189,7 +200,10 @@ for i = 0, queue_count - 1 do
           is_full = true
           break
         elseif taken then
-          if acknowledges and id and id ~= '' then
+          if is_last then
+            q.followed = q.followed or {}
+            q.followed[#q.followed + 1] = { id = id }
+          elseif acknowledges and id and id ~= '' then
             q.ids = q.ids or {}
             q.ids[#q.ids + 1] = id
           end
@@ -263,6 +277,15 @@ for i = 0, queue_count - 1 do
   if q.ended and q.result_ms then
 --@include queue_result
     wake_waiters(q.ended)
+  end
+  if q.followed then
+--@include queue_types queue_settings queue_message queue_change queue_plan
+    are_checked = true -- above
+    for _, m in ipairs(q.followed) do
+      follow(m)
+    end
+    commit(true)
+    reply[3] = reply[1] == 0 and not q.is_paused and 1 or reply[3]
   end
   local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
   if q.is_awaited or waits_on then

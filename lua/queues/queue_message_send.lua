@@ -9,10 +9,12 @@
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
---@shape queue_sent: id text, is_duplicate int, deliver_at_ms int
--- The outcome is how many were stored. The deliver_at_ms of a duplicate is the first one's, 0 while
--- that is in flight, and when it will not be delivered any more (dead, acknowledged). past_ttl:
--- nothing is stored, since the message at index (from 0) would be past its ttl before it is due.
+--@shape queue_sent: id text, outcome int, deliver_at_ms int
+-- The outcome is how many were stored. That of a message is 0 stored, 1 kept (a duplicate); or, by
+-- queue_message_supersede, 2 replaced, 3 extended, 4 after. The deliver_at_ms of a duplicate is the
+-- first one's, 0 while that is in flight, and when it will not be delivered any more (dead,
+-- acknowledged). past_ttl: nothing is stored, since the message at index (from 0) would be past its
+-- ttl before it is due.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue

@@ -1,8 +1,8 @@
 -- queue_message_wait: looks at a message whose end is waited for, and registers the daemon that
 -- waits.
 -- KEYS  the queue's (queues/lib_queue.lua), and ...:result:<sequence>
--- ARGV  1 sequence, 2 instance of the daemon (16 hex digits, lib/waiters.lua), '' for the last look,
---       3 how long it may wait on, ms
+-- ARGV  1 sequence, 2 instance of the daemon (16 hex digits, lib/waiters.lua), '' for the last
+--       look, 3 how long it may wait on, ms
 --@reply 0: look_at_ms int, message [queue_message]
 --@reply -1 absent
 -- look_at_ms is when time alone may end the message, -1: not before another script does. A message
@@ -26,27 +26,28 @@ elseif state == 'dead' or instance == '' then
   return { 0, now, -1, item_of(m, state) }
 end
 
--- The daemons of a list that may still wait, and this one until `until_ms`; nil: it has it already.
-local function with_daemon(list, until_ms)
+-- The daemons of a list that may still wait, and this one until then (13 digits); nil: it has that
+-- already.
+local function with_daemon(list, until_text)
   local kept = {}
   for i = 1, #list, 29 do
-    local other, ends = list:sub(i, i + 15), list:sub(i + 16, i + 28)
-    if other == instance and ends >= until_ms then
+    local other, until_then = list:sub(i, i + 15), list:sub(i + 16, i + 28)
+    if other == instance and until_then >= until_text then
       return nil
-    elseif other ~= instance and ends >= instant then
-      kept[#kept + 1] = other .. ends
+    elseif other ~= instance and until_then >= instant then
+      kept[#kept + 1] = list:sub(i, i + 28)
     end
   end
-  return table.concat(kept) .. instance .. until_ms
+  return table.concat(kept) .. instance .. until_text
 end
 
-local waits_ms, changes = tonumber(ARGV[3]), {}
-local own, all = with_daemon(lists[1] or '', digits(now + waits_ms)), with_daemon(lists[2] or '', digits(now + waits_ms))
+local waits_until, changes = now + ARGV[3], {}
+local own = with_daemon(lists[1] or '', digits(waits_until))
 if own then
   changes = { seq .. 'w', own }
 end
-if all then -- a minute more, so that the next one need not write it
-  changes[#changes + 1], changes[#changes + 2] = 'awaited', with_daemon(lists[2] or '', digits(now + waits_ms + 60000))
+if with_daemon(lists[2] or '', digits(waits_until)) then -- a minute more: the next one need not write
+  changes[#changes + 1], changes[#changes + 2] = 'awaited', with_daemon(lists[2] or '', digits(waits_until + 60000))
 end
 if changes[1] then
   redis.call('HSET', queue_key, unpack(changes))

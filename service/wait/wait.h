@@ -47,7 +47,7 @@ bool wait_has_room(struct request *req);
 void wait_on(struct request *req, struct text key);
 
 /*
- * In a `done`, behind wait_on: an attempt was made before the request joined its channels, which may
+ * In a `done`, behind wait_on: an attempt was made before the request joined its channels, and may
  * have missed a message since. It is attempted once more as soon as they are subscribed.
  */
 void wait_on_late(struct request *req);

@@ -1,6 +1,6 @@
 /*
- * Waiting for the end of a message, over two daemons: GET of a message with wait_ms, and a send with
- * wait_result_ms. Results themselves are in test_queues_results.c.
+ * Waiting for the end of a message, over two daemons: GET of a message with wait_ms, and a send
+ * with wait_result_ms. Results themselves are in test_queues_results.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +107,8 @@ static void gather(int count, int sides)
 {
 	for (int i = 0; i < sides * count; i++)
 		crowd[i] = asks_for(i % sides ? &other : &patternd, M "/a" LONG_WAIT);
-	wait_until_parked(count, sides == SIDES ? count : 0);
+	wait_until(waiting_at(&patternd) >= count, SOON_MS);
+	wait_until_parked(waiting_at(&patternd), sides == SIDES ? count : 0);
 }
 
 static int answered(int count)
@@ -259,8 +260,12 @@ static void every_end_wakes_both_daemons(void **state)
 		int status;
 		const char *state;
 	} rows[] = {
-		{ it_dies, 200, "dead" },	    { it_is_cancelled, 404, NULL },    { it_is_purged, 404, NULL },
-		{ the_queue_is_deleted, 404, NULL }, { it_is_acknowledged, 200, "done" }, { it_is_taken, 200, "done" },
+		{ it_dies, 200, "dead" },
+		{ it_is_cancelled, 404, NULL },
+		{ it_is_purged, 404, NULL },
+		{ the_queue_is_deleted, 404, NULL },
+		{ it_is_acknowledged, 200, "done" },
+		{ it_is_taken, 200, "done" },
 	};
 
 	(void)state;
@@ -351,6 +356,23 @@ static void a_lost_subscription_loses_no_end(void **state)
 	close_all(4);
 }
 
+/* It looks once more though its daemon is subscribed, and is named for as long as it may wait. */
+static void a_later_waiter_may_wait_longer(void **state)
+{
+	(void)state;
+	keep_results();
+	send("{\"id\":\"a\",\"body\":1}");
+	receive();
+	struct raw *first = asks_for(&patternd, M "/a?wait_ms=500");
+	wait_until_parked(1, 0);
+	gather(1, 1);
+	assert_string_equal(text_at(answer_of(first, M "/a?wait_ms=500"), "/state"), "in_flight");
+	raw_close(first);
+	assert_status(complete(), 200);
+	assert_status(answer_of(crowd[0], M "/a" LONG_WAIT), 200);
+	close_all(1);
+}
+
 static void a_client_that_leaves_leaves_nothing(void **state)
 {
 	(void)state;
@@ -403,7 +425,7 @@ static void a_request_gets_its_reply(void **state)
 	assert_null(json_at(post(M, "{\"id\":\"a\",\"body\":3}"), "/messages/0/state"));
 }
 
-static void a_request_that_gets_none_says_how_far_it_is(void **state)
+static void a_request_without_a_reply_gets_the_state(void **state)
 {
 	static const struct {
 		void (*end)(void);
@@ -473,9 +495,10 @@ int main(void)
 		cmocka_unit_test_teardown(when_its_time_has_passed_it_is_as_it_is, stage_forget),
 		cmocka_unit_test_teardown(only_where_results_are_kept, stage_forget),
 		cmocka_unit_test_teardown(a_lost_subscription_loses_no_end, stage_forget),
+		cmocka_unit_test_teardown(a_later_waiter_may_wait_longer, stage_forget),
 		cmocka_unit_test_teardown(a_client_that_leaves_leaves_nothing, stage_forget),
 		cmocka_unit_test_teardown(a_request_gets_its_reply, stage_forget),
-		cmocka_unit_test_teardown(a_request_that_gets_none_says_how_far_it_is, stage_forget),
+		cmocka_unit_test_teardown(a_request_without_a_reply_gets_the_state, stage_forget),
 		cmocka_unit_test_teardown(a_request_of_several_cannot_wait, stage_forget),
 		cmocka_unit_test_teardown(a_replay_waits_again, stage_forget),
 	};

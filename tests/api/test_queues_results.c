@@ -165,8 +165,8 @@ static void a_result_has_64_kib_at_most(void **state)
 
 static void what_is_no_json_is_refused(void **state)
 {
-	static const char *const hostile[] = { "{\"a\":1,\"a\":2}", "\"\\ud800\"", "01", "{", "\"\xff\"",
-					       "nul",		    "1}],\"reject\":[{" };
+	static const char *const hostile[] = { "{\"a\":1,\"a\":2}", "\"\\ud800\"", "01", "{", "\"\xff\"", "nul",
+					       "1}],\"reject\":[{" };
 
 	(void)state;
 	keep_results();
@@ -194,7 +194,7 @@ static void only_a_current_delivery_has_a_result(void **state)
 	assert_string_equal(text_at(message("GET", "a", NULL), "/state"), "in_flight");
 	strcpy(receipt, newer);
 	assert_completed(complete("2"), "acknowledged", true);
-	/* The first one counts, also when the worker says it again. */
+	/* The first one counts, also when the worker repeats it with another. */
 	assert_completed(complete("3"), "acknowledged", true);
 	assert_non_null(strstr(message("GET", "a", NULL).body, "\"result\":2"));
 	/* What was acknowledged without a result gets none. */
@@ -315,8 +315,13 @@ static void progress_is_shown_until_the_delivery_ends(void **state)
 
 static void progress_has_its_bounds(void **state)
 {
-	static const char *const wrong[] = { "{\"percent\":101}", "{\"percent\":-1}", "{\"percent\":1.5}", "{}",
-					     "{\"percent\":1,\"note\":\"\"}", "{\"percent\":1,\"more\":1}", "7" };
+	static const char *const wrong[] = { "{\"percent\":101}",
+					     "{\"percent\":-1}",
+					     "{\"percent\":1.5}",
+					     "{}",
+					     "{\"percent\":1,\"note\":\"\"}",
+					     "{\"percent\":1,\"more\":1}",
+					     "7" };
 	char body[512], note[202];
 
 	(void)state;

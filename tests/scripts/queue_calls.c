@@ -61,11 +61,13 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 		args[n++] = m->id ? m->id : "";
 		args[n++] = m->body ? m->body : "null";
 		snprintf(options[i], sizeof(options[i]), "%d", m->priority);
-		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives || m->group || m->backoff)
+		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives || m->group || m->backoff ||
+		    m->on_duplicate)
 			snprintf(options[i], sizeof(options[i]),
-				 "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t\t%s", m->priority, m->delay_ms,
+				 "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t%s", m->priority, m->delay_ms,
 				 m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms, m->max_receives,
-				 m->backoff ? m->backoff : "", m->group ? m->group : "");
+				 m->backoff ? m->backoff : "", m->on_duplicate ? m->on_duplicate : "",
+				 m->group ? m->group : "");
 		args[n++] = options[i];
 	}
 	args[n] = NULL;
@@ -74,7 +76,12 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count)
 {
-	run(r, &queue_message_send_script, queue_keys(queue), outgoing_args(messages, count));
+	bool supersedes = false;
+
+	for (size_t i = 0; i < count; i++)
+		supersedes |= messages[i].on_duplicate != NULL;
+	run(r, supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue_keys(queue),
+	    outgoing_args(messages, count));
 	assert_int_equal(r->reply->elements, QUEUE_MESSAGE_SEND_MESSAGES + count);
 	return outcome(r);
 }
@@ -331,7 +338,13 @@ int64_t queue_message_get(struct redis_server *r, const char *queue, const char 
 
 int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id)
 {
-	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id));
+	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id, "0"));
+	return outcome(r);
+}
+
+int64_t queue_message_cancel(struct redis_server *r, const char *queue, const char *id)
+{
+	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id, "1"));
 	return outcome(r);
 }
 
@@ -468,6 +481,44 @@ int64_t queue_purge(struct redis_server *r, const char *queue, const char *state
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps)
 {
 	return in_steps(r, &queue_redrive_script, queue, number(max), steps);
+}
+
+int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,
+			 const char *const ids[], int64_t *duplicates)
+{
+	static const char *const none[] = { NULL };
+	const char *keys[2 * QUEUE_KEYS + 1], *args[BATCH_MAX + 8];
+	char interval[24], total[24] = "0", left[24] = "0", at[24] = "0", most[24];
+	size_t n;
+
+	memcpy(keys, queue_keys(queue), QUEUE_KEYS * sizeof(*keys));
+	for (size_t i = 0; i < QUEUE_KEYS; i++)
+		assert_non_null(keys[i] = strdup(keys[i]));
+	memcpy(keys + QUEUE_KEYS, queue_keys(to), QUEUE_KEYS * sizeof(*keys));
+	keys[2 * QUEUE_KEYS] = NULL;
+	snprintf(interval, sizeof(interval), "%" PRId64, interval_ms);
+	snprintf(most, sizeof(most), "%" PRId64, max);
+	do {
+		n = 0;
+		args[n++] = interval;
+		args[n++] = total;
+		args[n++] = left;
+		args[n++] = at;
+		args[n++] = most;
+		for (const char *const *id = ids ? ids : none; *id; id++)
+			args[n++] = *id;
+		args[n++] = total;
+		args[n] = NULL;
+		run(r, &queue_redrive_to_script, keys, args);
+		snprintf(total, sizeof(total), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_TOTAL));
+		snprintf(left, sizeof(left), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_DUPLICATES));
+		snprintf(at, sizeof(at), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_AT));
+	} while (outcome(r) == QUEUE_REDRIVE_TO_SETTLED || outcome(r) == QUEUE_REDRIVE_TO_MORE);
+	for (size_t i = 0; i < QUEUE_KEYS; i++)
+		free((void *)(uintptr_t)keys[i]);
+	if (duplicates)
+		*duplicates = item_int(r, QUEUE_REDRIVE_TO_DUPLICATES);
+	return item_int(r, QUEUE_REDRIVE_TO_TOTAL);
 }
 
 void wait_for_clock(struct redis_server *r, int64_t at_ms)

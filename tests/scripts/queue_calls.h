@@ -32,6 +32,7 @@ const char *queue_key(const char *queue, const char *part);
 /* A message to send; members that are 0 or NULL are not given. */
 struct outgoing {
 	const char *id, *body, *group, *backoff;
+	const char *on_duplicate; /* "r", "e", "e" and max_extend_ms, "a": queue_message_supersede sends it */
 	int priority, max_receives;
 	int64_t delay_ms, deliver_at_ms, ttl_ms;
 };
@@ -101,6 +102,7 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 /* One message; returns the outcome. */
 int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id);
 int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id);
+int64_t queue_message_cancel(struct redis_server *r, const char *queue, const char *id); /* also in flight */
 int64_t queue_message_patch(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
 			    int64_t deliver_at_ms, int priority);
 enum item_field {
@@ -157,6 +159,12 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
  * steps.
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
+/*
+ * The same of a redrive into another queue, of these ids unless they are NULL; and how many were
+ * duplicates.
+ */
+int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,
+			 const char *const ids[], int64_t *duplicates);
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps);
 
 /* Waits until Redis's clock has reached an instant. */

@@ -299,13 +299,13 @@ static void chosen_letters_are_brought_back(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" });
 	unchanged(&r, {
 		run(&r, &queue_message_redrive_script, queue_keys("q"),
-		    ARGS("done", "flies", "ready", "none", "", "1795219450378210"));
+		    ARGS("0", "done", "flies", "ready", "none", "", "1795219450378210"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 		/* With an "s" behind them, two are fields of the queue's settings. */
-		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("visibility_m", "max_receive", "see"));
+		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "visibility_m", "max_receive", "see"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 	});
-	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("b", "flies", own, "ended"));
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "b", "flies", own, "ended"));
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 3);
 	assert_counts(&r, "q", 4, 0, 1, 1);
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
@@ -314,7 +314,7 @@ static void chosen_letters_are_brought_back(void **state)
 	settings.dead_retention_ms = 1;
 	queue_put(&r, "q", settings);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
-	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("a"));
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "a"));
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0); /* past its retention */
 }
 

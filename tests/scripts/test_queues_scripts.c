@@ -76,7 +76,7 @@ static void a_taken_id_is_a_duplicate(void **state)
 	int64_t due = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	unchanged(&r, {
 		assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
-		assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+		assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 1);
 		assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, due);
 	});
 
@@ -95,7 +95,7 @@ static void an_id_is_unique_within_a_batch_too(void **state)
 
 	(void)state;
 	assert_int_equal(queue_send_all(&r, "q", batch, 3), 2);
-	assert_int_equal(sent(&r, 1, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 1, QUEUE_SENT_OUTCOME)->integer, 1);
 	assert_counts(&r, "q", 2, 0, 0, 0);
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
@@ -109,7 +109,7 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
 	char *id = strdup(sent(&r, 0, QUEUE_SENT_ID)->str);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 0);
-	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 1);
 	free(id);
 
 	/* The sequence of a message with an id of its own is not its id. */
@@ -232,7 +232,7 @@ static void a_retry_gets_the_first_answer(void **state)
 	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			FINGERPRINT_A);
 	assert_string_equal(sent(&r, 0, QUEUE_SENT_ID)->str, id);
-	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 0);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
 	run_with_record_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
@@ -354,6 +354,10 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!..." },
 		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!!!..." },
 		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!!!..." },
+		{ &queue_message_delete_script, ARGS("flying", "1"), "!!!!!!!!!..." },
+		{ &queue_message_supersede_script, ARGS("dead", "1", "4\t5\t-1\t0\t0\t\tr\t"), "!!!!!!!!!..." },
+		{ &queue_message_supersede_script, ARGS("delayed", "1", "4\t5\t-1\t0\t0\t\te\t"), "!!!!!!!!!..." },
+		{ &queue_message_supersede_script, ARGS("flying", "1", "4\t5\t-1\t0\t0\t\ta\t"), "!!!!!!!!!..." },
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!..." },
 		{ &queue_message_get_script, ARGS("ready"), "!!...!......" },
 		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000"), "!..........." },
@@ -362,7 +366,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1"), "!.......!..." },
 		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!..." },
 		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!!!..." },
-		{ &queue_message_redrive_script, ARGS("dead"), "!!!!!!!!!..." },
+		{ &queue_message_redrive_script, ARGS("0", "dead"), "!!!!!!!!!..." },
 		{ &queue_delete_script, ARGS(), "!!!!!!!!!..." },
 		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC),
 		  "!!!!!!!!!..." },
@@ -440,6 +444,7 @@ static void a_newer_layout_is_refused(void **state)
 		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0") },
 		{ &queue_delivery_return_script, ARGS(seq, nonce, "") },
 		{ &queue_message_delete_script, ARGS("ready") },
+		{ &queue_message_supersede_script, ARGS("new", "1", "4") },
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7") },
 		{ &queue_message_get_script, ARGS("ready") },
 		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000") },
@@ -448,7 +453,7 @@ static void a_newer_layout_is_refused(void **state)
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1") },
 		{ &queue_purge_script, ARGS("", "0", "0") },
 		{ &queue_redrive_script, ARGS("-1", "0", "0") },
-		{ &queue_message_redrive_script, ARGS("dead") },
+		{ &queue_message_redrive_script, ARGS("0", "dead") },
 		{ &queue_delete_script, ARGS() },
 		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC) },
 		{ &queue_schedule_get_script, ARGS("s", "") },

@@ -252,7 +252,7 @@ static void is_later(void)
 
 static void is_redriven(void)
 {
-	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("m"));
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "m"));
 }
 
 static void are_redriven(void)
@@ -425,7 +425,7 @@ static void a_foreign_wait_queue_stops_all(void **state)
 	server_command(&r, "ZADD %s 1 foreign", queue_key("q", ":waiters"));
 	unchanged(&r,
 		  run_fails(&r, &queue_message_patch_script, queue_keys("q"), ARGS("m", "0", "-1", "-1"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("m"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "m"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
 				ARGS("1", "-1", NONCE_B, "0", "", "0", "0"), "WRONGTYPE"));
 }
