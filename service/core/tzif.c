@@ -108,8 +108,8 @@ static struct tz_change next_shift(const struct tz_rule *rule, struct tz_change 
 
 /*
  * The line behind the data of version 2 and later; an empty one has no rule. The rule's own changes
- * behind the last one count, not the time of the rule until then: zic lets a law that came in autumn
- * begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
+ * behind the last one count, not the time of the rule until then: zic lets a law that came in
+ * autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
  */
 static const char *read_footer(struct tzif *zone, struct text file, int64_t last_at)
 {

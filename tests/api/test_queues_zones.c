@@ -252,7 +252,7 @@ static void a_run_moves_nothing(void **state)
 	assert_problem(run_now("t", NULL), 404, "not_found", "none");
 }
 
-/* The message that was run is the one before: it is not doubled, and holds back the next instant. */
+/* The message that was run is the one before: it is not doubled, and holds back the next. */
 static void a_run_does_not_overlap(void **state)
 {
 	(void)state;
