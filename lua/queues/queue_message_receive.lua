@@ -280,7 +280,6 @@ for i = 0, queue_count - 1 do
   end
   if q.followed then
 --@include queue_types queue_settings queue_message queue_change queue_plan
-    are_checked = true -- above
     for _, m in ipairs(q.followed) do
       follow(m)
     end

@@ -1,5 +1,5 @@
-"""Queues: an accepted message is delivered, an acknowledged one does not return, none is delivered
-early, or to two workers at once; and waiters are woken. Each message has a number of its own,
+"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none is
+delivered early, or to two workers at once; and waiters are woken. Each message has a number of its own,
 and in the end every queue was emptied.
 
 A delivery surely belongs to its worker from when the worker knew of it until the worker began to
@@ -44,7 +44,7 @@ class Delivery:
         return self.finished if self.finished and self.finished.end < time else time > self.at_latest
 
     def used(self, call, begun):
-        """An extension, a rejection, an acknowledgement."""
+        """An extension, a rejection, an acknowledgement, a cancellation."""
         self.calls.append(call)
         if call.effect == "none":
             return
@@ -102,7 +102,7 @@ def receipts(receive):
 
 
 def read_uses(history, findings, name, messages, deliveries):
-    calls = history.of("queue.receive", "queue.acknowledge", "queue.extend", "queue.reject", on=name)
+    calls = history.of(*(f"queue.{what}" for what in ("receive", "acknowledge", "extend", "reject", "cancel")), on=name)
     repeated, ops = replays.of(calls), by_op(calls)
     for call in calls:
         if call in repeated:
@@ -119,7 +119,7 @@ def read_uses(history, findings, name, messages, deliveries):
         message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
         if not message or not delivery:
             continue
-        if call.what == "queue.acknowledge" and call.effect != "none":
+        if call.what in ("queue.acknowledge", "queue.cancel") and call.effect != "none":
             message.may_be_done = True
             if call.is_ok and not message.acknowledged:
                 message.acknowledged = call
