@@ -1,11 +1,13 @@
 /*
- * queue_message_receive: receives messages, of one queue or of several in order of preference, and
- * waits for them.
+ * receive: see receive.h.
  *
+ * What the request settles ends before its first attempt (settle.c), so later attempts do not
+ * settle. From then on no problem is its answer: the client must learn what was settled.
  * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several
  * slots, one call a queue. Messages for a client that left return to their queue
  * (lua/queues/queue_delivery_return.lua).
  */
+#include "queues/receive.h"
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "queues/queue_call.h"
@@ -13,29 +15,6 @@
 #include "queues/queue_metrics.h"
 
 enum { BODIES_MAX = 1 << 20 };
-
-/* A message that was handed out. */
-struct queue_delivery {
-	size_t queue;
-	const struct reply *m;
-};
-
-/* What is wanted, of either operation, and what there is so far. In the request's arena. */
-struct receive_order {
-	const struct text *queues;
-	size_t queue_count;
-	bool names_queue; /* in each message */
-	int64_t limit, wait_ms;
-	bool has_visibility_ms, acknowledge;
-	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
-	int64_t visibility_ms;
-	struct text worker;                /* percent-encoded; empty without one */
-	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
-	size_t at;                         /* ... this one now; those before it had no more */
-	struct queue_delivery *deliveries; /* `limit` of them at most */
-	size_t count, body_bytes;
-	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
-};
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
@@ -76,17 +55,42 @@ static void out_unanswered(struct json_out *o, struct text queue)
 	out_close(o);
 }
 
-/* `was_lost`: the call to the current queue was sent and not answered. */
-static void answer_deliveries(struct request *req, bool was_lost)
+/* What every answer begins with. */
+static struct json_out *begin_answer(struct request *req)
 {
 	const struct receive_order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
-	for (size_t i = 0; i < order->queue_count; i++)
-		queue_metrics_seen(order->queues[i]);
 	if (!order->names_queue)
 		out_text(o, "name", order->queues[0]);
+	if (order->settle)
+		queue_settle_out(o, order->settle);
 	out_array(o, "messages");
+	return o;
+}
+
+/* Instead of a problem, once deliveries were settled. */
+static bool answer_unreceived(struct request *req, enum problem p, enum effect effect)
+{
+	struct json_out *o = begin_answer(req);
+
+	out_close(o);
+	out_object(o, "unreceived");
+	out_string(o, "code", problem_row(p)->code);
+	out_string(o, "effect", problem_effect_name(effect));
+	out_close(o);
+	answer_end(req);
+	return true;
+}
+
+/* `was_lost`: the call to the current queue was sent and not answered. */
+static void answer_deliveries(struct request *req, bool was_lost)
+{
+	const struct receive_order *order = req->work;
+	struct json_out *o = begin_answer(req);
+
+	for (size_t i = 0; i < order->queue_count; i++)
+		queue_metrics_seen(order->queues[i]);
 	for (size_t i = 0; i < order->count; i++) {
 		struct text queue = order->queues[order->deliveries[i].queue];
 		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
@@ -278,65 +282,55 @@ static void look(struct request *req)
 	call_send(c, on_looked);
 }
 
-static void begin(struct request *req, const struct receive_order *given)
+/* The deliveries are settled, or there are none. */
+static void go_on(struct request *req)
 {
-	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
-	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
-	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
+	const struct receive_order *order = req->work;
 
-	if (given->acknowledge && given->has_visibility_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
-				     "cannot be given together with acknowledge, which ends the delivery at once");
-		return;
-	}
-	if (!slots || !slots_bear_key(req, slots))
-		return;
-	if (!order || !deliveries) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
-	*order = *given;
-	order->deliveries = deliveries;
-	order->in_turn = slots->count > 1;
-	req->work = order;
 	req->on_disconnect = release;
-	if (!wait_begin(req, given->wait_ms, given->queue_count))
-		return;
-	for (size_t i = 0; i < given->queue_count; i++)
-		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
+	if (order->settle && order->settle->count)
+		req->fallback = answer_unreceived;
 	if (order->in_turn && order->must_exist)
 		look(req);
 	else
 		attempt(req);
 }
 
-void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
+/* Copies it to the request's arena. False: it was answered. */
+static bool keep(struct request *req, const struct receive_order *given)
 {
-	begin(req, &(struct receive_order){
-			   .queues = &in->name,
-			   .queue_count = 1,
-			   .limit = in->limit,
-			   .wait_ms = in->wait_ms,
-			   .has_visibility_ms = in->has_visibility_ms,
-			   .visibility_ms = in->visibility_ms,
-			   .acknowledge = in->acknowledge,
-			   .must_exist = in->must_exist,
-			   .worker = queue_encoded(req, in->worker),
-		   });
+	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
+	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
+	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
+
+	if (!slots || !slots_bear_key(req, slots))
+		return false;
+	if (!order || !deliveries) {
+		answer_no_memory(req, EFFECT_NONE);
+		return false;
+	}
+	*order = *given;
+	order->deliveries = deliveries;
+	order->in_turn = slots->count > 1;
+	req->work = order;
+	return true;
 }
 
-void queue_list_receive(struct request *req, const struct queue_list_receive_input *in)
+void receive_begin(struct request *req, const struct receive_order *given)
 {
-	begin(req, &(struct receive_order){
-			   .queues = in->queues.items,
-			   .queue_count = in->queues.count,
-			   .names_queue = true,
-			   .limit = in->limit,
-			   .wait_ms = in->wait_ms,
-			   .has_visibility_ms = in->has_visibility_ms,
-			   .visibility_ms = in->visibility_ms,
-			   .acknowledge = in->acknowledge,
-			   .must_exist = in->must_exist,
-			   .worker = queue_encoded(req, in->worker),
-		   });
+	if (given->acknowledge && given->has_visibility_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
+				     "cannot be given together with acknowledge, which ends the delivery at once");
+		return;
+	}
+	if (given->settle && !queue_settle_check(req, given->settle))
+		return;
+	if (!keep(req, given) || !wait_begin(req, given->wait_ms, given->queue_count))
+		return;
+	for (size_t i = 0; i < given->queue_count; i++)
+		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
+	if (given->settle && given->settle->count)
+		queue_settle_send(req, given->settle, go_on);
+	else
+		go_on(req);
 }

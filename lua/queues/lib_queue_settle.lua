@@ -23,7 +23,7 @@ local reply, effects = { 0, now }, 0
 -- does not know.
 local ended = {}
 
-local remembered_until = digits(now + math.max(60000, result_ms or 0))
+local remembered_until = digits(now + math.max(150000, result_ms or 0))
 local flight, done, contents, ids = {}, {}, {}, {}
 local results = {} -- key and result
 

@@ -54,6 +54,22 @@ BUGS = {
         [("lua/queues/lib_queue_serve.lua", "  while ready > 0 and w.head do\n", "  while ready > 1000 and w.head do\n")],
         {"waiters are woken"},
     ),
+    "a changed result": (
+        # A result is stored with other digits.
+        [
+            (
+                "lua/queues/lib_queue_settle.lua",
+                "redis.call('SET', results[i], results[i + 1],",
+                "redis.call('SET', results[i], results[i + 1]:gsub('%d', '0'),",
+            )
+        ],
+        {"a result is of its message"},
+    ),
+    "an end that wakes no waiter": (
+        # What ends a message forgets the daemons that wait for it.
+        [("lua/queues/lib_queue_result.lua", "      wake_daemons(list, queue_key", "      local _ = (list and queue_key")],
+        {"waiters are woken"},
+    ),
     "a name apart from its key": (
         # A name leaves its index for a moment in which its key exists.
         [("lua/names/name_page.lua", "'}') == 0 then\n", "'}') == 0 or now % 3 == 0 then\n")],
