@@ -1,6 +1,6 @@
-"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none is
-delivered early, or to two workers at once; and waiters are woken. Each message has a number of its own,
-and in the end every queue was emptied.
+"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none
+is delivered early, or to two workers at once; and waiters are woken. Each message has a number of
+its own, and in the end every queue was emptied.
 
 A delivery surely belongs to its worker from when the worker knew of it until the worker began to
 end it, or until its visibility ended, counted from the request. Duplicates are counted; they may
