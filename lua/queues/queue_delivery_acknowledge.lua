@@ -3,7 +3,7 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 --@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
--- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
+-- repeated: this delivery was acknowledged within the last 150 s. stale: it is no longer current,
 -- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
 -- its message was cancelled meanwhile, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
@@ -20,7 +20,7 @@ elseif state:sub(30, 30) == 'd' then
   return { state:sub(31, 31) == 'c' and -2 or 0, now }
 end
 local result_ms = queue_rules and tonumber(queue_rules:match('^result_ms=(%d+)'))
-local remembered_until, member = digits(now + math.max(60000, result_ms or 0)), field
+local remembered_until, member = digits(now + math.max(150000, result_ms or 0)), field
 local done = nonce .. remembered_until .. 'd'
 local end_of_id, end_of_group
 if state:find('\t', 32, true) then -- it has options; perhaps an id, or a group
@@ -56,6 +56,14 @@ if frees then
   read_waiters()
   serve = serve_waiters
 end
+local serve_room_later
+if queue_rules and queue_rules:find(' ', 1, true) then
+--@include queue_rules
+  local rules = read_rules(queue_rules)
+--@include queue_room
+  read_room()
+  serve_room_later = serve_senders
+end
 if end_of_id then
   end_of_id()
 end
@@ -72,5 +80,8 @@ if end_of_group then
 end
 if serve then
   serve()
+end
+if serve_room_later then
+  serve_room_later()
 end
 return { 1, now }

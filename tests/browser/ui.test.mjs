@@ -157,7 +157,7 @@ test('a lock is released by force, after a question', SLOW, async (t) => {
   stage.assertClean();
 });
 
-test('a queue is redriven, paused, opened, rescheduled and purged', SLOW, async (t) => {
+test('a queue is redriven elsewhere, paused, opened, rescheduled, cancelled in and purged', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   const queue = () => api(stage.url, 'GET', '/queues/plain');
   const confirm = (label) => page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click();
@@ -166,9 +166,11 @@ test('a queue is redriven, paused, opened, rescheduled and purged', SLOW, async 
 
   await go(page, 'queues');
   await page.getByRole('button', { name: 'Redrive plain', exact: true }).click();
+  await page.getByLabel('Into another queue').fill('elsewhere');
   await confirm('Redrive');
   await said('Ready again: 1.');
   assert.equal((await queue()).dead, 0);
+  assert.equal((await api(stage.url, 'GET', '/queues/elsewhere')).ready, 1);
 
   await page.getByRole('button', { name: 'Pause plain', exact: true }).click();
   await said("'plain' is paused");
@@ -184,10 +186,17 @@ test('a queue is redriven, paused, opened, rescheduled and purged', SLOW, async 
   await said('is due in');
   assert.ok((await api(stage.url, 'GET', '/queues/plain/messages/plain%20later')).deliver_at_ms < Date.now() + 61_000);
 
+  const { messages } = await api(stage.url, 'POST', '/queues/plain/receive', {});
+  await go(page, 'queues', 'plain', 'in_flight');
+  await page.getByRole('button', { name: `Cancel ${messages[0].id}`, exact: true }).click();
+  await confirm('Cancel message');
+  await said('is cancelled');
+  assert.equal((await page.request.get(`${stage.url}/queues/plain/messages/${messages[0].id}`)).status(), 404);
+
   await page.getByRole('button', { name: 'Purge plain', exact: true }).click();
   await page.getByLabel('Messages that are').selectOption('ready');
   await confirm('Purge messages');
-  await said('Removed: 3.');
+  await said('Removed: 1.');
   assert.deepEqual([(await queue()).ready, (await queue()).delayed], [0, 1]);
   stage.assertClean();
 });

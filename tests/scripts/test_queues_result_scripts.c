@@ -13,7 +13,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { RESULT_MS = 60000 };
+enum { RESULT_MS = 150000 };
 
 #define DAEMON_ONE "00000000000000aa"
 #define DAEMON_TWO "00000000000000bb"

@@ -1,5 +1,5 @@
 """Queues: each message has a number of its own, so that the checks can follow it. Some are received
-by waiting workers; some are acknowledged late, rejected, or extended.
+by waiting workers; some are acknowledged late, rejected, extended, or cancelled in flight.
 """
 import time
 
@@ -58,6 +58,17 @@ def acknowledge(client, name, message, tries=3):
             return
 
 
+def cancel(client, name, message):
+    """What was received is gone, though the worker may still acknowledge it."""
+    client.call(
+        "queue.cancel",
+        name,
+        "DELETE",
+        f"/queues/{name}/messages/{message['id']}?in_flight=true",
+        sent={"receipt": message["receipt"], "body": message["body"]},
+    )
+
+
 def work_on(client, name, message):
     fate = client.rng.random()
     sent = {"receipt": message["receipt"], "body": message["body"]}
@@ -78,7 +89,11 @@ def work_on(client, name, message):
             sent={**sent, "visibility_ms": 600},
             body={"visibility_ms": 600},
         )
-    elif fate < 0.22:  # too slow
+    elif fate < 0.2:
+        cancel(client, name, message)
+        if client.chance(0.5):
+            return
+    elif fate < 0.24:  # too slow
         client.pause(0.3, 0.9)
     acknowledge(client, name, message)
 
