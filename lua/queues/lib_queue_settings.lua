@@ -19,13 +19,15 @@ end
 -- The setting result_ms of the field `rules`; 0: none. The field keeps that 0 once there was one,
 -- for what is left of results.
 local function result_ms_of(rules)
-  return tonumber(rules and rules:match('result_ms=(%d+)') or 0)
+  return tonumber(rules and rules:match('^result_ms=(%d+)') or 0)
 end
 
 -- In the order in which they are written and returned.
 --@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
--- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int
--- backoff_base_ms 0: at once; paused is 0 or 1; result_ms 0: none.
+-- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int, is_strict int,
+-- group_concurrency int, concurrency int, rate_limit int, rate_window_ms int, rate_burst int,
+-- group_rate_limit int, group_rate_window_ms int, group_rate_burst int
+-- backoff_base_ms 0: at once; paused and is_strict are 0 or 1; of the others 0: none.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'dead_retention_ms', 'paused' }
 local function add_settings(reply, rules)
@@ -33,4 +35,14 @@ local function add_settings(reply, rules)
     reply[#reply + 1] = setting(name)
   end
   reply[#reply + 1] = result_ms_of(rules)
+  local all = rules and read_rules(rules) or {}
+  reply[#reply + 1] = all.order == 'strict' and 1 or 0
+  reply[#reply + 1] = all.group_concurrency or 0
+  reply[#reply + 1] = all.concurrency or 0
+  for _, name in ipairs({ 'rate', 'group_rate' }) do
+    local rate = all[name] or {}
+    for _, part in ipairs({ 'limit', 'window_ms', 'burst' }) do
+      reply[#reply + 1] = rate[part] or 0
+    end
+  end
 end

@@ -18,7 +18,7 @@ local reply = { 0, now }
 check_types()
 if #ARGV % 3 == 1 then
   ARGV[#ARGV] = nil
-  if not queue_rules or not queue_rules:find('result_ms=[1-9]') then
+  if not queue_rules or not queue_rules:find('^result_ms=[1-9]') then
     return { -2, now }
   end
 end

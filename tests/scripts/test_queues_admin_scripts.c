@@ -75,7 +75,7 @@ static void assert_walked(const struct walk *w, size_t count, const char *const 
 /* (All counts: test_queues_model_scripts.c.) */
 static void a_queue_without_anything_has_defaults(void **state)
 {
-	static const int64_t defaults[] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
+	static const int64_t defaults[QUEUE_SETTINGS_ITEMS] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
 
 	(void)state;
 	struct queue_counts none = queue_get(&r, "q");
@@ -131,7 +131,7 @@ static void settings_are_kept_and_replaced(void **state)
 	(void)state;
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
-	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
+	const int64_t expected[QUEUE_SETTINGS_ITEMS] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
 	for (size_t i = 0; i < QUEUE_SETTINGS_ITEMS; i++)
 		assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
