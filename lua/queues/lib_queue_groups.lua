@@ -70,10 +70,10 @@ end
 -- Plans what makes 2 true again: the first blocked message of a group becomes its head, if it may.
 -- `without` is a mark that is planned to go. True when something will be ready.
 local function promote(group, without)
-  local limit, mark = group_limit(), nil
+  local limit = group_limit()
   local marks =
     redis.call('ZRANGE', busy_key, '[' .. group, '(' .. group .. PAST_MARKS, 'BYLEX', 'LIMIT', '0', without and '2' or '1')
-  mark = marks[1] == without and marks[2] or marks[1]
+  local mark = marks[without and marks[1] == without and 2 or 1]
   local kind = mark and mark:sub(#group + 1, #group + 1)
   if kind == HELD then
     return false

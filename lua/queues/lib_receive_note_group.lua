@@ -2,6 +2,7 @@
 -- has no room for it (`is_refused`).
 local place = member:sub(1, 18)
 local order_member = g.name .. '\0' .. place
+g.is_met = true
 if not from_order then
   members[#members + 1] = member
   if not q.is_strict or acknowledges or not taken then
