@@ -130,7 +130,7 @@ for i = 0, queue_count - 1 do
     q.change = function()
       commit(true)
       if q.fires then
---@include queue_recurrence queue_schedule queue_leap queue_fire
+--@include queue_recurrence queue_schedule queue_leap queue_store queue_fire
         local fired
         fired, q.schedule_at = fire_due()
         q.reached_bound = q.reached_bound or fired == 50
