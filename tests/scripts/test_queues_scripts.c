@@ -354,7 +354,6 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!!!..." },
 		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!!!..." },
 		{ &queue_message_delete_script, ARGS("flying", "1"), "!!!!!!!!!..." },
-		{ &queue_message_supersede_script, ARGS("dead", "1", "4\t5\t-1\t0\t0\t\tr\t"), "!!!!!!!!!..." },
 		{ &queue_message_supersede_script, ARGS("delayed", "1", "4\t5\t-1\t0\t0\t\te\t"), "!!!!!!!!!..." },
 		{ &queue_message_supersede_script, ARGS("flying", "1", "4\t5\t-1\t0\t0\t\ta\t"), "!!!!!!!!!..." },
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!..." },
