@@ -140,8 +140,10 @@ async function limit(page, at, one) {
 	const said = await askUser({
 		title: `Limit of '${one.id}'`,
 		go: 'Save',
-		text: `Its instants make so many messages, then it is deleted. It has sent ${number(one.sent)}. Empty: no limit.`,
-		fields: [{ name: 'limit', label: 'Messages', type: 'number', min: 1, max: 1e9, step: 1, value: one.limit }],
+		text: `It is deleted when its instants have sent so many; it has sent ${number(one.sent)}. Empty: no limit.`,
+		fields: [
+			{ name: 'limit', label: 'Messages', type: 'number', min: 1, max: 1e9, step: 1, value: one.limit },
+		],
 	});
 	if (said)
 		await page.act(
