@@ -5,8 +5,8 @@
 local dropped, died = 0, 0
 local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
-local makes_room = false -- there may be fewer messages
 local touched = {} -- the groups whose next message may be another now, each once
+local makes_room = false -- there may be fewer messages
 local store_read -- of queues/lib_queue_store.lua
 local follow
 

@@ -50,19 +50,19 @@ if state:find('\t', 32, true) then -- it has options; perhaps an id, or a group
     end
   end
 end
-local serve_room
-local blank = queue_rules and queue_rules:find(' ', 1, true)
-if blank then
-  local rules = cmsgpack.unpack(queue_rules:sub(blank + 1))
---@include queue_room
-  read_room()
-  serve_room = serve_senders
-end
 local serve
 if frees then
 --@include queue_waiters
   read_waiters()
   serve = serve_waiters
+end
+local serve_room_later
+if queue_rules and queue_rules:find(' ', 1, true) then
+--@include queue_rules
+  local rules = read_rules(queue_rules)
+--@include queue_room
+  read_room()
+  serve_room_later = serve_senders
 end
 if end_of_id then
   end_of_id()
@@ -81,7 +81,7 @@ end
 if serve then
   serve()
 end
-if serve_room then
-  serve_room()
+if serve_room_later then
+  serve_room_later()
 end
 return { 1, now }

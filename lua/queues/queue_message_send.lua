@@ -146,15 +146,6 @@ if reply[1] == 0 then
   return reply
 end
 
-local serve_room_later
-local blank = settings[4] and settings[4]:find(' ', 1, true)
-if blank then
-  local rules, room_wanted = cmsgpack.unpack(settings[4]:sub(blank + 1)), reply[1]
-  if rules.max_messages then
---@include queue_room_send
-  end
-end
-
 local promote_touched
 local blocked, marks = {}, {}
 if joining then
@@ -171,6 +162,15 @@ if joining then
     write_planned()
   end
 end
+local serve_room_later
+if settings[4] and settings[4]:find(' ', 1, true) then
+--@include queue_rules
+  local rules, room_wanted = read_rules(settings[4]), reply[1]
+  if rules.max_messages then
+--@include queue_room_send
+  end
+end
+
 local serve_waiters
 is_awaited = is_awaited and (ready[1] or delayed[1] or promote_touched)
 if is_awaited then -- what serving them reads

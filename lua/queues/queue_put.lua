@@ -1,11 +1,9 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
---       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms; each of them -1: unchanged,
---       -2: the default; then 9 order ('strict' or 'fair'), 10 group_concurrency, 11 concurrency, 12
---       rate and 13 group_rate (limit, window_ms and burst, blanks between); each of them '-1' or
---       '-2' in the same way, and absent as '-1'; 14 max_messages; 15 name and 16 key of the
---       policy: without a name, the key is '-1' or '-2'
+--       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of them
+--       -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the key is
+--       '-1' or '-2'
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
@@ -28,10 +26,10 @@ end
 if wanted[3] > wanted[4] then
   return { -1, now, wanted[3], wanted[4] }
 end
-local all = queue_rules and read_rules(queue_rules) or {}
+local all = rules_of(queue_rules)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
 for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate' }) do
-  local given = ARGV[8 + i] or '-1'
+  local given = ARGV[11 + i] or '-1'
   if given == '-2' or given == 'fair' then
     all[name] = nil
   elseif given ~= '-1' then
@@ -62,13 +60,19 @@ for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
   fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
 end
-local result_ms = tonumber(ARGV[8])
+local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 if result_ms == -2 then
   result_ms = 0
 end
 local head = queue_rules and queue_rules:match('^%S+') or '-'
 if result_ms > 0 or result_ms == 0 and result_ms_of(queue_rules) > 0 then
   head = 'result_ms=' .. digits(result_ms)
+end
+if max_messages ~= -1 then
+  all.max_messages = max_messages > 0 and max_messages or nil
+end
+if ARGV[10] ~= '' or ARGV[11] == '-2' then
+  all.policy = ARGV[10] ~= '' and { ARGV[10], ARGV[11] } or nil
 end
 if queue_rules or head ~= '-' or next(all) then
   queue_rules = next(all) and head .. ' ' .. cmsgpack.pack(all) or head

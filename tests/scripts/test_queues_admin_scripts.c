@@ -131,7 +131,7 @@ static void settings_are_kept_and_replaced(void **state)
 	(void)state;
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
-	const int64_t expected[QUEUE_SETTINGS_MAX_MESSAGES] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
+	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
 	for (size_t i = 0; i < QUEUE_SETTINGS_MAX_MESSAGES; i++)
 		assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
