@@ -16,7 +16,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { GROUPS = 4, STEPS = 3000, HELD_MAX = 64, RECEIPT_BYTES = 64 };
+enum { GROUPS = 4, STEPS = 1000, HELD_MAX = 64, RECEIPT_BYTES = 64 };
 
 /* Of a row of settings: as queue_put wants them, and as the checks do. */
 struct rules {
