@@ -286,14 +286,16 @@ static void answer_settings(struct request *req, int status, struct text name, c
 static bool answer_reversed(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
-		answer_field_problem(req, P_INVALID_VALUE, "/group_concurrency",
-				     "cannot be given together with a strict order, which delivers one message of a group");
+		answer_field_problem(
+			req, P_INVALID_VALUE, "/group_concurrency",
+			"cannot be given together with a strict order, which delivers one message of a group");
 		return true;
 	}
 	if (reply_outcome(r) == QUEUE_PUT_NOT_EMPTY) {
 		answer_problem(req, P_QUEUE_NOT_EMPTY,
 			       "order cannot change while messages of groups are in the queue: %" PRId64
-			       " are blocked, %" PRId64 " are ready or in flight; purge them, or let workers finish them",
+			       " are blocked, %" PRId64
+			       " are ready or in flight; purge them, or let workers finish them",
 			       reply_int(r, QUEUE_PUT_BLOCKED), reply_int(r, QUEUE_PUT_BUSY));
 		return true;
 	}
