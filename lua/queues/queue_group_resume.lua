@@ -24,6 +24,5 @@ read_waiters()
 plan('ZREM', groups_key, 'p' .. group, 'h' .. group)
 plan('ZREM', busy_key, group .. '\0')
 touch(group)
-comes_sooner = true
 commit()
 return { 1, now, group_of(group) or nothing_of(group) }
