@@ -83,27 +83,22 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 
 /* ---- GET /queues/{name}/messages ---- */
 
-enum { CURSOR_MEMBER_MAX = 2 * 256 };
-
 /*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is blocked, its
- * member in hexadecimal digits is in place of the sequence. False when it has another form.
+ * A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another
+ * form.
  */
-static bool parse_cursor(struct text cursor, bool is_blocked, struct text *priority, struct text *score, struct text *sequence)
+static bool parse_cursor(struct text cursor, struct text *priority, struct text *score, struct text *sequence)
 {
 	static const char digits[] = "0123456789";
 	size_t score_len = cursor.len > 2 ? strspn(cursor.at + 2, digits) : 0;
 
 	if (score_len == 0 || score_len > 15 || strspn(cursor.at, digits) != 1 || cursor.at[1] != '.' ||
-	    cursor.at[2 + score_len] != '.')
-		return false;
-	size_t rest = cursor.len - (3 + score_len);
-	if (strspn(cursor.at + 3 + score_len, is_blocked ? "0123456789abcdef" : digits) != rest ||
-	    (is_blocked ? rest % 2 != 0 || rest > CURSOR_MEMBER_MAX : rest != 16))
+	    cursor.at[2 + score_len] != '.' || strspn(cursor.at + 3 + score_len, digits) != 16 ||
+	    cursor.len != 3 + score_len + 16)
 		return false;
 	*priority = (struct text){ cursor.at, 1 };
 	*score = (struct text){ cursor.at + 2, score_len };
-	*sequence = (struct text){ cursor.at + 3 + score_len, rest };
+	*sequence = (struct text){ cursor.at + 3 + score_len, 16 };
 	return true;
 }
 
@@ -139,8 +134,7 @@ static void list(struct request *req, const struct queue_message_list_input *in,
 {
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
-	bool is_blocked = in->state == QUEUE_MESSAGE_LIST_STATE_BLOCKED;
-	if (in->cursor.at && !parse_cursor(in->cursor, is_blocked, &priority, &score, &sequence)) {
+	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
 		handler_answer_cursor(req);
 		return;
 	}
@@ -213,7 +207,6 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
 	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
 	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
-	write_rules(o, r, at);
 	write_policy(o, reply_text(r, at + QUEUE_SETTINGS_POLICY_NAME), reply_text(r, at + QUEUE_SETTINGS_POLICY_KEY));
 	int64_t max_messages = reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGES);
 	out_int_or_null(o, "max_messages", max_messages > 0, max_messages);
@@ -289,8 +282,8 @@ static void answer_settings(struct request *req, int status, struct text name, c
 	answer_end(req);
 }
 
-/* Settings that contradict each other, one perhaps of an earlier request. True: it was answered. */
-static bool answer_refused(struct request *req, struct text name, const struct reply *r)
+/* One of the two may be of an earlier request. True: the request has been answered. */
+static bool answer_reversed(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
 		answer_field_problem(
@@ -307,7 +300,7 @@ static bool answer_refused(struct request *req, struct text name, const struct r
 		return true;
 	}
 	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
-		return reply_outcome(r) < 0;
+		return false;
 	answer_field_problem(req, P_INVALID_VALUE, "/backoff",
 			     "would have a base_ms of %" PRId64 " above its max_ms of %" PRId64 "; change both",
 			     reply_int(r, QUEUE_PUT_BASE_MS), reply_int(r, QUEUE_PUT_MAX_MS));
@@ -318,7 +311,7 @@ static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct queue_put_input *in = req->input;
 
-	if (!answer_refused(req, in->name, r))
+	if (!answer_reversed(req, r))
 		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
@@ -369,11 +362,6 @@ static void put(struct request *req)
 	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
 	call_change(c, in->has_result_ms, true, in->result_ms);
-	call_string(c, in->order == QUEUE_PUT_ORDER_STRICT ? "strict" : "fair");
-	call_change(c, in->has_group_concurrency, true, in->group_concurrency);
-	call_change(c, in->has_concurrency, true, in->concurrency);
-	call_rate(req, c, in->has_rate, true, RATE_OF(in->rate));
-	call_rate(req, c, in->has_group_rate, true, RATE_OF(in->group_rate));
 	call_change(c, in->has_max_messages, true, in->max_messages);
 	call_policy(c, in->has_policy, true, in->policy.name, in->policy.key);
 	call_string(c, in->order == QUEUE_PUT_ORDER_STRICT ? "strict" : "fair");
@@ -405,7 +393,7 @@ static void on_merged(struct request *req, const struct reply *r)
 {
 	const struct queue_patch_input *in = req->input;
 
-	if (!answer_refused(req, in->name, r))
+	if (!answer_reversed(req, r))
 		answer_settings(req, 200, in->name, r);
 }
 
@@ -422,13 +410,6 @@ static void patch(struct request *req)
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
 	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
-	call_string(c, in->order == QUEUE_PATCH_ORDER_STRICT ? "strict"
-		       : in->has_order || in->reset_order    ? "fair"
-							     : "-1");
-	call_change(c, in->has_group_concurrency, in->reset_group_concurrency, in->group_concurrency);
-	call_change(c, in->has_concurrency, in->reset_concurrency, in->concurrency);
-	call_rate(req, c, in->has_rate, in->reset_rate, RATE_OF(in->rate));
-	call_rate(req, c, in->has_group_rate, in->reset_group_rate, RATE_OF(in->group_rate));
 	call_change(c, in->has_max_messages, in->reset_max_messages, in->max_messages);
 	call_policy(c, in->has_policy, in->reset_policy, in->policy.name, in->policy.key);
 	call_string(c, in->order == QUEUE_PATCH_ORDER_STRICT ? "strict" : in->order || in->reset_order ? "fair" : "-1");

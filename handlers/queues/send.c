@@ -206,7 +206,6 @@ static void send(struct request *req)
 		.max_extend_ms = in->max_extend_ms,
 		.traceparent = in->traceparent,
 		.headers = in->headers,
-		.group = in->group,
 	};
 
 	if (in->messages.items) {
@@ -230,10 +229,6 @@ static void send(struct request *req)
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
-	if (in->wait_room_ms > 0 && in->wait_result_ms > 0) {
-		answer_message_problem(req, -1, "wait_room_ms", "cannot be given together with wait_result_ms");
-		return;
-	}
 	if (queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
 		send(req);
 }

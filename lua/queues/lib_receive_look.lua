@@ -16,7 +16,7 @@ local due = redis.call('ZCOUNT', delayed_key, '-inf', instant)
 local back = redis.call('ZCOUNT', flight_key, '0', instant)
 local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
 local q = {
-  is_paused = settings[1] == '1', is_held = settings[8] and settings[8] > instant, rules_text = settings[6], paused_until = tonumber(settings[7] or 0),
+  is_paused = settings[1] == '1', rules_text = settings[6], paused_until = tonumber(settings[7] or 0),
   result_ms = settings[6] and tonumber(settings[6]:match('^result_ms=(%d+)')), room = math.huge,
   is_held = settings[8] and settings[8] > instant,
   schedule_at = settings[4] and tonumber(settings[4]),

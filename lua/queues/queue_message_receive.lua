@@ -14,8 +14,7 @@
 -- queue int
 -- The outcome is how many were taken. more is 1 when nothing was taken but the bound on work was
 -- reached: call again. look_at_ms is when a ticket that waits on should try again (-1: when it is
--- notified). queue is counted from 0. Behind the messages is a row for each queue of theirs with a
--- policy, without a sequence: its content is the key, its state the name. absent has the first queue that does not exist; nothing is
+-- notified). queue is counted from 0. absent has the first queue that does not exist; nothing is
 -- changed then. A paused queue hands out nothing. A waiter takes nothing while others wait before
 -- it: they are called.
 -- A replay returns those deliveries that are still current, with the visible_until_ms of now; with
@@ -59,10 +58,9 @@ end
 for i = 0, queue_count - 1 do
 --@include queue_use receive_write receive_wait
 end
-for i = 0, queue_count - 1 do -- behind the messages: a row without a sequence for each policy to pay
-  local policy = queues[i].rules and queues[i].rules.policy
-  if policy and queues[i].states[1] then
-    reply[#reply + 1] = { '', policy[2], policy[1], 0, i }
+for i = 0, queue_count - 1 do -- behind the messages, as a row without a sequence
+  if queues[i].policy and queues[i].states[1] then
+    reply[#reply + 1] = { '', queues[i].policy[2], queues[i].policy[1], 0, i }
   end
 end
 return reply, not acknowledges, lasts_ms

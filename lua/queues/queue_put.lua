@@ -43,13 +43,6 @@ if all.order and all.group_concurrency then
 elseif all.order ~= old_order and redis.call('ZCARD', order_key) + redis.call('ZCARD', busy_key) > 0 then
   return { -3, now, redis.call('ZCARD', order_key), redis.call('ZCARD', busy_key) }
 end
-local max_messages, policy_name, policy_key = tonumber(ARGV[14] or -1), ARGV[15] or '', ARGV[16] or '-1'
-if max_messages ~= -1 then
-  all.max_messages = max_messages > 0 and max_messages or nil
-end
-if policy_name ~= '' or policy_key == '-2' then
-  all.policy = policy_name ~= '' and { policy_name, policy_key } or nil
-end
 all.was_limited = all.was_limited or all.group_concurrency or old_limit and redis.call('ZCARD', busy_key) > 0 or nil
 all.was_limited = all.was_limited and true
 read_waiters()
