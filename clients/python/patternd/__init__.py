@@ -11,8 +11,9 @@ request with the same Idempotency-Key. Any other failure, and the end of the tim
 _requests.py says what is sent and when again, _steps.py what each operation sends, _lease.py when a
 lock or message is extended and lost, _work.py how a queue is worked: none of these does I/O.
 """
-from ._client import Client, Lock, Message, Queue
+from ._client import Client, Lock
 from ._problems import LockHeld, LockLost, Problem
+from ._queue import Message, Queue
 from ._requests import Response
 from ._steps import Decision, TopicEvent
 from ._streams import Hold, Listening

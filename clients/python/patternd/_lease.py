@@ -82,23 +82,51 @@ class Lease:
         self.end()
 
 
-class Keeper:
-    """Extends the leases of a client by one thread, and a short one for each extension.
+class Leases:
+    """The leases of a client, held weakly: what an interrupted program does not hold any more expires."""
 
-    It refers to leases weakly: what an interrupted program does not hold any more expires.
-    """
+    def __init__(self) -> None:
+        self._refs: dict[int, weakref.ref[Lease]] = {}
+
+    def add(self, lease: Lease) -> None:
+        self._refs[id(lease)] = weakref.ref(lease)
+
+    def drop(self, lease: Lease) -> None:
+        lease.end()
+        self._refs.pop(id(lease), None)
+
+    def look(self, now: float, begin: Callable[[Lease], None]) -> float:
+        """Begins the extensions that are due, and returns when to look again."""
+        earliest = math.inf
+        for number, ref in list(self._refs.items()):
+            lease = ref()
+            due = lease.due(now) if lease is not None else math.inf
+            if lease is None or lease.is_ended:
+                del self._refs[number]
+            elif due <= now:
+                lease.is_extending = True
+                begin(lease)
+                due = lease.expires
+            earliest = min(earliest, due)
+        return earliest
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+
+class Keeper:
+    """Extends the leases of a blocking client by one thread, and a short one for each extension."""
 
     def __init__(self, run: Callable[[Steps[float]], float]) -> None:
         self._run_steps = run
         self._pid, self._is_running, self._wakes_at = 0, False, math.inf
-        self._changed = threading.Condition()
-        self._leases: dict[int, weakref.ref[Lease]] = {}
+        self._changed, self._leases = threading.Condition(), Leases()
 
     def keep(self, lease: Lease) -> None:
         if self._pid != os.getpid():  # a fork takes no thread along, and a lock as it is
-            self._pid, self._changed, self._leases, self._is_running = os.getpid(), threading.Condition(), {}, False
+            self._pid, self._changed, self._leases, self._is_running = os.getpid(), threading.Condition(), Leases(), False
         with self._changed:
-            self._leases[id(lease)] = weakref.ref(lease)
+            self._leases.add(lease)
             if not self._is_running:
                 self._is_running, self._wakes_at = True, math.inf
                 threading.Thread(target=self._watch, name="patternd leases", daemon=True).start()
@@ -106,38 +134,25 @@ class Keeper:
                 self._changed.notify()
 
     def drop(self, lease: Lease) -> None:
-        lease.end()
         with self._changed:
-            self._leases.pop(id(lease), None)
+            self._leases.drop(lease)
 
     def _watch(self) -> None:
         """Ends when there has been no lease for IDLE_S."""
-        changed, idle_until = self._changed, 0.0
+        changed, leases, idle_until = self._changed, self._leases, 0.0
         with changed:
             while True:
                 now = time.monotonic()
-                self._wakes_at = self._look(now)
-                if self._leases:
+                self._wakes_at = leases.look(now, self._begin)
+                if len(leases) > 0:
                     idle_until = now + IDLE_S
                 elif now >= idle_until:
                     self._is_running = False
                     return
                 changed.wait(min(self._wakes_at, max(idle_until, now + IDLE_S)) - now)
 
-    def _look(self, now: float) -> float:
-        """Begins what is due, and returns when to look again."""
-        earliest = math.inf
-        for number, ref in list(self._leases.items()):
-            lease = ref()
-            due = lease.due(now) if lease is not None else math.inf
-            if lease is None or lease.is_ended:
-                del self._leases[number]
-            elif due <= now:
-                lease.is_extending = True
-                threading.Thread(target=self._extend, args=(lease,), daemon=True).start()
-                due = lease.expires
-            earliest = min(earliest, due)
-        return earliest
+    def _begin(self, lease: Lease) -> None:
+        threading.Thread(target=self._extend, args=(lease,), daemon=True).start()
 
     def _extend(self, lease: Lease) -> None:
         try:

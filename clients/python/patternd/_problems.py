@@ -17,6 +17,7 @@ class Problem(Exception):
         self.status, self.body, self.retry_after = status, dict(body), retry_after
         self.code, self.detail = str(body.get("code")), str(body.get("detail", ""))
         self.effect, self.repeated = str(body.get("effect", "unknown")), False
+        self.was_sent = True  # False: no connection was made
 
     def __str__(self) -> str:
         return f"{self.code}: {self.detail or self.body.get('title')}"
@@ -36,7 +37,9 @@ KINDS: dict[str, type[Problem]] = {"lock_held": LockHeld, "not_holder": LockLost
 ENDED = ("not_holder", "receipt_expired", "message_cancelled")
 
 
-def unanswered(method: str, target: str, error: BaseException, effect: str) -> Problem:
+def unanswered(method: str, target: str, error: BaseException, effect: str, was_sent: bool = True) -> Problem:
     """The problem of an attempt that got no answer."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Problem(0, {"code": "no_connection", "detail": f"{method} {target}: {what}", "effect": effect})
+    problem = Problem(0, {"code": "no_connection", "detail": f"{method} {target}: {what}", "effect": effect})
+    problem.was_sent = was_sent
+    return problem

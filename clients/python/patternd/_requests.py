@@ -15,7 +15,7 @@ from typing import Any, Generator, Mapping, NamedTuple, Optional, TypeVar, Union
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from ._http import AnswerReader, Headers, request_bytes
-from ._problems import KINDS, Problem
+from ._problems import KINDS, Problem, unanswered
 
 T = TypeVar("T")
 PAUSE_S, PAUSE_MAX_S = 0.05, 2.0
@@ -71,7 +71,7 @@ class Settings:
 
     def saw(self, problem: Optional[Problem], until: str) -> None:
         """Logs the first of several attempts that found no daemon, and nothing of the others."""
-        is_away = problem is not None and problem.status == 0 and problem.effect == "none"
+        is_away = problem is not None and not problem.was_sent
         if is_away and not self._is_away:
             log.warning("no connection to %s: %s; %s", self.url, problem and problem.detail, until)
         self._is_away = is_away
@@ -146,6 +146,10 @@ class Call:
     def sent_effect(self) -> str:
         """The effect of an attempt that was sent and not answered."""
         return "none" if self.method in ("GET", "HEAD") else "unknown"
+
+    def unanswered(self, error: BaseException, was_sent: bool) -> Problem:
+        effect = self.sent_effect if was_sent else "none"
+        return unanswered(self.method, self.target, error, effect, was_sent)
 
     def reader(self) -> AnswerReader:
         return AnswerReader(self.method == "HEAD")

@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable, Optional, TypeVar
 
 from ._http import AnswerReader, BadAnswer
-from ._problems import Problem, unanswered
+from ._problems import Problem
 from ._requests import Call, Pause, Response, Settings, Steps
 
 T = TypeVar("T")
@@ -218,7 +218,7 @@ class Transport:
         try:
             if answer.status != 200 or answer.is_complete:
                 call.response(answer, began)
-                raise unanswered(call.method, call.target, BadAnswer("not a stream"), call.sent_effect)
+                raise call.unanswered(BadAnswer("not a stream"), True)
             return Stream(connection, answer, began)
         except BaseException:
             connection.close()
@@ -235,18 +235,18 @@ class Transport:
         is_stream: bool,
     ) -> None:
         """Sends the request, and feeds `answer` until it is complete; a stream, until its head is."""
-        effect = "none"
+        was_sent = False
         try:
             connection.open(deadline)
             if cut is not None:
                 cut.watch(connection.socket)
-            effect = call.sent_effect
+            was_sent = True
             connection.send(content, deadline)
             while not answer.is_complete and not (is_stream and answer.status == 200):
                 answer.feed(connection.receive(deadline))
         except (OSError, BadAnswer) as error:
             connection.close()
-            raise unanswered(call.method, call.target, error, effect) from None
+            raise call.unanswered(error, was_sent) from None
         except BaseException:
             connection.close()
             raise

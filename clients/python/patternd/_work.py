@@ -97,12 +97,12 @@ class Work(Generic[M]):
                 return message
         return None
 
-    def finish(self, message: M, seconds: float, outcome: Outcome) -> None:
+    def finish(self, message: M, seconds: float, outcome: Optional[Outcome]) -> None:
         """A handler is done. What it settled itself, or lost, needs no outcome."""
         self._mean_s = seconds if math.isinf(self._mean_s) else 0.8 * self._mean_s + 0.2 * seconds
         if message in self.running:  # else it was returned at the limit of the stop
             self.running.discard(message)
-            if message.is_settled:
+            if outcome is None or message.is_settled:
                 message.give_up()
             else:
                 self.outcomes.append(outcome)
