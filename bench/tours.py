@@ -69,7 +69,19 @@ TOURS = {
         ("queue_message_delete", {"id": "another"}),
         ("queue_message_send", {"id": "a third", "delay_ms": 0}),
         "queue_message_receive",
-        ("queue_delivery_settle", {"acknowledge": ["$receipt"], "reject": None}),
+        ("queue_delivery_settle", {"acknowledge": ["$receipt"], "complete": None, "reject": None}),
+        "queue_delete",
+    ],
+    "results": [
+        ("queue_put", {"result_ms": 60000}),
+        ("queue_message_send", {"id": "r", "delay_ms": 0}),
+        "queue_message_receive",
+        (
+            "queue_delivery_settle",
+            {"acknowledge": None, "complete": [{"receipt": "$receipt", "result": {"closed": True}}], "reject": None},
+        ),
+        ("queue_message_get", {"id": "r"}),
+        ("queue_message_send", {"id": "r", "delay_ms": None, "wait_result_ms": 1000}),
         "queue_delete",
     ],
     "dead letters": [

@@ -65,7 +65,7 @@ NO_TOUR = {
     "a client that disconnects": "cache_leave lock_leave queue_delivery_return queue_leave ratelimit_leave",
     "500 keys at a time": "page_delete",
     "a name that is gone": "name_forget",
-    "a schedule that came due": "queue_schedule_run",
+    "a schedule that came due": "queue_schedule_fire",
 }
 
 

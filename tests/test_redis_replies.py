@@ -60,7 +60,24 @@ MORE_TOURS = {
         "lock_list",
         ("lock_extend", {"Lock-Token": "$token"}),
         ("lock_release", {"Lock-Token": "$token"}),
-    ]
+    ],
+    "duplicates": [
+        "queue_message_send",
+        ("queue_message_send", {"on_duplicate": "extend"}),
+        ("queue_message_send", {"on_duplicate": "replace", "delay_ms": 0}),
+        "queue_message_receive",
+        ("queue_message_send", {"on_duplicate": "after"}),
+        ("queue_delivery_acknowledge", {"receipt": "$receipt"}),
+        ("queue_message_send", {"on_duplicate": "replace", "delay_ms": 0}),
+        "queue_message_receive",
+        ("queue_message_delete", {"in_flight": True}),
+    ],
+    "dead letters that move": [
+        ("queue_message_send", {"delay_ms": 0}),
+        "queue_message_receive",
+        ("queue_delivery_reject", {"receipt": "$receipt", "delay_ms": None, "dead": True}),
+        ("queue_redrive", {"limit": 1000, "ids": None, "to": "elsewhere"}),
+    ],
 }
 
 

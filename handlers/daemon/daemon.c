@@ -11,6 +11,7 @@
 #include "operations.h"
 #include "process/config.h"
 #include "process/metrics.h"
+#include "process/zone_data.h"
 #include "redis/connection.h"
 #include "redis/handshake.h"
 #include "redis/renewal.h"
@@ -141,6 +142,10 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_object(o, "libraries");
 	out_string(o, "libmicrohttpd", http_server_library());
 	out_string(o, "gnutls", tls_library());
+	out_close(o);
+	out_object(o, "time_zones");
+	out_string(o, "folder", config()->zoneinfo);
+	out_text_or_null(o, "version", zone_data_version(&req->arena));
 	out_close(o);
 	out_object(o, "options");
 	config_out(o);

@@ -1,8 +1,8 @@
 /*
- * queue_admin: whole queues (settings, counts, list) and messages that are not in flight (get,
- * list, change, cancel). Each operation is one script (lua/queues/queue_*.lua,
+ * queue_admin: whole queues (settings, counts, list) and messages that are not in flight (list,
+ * change, cancel). Each operation is one script (lua/queues/queue_*.lua,
  * lua/queues/queue_message_*.lua). Purge and redrive are in bulk.c, messages on their way in
- * queues.c.
+ * queues.c; GET of one message is in ends.c.
  */
 #include <inttypes.h>
 
@@ -13,40 +13,6 @@
 
 /* ---- One message ---- */
 
-/*
- * Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready
- * since a replayed answer was stored.
- */
-static void write_message(struct json_out *o, struct request *req, const struct reply *r)
-{
-	struct text state = reply_text(r, QUEUE_MESSAGE_STATE);
-	int64_t at_ms = reply_int(r, QUEUE_MESSAGE_AT_MS);
-	struct queue_message m;
-
-	queue_message_read(&m, reply_text(r, QUEUE_MESSAGE_SEQUENCE), reply_text(r, QUEUE_MESSAGE_CONTENT),
-			   reply_text(r, QUEUE_MESSAGE_STORED_STATE));
-	if (text_is(state, "delayed") && at_ms <= req->now_ms)
-		state = TEXT("ready");
-	bool is_due = text_is(state, "ready") || text_is(state, "delayed");
-	out_text(o, "id", m.id);
-	out_text(o, "state", state);
-	queue_content_out(o, m.content);
-	out_int(o, "priority", m.priority);
-	out_int(o, "receives", m.receives);
-	out_int(o, "sent_at_ms", m.sent_at_ms);
-	out_int_or_null(o, "deliver_at_ms", is_due, at_ms);
-	out_int_or_null(o, "visible_until_ms", text_is(state, "in_flight"), at_ms);
-	out_int_or_null(o, "died_at_ms", text_is(state, "dead"), at_ms);
-	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
-	queue_worker_out(o, m.worker);
-	out_text_or_null(o, "reason", m.reason);
-}
-
-static void answer_no_message(struct request *req, struct text queue, struct text id)
-{
-	answer_problem(req, P_NOT_FOUND, "queue '%s' has no message '%s'", queue.at, id.at);
-}
-
 static void answer_in_flight(struct request *req, struct text id, int64_t visible_until_ms)
 {
 	int64_t left_ms = request_ms_until(req, visible_until_ms);
@@ -54,26 +20,6 @@ static void answer_in_flight(struct request *req, struct text id, int64_t visibl
 	answer_retry_after_ms(req, left_ms);
 	answer_problem(req, P_MESSAGE_IN_FLIGHT, "message '%s' is in flight for another %" PRId64 " ms", id.at,
 		       left_ms);
-}
-
-static void on_message(struct request *req, const struct reply *r)
-{
-	const struct queue_message_get_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_GET_ABSENT) {
-		answer_no_message(req, in->name, in->id);
-		return;
-	}
-	write_message(answer_begin(req, 200), req, reply_item(r, QUEUE_MESSAGE_GET_MESSAGE));
-	answer_end(req);
-}
-
-void queue_message_get(struct request *req, const struct queue_message_get_input *in)
-{
-	struct call *c = queue_call(req, &queue_message_get_script, in->name);
-
-	call_text(c, in->id);
-	call_send(c, on_message);
 }
 
 static void on_changed(struct request *req, const struct reply *r)
@@ -88,9 +34,9 @@ static void on_changed(struct request *req, const struct reply *r)
 				     "is not before the end of the message's ttl_ms, in %" PRId64 " ms",
 				     request_ms_until(req, reply_int(r, QUEUE_MESSAGE_PATCH_EXPIRES_AT_MS)));
 	} else if (outcome == QUEUE_MESSAGE_PATCH_ABSENT) {
-		answer_no_message(req, in->name, in->id);
+		queue_answer_no_message(req, in->name, in->id);
 	} else {
-		write_message(answer_begin(req, 200), req, reply_item(r, QUEUE_MESSAGE_PATCH_MESSAGE));
+		queue_message_out(answer_begin(req, 200), req, reply_item(r, QUEUE_MESSAGE_PATCH_MESSAGE));
 		answer_end(req);
 	}
 }
@@ -120,7 +66,7 @@ static void on_cancelled(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_MESSAGE_DELETE_IN_FLIGHT)
 		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_DELETE_VISIBLE_UNTIL_MS));
 	else if (reply_outcome(r) == QUEUE_MESSAGE_DELETE_ABSENT)
-		answer_no_message(req, in->name, in->id);
+		queue_answer_no_message(req, in->name, in->id);
 	else
 		answer_empty(req, 204);
 }
@@ -130,6 +76,7 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 	struct call *c = queue_call(req, &queue_message_delete_script, in->name);
 
 	call_text(c, in->id);
+	call_int(c, in->in_flight);
 	call_send(c, on_cancelled);
 }
 
@@ -170,7 +117,7 @@ static void on_messages(struct request *req, const struct reply *r)
 	out_array(o, "items");
 	for (size_t i = QUEUE_MESSAGE_LIST_MESSAGES; i < r->count; i++) {
 		out_object(o, NULL);
-		write_message(o, req, reply_item(r, i));
+		queue_message_out(o, req, reply_item(r, i));
 		out_close(o);
 	}
 	out_close(o);
@@ -225,6 +172,8 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_close(o);
 	out_int(o, "dedupe_ms", reply_int(r, at + QUEUE_SETTINGS_DEDUPE_MS));
 	out_int(o, "dead_retention_ms", reply_int(r, at + QUEUE_SETTINGS_DEAD_RETENTION_MS));
+	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
+	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
 	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
 	out_close(o);
 }
@@ -328,6 +277,7 @@ void queue_put(struct request *req, const struct queue_put_input *in)
 	call_int(c, in->dedupe_ms);
 	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
+	call_change(c, in->has_result_ms, true, in->result_ms);
 	call_send(c, on_replaced);
 }
 
@@ -350,6 +300,7 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
+	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
 	call_send(c, on_merged);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NAME_LEN = 3, FIELDS = 5, DAY_FIELD = 2, MONTH_FIELD = 3, WEEKDAY_FIELD = 4 };
+enum { NAME_LEN = 3, FIELDS = 5, MINUTE_FIELD = 0, HOUR_FIELD = 1, DAY_FIELD = 2, WEEKDAY_FIELD = 4 };
 
 static const struct cron_field {
 	const char *noun;
@@ -48,58 +48,79 @@ static int step_of(struct text t)
 	return t.at ? value_of(&steps, t) : 1;
 }
 
-/* What is wrong with an element of a list; NULL: nothing, and its values are in the mask. */
-static const char *add_element(const struct cron_field *f, struct text element, char *mask)
+/* What an element of a list says, and whether it is `*` or has a step. */
+struct element {
+	int first, last, step;
+	bool repeats;
+};
+
+/* What is wrong with an element of a list; NULL: nothing. */
+static const char *read_element(const struct cron_field *f, struct text text, struct element *e)
 {
-	struct text step_text = element, range = text_cut(&step_text, '/'), last_text = range;
+	struct text step_text = text, range = text_cut(&step_text, '/'), last_text = range;
 	struct text first_text = text_cut(&last_text, '-');
 	bool is_all = text_is(range, "*");
-	int step = step_of(step_text);
-	int first = is_all ? f->first : value_of(f, first_text);
-	int last = is_all ? f->first + f->count - 1 : last_text.at ? value_of(f, last_text) : first;
 
-	if (first < 0 || last < 0)
-		return "is not a value, a range or * of";
-	if (last < first)
-		return "ends before it begins, in";
+	e->repeats = is_all || step_text.at;
+	e->step = step_of(step_text);
+	e->first = is_all ? f->first : value_of(f, first_text);
+	e->last = is_all ? f->first + f->count - 1 : last_text.at ? value_of(f, last_text) : e->first;
+	if (e->first < 0 || e->last < 0)
+		return "is not *, a value or a range of values";
+	if (e->last < e->first)
+		return "does not ascend";
 	if (step_text.at && !is_all && !last_text.at)
-		return "has a step but is neither * nor a range of";
-	if (step < 0)
-		return "has a step that is not 1 to 99, in";
-	for (int value = first; value <= last; value += step)
-		mask[(value - f->first) % f->count] = '1';
-	return NULL;
+		return "has a step, but is neither * nor a range";
+	return e->step < 0 ? "has a step other than 1 to 99" : NULL;
 }
 
-static bool parse_field(const struct cron_field *f, struct text field, char *mask, char why[CRON_WHY_BYTES])
+/* A range that goes on at the start of its field is two. */
+static void refuse_element(const struct cron_field *f, struct text text, const struct element *e, const char *wrong,
+			   char why[CRON_WHY_BYTES])
+{
+	const char *at = text.at ? text.at : "";
+	int len = (int)(text.len < 20 ? text.len : 20);
+
+	if (e->last >= 0 && e->last < e->first)
+		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s; write two ranges: %d-%d,%d-%d", f->noun, len,
+			 at, wrong, e->first, f->first + f->count - 1, f->first, e->last);
+	else
+		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s; values are %d to %d%s", f->noun, len, at, wrong,
+			 f->first, f->last, *f->names ? ", or names of three letters" : "");
+}
+
+static bool parse_field(const struct cron_field *f, struct text field, char *mask, bool *repeats,
+			char why[CRON_WHY_BYTES])
 {
 	struct text rest = field;
 
 	while (rest.at) {
-		struct text element = text_cut(&rest, ',');
-		const char *wrong = add_element(f, element, mask);
-		if (!wrong)
-			continue;
-		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s %d to %d%s", f->noun,
-			 (int)(element.len < 20 ? element.len : 20), element.at ? element.at : "", wrong, f->first,
-			 f->last, *f->names ? ", or names of three letters" : "");
-		return false;
+		struct text text = text_cut(&rest, ',');
+		struct element e;
+		const char *wrong = read_element(f, text, &e);
+		if (wrong) {
+			refuse_element(f, text, &e, wrong, why);
+			return false;
+		}
+		*repeats = *repeats || e.repeats;
+		for (int value = e.first; value <= e.last; value += e.step)
+			mask[(value - f->first) % f->count] = '1';
 	}
 	return true;
 }
 
-/* The fields, between blanks and tabs. Returns how many there are; the first five are taken. */
+/* The fields, between blanks of any kind. Returns how many there are; the first five are taken. */
 static int split(struct text expression, struct text field[FIELDS])
 {
-	static const char blanks[] = " \t";
+	static const char blanks[] = " \t\n\v\f\r";
 	const char *at = expression.at, *end = at + expression.len;
 	int count = 0;
 
 	for (;;) {
-		while (at < end && memchr(blanks, *at, 2))
+		while (at < end && memchr(blanks, *at, sizeof(blanks) - 1))
 			at++;
 		const char *begin = at;
-		while (at < end && !memchr(blanks, *at, 2))
+		while (at < end && !memchr(blanks, *at, sizeof(blanks) - 1))
 			at++;
 		if (at == begin)
 			return count;
@@ -109,12 +130,30 @@ static int split(struct text expression, struct text field[FIELDS])
 	}
 }
 
-static bool refuse_count(struct text expression, int count, char why[CRON_WHY_BYTES])
+/* The names of crontab(5); absent when it is none. @reboot is no time. */
+static struct text fields_of_name(struct text name)
+{
+	static const struct {
+		const char *name, *fields;
+	} rows[] = {
+		{ "@hourly", "0 * * * *" },  { "@daily", "0 0 * * *" },   { "@midnight", "0 0 * * *" },
+		{ "@weekly", "0 0 * * 0" },  { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 1 *" },
+		{ "@annually", "0 0 1 1 *" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (name.len == strlen(rows[i].name) && strncasecmp(name.at, rows[i].name, name.len) == 0)
+			return text_of(rows[i].fields);
+	return (struct text){ 0 };
+}
+
+static bool refuse_count(const struct text *first, int count, char why[CRON_WHY_BYTES])
 {
 	static const char five[] = "minute, hour, day of month, month, day of week";
 
-	if (expression.len && *expression.at == '@')
-		snprintf(why, CRON_WHY_BYTES, "has a name with @; write five fields, such as 0 0 * * *: %s", five);
+	if (count && *first->at == '@')
+		snprintf(why, CRON_WHY_BYTES,
+			 "has an unknown name; names are @hourly, @daily, @weekly, @monthly and @yearly, and stand alone");
 	else if (count > FIELDS)
 		snprintf(why, CRON_WHY_BYTES, "has %d fields; it takes five, without seconds and years: %s", count,
 			 five);
@@ -139,20 +178,25 @@ bool cron_parse(struct text expression, char mask[CRON_MASK_LEN + 1], char why[C
 	struct text field[FIELDS];
 	char *of_field[FIELDS], *at = mask;
 	int count = split(expression, field);
+	struct text of_name = count == 1 ? fields_of_name(field[0]) : (struct text){ 0 };
+	bool repeats[FIELDS] = { false };
 
+	if (of_name.at)
+		count = split(of_name, field);
 	if (count != FIELDS)
-		return refuse_count(expression, count, why);
+		return refuse_count(field, count, why);
 	memset(mask, '0', CRON_MASK_LEN);
 	mask[CRON_MASK_LEN] = '\0';
 	for (int i = 0; i < FIELDS; i++, at += fields[i - 1].count) {
 		of_field[i] = at;
-		if (!parse_field(&fields[i], field[i], at, why))
+		if (!parse_field(&fields[i], field[i], at, &repeats[i], why))
 			return false;
 	}
 	/* crontab(5): a field that begins with * restricts nothing */
 	bool is_either = *field[DAY_FIELD].at != '*' && *field[WEEKDAY_FIELD].at != '*';
-	*at = is_either ? '1' : '0';
-	if (!is_either && !names_a_day(of_field[DAY_FIELD], of_field[MONTH_FIELD])) {
+	*at++ = is_either ? '1' : '0';
+	*at = repeats[MINUTE_FIELD] || repeats[HOUR_FIELD] ? '1' : '0';
+	if (!is_either && !names_a_day(of_field[DAY_FIELD], of_field[DAY_FIELD] + CRON_DAYS)) {
 		snprintf(why, CRON_WHY_BYTES, "names a day that no month of it has");
 		return false;
 	}

@@ -1,7 +1,7 @@
 /*
  * cron: the five fields of crontab(5), as Debian's cron reads them: minute, hour, day of month,
- * month, day of week. Pure: knows no clock. lua/queues/lib_queue_recurrence.lua finds the
- * instants that match.
+ * month, day of week; and its names, such as @daily. Pure: knows no clock and no time zone.
+ * lua/queues/lib_queue_recurrence.lua finds the instants that match.
  */
 #ifndef PATTERND_CRON_H
 #define PATTERND_CRON_H
@@ -12,8 +12,9 @@
 
 /*
  * A mask has '1' for each value that matches, '0' for the others: 60 minutes, 24 hours, 31 days of
- * the month from 1, 12 months from 1, 7 days of the week from Sunday; at last '1' if a day matches
- * by either of the day fields, '0' if it has to match both.
+ * the month from 1, 12 months from 1, 7 days of the week from Sunday. Behind them '1' if a day
+ * matches by either of the day fields, '0' if it has to match both; and '1' if the minute or the
+ * hour is `*` or has a step: of times that come twice, it is then due both times.
  */
 enum {
 	CRON_MINUTES = 60,
@@ -21,7 +22,7 @@ enum {
 	CRON_DAYS = 31,
 	CRON_MONTHS = 12,
 	CRON_WEEKDAYS = 7,
-	CRON_MASK_LEN = CRON_MINUTES + CRON_HOURS + CRON_DAYS + CRON_MONTHS + CRON_WEEKDAYS + 1,
+	CRON_MASK_LEN = CRON_MINUTES + CRON_HOURS + CRON_DAYS + CRON_MONTHS + CRON_WEEKDAYS + 2,
 	CRON_WHY_BYTES = 160,
 };
 

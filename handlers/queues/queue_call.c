@@ -8,7 +8,8 @@
 
 const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
 
-const char *const queue_parts[] = { "ready", "delayed", "flight", "dead", "ids", "done", "schedules", "waiters", NULL };
+const char *const queue_parts[] = { "ready",     "delayed", "flight", "dead", "ids",    "done",
+				    "schedules", "waiters", "order",  "busy", "groups", NULL };
 
 void queue_call_keys(struct call *c, struct text queue)
 {
@@ -28,7 +29,7 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 void queue_run_schedules(struct request *req, struct text queue,
 			 void (*done)(struct request *req, const struct reply *reply))
 {
-	struct call *c = queue_call(req, &queue_schedule_run_script, queue);
+	struct call *c = queue_call(req, &queue_schedule_fire_script, queue);
 
 	call_may_fail(c);
 	call_send(c, done);
@@ -76,4 +77,9 @@ bool queue_is_receipt(struct request *req, struct text queue, struct text t)
 void queue_call_optional(struct call *c, bool has, int64_t value)
 {
 	call_int(c, has ? value : -1);
+}
+
+void queue_answer_no_message(struct request *req, struct text queue, struct text id)
+{
+	answer_problem(req, P_NOT_FOUND, "queue '%s' has no message '%s'", queue.at, id.at);
 }

@@ -41,6 +41,9 @@ bool queue_is_receipt(struct request *req, struct text queue, struct text t);
 void queue_run_schedules(struct request *req, struct text queue,
 			 void (*done)(struct request *req, const struct reply *reply));
 
+/* 404. */
+void queue_answer_no_message(struct request *req, struct text queue, struct text id);
+
 /* An integer that is sent as -1 when the field was not given. */
 void queue_call_optional(struct call *c, bool has, int64_t value);
 

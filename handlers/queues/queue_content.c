@@ -54,7 +54,7 @@ static int64_t cut_number(struct text *rest, size_t len)
 	return i ? n : -1;
 }
 
-/* What a sender may give, of a header or a state: expires_at_ms, max_receives and id. */
+/* The options of a header or a state: expires_at_ms, max_receives, id, group and backoff. */
 static bool cut_options(struct queue_message *m, struct text *rest)
 {
 	if (text_cut(rest, '\t').len || !rest->at)
@@ -62,7 +62,14 @@ static bool cut_options(struct queue_message *m, struct text *rest)
 	m->expires_at_ms = cut_number(rest, INSTANT_DIGITS);
 	if (m->expires_at_ms < 0 || text_cut(rest, '\t').len || !rest->at)
 		return false;
-	return cut_number(rest, INSTANT_DIGITS) >= 0 && text_cut(rest, '\t').len == 0 && rest->at;
+	if (cut_number(rest, INSTANT_DIGITS) < 0 || text_cut(rest, '\t').len || !rest->at)
+		return false;
+	m->id = text_cut(rest, '\t');
+	m->group = text_cut(rest, '\t');
+	if (!rest->at)
+		return false;
+	m->backoff = text_cut(rest, '\t');
+	return true;
 }
 
 /* Leaves the content in `rest`. */
@@ -78,10 +85,7 @@ static bool read_header(struct queue_message *m, struct text *rest)
 		return false;
 	if (header.len == 0)
 		return true;
-	if (!cut_options(m, &header))
-		return false;
-	m->id = header;
-	return true;
+	return cut_options(m, &header) && !header.at;
 }
 
 static bool read_state(struct queue_message *m, struct text state)
@@ -95,20 +99,39 @@ static bool read_state(struct queue_message *m, struct text state)
 	state.len--;
 	m->receives = cut_number(&state, INSTANT_DIGITS);
 	m->expires_at_ms = 0;
-	m->id = (struct text){ 0 };
+	m->id = m->group = m->backoff = (struct text){ 0 };
 	if (m->priority < 0 || m->receives < 0)
 		return false;
 	if (state.len == 0)
 		return true;
 	if (!cut_options(m, &state))
 		return false;
-	m->id = text_cut(&state, '\t');
+	m->marks = text_cut(&state, '\t');
+	m->progress = text_cut(&state, '\t');
 	m->worker = text_cut(&state, '\t');
 	m->reason = state;
 	return state.at;
 }
 
-void queue_worker_out(struct json_out *o, struct text worker)
+struct text queue_encoded(struct request *req, struct text value)
+{
+	char *out = value.len ? arena_alloc(&req->arena, 3 * value.len + 1) : NULL;
+
+	return out ? (struct text){ out, percent_encode(value, out) } : TEXT("");
+}
+
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms)
+{
+	static const char *const names[] = { "stored", "kept", "replaced", "extended", "after" };
+
+	out_text(o, "id", id);
+	out_bool(o, "duplicate", outcome != QUEUE_SENT_STORED);
+	out_string(o, "outcome", names[outcome >= 0 && outcome < QUEUE_SENT_OUTCOMES ? outcome : QUEUE_SENT_KEPT]);
+	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
+}
+
+/* Null where it is empty. */
+static void out_worker(struct json_out *o, struct text worker)
 {
 	struct text plain = arena_copy(o->arena, worker.at, worker.len);
 
@@ -156,4 +179,51 @@ void queue_content_out(struct json_out *o, struct text content)
 		out_part(o, part);
 	}
 	out_raw(o, "body", rest);
+}
+
+/* As stored: the percentage, a blank, and the note, percent-encoded; empty without any. */
+static void out_progress(struct json_out *o, struct text progress)
+{
+	struct text percent = text_cut(&progress, ' ');
+	struct text note = arena_copy(o->arena, progress.at, progress.len);
+
+	if (!percent.len) {
+		out_raw_or_null(o, "progress", (struct text){ 0 });
+		return;
+	}
+	if (!progress.len || !note.at || !percent_decode((char *)(uintptr_t)note.at, &note.len))
+		note = (struct text){ 0 };
+	out_object(o, "progress");
+	out_int(o, "percent", cut_number(&percent, 3));
+	out_text_or_null(o, "note", note);
+	out_close(o);
+}
+
+void queue_message_out(struct json_out *o, struct request *req, const struct reply *r)
+{
+	struct text state = reply_text(r, QUEUE_MESSAGE_STATE);
+	int64_t at_ms = reply_int(r, QUEUE_MESSAGE_AT_MS);
+	struct queue_message m;
+
+	queue_message_read(&m, reply_text(r, QUEUE_MESSAGE_SEQUENCE), reply_text(r, QUEUE_MESSAGE_CONTENT),
+			   reply_text(r, QUEUE_MESSAGE_STORED_STATE));
+	if (text_is(state, "delayed") && at_ms <= req->now_ms)
+		state = TEXT("ready");
+	bool is_due = text_is(state, "ready") || text_is(state, "delayed"), is_done = text_is(state, "done");
+	out_text(o, "id", m.id);
+	out_text(o, "state", state);
+	queue_content_out(o, is_done ? TEXT("null") : m.content);
+	out_int(o, "priority", m.priority);
+	out_int(o, "receives", m.receives);
+	out_int(o, "sent_at_ms", m.sent_at_ms);
+	out_int_or_null(o, "deliver_at_ms", is_due, at_ms);
+	out_int_or_null(o, "visible_until_ms", text_is(state, "in_flight"), at_ms);
+	out_int_or_null(o, "died_at_ms", text_is(state, "dead"), at_ms);
+	out_int_or_null(o, "done_at_ms", is_done, at_ms);
+	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
+	out_progress(o, m.progress);
+	out_worker(o, m.worker);
+	out_text_or_null(o, "reason", m.reason);
+	if (is_done && m.content.len)
+		out_raw(o, "result", m.content);
 }

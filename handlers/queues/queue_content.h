@@ -22,7 +22,8 @@ struct text queue_headers(struct request *req, struct text_pairs headers);
 
 /* A stored message; its texts borrow from what it was read of. */
 struct queue_message {
-	struct text id, content, nonce, worker, reason;        /* worker: percent-encoded */
+	struct text id, group, backoff, content, nonce;
+	struct text marks, progress, worker, reason;           /* worker: percent-encoded */
 	int64_t priority, receives, sent_at_ms, expires_at_ms; /* 0: never */
 };
 
@@ -32,8 +33,28 @@ struct queue_message {
  */
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state);
 
-/* Writes the member `worker`, null where it is empty. */
-void queue_worker_out(struct json_out *o, struct text worker);
+/*
+ * Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready
+ * since a replayed answer was stored. Of a message that is done, the content is its result.
+ */
+void queue_message_out(struct json_out *o, struct request *req, const struct reply *r);
+
+/* Percent-encoded, as labels and notes are stored: "" when it is absent. */
+struct text queue_encoded(struct request *req, struct text value);
+
+/*
+ * What became of a message that was sent, as lua/queues/queue_message_send.lua numbers it; and the
+ * members of an answer for that. A deliver_at_ms of 0 is unknown.
+ */
+enum queue_sent_outcome {
+	QUEUE_SENT_STORED,
+	QUEUE_SENT_KEPT,
+	QUEUE_SENT_REPLACED,
+	QUEUE_SENT_EXTENDED,
+	QUEUE_SENT_AFTER,
+	QUEUE_SENT_OUTCOMES
+};
+void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t deliver_at_ms);
 
 /* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);

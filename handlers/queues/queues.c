@@ -1,6 +1,6 @@
 /*
- * queues: messages that are sent, and what becomes of a delivery. Each operation is one script
- * (lua/queues/queue_*.lua). Receiving is in queues/receive.c; whole queues, and messages that are
+ * queues: what becomes of a delivery. Each operation is one script (lua/queues/queue_*.lua).
+ * Sending is in queues/send.c, receiving in queues/receive.c; whole queues, and messages that are
  * not in flight, are in queues/admin.c.
  *
  * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its
@@ -9,129 +9,11 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
+#include "common/kinds.h"
+#include "queues/ends.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
-#include "request/traceparent.h"
-
-/* ---- POST /queues/{name}/messages: one, or a batch ---- */
-
-/* A field of message `i` of a batch; of a message alone when `i` is negative. */
-static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
-{
-	struct text pointer = i < 0 ? arena_printf(&req->arena, "/%s", field)
-				    : arena_printf(&req->arena, "/messages/%d/%s", i, field);
-
-	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
-}
-
-/* False when the request was answered with what is wrong. */
-static bool check_message(struct request *req, const struct queue_message_send_messages_item *m, int i)
-{
-	if (m->has_delay_ms && m->has_deliver_at_ms) {
-		answer_message_problem(req, i, "deliver_at_ms", "cannot be given together with delay_ms");
-		return false;
-	}
-	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
-		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
-		return false;
-	}
-	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
-		answer_message_problem(
-			req, i, "traceparent",
-			"must be 2, 32, 16 and 2 lowercase hex digits with dashes between, no id of zeros only");
-		return false;
-	}
-	return true;
-}
-
-static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
-{
-	call_text(c, m->id);
-	call_text(c, queue_content(req, m));
-	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives)
-		call_text(c, arena_printf(&req->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %d", (int)m->priority,
-					  m->has_delay_ms ? (int64_t)m->delay_ms : 0,
-					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
-					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
-					  m->has_max_receives ? (int)m->max_receives : 0));
-	else
-		call_int(c, m->priority);
-}
-
-static void on_sent(struct request *req, const struct reply *r)
-{
-	const struct queue_message_send_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
-		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
-				       "ttl_ms", "ends before the message is due");
-		return;
-	}
-	if (reply_outcome(r) > 0 && !in->messages.items) {
-		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
-		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
-		answer_location(req, path, sizeof(path) / sizeof(path[0]));
-	}
-	struct json_out *o = answer_begin(req, reply_outcome(r) > 0 ? 201 : 200);
-	size_t duplicates = 0;
-	out_text(o, "name", in->name);
-	out_array(o, "messages");
-	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
-		const struct reply *m = reply_item(r, i);
-		bool is_duplicate = reply_int(m, QUEUE_SENT_IS_DUPLICATE) == 1;
-		int64_t deliver_at_ms = reply_int(m, QUEUE_SENT_DELIVER_AT_MS);
-		out_object(o, NULL);
-		out_text(o, "id", reply_text(m, QUEUE_SENT_ID));
-		out_bool(o, "duplicate", is_duplicate);
-		duplicates += is_duplicate;
-		out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
-		out_close(o);
-	}
-	out_close(o);
-	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - QUEUE_MESSAGE_SEND_MESSAGES - duplicates);
-	answer_end(req);
-}
-
-static void send_batch(struct request *req, const struct queue_message_send_input *in)
-{
-	for (size_t i = 0; i < in->messages.count; i++)
-		if (!check_message(req, &in->messages.items[i], (int)i))
-			return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->name);
-	for (size_t i = 0; i < in->messages.count; i++)
-		add_message(req, c, &in->messages.items[i]);
-	call_send(c, on_sent);
-}
-
-void queue_message_send(struct request *req, const struct queue_message_send_input *in)
-{
-	struct queue_message_send_messages_item m = {
-		.body = in->body,
-		.id = in->id,
-		.priority = in->priority,
-		.has_delay_ms = in->has_delay_ms,
-		.delay_ms = in->delay_ms,
-		.has_deliver_at_ms = in->has_deliver_at_ms,
-		.deliver_at_ms = in->deliver_at_ms,
-		.has_ttl_ms = in->has_ttl_ms,
-		.ttl_ms = in->ttl_ms,
-		.has_max_receives = in->has_max_receives,
-		.max_receives = in->max_receives,
-		.traceparent = in->traceparent,
-		.headers = in->headers,
-	};
-
-	if (in->messages.items) {
-		send_batch(req, in);
-		return;
-	}
-	if (!check_message(req, &m, -1))
-		return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->name);
-	add_message(req, c, &m);
-	call_send(c, on_sent);
-}
 
 /* ---- Deliveries ---- */
 
@@ -172,6 +54,12 @@ static void answer_stale(struct request *req)
 		       "rejected, acknowledged or deleted");
 }
 
+static void answer_cancelled(struct request *req)
+{
+	answer_problem(req, P_MESSAGE_CANCELLED,
+		       "the message was cancelled during this delivery; it is not delivered again");
+}
+
 static void on_acknowledged(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_acknowledge_input *in = req->input;
@@ -179,6 +67,8 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_outcome(r) > 0);
 	if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_STALE)
 		answer_stale(req);
+	else if (reply_outcome(r) == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED)
+		answer_cancelled(req);
 	else
 		answer_empty(req, 204);
 }
@@ -199,6 +89,10 @@ static void on_extended(struct request *req, const struct reply *r)
 		answer_stale(req);
 		return;
 	}
+	if (reply_outcome(r) == QUEUE_DELIVERY_EXTEND_CANCELLED) {
+		answer_cancelled(req);
+		return;
+	}
 	if (visible_until_ms <= req->now_ms) {
 		answer_problem_effect(req, P_RECEIPT_EXPIRED, EFFECT_APPLIED,
 				      "the original request succeeded, but the extended delivery has ended");
@@ -210,6 +104,14 @@ static void on_extended(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
+/* As it is stored (queue_content.h); "" when the request reports none. */
+static struct text progress_of(struct request *req, const struct queue_delivery_extend_input *in)
+{
+	if (!in->has_progress)
+		return TEXT("");
+	return arena_printf(&req->arena, "%d %s", (int)in->progress.percent, queue_encoded(req, in->progress.note).at);
+}
+
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
 {
 	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->name, in->receipt);
@@ -217,6 +119,7 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 	if (!c)
 		return;
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
+	call_text(c, progress_of(req, in));
 	call_send(c, on_extended);
 }
 
@@ -235,6 +138,10 @@ static void on_rejected(struct request *req, const struct reply *r)
 	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_outcome(r) > 0);
 	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_STALE) {
 		answer_stale(req);
+		return;
+	}
+	if (reply_outcome(r) == QUEUE_DELIVERY_REJECT_CANCELLED) {
+		answer_cancelled(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -261,33 +168,51 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 
 /* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
-enum { SETTLED_ACKNOWLEDGED = 1, SETTLED_REJECTED };
+enum { SETTLED_NOT_CURRENT, SETTLED_ACKNOWLEDGED, SETTLED_REJECTED, SETTLED_RESULT_KEPT, SETTLED_CANCELLED };
+enum { RESULT_MAX_BYTES = 65536 };
 
-static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
+static void out_settled(struct json_out *o, struct text receipt, int64_t outcome, bool has_result)
 {
-	static const char *const outcomes[] = { "not_current", "acknowledged",
-						"rejected" }; /* as the script numbers them */
+	static const char *const outcomes[] = { "not_current", "acknowledged", "rejected", "acknowledged",
+						"cancelled" }; /* as the script numbers them */
 
+	if (outcome < SETTLED_NOT_CURRENT || outcome > SETTLED_CANCELLED)
+		outcome = SETTLED_NOT_CURRENT;
 	out_object(o, NULL);
 	out_text(o, "receipt", receipt);
-	out_string(o, "outcome",
-		   outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_REJECTED ? outcomes[outcome] : outcomes[0]);
+	out_string(o, "outcome", outcomes[outcome]);
+	if (has_result && outcome != SETTLED_NOT_CURRENT && outcome != SETTLED_CANCELLED)
+		out_bool(o, "result_stored", outcome == SETTLED_RESULT_KEPT);
 	out_close(o);
 }
+
+static void settle(struct request *req, bool stores_results);
 
 static void on_settled(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_settle_input *in = req->input;
+
+	if (!r && in->complete.count && !req->work && call_problem_is_memory(req->result->failed)) {
+		req->work = req; /* once */
+		settle(req, false);
+		return;
+	}
+	if (!r) {
+		call_problem_answer(req->result->failed);
+		return;
+	}
 	struct json_out *o = answer_begin(req, 200);
 	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
 
 	out_text(o, "name", in->name);
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->acknowledge.count; i++)
-		out_settled(o, in->acknowledge.items[i], reply_int(r, at++));
+		out_settled(o, in->acknowledge.items[i], reply_int(r, at++), false);
+	for (size_t i = 0; i < in->complete.count; i++)
+		out_settled(o, in->complete.items[i].receipt, reply_int(r, at++), true);
 	for (size_t i = 0; i < in->reject.count; i++) {
 		rejected += reply_int(r, at) == SETTLED_REJECTED;
-		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++));
+		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++), false);
 	}
 	out_close(o);
 	/* What was acknowledged within the last minute counts only once. */
@@ -304,6 +229,9 @@ static bool check_receipts(struct request *req, const struct queue_delivery_sett
 	for (size_t i = 0; i < in->acknowledge.count && !pointer.at; i++)
 		if (!queue_is_receipt(req, in->name, in->acknowledge.items[i]))
 			pointer = arena_printf(&req->arena, "/acknowledge/%zu", i);
+	for (size_t i = 0; i < in->complete.count && !pointer.at; i++)
+		if (!queue_is_receipt(req, in->name, in->complete.items[i].receipt))
+			pointer = arena_printf(&req->arena, "/complete/%zu/receipt", i);
 	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
 		if (!queue_is_receipt(req, in->name, in->reject.items[i].receipt))
 			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
@@ -324,19 +252,37 @@ static bool check_delays(struct request *req, const struct queue_delivery_settle
 	return true;
 }
 
-void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
+static bool check_results(struct request *req, const struct queue_delivery_settle_input *in)
 {
-	if (in->acknowledge.count + in->reject.count == 0) {
-		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
-				     "is required, or reject, with at least one receipt");
-		return;
+	for (size_t i = 0; i < in->complete.count; i++) {
+		size_t len = in->complete.items[i].result.len;
+		if (len <= RESULT_MAX_BYTES)
+			continue;
+		struct text pointer = arena_printf(&req->arena, "/complete/%zu/result", i);
+		answer_field_problem(req, P_OUT_OF_RANGE, pointer.at ? pointer.at : "",
+				     "has %zu bytes as JSON; %d are allowed", len, RESULT_MAX_BYTES);
+		return false;
 	}
-	if (!check_receipts(req, in) || !check_delays(req, in))
-		return;
-	struct call *c = queue_call(req, &queue_delivery_settle_script, in->name);
+	return true;
+}
+
+static void settle(struct request *req, bool stores_results)
+{
+	const struct queue_delivery_settle_input *in = req->input;
+	const struct script *script = stores_results ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, in->name);
+
+	for (size_t i = 0; i < in->complete.count && stores_results; i++)
+		call_key(c, KEY_QUEUE, in->name,
+			 arena_printf(&req->arena, "result:%.16s", in->complete.items[i].receipt.at).at);
 	call_int(c, (int64_t)in->acknowledge.count);
+	call_int(c, (int64_t)in->complete.count);
 	for (size_t i = 0; i < in->acknowledge.count; i++)
 		call_receipt(req, c, in->acknowledge.items[i]);
+	for (size_t i = 0; i < in->complete.count; i++) {
+		call_receipt(req, c, in->complete.items[i].receipt);
+		call_text(c, stores_results ? in->complete.items[i].result : TEXT(""));
+	}
 	for (size_t i = 0; i < in->reject.count; i++) {
 		const struct queue_delivery_settle_reject_item *rejected = &in->reject.items[i];
 		call_receipt(req, c, rejected->receipt);
@@ -344,5 +290,17 @@ void queue_delivery_settle(struct request *req, const struct queue_delivery_sett
 		call_text(c, rejected->reason);
 		call_int(c, rejected->dead);
 	}
+	call_may_fail(c);
 	call_send(c, on_settled);
+}
+
+void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
+{
+	if (in->acknowledge.count + in->complete.count + in->reject.count == 0) {
+		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
+				     "is required, or complete or reject, with at least one receipt");
+		return;
+	}
+	if (check_receipts(req, in) && check_delays(req, in) && check_results(req, in))
+		settle(req, in->complete.count > 0);
 }

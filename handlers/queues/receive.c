@@ -8,7 +8,6 @@
  */
 #include "common/handler.h"
 #include "common/kinds.h"
-#include "core/percent.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
@@ -279,13 +278,6 @@ static void look(struct request *req)
 	call_send(c, on_looked);
 }
 
-static struct text encoded(struct request *req, struct text worker)
-{
-	char *out = worker.len ? arena_alloc(&req->arena, 3 * worker.len + 1) : NULL;
-
-	return out ? (struct text){ out, percent_encode(worker, out) } : TEXT("");
-}
-
 static void begin(struct request *req, const struct receive_order *given)
 {
 	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
@@ -329,7 +321,7 @@ void queue_message_receive(struct request *req, const struct queue_message_recei
 			   .visibility_ms = in->visibility_ms,
 			   .acknowledge = in->acknowledge,
 			   .must_exist = in->must_exist,
-			   .worker = encoded(req, in->worker),
+			   .worker = queue_encoded(req, in->worker),
 		   });
 }
 
@@ -345,6 +337,6 @@ void queue_list_receive(struct request *req, const struct queue_list_receive_inp
 			   .visibility_ms = in->visibility_ms,
 			   .acknowledge = in->acknowledge,
 			   .must_exist = in->must_exist,
-			   .worker = encoded(req, in->worker),
+			   .worker = queue_encoded(req, in->worker),
 		   });
 }

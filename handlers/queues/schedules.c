@@ -5,42 +5,12 @@
  */
 #include "common/handler.h"
 #include "common/kinds.h"
+#include "process/zone_data.h"
 #include "queues/cron.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
-
-static void out_above_0(struct json_out *o, const char *key, const struct reply *s, size_t i)
-{
-	out_int_or_null(o, key, reply_int(s, i) > 0, reply_int(s, i));
-}
-
-static void out_settings(struct json_out *o, const struct reply *s)
-{
-	out_text(o, "id", reply_text(s, QUEUE_SCHEDULE_ID));
-	out_above_0(o, "every_ms", s, QUEUE_SCHEDULE_EVERY_MS);
-	out_text_or_null(o, "cron", reply_text(s, QUEUE_SCHEDULE_CRON));
-	out_above_0(o, "start_at_ms", s, QUEUE_SCHEDULE_START_AT_MS);
-	out_above_0(o, "end_at_ms", s, QUEUE_SCHEDULE_END_AT_MS);
-	out_int(o, "priority", reply_int(s, QUEUE_SCHEDULE_PRIORITY));
-	out_text(o, "overlap", reply_text(s, QUEUE_SCHEDULE_OVERLAP));
-	out_int(o, "next_at_ms", reply_int(s, QUEUE_SCHEDULE_NEXT_AT_MS));
-	out_above_0(o, "last_at_ms", s, QUEUE_SCHEDULE_LAST_AT_MS);
-	out_int(o, "sent", reply_int(s, QUEUE_SCHEDULE_SENT));
-	out_int(o, "missed", reply_int(s, QUEUE_SCHEDULE_MISSED));
-	out_int(o, "skipped", reply_int(s, QUEUE_SCHEDULE_SKIPPED));
-}
-
-static void answer_schedule(struct request *req, int status, const struct reply *s)
-{
-	struct json_out *o = answer_begin(req, status);
-	struct text body = reply_text(s, QUEUE_SCHEDULE_FULL_CONTENT), headers = text_cut(&body, '\t');
-
-	out_settings(o, s);
-	out_raw(o, "body", body);
-	if (headers.len)
-		out_raw(o, "headers", arena_copy(&req->arena, headers.at, headers.len)); /* JSON is read up to a NUL */
-	answer_end(req);
-}
+#include "queues/schedule_out.h"
+#include "queues/zone_shifts.h"
 
 static void answer_no_schedule(struct request *req, struct text queue, struct text id)
 {
@@ -75,6 +45,9 @@ struct schedule_change {
 	int64_t start_at_ms, stop_at_ms;
 	bool has_priority, reset_priority, has_overlap, reset_overlap, skips;
 	int64_t priority;
+	bool has_zone, reset_zone, has_limit, reset_limit, has_jitter, reset_jitter;
+	struct text zone;
+	int64_t limit, jitter_ms;
 	bool has_headers, reset_headers;
 	struct text headers, body;
 };
@@ -85,7 +58,7 @@ static void on_put(struct request *req, const struct reply *r)
 	int64_t outcome = reply_outcome(r);
 
 	if (outcome > 0)
-		answer_schedule(req, reply_int(r, QUEUE_SCHEDULE_PUT_IS_NEW) ? 201 : 200,
+		schedule_answer(req, reply_int(r, QUEUE_SCHEDULE_PUT_IS_NEW) ? 201 : 200,
 				reply_item(r, QUEUE_SCHEDULE_PUT_SCHEDULE));
 	else if (outcome == QUEUE_SCHEDULE_PUT_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
@@ -93,25 +66,55 @@ static void on_put(struct request *req, const struct reply *r)
 		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, or cron");
 	else if (outcome == QUEUE_SCHEDULE_PUT_NO_INSTANT)
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "matches no instant of the next 40 years");
+	else if (outcome == QUEUE_SCHEDULE_PUT_LIMIT_REACHED)
+		answer_field_problem(req, P_INVALID_VALUE, "/limit",
+				     "was reached: the instants of the schedule made %lld messages",
+				     (long long)reply_int(r, QUEUE_SCHEDULE_PUT_RUNS));
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "/end_at_ms",
 				     "leaves no instant at which a message would be due");
 }
 
+/* What the daemon makes of a change: the times of `cron`, and the clocks of `time_zone`. */
+struct schedule_times {
+	char mask[CRON_MASK_LEN + 1];
+	struct text zone_version, shifts;
+};
+
+/* UTC needs no time zone data. False when the request was answered with what is wrong. */
+static bool read_zone(struct request *req, struct text name, struct schedule_times *times)
+{
+	struct text why;
+
+	if (text_is(name, "UTC")) {
+		times->shifts = TEXT("0");
+		return true;
+	}
+	struct tzif *zone = zone_data_read(&req->arena, name, &why);
+	if (!zone) {
+		answer_field_problem(req, P_INVALID_VALUE, "/time_zone", "%s", why.at ? why.at : "cannot be read");
+		return false;
+	}
+	times->shifts = zone_shifts(&req->arena, zone, ZONE_SHIFTS_SINCE_S);
+	times->zone_version = zone_data_version(&req->arena);
+	return true;
+}
+
 /* False when the request was answered with what is wrong. */
-static bool check_change(struct request *req, const struct schedule_change *change, char mask[CRON_MASK_LEN + 1])
+static bool read_times(struct request *req, const struct schedule_change *change, struct schedule_times *times)
 {
 	char why[CRON_WHY_BYTES];
 
+	*times = (struct schedule_times){ .shifts = TEXT("") };
 	if (change->has_every && change->has_cron) {
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "cannot be given together with every_ms");
 		return false;
 	}
-	if (change->has_cron && !cron_parse(change->cron, mask, why)) {
+	if (change->has_cron && !cron_parse(change->cron, times->mask, why)) {
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "%s", why);
 		return false;
 	}
-	return true;
+	return !change->has_zone || read_zone(req, change->zone, times);
 }
 
 static struct text json_of(struct request *req, struct text id)
@@ -125,9 +128,9 @@ static struct text json_of(struct request *req, struct text id)
 
 static void send_change(struct request *req, const struct schedule_change *change)
 {
-	char mask[CRON_MASK_LEN + 1] = "";
+	struct schedule_times times;
 
-	if (!check_change(req, change, mask))
+	if (!read_times(req, change, &times))
 		return;
 	struct call *c = queue_call(req, &queue_schedule_put_script, change->queue);
 	call_text(c, change->id);
@@ -135,13 +138,18 @@ static void send_change(struct request *req, const struct schedule_change *chang
 	call_int(c, change->is_patch);
 	call_field_int(req, c, change->has_every, change->reset_every || change->has_cron, change->every_ms);
 	call_field(req, c, change->has_cron, change->reset_cron || change->has_every, change->cron);
-	call_field(req, c, change->has_cron, change->reset_cron || change->has_every, text_of(mask));
+	call_field(req, c, change->has_cron, change->reset_cron || change->has_every, text_of(times.mask));
 	call_field_int(req, c, change->has_start, change->reset_start, change->start_at_ms);
 	call_field_int(req, c, change->has_stop, change->reset_stop, change->stop_at_ms);
 	call_field_int(req, c, change->has_priority, change->reset_priority, change->priority);
 	call_field(req, c, change->has_overlap, change->reset_overlap, change->skips ? TEXT("skip") : TEXT("allow"));
 	call_field(req, c, change->has_headers, change->reset_headers, change->headers);
 	call_field(req, c, change->body.at, false, change->body);
+	call_field(req, c, change->has_zone, change->reset_zone, change->zone);
+	call_field(req, c, change->has_zone, change->reset_zone, times.zone_version);
+	call_field(req, c, change->has_zone, change->reset_zone, times.shifts);
+	call_field_int(req, c, change->has_limit, change->reset_limit, change->limit);
+	call_field_int(req, c, change->has_jitter, change->reset_jitter, change->jitter_ms);
 	call_send(c, on_put);
 }
 
@@ -166,6 +174,14 @@ void queue_schedule_put(struct request *req, const struct queue_schedule_put_inp
 				 .priority = in->priority,
 				 .has_overlap = true,
 				 .skips = in->overlap == QUEUE_SCHEDULE_PUT_OVERLAP_SKIP,
+				 .has_zone = in->time_zone.at,
+				 .reset_zone = true,
+				 .zone = in->time_zone,
+				 .has_limit = in->has_limit,
+				 .reset_limit = true,
+				 .limit = in->limit,
+				 .has_jitter = true,
+				 .jitter_ms = in->jitter_ms,
 				 .has_headers = in->headers.count,
 				 .reset_headers = true,
 				 .headers = queue_headers(req, in->headers),
@@ -197,11 +213,49 @@ void queue_schedule_patch(struct request *req, const struct queue_schedule_patch
 				 .has_overlap = in->has_overlap,
 				 .reset_overlap = in->reset_overlap,
 				 .skips = in->overlap == QUEUE_SCHEDULE_PATCH_OVERLAP_SKIP,
+				 .has_zone = in->has_time_zone,
+				 .reset_zone = in->reset_time_zone,
+				 .zone = in->time_zone,
+				 .has_limit = in->has_limit,
+				 .reset_limit = in->reset_limit,
+				 .limit = in->limit,
+				 .has_jitter = in->has_jitter_ms,
+				 .reset_jitter = in->reset_jitter_ms,
+				 .jitter_ms = in->jitter_ms,
 				 .has_headers = in->has_headers && in->headers.count,
 				 .reset_headers = in->reset_headers || in->has_headers,
 				 .headers = queue_headers(req, in->headers),
 				 .body = in->body,
 			 });
+}
+
+/* ---- Run now ---- */
+
+static void on_run(struct request *req, const struct reply *r)
+{
+	const struct queue_schedule_run_input *in = req->input;
+
+	if (reply_outcome(r) == QUEUE_SCHEDULE_RUN_ABSENT) {
+		answer_no_schedule(req, in->name, in->id);
+	} else if (reply_outcome(r) == QUEUE_SCHEDULE_RUN_OVERLAP) {
+		answer_problem(req, P_SCHEDULE_OVERLAP,
+			       "the message before of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
+			       "allow",
+			       in->id.at);
+	} else {
+		struct json_out *o = answer_begin(req, 200);
+		out_text(o, "id", in->id);
+		out_text(o, "message_id", reply_text(r, QUEUE_SCHEDULE_RUN_MESSAGE_ID));
+		answer_end(req);
+	}
+}
+
+void queue_schedule_run(struct request *req, const struct queue_schedule_run_input *in)
+{
+	struct call *c = queue_call(req, &queue_schedule_run_script, in->name);
+
+	call_text(c, in->id);
+	call_send(c, on_run);
 }
 
 /* ---- GET, DELETE, and the list ---- */
@@ -217,7 +271,7 @@ static void on_schedule(struct request *req, const struct reply *r)
 	else if (reply_outcome(r) == QUEUE_SCHEDULE_GET_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
 	else
-		answer_schedule(req, 200, reply_item(r, QUEUE_SCHEDULE_GET_SCHEDULE));
+		schedule_answer(req, 200, reply_item(r, QUEUE_SCHEDULE_GET_SCHEDULE));
 }
 
 static void get(struct request *req, const struct queue_schedule_get_input *in, bool again)
@@ -275,7 +329,7 @@ static void on_schedules(struct request *req, const struct reply *r)
 	out_array(o, "items");
 	for (size_t i = QUEUE_SCHEDULE_LIST_SCHEDULES; i < r->count; i++) {
 		out_object(o, NULL);
-		out_settings(o, reply_item(r, i));
+		schedule_out(o, reply_item(r, i));
 		out_close(o);
 	}
 	out_close(o);

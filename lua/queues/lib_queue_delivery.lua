@@ -1,13 +1,29 @@
 -- The delivery that a receipt names. Wants queues/lib_queue_ended.lua.
 
+-- Plans that the delivery of a cancelled message ends, since its worker learns of it. That is
+-- remembered for a minute, as an acknowledgement is.
+local function end_cancelled(m)
+  local remembered_until = digits(now + 60000)
+  plan('ZADD', flight_key, '-' .. remembered_until, m.member)
+  plan('HSET', queue_key, m.seq .. 's', m.nonce .. remembered_until .. 'dc')
+end
+
 -- Returns its message when the delivery is current: not acknowledged, not returned, not delivered
--- again, and its visibility has not ended. Otherwise nil. `state` is the stored one.
+-- again, and its visibility has not ended. Otherwise nil, and whether its message was cancelled:
+-- then it is planned that the delivery ends. `state` is the stored one.
 local function current_delivery(seq, nonce, state)
-  if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant or state:sub(30, 30) == 'd' then
+  if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
     return nil
+  elseif state:sub(30, 30) == 'd' then
+    return nil, state:sub(31, 31) == 'c'
   end
   local m = read_state(state)
-  m.seq, m.place, m.member, m.at = seq, flight_key, seq .. 's', tonumber(m.ends)
+  m.seq, m.place, m.at = seq, flight_key, tonumber(m.ends)
+  m.member = flight_member(m)
+  if has_mark(m, 'c') then
+    end_cancelled(m)
+    return nil, true
+  end
   return m
 end
 

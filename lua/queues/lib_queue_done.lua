@@ -1,11 +1,14 @@
 -- Messages that are done. Wants queues/lib_queue_settings.lua.
 
--- Remembers ids that senders gave for dedupe_ms. The first writes of its keys: it must come where
+-- Remembers ids that senders gave for dedupe_ms, or for result_ms if that is longer; with the
+-- latter they still lead to their messages. The first writes of its keys: it must come where
 -- nothing was written yet, or after check_types() and a look at dedupe_ms.
-local function remember_ids(ids)
-  local dedupe_ms = setting('dedupe_ms')
+local function remember_ids(ids, result_ms)
+  local dedupe_ms = math.max(setting('dedupe_ms'), result_ms)
   redis.call('ZCARD', done_key)
-  redis.call('HDEL', ids_key, unpack(ids))
+  if result_ms == 0 then
+    redis.call('HDEL', ids_key, unpack(ids))
+  end
   if dedupe_ms == 0 then
     return
   end

@@ -14,13 +14,16 @@ local function end_delivery(m, ended_at, delay_ms, reason)
   return 'due'
 end
 
--- The delay before another try: base * 2^(receives - 1), at most max, and of that a random part
--- from the half to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS
--- Architecture Blog, 2015). The random number is of the delivery that failed, its nonce and
--- sequence (Knuth's multiplicative hash: a batch has one nonce), so that a look computes what a
--- settling writes.
+-- The delay before another try: base * 2^(receives - 1), at most max, each of the message or else of
+-- the queue (a base above the queue's max is its own max), and of that a random part from the half
+-- to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
+-- Blog, 2015). The random number is of the delivery that failed, its nonce and sequence (Knuth's
+-- multiplicative hash: a batch has one nonce), so that a look computes what a settling writes.
 local function backoff_ms(m)
-  local whole = math.min(setting('backoff_base_ms') * 2 ^ (m.receives - 1), setting('backoff_max_ms'))
+  local base, most = m.backoff:match('^(%d*):(%d*)$')
+  base = tonumber(base or '') or setting('backoff_base_ms')
+  most = tonumber(most or '') or math.max(setting('backoff_max_ms'), base)
+  local whole = math.min(base * 2 ^ (m.receives - 1), most)
   local random = ((tonumber(m.nonce:sub(-8), 16) or 0) + m.seq:sub(-6) * 2654435761) % 4294967296
   return math.ceil(whole * (0.5 + random / 8589934592))
 end
@@ -38,9 +41,10 @@ end
 -- A delivery whose visibility has ended and that no script has settled yet, as the message that it
 -- will be once settled: `state` is 'due', 'dead' or 'expired', and `at` accordingly; its place is
 -- still the flight. What a look shows and what a settling writes is so the same.
-local function ended_delivery(field, state, ended_at)
-  local m = state and read_state(state) or { lost = true }
-  m.seq, m.at, m.place, m.member = field:sub(1, 16), ended_at, flight_key, field
+local function ended_delivery(member, state, ended_at)
+  local m = state and read_state(state) or { lost = true, group = member:sub(18) }
+  m.lost = m.lost or has_mark(m, 'c')
+  m.seq, m.at, m.place, m.member = member:sub(1, 16), ended_at, flight_key, member
   m.state = m.lost and 'expired' or end_visibility(m)
   return m
 end
@@ -54,10 +58,10 @@ local function ended_deliveries(limit)
   end
   local fields = {}
   for i = 1, #flat, 2 do
-    fields[#fields + 1] = flat[i]
+    fields[#fields + 1] = flat[i]:sub(1, 17)
   end
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
-    list[i] = ended_delivery(fields[i], state, tonumber(flat[2 * i]))
+    list[i] = ended_delivery(flat[2 * i - 1], state, tonumber(flat[2 * i]))
   end
   return list
 end
@@ -81,11 +85,10 @@ end
 
 -- Plans the same for the message of a sequence, if its delivery has ended. True when it had.
 local function plan_message(seq, state)
-  local field = seq .. 's'
   if not state or state:sub(1, 16) == NO_NONCE or state:sub(17, 29) > instant or state:sub(30, 30) == 'd' then
     return false
   end
-  local m = ended_delivery(field, state, tonumber(state:sub(17, 29)))
+  local m = ended_delivery(seq .. 's' .. read_state(state).group, state, tonumber(state:sub(17, 29)))
   settle(m, m.state)
   return true
 end

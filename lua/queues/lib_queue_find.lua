@@ -1,28 +1,26 @@
 -- One message by its public id. Wants queues/lib_queue_ended.lua.
 
--- Returns the message with its content, and its state: 'due', 'in_flight' or 'dead'; 'expired' for
--- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
--- waits to be dropped; or nil. Ids that senders gave come first.
-local function find(id)
-  redis.call('HLEN', queue_key) -- refuses a foreign one, also where there is no message
-  local seq = redis.call('HGET', ids_key, id)
-  local given = seq and id or ''
-  seq = seq or id
-  if #seq ~= 16 or seq:find('%D') then
-    return nil
-  end
+-- The message of a sequence as find() returns it; with `given`, only if its sender gave that id
+-- ('': none).
+local function find_sequence(seq, given)
   local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
-  if not stored[1] then
+  if stored[2] and stored[2]:sub(30, 30) == 'd' then
+    local is_kept = #stored[2] > 57 -- queues/lib_queue_result.lua
+    if is_kept and given and read_state(NO_NONCE .. NO_END .. stored[2]:sub(58)).id ~= given then
+      is_kept = false
+    end
+    return nil, is_kept and 'done', stored[2], seq
+  elseif not stored[1] then
     return nil
   end
   local header = read_header(stored[1])
-  if header.id ~= given then
+  if given and header.id ~= given then
     return nil
   end
   local m = stored[2] and read_state(stored[2]) or header
-  m.seq, m.content, m.sent_at, m.id = seq, stored[1], header.sent_at, given
+  m.seq, m.content, m.sent_at, m.id = seq, stored[1], header.sent_at, header.id
   if m.nonce ~= NO_NONCE then
-    m.place, m.member, m.at = flight_key, seq .. 's', tonumber(m.ends)
+    m.place, m.member, m.at = flight_key, flight_member(m), tonumber(m.ends)
     if m.at > now then
       return m, 'in_flight'
     end
@@ -42,6 +40,24 @@ local function find(id)
     return m, m.at <= now - setting('dead_retention_ms') and 'expired' or 'dead'
   end
   return m, is_expired(m) and 'expired' or 'due'
+end
+
+-- Returns the message with its content, and its state: 'due', 'in_flight' or 'dead'; 'expired' for
+-- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
+-- waits to be dropped; or nil. Ids that senders gave come first. Of an acknowledged message: nil,
+-- 'done', its state and its sequence.
+local function find(id)
+  local settings = redis.call('HMGET', queue_key, 'layout', 'rules')
+  local layout = settings[1] -- refuses a foreign one, also without a message
+  queue_rules = settings[2]
+--@include queue_layout
+  local seq = redis.call('HGET', ids_key, id)
+  local given = seq and id or ''
+  seq = seq or id
+  if #seq ~= 16 or seq:find('%D') then
+    return nil
+  end
+  return find_sequence(seq, given)
 end
 
 -- The same for a script that changes the message: a delivery that has ended is settled first, so

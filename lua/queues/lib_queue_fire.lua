@@ -17,27 +17,39 @@ local function is_undone(s)
   if redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
     return false
   end
-  local member = state and state:sub(30, 30) .. s.last_seq .. (state:sub(31, 31) == 'b' and 'b' or '')
-  return not (member and redis.call('ZSCORE', dead_key, member))
+  if not state then
+    return true
+  end
+  local m = read_state(state)
+  m.seq = s.last_seq
+  return not redis.call('ZSCORE', dead_key, member_of(m))
 end
 
--- Stores the message of the instant `at`.
-local function make_message(id, s, at, missed)
+-- Stores a message that is due at `due`, of the instant `at`; `more` is what its `schedule` has
+-- besides. Returns its sequence.
+local function make_message(id, s, at, due, missed, more)
   local settings = redis.call('HMGET', queue_key, 'seq', 'sent')
   local _, seq = leap(math.max(tonumber(settings[1] or 0), clock[1] * 1000000 + clock[2]), {})
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
-  local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. '}'
+  local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. more .. '}'
   local header_field = headers ~= '' and '\th' .. headers or ''
   local content = instant .. s.priority .. '\n\ts' .. made_by .. header_field .. '\t=' .. body
-  redis.call('ZADD', ready_key, s.priority .. digits(at), s.priority .. seq .. (#content > SMALL and 'b' or ''))
+  local member = s.priority .. seq .. (#content > SMALL and 'b' or '')
+  if due > now then
+    redis.call('ZADD', delayed_key, digits(due), member)
+  else
+    redis.call('ZADD', ready_key, s.priority .. digits(due), member)
+  end
   redis.call('HSET', queue_key, 'seq', seq, 'sent', digits((settings[2] or 0) + 1), seq, content)
   if #content > SMALL then
     redis.call('HSET', queue_key, seq .. 's', '----------------0000000000000' .. s.priority .. 'b0')
   end
   s.last, s.last_seq, s.sent, s.missed = at, seq, s.sent + 1, s.missed + missed
+  return seq
 end
 
--- Makes the message of a schedule that came due at `at`, and sets the schedule's next instant.
+-- Makes the message of a schedule that came due at `at`, and sets the schedule's next instant. The
+-- last one removes the schedule.
 local function fire(id, at)
   local s = read_schedule(id)
   if not s then
@@ -45,12 +57,16 @@ local function fire(id, at)
     return
   end
   local missed = instants_between(s, at, s.stop > 0 and math.min(now, s.stop) or now)
+  s.next = next_of(s, now)
   if s.overlap == 'skip' and is_undone(s) then
     s.skipped = s.skipped + 1 + missed
   else
-    make_message(id, s, at, missed)
+    s.runs = s.runs + 1
+    if s.runs == s.limit then
+      s.next = nil
+    end
+    make_message(id, s, at, due_of(id, s, at), missed, s.next and '' or ',"last":true')
   end
-  s.next = next_of(s, now)
   if s.next then
     put_schedule(id, s)
   else

@@ -19,7 +19,9 @@ local function messages_of(place, flat)
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
     local found = list[i]
     local m = state and read_state(state)
-      or { size = #found.member > 17 and 'b' or '-', priority = found.member:sub(1, 1) }
+      or { size = place ~= flight_key and found.member:sub(18, 18) == 'b' and 'b' or '-',
+           priority = found.member:sub(1, 1), group = found.member:sub(place == flight_key and 18 or 19) }
+    m.lost = state and m.marks:find('c', 1, true) ~= nil
     m.seq, m.member, m.place, m.has_state = found.seq, found.member, place, state and true
     m.at = place == ready_key and found.score - tonumber(m.priority) * 1e13 or found.score
     list[i] = m

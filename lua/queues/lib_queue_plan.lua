@@ -2,7 +2,10 @@
 -- and reads the wait queue: a foreign one half-applies nothing. Removals come before additions, one
 -- command a key and verb. Wants queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 local planned, dropped, died = {}, 0, 0
+local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
+local store_read -- of queues/lib_queue_store.lua
+local follow
 local function plan(verb, key, a, b)
   local name = verb .. key
   local command = planned[name]
@@ -46,15 +49,25 @@ local function commit(serves_later)
   if serves then
     serve_waiters()
   end
-  planned, dropped, died, comes_sooner = {}, 0, 0, false
+  if finished[1] and queue_rules and queue_rules:find('result_ms', 1, true) then
+--@include queue_result
+    wake_waiters(finished)
+  end
+  planned, finished, dropped, died, comes_sooner = {}, {}, 0, 0, false
 end
 
 -- Plans that a message is gone for good, its id with it.
 local function forget(m)
   plan('ZREM', m.place, m.member)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
+  if m.place ~= dead_key then
+    finished[#finished + 1] = m.seq
+  end
   if m.id and m.id ~= '' then
     plan('HDEL', ids_key, m.id)
+    if has_mark(m, 'a') then
+      plan('HDEL', queue_key, '~' .. m.id)
+    end
   end
 end
 
@@ -62,6 +75,9 @@ end
 -- count).
 local function drop(m)
   forget(m)
+  if has_mark(m, 'a') then
+    follow(m)
+  end
   if not m.lost and m.place ~= dead_key then
     dropped = dropped + 1
   end
@@ -73,7 +89,9 @@ local function move(m, key, score, member)
     plan('ZREM', m.place, m.member)
   end
   plan('ZADD', key, score, member)
-  plan('HSET', queue_key, m.seq .. 's', state_of(m))
+  if not m.is_stateless then
+    plan('HSET', queue_key, m.seq .. 's', state_of(m))
+  end
 end
 
 -- Plans that a message is ready or delayed: it is due at m.at.
@@ -86,14 +104,47 @@ local function put_due(m)
   comes_sooner = true
 end
 
+-- Plans that a dead letter is known by its sequence from now on, since another message has its id.
+local function give_up_id(m)
+  local content = m.content or redis.call('HGET', queue_key, m.seq)
+  local header = read_header(content)
+  header.id, m.id, m.marks = '', '', ''
+  plan('HSET', queue_key, m.seq, header_of(header) .. body_of(content))
+end
+
 -- Plans what end_delivery or end_visibility returned (queues/lib_queue_ended.lua).
 local function settle(m, state)
   if state == 'expired' then
     drop(m)
   elseif state == 'dead' then
+    if has_mark(m, 'a') then
+      follow(m)
+      give_up_id(m)
+    end
     move(m, dead_key, digits(m.at), member_of(m))
     died = died + 1
+    finished[#finished + 1] = m.seq
   else
     put_due(m)
+  end
+end
+
+-- Plans that the message which waits for the end of m (its mark 'a') is stored, under the id of m.
+function follow(m)
+--@include queue_leap queue_store
+  local waiting = redis.call('HGET', queue_key, '~' .. m.id)
+  local due_at, content = (waiting or ''):match('^(%d+)\n(.*)$')
+  plan('HDEL', queue_key, '~' .. m.id)
+  plan('HDEL', ids_key, m.id)
+  if not content then
+    return
+  end
+  local next_run = read_header(content)
+  next_run.at = math.max(tonumber(due_at), now)
+  if is_expired(next_run) then
+    dropped = dropped + 1
+  else
+    store(next_run, body_of(content))
+    plan_stored()
   end
 end

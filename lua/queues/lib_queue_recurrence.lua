@@ -1,10 +1,19 @@
 -- When the messages of a schedule are due. Pure: knows no clock and no key.
 --
 -- A recurrence has `every` and `anchor` (milliseconds: an instant, and every so much after it), or
--- `mask` (handlers/queues/cron.h: minutes of UTC), and `start` (0: none): nothing is due before.
-local DAYS_MOST = 366 * 41 -- a 29 February on one day of the week may be 40 years away
+-- `mask` (handlers/queues/cron.h: minutes of its zone), and `start` (0: none): nothing is due
+-- before. Either has `shifts`, how the clocks of its zone change (handlers/queues/zone_shifts.h
+-- has the form), so that each script finds the same instants, whatever its daemon knows of zones.
+--
+-- An instant of a mask is a minute of local time that matches. Minutes that a change of the clock
+-- skips are due together, once, at the change. Of minutes that come twice, those of a mask that
+-- repeats are due both times, those of others the first time.
+local SECONDS_MOST = 366 * 41 * 86400 -- a 29 February on one day of the week may be 40 years away
+local SECONDS_COUNTED = 1001 * 86400
 local ONE = 49 -- '1' in a mask
-local HOUR_AT, DAY_AT, MONTH_AT, WEEKDAY_AT, EITHER_AT = 60, 84, 115, 127, 135
+local HOUR_AT, DAY_AT, MONTH_AT, WEEKDAY_AT, EITHER_AT, REPEATS_AT = 60, 84, 115, 127, 135, 136
+
+-- ---- The calendar ----
 
 -- The day of the month and the month of a day since 1970-01-01 (Hinnant, "chrono-Compatible
 -- Low-Level Date Algorithms", civil_from_days).
@@ -17,6 +26,94 @@ local function calendar_of(day)
   local month = math.floor((5 * of_year + 2) / 153) -- from March
   return of_year - math.floor((153 * month + 2) / 5) + 1, month < 10 and month + 3 or month - 9
 end
+
+-- The first day of a month (days_from_civil).
+local function first_day(year, month)
+  local y = month > 2 and year or year - 1
+  return 365 * y + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400) +
+    math.floor((153 * ((month + 9) % 12) + 2) / 5) - 719468
+end
+
+-- ---- The clocks of a zone ----
+
+local zones = {} -- what was read, by its text
+
+-- The days of a rule: kind, three numbers, and the second of the day.
+local function read_day(text)
+  local kind, a, b, c, second = text:match('^(%a)(%d+)%.(%d+)%.(%d+)/(-?%d+)$')
+  return { kind = kind, a = tonumber(a), b = tonumber(b), c = tonumber(c), second = tonumber(second) }
+end
+
+local function zone_of(text)
+  if zones[text] then
+    return zones[text]
+  end
+  local changes, rule = text:match('^([^;]*);?(.*)$')
+  local zone = { first = tonumber(changes:match('^%S+')), at = {}, to = {} }
+  for at, to in changes:gmatch('(%d+):(%S+)') do
+    zone.at[#zone.at + 1], zone.to[#zone.to + 1] = tonumber(at), tonumber(to)
+  end
+  local standard, summer, begins, ends = rule:match('^(%S+) (%S+) (%S+) (%S+)$')
+  if standard then
+    zone.rule = { { read_day(begins), tonumber(summer) }, { read_day(ends), tonumber(standard) } }
+  end
+  zones[text] = zone
+  return zone
+end
+
+-- The instant of a day of a rule in a year.
+local function instant_of(d, year)
+  local day = first_day(year, 1) + d.a
+  if d.kind == 'M' then -- month, week, day of the week
+    local first = first_day(year, d.a)
+    day = first + (d.c - first - 4) % 7 + 7 * (d.b - 1)
+    if day >= (d.a < 12 and first_day(year, d.a + 1) or first_day(year + 1, 1)) then
+      day = day - 7 -- the fifth: the last
+    end
+  elseif d.kind == 'J' and (d.a < 60 or first_day(year, 3) - first_day(year, 1) == 59) then
+    day = day - 1 -- no 29 February is counted
+  end
+  return day * 86400 + d.second
+end
+
+-- The time between two changes of the clock that has second `t`: its offset; when it began, and the
+-- offset before; when it ends, and the offset from then on. nil: it has always been, or stays.
+local function span(zone, t)
+  local count, i = #zone.at, 0
+  while i < count and zone.at[i + 1] <= t do
+    i = i + 1
+  end
+  local offset, began, before = zone.to[i] or zone.first, zone.at[i], zone.to[i - 1] or zone.first
+  if i < count or not zone.rule then
+    return offset, began, before, zone.at[i + 1], zone.to[i + 1]
+  end
+  local last, ends, after, changed = began or -math.huge, nil, nil, 0
+  local year = math.floor(t / 31556952) + 1970
+  for y = year - 2, year + 2 do
+    for k, change in ipairs(zone.rule) do
+      local at = instant_of(change[1], y)
+      if at > last and at <= t then
+        changed = changed + 1
+        if at > (began or last) then
+          began, offset, before = at, change[2], zone.rule[3 - k][2]
+        end
+      elseif at > t and at < (ends or math.huge) then
+        ends, after = at, change[2]
+      end
+    end
+  end
+  if changed == 1 then -- the first of the rule
+    before = zone.to[count] or zone.first
+  end
+  return offset, began, before, ends, after
+end
+
+-- The offset of local time from UTC at an instant, in seconds.
+local function offset_at(r, at)
+  return (span(zone_of(r.shifts), math.floor(at / 1000)))
+end
+
+-- ---- The minutes of a mask ----
 
 -- Whether a day matches, and the next one to look at: no day of a month that does not match does.
 local function day_matches(mask, day)
@@ -46,17 +143,74 @@ local function minute_of_day(mask, from)
   return (later - HOUR_AT - 1) * 60 + mask:find('1', 1, true) - 1
 end
 
-local function next_of_mask(mask, after)
-  local minute = math.floor(after / 60000) + 1
+-- The first local minute that matches, of those that begin from local second `first` on, and before
+-- `last`; nil when there is none.
+local function match_within(mask, first, last)
+  local minute, stop = math.ceil(first / 60), math.ceil(last / 60)
   local day, from = math.floor(minute / 1440), minute % 1440
-  local last = day + DAYS_MOST
-  while day < last do
+  while day * 1440 < stop do
     local matches, next_day = day_matches(mask, day)
     local found = matches and minute_of_day(mask, from)
     if found then
-      return (day * 1440 + found) * 60000
+      return day * 1440 + found < stop and day * 1440 + found or nil
     end
     day, from = next_day, 0
+  end
+  return nil
+end
+
+local function ones(mask, first, last)
+  return select(2, mask:sub(first, last):gsub('1', ''))
+end
+
+-- How many minutes of a day match that are before `minute`.
+local function matches_before(mask, minute)
+  local hour = math.floor(minute / 60)
+  local of_hour = minute % 60 > 0 and mask:byte(HOUR_AT + 1 + hour) == ONE and ones(mask, 1, minute % 60) or 0
+  return ones(mask, HOUR_AT + 1, HOUR_AT + hour) * ones(mask, 1, HOUR_AT) + of_hour
+end
+
+-- How many local minutes match_within would find.
+local function count_within(mask, first, last)
+  local minute, stop = math.ceil(first / 60), math.ceil(last / 60)
+  local day, count, whole_day = math.floor(minute / 1440), 0, matches_before(mask, 1440)
+  while minute < stop and day * 1440 < stop do
+    local matches, next_day = day_matches(mask, day)
+    if matches then
+      local to = math.min(stop - day * 1440, 1440)
+      count = count + (to < 1440 and matches_before(mask, to) or whole_day)
+      count = count - matches_before(mask, math.max(minute - day * 1440, 0))
+    end
+    day = next_day
+  end
+  return count
+end
+
+-- ---- Instants ----
+
+-- Of the span that has second `t`: the local seconds between which a mask is looked for, the end of
+-- those that the change behind it skips (the end of the span where it skips none), and what
+-- converts them.
+local function local_times(r, t)
+  local offset, began, before, ends, after = span(zone_of(r.shifts), t)
+  local first = t + offset
+  if began and before > offset and r.mask:byte(REPEATS_AT) ~= ONE then
+    first = math.max(first, began + before)
+  end
+  local stop = ends and ends + offset or math.huge
+  return first, stop, ends and math.max(stop, ends + after) or stop, ends or math.huge, offset
+end
+
+local function next_of_mask(r, after)
+  local t = math.floor(after / 1000) + 1
+  local last = t + SECONDS_MOST
+  while t < last do
+    local first, stop, resumed, ends, offset = local_times(r, t)
+    local minute = match_within(r.mask, first, math.min(resumed, last + offset))
+    if minute then
+      return (minute * 60 < stop and minute * 60 - offset or ends) * 1000
+    end
+    t = ends
   end
   return nil
 end
@@ -66,18 +220,7 @@ local function next_instant(r, after)
   if r.every then
     return r.anchor + math.max(0, math.floor((after - r.anchor) / r.every) + 1) * r.every
   end
-  return next_of_mask(r.mask, math.max(after, r.start - 1))
-end
-
-local function ones(mask, first, last)
-  return select(2, mask:sub(first, last):gsub('1', ''))
-end
-
--- How many minutes of a day match that are not after `minute`.
-local function matching_until(mask, minute)
-  local hour = math.floor(minute / 60)
-  local of_hour = mask:byte(HOUR_AT + 1 + hour) == ONE and ones(mask, 1, 1 + minute % 60) or 0
-  return ones(mask, HOUR_AT + 1, HOUR_AT + hour) * ones(mask, 1, HOUR_AT) + of_hour
+  return next_of_mask(r, math.max(after, r.start - 1))
 end
 
 -- How many instants there are after `at`, itself one, and not after `now`. Of a mask those of the
@@ -86,16 +229,15 @@ local function instants_between(r, at, now)
   if r.every then
     return math.floor((now - at) / r.every)
   end
-  local first, last = math.floor(at / 60000), math.floor(now / 60000)
-  local day, last_day = math.floor(first / 1440), math.floor(last / 1440)
-  local count, whole_day = -matching_until(r.mask, first % 1440), matching_until(r.mask, 1439)
-  local d = day
-  while d <= math.min(last_day, day + 1000) do
-    local matches, next_day = day_matches(r.mask, d)
-    if matches then
-      count = count + (d == last_day and matching_until(r.mask, last % 1440) or whole_day)
+  local t = math.floor(at / 1000) + 1
+  local last, count = math.min(math.floor(now / 1000) + 1, t + SECONDS_COUNTED), 0
+  while t < last do
+    local first, stop, resumed, ends, offset = local_times(r, t)
+    count = count + count_within(r.mask, first, math.min(stop, last + offset))
+    if ends < last and match_within(r.mask, stop, resumed) then
+      count, ends = count + 1, ends + 1 -- and the change itself, which may match, too
     end
-    d = next_day
+    t = ends
   end
   return count
 end

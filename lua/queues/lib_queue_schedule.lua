@@ -1,11 +1,12 @@
 -- Schedules of a queue. Wants queues/lib_queue.lua and queues/lib_queue_recurrence.lua.
---   KEYS[8]  sorted set: id by next_at_ms
+--   KEYS[8]  sorted set: id by the next instant
 --   in the queue's hash:
 --     `:<id>`  what the schedule is, a table by cmsgpack: json_id, every (nil: a mask), cron, mask,
---              anchor, start, stop (0: none), priority, overlap, next, last (0: none), last_seq
---              ('': none), sent, missed, skipped
+--              zone, zone_version ('': unknown), shifts, anchor, start, stop (0: none), limit (0:
+--              none), jitter, priority, overlap, next, last (0: none), last_seq ('': none), sent,
+--              runs (those of sent that an instant made), missed, skipped
 --     `=<id>`  headers as JSON ('': none), a tab, the body
---     `schedule_at`  the first next_at_ms, so that a receive finds what came due among the settings
+--     `schedule_at`  the first instant, so that a receive finds what came due among the settings
 local function read_schedule(id)
   local packed = redis.call('HGET', queue_key, ':' .. id)
   return packed and cmsgpack.unpack(packed)
@@ -17,7 +18,17 @@ local function next_of(s, after)
   return at and (s.stop == 0 or at <= s.stop) and at or nil
 end
 
--- It is due at s.next. Writes; check_types() comes before.
+-- When the message of an instant is due. Its jitter depends on nothing but the queue, the schedule
+-- and the instant, so that each look finds the same.
+local function due_of(id, s, at)
+  if s.jitter == 0 then
+    return at
+  end
+  local hash = redis.sha1hex(queue_key .. '\n' .. id .. '\n' .. digits(at))
+  return at + tonumber(hash:sub(1, 8), 16) % (s.jitter + 1)
+end
+
+-- Its next instant is s.next. Writes; check_types() comes before.
 local function put_schedule(id, s)
   redis.call('ZADD', schedules_key, digits(s.next), id)
   redis.call('HSET', queue_key, ':' .. id, cmsgpack.pack(s))
@@ -40,25 +51,36 @@ local function note_next()
 end
 
 -- A schedule as queue_schedule_list returns it; others return its content, too.
---@shape queue_schedule: id text, every_ms int, cron text, start_at_ms int, end_at_ms int,
--- priority int, overlap text, next_at_ms int, last_at_ms int, sent int, missed int, skipped int
---@shape queue_schedule_full: queue_schedule, content text
--- every_ms 0: a cron. start_at_ms, end_at_ms and last_at_ms 0: none. content is the headers, a tab
--- and the body.
+--@shape queue_schedule: id text, every_ms int, cron text, time_zone text, time_zone_version text,
+-- start_at_ms int, end_at_ms int, limit int, jitter_ms int, priority int, overlap text,
+-- next_at_ms int, last_at_ms int, sent int, missed int, skipped int
+--@shape queue_schedule_full: queue_schedule, content text, next text
+-- every_ms 0: a cron. start_at_ms, end_at_ms, limit and last_at_ms 0: none. content is the headers,
+-- a tab and the body. next is when the next five messages are due, each as milliseconds, a colon
+-- and the offset of local time in seconds, between blanks.
 local function schedule_settings(id, s)
   return {
-    id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped,
+    id, s.every or 0, s.cron, s.zone, s.zone_version, s.start, s.stop, s.limit, s.jitter, s.priority, s.overlap,
+    due_of(id, s, s.next), s.last, s.sent, s.missed, s.skipped,
   }
 end
 local function schedule_item(id, s)
-  local item = schedule_settings(id, s)
+  local item, list, at = schedule_settings(id, s), {}, s.next
+  while at and #list < 5 and (s.limit == 0 or s.runs + #list < s.limit) do
+    local due = due_of(id, s, at)
+    list[#list + 1] = digits(due) .. ':' .. digits(offset_at(s, due))
+    at = next_of(s, at)
+  end
   item[#item + 1] = redis.call('HGET', queue_key, '=' .. id) or ''
+  item[#item + 1] = table.concat(list, ' ')
   return item
 end
 
 -- Whether a look has to make the messages of schedules first: the instant of one has come, and the
 -- queue is not paused.
 local function is_schedule_due()
-  local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused')
+  local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused', 'layout')
+  local layout = settings[3]
+--@include queue_layout
   return (tonumber(settings[1]) or math.huge) <= now and settings[2] ~= '1'
 end

@@ -3,7 +3,7 @@
 -- setting(name): a number; the default here when nothing was PUT.
 local UNSET = {
   visibility_ms = 30000, max_receives = 25, backoff_base_ms = 1000, backoff_max_ms = 600000, dedupe_ms = 300000,
-  dead_retention_ms = 1209600000, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
+  dead_retention_ms = 1209600000, layout = 1, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
 }
 local known = {} -- what was read; a script over several queues empties it for each
 local function know(name, value)
@@ -16,14 +16,21 @@ local function setting(name)
   return known[name]
 end
 
+-- The setting result_ms of the field `rules`; 0: none. The field keeps that 0 once there was one,
+-- for what is left of results.
+local function result_ms_of(rules)
+  return tonumber(rules and rules:match('result_ms=(%d+)') or 0)
+end
+
 -- In the order in which they are written and returned.
 --@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
--- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int
--- backoff_base_ms 0: at once; paused is 0 or 1.
+-- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int
+-- backoff_base_ms 0: at once; paused is 0 or 1; result_ms 0: none.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'dead_retention_ms', 'paused' }
-local function add_settings(reply)
+local function add_settings(reply, rules)
   for _, name in ipairs(SETTINGS) do
     reply[#reply + 1] = setting(name)
   end
+  reply[#reply + 1] = result_ms_of(rules)
 end

@@ -8,12 +8,16 @@ local function trim()
   local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
   for _, member in ipairs(over) do
     plan('ZREM', flight_key, member)
-    plan('HDEL', queue_key, member)
+    plan('HDEL', queue_key, member:sub(1, 17))
   end
   local is_all = #over < 500
   over = redis.call('ZRANGE', done_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '500')
+  local leads = queue_rules and queue_rules:find('result_ms', 1, true)
   for _, id in ipairs(over) do
     plan('ZREM', done_key, id)
+    if leads then -- an id that was sent again is not among these
+      plan('HDEL', ids_key, id)
+    end
   end
   is_all = is_all and #over < 500
   if redis.call('ZCARD', dead_key) > 0 then

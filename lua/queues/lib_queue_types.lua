@@ -3,13 +3,17 @@
 -- variables it uses, the more.
 
 local are_checked = false
+local queue_rules -- the field `rules` of the queue's hash, once its keys were looked at
 
 -- Fails for a key of a foreign type, before a script writes to several. It looks once.
 local function check_types()
   if are_checked then
     return
   end
-  redis.call('HLEN', queue_key)
+  local stored = redis.call('HMGET', queue_key, 'layout', 'rules')
+  local layout = stored[1]
+  queue_rules = stored[2]
+--@include queue_layout
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
   redis.call('ZCARD', flight_key)

@@ -5,5 +5,10 @@
 --@include time queue queue_types
 --@flags allow-oom
 check_types()
-local removed = redis.call('UNLINK', unpack(KEYS, 1, 8)) -- its waiters wait on
+if queue_rules and queue_rules:find('result_ms', 1, true) then
+--@include queue_result
+  wake_daemons(redis.call('HGET', queue_key, 'awaited') or '', queue_key .. ':results')
+end
+table.remove(KEYS, 9) -- its waiters wait on
+local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

@@ -1,31 +1,51 @@
 -- queue_delivery_acknowledge: a delivery is done; its message is gone, its id is remembered for
--- dedupe_ms.
+-- dedupe_ms. In a queue with result_ms the message is done for so long, with a result of null.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
---@reply 1 acknowledged, 0 repeated, -1 stale
+--@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
 -- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
--- since its message was delivered again, returned or removed, or its visibility ended.
+-- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
+-- its message was cancelled meanwhile, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
-local state = redis.call('HGET', queue_key, field)
+local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules')
+local state, layout, rules = stored[1], stored[2], stored[3]
+--@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then
-  return { 0, now }
+  return { state:sub(31, 31) == 'c' and -2 or 0, now }
 end
-local remembered_until = digits(now + 60000)
+local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
+local remembered_until, member = digits(now + math.max(60000, result_ms or 0)), field
+local done = nonce .. remembered_until .. 'd'
 if state:find('\t', 32, true) then -- it has options; perhaps an id
 --@include queue_types queue_settings queue_message queue_done
-  local id = read_state(state).id
-  if id ~= '' then
+  local m = read_state(state)
+  member = field .. m.group
+  if m.marks ~= '' then
+--@include queue_change queue_plan queue_ended queue_delivery
+    if not current_delivery(seq, nonce, state) then -- it was cancelled
+      commit()
+      return { -2, now }
+    end
+    m.seq = seq
+    follow(m)
+    commit()
+  elseif m.id ~= '' then
     redis.call('ZCARD', flight_key)
-    remember_ids({ id })
+    remember_ids({ m.id }, result_ms or 0)
   end
 end
-redis.call('ZADD', flight_key, '-' .. remembered_until, field)
-redis.call('HSET', queue_key, field, nonce .. remembered_until .. 'd')
+redis.call('ZADD', flight_key, '-' .. remembered_until, member)
 redis.call('HDEL', queue_key, seq)
+if result_ms then
+--@include queue_result
+  done = result_ms > 0 and done_state(state, remembered_until, '-', result_ms) or done
+  wake_waiters({ seq })
+end
+redis.call('HSET', queue_key, field, done)
 return { 1, now }

@@ -4,17 +4,18 @@
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
 --       reason ('': not given), 5 '1': dead at once
 --@reply 1: id text, is_dead int, at_ms int
---@reply -1 stale
+--@reply -1 stale, -2 cancelled
 -- at_ms is due_ms (0: dropped), or died_at_ms where is_dead is 1. stale: the delivery is no longer
--- current.
+-- current. cancelled: its message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent
-local m = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))
+local m, is_cancelled = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))
 if not m then
-  return { -1, now }
+  commit()
+  return { is_cancelled and -2 or -1, now }
 end
 local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
 local state = give_back(m, tonumber(ARGV[3]), reason, ARGV[5] == '1')

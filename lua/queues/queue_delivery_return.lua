@@ -4,7 +4,8 @@
 -- ARGV  three a message, as queue_message_receive returned them: sequence, stored_state, ''; or,
 --       done already, sequence, stored_state, content
 --@reply 0..
--- The outcome is how many went back. A delivery that is no longer current is left alone. Each is
+-- The outcome is how many went back. A delivery that is no longer current is left alone, one of a
+-- cancelled message ends. Each is
 -- due since it was sent: in front of what came later, at the latest where it was.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
@@ -17,20 +18,24 @@ local reply = { 0, now }
 local function brought_back(seq, state, content)
   local m, header = read_state(state), read_header(content)
   m.seq, m.sent_at = seq, header.sent_at
-  if m.id ~= '' and (redis.call('HGET', ids_key, m.id) or '') ~= '' then
+  local holder = m.id ~= '' and redis.call('HGET', ids_key, m.id)
+  if holder and holder ~= seq then
     m.id = ''
-    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\n]*', '%1', 1)
+    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\t\n]*', '%1', 1)
   elseif m.id ~= '' then
     plan('ZREM', done_key, m.id)
     plan('HSET', ids_key, m.id, seq)
   end
   plan('HSET', queue_key, seq, content)
+  plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
+  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted meanwhile
   return m
 end
 
 local function still_delivered(seq, nonce)
   local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
-  local m = stored[1] and current_delivery(seq, nonce, stored[2])
+  local m = current_delivery(seq, nonce, stored[2])
+  m = stored[1] and m
   if m then
     m.sent_at = read_header(stored[1]).sent_at
   end

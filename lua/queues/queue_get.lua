@@ -14,9 +14,14 @@ local names = {}
 for name in pairs(UNSET) do
   names[#names + 1] = name
 end
-for i, value in ipairs(redis.call('HMGET', queue_key, unpack(names))) do
+names[#names + 1] = 'rules'
+local stored = redis.call('HMGET', queue_key, unpack(names))
+local rules = table.remove(stored)
+for i, value in ipairs(stored) do
   know(names[i], value)
 end
+local layout = digits(setting('layout'))
+--@include queue_layout
 local ready = redis.call('ZCARD', ready_key)
 local delayed = redis.call('ZCARD', delayed_key)
 local oldest, expired, died = -1, setting('expired'), setting('died')
@@ -59,6 +64,6 @@ for _, m in ipairs(ended) do
 end
 ready = ready + ended_count - #ended
 local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired, setting('sent'), died }
-add_settings(reply)
+add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') <= now and setting('paused') == 0 and 1 or 0
 return reply

@@ -1,6 +1,7 @@
--- queue_message_delete: a message that no worker has is gone, its id free at once.
+-- queue_message_delete: a message is gone, its id free at once. Of one in flight its state stays,
+-- with a mark, until the worker learns of that, or its visibility ends.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 id
+-- ARGV  1 id, 2 '1': also when it is in flight
 --@reply 1 removed
 --@reply -1 absent
 --@reply -2 in_flight: visible_until_ms int
@@ -10,7 +11,19 @@
 --@flags allow-oom
 local m, state = find_settled(ARGV[1])
 if state == 'in_flight' then
-  return { -2, now, m.at }
+  if ARGV[2] ~= '1' then
+    return { -2, now, m.at }
+  end
+  plan('HDEL', queue_key, m.seq)
+  if m.id ~= '' then
+    plan('HDEL', ids_key, m.id)
+    plan('HDEL', queue_key, '~' .. m.id)
+  end
+  finished[#finished + 1] = m.seq
+  m.id, m.marks = '', 'c'
+  plan('HSET', queue_key, m.seq .. 's', state_of(m))
+  commit()
+  return { 1, now }
 elseif not m then
   return { -1, now }
 elseif state == 'expired' then

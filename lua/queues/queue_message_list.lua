@@ -7,7 +7,7 @@
 --@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
 --@reply -1 schedule_due
 -- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' when
--- it was the last page. schedule_due: queue_schedule_run comes first.
+-- it was the last page. schedule_due: queue_schedule_fire comes first.
 -- Ready goes through the priorities 0 to 9, one after the other. A place in the order is all three,
 -- so that a page is not upset by messages that come and go before it. Of what became ready since
 -- the last receive the first 1000 are shown. Bodies stay within 1 MiB, unless the first alone is

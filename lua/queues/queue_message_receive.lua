@@ -32,9 +32,11 @@ if granted then
   local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 9 + 1], item[1] .. 's')
+    local hash = KEYS[item[5] * 12 + 1]
+    local state = redis.call('HGET', hash, item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
-    if is_same and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
+    -- Of a message that was cancelled the content is gone.
+    if is_same and state:sub(17, 29) > instant and redis.call('HEXISTS', hash, item[1]) == 1 then
       item[4] = tonumber(state:sub(17, 29))
       current[#current + 1] = item
     end
@@ -47,8 +49,8 @@ end
 local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
 local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
-local plain = worker == '' and '' or '\t0\t0\t\t' .. worker .. '\t'
-local queue_count = #KEYS / 9
+local first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t'
+local queue_count = #KEYS / 12
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 
@@ -61,7 +63,10 @@ for i = 0, queue_count - 1 do
   elseif ARGV[8] == '2' then
     return reply
   end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at')
+  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout',
+    'rules')
+  local layout = settings[5]
+--@include queue_layout
   local visibility_ms = given_visibility_ms
   if visibility_ms < 0 then
     visibility_ms = tonumber(settings[2] or 30000)
@@ -70,7 +75,9 @@ for i = 0, queue_count - 1 do
   local back = redis.call('ZCOUNT', flight_key, '0', instant)
   local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
   local q = {
-    is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]),
+    is_paused = settings[1] == '1', rules = settings[6],
+    result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')),
+    schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
@@ -99,7 +106,7 @@ for i = 0, queue_count - 1 do
   if q.trims or q.due > 0 or q.back > 0 or q.fires then
 --@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
 --@include queue_page queue_trim
-    are_checked = true -- above
+    are_checked, queue_rules = true, q.rules -- above
     if q.trims then
       trim()
     end
@@ -152,13 +159,13 @@ for i = 0, queue_count - 1 do
         local n = #fields
         fields[n + 1], fields[n + 2] = seq, seq .. 's'
         at = at + 1
-      until not page[at] or #page[at] > 17 or #page[row] > 17
+      until not page[at] or page[at]:byte(18) == 98 or page[row]:byte(18) == 98 -- 'b'
       local stored = redis.call('HMGET', queue_key, unpack(fields))
       for k = 1, #fields, 2 do
         local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
-        local taken, id
+        local taken, id, group, is_last
         if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
-          taken = delivered .. member:sub(1, 1) .. (#member > 17 and 'b1' or '-1') .. plain
+          taken = delivered .. member:sub(1, 1) .. first_state
         elseif not content then
           q.gone = q.gone or {}
           q.gone[#q.gone + 1] = fields[k]
@@ -166,24 +173,37 @@ for i = 0, queue_count - 1 do
         else
           if not q.read_state then
 --@include queue_types queue_message
-            q.read_header, q.read_state, q.state_of = read_header, read_state, state_of
+            q.read_header, q.read_state, q.state_of, q.check_types = read_header, read_state, state_of, check_types
           end
           local m = state and q.read_state(state) or q.read_header(content)
+          is_last = m.marks ~= '' and (acknowledges or m.expires_at > 0 and m.expires_at <= now)
+          if is_last then -- another message waits for its end
+            q.check_types()
+          end
           if m.expires_at > 0 and m.expires_at <= now then
             q.gone, q.dropped_ids, q.dropped = q.gone or {}, q.dropped_ids or {}, (q.dropped or 0) + 1
             q.gone[#q.gone + 1] = fields[k]
             q.gone[#q.gone + 1] = fields[k + 1]
+            q.ended = q.ended or {}
+            q.ended[#q.ended + 1] = fields[k]
             q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
+            if is_last then
+              q.followed = q.followed or {}
+              q.followed[#q.followed + 1] = m
+            end
           else
             m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
-            taken, id = q.state_of(m), m.id
+            taken, id, group = q.state_of(m), m.id, m.group
           end
         end
         if taken and (reply[1] == most or reply[1] > 0 and bytes + #content - 15 > 1048576) then
           is_full = true
           break
         elseif taken then
-          if acknowledges and id and id ~= '' then
+          if is_last then
+            q.followed = q.followed or {}
+            q.followed[#q.followed + 1] = { id = id }
+          elseif acknowledges and id and id ~= '' then
             q.ids = q.ids or {}
             q.ids[#q.ids + 1] = id
           end
@@ -192,7 +212,7 @@ for i = 0, queue_count - 1 do
           reply[reply[1] + 4] = { fields[k], content, taken, acknowledges and 0 or q.visible_until, i }
           local n = #states
           states[n + 1], states[n + 2] = fields[k + 1], taken
-          flight[n + 1], flight[n + 2] = ends, fields[k + 1]
+          flight[n + 1], flight[n + 2] = ends, group and fields[k + 1] .. group or fields[k + 1]
         end
         looked_at = looked_at + 1
         members[#members + 1] = member
@@ -226,13 +246,26 @@ for i = 0, queue_count - 1 do
   end
   if acknowledges and q.states[1] then
 --@include queue_types queue_settings queue_done
-    q.gone = q.gone or {}
+    q.gone, q.ended = q.gone or {}, q.ended or {}
     for k = 1, #q.states, 2 do
-      q.gone[#q.gone + 1] = q.states[k]:sub(1, 16)
-      q.gone[#q.gone + 1] = q.states[k]
+      q.ended[#q.ended + 1] = q.states[k]:sub(1, 16)
+      q.gone[#q.gone + 1] = q.ended[#q.ended]
+      if (q.result_ms or 0) == 0 then
+        q.gone[#q.gone + 1] = q.states[k]
+      end
     end
     if q.ids then
-      remember_ids(q.ids)
+      remember_ids(q.ids, q.result_ms or 0)
+    end
+    if (q.result_ms or 0) > 0 then
+--@include queue_result
+      local remembered_until = digits(now + math.max(60000, q.result_ms))
+      for k = 1, #q.states, 2 do
+        q.flight[k] = '-' .. remembered_until
+        q.states[k + 1] = done_state(q.states[k + 1], remembered_until, '-', q.result_ms)
+      end
+      redis.call('ZADD', flight_key, unpack(q.flight))
+      redis.call('HSET', queue_key, unpack(q.states))
     end
   elseif q.states[1] then
     redis.call('ZADD', flight_key, unpack(q.flight))
@@ -240,6 +273,19 @@ for i = 0, queue_count - 1 do
   end
   if q.gone then
     redis.call('HDEL', queue_key, unpack(q.gone))
+  end
+  if q.ended and q.result_ms then
+--@include queue_result
+    wake_waiters(q.ended)
+  end
+  if q.followed then
+--@include queue_types queue_settings queue_message queue_change queue_plan
+    are_checked = true -- above
+    for _, m in ipairs(q.followed) do
+      follow(m)
+    end
+    commit(true)
+    reply[3] = reply[1] == 0 and not q.is_paused and 1 or reply[3]
   end
   local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
   if q.is_awaited or waits_on then

@@ -1,13 +1,15 @@
 -- queue_message_redrive: brings back the dead letters with these ids: due now, receives 0, without
 -- their ttl. An id of no dead letter is left out.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  ids, at most 100
+-- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2...
+--       ids, at most 100
 --@reply 1: total int
 -- total is how many are ready again.
 -- Errors: WRONGTYPE, nothing changed. O(ids * log(queue)); no content is read.
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended
 --@idempotent
+local interval_ms = tonumber(table.remove(ARGV, 1))
 local seqs, states = redis.call('HMGET', ids_key, unpack(ARGV)), {}
 for i, id in ipairs(ARGV) do
   seqs[i] = seqs[i] or id
@@ -56,6 +58,7 @@ for i, id in ipairs(ARGV) do
   local m = dead_letter(seqs[i], id, states[i])
   if m then
     revive(m)
+    m.at = now + total * interval_ms
     put_due(m)
     total = total + 1
   end

@@ -2,18 +2,32 @@
 -- duplicate, not a second message.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  three a message: id ('': one is made), body (as stored behind the header), and its options:
---       priority 0..9 alone, or, with a blank between, also delay_ms, deliver_at_ms (-1: delay_ms
---       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's)
+--       priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1: delay_ms
+--       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's), backoff ('':
+--       the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group ('': none)
+--       Behind one message alone: 'results' when its result is awaited
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
---@shape queue_sent: id text, is_duplicate int, deliver_at_ms int
--- The outcome is how many were stored. The deliver_at_ms of a duplicate is the first one's, 0 while
--- that is in flight, and when it will not be delivered any more (dead, acknowledged). past_ttl:
--- nothing is stored, since the message at index (from 0) would be past its ttl before it is due.
+--@reply -2 no_results
+--@shape queue_sent: id text, outcome int, deliver_at_ms int
+-- The outcome is how many were stored. That of a message is 0 stored, 1 kept (a duplicate); or, by
+-- queue_message_supersede, 2 replaced, 3 extended, 4 after. The deliver_at_ms of a duplicate is the
+-- first one's, 0 while that is in flight, and when it will not be delivered any more (dead,
+-- acknowledged). past_ttl: nothing is stored, since the message at index (from 0) would be past its
+-- ttl before it is due.
+-- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent
-local settings = redis.call('HMGET', queue_key, 'seq', 'sent')
+local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout', 'rules')
+local layout = settings[3]
+--@include queue_layout
+if #ARGV % 3 == 1 then
+  ARGV[#ARGV] = nil
+  if not settings[4] or not settings[4]:find('result_ms=[1-9]') then
+    return { -2, now }
+  end
+end
 local is_awaited = redis.call('ZCARD', waiters_key) > 0
 local last = tonumber(settings[1] or 0)
   or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
@@ -68,14 +82,15 @@ for k, id in ipairs(ids) do
       last, seq = leap(last, stored_at)
       id = is_given and id or seq
     end
-    local options, at, header = ARGV[i + 2], now, nil
+    local options, at, group, header = ARGV[i + 2], now, '', nil
     local priority = options:sub(1, 1)
     if #options == 1 and not is_given then
       header = instant .. priority .. '\n'
     else
-      local delay_ms, deliver_at, ttl_ms, max_receives = 0, -1, 0, '0'
+      local delay_ms, deliver_at, ttl_ms, max_receives, backoff = 0, -1, 0, '0', ''
       if #options > 1 then
-        delay_ms, deliver_at, ttl_ms, max_receives = options:match(' (%d+) (-?%d+) (%d+) (%d+)$')
+        delay_ms, deliver_at, ttl_ms, max_receives, backoff, group =
+          options:match('\t(%d+)\t(-?%d+)\t(%d+)\t(%d+)\t([%d:]*)\t\t(.*)$')
         deliver_at, ttl_ms = tonumber(deliver_at), tonumber(ttl_ms)
         at = deliver_at < 0 and now + delay_ms or math.max(deliver_at, now)
         if ttl_ms > 0 and at >= now + ttl_ms then
@@ -83,10 +98,12 @@ for k, id in ipairs(ids) do
         end
       end
       local expires = ttl_ms > 0 and digits(now + ttl_ms) or '0'
-      header = instant .. priority .. '\t' .. expires .. '\t' .. max_receives .. '\t' .. ARGV[i] .. '\n'
+      header = instant .. priority .. '\t' .. expires .. '\t' .. max_receives .. '\t' .. ARGV[i] ..
+        '\t' .. group .. '\t' .. backoff .. '\n'
     end
     local content = header .. ARGV[i + 1]
-    local member = priority .. seq .. (#content > SMALL and 'b' or '')
+    local size = #content > SMALL and 'b' or group ~= '' and '-' or ''
+    local member = priority .. seq .. size .. group
     if at > now then
       delayed[#delayed + 1] = digits(at)
       delayed[#delayed + 1] = member
@@ -99,7 +116,7 @@ for k, id in ipairs(ids) do
     if #content > SMALL then -- so that what removes it need not read it
       fields[#fields + 1] = seq .. 's'
       fields[#fields + 1] = '----------------0000000000000' .. priority .. 'b0' ..
-        (#header > 15 and header:sub(15, -2) .. '\t\t' or '')
+        (#header > 15 and header:sub(15, -2) .. '\t\t\t\t' or '')
     end
     if is_given then
       given[#given + 1] = id
@@ -130,6 +147,10 @@ fields[#fields + 1] = 'seq'
 fields[#fields + 1] = digits(last)
 fields[#fields + 1] = 'sent'
 fields[#fields + 1] = digits((settings[2] or 0) + reply[1])
+if not settings[1] then
+  fields[#fields + 1] = 'layout'
+  fields[#fields + 1] = '1'
+end
 if drops or (ready[1] and delayed[1]) then
 --@include queue_types
   check_types()

@@ -81,7 +81,7 @@ if state == '' and looked_at < most then
   local acknowledged = redis.call('ZRANGE', flight_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', digits(most - looked_at))
   for _, member in ipairs(acknowledged) do
     plan('ZREM', flight_key, member)
-    plan('HDEL', queue_key, member)
+    plan('HDEL', queue_key, member:sub(1, 17))
     looked_at = looked_at + 1
   end
   if looked_at == most and not places[at] then

@@ -1,8 +1,8 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
---       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the
---       default
+--       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms; each of them -1: unchanged,
+--       -2: the default
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 -- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base
@@ -23,12 +23,20 @@ if wanted[3] > wanted[4] then
 end
 read_waiters()
 settle_ended('250', true)
-local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
+local fields = { 'trim_at', '0', 'layout', '1' } -- what is kept for a time may have to go sooner
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
-  fields[2 * i + 1], fields[2 * i + 2] = name, digits(wanted[i])
+  fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
 end
-add_settings(reply)
+local result_ms = tonumber(ARGV[8])
+if result_ms == -2 then
+  result_ms = 0
+end
+if result_ms > 0 or result_ms == 0 and result_ms_of(queue_rules) > 0 then
+  queue_rules = 'result_ms=' .. digits(result_ms)
+  fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
+end
+add_settings(reply, queue_rules)
 redis.call('HSET', queue_key, unpack(fields))
 if reply[3] == 1 then
   name_made(queue_key)

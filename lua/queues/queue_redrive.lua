@@ -1,7 +1,8 @@
 -- queue_redrive: one step of bringing dead letters back, the longest dead first: due now, receives
 -- 0, without their ttl.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back
+-- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back, 3 interval_ms: how
+--       much later each is due than the one before (0, or absent: all are due now)
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
 -- The outcomes are those of queue_purge. A step settles at most 250, or moves at most 1000, and
 -- ends after a millisecond. Each step is a part of the request, named by the total before it.
@@ -9,7 +10,7 @@
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page
 --@idempotent parts
-local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
+local most, total, interval_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3] or 0)
 local step = 1000
 if most >= 0 then
   step = math.min(step, most - total)
@@ -32,6 +33,7 @@ repeat
       forget(m)
     else
       revive(m)
+      m.at = now + total * interval_ms
       put_due(m)
       total = total + 1
     end

@@ -3,9 +3,9 @@
 -- ARGV  1 id, 2 '1': what schedules would make was made
 --@reply 0: schedule [queue_schedule_full]
 --@reply -1 absent, -2 schedule_due
--- schedule_due: queue_schedule_run comes first.
+-- schedule_due: queue_schedule_fire comes first.
 -- Errors: WRONGTYPE. O(1).
---@include time queue queue_schedule
+--@include time queue queue_recurrence queue_schedule
 --@reads
 if ARGV[2] ~= '1' and is_schedule_due() then
   return { -2, now }

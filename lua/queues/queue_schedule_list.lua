@@ -4,7 +4,7 @@
 --       what schedules would make was made
 --@reply 0: next_cursor text, schedules [queue_schedule]...
 --@reply -1 no_cursor, -2 schedule_due
--- next_cursor is '0' when that was all. schedule_due: queue_schedule_run comes first.
+-- next_cursor is '0' when that was all. schedule_due: queue_schedule_fire comes first.
 -- Errors: WRONGTYPE. O(page), and at most 2000 schedules are looked at, for a millisecond.
 --@include time out_of_time scan_page queue queue_schedule
 --@reads

@@ -2,12 +2,16 @@
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 id, 2 the same as JSON, 3 '1': only one that exists; then '=' and a value, '~' for the
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
---       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body
+--       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body, 13 time_zone, 14 its
+--       version ('': unknown), 15 its shifts (handlers/queues/zone_shifts.h), 16 limit, 17 jitter_ms
 -- An instant that came due makes its message first, as in the next receive.
 --@reply 1: is_new int, schedule [queue_schedule_full]
 --@reply -1 absent, -2 no_recurrence, -3 no_instant, -4 no_instant_before_end
--- is_new is 1 when it was made, else 0. no_recurrence: neither every_ms nor cron. next_at_ms stays
--- while every_ms, cron and start_at_ms do, unless Redis's clock was set back.
+--@reply -5 limit_reached: runs int
+-- is_new is 1 when it was made, else 0. no_recurrence: neither every_ms nor cron. The next instant
+-- stays while every_ms, cron, time_zone and start_at_ms do, unless a law changed the clocks, or
+-- Redis's clock was set back. Shifts of an older version do not replace those of a newer one: over
+-- daemons with different data the newest counts, whichever is asked last.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
@@ -19,8 +23,8 @@ if is_patch and not s then
   return { -1, now }
 end
 local is_new = not s
-s = s or { json_id = ARGV[2], last = 0, last_seq = '', sent = 0, missed = 0, skipped = 0 }
-local every, cron, start = s.every, s.cron, s.start
+s = s or { json_id = ARGV[2], last = 0, last_seq = '', sent = 0, runs = 0, missed = 0, skipped = 0, zone_version = '' }
+local every, cron, start, zone, version = s.every, s.cron, s.start, s.zone, s.zone_version
 
 -- given(i, kept, default): argument i as ARGV has it.
 local function given(i, kept, default)
@@ -34,18 +38,25 @@ s.every = tonumber(given(4, s.every, nil))
 s.cron, s.mask = given(5, s.cron, ''), given(6, s.mask, '')
 s.start, s.stop = tonumber(given(7, s.start, 0)), tonumber(given(8, s.stop, 0))
 s.priority, s.overlap = given(9, s.priority, '4'), given(10, s.overlap, 'skip')
+s.limit, s.jitter = tonumber(given(16, s.limit, 0)), tonumber(given(17, s.jitter, 0))
+s.zone = given(13, s.zone, 'UTC')
+if s.zone ~= zone or given(14, version, '') >= version then
+  s.zone_version, s.shifts = given(14, version, ''), given(15, s.shifts, '0')
+end
 if not s.every and s.cron == '' then
   return { -2, now }
 end
-local is_changed = is_new or s.every ~= every or s.cron ~= cron or s.start ~= start
+if s.limit > 0 and s.runs >= s.limit then
+  return { -5, now, s.runs }
+end
+local is_changed = is_new or s.every ~= every or s.cron ~= cron or s.start ~= start or s.zone ~= zone
 if is_changed or s.start == 0 and s.anchor > now then
   s.anchor = s.start > 0 and s.start or now
 end
--- Of an unchanged schedule, a later instant than the next one was computed while Redis's clock was
--- ahead.
-local next_at = next_of(s, now)
-if is_changed or next_at and s.next > next_at then
-  s.next = next_at
+-- An instant that came while the queue is paused stays. Any other one follows from the times: it
+-- differs where the clocks change by another law now, or was computed while Redis's clock was ahead.
+if is_changed or s.next > now then
+  s.next = next_of(s, now)
 elseif s.stop > 0 and s.next > s.stop then
   s.next = nil
 end
@@ -56,7 +67,7 @@ end
 read_waiters()
 local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
 local headers, body = stored:match('^([^\t]*)\t(.*)$')
-redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
+redis.call('HSET', queue_key, 'layout', '1', '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
 put_schedule(id, s)
 if is_new then -- and perhaps the first of a new queue
   name_made(queue_key)

@@ -1,15 +1,26 @@
--- queue_schedule_run: makes the messages of the schedules that came due, as the next receive would.
+-- queue_schedule_run: makes a message of a schedule now. Its next instant stays, and the message
+-- does not count in its limit.
 -- KEYS  the queue's (queues/lib_queue.lua)
---@reply 1 made, 0 nothing
--- nothing: nothing was due, or the queue is paused.
--- Errors: WRONGTYPE, nothing changed. O(50 * log(queue)).
+-- ARGV  1 id
+--@reply 1: message_id text
+--@reply -1 absent, -2 overlap
+-- overlap: the message before is not done, and the schedule skips. An instant that came due makes
+-- its message first, as in the next receive.
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
-if redis.call('HGET', queue_key, 'paused') == '1' or redis.call('ZCOUNT', schedules_key, '-inf', instant) == 0 then
-  return { 0, now }
-end
+--@idempotent
 check_types()
+local id = ARGV[1]
+local s = fire_if_due(id, redis.call('HGET', queue_key, 'paused') == '1')
+if not s then
+  return { -1, now }
+end
 read_waiters()
-fire_due()
+local reply = { -2, now }
+if s.overlap ~= 'skip' or not is_undone(s) then
+  reply = { 1, now, make_message(id, s, now, now, 0, ',"requested":true') }
+  put_schedule(id, s)
+end
 serve_waiters()
-return { 1, now }
+return reply

@@ -129,6 +129,11 @@ bool call_problem_is_unknown(const struct call *c)
 	return c->outcome == REDIS_UNKNOWN;
 }
 
+bool call_problem_is_memory(const struct call *c)
+{
+	return c->outcome == REDIS_ANSWERED && c->error.at && redis_error_of(c->error) == ERROR_OOM;
+}
+
 const char *call_problem_text(const struct call *c)
 {
 	if (c->was_full)

@@ -15,6 +15,8 @@ struct call;
 void call_problem_answer(struct call *c);
 /* True when it may have run all the same. */
 bool call_problem_is_unknown(const struct call *c);
+/* True when Redis had no memory for it; it did not run. */
+bool call_problem_is_memory(const struct call *c);
 /* What failed, as text. */
 const char *call_problem_text(const struct call *c);
 

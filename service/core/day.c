@@ -1,9 +1,10 @@
 /*
  * day: see core/day.h.
  *
- * days_from_civil and civil_from_days are Howard Hinnant's, from "chrono-Compatible Low-Level Date
- * Algorithms" (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that
- * the leap day is a year's last, and 400 years ("an era") are always 146097 days.
+ * day_of_date and day_to_date are Howard Hinnant's days_from_civil and civil_from_days, from
+ * "chrono-Compatible Low-Level Date Algorithms"
+ * (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that the leap day
+ * is a year's last, and 400 years ("an era") are always 146097 days.
  */
 #include "core/day.h"
 
@@ -14,7 +15,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-static int64_t days_from_civil(int64_t year, int64_t month, int64_t day)
+int64_t day_of_date(int64_t year, int64_t month, int64_t day)
 {
 	year -= month <= 2;
 	int64_t era = floor_div(year, ERA_YEARS);
@@ -24,7 +25,7 @@ static int64_t days_from_civil(int64_t year, int64_t month, int64_t day)
 	return era * ERA_DAYS + day_of_era - EPOCH;
 }
 
-static void civil_from_days(int64_t days, int64_t *year, int64_t *month, int64_t *day)
+void day_to_date(int64_t days, int64_t *year, int64_t *month, int64_t *day)
 {
 	days += EPOCH;
 	int64_t era = floor_div(days, ERA_DAYS);
@@ -62,7 +63,7 @@ bool day_parse(struct text text, int64_t *day)
 	bool leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
 	if (d > month_days[m - 1] + (m == 2 && leap))
 		return false;
-	*day = days_from_civil(y, m, d);
+	*day = day_of_date(y, m, d);
 	return true;
 }
 
@@ -80,7 +81,7 @@ void day_print(int64_t day, char out[DAY_TEXT_SIZE])
 		day = DAY_FIRST;
 	if (day > DAY_LAST)
 		day = DAY_LAST;
-	civil_from_days(day, &y, &m, &d);
+	day_to_date(day, &y, &m, &d);
 	print_digits(y, 4, out);
 	out[4] = '-';
 	print_digits(m, 2, out + 5);

@@ -106,6 +106,13 @@ void wait_on(struct request *req, struct text key)
 		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send reports */
 }
 
+/* One that is not subscribed yet is attempted anyway once it is: see wait_park. */
+void wait_on_late(struct request *req)
+{
+	if (req->pending.waiter && waiter_is_subscribed(req->pending.waiter))
+		req->pending.waiter->retry_due = true;
+}
+
 void wait_on_none(struct request *req)
 {
 	struct waiter *w = req->pending.waiter;

@@ -46,6 +46,12 @@ bool wait_has_room(struct request *req);
 /* Waits for the resource of that first key, as call_key_name makes it. */
 void wait_on(struct request *req, struct text key);
 
+/*
+ * In a `done`, behind wait_on: an attempt was made before the request joined its channels, and may
+ * have missed a message since. It is attempted once more as soon as they are subscribed.
+ */
+void wait_on_late(struct request *req);
+
 /* Leaves all its channels: from now on it waits for something else, which wait_on names. */
 void wait_on_none(struct request *req);
 
@@ -70,7 +76,7 @@ int64_t wait_queued_us(const struct request *req);
 /*
  * Its ticket (ticket.h) in the wait queues of its channels, "" when it does not wait; in its arena.
  * However the request ends, its ticket then leaves them, unless wait_ticket_left was called.
- * `queue` is static; `tail`, the end of the ticket, is
+ * `queue` is static, NULL where there is no wait queue to leave; `tail`, the end of the ticket, is
  * older than wait_begin.
  */
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail);

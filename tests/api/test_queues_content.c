@@ -187,7 +187,7 @@ static void damaged_content_is_refused(void **state)
 	static const char *const damaged[] = { "\t", "\ta", "\ta\t{}", "\th{\t=1", "\th{}\t=", "\ts{}\th" };
 	for (size_t i = 0; i < ROWS(damaged); i++) {
 		char content[64];
-		snprintf(content, sizeof(content), "17953132630324\t0\t0\ta\n%s", damaged[i]);
+		snprintf(content, sizeof(content), "17953132630324\t0\t0\ta\t\t\n%s", damaged[i]);
 		server_command(&redis, "HSET p:queue:{q} %s %s", seq, content);
 		assert_int_equal(message("GET", "a", NULL).status, 500);
 	}

@@ -319,6 +319,27 @@ static void a_node_that_does_not_answer_is_not_missing(void **state)
 	must_have(a, 0, low, 1);
 }
 
+/* Dead letters move within a slot, and nowhere else. */
+static void dead_letters_stay_in_their_slot(void **state)
+{
+	char target[256], body[128];
+
+	(void)state;
+	send(low, 1);
+	snprintf(target, sizeof(target), "/queues/%s/receive", low);
+	struct answer a = http(pair.c[0], "POST", target, NULL);
+	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s/reject", low, text_at(a, "/messages/0/receipt"));
+	assert_status(http(pair.c[0], "POST", target, "{\"dead\":true}"), 200);
+	snprintf(target, sizeof(target), "/queues/%s/redrive", low);
+	snprintf(body, sizeof(body), "{\"to\":\"%s\"}", high);
+	a = http(pair.c[0], "POST", target, body);
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/to");
+	snprintf(body, sizeof(body), "{\"to\":\"%s\"}", name_beside(low, 1));
+	a = http(pair.c[0], "POST", target, body);
+	assert_int_equal(int_at(a, "/redriven"), 1);
+}
+
 static int open_on_a_cluster(void **state)
 {
 	slots_on_a_cluster();
@@ -339,6 +360,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
 		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_is_not_missing, pair_forget),
+		cmocka_unit_test_teardown(dead_letters_stay_in_their_slot, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);

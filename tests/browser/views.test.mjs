@@ -394,6 +394,27 @@ test('a message in flight and a dead one name their worker', SLOW, async (t) => 
   stage.assertClean();
 });
 
+test('a message shows its progress, then its result', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await api(stage.url, 'PATCH', '/queues/replies', { result_ms: 60_000 });
+  await api(stage.url, 'POST', '/queues/replies/messages', { id: 'one', body: { n: 1 } });
+  const {
+    messages: [{ receipt }],
+  } = await api(stage.url, 'POST', '/queues/replies/receive', {});
+  const progress = { percent: 40, note: HOSTILE };
+  await api(stage.url, 'POST', `/queues/replies/deliveries/${receipt}/extend`, { progress });
+  await go(page, 'queues', 'replies', 'in_flight');
+  await shows(page.getByText(`40 %: ${HOSTILE}`, { exact: true }));
+  await shows(page.locator('dd', { hasText: '1 min' }).last());
+  await api(stage.url, 'POST', '/queues/replies/settle', { complete: [{ receipt, result: { said: HOSTILE } }] });
+  await page.getByLabel('Find a message by its id').fill('one');
+  await page.getByLabel('Find a message by its id').press('Enter');
+  await shows(page.getByText('done', { exact: true }));
+  await shows(page.getByText(JSON.stringify({ said: HOSTILE }), { exact: true }));
+  await counts(page.getByRole('button', { name: 'Delete one' }), 0); // it is no message any more
+  stage.assertClean();
+});
+
 test('a topic is followed with a token', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read topics:*');
   const page = await stage.visit('/ui#/topics/news');

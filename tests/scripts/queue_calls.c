@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 96 };
-enum { FIELDS = ITEM_REASON + 1 + RECEIVED_CONTENT + 1 };
+enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 320 };
+enum { FIELDS = ITEM_GROUP + 1 + RECEIVED_GROUP + 1 };
 
-static const char *const parts[QUEUE_KEYS] = { "",     ":ready", ":delayed",   ":flight", ":dead",
-					       ":ids", ":done",  ":schedules", ":waiters" };
+static const char *const parts[QUEUE_KEYS] = { "",      ":ready",     ":delayed", ":flight", ":dead", ":ids",
+					       ":done", ":schedules", ":waiters", ":order",  ":busy", ":groups" };
 
 const char *queue_key(const char *queue, const char *part)
 {
@@ -61,10 +61,13 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 		args[n++] = m->id ? m->id : "";
 		args[n++] = m->body ? m->body : "null";
 		snprintf(options[i], sizeof(options[i]), "%d", m->priority);
-		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives)
-			snprintf(options[i], sizeof(options[i]), "%d %" PRId64 " %" PRId64 " %" PRId64 " %d",
-				 m->priority, m->delay_ms, m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms,
-				 m->max_receives);
+		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives || m->group || m->backoff ||
+		    m->on_duplicate)
+			snprintf(options[i], sizeof(options[i]),
+				 "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t%s", m->priority, m->delay_ms,
+				 m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms, m->max_receives,
+				 m->backoff ? m->backoff : "", m->on_duplicate ? m->on_duplicate : "",
+				 m->group ? m->group : "");
 		args[n++] = options[i];
 	}
 	args[n] = NULL;
@@ -73,7 +76,12 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count)
 {
-	run(r, &queue_message_send_script, queue_keys(queue), outgoing_args(messages, count));
+	bool supersedes = false;
+
+	for (size_t i = 0; i < count; i++)
+		supersedes |= messages[i].on_duplicate != NULL;
+	run(r, supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue_keys(queue),
+	    outgoing_args(messages, count));
 	assert_int_equal(r->reply->elements, QUEUE_MESSAGE_SEND_MESSAGES + count);
 	return outcome(r);
 }
@@ -156,27 +164,35 @@ static const redisReply *made_text(size_t field, const char *from, size_t len)
 
 struct stored {
 	const redisReply *sequence, *content, *state;
-	const char *id, *body, *worker, *reason;
-	size_t id_len, worker_len;
+	const char *id, *group, *body, *worker, *reason;
+	size_t id_len, group_len, worker_len;
 	int64_t priority, receives, sent_at_ms, expires_at_ms;
 };
 
-/* Reads "<tab> expires_at_ms <tab> max_receives <tab> id", up to `stop`; returns the rest. */
+/*
+ * Reads expires_at_ms, max_receives, id, group and backoff, each behind a tab, up to `stop`;
+ * returns the rest.
+ */
 static const char *read_options(struct stored *m, const char *at, char stop)
 {
 	if (*at == '\t') {
 		m->expires_at_ms = strtoll(at + 1, (char **)&at, 10);
 		at += 1 + strcspn(at + 1, "\t");
 		m->id = at + 1;
-		m->id_len = strcspn(m->id, stop == '\n' ? "\n" : "\t");
-		at = m->id + m->id_len;
+		m->id_len = strcspn(m->id, "\t");
+		m->group = m->id + m->id_len + 1;
+		m->group_len = strcspn(m->group, "\t");
+		at = m->group + m->group_len + 1;
+		at += strcspn(at, stop == '\n' ? "\n" : "\t");
 	}
 	return *at == stop ? at + 1 : at;
 }
 
 static struct stored stored_of(const redisReply *sequence, const redisReply *content, const redisReply *state)
 {
-	struct stored m = { .sequence = sequence, .content = content, .state = state, .worker = "", .reason = "" };
+	struct stored m = {
+		.sequence = sequence, .content = content, .state = state, .group = "", .worker = "", .reason = ""
+	};
 
 	assert_int_equal(content->type, REDIS_REPLY_STRING);
 	assert_true(content->len > 14);
@@ -190,6 +206,8 @@ static struct stored stored_of(const redisReply *sequence, const redisReply *con
 		m.id_len = 0;
 		m.expires_at_ms = 0;
 		m.worker = read_options(&m, end, '\t');
+		for (int marks_and_progress = 0; *m.worker && marks_and_progress < 2; marks_and_progress++)
+			m.worker += strcspn(m.worker, "\t") + 1;
 		m.worker_len = strcspn(m.worker, "\t");
 		m.reason = m.worker + m.worker_len + (m.worker[m.worker_len] == '\t');
 	}
@@ -202,7 +220,7 @@ static struct stored stored_of(const redisReply *sequence, const redisReply *con
 
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field)
 {
-	size_t base = QUEUE_MESSAGE_RECEIVE_DELIVERIES + i, slot = ITEM_REASON + 1 + (size_t)field;
+	size_t base = QUEUE_MESSAGE_RECEIVE_DELIVERIES + i, slot = ITEM_GROUP + 1 + (size_t)field;
 	struct stored m = stored_of(part_of(r, base, QUEUE_DELIVERY_SEQUENCE), part_of(r, base, QUEUE_DELIVERY_CONTENT),
 				    part_of(r, base, QUEUE_DELIVERY_STORED_STATE));
 	char receipt[64];
@@ -229,6 +247,8 @@ const redisReply *received(const struct redis_server *r, size_t i, enum received
 		return m.state;
 	case RECEIVED_CONTENT:
 		return m.content;
+	case RECEIVED_GROUP:
+		return made_text(slot, m.group, m.group_len);
 	}
 	return NULL;
 }
@@ -260,7 +280,7 @@ int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const c
 	const char *nonce;
 	const char *seq = cut(receipt, &nonce);
 
-	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms)));
+	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms), ""));
 	return outcome(r);
 }
 
@@ -291,12 +311,13 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 			      const char *const reject[], int64_t delay_ms)
 {
 	static char halves[2 * BATCH_MAX][2][32];
-	const char *args[7 * BATCH_MAX + 2], *delay = number(delay_ms);
-	size_t n = 1, count = 0;
+	const char *args[7 * BATCH_MAX + 3], *delay = number(delay_ms);
+	size_t n = 2, count = 0;
 
 	for (; *done; done++, count++)
 		n = add_receipt(args, n, halves[count], *done);
 	args[0] = number((int64_t)count);
+	args[1] = "0";
 	for (; *reject; reject++, count++) {
 		n = add_receipt(args, n, halves[count], *reject);
 		args[n++] = delay;
@@ -317,7 +338,13 @@ int64_t queue_message_get(struct redis_server *r, const char *queue, const char 
 
 int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id)
 {
-	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id));
+	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id, "0"));
+	return outcome(r);
+}
+
+int64_t queue_message_cancel(struct redis_server *r, const char *queue, const char *id)
+{
+	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id, "1"));
 	return outcome(r);
 }
 
@@ -355,6 +382,8 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 		return made_text(field, m.worker, m.worker_len);
 	case ITEM_REASON:
 		return made_text(field, m.reason, strlen(m.reason));
+	case ITEM_GROUP:
+		return made_text(field, m.group, m.group_len);
 	}
 	return NULL;
 }
@@ -394,7 +423,8 @@ void queue_put(struct redis_server *r, const char *queue, struct queue_settings 
 {
 	run(r, &queue_put_script, queue_keys(queue),
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
-		 number(s.dedupe_ms), number(s.dead_retention_ms), s.paused ? "1" : "0"));
+		 number(s.dedupe_ms), number(s.dead_retention_ms), s.paused ? "1" : "0",
+		 s.result_ms ? number(s.result_ms) : "-2"));
 	assert_int_equal(outcome(r), 1);
 }
 
@@ -451,6 +481,44 @@ int64_t queue_purge(struct redis_server *r, const char *queue, const char *state
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps)
 {
 	return in_steps(r, &queue_redrive_script, queue, number(max), steps);
+}
+
+int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,
+			 const char *const ids[], int64_t *duplicates)
+{
+	static const char *const none[] = { NULL };
+	const char *keys[2 * QUEUE_KEYS + 1], *args[BATCH_MAX + 8];
+	char interval[24], total[24] = "0", left[24] = "0", at[24] = "0", most[24];
+	size_t n;
+
+	memcpy(keys, queue_keys(queue), QUEUE_KEYS * sizeof(*keys));
+	for (size_t i = 0; i < QUEUE_KEYS; i++)
+		assert_non_null(keys[i] = strdup(keys[i]));
+	memcpy(keys + QUEUE_KEYS, queue_keys(to), QUEUE_KEYS * sizeof(*keys));
+	keys[2 * QUEUE_KEYS] = NULL;
+	snprintf(interval, sizeof(interval), "%" PRId64, interval_ms);
+	snprintf(most, sizeof(most), "%" PRId64, max);
+	do {
+		n = 0;
+		args[n++] = interval;
+		args[n++] = total;
+		args[n++] = left;
+		args[n++] = at;
+		args[n++] = most;
+		for (const char *const *id = ids ? ids : none; *id; id++)
+			args[n++] = *id;
+		args[n++] = total;
+		args[n] = NULL;
+		run(r, &queue_redrive_to_script, keys, args);
+		snprintf(total, sizeof(total), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_TOTAL));
+		snprintf(left, sizeof(left), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_DUPLICATES));
+		snprintf(at, sizeof(at), "%" PRId64, item_int(r, QUEUE_REDRIVE_TO_AT));
+	} while (outcome(r) == QUEUE_REDRIVE_TO_SETTLED || outcome(r) == QUEUE_REDRIVE_TO_MORE);
+	for (size_t i = 0; i < QUEUE_KEYS; i++)
+		free((void *)(uintptr_t)keys[i]);
+	if (duplicates)
+		*duplicates = item_int(r, QUEUE_REDRIVE_TO_DUPLICATES);
+	return item_int(r, QUEUE_REDRIVE_TO_TOTAL);
 }
 
 void wait_for_clock(struct redis_server *r, int64_t at_ms)

@@ -14,7 +14,11 @@
 #define NONCE_A "aaaaaaaaaaaaaaaa"
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
-enum { QUEUE_KEYS = 9, BATCH_MAX = 100 };
+/* The first keys are those that messages without a group use. */
+/* The end of the arguments of queue_schedule_put: no time zone, limit or jitter. */
+#define IN_UTC "~", "~", "~", "~", "~"
+
+enum { QUEUE_KEYS = 12, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
@@ -27,7 +31,8 @@ const char *queue_key(const char *queue, const char *part);
 
 /* A message to send; members that are 0 or NULL are not given. */
 struct outgoing {
-	const char *id, *body;
+	const char *id, *body, *group, *backoff;
+	const char *on_duplicate; /* "r", "e", "e" and max_extend_ms, "a": queue_message_supersede sends it */
 	int priority, max_receives;
 	int64_t delay_ms, deliver_at_ms, ttl_ms;
 };
@@ -71,7 +76,8 @@ enum received_field {
 	RECEIVED_VISIBLE_UNTIL,
 	RECEIVED_QUEUE,
 	RECEIVED_STATE, /* the state and the content as stored */
-	RECEIVED_CONTENT
+	RECEIVED_CONTENT,
+	RECEIVED_GROUP
 };
 /*
  * A field of message `i` of the last receive, parsed from its content and state as
@@ -96,6 +102,7 @@ int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const c
 /* One message; returns the outcome. */
 int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id);
 int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id);
+int64_t queue_message_cancel(struct redis_server *r, const char *queue, const char *id); /* also in flight */
 int64_t queue_message_patch(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
 			    int64_t deliver_at_ms, int priority);
 enum item_field {
@@ -108,7 +115,8 @@ enum item_field {
 	ITEM_AT,
 	ITEM_EXPIRES_AT,
 	ITEM_WORKER,
-	ITEM_REASON
+	ITEM_REASON,
+	ITEM_GROUP
 };
 /* Of the message at `base` of a get, a change or a list; read as received(). */
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
@@ -124,6 +132,7 @@ void queue_trim_next(struct redis_server *r, const char *queue);
 struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, dead_retention_ms;
 	bool paused;
+	int64_t result_ms;
 };
 /* Those of a queue that none were PUT to, but without its backoff: what fails is due at once. */
 extern const struct queue_settings standard_settings;
@@ -150,6 +159,12 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
  * steps.
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
+/*
+ * The same of a redrive into another queue, of these ids unless they are NULL; and how many were
+ * duplicates.
+ */
+int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,
+			 const char *const ids[], int64_t *duplicates);
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps);
 
 /* Waits until Redis's clock has reached an instant. */

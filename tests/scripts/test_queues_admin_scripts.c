@@ -75,7 +75,7 @@ static void assert_walked(const struct walk *w, size_t count, const char *const 
 /* (All counts: test_queues_model_scripts.c.) */
 static void a_queue_without_anything_has_defaults(void **state)
 {
-	static const int64_t defaults[] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0 };
+	static const int64_t defaults[] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
 
 	(void)state;
 	struct queue_counts none = queue_get(&r, "q");
@@ -126,12 +126,12 @@ static void new_settings_change_nothing_that_has_ended(void **state)
 
 static void settings_are_kept_and_replaced(void **state)
 {
-	struct queue_settings settings = { 1000, 7, 20, 3000, 4000, 5000, true };
+	struct queue_settings settings = { 1000, 7, 20, 3000, 4000, 5000, true, 60000 };
 
 	(void)state;
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
-	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
+	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
 	for (size_t i = 0; i < QUEUE_SETTINGS_ITEMS; i++)
 		assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
@@ -299,13 +299,13 @@ static void chosen_letters_are_brought_back(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" });
 	unchanged(&r, {
 		run(&r, &queue_message_redrive_script, queue_keys("q"),
-		    ARGS("done", "flies", "ready", "none", "", "1795219450378210"));
+		    ARGS("0", "done", "flies", "ready", "none", "", "1795219450378210"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 		/* With an "s" behind them, two are fields of the queue's settings. */
-		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("visibility_m", "max_receive", "see"));
+		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "visibility_m", "max_receive", "see"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 	});
-	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("b", "flies", own, "ended"));
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "b", "flies", own, "ended"));
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 3);
 	assert_counts(&r, "q", 4, 0, 1, 1);
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
@@ -314,7 +314,7 @@ static void chosen_letters_are_brought_back(void **state)
 	settings.dead_retention_ms = 1;
 	queue_put(&r, "q", settings);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
-	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("a"));
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "a"));
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0); /* past its retention */
 }
 

@@ -115,6 +115,19 @@ static void a_hundred_cost_what_one_costs(void **state)
 	assert_cost(BATCH_MAX, true, "", (struct cost){ 8, 10, 18 });
 }
 
+/* The end of one, or of a hundred: one look at what waits for them. */
+static void with_results_an_end_costs_one_more(void **state)
+{
+	struct queue_settings settings = standard_settings;
+
+	(void)state;
+	settings.result_ms = 60000;
+	queue_put(&r, "q", settings);
+	assert_cost(1, false, "", (struct cost){ 6, 10, 6 });
+	assert_cost(1, true, "", (struct cost){ 8, 10, 10 }); /* the id is not forgotten */
+	assert_cost(BATCH_MAX, false, "", (struct cost){ 6, 10, 6 });
+}
+
 /* The cost of an empty queue for a worker that polls it. */
 static void an_empty_receive_costs_seven(void **state)
 {
@@ -170,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup(one_for_a_waiter_costs_no_more, script_stage_empty),
 		cmocka_unit_test_setup(an_id_is_remembered, script_stage_empty),
 		cmocka_unit_test_setup(a_hundred_cost_what_one_costs, script_stage_empty),
+		cmocka_unit_test_setup(with_results_an_end_costs_one_more, script_stage_empty),
 		cmocka_unit_test_setup(an_empty_receive_costs_seven, script_stage_empty),
 		cmocka_unit_test_setup(a_crowd_costs_what_a_few_cost, script_stage_empty),
 	};

@@ -348,7 +348,7 @@ static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 	static const char *const parts[] = { ":delayed", ":dead", ":waiters" };
 
 	(void)state;
-	for (size_t k = 0; k < QUEUE_KEYS; k++) {
+	for (size_t k = 0; k < KEYS_WITHOUT_GROUPS; k++) {
 		script_stage_empty(NULL);
 		queue_message_send(&r, "s", (struct outgoing){ 0 });
 		queue_message_send(&r, "q", (struct outgoing){ 0 });

@@ -76,7 +76,7 @@ static void a_taken_id_is_a_duplicate(void **state)
 	int64_t due = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	unchanged(&r, {
 		assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
-		assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+		assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 1);
 		assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, due);
 	});
 
@@ -95,7 +95,7 @@ static void an_id_is_unique_within_a_batch_too(void **state)
 
 	(void)state;
 	assert_int_equal(queue_send_all(&r, "q", batch, 3), 2);
-	assert_int_equal(sent(&r, 1, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 1, QUEUE_SENT_OUTCOME)->integer, 1);
 	assert_counts(&r, "q", 2, 0, 0, 0);
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
@@ -109,7 +109,7 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
 	char *id = strdup(sent(&r, 0, QUEUE_SENT_ID)->str);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 0);
-	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 1);
 	free(id);
 
 	/* The sequence of a message with an id of its own is not its id. */
@@ -232,7 +232,7 @@ static void a_retry_gets_the_first_answer(void **state)
 	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			FINGERPRINT_A);
 	assert_string_equal(sent(&r, 0, QUEUE_SENT_ID)->str, id);
-	assert_int_equal(sent(&r, 0, QUEUE_SENT_IS_DUPLICATE)->integer, 0);
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
 	run_with_record_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
 			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
@@ -292,7 +292,7 @@ static void make_one_of_each(char seq[32], char nonce[32], bool has_waiters)
 static void make_schedule_due(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 	int64_t put_ms = item_int(&r, REPLY_NOW_MS);
 	wait_for_clock(&r, put_ms + 1);
 }
@@ -336,37 +336,44 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		const char *const *args;
 		const char *refuses;
 	} rows[] = {
-		/* the hash, ready, delayed, flight, dead, ids, done, schedules, waiters */
-		{ &queue_message_send_script, ARGS("new", "1", "4"), "!!...!..!" },
-		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0"), "!.!..!..!" },
-		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0", "", "2", "0"), "!!!!!!!!!" },
-		{ &queue_message_send_script, ARGS("done", "1", "4"), "!....!!.!" },
-		{ &queue_message_receive_script, RECEIVE_ARGS("10", "-1", NONCE_B), "!!!!....!" },
-		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "0", TICKET, "9", "0"), "!!!!....!" },
-		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "", "0", "0"), "!!!!!!!!!" },
-		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!.." },
-		{ &queue_delivery_settle_script, ARGS("1", seq, nonce), "!!!!!!!!!" },
-		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5", "", "0"), "!!!!!!!!!" },
-		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!!!!!!!!!" },
-		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!!!" },
-		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!!!" },
-		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!" },
-		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!!!" },
-		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!!!" },
-		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!" },
-		{ &queue_message_get_script, ARGS("ready"), "!!...!..." },
-		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!" },
-		{ &queue_get_script, ARGS(), "!!!!!...." },
-		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!.......!" },
-		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!" },
-		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!!!" },
-		{ &queue_message_redrive_script, ARGS("dead"), "!!!!!!!!!" },
-		{ &queue_delete_script, ARGS(), "!!!!!!!!!" },
-		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1"),
-		  "!!!!!!!!!" },
-		{ &queue_schedule_run_script, ARGS(), "!!!!!!!!!" },
-		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!" },
-		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!" },
+		/* the hash, ready, delayed, flight, dead, ids, done, schedules, waiters, ... */
+		{ &queue_message_send_script, ARGS("new", "1", "4"), "!!...!..!..." },
+		{ &queue_message_send_script, ARGS("new", "1", "4\t5\t-1\t0\t0\t\t\t"), "!.!..!..!..." },
+		{ &queue_message_send_script, ARGS("new", "1", "4\t5\t-1\t0\t0\t\t\t", "", "2", "0"), "!!!!!!!!!..." },
+		{ &queue_message_send_script, ARGS("done", "1", "4"), "!....!!.!..." },
+		{ &queue_message_receive_script, RECEIVE_ARGS("10", "-1", NONCE_B), "!!!!....!..." },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "0", TICKET, "9", "0"), "!!!!....!..." },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "", "0", "0"), "!!!!!!!!!..." },
+		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!....." },
+		{ &queue_delivery_settle_script, ARGS("1", "0", seq, nonce), "!!!!!!!!!..." },
+		{ &queue_delivery_settle_script, ARGS("0", "0", seq, nonce, "5", "", "0"), "!!!!!!!!!..." },
+		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce), "!!!!!!!!!..." },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", ""), "!!!!!!!!!..." },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!!!..." },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!!!..." },
+		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!!!..." },
+		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!!!..." },
+		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!!!..." },
+		{ &queue_message_delete_script, ARGS("flying", "1"), "!!!!!!!!!..." },
+		{ &queue_message_supersede_script, ARGS("dead", "1", "4\t5\t-1\t0\t0\t\tr\t"), "!!!!!!!!!..." },
+		{ &queue_message_supersede_script, ARGS("delayed", "1", "4\t5\t-1\t0\t0\t\te\t"), "!!!!!!!!!..." },
+		{ &queue_message_supersede_script, ARGS("flying", "1", "4\t5\t-1\t0\t0\t\ta\t"), "!!!!!!!!!..." },
+		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!!!..." },
+		{ &queue_message_get_script, ARGS("ready"), "!!...!......" },
+		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000"), "!..........." },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!..." },
+		{ &queue_get_script, ARGS(), "!!!!!......." },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1"), "!.......!..." },
+		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!..." },
+		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!!!..." },
+		{ &queue_message_redrive_script, ARGS("0", "dead"), "!!!!!!!!!..." },
+		{ &queue_delete_script, ARGS(), "!!!!!!!!!..." },
+		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC),
+		  "!!!!!!!!!..." },
+		{ &queue_schedule_fire_script, ARGS(), "!!!!!!!!!..." },
+		{ &queue_schedule_delete_script, ARGS("s"), "!!!!!!!!!..." },
+		{ &queue_schedule_run_script, ARGS("s"), "!!!!!!!!!..." },
+		{ &queue_leave_script, ARGS(TICKET, ""), "!!!!!!!!!..." },
 	};
 
 	(void)state;
@@ -374,7 +381,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
-			if (rows[i].script == &queue_schedule_run_script)
+			if (rows[i].script == &queue_schedule_fire_script)
 				make_schedule_due();
 			plant(queue_keys("q")[k / 4], k % 2);
 			bool must_refuse = rows[i].refuses[k / 4] == '!';
@@ -387,7 +394,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 static void a_foreign_key_stops_what_time_has_changed(void **state)
 {
 	(void)state;
-	for (size_t k = 0; k < 2 * QUEUE_KEYS; k++) {
+	for (size_t k = 0; k < 2 * KEYS_WITHOUT_GROUPS; k++) {
 		script_stage_empty(NULL);
 		queue_message_send(&r, "q", (struct outgoing){ .id = "flies" });
 		assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
@@ -420,10 +427,81 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	unchanged(&r, run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
 }
 
+/* Every script that finds a queue of a newer daemon refuses it, and changes nothing. */
+static void a_newer_layout_is_refused(void **state)
+{
+	char seq[32], nonce[32];
+	const struct {
+		const struct script *script;
+		const char *const *args;
+	} rows[] = {
+		{ &queue_message_send_script, ARGS("new", "1", "4") },
+		{ &queue_message_receive_script, RECEIVE_ARGS("10", "-1", NONCE_B) },
+		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce) },
+		{ &queue_delivery_settle_script, ARGS("1", "0", seq, nonce) },
+		{ &queue_delivery_complete_script, ARGS("1", "0", seq, nonce) },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1", "") },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0") },
+		{ &queue_delivery_return_script, ARGS(seq, nonce, "") },
+		{ &queue_message_delete_script, ARGS("ready") },
+		{ &queue_message_supersede_script, ARGS("new", "1", "4") },
+		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7") },
+		{ &queue_message_get_script, ARGS("ready") },
+		{ &queue_message_wait_script, ARGS(seq, "0123456789abcdef", "1000") },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", "") },
+		{ &queue_get_script, ARGS() },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0", "-1") },
+		{ &queue_purge_script, ARGS("", "0", "0") },
+		{ &queue_redrive_script, ARGS("-1", "0", "0") },
+		{ &queue_message_redrive_script, ARGS("0", "dead") },
+		{ &queue_delete_script, ARGS() },
+		{ &queue_schedule_put_script, ARGS("t", "\"t\"", "0", "=9", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC) },
+		{ &queue_schedule_get_script, ARGS("s", "") },
+		{ &queue_schedule_list_script, ARGS("0", "10", "") },
+		{ &queue_schedule_fire_script, ARGS() },
+		{ &queue_schedule_delete_script, ARGS("s") },
+		{ &queue_schedule_run_script, ARGS("s") },
+		{ &queue_leave_script, ARGS(TICKET, "") },
+	};
+
+	(void)state;
+	make_one_of_each(seq, nonce, false);
+	make_schedule_due();
+	assert_string_equal(server_command(&r, "HGET %s layout", queue_key("q", ""))->str, "1");
+	server_command(&r, "HSET %s layout 2", queue_key("q", ""));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		unchanged(&r, run_fails(&r, rows[i].script, queue_keys("q"), rows[i].args, "layout 2"));
+}
+
+/* What makes a queue writes its layout. */
+static void each_queue_has_a_layout(void **state)
+{
+	(void)state;
+	queue_message_send(&r, "sent", (struct outgoing){ 0 });
+	queue_put(&r, "put", standard_settings);
+	run(&r, &queue_schedule_put_script, queue_keys("scheduled"),
+	    ARGS("s", "\"s\"", "0", "=1000", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
+	queue_message_send(&r, "returned", (struct outgoing){ 0 });
+	assert_int_equal(queue_message_receive(&r, "returned", 1, 1000, NONCE_A), 1);
+	const char *receipt = received(&r, 0, RECEIVED_RECEIPT)->str;
+	char *seq = strndup(receipt, 16), *stored = strdup(received(&r, 0, RECEIVED_STATE)->str),
+	     *content = strdup(received(&r, 0, RECEIVED_CONTENT)->str);
+	run(&r, &queue_delete_script, queue_keys("returned"), ARGS());
+	run(&r, &queue_delivery_return_script, queue_keys("returned"), ARGS(seq, stored, content));
+	free(seq);
+	free(stored);
+	free(content);
+	static const char *const queues[] = { "sent", "put", "scheduled", "returned" };
+	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
+		assert_string_equal(server_command(&r, "HGET %s layout", queue_key(queues[i], ""))->str, "1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_message_arrives_as_it_was_sent, script_stage_empty),
+		cmocka_unit_test_setup(a_newer_layout_is_refused, script_stage_empty),
+		cmocka_unit_test_setup(each_queue_has_a_layout, script_stage_empty),
 		cmocka_unit_test_setup(a_taken_id_is_a_duplicate, script_stage_empty),
 		cmocka_unit_test_setup(an_id_is_unique_within_a_batch_too, script_stage_empty),
 		cmocka_unit_test_setup(a_generated_id_is_an_id_like_any_other, script_stage_empty),

@@ -183,7 +183,7 @@ static void a_replay_gets_the_first_outcomes(void **state)
 	receive(1, 30000, NONCE_A, 0);
 	snprintf(seq, sizeof(seq), "%.16s", receipts[0]);
 	snprintf(nonce, sizeof(nonce), "%s", receipts[0] + 17);
-	const char *const *args = ARGS("0", seq, nonce, "0", "", "0");
+	const char *const *args = ARGS("0", "0", seq, nonce, "0", "", "0");
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(REJECTED);
 	receive(1, 30000, NONCE_B, 0);

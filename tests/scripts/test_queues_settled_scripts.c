@@ -126,7 +126,7 @@ static void change_settings(void)
 static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", "~", "=4", "=skip", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", "~", "=4", "=skip", "~", "=1", IN_UTC));
 	assert_int_equal(outcome(&r), 1);
 }
 
@@ -134,7 +134,7 @@ static void look(void)
 {
 	switch (random_below(4)) {
 	case 0:
-		run(&r, &queue_schedule_run_script, queue_keys("q"), ARGS());
+		run(&r, &queue_schedule_fire_script, queue_keys("q"), ARGS());
 		break;
 	case 1:
 		queue_message_get(&r, "q", any_id());
@@ -244,7 +244,7 @@ static void a_schedule_that_is_due_is_deleted(void **state)
 	(void)state;
 	snprintf(until, sizeof(until), "=%" PRId64, now_ms + EVERY_MS);
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", until, "=4", "=skip", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", until, "=4", "=skip", "~", "=1", IN_UTC));
 	*script_clock_us = (now_ms + EVERY_MS) * 1000;
 	run(&r, &queue_schedule_delete_script, queue_keys("q"), ARGS("s"));
 	assert_int_equal(outcome(&r), 1);

@@ -252,7 +252,7 @@ static void is_later(void)
 
 static void is_redriven(void)
 {
-	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("m"));
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "m"));
 }
 
 static void are_redriven(void)
@@ -278,7 +278,7 @@ static void is_deleted(void)
 static void is_scheduled(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=500", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=500", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 }
 
 static void goes_on(void)
@@ -425,7 +425,7 @@ static void a_foreign_wait_queue_stops_all(void **state)
 	server_command(&r, "ZADD %s 1 foreign", queue_key("q", ":waiters"));
 	unchanged(&r,
 		  run_fails(&r, &queue_message_patch_script, queue_keys("q"), ARGS("m", "0", "-1", "-1"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("m"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "m"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
 				ARGS("1", "-1", NONCE_B, "0", "", "0", "0"), "WRONGTYPE"));
 }
@@ -515,13 +515,13 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
+	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
 }
 
 static void end_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", ""));
+	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", "", "", "", "", "", ""));
 	assert_int_equal(outcome(&r), QUEUE_SCHEDULE_PUT_NO_INSTANT_BEFORE_END);
 }
 

@@ -51,7 +51,7 @@ static void either_day_field_or_both(void **state)
 	} rows[] = {
 		{ "0 0 * * *", '0' },  { "0 0 1 * *", '0' },        { "0 0 * * 1", '0' },
 		{ "0 0 1 * 1", '1' },  { "0 0 */2 * 1", '0' },      { "0 0 1 * */2", '0' },
-		{ "0 0 30 2 1", '1' }, { "  0  0 31  12 * ", '0' }, { "\t0\t 0 1 *\t1\t", '1' },
+		{ "0 0 30 2 1", '1' }, { "  0  0 31  12 * ", '0' }, { "\t0\n\v0 1 *\r\f1\n", '1' },
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
@@ -59,7 +59,46 @@ static void either_day_field_or_both(void **state)
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		if (!cron_parse(text_of(rows[i].expression), mask, why))
 			fail_msg("'%s' %s", rows[i].expression, why);
-		assert_int_equal(mask[CRON_MASK_LEN - 1], rows[i].either);
+		assert_int_equal(mask[CRON_MASK_LEN - 2], rows[i].either);
+	}
+}
+
+/* Of times that come twice, `*` and a step in the minute or hour are due both times. */
+static void a_star_or_a_step_repeats(void **state)
+{
+	static const struct {
+		const char *expression;
+		char repeats;
+	} rows[] = {
+		{ "30 2 * * *", '0' },	{ "0,30 1-3 * * */2", '0' }, { "* 2 * * *", '1' },  { "30 * * * *", '1' },
+		{ "30 */2 * * *", '1' }, { "5,0-30/10 2 * * *", '1' }, { "@hourly", '1' },  { "@daily", '0' },
+	};
+	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		assert_true(cron_parse(text_of(rows[i].expression), mask, why));
+		if (mask[CRON_MASK_LEN - 1] != rows[i].repeats)
+			fail_msg("'%s' is %c", rows[i].expression, mask[CRON_MASK_LEN - 1]);
+	}
+}
+
+static void names_are_fields(void **state)
+{
+	static const struct {
+		const char *name, *fields;
+	} rows[] = {
+		{ "@hourly", "0 * * * *" },	{ " @Daily ", "0 0 * * *" }, { "@midnight", "0 0 * * *" },
+		{ "@weekly", "0 0 * * sun" },	{ "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 jan *" },
+		{ "\t@annually", "0 0 1 1 *" },
+	};
+	char mask[CRON_MASK_LEN + 1], wanted[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		assert_true(cron_parse(text_of(rows[i].name), mask, why));
+		assert_true(cron_parse(text_of(rows[i].fields), wanted, why));
+		assert_string_equal(mask, wanted);
 	}
 }
 
@@ -80,20 +119,23 @@ static void what_is_wrong_is_named(void **state)
 		{ "* * * * 8", "day of week '8'" },
 		{ "* * * january *", "month 'january'" },
 		{ "* * * mon *", "month 'mon'" },
-		{ "5/15 * * * *", "minute '5/15', which has a step but is neither * nor a range" },
-		{ "*/0 * * * *", "minute '*/0', which has a step that is not 1 to 99" },
+		{ "5/15 * * * *", "minute '5/15', which has a step, but is neither * nor a range" },
+		{ "*/0 * * * *", "minute '*/0', which has a step other than 1 to 99" },
 		{ "*/100 * * * *", "minute '*/100', which has a step" },
 		{ "*/x * * * *", "minute '*/x', which has a step" },
-		{ "5-1 * * * *", "minute '5-1', which ends before it begins" },
-		{ "* * * * fri-mon", "day of week 'fri-mon', which ends before it begins" },
+		{ "5-1 * * * *", "minute '5-1', which does not ascend; write two ranges: 5-59,0-1" },
+		{ "* * * * fri-mon", "day of week 'fri-mon', which does not ascend; write two ranges: 5-6,0-1" },
 		{ "1- * * * *", "minute '1-'" },
 		{ "-1 * * * *", "minute '-1'" },
 		{ "1,,2 * * * *", "minute ''" },
 		{ "1, * * * *", "minute ''" },
 		{ "+1 * * * *", "minute '+1'" },
 		{ "1.5 * * * *", "minute '1.5'" },
-		{ "@daily", "a name with @; write five fields" },
-		{ "*\n* * * *", "4 of five fields" },
+		{ "* 22-5 * * *", "write two ranges: 22-23,0-5" },
+		{ "@reboot", "unknown name; names are @hourly, @daily" },
+		{ "@daily 5", "stand alone" },
+		{ "@", "unknown name" },
+		{ "*\n* * *", "4 of five fields" },
 		{ "0 0 30 2 *", "names a day that no month of it has" },
 		{ "0 0 31 4,6,9,11 *", "names a day that no month of it has" },
 	};
@@ -112,6 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_read),
 		cmocka_unit_test(either_day_field_or_both),
+		cmocka_unit_test(a_star_or_a_step_repeats),
+		cmocka_unit_test(names_are_fields),
 		cmocka_unit_test(what_is_wrong_is_named),
 	};
 

@@ -7,7 +7,7 @@ import { duration, instant, number } from './format.js';
 import { cursorTable, ROWS } from './table.js';
 
 const DUE = { in_flight: 'Visible again', dead: 'Died' };
-const isSettled = ({ state }) => state !== 'in_flight';
+const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
 /**
@@ -143,17 +143,19 @@ function bulkOf(page, at, shown) {
 function columnsOf(page, at, state) {
 	const columns = [
 		{ title: 'Id', kind: 'id', text: (message) => message.id },
-		{ title: 'Body', kind: 'wide', make: body },
+		{ title: 'Body', kind: 'wide', make: folded((message) => message.body) },
 		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
 		...(state === 'dead' ? [] : [{ title: 'Priority', number: true, text: (message) => message.priority }]),
 		{ title: 'Receives', number: true, text: (message) => message.receives },
 		{ title: DUE[state] ?? 'Due', kind: 'when', text: due },
 		{ title: 'Sent', kind: 'when', text: (message) => instant(message.sent_at_ms) },
 	];
+	if (state === 'in_flight' || state === null) columns.push({ title: 'Progress', kind: 'wide', text: progress });
 	if (state === 'in_flight' || state === 'dead' || state === null)
 		columns.push({ title: 'Worker', text: (message) => message.worker ?? '–' });
 	if (state === 'dead' || state === null)
 		columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
+	if (state === null) columns.push({ title: 'Result', kind: 'wide', make: folded((message) => message.result) });
 	const offered = buttons(
 		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => redrive(page, at, message) },
 		{
@@ -174,30 +176,39 @@ function columnsOf(page, at, state) {
 	return columns;
 }
 
-function due({ state, deliver_at_ms: next, visible_until_ms: until, died_at_ms: died }) {
-	const at = next ?? until ?? died;
+/** What the worker reported last. */
+function progress({ progress: reported }) {
+	if (!reported) return '–';
+	return `${reported.percent} %${reported.note === null ? '' : `: ${reported.note}`}`;
+}
+
+function due({ state, deliver_at_ms: next, visible_until_ms: until, died_at_ms: died, done_at_ms: done }) {
+	const at = next ?? until ?? died ?? done;
 	const rest = at - Date.now();
 	if (state === 'delayed' || state === 'in_flight') return rest > 0 ? `in ${duration(rest)}` : 'now';
 	return instant(at);
 }
 
-/** A long body is folded. */
-function body() {
-	const text = el('code');
-	const full = el('pre');
-	const folded = el('details', {}, el('summary', {}, text), full);
-	const node = el('div', { class: 'body' });
-	return {
-		node,
-		update(message) {
-			const line = JSON.stringify(message.body);
-			const long = line.length > 80;
-			setText(text, long ? `${line.slice(0, 80)}…` : line);
-			setText(full, long ? JSON.stringify(message.body, null, 2) : '');
-			const child = long ? folded : text;
-			if (long) folded.firstChild.append(text);
-			if (node.firstChild !== child) node.replaceChildren(child);
-		},
+/** A column of any JSON; a long one is folded. */
+function folded(of) {
+	return () => {
+		const text = el('code');
+		const full = el('pre');
+		const long = el('details', {}, el('summary', {}, text), full);
+		const node = el('div', { class: 'body' });
+		return {
+			node,
+			update(message) {
+				const value = of(message);
+				const line = value === undefined ? '–' : JSON.stringify(value);
+				const isLong = line.length > 80;
+				setText(text, isLong ? `${line.slice(0, 80)}…` : line);
+				setText(full, isLong ? JSON.stringify(value, null, 2) : '');
+				if (isLong) long.firstChild.append(text);
+				const child = isLong ? long : text;
+				if (node.firstChild !== child) node.replaceChildren(child);
+			},
+		};
 	};
 }
 

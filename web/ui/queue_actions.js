@@ -109,6 +109,7 @@ export function settingsOf(page, name) {
 				['Backoff', `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`],
 				['Ids remembered for', duration(settings.dedupe_ms)],
 				['Dead letters kept for', duration(settings.dead_retention_ms)],
+				['Results kept for', settings.result_ms ? duration(settings.result_ms) : 'not at all'],
 			]);
 		},
 	};
@@ -131,11 +132,19 @@ async function change(page, name, settings) {
 			...SETTINGS.map(([field, label]) => ({ ...whole, name: field, label, value: settings[field] })),
 			{ ...whole, name: 'base_ms', label: 'First backoff, ms', value: settings.backoff.base_ms },
 			{ ...whole, name: 'max_ms', label: 'Longest backoff, ms', value: settings.backoff.max_ms },
+			{
+				...whole,
+				name: 'result_ms',
+				label: 'Results kept for, ms; 0: not at all',
+				value: settings.result_ms ?? 0,
+			},
 		],
 	});
 	if (!said) return;
 	const body = {};
 	for (const [field] of SETTINGS) if (Number(said[field]) !== settings[field]) body[field] = Number(said[field]);
+	const results = Number(said.result_ms) || null;
+	if (results !== settings.result_ms) body.result_ms = results;
 	const backoff = { base_ms: Number(said.base_ms), max_ms: Number(said.max_ms) };
 	const before = settings.backoff;
 	if (backoff.base_ms !== before.base_ms || backoff.max_ms !== before.max_ms) body.backoff = backoff;

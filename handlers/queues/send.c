@@ -1,0 +1,203 @@
+/*
+ * queue_send: messages that are sent: one, or a batch. One script stores them
+ * (lua/queues/queue_message_send.lua), or, where one may change an earlier one with its id,
+ * another (lua/queues/queue_message_supersede.lua).
+ */
+#include <inttypes.h>
+
+#include "common/handler.h"
+#include "queues/ends.h"
+#include "queues/queue_call.h"
+#include "queues/queue_content.h"
+#include "queues/queue_metrics.h"
+#include "request/traceparent.h"
+
+/* A field of message `i` of a batch; of a message alone when `i` is negative. */
+static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
+{
+	struct text pointer = i < 0 ? arena_printf(&req->arena, "/%s", field)
+				    : arena_printf(&req->arena, "/messages/%d/%s", i, field);
+
+	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
+}
+
+/* Whether it may change an earlier message with its id. */
+static bool supersedes(const struct queue_message_send_messages_item *m)
+{
+	return m->on_duplicate != QUEUE_MESSAGE_SEND_MESSAGES_ITEM_ON_DUPLICATE_KEEP;
+}
+
+/* False when the request was answered with what is wrong. */
+static bool check_message(struct request *req, const struct queue_message_send_messages_item *m, int i)
+{
+	if (m->has_delay_ms && m->has_deliver_at_ms) {
+		answer_message_problem(req, i, "deliver_at_ms", "cannot be given together with delay_ms");
+		return false;
+	}
+	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
+		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
+		return false;
+	}
+	if (m->has_backoff_base_ms && m->has_backoff_max_ms && m->backoff_base_ms > m->backoff_max_ms) {
+		answer_message_problem(req, i, "backoff_base_ms", "cannot be above backoff_max_ms");
+		return false;
+	}
+	if (m->has_max_extend_ms && m->on_duplicate != QUEUE_MESSAGE_SEND_MESSAGES_ITEM_ON_DUPLICATE_EXTEND) {
+		answer_message_problem(req, i, "max_extend_ms", "is allowed only with on_duplicate extend");
+		return false;
+	}
+	if (supersedes(m) && !m->id.at) {
+		answer_message_problem(req, i, "on_duplicate", "needs an id; only keep goes without");
+		return false;
+	}
+	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
+		answer_message_problem(
+			req, i, "traceparent",
+			"must be 2, 32, 16 and 2 lowercase hex digits with dashes between, no id of zeros only");
+		return false;
+	}
+	return true;
+}
+
+/* As lua/queues/queue_message_supersede.lua wants it. */
+static struct text on_duplicate_of(struct request *req, const struct queue_message_send_messages_item *m)
+{
+	static const char *const letters[] = { "", "", "r", "e", "a" };
+
+	return m->has_max_extend_ms ? arena_printf(&req->arena, "e%" PRId64, m->max_extend_ms)
+				    : text_of(letters[m->on_duplicate]);
+}
+
+/* As lua/queues/lib_queue.lua has it: what is empty is the queue's. */
+static struct text backoff_of(struct request *req, const struct queue_message_send_messages_item *m)
+{
+	char base[TEXT_DIGITS], most[TEXT_DIGITS];
+
+	if (!m->has_backoff_base_ms && !m->has_backoff_max_ms)
+		return TEXT("");
+	return arena_printf(&req->arena, "%s:%s",
+			    m->has_backoff_base_ms ? text_of_int(m->backoff_base_ms, base).at : "",
+			    m->has_backoff_max_ms ? text_of_int(m->backoff_max_ms, most).at : "");
+}
+
+static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
+{
+	call_text(c, m->id);
+	call_text(c, queue_content(req, m));
+	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives || supersedes(m) ||
+	    m->has_backoff_base_ms || m->has_backoff_max_ms)
+		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t",
+					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
+					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
+					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
+					  m->has_max_receives ? (int)m->max_receives : 0, backoff_of(req, m).at,
+					  on_duplicate_of(req, m).at));
+	else
+		call_int(c, m->priority);
+}
+
+static void on_sent(struct request *req, const struct reply *r)
+{
+	const struct queue_message_send_input *in = req->input;
+
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
+		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
+				       "ttl_ms", "ends before the message is due");
+		return;
+	}
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS) {
+		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
+		return;
+	}
+	size_t counts[QUEUE_SENT_OUTCOMES] = { 0 };
+	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++)
+		for (int64_t outcome = 0; outcome < QUEUE_SENT_OUTCOMES; outcome++)
+			counts[outcome] += reply_int(reply_item(r, i), QUEUE_SENT_OUTCOME) == outcome;
+	queue_metrics_count(req, in->name, QUEUE_SENT, counts[QUEUE_SENT_STORED] + counts[QUEUE_SENT_REPLACED]);
+	if (in->wait_result_ms > 0) {
+		queue_end_await_sent(req, in->id, reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES));
+		return;
+	}
+	if (counts[QUEUE_SENT_STORED] && !in->messages.items) {
+		struct text id = reply_text(reply_item(r, QUEUE_MESSAGE_SEND_MESSAGES), QUEUE_SENT_ID);
+		const struct text path[] = { TEXT("queues"), in->name, TEXT("messages"), id };
+		answer_location(req, path, sizeof(path) / sizeof(path[0]));
+	}
+	struct json_out *o = answer_begin(req, counts[QUEUE_SENT_STORED] ? 201 : 200);
+	out_text(o, "name", in->name);
+	out_array(o, "messages");
+	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++) {
+		const struct reply *m = reply_item(r, i);
+		out_object(o, NULL);
+		queue_sent_out(o, reply_text(m, QUEUE_SENT_ID), reply_int(m, QUEUE_SENT_OUTCOME),
+			       reply_int(m, QUEUE_SENT_DELIVER_AT_MS));
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static struct call *send_call(struct request *req, struct text queue, bool any_supersedes)
+{
+	return queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue);
+}
+
+static void send_batch(struct request *req, const struct queue_message_send_input *in)
+{
+	for (size_t i = 0; i < in->messages.count; i++)
+		if (!check_message(req, &in->messages.items[i], (int)i))
+			return;
+	bool any_supersedes = false;
+	for (size_t i = 0; i < in->messages.count; i++)
+		any_supersedes |= supersedes(&in->messages.items[i]);
+	struct call *c = send_call(req, in->name, any_supersedes);
+	for (size_t i = 0; i < in->messages.count; i++)
+		add_message(req, c, &in->messages.items[i]);
+	call_send(c, on_sent);
+}
+
+void queue_message_send(struct request *req, const struct queue_message_send_input *in)
+{
+	struct queue_message_send_messages_item m = {
+		.body = in->body,
+		.id = in->id,
+		.priority = in->priority,
+		.has_delay_ms = in->has_delay_ms,
+		.delay_ms = in->delay_ms,
+		.has_deliver_at_ms = in->has_deliver_at_ms,
+		.deliver_at_ms = in->deliver_at_ms,
+		.has_ttl_ms = in->has_ttl_ms,
+		.ttl_ms = in->ttl_ms,
+		.has_max_receives = in->has_max_receives,
+		.max_receives = in->max_receives,
+		.has_backoff_base_ms = in->has_backoff_base_ms,
+		.backoff_base_ms = in->backoff_base_ms,
+		.has_backoff_max_ms = in->has_backoff_max_ms,
+		.backoff_max_ms = in->backoff_max_ms,
+		.on_duplicate = (enum queue_message_send_messages_item_on_duplicate)in->on_duplicate, /* the same */
+		.has_max_extend_ms = in->has_max_extend_ms,
+		.max_extend_ms = in->max_extend_ms,
+		.traceparent = in->traceparent,
+		.headers = in->headers,
+	};
+
+	if (in->messages.items) {
+		send_batch(req, in);
+		return;
+	}
+	if (!check_message(req, &m, -1))
+		return;
+	if (in->wait_result_ms > 0 && in->on_duplicate == QUEUE_MESSAGE_SEND_ON_DUPLICATE_AFTER) {
+		answer_message_problem(
+			req, -1, "wait_result_ms",
+			"cannot be given together with on_duplicate after, whose message is not sent yet");
+		return;
+	}
+	if (in->wait_result_ms > 0 && !queue_end_begin(req, in->name, in->wait_result_ms))
+		return;
+	struct call *c = send_call(req, in->name, supersedes(&m));
+	add_message(req, c, &m);
+	if (in->wait_result_ms > 0)
+		call_string(c, "results");
+	call_send(c, on_sent);
+}

@@ -1,0 +1,112 @@
+-- The body of queue_delivery_settle and queue_delivery_complete: with stores_results, what has a
+-- result gets it.
+local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
+local first_completed = 3 + 2 * tonumber(ARGV[1])
+local first_rejected = first_completed + 3 * tonumber(ARGV[2])
+local count, fields = 0, {}
+local function add_fields(first, last, step)
+  for i = first, last, step do
+    count = count + 1
+    fields[count] = ARGV[i] .. 's'
+  end
+end
+add_fields(3, first_completed - 1, 2)
+add_fields(first_completed, first_rejected - 1, 3)
+add_fields(first_rejected, #ARGV, 5)
+fields[count + 1], fields[count + 2] = 'layout', 'rules'
+local states = redis.call('HMGET', queue_key, unpack(fields))
+local layout, rules = states[count + 1], states[count + 2]
+--@include queue_layout
+local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
+local reply, effects = { 0, now }, 0
+-- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
+-- does not know.
+local ended = {}
+
+local remembered_until = digits(now + math.max(60000, result_ms or 0))
+local flight, done, contents, ids = {}, {}, {}, {}
+local results = {} -- key and result
+
+-- Plans that a delivery is done; `kind` is what became of its result (queues/lib_queue_result.lua).
+local function acknowledge(i, seq, nonce, state, m, kind)
+  effects = effects + 1
+  ended[seq] = nonce
+  contents[effects] = seq
+  flight[2 * effects - 1], flight[2 * effects] = '-' .. remembered_until, fields[i] .. (m and m.group or '')
+  done[2 * effects - 1], done[2 * effects] = fields[i], nonce .. remembered_until .. 'd'
+  if result_ms and result_ms > 0 then
+    done[2 * effects] = done[2 * effects] .. kind .. instant .. digits(now + result_ms) .. state:sub(30)
+  end
+  if m and has_mark(m, 'a') then
+    m.seq = seq
+    follow(m)
+  elseif m and m.id ~= '' then
+    ids[#ids + 1] = m.id
+  end
+end
+
+-- The delivery number i, whose sequence is ARGV[at]; a result is behind the nonce.
+local function settle_done(i, at, has_result)
+  local seq, nonce, state = ARGV[at], ARGV[at + 1], states[i]
+  local keeps = has_result and stores_results and (result_ms or 0) > 0
+  if ended[seq] then
+    return ended[seq] == nonce and ACKNOWLEDGED or NOT_CURRENT
+  elseif not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
+    return NOT_CURRENT
+  elseif state:sub(30, 31) == 'dc' then
+    return CANCELLED
+  elseif state:sub(30, 30) == 'd' then -- a retry: what counts is what the first one did
+    return has_result and state:sub(31, 31) == 'r' and RESULT_KEPT or ACKNOWLEDGED
+  end
+  local m = state:find('\t', 32, true) and read_state(state)
+  if m and not current_delivery(seq, nonce, state) then
+    return CANCELLED
+  end
+  acknowledge(i, seq, nonce, state, m, keeps and 'r' or has_result and 'm' or '-')
+  if keeps then
+    results[#results + 1], results[#results + 2] = KEYS[12 + (at - first_completed) / 3 + 1], ARGV[at + 2]
+  end
+  return keeps and RESULT_KEPT or ACKNOWLEDGED
+end
+for i = 1, tonumber(ARGV[1]) do
+  reply[i + 2] = settle_done(i, 1 + 2 * i, false)
+end
+for i = 1, tonumber(ARGV[2]) do
+  reply[#reply + 1] = settle_done(#reply - 1, first_completed + 3 * (i - 1), true)
+end
+for i = first_rejected, #ARGV, 5 do
+  local seq, nonce = ARGV[i], ARGV[i + 1]
+  local m, is_cancelled
+  if not ended[seq] then
+    m, is_cancelled = current_delivery(seq, nonce, states[#reply - 1])
+  end
+  if m then
+    give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4] == '1')
+    ended[seq] = nonce
+    reply[1] = reply[1] + 1
+  end
+  reply[#reply + 1] = m and REJECTED or is_cancelled and CANCELLED or NOT_CURRENT
+end
+reply[1] = reply[1] + effects
+
+if ids[1] then
+  check_types()
+  setting('dedupe_ms') -- a hash that is not a queue's fails here
+end
+commit()
+if effects > 0 then
+  redis.call('ZADD', flight_key, unpack(flight))
+  redis.call('HSET', queue_key, unpack(done))
+  redis.call('HDEL', queue_key, unpack(contents))
+end
+for i = 1, #results, 2 do
+  redis.call('SET', results[i], results[i + 1], 'PX', digits(result_ms))
+end
+if ids[1] then
+  remember_ids(ids, result_ms or 0)
+end
+if effects > 0 and result_ms then
+--@include queue_result
+  wake_waiters(contents)
+end
+return reply

@@ -1,0 +1,12 @@
+-- queue_delivery_complete: as queue_delivery_settle, and stores the results. Redis refuses it when
+-- it is out of memory.
+-- KEYS  the queue's (queues/lib_queue.lua), and ...:result:<sequence> of each that has a result
+-- ARGV  those of queue_delivery_settle
+--@reply 0..: outcomes int...
+-- Those of queue_delivery_settle.
+-- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_delivery queue_done
+--@idempotent
+local stores_results = true
+--@include queue_settle

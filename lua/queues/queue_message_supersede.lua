@@ -1,0 +1,153 @@
+-- queue_message_supersede: queue_message_send for a batch in which a message may change an earlier
+-- one with its id (on_duplicate).
+-- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- ARGV  those of queue_message_send
+--@reply 0..: messages [queue_sent]...
+--@reply -1 past_ttl: index int
+--@reply -2 no_results
+-- The outcome is how many had an effect. A message in flight is kept, unless one waits for its end
+-- ('a'). An id that is remembered since its message was acknowledged keeps out 'k' alone. A dead
+-- letter is replaced, not extended; with 'a' it gives up its id. What is extended keeps its
+-- sequence, group and sent_at, and its receives if it was delivered before.
+-- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
+--@include time names queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_ended queue_find queue_leap queue_store
+--@idempotent
+local STORED, KEPT, REPLACED, EXTENDED, AFTER = 0, 1, 2, 3, 4
+local reply = { 0, now }
+check_types()
+if #ARGV % 3 == 1 then
+  ARGV[#ARGV] = nil
+  if not queue_rules or not queue_rules:find('result_ms=[1-9]') then
+    return { -2, now }
+  end
+end
+read_store()
+read_waiters()
+
+-- What was sent, as a message, with `over`, its on_duplicate; nil when it would be past its ttl
+-- before it is due.
+local function message_of(id, options)
+  local m = {
+    sent_at = now, priority = options:sub(1, 1), expires_at = 0, max_receives = 0, id = id, group = '', backoff = '',
+    marks = '', progress = '', nonce = NO_NONCE, ends = NO_END, receives = 0, worker = '', reason = '', at = now,
+    over = '',
+  }
+  if #options == 1 then
+    return m
+  end
+  local delay_ms, deliver_at, ttl_ms, max_receives
+  delay_ms, deliver_at, ttl_ms, max_receives, m.backoff, m.over, m.group =
+    options:match('\t(%d+)\t(-?%d+)\t(%d+)\t(%d+)\t([%d:]*)\t([^\t]*)\t(.*)$')
+  deliver_at, ttl_ms, m.max_receives = tonumber(deliver_at), tonumber(ttl_ms), tonumber(max_receives)
+  m.at = deliver_at < 0 and now + delay_ms or math.max(deliver_at, now)
+  if ttl_ms > 0 then
+    m.expires_at = now + ttl_ms
+  end
+  return (m.expires_at == 0 or m.at < m.expires_at) and m or nil
+end
+
+-- The message with this id, and its state, once what time has changed is settled.
+local function find_now(id)
+  local there, state = find(id)
+  if there and state == 'expired' then
+    drop(there)
+  elseif there and there.place == flight_key and state ~= 'in_flight' then
+    settle(there, state)
+  else
+    return there, state
+  end
+  commit(true)
+  return find_now(id)
+end
+
+-- Plans that an earlier message, delayed, becomes this one, and is due when this one would be, but
+-- not later than its own end of extensions.
+local function extend(there, m, body)
+  local most = tonumber(m.over:sub(2))
+  if most then
+    m.at = math.max(math.min(m.at, there.sent_at + most), now)
+  end
+  if has_mark(there, 'a') then -- what waits is older than this one
+    plan('HDEL', queue_key, '~' .. m.id)
+  end
+  m.seq, m.sent_at, m.group, m.receives = there.seq, there.sent_at, there.group, there.receives
+  m.worker, m.reason, m.place, m.member = there.worker, there.reason, there.place, there.member
+  local content = header_of(m) .. body
+  m.size = #content > SMALL and 'b' or '-'
+  plan('HSET', queue_key, m.seq, content)
+  put_due(m)
+end
+
+-- Plans that this one waits for the end of the earlier one, instead of one that waits already.
+local function wait_for_end(there, m, body)
+  plan('HSET', queue_key, '~' .. m.id, digits(m.at) .. '\n' .. header_of(m) .. body)
+  if not has_mark(there, 'a') then
+    there.marks = there.marks .. 'a'
+    plan('HSET', queue_key, there.seq .. 's', state_of(there))
+  end
+end
+
+-- Plans what becomes of a message; returns that, and when it is due (0: unknown).
+local function send(m, body)
+  local there, state
+  if m.id ~= '' then
+    there, state = find_now(m.id)
+  end
+  local remembered_until = m.id ~= '' and not there and redis.call('ZSCORE', done_key, m.id)
+  if remembered_until and m.over == '' and tonumber(remembered_until) > now then
+    return KEPT, 0
+  elseif not there then
+    if remembered_until then
+      plan('ZREM', done_key, m.id)
+    end
+    store(m, body)
+    return STORED, m.at
+  end
+  local over, is_due = m.over:sub(1, 1), state == 'due'
+  if over == 'r' and state ~= 'in_flight' then
+    forget(there)
+    store(m, body)
+    return REPLACED, m.at
+  elseif over == 'e' and is_due and there.at > now then
+    extend(there, m, body)
+    return EXTENDED, m.at
+  elseif over == 'a' and (state == 'in_flight' or has_mark(there, 'a')) then
+    wait_for_end(there, m, body)
+    return AFTER, 0
+  elseif over == 'a' and state == 'dead' then
+    give_up_id(there)
+    plan('HSET', queue_key, there.seq .. 's', state_of(there))
+    store(m, body)
+    return STORED, m.at
+  end
+  return KEPT, is_due and there.at or 0
+end
+
+local messages = {}
+for i = 1, #ARGV, 3 do
+  local m = message_of(ARGV[i], ARGV[i + 2])
+  if not m then
+    return { -1, now, (i - 1) / 3 }
+  end
+  messages[#messages + 1] = m
+end
+local is_planned, is_new = {}, store_read.is_new
+for k, m in ipairs(messages) do
+  if is_planned[m.id] then -- by an earlier one of this batch
+    commit(true)
+  end
+  is_planned[m.id] = m.id ~= ''
+  local became, at = send(m, ARGV[3 * k - 1])
+  reply[1] = reply[1] + (became == KEPT and 0 or 1)
+  reply[#reply + 1] = { m.id ~= '' and m.id or m.seq, became, at }
+end
+if reply[1] > 0 then
+  plan_stored()
+end
+commit(true)
+if is_new then
+  name_made(queue_key)
+end
+serve_waiters()
+return reply

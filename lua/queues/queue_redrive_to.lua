@@ -1,0 +1,144 @@
+-- queue_redrive_to: one step of moving dead letters to another queue, the longest dead first, or
+-- those with given ids: due now, receives 0, without their ttl. Each is sent again there, behind
+-- what is there, and keeps its id, also the one that the daemon made. One whose id is taken there,
+-- or remembered there, stays a dead letter.
+-- KEYS  the queue's, those of the other queue (queues/lib_queue.lua), and the index of names
+--       (lib/names.lua)
+-- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
+--       many the steps before moved, 3 how many they left since the other queue has their id, 4
+--       where they ended, 5 how many at most, 6... the ids, at most 100, instead of 5
+--@reply 2 more, 0 settled, 1 finished, -1 nothing: total int, duplicates int, at int
+-- The outcomes are those of queue_purge. A step settles at most 250, or moves at most 1000 and 4
+-- MiB of bodies, and ends after a millisecond. Each step is a part of the request, named by what
+-- the steps before did.
+-- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
+--@include time out_of_time names queue queue_types queue_settings queue_message queue_change
+--@include queue_plan queue_ended queue_find queue_page queue_leap queue_store
+--@idempotent parts
+local STEP_MOST, BYTES_MOST, FIRST_ID = 1000, 4194304, 6
+local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local at, most, has_ids = tonumber(ARGV[4]), tonumber(ARGV[5]), #ARGV >= FIRST_ID
+local total, bytes = before, 0
+
+-- From here on the queue is number i: 0 the one with the dead letters, 1 the other. Its types and
+-- its wait queue were read before anything is written.
+local queue_count, servers, rules = 2, {}, {}
+local function use(i)
+--@include queue_use
+  known, are_checked, serve_read, queue_rules = {}, servers[i] ~= nil, servers[i], rules[i]
+end
+for i = 1, 0, -1 do
+  use(i)
+  check_types()
+  read_waiters()
+  servers[i], rules[i] = serve_read, queue_rules
+  if i == 1 then
+    read_store()
+  end
+end
+if settle_ended('250', true) > 0 then
+  serve_waiters()
+  return { 0, now, total, duplicates, at }
+end
+
+-- The next dead letters, at most `count`, with their contents; and whether no more follow.
+local function letters_by_id(count)
+  local letters, i = {}, at
+  while #letters < count and bytes < BYTES_MOST and ARGV[FIRST_ID + i] do
+    local m, state = find(ARGV[FIRST_ID + i])
+    i = i + 1
+    if state == 'dead' then
+      bytes = bytes + #m.content
+      letters[#letters + 1] = m
+    end
+  end
+  at = i
+  return letters, not ARGV[FIRST_ID + i]
+end
+local function letters_by_age(count)
+  local kept, page = '(' .. digits(now - setting('dead_retention_ms')), { digits(at), digits(count) }
+  local flat = redis.call('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  local found, letters, next_read = messages_of(dead_key, flat), {}, 1
+  for i, m in ipairs(found) do
+    if bytes >= BYTES_MOST then
+      return letters, false
+    elseif i >= next_read then
+      next_read = add_contents(found, i)
+    end
+    bytes = bytes + (m.content and #m.content or 0)
+    letters[i] = m
+  end
+  return letters, #found < count
+end
+
+-- Whether the other queue, in use now, has or remembers an id.
+local function is_taken(id)
+  if redis.call('HEXISTS', ids_key, id) == 1 then
+    return true
+  elseif #id == 16 and not id:find('%D') and redis.call('HEXISTS', queue_key, id) == 1 then
+    return true
+  end
+  local until_ms = redis.call('ZSCORE', done_key, id)
+  return until_ms and tonumber(until_ms) > now
+end
+
+-- Moves those that can be.
+local function move_letters(letters)
+  local moved, taken = {}, {}
+  use(1)
+  for _, m in ipairs(letters) do
+    local id = id_of(m)
+    if m.content and (taken[id] or is_taken(id)) then
+      duplicates = duplicates + 1
+      at = at + (has_ids and 0 or 1)
+    else
+      taken[id] = true
+      moved[#moved + 1] = m
+    end
+  end
+  use(0)
+  for _, m in ipairs(moved) do
+    forget(m)
+  end
+  commit(true)
+  use(1)
+  for _, m in ipairs(moved) do
+    if m.content then
+      m.id = id_of(m)
+      revive(m)
+      m.expires_at, m.at = 0, now + total * interval_ms
+      store(m, body_of(m.content))
+      total = total + 1
+    end
+  end
+  if total > before then
+    plan_stored()
+    commit(true)
+  end
+  use(0)
+end
+
+local count, is_last, looked_at = nil, false, 0
+repeat
+  count = math.min(100, STEP_MOST - looked_at, has_ids and 100 or most - total)
+  local letters
+  if has_ids then
+    letters, is_last = letters_by_id(count)
+  else
+    letters, is_last = letters_by_age(count)
+  end
+  looked_at = looked_at + #letters
+  move_letters(letters)
+  is_last = is_last or not has_ids and total == most
+until is_last or looked_at >= STEP_MOST or bytes >= BYTES_MOST or out_of_time()
+for i = 0, 1 do
+  use(i)
+  serve_waiters()
+end
+if store_read.is_new and total > before then
+  name_made(queue_key)
+end
+if not is_last then
+  return { total > before and 2 or 0, now, total, duplicates, at }
+end
+return { total > 0 and 1 or -1, now, total, duplicates, at }

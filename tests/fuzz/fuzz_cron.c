@@ -1,0 +1,28 @@
+/*
+ * A cron expression. One that is taken has a mask of its form, with at least one value of each
+ * field; a refused one gets a reason of one line that is not cut.
+ */
+#include "fuzz.h"
+#include "queues/cron.h"
+
+static const int counts[] = { CRON_MINUTES, CRON_HOURS, CRON_DAYS, CRON_MONTHS, CRON_WEEKDAYS, 1, 1 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct text expression;
+	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES] = "";
+
+	while (input_piece(&in, '\0', &expression)) {
+		if (!cron_parse(expression, mask, why)) {
+			CHECK(strlen(why) > 0 && strlen(why) < CRON_WHY_BYTES - 1);
+		} else {
+			CHECK(strlen(mask) == CRON_MASK_LEN && strspn(mask, "01") == CRON_MASK_LEN);
+			const char *at = mask;
+			for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); at += counts[i++])
+				CHECK(counts[i] == 1 || memchr(at, '1', (size_t)counts[i]));
+		}
+		free((char *)(uintptr_t)expression.at);
+	}
+	return 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * A file of a time zone. One that is taken has changes in order, and a rule that goes on for ever;
+ * shortened as a schedule keeps it, it shows the same time from then on.
+ */
+#include "core/arena.h"
+#include "core/tzif.h"
+#include "fuzz.h"
+#include "queues/zone_shifts.h"
+
+enum { YEAR_S = 31556952, SAMPLES = 40 };
+
+static void check_zone(const struct tzif *zone)
+{
+	CHECK(zone->count <= TZIF_CHANGES_MOST);
+	for (size_t i = 0; i < zone->count; i++) {
+		CHECK(i == 0 || zone->changes[i].at > zone->changes[i - 1].at);
+		CHECK(zone->changes[i].offset_s > -90000 && zone->changes[i].offset_s < 93600);
+	}
+	int64_t at = ZONE_SHIFTS_SINCE_S;
+	for (int i = 0; i < SAMPLES && zone->rule.changes; i++) {
+		struct tz_change next = tz_rule_next(&zone->rule, at);
+		CHECK(next.at > at && next.at - at < 2 * (int64_t)YEAR_S);
+		CHECK(tz_rule_latest(&zone->rule, next.at).at == next.at);
+		at = next.at;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct tzif zone, shortened;
+	struct arena arena = { 0 };
+	char *file = malloc(size + 1);
+
+	CHECK(file);
+	memcpy(file, data, size);
+	const char *wrong = tzif_read(&zone, (struct text){ file, size });
+	if (!wrong) {
+		check_zone(&zone);
+		shortened = zone;
+		struct text text = zone_shifts(&arena, &shortened, ZONE_SHIFTS_SINCE_S);
+		CHECK(text.at && text.len == strlen(text.at) && text.len < 64 * 1024);
+		shortened = zone;
+		tzif_shorten(&shortened, ZONE_SHIFTS_SINCE_S, INT64_MAX);
+		for (int64_t i = 0; i < SAMPLES; i++) {
+			int64_t at = ZONE_SHIFTS_SINCE_S + i * i * 1234567;
+			CHECK(tzif_offset_at(&zone, at) == tzif_offset_at(&shortened, at));
+		}
+	}
+	free(file);
+	arena_free(&arena);
+	return 0;
+}

@@ -1,0 +1,271 @@
+/*
+ * Dead letters that are redriven one after the other, or into another queue. (All at once, into
+ * their own: test_queues_admin_scripts.c.) Redis's clock is the test's.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { MINUTE_MS = 60000 };
+
+static int64_t now_ms(void)
+{
+	return *script_clock_us / 1000;
+}
+
+/* A dead letter of q. */
+static void make_dead(struct outgoing m)
+{
+	char receipt[64];
+
+	assert_int_equal(queue_message_send(&r, "q", m), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, MINUTE_MS, NONCE_A), 1);
+	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "why", true), 1);
+	*script_clock_us += 1000;
+}
+
+static void make_dead_many(int count, const char *body)
+{
+	static char ids[BATCH_MAX][16];
+	struct outgoing batch[BATCH_MAX];
+	static int number;
+
+	for (int done = 0; done < count;) {
+		int n = count - done < BATCH_MAX ? count - done : BATCH_MAX;
+		for (int i = 0; i < n; i++) {
+			snprintf(ids[i], sizeof(ids[0]), "m%05d", ++number);
+			batch[i] = (struct outgoing){ .id = ids[i], .body = body, .max_receives = 1 };
+		}
+		queue_send_all(&r, "q", batch, (size_t)n);
+		while (queue_message_receive(&r, "q", n, 1, NONCE_A) > 0)
+			;
+		*script_clock_us += 1000;
+		done += n;
+	}
+	assert_counts(&r, "q", 0, 0, 0, count);
+}
+
+static int64_t due_at(const char *queue, const char *id)
+{
+	assert_int_equal(queue_message_get(&r, queue, id), 0);
+	return item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer;
+}
+
+static void they_are_due_one_after_the_other(void **state)
+{
+	static const char *const ids[] = { "a", "b", "c" };
+
+	(void)state;
+	for (int chosen = 0; chosen < 2; chosen++) {
+		script_stage_empty(NULL);
+		for (size_t i = 0; i < 3; i++)
+			make_dead((struct outgoing){ .id = ids[i] });
+		if (chosen)
+			run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("250", "a", "none", "b", "c"));
+		else
+			run(&r, &queue_redrive_script, queue_keys("q"), ARGS("100", "0", "250", "0"));
+		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 3);
+		assert_counts(&r, "q", 1, 2, 0, 0);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(due_at("q", ids[i]), now_ms() + 250LL * i);
+	}
+	/* Steps go on where the last one ended. */
+	script_stage_empty(NULL);
+	make_dead_many(1100, "1");
+	char total[24] = "0";
+	do {
+		run(&r, &queue_redrive_script, queue_keys("q"), ARGS("-1", total, "10", total));
+		snprintf(total, sizeof(total), "%" PRId64, item_int(&r, QUEUE_STEP_TOTAL));
+	} while (outcome(&r) == QUEUE_REDRIVE_MORE || outcome(&r) == QUEUE_REDRIVE_SETTLED);
+	assert_string_equal(total, "1100");
+	*script_clock_us += 1099LL * 10 * 1000 - 1000;
+	assert_counts(&r, "q", 1099, 1, 0, 0);
+}
+
+/* As it was sent, but for its ttl; no worker, no reason, and no deliveries yet. */
+static void a_letter_moves_as_it_is(void **state)
+{
+	char body[10001] = "";
+	int64_t duplicates;
+
+	(void)state;
+	memset(body, '1', sizeof(body) - 1);
+	for (int large = 0; large < 2; large++) {
+		script_stage_empty(NULL);
+		int64_t sent_at = now_ms();
+		make_dead((struct outgoing){ .id = "a",
+					     .body = large ? body : "\tt00\th{}\t=1",
+					     .priority = 7,
+					     .max_receives = 2,
+					     .ttl_ms = MINUTE_MS,
+					     .backoff = "5000:5000" });
+		make_dead((struct outgoing){ .body = "2" });
+		assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, &duplicates), 2);
+		assert_int_equal(duplicates, 0);
+		assert_counts(&r, "q", 0, 0, 0, 0);
+		assert_int_equal(queue_contents(&r, "q") + queue_states(&r, "q"), 0);
+		assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":ids"))->integer, 0);
+		assert_int_equal(queue_get(&r, "p").sent, 2);
+		assert_string_equal(server_command(&r, "HGET %s layout", queue_key("p", ""))->str, "1");
+		assert_int_equal(queue_message_receive(&r, "p", 10, MINUTE_MS, NONCE_B), 2);
+		assert_string_equal(received(&r, 1, RECEIVED_ID)->str, "a");
+		assert_string_equal(received(&r, 1, RECEIVED_BODY)->str, large ? body : "\tt00\th{}\t=1");
+		assert_int_equal(received(&r, 1, RECEIVED_PRIORITY)->integer, 7);
+		assert_int_equal(received(&r, 1, RECEIVED_SENT_AT)->integer, sent_at);
+		assert_int_equal(received(&r, 1, RECEIVED_RECEIVES)->integer, 1);
+		char *receipt = strdup(received(&r, 1, RECEIVED_RECEIPT)->str);
+		*script_clock_us += 1000LL * (MINUTE_MS - 1); /* its ttl has passed */
+		assert_int_equal(queue_message_get(&r, "p", "a"), 0);
+		assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_EXPIRES_AT)->integer, 0);
+		assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "");
+		assert_int_equal(queue_delivery_reject(&r, "p", receipt, -1, "again", false), 1);
+		assert_int_equal(due_at("p", "a"), now_ms() + queue_backoff_ms(receipt, 5000));
+		free(receipt);
+	}
+}
+
+/* The id that the daemon made is the one that is known there, too. */
+static void an_id_stays(void **state)
+{
+	(void)state;
+	make_dead((struct outgoing){ .body = "1" });
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "100", "-1", "-1", ""));
+	char *id = strdup(item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str);
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 0, ARGS("none", id), NULL), 1);
+	assert_int_equal(queue_message_get(&r, "q", id), -1);
+	assert_int_equal(queue_message_get(&r, "p", id), 0);
+	assert_int_equal(queue_message_send(&r, "p", (struct outgoing){ .id = id }), 0); /* a duplicate */
+	free(id);
+}
+
+static void taken_ids_stay_dead(void **state)
+{
+	static const char *const ids[] = { "ready", "dead", "flies", "done", "free" };
+	char receipt[64];
+	int64_t duplicates;
+
+	(void)state;
+	for (int chosen = 0; chosen < 2; chosen++) {
+		script_stage_empty(NULL);
+		for (size_t i = 0; i < 5; i++)
+			make_dead((struct outgoing){ .id = ids[i] });
+		for (size_t i = 1; i < 4; i++) {
+			queue_message_send(&r, "p", (struct outgoing){ .id = ids[i] });
+			assert_int_equal(queue_message_receive(&r, "p", 1, MINUTE_MS, NONCE_A), 1);
+			snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+			if (i == 1)
+				queue_delivery_reject(&r, "p", receipt, -1, "", true);
+			else if (i == 3)
+				queue_delivery_acknowledge(&r, "p", receipt);
+		}
+		queue_message_send(&r, "p", (struct outgoing){ .id = "ready" });
+		const char *const *given = chosen ? ARGS("free", "ready", "dead", "flies", "done") : NULL;
+		assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, given, &duplicates), 1);
+		assert_int_equal(duplicates, 4);
+		assert_counts(&r, "q", 0, 0, 0, 4);
+		assert_counts(&r, "p", 2, 0, 1, 1);
+		assert_int_equal(queue_message_get(&r, "p", "free"), 0);
+		assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, given, &duplicates), 0); /* again: nothing */
+		assert_int_equal(duplicates, 4);
+	}
+}
+
+/* Many, most of which stay, over several steps; `limit` counts what is moved. */
+static void steps_pass_what_stays(void **state)
+{
+	static char ids[1000][16];
+	int64_t duplicates;
+
+	(void)state;
+	make_dead_many(1500, "1");
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1000", "-1", "-1", ""));
+	for (size_t i = 0; i < 1000; i++)
+		snprintf(ids[i], 16, "%s", item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES + i, ITEM_ID)->str);
+	for (size_t i = 0; i < 1000; i++)
+		server_command(&r, "HSET %s %s 1700000000000000", queue_key("p", ":ids"), ids[i]);
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 5, 100, NULL, &duplicates), 100);
+	assert_int_equal(duplicates, 1000);
+	assert_counts(&r, "p", 1, 99, 0, 0);
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100000, NULL, &duplicates), 400);
+	assert_counts(&r, "q", 0, 0, 0, 1000);
+	*script_clock_us += 1000000;
+	assert_counts(&r, "p", 500, 0, 0, 0);
+}
+
+/* 4 MiB a step, so that no step holds Redis for long. */
+static void large_ones_take_steps(void **state)
+{
+	char *body = calloc(1, 1000001);
+
+	(void)state;
+	memset(body, '1', 1000000);
+	make_dead_many(10, body);
+	free(body);
+	char id[16], *ids[11] = { NULL };
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", ""));
+	snprintf(id, sizeof(id), "%s", item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str);
+	int first = atoi(id + 1);
+	for (int i = 0; i < 10; i++) {
+		ids[i] = malloc(16);
+		snprintf(ids[i], 16, "m%05d", first + i);
+	}
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 0, (const char *const *)ids, NULL), 10);
+	assert_counts(&r, "p", 10, 0, 0, 0);
+	for (int i = 0; i < 10; i++)
+		free(ids[i]);
+}
+
+/* A letter that no script has seen dying, and one past its retention. */
+static void time_counts_first(void **state)
+{
+	(void)state;
+	struct queue_settings settings = standard_settings;
+	settings.dead_retention_ms = 1000;
+	queue_put(&r, "q", settings);
+	make_dead((struct outgoing){ .id = "old" });
+	*script_clock_us += 1000000;
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .max_receives = 1 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 50, NONCE_A), 1);
+	*script_clock_us += 50000;
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, NULL), 1);
+	assert_int_equal(queue_message_get(&r, "p", "a"), 0);
+	assert_int_equal(queue_get(&r, "q").died, 2);
+}
+
+static void a_waiter_of_the_other_queue_is_called(void **state)
+{
+	(void)state;
+	line_attend(&r, "p:queue:{p}");
+	make_dead((struct outgoing){ .id = "a" });
+	assert_int_equal(queue_wait(&r, "p", QUEUE_TICKET(DAEMON_A, 1, 1), MINUTE_MS, 0), 0);
+	line_subscribe(&r, "p:queue:{p}");
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, NULL), 1);
+	assert_string_equal(line_published(&r), "A1 0");
+	line_subscribe(&r, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(they_are_due_one_after_the_other, script_stage_empty),
+		cmocka_unit_test_setup(a_letter_moves_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(an_id_stays, script_stage_empty),
+		cmocka_unit_test_setup(taken_ids_stay_dead, script_stage_empty),
+		cmocka_unit_test_setup(steps_pass_what_stays, script_stage_empty),
+		cmocka_unit_test_setup(large_ones_take_steps, script_stage_empty),
+		cmocka_unit_test_setup(time_counts_first, script_stage_empty),
+		cmocka_unit_test_setup(a_waiter_of_the_other_queue_is_called, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("redriven messages", tests, script_stage_open_by_clock, script_stage_close);
+}

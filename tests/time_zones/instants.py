@@ -1,0 +1,143 @@
+"""The instants of cron expressions in time zones: those that the scripts of the daemon find, on a
+private Redis, and those of a slow reference that walks through the minutes with Python's zoneinfo.
+"""
+import datetime
+import json
+import pathlib
+import socket
+import subprocess
+import tempfile
+import time
+
+RECURRENCE = pathlib.Path(__file__).resolve().parents[2] / "lua/queues/lib_queue_recurrence.lua"
+MINUTE = 60
+# ARGV: a list of {mask, shifts, after, until} in ms. Returns for each the instants behind `after`
+# that are not behind `until`, and how many instants_between finds from the first to the last.
+ALL_WITHIN = """
+local all = {}
+for i, asked in ipairs(cjson.decode(ARGV[1])) do
+  local r = { mask = asked[1], shifts = asked[2], start = 0 }
+  local found, at = {}, asked[3]
+  while true do
+    at = next_instant(r, at)
+    if not at or at > asked[4] then break end
+    found[#found + 1] = string.format('%d', at)
+  end
+  all[i] = { found, #found > 0 and instants_between(r, tonumber(found[1]), asked[4]) or 0 }
+end
+return cjson.encode(all)
+"""
+
+
+class Scripts:
+    """A private Redis that runs the recurrence."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        path = self.folder.name + "/redis.sock"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--lua-time-limit", "60000"],
+            cwd=self.folder.name,
+            stdout=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 30
+        while True:
+            self.socket = socket.socket(socket.AF_UNIX)
+            if self.socket.connect_ex(path) == 0:
+                break
+            self.socket.close()
+            assert time.monotonic() < deadline, "redis-server does not start"
+            time.sleep(0.02)
+        self.stream = self.socket.makefile("rwb")
+        self.script = RECURRENCE.read_text() + ALL_WITHIN
+        return self
+
+    def __exit__(self, *_):
+        self.stream.close()
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait(30)
+        self.folder.cleanup()
+
+    def ask(self, queries):
+        """Of [mask, shifts, after_ms, until_ms]: the instants in ms, and their number as counted."""
+        words = [b"EVAL", self.script.encode(), b"0", json.dumps(queries).encode()]
+        self.stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+        self.stream.flush()
+        line = self.stream.readline()
+        assert line[:1] == b"$", line.decode()
+        reply = json.loads(self.stream.read(int(line[1:]) + 2))
+        return [([int(at) for at in found], count) for found, count in reply]
+
+
+class Daemon:
+    """What the daemon makes of expressions and zones, by tests/programs/schedule_times.c."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(30)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().rstrip("\n")
+
+    def mask(self, expression):
+        return self.ask(f"C{expression}")
+
+    def shifts(self, path, since):
+        return self.ask(f"Z{since} {path}")
+
+
+def matches(mask, local):
+    """Whether a minute of local time is one of a mask (handlers/queues/cron.h)."""
+    by_date = mask[83 + local.day] == "1"
+    by_weekday = mask[127 + local.isoweekday() % 7] == "1"
+    by_day = (by_date or by_weekday) if mask[134] == "1" else (by_date and by_weekday)
+    return mask[local.minute] == "1" and mask[60 + local.hour] == "1" and mask[114 + local.month] == "1" and by_day
+
+
+class Window:
+    """The minutes after one instant up to another, in seconds, as a clock in a zone shows them."""
+
+    def __init__(self, zone, after, until):
+        self.minutes, self.after, self.until = [], after, until
+        before = datetime.datetime.fromtimestamp(after, zone)
+        for at in range(after + MINUTE, until + 1, MINUTE):
+            local = datetime.datetime.fromtimestamp(at, zone)
+            jump = (local.replace(tzinfo=None) - before.replace(tzinfo=None)).total_seconds() // MINUTE
+            skipped = [before.replace(tzinfo=None) + datetime.timedelta(minutes=n) for n in range(1, int(jump))]
+            self.minutes.append((at, local, skipped))
+            before = local
+
+    def instants(self, mask):
+        """A minute that comes twice has fold 1 the second time."""
+        return [
+            at * 1000
+            for at, local, skipped in self.minutes
+            if (matches(mask, local) and (mask[135] == "1" or not local.fold)) or any(matches(mask, s) for s in skipped)
+        ]
+
+
+def changes(zone, first, last):
+    """When the clocks of a zone change, in seconds."""
+
+    def offset(at):
+        return datetime.datetime.fromtimestamp(at, zone).utcoffset()
+
+    day, found = 86400, []
+    for at in range(first, last, day):
+        low, high = at, at + day
+        if offset(low) == offset(high):
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if offset(middle) == offset(low) else (low, middle)
+        found.append(high)
+    return found

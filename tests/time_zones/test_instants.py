@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Cron expressions in time zones. tests/time_zones/test_instants.py SCHEDULE_TIMES
+
+- The facts of facts.txt hold.
+- In every zone, around each change of its clocks in ten years and at some other times, the scripts
+  find the instants that a walk through the minutes with Python's zoneinfo finds, and count as many.
+- Files that list the changes up to 2037, and files that leave them to a rule, become the same text,
+  for every zone; no text takes more than 2 KiB.
+
+PATTERND_ZONES names folders of zones to try instead of the system's, such as that of another
+version of the database.
+"""
+import datetime
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import zoneinfo
+
+from instants import Daemon, Scripts, Window, changes
+
+HERE = pathlib.Path(__file__).resolve().parent
+SYSTEM = pathlib.Path("/usr/share/zoneinfo")
+SINCE, SINCE_FACTS = 1577836800, 1262304000  # handlers/queues/zone_shifts.h; before the facts
+FIRST = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
+TEN_YEARS = 3653 * 86400
+AROUND = 3 * 3600
+MOST_BYTES = 2048
+EXPRESSIONS = [
+    "@hourly",
+    "@daily",
+    "30 * * * *",
+    "*/20 * * * *",
+    "17,47 1-3 * * *",
+    "*/30 1 * * *",
+    "0 0-23/2 * * *",
+    "30 2 * * *",
+    "15 0,1,2,3 * * sun",
+    "59 23 28-31 * *",
+    "5 1-4 1-7 * 0",
+    "0-59/7 * 1 4,10 6,0",
+]
+
+
+def zones_of(folder):
+    """The names of all zones; leap seconds, and what is no zone of IANA's, are refused."""
+    foreign = {"posix", "right", "localtime", "posixrules", "Factory"}
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.relative_to(folder).parts[0] not in foreign
+        and path.open("rb").read(4) == b"TZif"
+    )
+
+
+def try_facts(daemon, scripts):
+    tried = 0
+    for line in (HERE / "facts.txt").read_text().splitlines():
+        if not line or line[0] == "#":
+            continue
+        zone, after, wanted, expression = line.split(None, 3)
+        after, wanted = (round(datetime.datetime.fromisoformat(t).timestamp() * 1000) for t in (after, wanted))
+        query = [daemon.mask(expression), daemon.shifts(SYSTEM / zone, SINCE_FACTS), after, wanted + 2 * 86400000]
+        found, _ = scripts.ask([query])[0]
+        assert found and found[0] == wanted, f"{line}: {found[:1]}"
+        tried += 1
+    assert tried > 150, tried
+    return tried
+
+
+def try_zone(zone, shifts, masks, scripts, known):
+    """Around each change, and at three other times."""
+    at_random = random.Random(shifts)
+    around = changes(zone, FIRST, FIRST + TEN_YEARS)
+    around += [FIRST + 60 * at_random.randrange(TEN_YEARS // 60) for _ in range(3)]
+    windows = [(at // 60 * 60 - AROUND, at // 60 * 60 + AROUND) for at in around]
+    missing = [w for w in windows if (shifts, w) not in known]
+    queries = [[mask, shifts, w[0] * 1000, w[1] * 1000] for w in missing for mask in masks.values()]
+    replies = iter(scripts.ask(queries)) if queries else None
+    for w in missing:
+        known[shifts, w] = [next(replies) for _ in masks]
+    for w in windows:
+        window = Window(zone, *w)
+        for (expression, mask), (found, count) in zip(masks.items(), known[shifts, w]):
+            wanted = window.instants(mask)
+            assert found == wanted, f"{zone} {w} {expression}: {found}, not {wanted}"
+            assert count == max(0, len(wanted) - 1), f"{zone} {w} {expression}: counts {count}, not {len(wanted) - 1}"
+    return len(windows) * len(masks)
+
+
+def try_zones(folder, daemon, scripts):
+    zoneinfo.reset_tzpath([str(folder)])
+    masks = {expression: daemon.mask(expression) for expression in EXPRESSIONS}
+    names, known, tried, longest = zones_of(folder), {}, 0, ("", "")
+    for name in names:
+        shifts = daemon.shifts(folder / name, SINCE)
+        assert not shifts.startswith("!"), f"{name}: {shifts}"
+        longest = max(longest, (shifts, name), key=lambda one: len(one[0]))
+        tried += try_zone(zoneinfo.ZoneInfo(name), shifts, masks, scripts, known)
+    assert len(names) > 300, f"{folder} has {len(names)} zones"
+    assert len(longest[0]) <= MOST_BYTES, longest
+    print(f"{folder}: {len(names)} zones, {tried} windows; the longest text has {len(longest[0])} bytes ({longest[1]})")
+
+
+def try_forms(daemon):
+    """zic writes the whole database in both forms."""
+    zic = shutil.which("zic", path=os.environ.get("PATH", "") + ":/usr/sbin")
+    if not zic or not (SYSTEM / "tzdata.zi").exists():
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made = [pathlib.Path(folder, form) for form in ("fat", "slim")]
+        for path in made:
+            subprocess.run([zic, "-b", path.name, "-d", path, SYSTEM / "tzdata.zi"], check=True)
+        for name in zones_of(made[0]):
+            one, other = (daemon.shifts(path / name, SINCE) for path in made)
+            assert one == other, f"{name}: {one}, and {other}"
+
+
+def main():
+    if not SYSTEM.exists():
+        sys.exit(77)
+    with Daemon(sys.argv[1]) as daemon, Scripts() as scripts:
+        print(f"{try_facts(daemon, scripts)} facts")
+        try_forms(daemon)
+        for folder in os.environ.get("PATTERND_ZONES", str(SYSTEM)).split(":"):
+            try_zones(pathlib.Path(folder), daemon, scripts)
+
+
+main()
