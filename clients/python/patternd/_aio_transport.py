@@ -112,6 +112,8 @@ class Transport:
         except StopIteration as done:
             result: T = done.value
             return result
+        finally:
+            steps.close()
 
     async def call(self, call: Call) -> Response:
         return await self._repeat(call, lambda began: self._ask(call, began))

@@ -105,14 +105,12 @@ class Worker(Generic[M]):
                 await asyncio.wait({self._turn})
                 problem, rows, expires = self._turn.result()
             except asyncio.CancelledError:
-                work.put_back(outcomes)
                 if self._turn.cancelled():  # by a stop
                     return
                 self._turn.cancel()
                 raise
             except Problem as failed:
                 problem, rows, expires = failed, [], 0.0
-                work.put_back(outcomes)
                 if not Outage.may_pass(problem):
                     raise
             work.received([self._message(row, expires) for row in rows])
@@ -182,10 +180,6 @@ class Worker(Generic[M]):
             work.settle_outage.ended()
         except Problem as problem:
             failure = problem
-            work.put_back(outcomes)
-        except asyncio.CancelledError:
-            work.put_back(outcomes)
-            raise
         self._notify()
         if failure and not Outage.may_pass(failure):
             self._failure = failure

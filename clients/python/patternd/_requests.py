@@ -212,7 +212,7 @@ class Outage:
             self._began, self._warned_at = now, 0.0
         if not self._warned_at or now - self._warned_at >= 60:
             self._warned_at = now
-            log.warning("%s fails since %.0f s, and is tried again: %s", self._what, now - self._began, problem)
+            log.warning("%s has failed for %.0f s, and is tried again: %s", self._what, now - self._began, problem)
         pause = self._step * random.uniform(0.5, 1) + min(problem.retry_after or 0, 60)
         self._step = min(self._step * 2, 5.0)
         return pause

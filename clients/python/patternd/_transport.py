@@ -184,6 +184,8 @@ class Transport:
         except StopIteration as done:
             result: T = done.value
             return result
+        finally:
+            steps.close()
 
     def call(self, call: Call, cut: Optional[Cut] = None) -> Response:
         return self._repeat(call, lambda began: self._ask(call, began, cut))

@@ -18,6 +18,7 @@ from ._steps import rejection
 
 AHEAD_S, SETTLE_S = 0.5, 0.01
 ROWS_MAX, RESULT_MAX, RESULTS_MAX = 100, 65536, 524288
+REFUSALS = (400, 413, 422)
 
 
 class Held(Protocol):
@@ -63,7 +64,7 @@ class Work(Generic[M]):
         self.waiting: collections.deque[M] = collections.deque()
         self.running: set[M] = set()
         self.outcomes: collections.deque[Outcome] = collections.deque()
-        self._sending = 0  # outcomes of requests under way
+        self._sending: dict[int, list[Outcome]] = {}  # of requests under way
         self.is_stopping = False
         self.outage = Outage(f"receiving from queue {options.queue!r}")
         self.settle_outage = Outage(f"settling messages of queue {options.queue!r}")
@@ -162,30 +163,70 @@ class Work(Generic[M]):
             counts[outcome.kind] += 1
             size += outcome.size
             taken.append(self.outcomes.popleft())
-        self._sending += len(taken)
+        if taken:
+            self._sending[id(taken)] = taken
         return taken
 
     def put_back(self, outcomes: list[Outcome]) -> None:
-        """They were not settled, or it is not known."""
-        self._sending -= len(outcomes)
+        """What was not settled, or may have been, is sent again."""
         self.outcomes.extendleft(reversed(outcomes))
+        self._sending.pop(id(outcomes), None)
 
     def turn(self, outcomes: list[Outcome], limit: int) -> Steps[tuple[Optional[Problem], list[dict[str, Any]], float]]:
         """Settles, and receives up to `limit`: why nothing was received, the messages, and until
-        when they are sure to be current."""
+        when they are sure to be current. The outcomes are kept when that fails."""
         options = self.options
         body = given(limit=limit, wait_ms=options.wait_ms, visibility_ms=options.visibility_ms, worker=options.worker)
-        if outcomes:  # TODO: body["settle"]
-            yield from self.settle(outcomes)
-        path = self._path + "/receive"
-        answer = yield Call("POST", path, body, key="", wait_ms=options.wait_ms, is_single=True)
+        if outcomes:
+            body["settle"] = self._rows(outcomes)
+        call = Call("POST", self._path + "/receive", body, key="", wait_ms=options.wait_ms, is_single=True)
+        answer = yield from self._settling(outcomes, call)
+        if answer is None:
+            return None, [], 0.0
         unreceived = answer.body.get("unreceived")
-        problem = Problem(503, {"detail": "the receive failed", **unreceived}) if unreceived else None
+        problem = Problem(503, {"detail": "the receive failed after it settled", **unreceived}) if unreceived else None
         return problem, answer.body["messages"], answer.sent + options.visibility_ms * SAFE
 
     def settle(self, outcomes: list[Outcome], within_ms: Optional[float] = None) -> Steps[None]:
-        call = Call("POST", self._path + "/settle", self._rows(outcomes), key="", is_single=True, within_ms=within_ms)
-        self._settled(outcomes, (yield call))
+        yield from self._settling(outcomes, self._settle_call(outcomes, within_ms))
+
+    def _settle_call(self, outcomes: list[Outcome], within_ms: Optional[float] = None) -> Call:
+        return Call("POST", self._path + "/settle", self._rows(outcomes), key="", is_single=True, within_ms=within_ms)
+
+    def _settling(self, outcomes: list[Outcome], call: Call) -> Steps[Optional[Response]]:
+        """None: the daemon refused a row, so each was sent by itself."""
+        try:
+            try:
+                answer = yield call
+            except Problem as problem:
+                if not outcomes or problem.status not in REFUSALS:
+                    raise
+                yield from self._separate(outcomes)
+                return None
+            self._settled(outcomes, answer)
+            return answer
+        finally:  # also at the end of a call by an interrupt
+            self.put_back(outcomes)
+
+    def _separate(self, outcomes: list[Outcome]) -> Steps[None]:
+        """A row that the daemon refuses keeps no other from being settled."""
+        while outcomes:
+            one = outcomes[:1]
+            try:
+                self._settled(one, (yield self._settle_call(one)))
+            except Problem as problem:
+                if problem.status not in REFUSALS:
+                    raise
+                self._refused(one[0], problem)
+            outcomes.pop(0)
+
+    def _refused(self, outcome: Outcome, problem: Problem) -> None:
+        message = outcome.message
+        log.warning("message %r cannot be settled by %s: %s", message.id, outcome.kind, problem)
+        if outcome.kind == "complete":  # the work is done
+            self.outcomes.append(Outcome(message, "acknowledge", message.receipt, 0, time.monotonic()))
+        else:
+            message.give_up()  # it comes again
 
     @staticmethod
     def _rows(outcomes: list[Outcome]) -> dict[str, list[Any]]:
@@ -195,9 +236,9 @@ class Work(Generic[M]):
         return rows
 
     def _settled(self, outcomes: list[Outcome], answer: Response) -> None:
-        self._sending -= len(outcomes)
-        told = {row["receipt"]: row["outcome"] for row in answer.body["deliveries"]}
+        told = {row["receipt"]: row["outcome"] for row in answer.body.get("deliveries") or []}
         for outcome in outcomes:
             outcome.message.give_up()
             if told.get(outcome.message.receipt) == "not_current" and outcome.kind != "reject":
                 log.warning("message %r was worked on for longer than its delivery lasted", outcome.message.id)
+        outcomes.clear()

@@ -94,14 +94,8 @@ class Worker(Generic[M]):
                 problem, rows, expires = self._transport.run(work.turn(outcomes, limit), self._cut)
             except Problem as failed:
                 problem, rows, expires = failed, [], 0.0
-                with self._changed:
-                    work.put_back(outcomes)
                 if not Outage.may_pass(problem):
                     raise
-            except BaseException:
-                with self._changed:
-                    work.put_back(outcomes)
-                raise
             messages = [self._deliver(Delivered(row, expires)) for row in rows]
             with self._changed:
                 work.received(messages)
@@ -153,8 +147,6 @@ class Worker(Generic[M]):
         except Problem as problem:
             failure = problem
         with self._changed:
-            if failure:
-                work.put_back(outcomes)
             self._changed.notify_all()
         if failure and not Outage.may_pass(failure):
             self._failure = failure

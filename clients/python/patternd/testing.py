@@ -15,6 +15,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -43,9 +44,11 @@ def daemon(program: Optional[str] = None, *options: str) -> Iterator[Daemon]:
     found = program or os.environ.get("PATTERND") or shutil.which("patternd")
     if not found:
         raise FileNotFoundError("no patternd in PATH: name the program, or set the variable PATTERND")
+    # Without the options of another daemon.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PATTERND_")}
     command = [str(found), "--embedded", "--listen", "127.0.0.1:0", "--log-format", "json", *options]
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stderr is not None
         log: list[str] = []
@@ -57,7 +60,7 @@ def daemon(program: Optional[str] = None, *options: str) -> Iterator[Daemon]:
             is_ready.wait(START_S)
             if len(listening) < 2:
                 raise RuntimeError("patternd did not start: " + "".join(log))
-            yield Daemon("http://" + listening[0], process, log)
+            yield Daemon(listening[0], process, log)
         finally:
             process.terminate()
             try:
@@ -75,7 +78,7 @@ def _read(lines: IO[str], log: list[str], listening: list[str], is_ready: thread
         log.append(line)
         told = json.loads(line) if line.startswith("{") else {}
         if told.get("event") == "listening":
-            listening.append("127.0.0.1:" + str(told["message"]).rsplit(":", 1)[1])
+            listening.extend(re.findall(r"https?://127\.0\.0\.1:\d+", str(told["message"]))[:1])
         if told.get("event") == "redis_connected" and len(listening) == 1:
             listening.append("redis")
             is_ready.set()
