@@ -177,14 +177,14 @@ class Worker(Generic[M]):
         work, failure = self._work, None
         try:
             await self._transport.run(work.settle(outcomes, within_ms))
-            work.settle_outage.ended()
+            work.outage.ended()
         except Problem as problem:
             failure = problem
         self._notify()
         if failure and not Outage.may_pass(failure):
             self._failure = failure
             self._end()
-        return work.settle_outage.failed(failure) if failure else 0.0
+        return work.outage.failed(failure) if failure else 0.0
 
     async def _drain(self, limit_s: float) -> None:
         """Waits for what was received; at the limit, or at a second signal, returns it."""

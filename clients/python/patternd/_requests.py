@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import ssl
 import time
@@ -18,7 +19,7 @@ from ._http import AnswerReader, Headers, request_bytes
 from ._problems import KINDS, Problem, unanswered
 
 T = TypeVar("T")
-PAUSE_S, PAUSE_MAX_S = 0.05, 2.0
+PAUSE_S, PAUSE_MAX_S, WARN_S = 0.05, 2.0, 60.0
 log = logging.getLogger("patternd")
 
 
@@ -200,27 +201,29 @@ Steps = Generator[Union[Call, Pause], Response, T]
 
 
 class Outage:
-    """Of a loop that goes on for ever: how long it pauses, and what it logs."""
+    """Of a loop that goes on for ever: how long it pauses, and what it logs, at most once a minute."""
 
     def __init__(self, what: str) -> None:
-        self._what, self._began, self._warned_at, self._step = what, 0.0, 0.0, PAUSE_S
+        self._what, self._step = what, PAUSE_S
+        self._began: Optional[float] = None
+        self._warned_at, self._has_warned = -math.inf, False
 
     def failed(self, problem: Problem) -> float:
         """The pause before the next attempt: random, growing to 5 s, and what Retry-After asks."""
         now = time.monotonic()
-        if not self._began:
-            self._began, self._warned_at = now, 0.0
-        if not self._warned_at or now - self._warned_at >= 60:
-            self._warned_at = now
-            log.warning("%s has failed for %.0f s, and is tried again: %s", self._what, now - self._began, problem)
+        if self._began is None:
+            self._began = now
+        if now - self._warned_at >= WARN_S:
+            self._warned_at, self._has_warned = now, True
+            log.warning("%s has failed for %.0f s, and goes on: %s", self._what, now - self._began, problem)
         pause = self._step * random.uniform(0.5, 1) + min(problem.retry_after or 0, 60)
         self._step = min(self._step * 2, 5.0)
         return pause
 
     def ended(self) -> None:
-        if self._began:
+        if self._began is not None and self._has_warned:
             log.warning("%s works again after %.0f s", self._what, time.monotonic() - self._began)
-        self._began, self._step = 0.0, PAUSE_S
+        self._began, self._step, self._has_warned = None, PAUSE_S, False
 
     @staticmethod
     def may_pass(problem: Problem) -> bool:

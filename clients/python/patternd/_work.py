@@ -66,8 +66,7 @@ class Work(Generic[M]):
         self.outcomes: collections.deque[Outcome] = collections.deque()
         self._sending: dict[int, list[Outcome]] = {}  # of requests under way
         self.is_stopping = False
-        self.outage = Outage(f"receiving from queue {options.queue!r}")
-        self.settle_outage = Outage(f"settling messages of queue {options.queue!r}")
+        self.outage = Outage(f"work on queue {options.queue!r}")
         self._mean_s = math.inf
         self._path = path_of("queues", options.queue)
 

@@ -143,7 +143,7 @@ class Worker(Generic[M]):
         work, failure = self._work, None
         try:
             self._transport.run(work.settle(outcomes, within_ms))
-            work.settle_outage.ended()
+            work.outage.ended()
         except Problem as problem:
             failure = problem
         with self._changed:
@@ -151,7 +151,7 @@ class Worker(Generic[M]):
         if failure and not Outage.may_pass(failure):
             self._failure = failure
             self._end()
-        return work.settle_outage.failed(failure) if failure else 0.0
+        return work.outage.failed(failure) if failure else 0.0
 
     def _drain(self, limit_s: float) -> None:
         """Waits for what was received; at the limit, or at a second signal, returns it."""
