@@ -37,7 +37,8 @@ from stage import field, is_ready, redis_server  # noqa: E402
 
 LANGUAGES = {"python": (sys.executable, "py"), "javascript": ("node", "mjs")}
 PROGRAMS = 2
-MESSAGES = 60  # that each program sends
+SECONDS, FULL_SECONDS = 3, 60
+MESSAGES = 60  # that each program sends in SECONDS
 VISIBILITY_MS, LOCK_TTL_MS = 2500, 1500
 LATE_NS = 250_000_000  # of a program on a busy machine
 STOPPED_S = (0.5, 3.5)  # the latter ends deliveries
@@ -251,14 +252,14 @@ def nothing_but_slow_work(stage, ledger, rng):
     pass
 
 
-SLOWER = {"SLOW_SHARE": "0.3", "MESSAGES": "30"}  # so that handlers run when their deliveries end
+SLOWER = {"SLOW_SHARE": "0.3", "MESSAGES": 30}  # so that handlers run when their deliveries end
 WAYS = [
     (daemon_killed, {}),
     (daemon_stopped, SLOWER),
     (redis_stopped, SLOWER),
     (redis_failed_over, {}),
     (programs_ended, {"INTERRUPTS": "1"}),
-    (nothing_but_slow_work, {"SLOW_SHARE": "1", "MESSAGES": "4"}),
+    (nothing_but_slow_work, {"SLOW_SHARE": "1", "MESSAGES": 4}),
 ]
 
 
@@ -266,7 +267,8 @@ def check(way, more, language, program, folder, seconds):
     rng = random.Random(way.__name__)
     stage = Stage(program, folder / way.__name__)
     try:
-        variables = {"MESSAGES": str(MESSAGES), "SECONDS": str(seconds), "SLOW_SHARE": "0.1"} | more
+        messages = more.get("MESSAGES", MESSAGES) * seconds // SECONDS
+        variables = {"SECONDS": str(seconds), "SLOW_SHARE": "0.1"} | more | {"MESSAGES": str(messages)}
         variables |= {"VISIBILITY_MS": str(VISIBILITY_MS), "LOCK_TTL_MS": str(LOCK_TTL_MS)}
         ledger = Ledger(language, stage.daemon.port, folder / f"{way.__name__}.jsonl", variables)
         wait_until(lambda: len({line["message"] for line in ledger.steps("begin")}) >= 6, 30, "work")
@@ -291,7 +293,7 @@ def check(way, more, language, program, folder, seconds):
 
 def main():
     program, language = sys.argv[1:3]
-    seconds = 60 if os.environ.get("PATTERND_FULL") else 3
+    seconds = FULL_SECONDS if os.environ.get("PATTERND_FULL") else SECONDS
     kept = pathlib.Path(program).resolve().parent / "ledger" / language
     with Evidence(kept) as evidence:
         with concurrent.futures.ThreadPoolExecutor() as pool:

@@ -70,7 +70,7 @@ MORE_TOURS = {
         ("queue_delivery_acknowledge", {"receipt": "$receipt"}),
         ("queue_message_send", {"on_duplicate": "replace", "delay_ms": 0}),
         "queue_message_receive",
-        ("queue_message_delete", {"in_flight": True}),
+        ("queue_message_delete", {"in_flight": "true"}),
     ],
     "dead letters that move": [
         ("queue_message_send", {"delay_ms": 0}),

@@ -29,7 +29,7 @@ CONSTANTS = [
     ("request line and headers together, 64 bytes more for each header", "service/http/precheck.h", "PRECHECK_HEAD_BYTES",
      "bytes"),
     ("a request body beside its largest JSON value", "service/http/precheck.c", "BODY_BESIDE_VALUE", "bytes"),
-    ("a request body with `wait_ms`", "service/wait/wait.c", "MAX_BODY", "bytes"),
+    ("a request body with `wait_ms` or `wait_result_ms`", "service/wait/wait.c", "MAX_BODY", "bytes"),
     ("an `Idempotency-Key`", "service/http/precheck.c", "MAX_IDEMPOTENCY_KEY_BYTES", "bytes"),
     ("an `X-Request-ID`", "service/http/precheck.c", "MAX_REQUEST_ID_BYTES", "bytes"),
     ("nesting of JSON", "service/json/read.c", "MAX_DEPTH", "levels"),

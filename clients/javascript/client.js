@@ -188,9 +188,9 @@ export class Client {
     }
   }
 
-  async lock(name, { ttlMs = 30000, waitMs = 0, signal, ...more } = {}, work = undefined) {
+  async lock(name, { ttlMs = 30000, waitMs = 0, signal, timeoutMs, ...more } = {}, work = undefined) {
     const lock = new Lock(this, name, ttlMs);
-    await lock._acquire(waitMs, signal, toContract(more));
+    await lock._acquire({ waitMs, signal, timeoutMs }, toContract(more));
     if (!work) {
       return lock;
     }
@@ -215,10 +215,10 @@ export class Client {
     return new Queue(this, name);
   }
 
-  async limit(key, { signal, ...options } = {}) {
+  async limit(key, { signal, timeoutMs, ...options } = {}) {
     let reply;
     try {
-      const more = { key: '', waitMs: options.waitMs, signal };
+      const more = { key: '', waitMs: options.waitMs, signal, timeoutMs };
       reply = (await this.request('POST', '/ratelimit', toContract({ key, ...options }), more)).body;
     } catch (problem) {
       if (problem.code !== 'rate_limited') {

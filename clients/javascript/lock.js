@@ -16,9 +16,9 @@ export class Lock extends Lease {
     this.name = name;
   }
 
-  async _acquire(waitMs, signal, more) {
-    const body = { ttl_ms: this.#ttlMs, wait_ms: waitMs || undefined, ...more };
-    const response = await this._client.request('POST', this.#path, body, { waitMs, signal });
+  async _acquire(options, more) {
+    const body = { ttl_ms: this.#ttlMs, wait_ms: options.waitMs || undefined, ...more };
+    const response = await this._client.request('POST', this.#path, body, options);
     const { body: granted, headers, sent } = response;
     this.fence = granted.fence;
     this.#headers = { 'Lock-Token': granted.token };

@@ -41,7 +41,7 @@ export class Message extends Lease {
    * Keeps a delivery that began after `began`. When little of it is left for sure, an extension
    * comes first; false: it had ended.
    */
-  async _begin(began, maxWorkMs, isSure = true) {
+  async _begin(began, maxWorkMs, { isSure = true, ...options } = {}) {
     const until = now() + maxWorkMs;
     const expires = Lease.expiry(began, this.#visibilityMs);
     if (isSure && expires - now() >= this.#visibilityMs * SURE_SHARE) {
@@ -49,7 +49,7 @@ export class Message extends Lease {
       return true;
     }
     try {
-      await this._renew(this.#visibilityMs, this.#visibilityMs);
+      await this._extend(this.#path, { visibility_ms: this.#visibilityMs }, this.#visibilityMs, options);
     } catch (problem) {
       if (!ENDED.has(problem.code)) {
         throw problem;
@@ -60,12 +60,15 @@ export class Message extends Lease {
     return true;
   }
 
-  _renew(visibilityMs, timeoutMs, more = {}) {
-    return this._extend(this.#path, { visibility_ms: visibilityMs, ...more }, visibilityMs, { timeoutMs });
+  _renew(visibilityMs, timeoutMs) {
+    return this._extend(this.#path, { visibility_ms: visibilityMs }, visibilityMs, { timeoutMs });
   }
 
   async extend(visibilityMs = this.#visibilityMs, progress = undefined, options = {}) {
     const body = { visibility_ms: visibilityMs, progress };
+    if (this._isOver || this._isSettled) {
+      return false;
+    }
     try {
       await this._extend(this.#path, body, visibilityMs, options);
     } catch (problem) {

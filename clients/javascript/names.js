@@ -22,7 +22,7 @@ function renamed(value, pattern, rename) {
   );
 }
 
-/** The members of an object, and of those in it, as the contract names them; without undefined ones. */
+/** Members as the contract names them, also of objects within; undefined ones are left out. */
 export const toContract = (members = {}) => renamed(members, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 export const fromContract = (members) => renamed(members, /_([a-z])/g, (_, letter) => letter.toUpperCase());
 

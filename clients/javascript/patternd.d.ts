@@ -89,7 +89,7 @@ export interface Response {
   sent: number;
 }
 
-export interface LockOptions {
+export interface LockOptions extends CallOptions {
   /** 30 s. */
   ttlMs?: number | undefined;
   waitMs?: number | undefined;
@@ -97,8 +97,6 @@ export interface LockOptions {
   mode?: 'exclusive' | 'shared' | undefined;
   metadata?: unknown;
   minReplicas?: number | undefined;
-  /** Ends the waiting, not the lock. */
-  signal?: Signal | undefined;
 }
 
 export interface HoldOptions {
@@ -111,7 +109,7 @@ export interface HoldOptions {
   signal?: Signal | undefined;
 }
 
-export interface LimitOptions {
+export interface LimitOptions extends CallOptions {
   limit?: number | undefined;
   windowMs?: number | undefined;
   policy?: string | undefined;
@@ -119,7 +117,6 @@ export interface LimitOptions {
   algorithm?: 'gcra' | 'sliding_window' | 'fixed_window' | undefined;
   cost?: number | undefined;
   waitMs?: number | undefined;
-  signal?: Signal | undefined;
 }
 
 export interface Decision {
@@ -190,12 +187,11 @@ export interface MessageOptions {
   maxExtendMs?: number | undefined;
 }
 
-export interface SendOptions extends MessageOptions {
+export interface SendOptions extends MessageOptions, CallOptions {
   /** Waits for the message's end, in a queue with `resultMs`: request and reply. */
   waitResultMs?: number | undefined;
   /** Waits for room in a queue with `maxMessages`. */
   waitRoomMs?: number | undefined;
-  signal?: Signal | undefined;
 }
 
 export interface Sent {
@@ -344,7 +340,7 @@ export interface Schedule {
   missed: number;
   skipped: number;
   /** The next five instants. */
-  next?: number[];
+  next?: { atMs: number; localTime: string }[];
   /** Not in a list. */
   body?: any;
   headers?: Record<string, string>;
@@ -494,7 +490,7 @@ export class Queue {
    */
   work<T = any>(handler: (message: Message<T>) => unknown, options?: WorkOptions): Promise<void>;
   /** One message, or null. It is extended until it is settled. */
-  receive<T = any>(options?: ReceiveOptions & { signal?: Signal | undefined }): Promise<Message<T> | null>;
+  receive<T = any>(options?: ReceiveOptions & CallOptions): Promise<Message<T> | null>;
   /**
    * For small scripts: messages, one after the other, until `stop` is aborted. A message is
    * acknowledged when the loop asks for the next one. It is rejected when the loop is left before

@@ -1,4 +1,5 @@
 /** A queue: sending, receiving by hand, and what it is set to. `work` is in work.js. */
+import { PAUSE_MS, jitter, now, sleep } from './clock.js';
 import { fromContract, makeKey, pathOf, toContract } from './names.js';
 import { Message } from './message.js';
 import { Work } from './work.js';
@@ -13,20 +14,20 @@ export class Queue {
     this.#path = pathOf('queues', name);
   }
 
-  async send(body, { signal, ...options } = {}) {
-    return (await this.#send([{ ...options, body }], (rows) => rows[0], signal))[0];
+  async send(body, { signal, timeoutMs, ...options } = {}) {
+    return (await this.#send([{ ...options, body }], (rows) => rows[0], { signal, timeoutMs }))[0];
   }
 
-  sendMany(messages, { signal } = {}) {
-    return this.#send(messages, (rows) => ({ messages: rows }), signal);
+  sendMany(messages, options = undefined) {
+    return this.#send(messages, (rows) => ({ messages: rows }), options);
   }
 
   /** A message without an id gets one, by which it is stored once: no Idempotency-Key is needed. */
-  async #send(messages, bodyOf, signal) {
+  async #send(messages, bodyOf, more) {
     const withId = async (message) => ({ ...toContract(message), id: message.id || (await makeKey()) });
     const body = bodyOf(await Promise.all(messages.map(withId)));
     const waitMs = Math.max(body.wait_room_ms ?? 0, body.wait_result_ms ?? 0);
-    const options = { key: '', waitMs, signal };
+    const options = { ...more, key: '', waitMs };
     const { body: sent } = await this.#client.request('POST', `${this.#path}/messages`, body, options);
     return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: one.duplicate && !!messages[i].id }));
   }
@@ -35,14 +36,16 @@ export class Queue {
    * One message or null. Its key gives an attempt that was not answered its delivery again. Where a
    * signal may end it there is none: the daemon returns what it took for a client that has left.
    */
-  async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000, worker, signal } = {}) {
+  async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000, worker, signal, timeoutMs } = {}) {
     const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker };
-    const options = { waitMs, signal, key: signal ? '' : undefined };
+    const options = { waitMs, signal, timeoutMs, key: signal ? '' : undefined };
+    const deadline = now() + (timeoutMs ?? this.#client.timeoutMs) + waitMs;
     const response = await this.#client.request('POST', `${this.#path}/receive`, body, options);
     for (const reply of response.body.messages) {
       const message = new Message(this.#client, this.name, reply, visibilityMs);
       const isSure = !response.headers.get('Idempotent-Replayed');
-      return (await message._begin(response.sent, maxWorkMs, isSure)) ? message : null;
+      const rest = { isSure, signal, timeoutMs: Math.max(deadline - now(), 1) };
+      return (await message._begin(response.sent, maxWorkMs, rest)) ? message : null;
     }
     return null;
   }
@@ -50,6 +53,7 @@ export class Queue {
   async *messages({ stop, waitMs = 20000, ...more } = {}) {
     while (!stop?.aborted) {
       let message;
+      const began = now();
       try {
         message = await this.receive({ waitMs, ...more, signal: stop });
       } catch (error) {
@@ -59,6 +63,8 @@ export class Queue {
         throw error;
       }
       if (!message) {
+        const isEarly = now() - began < PAUSE_MS; // a daemon that stops lets none wait
+        await (isEarly && sleep(jitter(PAUSE_MS), stop).catch(() => {}));
         continue;
       }
       let isDone = false;

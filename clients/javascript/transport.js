@@ -4,12 +4,13 @@
  * soon as the signal is aborted. It sets `isSent` of the call when a byte may have left; fetch does
  * not know.
  */
-const NODE_TRANSPORT = './transport_node.js'; // not a literal of import(), which bundlers would follow
-
 export async function openTransport(url, files) {
   if (globalThis.process?.versions?.node) {
-    const { NodeTransport } = await import(NODE_TRANSPORT);
-    return new NodeTransport(url, files);
+    const { NodeTransport } = await import('./transport_node.js');
+    if (NodeTransport) {
+      // bundles for browsers are without it, by package.json
+      return new NodeTransport(url, files);
+    }
   }
   if (url.protocol === 'http+unix:' || Object.values(files).some(Boolean)) {
     throw new TypeError('http+unix, caFile, certFile and keyFile need Node.js');

@@ -11,7 +11,7 @@ import { onSignals } from './signals.js';
 
 const AHEAD_MS = 500;
 const SETTLE_MS = 10;
-const GRACE_MS = 100; // for the answer of a turn that is under way when the loop stops
+const GRACE_MS = 500; // of a turn that may not be waiting yet: what it takes is on its way
 const PAUSE_MAX_MS = 5000;
 const ROWS_MAX = 100;
 const RESULT_MAX = 65536;
@@ -36,6 +36,7 @@ export class Work {
   #settler = null;
   #isSettling = false;
   #isSignalled = false;
+  #turnBegan = -Infinity;
   #stopped = new AbortController();
   #closed = new AbortController();
   #wake = () => {};
@@ -87,7 +88,7 @@ export class Work {
   /** Takes no more. */
   #stop() {
     this.#stopped.abort();
-    setTimeout(() => this.#closed.abort(), GRACE_MS);
+    setTimeout(() => this.#closed.abort(), Math.max(this.#turnBegan + GRACE_MS - now(), 0));
     this.#wake();
   }
 
@@ -156,19 +157,23 @@ export class Work {
       body.settle = rowsOf(outcomes);
     }
     const call = this.#client._call('POST', `${this.#path}/receive`, body);
+    this.#turnBegan = now();
     const answer = await this.#settling(outcomes, () => {
       return this.#client._attempt(call, this.#client.attemptMs + waitMs, this.#closed.signal);
     });
     if (!answer) {
       return; // a row was refused
     }
-    const { messages, unreceived } = answer.body;
+    const { messages = [], unreceived } = answer.body;
     for (const reply of messages) {
       const message = new Message(this.#client, this.#name, reply, visibilityMs);
       const isCurrent = message._begin(answer.sent, maxWorkMs).catch(() => false);
       this.#waiting.push({ message, isCurrent });
     }
     this.#begin();
+    if (messages.length === 0 && now() - answer.sent < PAUSE_MS) {
+      await sleep(jitter(PAUSE_MS), this.#stopped.signal).catch(() => {}); // a daemon that stops lets none wait
+    }
     if (unreceived) {
       throw new Problem(503, { detail: 'the receive failed after it settled', ...unreceived });
     }
@@ -297,6 +302,10 @@ export class Work {
     });
     try {
       const answer = await send();
+      if (!answer.body?.messages && !answer.body?.deliveries) {
+        const detail = 'the answer is not that of a daemon';
+        throw new Problem(0, { code: 'no_connection', detail, effect: 'unknown' });
+      }
       this.#ended(outcomes, answer.body.deliveries ?? []);
       return answer;
     } catch (problem) {

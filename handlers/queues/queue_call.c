@@ -8,8 +8,8 @@
 
 const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
 
-const char *const queue_parts[] = { "ready",     "delayed", "flight", "dead", "ids",    "done",
-				    "schedules", "waiters", "order",  "busy", "groups", NULL };
+const char *const queue_parts[] = { "ready",   "delayed", "flight", "dead",   "ids",  "done", "schedules",
+				    "waiters", "order",   "busy",   "groups", "room", NULL };
 
 void queue_call_keys(struct call *c, struct text queue)
 {
@@ -72,6 +72,26 @@ bool queue_is_receipt(struct request *req, struct text queue, struct text t)
 		return false;
 	write_check(req, queue, (struct text){ t.at, DELIVERY_LEN }, check);
 	return memcmp(t.at + DELIVERY_LEN + 1, check, CHECK_DIGITS) == 0;
+}
+
+void queue_answer_no_receipt(struct request *req, const char *pointer, struct text queue)
+{
+	answer_field_problem(
+		req, P_INVALID_RECEIPT, pointer,
+		"is not a receipt of queue '%s'; send the receipt unchanged, to the queue that the message came from",
+		queue.at);
+}
+
+void queue_answer_dead_and_delayed(struct request *req, const char *pointer)
+{
+	answer_field_problem(req, P_INVALID_VALUE, pointer,
+			     "cannot be combined with dead, since a dead letter is not redelivered");
+}
+
+void queue_call_receipt(struct request *req, struct call *c, struct text receipt)
+{
+	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
+	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
 }
 
 void queue_call_optional(struct call *c, bool has, int64_t value)

@@ -33,6 +33,12 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 struct text queue_receipt(struct request *req, struct text queue, struct text sequence, struct text nonce,
 			  char buffer[RECEIPT_LEN + 1]);
 bool queue_is_receipt(struct request *req, struct text queue, struct text t);
+/* 400: what the pointer names is no receipt of the queue. */
+void queue_answer_no_receipt(struct request *req, const char *pointer, struct text queue);
+/* 400: a dead letter has no delay, which the pointer names. */
+void queue_answer_dead_and_delayed(struct request *req, const char *pointer);
+/* Sequence and nonce of a receipt, two arguments. */
+void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 
 /*
  * Makes the messages of schedules that came due, before a look, as a receive would. `done` is

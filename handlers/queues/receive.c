@@ -1,11 +1,13 @@
 /*
- * queue_message_receive: receives messages, of one queue or of several in order of preference, and
- * waits for them.
+ * receive: see receive.h.
  *
+ * What the request settles ends before its first attempt (settle.c), so later attempts do not
+ * settle. From then on no problem is its answer: the client must learn what was settled.
  * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several
  * slots, one call a queue. Messages for a client that left return to their queue
  * (lua/queues/queue_delivery_return.lua).
  */
+#include "queues/receive.h"
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "queues/queue_call.h"
@@ -13,29 +15,6 @@
 #include "queues/queue_metrics.h"
 
 enum { BODIES_MAX = 1 << 20 };
-
-/* A message that was handed out. */
-struct queue_delivery {
-	size_t queue;
-	const struct reply *m;
-};
-
-/* What is wanted, of either operation, and what there is so far. In the request's arena. */
-struct receive_order {
-	const struct text *queues;
-	size_t queue_count;
-	bool names_queue; /* in each message */
-	int64_t limit, wait_ms;
-	bool has_visibility_ms, acknowledge;
-	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
-	int64_t visibility_ms;
-	struct text worker;                /* percent-encoded; empty without one */
-	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
-	size_t at;                         /* ... this one now; those before it had no more */
-	struct queue_delivery *deliveries; /* `limit` of them at most */
-	size_t count, body_bytes;
-	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
-};
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
@@ -76,17 +55,42 @@ static void out_unanswered(struct json_out *o, struct text queue)
 	out_close(o);
 }
 
-/* `was_lost`: the call to the current queue was sent and not answered. */
-static void answer_deliveries(struct request *req, bool was_lost)
+/* What every answer begins with. */
+static struct json_out *begin_answer(struct request *req)
 {
 	const struct receive_order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
-	for (size_t i = 0; i < order->queue_count; i++)
-		queue_metrics_seen(order->queues[i]);
 	if (!order->names_queue)
 		out_text(o, "name", order->queues[0]);
+	if (order->settle)
+		queue_settle_out(o, order->settle);
 	out_array(o, "messages");
+	return o;
+}
+
+/* Instead of a problem, once deliveries were settled. */
+static bool answer_unreceived(struct request *req, enum problem p, enum effect effect)
+{
+	struct json_out *o = begin_answer(req);
+
+	out_close(o);
+	out_object(o, "unreceived");
+	out_string(o, "code", problem_row(p)->code);
+	out_string(o, "effect", problem_effect_name(effect));
+	out_close(o);
+	answer_end(req);
+	return true;
+}
+
+/* `was_lost`: the call to the current queue was sent and not answered. */
+static void answer_deliveries(struct request *req, bool was_lost)
+{
+	const struct receive_order *order = req->work;
+	struct json_out *o = begin_answer(req);
+
+	for (size_t i = 0; i < order->queue_count; i++)
+		queue_metrics_seen(order->queues[i]);
 	for (size_t i = 0; i < order->count; i++) {
 		struct text queue = order->queues[order->deliveries[i].queue];
 		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
@@ -103,13 +107,36 @@ static void answer_deliveries(struct request *req, bool was_lost)
 	answer_end(req);
 }
 
+/*
+ * Takes in the policies of a reply, whose rows are behind those of the messages. Without memory for
+ * them nothing is handed out.
+ */
+static void take_in_policies(struct request *req, struct receive_order *order, const struct reply *r)
+{
+	order->payment = NULL;
+	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count; i++) {
+		const struct reply *row = reply_item(r, i);
+		size_t queue = order->at + (size_t)reply_int(row, QUEUE_DELIVERY_QUEUE);
+		if (reply_text(row, QUEUE_DELIVERY_SEQUENCE).len > 0)
+			continue;
+		if (!order->payment)
+			order->payment = arena_alloc(&req->arena, sizeof(*order->payment));
+		if (order->payment)
+			queue_payment_take_in(order->payment, req, queue, row);
+	}
+}
+
 /* Takes in what a call handed out. False: it is of a queue that was not asked. */
 static bool take_in(struct request *req, struct receive_order *order, const struct reply *r)
 {
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 
+	take_in_policies(req, order, r);
+	bool keeps = order->in_turn || order->payment;
 	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count && order->count < (size_t)order->limit; i++) {
-		const struct reply *m = order->in_turn ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
+		const struct reply *m = keeps ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
+		if (m && reply_text(m, QUEUE_DELIVERY_SEQUENCE).len == 0)
+			break; /* a policy */
 		if (!m)
 			break;
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_DELIVERY_QUEUE);
@@ -138,6 +165,55 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
 }
 
+/* What a call handed out is taken in, and paid for. */
+static void go_on_from(struct request *req, bool has_taken)
+{
+	struct receive_order *order = req->work;
+
+	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
+		order->at++;
+		receive(req);
+	} else if (has_taken || order->count || !wait_park(req, attempt)) { /* of a replay all may have ended */
+		answer_deliveries(req, false);
+	}
+}
+
+/* A queue whose policy had no room is held now: a request that waits on joins its wait queue. */
+static void on_paid(struct request *req, const struct queue_payment *p)
+{
+	struct receive_order *order = req->work;
+
+	order->count = p->count;
+	order->body_bytes = 0;
+	for (size_t i = 0; i < order->count; i++)
+		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
+	if (p->was_refused) /* a queue in another slot does not know of it */
+		wait_look_in(req, p->hold_ms);
+	if (order->count == 0 && p->failed)
+		call_problem_answer(p->failed);
+	else if (order->count == 0 && p->missing.at)
+		handler_answer_missing(req, "policy", p->missing);
+	else if (order->count == 0 && p->was_refused && !order->in_turn && wait_left_ms(req) > 0)
+		attempt(req);
+	else
+		go_on_from(req, false);
+}
+
+static void pay(struct request *req, size_t first)
+{
+	struct receive_order *order = req->work;
+	struct queue_payment *p = order->payment;
+
+	p->queues = order->queues;
+	p->deliveries = order->deliveries;
+	p->first = first;
+	p->count = order->count;
+	p->acknowledge = order->acknowledge;
+	p->is_replay = order->was_replayed;
+	p->done = on_paid;
+	queue_payment_begin(req, p);
+}
+
 static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -161,33 +237,19 @@ static void on_received(struct request *req, const struct reply *r)
 		receive(req);
 		return;
 	}
+	size_t before = order->count;
 	if (!take_in(req, order, r)) {
 		answer_internal(req, "the script returned a message of a queue that was not requested");
 		return;
 	}
-	if (!req->result->replayed && !order->in_turn && (taken > 0 || wait_left_ms(req) == 0))
+	order->was_replayed = req->result->replayed;
+	if (!order->was_replayed && !order->in_turn && (taken > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 	wait_look_at(req, reply_int(r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS));
-	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
-		order->at++;
-		receive(req);
-	} else if (taken > 0 || order->count || !wait_park(req, attempt)) { /* of a replay all may have ended */
-		answer_deliveries(req, false);
-	}
-}
-
-/*
- * Sequence and state of a delivery, and the content of what is done: three arguments of
- * queue_delivery_return.
- */
-static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
-{
-	struct text content = order->acknowledge ? reply_text(m, QUEUE_DELIVERY_CONTENT) : TEXT("");
-	struct text parts[] = { reply_text(m, QUEUE_DELIVERY_SEQUENCE), reply_text(m, QUEUE_DELIVERY_STORED_STATE),
-				content };
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		call_text(c, arena_copy(&req->arena, parts[i].at, parts[i].len));
+	if (order->payment && order->count > before)
+		pay(req, before);
+	else
+		go_on_from(req, taken > 0);
 }
 
 /* The client left. With an Idempotency-Key it may come again for what was taken. */
@@ -206,7 +268,7 @@ static void release(struct request *req, const struct reply *r)
 				continue;
 			if (!c)
 				c = queue_call(req, &queue_delivery_return_script, order->queues[q]);
-			call_delivery(req, c, order, order->deliveries[i].m);
+			queue_payment_call_delivery(req, c, order->acknowledge, order->deliveries[i].m);
 		}
 		if (c)
 			call_send(c, NULL);
@@ -278,65 +340,55 @@ static void look(struct request *req)
 	call_send(c, on_looked);
 }
 
-static void begin(struct request *req, const struct receive_order *given)
+/* The deliveries are settled, or there are none. */
+static void go_on(struct request *req)
 {
-	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
-	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
-	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
+	const struct receive_order *order = req->work;
 
-	if (given->acknowledge && given->has_visibility_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
-				     "cannot be given together with acknowledge, which ends the delivery at once");
-		return;
-	}
-	if (!slots || !slots_bear_key(req, slots))
-		return;
-	if (!order || !deliveries) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
-	*order = *given;
-	order->deliveries = deliveries;
-	order->in_turn = slots->count > 1;
-	req->work = order;
 	req->on_disconnect = release;
-	if (!wait_begin(req, given->wait_ms, given->queue_count))
-		return;
-	for (size_t i = 0; i < given->queue_count; i++)
-		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
+	if (order->settle && order->settle->count)
+		req->fallback = answer_unreceived;
 	if (order->in_turn && order->must_exist)
 		look(req);
 	else
 		attempt(req);
 }
 
-void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
+/* Copies it to the request's arena. False: it was answered. */
+static bool keep(struct request *req, const struct receive_order *given)
 {
-	begin(req, &(struct receive_order){
-			   .queues = &in->name,
-			   .queue_count = 1,
-			   .limit = in->limit,
-			   .wait_ms = in->wait_ms,
-			   .has_visibility_ms = in->has_visibility_ms,
-			   .visibility_ms = in->visibility_ms,
-			   .acknowledge = in->acknowledge,
-			   .must_exist = in->must_exist,
-			   .worker = queue_encoded(req, in->worker),
-		   });
+	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
+	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
+	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
+
+	if (!slots || !slots_bear_key(req, slots))
+		return false;
+	if (!order || !deliveries) {
+		answer_no_memory(req, EFFECT_NONE);
+		return false;
+	}
+	*order = *given;
+	order->deliveries = deliveries;
+	order->in_turn = slots->count > 1;
+	req->work = order;
+	return true;
 }
 
-void queue_list_receive(struct request *req, const struct queue_list_receive_input *in)
+void receive_begin(struct request *req, const struct receive_order *given)
 {
-	begin(req, &(struct receive_order){
-			   .queues = in->queues.items,
-			   .queue_count = in->queues.count,
-			   .names_queue = true,
-			   .limit = in->limit,
-			   .wait_ms = in->wait_ms,
-			   .has_visibility_ms = in->has_visibility_ms,
-			   .visibility_ms = in->visibility_ms,
-			   .acknowledge = in->acknowledge,
-			   .must_exist = in->must_exist,
-			   .worker = queue_encoded(req, in->worker),
-		   });
+	if (given->acknowledge && given->has_visibility_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
+				     "cannot be given together with acknowledge, which ends the delivery at once");
+		return;
+	}
+	if (given->settle && !queue_settle_check(req, given->settle))
+		return;
+	if (!keep(req, given) || !wait_begin(req, given->wait_ms, given->queue_count))
+		return;
+	for (size_t i = 0; i < given->queue_count; i++)
+		wait_on(req, call_key_name(req, KEY_QUEUE, given->queues[i], NULL));
+	if (given->settle && given->settle->count)
+		queue_settle_send(req, given->settle, go_on);
+	else
+		go_on(req);
 }

@@ -79,12 +79,12 @@ static void find_key(struct request *req)
 }
 
 /* Redis did not return the policy, or decide: the last one known may fail open. */
-static bool degrade(struct request *req)
+static bool degrade(struct request *req, enum problem p, enum effect effect)
 {
 	struct limit_request *limits = req->work;
 	const struct limit_policy *last = policy_cache_last(limits->checks[0].account.policy);
 
-	return last && set_key(req, last) && ratelimit_degrade(req);
+	return last && problem_row(p)->status >= 500 && set_key(req, last) && ratelimit_degrade(req, p, effect);
 }
 
 static struct limit_request *take_one(struct request *req, struct text policy)

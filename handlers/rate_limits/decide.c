@@ -2,6 +2,7 @@
 #include "rate_limits/decide.h"
 
 #include "common/kinds.h"
+#include "process/metrics.h"
 #include "rate_limits/limit_slots.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/rate_limit_response.h"
@@ -56,10 +57,13 @@ static void decide_one(struct request *req, const struct limit_check *c)
 
 /* ---- Without Redis ---- */
 
-bool ratelimit_degrade(struct request *req)
+bool ratelimit_degrade(struct request *req, enum problem p, enum effect effect)
 {
 	struct limit_request *limits = req->work;
 
+	(void)effect;
+	if (problem_row(p)->status < 500)
+		return false;
 	for (size_t i = 0; limits && i < limits->count; i++) {
 		struct limit_check *c = &limits->checks[i];
 		const struct limit_policy *last =
@@ -73,6 +77,7 @@ bool ratelimit_degrade(struct request *req)
 	if (!limits)
 		return false;
 	limits->degraded = limits->granted = true;
+	metrics_count(METRIC_answers_degraded);
 	ratelimit_answer(req);
 	return true;
 }

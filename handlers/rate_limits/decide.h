@@ -7,7 +7,7 @@
 /* The policies and the keys are known: decides and answers. */
 void ratelimit_decide(struct request *req);
 
-/* The fallback without Redis: grants when all policies fail open. False: they do not. */
-bool ratelimit_degrade(struct request *req);
+/* The fallback without Redis, of 5xx: grants when all policies fail open. False: they do not. */
+bool ratelimit_degrade(struct request *req, enum problem p, enum effect effect);
 
 #endif

@@ -1,9 +1,9 @@
 -- The delivery that a receipt names. Wants queues/lib_queue_ended.lua.
 
 -- Plans that the delivery of a cancelled message ends, since its worker learns of it. That is
--- remembered for a minute, as an acknowledgement is.
+-- remembered for 150 s, as an acknowledgement is.
 local function end_cancelled(m)
-  local remembered_until = digits(now + 60000)
+  local remembered_until = digits(now + 150000)
   plan('ZADD', flight_key, '-' .. remembered_until, m.member)
   plan('HSET', queue_key, m.seq .. 's', m.nonce .. remembered_until .. 'dc')
 end

@@ -4,6 +4,7 @@
 local planned, dropped, died = {}, 0, 0
 local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
+local makes_room = false -- there may be fewer messages
 local store_read -- of queues/lib_queue_store.lua
 local follow
 local function plan(verb, key, a, b)
@@ -18,7 +19,7 @@ local function plan(verb, key, a, b)
   command[#command + 1] = b
 end
 
---@include queue_waiters
+--@include queue_waiters queue_room
 
 -- serves_later: the script serves the waiters itself, once it knows what is left for them.
 local function commit(serves_later)
@@ -29,6 +30,9 @@ local function commit(serves_later)
   local serves = comes_sooner and not serves_later
   if serves then
     read_waiters()
+  end
+  if makes_room then
+    read_room()
   end
   if dropped > 0 then
     redis.call('HINCRBY', queue_key, 'expired', digits(dropped))
@@ -49,11 +53,14 @@ local function commit(serves_later)
   if serves then
     serve_waiters()
   end
+  if makes_room then
+    serve_senders()
+  end
   if finished[1] and queue_rules and queue_rules:find('result_ms', 1, true) then
 --@include queue_result
     wake_waiters(finished)
   end
-  planned, finished, dropped, died, comes_sooner = {}, {}, 0, 0, false
+  planned, finished, dropped, died, comes_sooner, makes_room = {}, {}, 0, 0, false, false
 end
 
 -- Plans that a message is gone for good, its id with it.
@@ -62,6 +69,7 @@ local function forget(m)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
   if m.place ~= dead_key then
     finished[#finished + 1] = m.seq
+    makes_room = true
   end
   if m.id and m.id ~= '' then
     plan('HDEL', ids_key, m.id)
@@ -123,6 +131,7 @@ local function settle(m, state)
     end
     move(m, dead_key, digits(m.at), member_of(m))
     died = died + 1
+    makes_room = true
     finished[#finished + 1] = m.seq
   else
     put_due(m)

@@ -2,13 +2,18 @@
 
 -- serve(w): after any change: calls as many waiters as messages are ready for (their tickets end in
 -- how many they take), and lets one look when more may be. A paused queue serves none; it will when
--- it goes on.
+-- it goes on. Neither does one that is held for its policy: then one looks when that ends.
 local function serve(w)
   if not w.head then
     return
   end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'schedule_at')
+  local settings = redis.call('HMGET', queue_key, 'paused', 'schedule_at', 'held_until')
   if settings[1] == '1' then
+    return
+  end
+  local held_until = tonumber(settings[3] or 0)
+  if held_until > now then
+    waiters_watch(w, held_until)
     return
   end
   local function wants(ticket)

@@ -1,6 +1,6 @@
 -- The end of what is kept only for a time. Wants queues/lib_queue_plan.lua.
 
--- Plans to remove acknowledgements past their minute and ids past dedupe_ms, at most 500 each, and
+-- Plans to remove acknowledgements past their 150 s and ids past dedupe_ms, at most 500 each, and
 -- dead letters past dead_retention_ms, at most 100. At most once a second; when one reached its
 -- bound the next receive goes on.
 local function trim()

@@ -4,6 +4,7 @@
 
 local are_checked = false
 local queue_rules -- the field `rules` of the queue's hash, once its keys were looked at
+local rules -- the same as a table, nil for none
 
 -- Fails for a key of a foreign type, before a script writes to several. It looks once.
 local function check_types()
@@ -13,6 +14,7 @@ local function check_types()
   local stored = redis.call('HMGET', queue_key, 'layout', 'rules')
   local layout = stored[1]
   queue_rules = stored[2]
+  rules = queue_rules and not queue_rules:find('^result_ms=') and cmsgpack.unpack(queue_rules)
 --@include queue_layout
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)

@@ -3,7 +3,7 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 --@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
--- repeated: this delivery was acknowledged within the last minute. stale: it is no longer current,
+-- repeated: this delivery was acknowledged within the last 150 s. stale: it is no longer current,
 -- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
 -- its message was cancelled meanwhile, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
@@ -20,7 +20,7 @@ elseif state:sub(30, 30) == 'd' then
   return { state:sub(31, 31) == 'c' and -2 or 0, now }
 end
 local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
-local remembered_until, member = digits(now + math.max(60000, result_ms or 0)), field
+local remembered_until, member = digits(now + math.max(150000, result_ms or 0)), field
 local done = nonce .. remembered_until .. 'd'
 if state:find('\t', 32, true) then -- it has options; perhaps an id
 --@include queue_types queue_settings queue_message queue_done
@@ -40,6 +40,13 @@ if state:find('\t', 32, true) then -- it has options; perhaps an id
     remember_ids({ m.id }, result_ms or 0)
   end
 end
+local serve_room_later
+if rules and not rules:find('^result_ms=') then
+  local rules = cmsgpack.unpack(rules)
+--@include queue_room
+  read_room()
+  serve_room_later = serve_senders
+end
 redis.call('ZADD', flight_key, '-' .. remembered_until, member)
 redis.call('HDEL', queue_key, seq)
 if result_ms then
@@ -48,4 +55,7 @@ if result_ms then
   wake_waiters({ seq })
 end
 redis.call('HSET', queue_key, field, done)
+if serve_room_later then
+  serve_room_later()
+end
 return { 1, now }

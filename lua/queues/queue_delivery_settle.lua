@@ -8,7 +8,7 @@
 --       given), '1': dead at once
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
--- 1 acknowledged (also when this delivery was acknowledged within the last minute), 2 rejected, 3
+-- 1 acknowledged (also when this delivery was acknowledged within the last 150 s), 2 rejected, 3
 -- acknowledged, and its result is kept, 4 cancelled: its message was cancelled meanwhile, and is
 -- gone, 0 no longer current. One that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).

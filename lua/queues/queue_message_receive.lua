@@ -32,12 +32,14 @@ if granted then
   local current = { granted[1], now, 0, -1 }
   for i = 5, #granted do
     local item = granted[i]
-    local hash = KEYS[item[5] * 12 + 1]
+    local hash = KEYS[item[5] * 13 + 1]
     local state = redis.call('HGET', hash, item[1] .. 's')
     local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
     -- Of a message that was cancelled the content is gone.
     if is_same and state:sub(17, 29) > instant and redis.call('HEXISTS', hash, item[1]) == 1 then
       item[4] = tonumber(state:sub(17, 29))
+      current[#current + 1] = item
+    elseif item[1] == '' then -- a policy
       current[#current + 1] = item
     end
   end
@@ -50,7 +52,7 @@ local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), A
 local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
 local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
 local first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t'
-local queue_count = #KEYS / 12
+local queue_count = #KEYS / 13
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 
@@ -64,7 +66,7 @@ for i = 0, queue_count - 1 do
     return reply
   end
   local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout',
-    'rules')
+    'rules', 'held_until')
   local layout = settings[5]
 --@include queue_layout
   local visibility_ms = given_visibility_ms
@@ -79,6 +81,8 @@ for i = 0, queue_count - 1 do
     result_ms = settings[6] and tonumber(settings[6]:match('result_ms=(%d+)')),
     schedule_at = settings[4] and tonumber(settings[4]),
     visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
+    is_held = settings[7] and settings[7] > instant,
+    policy = settings[6] and not settings[6]:find('^result_ms=') and cmsgpack.unpack(settings[6]).policy,
     members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,
   }
   q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
@@ -147,7 +151,7 @@ for i = 0, queue_count - 1 do
   local delivered = nonce .. digits(q.visible_until)
   local ends = delivered:sub(17)
   local first = 0
-  while has_turn and not q.is_paused and reply[1] < most and looked_at < 1000 and not is_full do
+  while has_turn and not q.is_paused and not q.is_held and reply[1] < most and looked_at < 1000 and not is_full do
     local count = first == 0 and most - reply[1] or 100
     local page = redis.call('ZRANGE', ready_key, digits(first), digits(first + count - 1))
     local at = 1
@@ -223,7 +227,7 @@ for i = 0, queue_count - 1 do
     end
     first = first + count
   end
-  if reply[1] == 0 and not q.is_paused and (looked_at >= 1000 or q.reached_bound) then
+  if reply[1] == 0 and not q.is_paused and not q.is_held and (looked_at >= 1000 or q.reached_bound) then
     reply[3] = 1
   end
 end
@@ -234,6 +238,12 @@ end
 for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
+  if (q.dropped or acknowledges and q.states[1]) and q.rules and not q.rules:find('^result_ms=') then
+    local rules = cmsgpack.unpack(q.rules)
+--@include queue_room
+    read_room()
+    q.serve_senders = serve_senders
+  end
   if q.dropped then
     redis.call('HLEN', ids_key)
     redis.call('HINCRBY', queue_key, 'expired', digits(q.dropped))
@@ -259,7 +269,7 @@ for i = 0, queue_count - 1 do
     end
     if (q.result_ms or 0) > 0 then
 --@include queue_result
-      local remembered_until = digits(now + math.max(60000, q.result_ms))
+      local remembered_until = digits(now + math.max(150000, q.result_ms))
       for k = 1, #q.states, 2 do
         q.flight[k] = '-' .. remembered_until
         q.states[k + 1] = done_state(q.states[k + 1], remembered_until, '-', q.result_ms)
@@ -274,13 +284,15 @@ for i = 0, queue_count - 1 do
   if q.gone then
     redis.call('HDEL', queue_key, unpack(q.gone))
   end
+  if q.serve_senders then
+    q.serve_senders()
+  end
   if q.ended and q.result_ms then
 --@include queue_result
     wake_waiters(q.ended)
   end
   if q.followed then
 --@include queue_types queue_settings queue_message queue_change queue_plan
-    are_checked = true -- above
     for _, m in ipairs(q.followed) do
       follow(m)
     end
@@ -301,6 +313,11 @@ for i = 0, queue_count - 1 do
     if w.look_at and (reply[4] < 0 or w.look_at < reply[4]) then
       reply[4] = w.look_at
     end
+  end
+end
+for i = 0, queue_count - 1 do -- behind the messages, as a row without a sequence
+  if queues[i].policy and queues[i].states[1] then
+    reply[#reply + 1] = { '', queues[i].policy[2], queues[i].policy[1], 0, i }
   end
 end
 return reply, not acknowledges, lasts_ms

@@ -20,18 +20,18 @@ local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), to
 local at, most, has_ids = tonumber(ARGV[4]), tonumber(ARGV[5]), #ARGV >= FIRST_ID
 local total, bytes = before, 0
 
--- From here on the queue is number i: 0 the one with the dead letters, 1 the other. Its types and
--- its wait queue were read before anything is written.
-local queue_count, servers, rules = 2, {}, {}
+-- From here on the queue is number i: 0 the one with the dead letters, 1 the other. The types of
+-- both and their wait queues are read before anything is written.
+local queue_count, servers = 2, {}
 local function use(i)
 --@include queue_use
-  known, are_checked, serve_read, queue_rules = {}, servers[i] ~= nil, servers[i], rules[i]
+  known, are_checked, serve_read = {}, false, servers[i]
+  check_types()
 end
 for i = 1, 0, -1 do
   use(i)
-  check_types()
   read_waiters()
-  servers[i], rules[i] = serve_read, queue_rules
+  servers[i] = serve_read
   if i == 1 then
     read_store()
   end

@@ -102,6 +102,11 @@ void call_without_record(struct call *c)
 	c->without_record = true;
 }
 
+void call_record_part(struct call *c, struct text part)
+{
+	c->part = part;
+}
+
 void call_skip_foreign(struct call *c)
 {
 	c->skips_foreign = true;
@@ -140,7 +145,7 @@ void call_tag(struct call *c, size_t tag)
 void call_record_key(struct call *c)
 {
 	if (c->req->asked.idempotency_key.at && c->keys.count > 0)
-		push(c, &c->keys, idempotency_record_key(c->req, c->keys.at[0]));
+		push(c, &c->keys, idempotency_record_key(c->req, c->keys.at[0], c->part));
 }
 
 static void push_record(struct call *c)
@@ -152,7 +157,8 @@ static void push_record(struct call *c)
 		push(c, &c->args, TEXT(""));
 		return;
 	}
-	assert(c->script->replay == req->op->replay); /* no permission is kept without its proof */
+	/* no permission is kept without its proof */
+	assert(c->script->replay == (c->part.at ? REPLAY_DONE : req->op->replay));
 	c->has_record = true;
 	call_record_key(c);
 	push(c, &c->args, idempotency_fingerprint(req));

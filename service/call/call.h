@@ -58,6 +58,12 @@ void call_without_record(struct call *c);
 /* One more key: the idempotency record, for a call that undoes its effect; none without one. */
 void call_record_key(struct call *c);
 
+/*
+ * The reply has an idempotency record of its own, beside those of the request's other calls. It
+ * reports what was done, and grants nothing.
+ */
+void call_record_part(struct call *c, struct text part);
+
 /* A key that holds something else is not a problem of the request: `done` gets NULL then. */
 void call_skip_foreign(struct call *c);
 

@@ -21,8 +21,9 @@ struct call {
 	const char *verb, *form;     /* of a plain command, and of its reply; static */
 	bool writes;
 	bool without_record;
-	bool has_record; /* the script keeps its reply for a replay, if it has an effect */
-	bool sent_whole; /* after NOSCRIPT */
+	struct text part; /* of the request, with an idempotency record of its own; absent: it is the whole */
+	bool has_record;  /* the script keeps its reply for a replay, if it has an effect */
+	bool sent_whole;  /* after NOSCRIPT */
 	struct call_strings keys, args;
 	struct text *command; /* keys and args as they are sent, behind the head of the command */
 	size_t command_count;

@@ -41,8 +41,9 @@ static bool take_header(struct text *file, struct sizes *sizes, char *version)
 /* Takes the data behind a header off the file. */
 static bool take_data(struct text *file, const struct sizes *sizes, size_t time_bytes, struct text *data)
 {
-	uint64_t bytes = (uint64_t)sizes->times * (time_bytes + 1) + (uint64_t)sizes->types * TYPE_BYTES + sizes->names +
-			 (uint64_t)sizes->leaps * (time_bytes + LEAP_BYTES) + sizes->of_standard + sizes->of_utc;
+	uint64_t bytes = (uint64_t)sizes->times * (time_bytes + 1) + (uint64_t)sizes->types * TYPE_BYTES +
+			 sizes->names + (uint64_t)sizes->leaps * (time_bytes + LEAP_BYTES) + sizes->of_standard +
+			 sizes->of_utc;
 
 	if (bytes > file->len)
 		return false;
@@ -107,8 +108,8 @@ static struct tz_change next_shift(const struct tz_rule *rule, struct tz_change 
 
 /*
  * The line behind the data of version 2 and later; an empty one has no rule. The rule's own changes
- * behind the last one count, not what the rule says of the time until then: zic lets a law that came
- * in autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
+ * behind the last one count, not the time of the rule until then: zic lets a law that came in
+ * autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
  */
 static const char *read_footer(struct tzif *zone, struct text file, int64_t last_at)
 {
@@ -167,7 +168,8 @@ static bool is_of_rule(const struct tzif *zone, int64_t since)
 	return next.at == last->at && next.offset_s == last->offset_s;
 }
 
-int32_t tzif_offset_at(const struct tzif *zone, int64_t at)
+/* How far clocks are ahead of UTC. */
+static int32_t offset_at(const struct tzif *zone, int64_t at)
 {
 	struct tz_change latest = { INT64_MIN, zone->first_offset_s };
 
@@ -181,7 +183,7 @@ int32_t tzif_offset_at(const struct tzif *zone, int64_t at)
 
 static void forget_past(struct tzif *zone, int64_t since)
 {
-	int32_t offset_s = tzif_offset_at(zone, since);
+	int32_t offset_s = offset_at(zone, since);
 	size_t past = 0;
 
 	while (past < zone->count && zone->changes[past].at <= since)

@@ -210,26 +210,23 @@ struct json_out *answer_begin_problem_effect(struct request *req, enum problem p
 	return o;
 }
 
-/* True when the handler's fallback answered in place of a problem of 5xx. */
-static bool fell_back(struct request *req, enum problem p)
+/* True when the handler's fallback answered in place of a problem. */
+static bool fell_back(struct request *req, enum problem p, enum effect effect)
 {
-	bool (*fallback)(struct request *) = req->fallback;
+	bool (*fallback)(struct request *, enum problem, enum effect) = req->fallback;
 
-	if (!fallback || problem_row(p)->status < 500)
+	if (!fallback)
 		return false;
 	req->fallback = NULL;
 	answer_is_owed(req);
-	if (!fallback(req))
-		return false;
-	metrics_count(METRIC_answers_degraded);
-	return true;
+	return fallback(req, p, effect);
 }
 
 void answer_problem(struct request *req, enum problem p, const char *detail, ...)
 {
 	va_list args;
 
-	if (fell_back(req, p))
+	if (fell_back(req, p, problem_row(p)->effect))
 		return;
 	va_start(args, detail);
 	begin(req, p, problem_row(p)->effect, detail, args);
@@ -241,7 +238,7 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 {
 	va_list args;
 
-	if (fell_back(req, p))
+	if (fell_back(req, p, effect))
 		return;
 	va_start(args, detail);
 	begin(req, p, effect, detail, args);

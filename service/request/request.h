@@ -130,8 +130,8 @@ struct request {
 	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/result.h) */
 	bool has_effect;                  /* an earlier step changed something: no problem may be `none` */
 	bool is_split;                    /* over several slots of a Cluster: no idempotency record */
-	/* Set by a handler: called once instead of a problem of 5xx. True: it answered. */
-	bool (*fallback)(struct request *req);
+	/* Set by a handler: called once instead of a problem. True: it answered. */
+	bool (*fallback)(struct request *req, enum problem p, enum effect effect);
 	/*
 	 * Set by a handler: the client disconnected, so what was acquired for it must be released.
 	 * `reply` is that of the call under way, NULL without one, as in a parked request, or when

@@ -69,7 +69,7 @@ static bool fits_body(struct request *req)
 	if (req->asked.body.len <= MAX_BODY)
 		return true;
 	answer_problem(req, P_BODY_TOO_LARGE,
-		       "the body has %zu bytes; with wait_ms it may have %d; send less, or leave out wait_ms",
+		       "the body has %zu bytes; one that waits by wait_ms or wait_result_ms may have %d",
 		       req->asked.body.len, MAX_BODY);
 	return false;
 }

@@ -118,6 +118,15 @@ static void delivery_expires(void)
 	wait_until(int_at(ask(0, "GET", "/queues/a", NULL, NULL), "/ready") == 1, SOON_MS);
 }
 
+static void message_is_cancelled(void)
+{
+	char target[128];
+	struct answer a = ask(0, "GET", "/queues/a/messages?state=in_flight", NULL, NULL);
+
+	snprintf(target, sizeof(target), "/queues/a/messages/%s?in_flight=true", text_at(a, "/items/0/id"));
+	assert_status(ask(0, "DELETE", target, NULL, NULL), 204);
+}
+
 static void queue_is_deleted(void)
 {
 	assert_status(ask(0, "DELETE", "/queues/a", NULL, NULL), 204);
@@ -221,7 +230,7 @@ struct grant {
 #define DELIVERY_ENDINGS                                                                               \
 	{                                                                                              \
 		delivery_is_acknowledged, delivery_is_rejected, delivery_is_settled, delivery_expires, \
-			queue_is_deleted                                                               \
+			message_is_cancelled, queue_is_deleted                                         \
 	}
 
 static const struct grant grants[] = {

@@ -24,6 +24,14 @@ BUGS = {
         ],
         {"one delivery at a time", "no acknowledged message comes back"},
     ),
+    "cancel without a mark": (
+        # A message that is cancelled in flight stays where its next delivery finds it.
+        [
+            ("lua/queues/queue_message_delete.lua", "  plan('HDEL', queue_key, m.seq)\n", ""),
+            ("lua/queues/queue_message_delete.lua", "m.id, m.marks = '', 'c'", "m.id = ''"),
+        ],
+        {"no acknowledged message comes back"},
+    ),
     "replay after timeout": (
         # What was sent and not answered is sent once more.
         [
@@ -44,6 +52,22 @@ BUGS = {
     "missed wake-up": (
         # A waiter is not woken by a message that is ready at once.
         [("lua/queues/lib_queue_serve.lua", "  while ready > 0 and w.head do\n", "  while ready > 1000 and w.head do\n")],
+        {"waiters are woken"},
+    ),
+    "a changed result": (
+        # A result is stored with other digits.
+        [
+            (
+                "lua/queues/lib_queue_settle.lua",
+                "redis.call('SET', results[i], results[i + 1],",
+                "redis.call('SET', results[i], results[i + 1]:gsub('%d', '0'),",
+            )
+        ],
+        {"a result is of its message"},
+    ),
+    "an end that wakes no waiter": (
+        # What ends a message forgets the daemons that wait for it.
+        [("lua/queues/lib_queue_result.lua", "      wake_daemons(list, queue_key", "      local _ = (list and queue_key")],
         {"waiters are woken"},
     ),
     "a name apart from its key": (

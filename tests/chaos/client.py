@@ -102,7 +102,7 @@ class Client:
             headers["Content-Type"] = "application/json"
         if key:
             headers["Idempotency-Key"] = key
-        patience_s = PATIENCE_S + (body or {}).get("wait_ms", 0) / 1000
+        patience_s = PATIENCE_S + max((body or {}).get(name, 0) for name in ("wait_ms", "wait_result_ms")) / 1000
         start_us = self.recorder.now_us()
         answer = self.ask(daemon, method, path, json.dumps(body) if body is not None else None, headers, patience_s)
         self.recorder.write(

@@ -1,7 +1,7 @@
 // How calls of the JavaScript client end: by their signal, by their time, by a failure that may be
 // repeated; and the ways to a daemon. `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { Gate, thrown, until } from './gate.mjs';
 
 let running, client;
 const quiet = { warn: () => {} };
+const run = promisify(execFile);
 
 before(async () => {
   running = await daemon();
@@ -102,13 +103,14 @@ describe('calls', { concurrency: 20 }, () => {
 
   test('no call outlives its timeout', async (context) => {
     const gate = await gateOf(context);
-    const through = new Client(gate.url, { ...quiet, timeoutMs: 400 });
+    const through = new Client(gate.url, quiet);
     const lock = await through.lock('late', { ttlMs: 60000 });
     const hold = await through.hold('late-hold', { ttlMs: 60000 });
     await client.queue('late').send('a');
     const message = await through.queue('late').receive({ visibilityMs: 60000 });
     gate.sockets.forEach((socket) => socket.destroy());
     gate.target = undefined;
+    through.timeoutMs = 400;
     const calls = {
       release: () => lock.release(),
       hold: () => hold.release(),
@@ -133,7 +135,7 @@ describe('calls', { concurrency: 20 }, () => {
   ]) {
     test(`what failed with the effect ${effect} can be repeated`, async (context) => {
       const gate = await gateOf(context);
-      const through = new Client(gate.url, { ...quiet, timeoutMs: 300 });
+      const through = new Client(gate.url, quiet);
       const queue = through.queue(`repeated-${effect}`);
       await queue.sendMany([{ body: 'acknowledge' }, { body: 'reject' }, { body: 'extend' }]);
       const messages = [];
@@ -147,10 +149,12 @@ describe('calls', { concurrency: 20 }, () => {
       ];
       through.close(); // a connection that ends when it is used again leaves the effect unknown
       await spoil(gate);
+      through.timeoutMs = 300;
       for (const call of calls) {
         const { error } = await thrown(call());
         assert.deepEqual([error.effect, error.code], [effect, 'no_connection']);
       }
+      through.timeoutMs = 30000;
       gate.isMute = false;
       if (effect === 'none') {
         await gate.open();
@@ -171,10 +175,11 @@ describe('calls', { concurrency: 20 }, () => {
 
   test('a delivery is lost in time when its end could not be sent', async (context) => {
     const gate = await gateOf(context);
-    const through = new Client(gate.url, { ...quiet, timeoutMs: 300 });
+    const through = new Client(gate.url, quiet);
     await client.queue('lost').send('a');
     const message = await through.queue('lost').receive({ visibilityMs: 1500 });
     await gate.shut();
+    through.timeoutMs = 300;
     await thrown(message.acknowledge());
     assert.equal(message.lost.aborted, false);
     const again = client.queue('lost').receive({ waitMs: 5000 });
@@ -192,6 +197,63 @@ describe('calls', { concurrency: 20 }, () => {
     const again = client.queue('short').receive({ waitMs: 5000 });
     await until(() => message.lost.aborted, 'it is lost', 1000);
     assert.equal((await again).receives, 2);
+  });
+
+  test('progress is shown; a delivery whose message is cancelled is lost', async () => {
+    const queue = client.queue('cancelled');
+    await queue.put({ resultMs: 60000 });
+    await queue.sendMany([
+      { body: 'a', id: 'a' },
+      { body: 'b', id: 'b' },
+    ]);
+    const [first, second] = [await queue.receive(), await queue.receive({ visibilityMs: 900 })];
+    assert.equal(await first.extend(undefined, { percent: 40, note: 'page 4' }), true);
+    assert.deepEqual((await queue.getMessage('a')).progress, { percent: 40, note: 'page 4' });
+    await queue.deleteMessage('b', { inFlight: true });
+    await until(() => second.lost.aborted, 'it is lost', 1000);
+    assert.equal(second.lost.reason.code, 'message_cancelled');
+    assert.equal(await second.acknowledge(), false);
+    const answer = queue.getMessage('a', { waitMs: 5000 });
+    assert.equal(await first.acknowledge({ page_count: 10 }), true);
+    assert.deepEqual((await answer).result, { page_count: 10 });
+    const { signal } = new AbortController();
+    const asked = queue.send('c', { waitResultMs: 5000, signal });
+    await (await queue.receive({ waitMs: 5000 })).acknowledge([1]);
+    assert.deepEqual((await asked).result, [1]);
+  });
+
+  test('schedules, groups and policies need no raw request', async () => {
+    const queue = client.queue('set-up');
+    const put = await queue.putSchedule('nightly', { cron: '30 2 * * *', timeZone: 'Europe/Berlin', body: { a_b: 1 } });
+    assert.deepEqual([put.timeZone, put.body, put.next.length], ['Europe/Berlin', { a_b: 1 }, 5]);
+    await queue.patchSchedule('nightly', { everyMs: 60000, jitterMs: 10 });
+    await queue.runSchedule('nightly');
+    const message = await queue.receive();
+    assert.deepEqual([message.body, message.schedule.id, message.schedule.requested], [{ a_b: 1 }, 'nightly', true]);
+    await message[Symbol.asyncDispose](); // it was not settled, so it returns
+    assert.equal((await queue.get()).delayed, 1);
+    const listed = [];
+    for (let n = 0; n < 3; n++) {
+      await client.putPolicy(`policy-${n}`, { limit: 1, windowMs: 1000 });
+    }
+    for await (const { name } of client.policies({ query: { limit: 1 } })) {
+      listed.push(name);
+    }
+    assert.deepEqual(listed.sort(), ['policy-0', 'policy-1', 'policy-2']);
+    assert.equal((await client.patchPolicy('policy-0', { burst: 1 })).burst, 1);
+    await client.deletePolicy('policy-0');
+    assert.equal((await thrown(client.getPolicy('policy-0'))).error.code, 'not_found');
+    await queue.deleteSchedule('nightly');
+    assert.equal((await queue.schedules().next()).done, true);
+    const paused = await queue.pauseGroup('tenant-7', 60000);
+    assert.deepEqual([paused.group, paused.reason], ['tenant-7', 'paused']);
+    const groups = [];
+    for await (const { group, reason } of queue.groups()) {
+      groups.push([group, reason]);
+    }
+    assert.deepEqual(groups, [['tenant-7', 'paused']]);
+    assert.equal((await queue.resumeGroup('tenant-7')).reason, null);
+    await queue.delete();
   });
 
   test('a first refused connection is one warning, and its end another', async () => {
@@ -222,7 +284,7 @@ describe('calls', { concurrency: 20 }, () => {
     ]) {
       const paths = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)];
       const command = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ');
-      execFileSync('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths], { stdio: 'ignore' });
+      await run('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths]);
     }
     const tls = await daemon({
       options: [
@@ -325,7 +387,7 @@ describe('calls', { concurrency: 20 }, () => {
   test('where node:http is missing, calls go by fetch', async () => {
     const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
     const program = `(${byFetch})(${JSON.stringify(library)}, ${JSON.stringify(running.url)})`;
-    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
+    const { stdout } = await run(process.execPath, ['-e', program]);
     assert.deepEqual(JSON.parse(stdout), [1, 2, 'AbortError', false, 'unknown_path']);
   });
 });

@@ -18,11 +18,27 @@ function say(step, more) {
   writeSync(1, `${JSON.stringify({ at: Number(process.hrtime.bigint()), step, by: name, ...more })}\n`);
 }
 
+/** Stores a message in the end, whatever fails for how long: by its id it is stored once. */
+async function store(queue, message, options) {
+  for (let isStored = false; !isStored; ) {
+    isStored = await client
+      .queue(queue)
+      .send(message, { id: message, ...options })
+      .catch(failed);
+  }
+  say('sent', { message });
+}
+
+/** A call may fail by an outage that is longer than its time. */
+function failed(error) {
+  if (error.effect !== 'none' && error.effect !== 'unknown') {
+    throw error;
+  }
+}
+
 async function send() {
   for (let number = 0; number < MESSAGES && !stop.signal.aborted; number++) {
-    const message = `${name}-${number}`;
-    await client.queue('work').send(message, { id: message });
-    say('sent', { message });
+    await store('work', `${name}-${number}`);
     await random((SECONDS * 2000) / MESSAGES);
   }
   say('sent all');
@@ -43,9 +59,7 @@ function work() {
 /** Calls of the plain kind, each ended by its signal at a random instant. */
 async function receive() {
   for (let number = 0; !stop.signal.aborted; number++) {
-    const message = `${name}-plain-${number}`;
-    await client.queue('plain').send(message, { id: message, priority: number % 10 });
-    say('sent', { message });
+    await store('plain', `${name}-plain-${number}`, { priority: number % 10 });
     const controller = new AbortController();
     setTimeout(() => controller.abort(), Math.random() * 30);
     const options = { waitMs: 5000, visibilityMs: VISIBILITY_MS, signal: controller.signal };

@@ -13,7 +13,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { MINUTE_MS = 60000, CANCELLED = -2, STALE = -1, SETTLED_CANCELLED = 4 };
+enum { REMEMBERED_MS = 150000, CANCELLED = -2, STALE = -1, SETTLED_CANCELLED = 4 };
 
 static char receipt[64];
 
@@ -25,7 +25,7 @@ static void pass_ms(int64_t ms)
 static void receive_a(const struct outgoing *m)
 {
 	queue_message_send(&r, "q", m ? *m : (struct outgoing){ .id = "a", .body = "1" });
-	assert_int_equal(queue_message_receive(&r, "q", 1, MINUTE_MS, NONCE_A), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, REMEMBERED_MS, NONCE_A), 1);
 	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 }
 
@@ -93,10 +93,10 @@ static void the_worker_learns_of_it(void **state)
 		assert_counts(&r, "q", 0, 0, 0, 0);
 		for (size_t again = 0; again < WAYS; again++) /* an answer may get lost */
 			unchanged(&r, assert_int_equal(ways[again](), CANCELLED));
-		pass_ms(MINUTE_MS);
+		pass_ms(REMEMBERED_MS);
 		for (size_t again = 0; again < WAYS; again++)
 			assert_int_equal(ways[again](), STALE);
-		assert_int_equal(queue_message_receive(&r, "q", 1, MINUTE_MS, NONCE_B), 0);
+		assert_int_equal(queue_message_receive(&r, "q", 1, REMEMBERED_MS, NONCE_B), 0);
 		assert_int_equal(queue_states(&r, "q"), 0); /* trimmed */
 		assert_counts(&r, "q", 0, 0, 0, 0);
 		assert_int_equal(queue_get(&r, "q").expired + queue_get(&r, "q").died, 0);
@@ -106,18 +106,18 @@ static void the_worker_learns_of_it(void **state)
 /* A worker that never calls again. */
 static void it_ends_with_its_visibility(void **state)
 {
-	const struct outgoing m = { .id = "a", .max_receives = 1, .ttl_ms = 2LL * MINUTE_MS };
+	const struct outgoing m = { .id = "a", .max_receives = 1, .ttl_ms = 2LL * REMEMBERED_MS };
 
 	(void)state;
 	for (int with_options = 0; with_options < 2; with_options++) {
 		script_stage_empty(NULL);
 		receive_a(with_options ? &m : NULL);
 		cancel_a();
-		pass_ms(MINUTE_MS);
+		pass_ms(REMEMBERED_MS);
 		assert_counts(&r, "q", 0, 0, 0, 0);
 		for (size_t i = 0; i < WAYS; i++)
 			unchanged(&r, assert_int_equal(ways[i](), STALE));
-		assert_int_equal(queue_message_receive(&r, "q", 1, MINUTE_MS, NONCE_B), 0);
+		assert_int_equal(queue_message_receive(&r, "q", 1, REMEMBERED_MS, NONCE_B), 0);
 		assert_counts(&r, "q", 0, 0, 0, 0);
 		assert_int_equal(queue_states(&r, "q"), 0);
 		assert_int_equal(queue_get(&r, "q").expired + queue_get(&r, "q").died, 0);
@@ -138,7 +138,7 @@ static void others_are_cancelled_as_ever(void **state)
 	assert_int_equal(by_acknowledging(), CANCELLED);
 	queue_put(&r, "q", standard_settings);
 	receive_a(NULL);
-	pass_ms(MINUTE_MS);
+	pass_ms(REMEMBERED_MS);
 	cancel_a();
 	assert_counts(&r, "q", 0, 0, 0, 0);
 	assert_int_equal(by_acknowledging(), STALE);
@@ -171,7 +171,7 @@ static void its_id_is_another_messages(void **state)
 	receive_a(NULL);
 	cancel_a();
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" });
-	pass_ms(MINUTE_MS);
+	pass_ms(REMEMBERED_MS);
 	queue_put(&r, "q", standard_settings); /* it settles what has ended */
 	assert_int_equal(queue_states(&r, "q"), 0);
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
@@ -254,12 +254,13 @@ static void a_message_has_its_own_backoff(void **state)
 		queue_put(&r, "q", settings);
 		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .backoff = rows[i].backoff });
 		for (int try = 1; try <= 3; try++) {
-			assert_int_equal(queue_message_receive(&r, "q", 1, MINUTE_MS, try % 2 ? NONCE_A : NONCE_B), 1);
+			assert_int_equal(queue_message_receive(&r, "q", 1, REMEMBERED_MS, try % 2 ? NONCE_A : NONCE_B),
+					 1);
 			snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 			int64_t ended_at = *script_clock_us / 1000;
 			if (try == 2) { /* by time, as by a reject */
-				pass_ms(MINUTE_MS);
-				ended_at += MINUTE_MS;
+				pass_ms(REMEMBERED_MS);
+				ended_at += REMEMBERED_MS;
 				queue_message_get(&r, "q", "a");
 			} else {
 				queue_delivery_reject(&r, "q", receipt, -1, "no", false);

@@ -113,7 +113,7 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":done"))->integer, 0);
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":ids"))->integer, 0);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 0);
-	/* As if a minute had passed: expired entries go, and one that has not expired stays. */
+	/* As if 150 s had passed: expired entries go, and one that has not expired stays. */
 	for (size_t i = 1; i < BATCH_MAX; i++) {
 		char member[32];
 		snprintf(member, sizeof(member), "%.16ss", receipts[i]);

@@ -13,7 +13,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { RESULT_MS = 60000 };
+enum { RESULT_MS = 150000 };
 
 #define DAEMON_ONE "00000000000000aa"
 #define DAEMON_TWO "00000000000000bb"
@@ -195,7 +195,7 @@ static void without_memory_nothing_is_settled(void **state)
 	assert_int_equal(complete("7"), 1);
 }
 
-/* ---- Who waits ---- */
+/* ---- Waiting daemons ---- */
 
 /* The last two digits of the daemons that are named, in their order. */
 static void assert_named(const char *daemons)

@@ -34,6 +34,7 @@ static void hold(struct vigil *v)
 	assert_status(a, 201);
 	snprintf(v->permit, sizeof(v->permit), "%s", text_at(a, "/permit"));
 	assert_status(http(v->others, "POST", target(v, "cache", "/fill"), "{\"fill_ms\":" HELD_MS "}"), 201);
+	assert_status(http(v->others, "PATCH", target(v, "queues", ""), "{\"result_ms\":" HELD_MS "}"), 200);
 }
 
 void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others, const char *name)
@@ -47,7 +48,9 @@ void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others,
 	v->semaphore = waiter_at(d, target(v, "semaphores", "/permits"), "{\"limit\":1,\"wait_ms\":" WAIT_MS "}", "");
 	v->queue = waiter_at(d, target(v, "queues", "/receive"), "{\"wait_ms\":" WAIT_MS "}", "");
 	v->cache = waiter_at(d, target(v, "cache", "/fill"), "{\"wait_ms\":" WAIT_MS "}", "");
-	wait_until(all_parked(d, before + 4), SOON_MS);
+	v->end = waiter_at(d, target(v, "queues", "/messages"),
+			   "{\"id\":\"end\",\"body\":1,\"delay_ms\":600000,\"wait_result_ms\":" WAIT_MS "}", "");
+	wait_until(all_parked(d, before + 5), SOON_MS);
 	v->topic = events_get(d->port, target(v, "topics", "/stream"));
 	char pattern[96];
 	snprintf(pattern, sizeof(pattern), "/topics/stream?name=%s*", v->name);
@@ -70,7 +73,8 @@ static bool release(struct vigil *v)
 	int permit = http(v->others, "DELETE", target(v, "semaphores", rest), NULL).status;
 	int message = http(v->others, "POST", target(v, "queues", "/messages"), "{\"body\":1}").status;
 	int ticket = http(v->others, "DELETE", target(v, "cache", ""), NULL).status;
-	return lock == 200 && permit == 204 && message == 201 && ticket == 204;
+	int end = http(v->others, "DELETE", target(v, "queues", "/messages/end"), NULL).status;
+	return lock == 200 && permit == 204 && message == 201 && ticket == 204 && end == 204;
 }
 
 static void publish(struct vigil *v)
@@ -132,6 +136,7 @@ int64_t vigil_must_wake(struct vigil *v, int within_ms)
 	must_be_answered(v, v->semaphore, "semaphores", "/permits", 201, until_ms);
 	must_be_answered(v, v->queue, "queues", "/receive", 200, until_ms);
 	must_be_answered(v, v->cache, "cache", "/fill", 201, until_ms);
+	must_be_answered(v, v->end, "queues", "/messages", 201, until_ms);
 	must_receive(v, v->topic, (int)(until_ms - monotonic_ms()));
 	must_receive(v, v->pattern, (int)(until_ms - monotonic_ms()));
 	events_close(v->topic);

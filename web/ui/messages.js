@@ -171,8 +171,15 @@ function columnsOf(page, at, state) {
 			when: isSettled,
 			act: (message) => remove(page, at, message),
 		},
+		{
+			label: 'Cancel',
+			about: ({ id }) => id,
+			danger: true,
+			when: (message) => message.state === 'in_flight',
+			act: (message) => cancel(page, at, message),
+		},
 	);
-	if (page.write && state !== 'in_flight') columns.push({ title: '', kind: 'actions', make: offered });
+	if (page.write) columns.push({ title: '', kind: 'actions', make: offered });
 	return columns;
 }
 
@@ -245,6 +252,22 @@ async function reschedule(page, at, message) {
 			at + path('messages', message.id),
 			{ delay_ms: Number(said.seconds) * 1000 },
 			(changed) => `'${changed.id}' is due ${due(changed)}.`,
+		);
+}
+
+/** A message that a worker has. */
+async function cancel(page, at, message) {
+	const sure = await confirmRemoval({
+		title: `Cancel '${message.id}'?`,
+		go: 'Cancel message',
+		text: 'It is not delivered again. Its worker learns of it by its next request about the delivery.',
+	});
+	if (sure)
+		await page.act(
+			'DELETE',
+			`${at + path('messages', message.id)}?in_flight=true`,
+			undefined,
+			() => `'${message.id}' is cancelled.`,
 		);
 }
 

@@ -21,7 +21,8 @@ def check(history, findings):
     harmed = [fault for fault in history.faults if fault.name.startswith("daemon") or fault.name.endswith("callers")]
     for call in history.calls:
         check_answer(findings, call)
-        allowed_us = IN_TIME_US + (call.sent or {}).get("wait_ms", 0) * 1000
+        sent = call.sent or {}
+        allowed_us = IN_TIME_US + max(sent.get("wait_ms", 0), sent.get("wait_result_ms", 0)) * 1000
         if call.gave_up - call.start > allowed_us and not any(
             f.start <= call.gave_up and f.end >= call.start for f in harmed
         ):

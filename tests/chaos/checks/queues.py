@@ -1,11 +1,13 @@
-"""Queues: an accepted message is delivered, an acknowledged one does not return, none is delivered
-early, or to two workers at once; and waiters are woken. Each message has a number of its own,
-and in the end every queue was emptied.
+"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none
+is delivered early, or to two workers at once; and waiters are woken. Each message has a number of
+its own, and in the end every queue was emptied.
 
 A delivery surely belongs to its worker from when the worker knew of it until the worker began to
 end it, or until its visibility ended, counted from the request. Duplicates are counted; they may
 come where at-least-once allows them, after a delivery that ended otherwise.
 """
+import copy
+
 from history import FOREVER, answers, begun_between, by_op
 
 from . import replays
@@ -14,6 +16,7 @@ ROUNDING_US = 2000
 LONGEST_US = 12000000  # that a call takes
 WAKE_US = 1000000
 BEFORE_US = 1500000
+STATES = ("ready", "blocked", "delayed", "in_flight", "dead")
 
 
 class Message:
@@ -21,10 +24,23 @@ class Message:
 
     def __init__(self, tries):
         self.tries, self.number, self.sent = tries, tries[0].sent["body"], tries[0]
+        self.group = self.sent.sent.get("group")
         self.accepted = next(iter(answers(tries)), None)
         self.is_possible = any(call.effect != "none" for call in tries)
         self.due = tries[0].start + tries[0].sent["delay_ms"] * 1000
-        self.deliveries, self.acknowledged, self.may_be_done = [], None, False
+        self.deliveries, self.acknowledged = [], None
+
+        # Not delayed, and nothing but an acknowledgement ends it.
+        self.is_plain = not self.sent.sent["delay_ms"] and "ttl_ms" not in self.sent.sent
+        self.may_be_done = "ttl_ms" in self.sent.sent
+
+    def may_be_removed(self, call):
+        """By a cancellation or a purge."""
+        if call.effect != "none" and call.gave_up >= self.sent.start:
+            self.may_be_done, self.is_plain = True, False
+            for delivery in self.deliveries:
+                if delivery.asked < call.gave_up:
+                    delivery.until = min(delivery.until, call.start)
 
     def ids(self):
         answered = {call.got["messages"][0]["id"] for call in self.tries if call.is_ok}
@@ -44,7 +60,7 @@ class Delivery:
         return self.finished if self.finished and self.finished.end < time else time > self.at_latest
 
     def used(self, call, begun):
-        """An extension, a rejection, an acknowledgement."""
+        """An extension, a rejection, an acknowledgement, a cancellation."""
         self.calls.append(call)
         if call.effect == "none":
             return
@@ -59,19 +75,31 @@ class Delivery:
 
 def check(history, findings):
     for name in history.names("queue.send"):
-        receives = history.of("queue.receive", on=name)
-        messages = {
-            tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()
-        }
-        deliveries = read_deliveries(history, findings, name, receives, messages)
-        read_uses(history, findings, name, messages, deliveries)
+        messages, _, receives = read(history, findings, name)
         for message in messages.values():
             check_message(history, findings, name, message)
             check_deliveries(history, findings, name, message)
-            check_woken(history, findings, name, message, receives)
+            if not message.group:  # one that is blocked wakes no waiter
+                check_woken(history, findings, name, message, receives)
         final = history.of("queue.final", on=name)
-        if not final or any(final[-1].got[state] for state in ("ready", "delayed", "in_flight", "dead")):
+        if not final or any(final[-1].got.get(state) for state in STATES):
             findings.violation("books", f"{name} was not emptied", *final[-1:])
+
+
+def read(history, findings, name):
+    """{number: message}, {receipt: delivery} and the receives of a queue."""
+    receives = history.of("queue.receive", on=name)
+    messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()}
+    deliveries = read_deliveries(history, findings, name, receives, messages)
+    for call in history.of("queue.cancel", on=name):
+        if call.sent["body"] in messages:
+            messages[call.sent["body"]].may_be_removed(call)
+    for call in history.of("queue.purge", on=name):
+        for message in messages.values():
+            if message.group == call.sent["group"]:
+                message.may_be_removed(call)
+    read_uses(history, findings, name, messages, deliveries)
+    return messages, deliveries, receives
 
 
 def read_deliveries(history, findings, name, receives, messages):
@@ -102,7 +130,7 @@ def receipts(receive):
 
 
 def read_uses(history, findings, name, messages, deliveries):
-    calls = history.of("queue.receive", "queue.acknowledge", "queue.extend", "queue.reject", on=name)
+    calls = history.of(*(f"queue.{what}" for what in ("receive", "acknowledge", "extend", "reject", "cancel")), on=name)
     repeated, ops = replays.of(calls), by_op(calls)
     for call in calls:
         if call in repeated:
@@ -114,26 +142,50 @@ def read_uses(history, findings, name, messages, deliveries):
             )
             for receipt in about & deliveries.keys():
                 replays.judge(history, findings, call, deliveries[receipt], ("receipt_expired",))
-        if call in repeated or call.what == "queue.receive":
+        if call in repeated:
             continue
-        message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
-        if not message or not delivery:
-            continue
-        if call.what == "queue.acknowledge" and call.effect != "none":
-            message.may_be_done = True
-            if call.is_ok and not message.acknowledged:
-                message.acknowledged = call
-        if call.code == "receipt_expired" and call.end < delivery.until:
-            if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
-                findings.count("deliveries lost by a failover")
-            else:
-                findings.violation(
-                    "one delivery at a time",
-                    f"{name}: {message.number} was taken from its receiver before its time",
-                    delivery.call,
-                    call,
-                )
-        delivery.used(call, ops[call.op][0].start)
+        for use in uses_in(call):
+            read_use(history, findings, name, messages, deliveries, use, ops[call.op][0].start)
+
+
+def uses_in(call):
+    """The calls about one delivery that a call stands for: a receive acknowledges what its worker has
+    done.
+    """
+    if call.what != "queue.receive":
+        return [call]
+    outcomes = {d["receipt"]: d["outcome"] for d in call.got.get("deliveries", ())} if call.is_ok else {}
+    uses = []
+    for receipt, body in call.sent.get("done", {}).items():
+        use = copy.copy(call)
+        use.what, use.sent = "queue.acknowledge", {"receipt": receipt, "body": body}
+        outcome = outcomes.get(receipt, "acknowledged")  # without an answer, the call's effect counts
+        if outcome != "acknowledged":
+            code = "message_cancelled" if outcome == "cancelled" else "receipt_expired"
+            use.status, use.effect, use.got = 410, "none", {"code": code}
+        uses.append(use)
+    return uses
+
+
+def read_use(history, findings, name, messages, deliveries, call, begun):
+    message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
+    if not message or not delivery:
+        return
+    if call.what in ("queue.acknowledge", "queue.cancel") and call.effect != "none":
+        message.may_be_done = True
+        if call.is_ok and not message.acknowledged:
+            message.acknowledged = call
+    if call.code == "receipt_expired" and call.end < delivery.until:
+        if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
+            findings.count("deliveries lost by a failover")
+        else:
+            findings.violation(
+                "one delivery at a time",
+                f"{name}: {message.number} was taken from its receiver before its time",
+                delivery.call,
+                call,
+            )
+    delivery.used(call, begun)
 
 
 def check_message(history, findings, name, message):
@@ -160,7 +212,8 @@ def check_deliveries(history, findings, name, message):
     findings.count("deliveries", len(message.deliveries))
     findings.count("duplicates", max(0, len(message.deliveries) - 1))
     last = None  # of those before, the one that lasts longest
-    for delivery in sorted(message.deliveries, key=lambda d: (d.receives, d.known)):
+    begins_again = bool(history.of("queue.redrive", on=name))  # its receives
+    for delivery in sorted(message.deliveries, key=lambda d: (0 if begins_again else d.receives, d.known)):
         if delivery.known < message.due - ROUNDING_US:
             findings.violation(
                 "never early", f"{name}: {message.number} came before its time", message.sent, delivery.call
@@ -175,7 +228,7 @@ def check_deliveries(history, findings, name, message):
                     message.acknowledged,
                     delivery.call,
                 )
-        elif last and (delivery.known < last.until or delivery.receives == last.receives):
+        elif last and (delivery.known < last.until or not begins_again and delivery.receives == last.receives):
             if any(history.may_be_lost(call) for call in (*last.calls, *delivery.calls)):
                 findings.count("messages delivered to two by a failover")
             else:

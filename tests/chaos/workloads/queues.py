@@ -1,5 +1,6 @@
 """Queues: each message has a number of its own, so that the checks can follow it. Some are received
-by waiting workers; some are acknowledged late, rejected, or extended.
+by waiting workers; some are acknowledged late, or by the next receive, rejected, extended, or
+cancelled in flight.
 """
 import time
 
@@ -35,10 +36,25 @@ def produce_for_waiters(client):
 
 
 def receive(client, name, most, wait_ms, visibility_ms):
+    """What the worker has done of this queue ends in the same request."""
     request = ("queue.receive", name, "POST", f"/queues/{name}/receive")
-    body = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}
-    answer = client.settle(*request, body=body) if client.chance(0.3) else client.call(*request, body=body)
+    body, done = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}, done_by(client).pop(name, {})
+    sent = {**body, "done": done}
+    if done:
+        body["settle"] = {"acknowledge": list(done)}
+    ask = client.settle if client.chance(0.3) else client.call
+    answer = ask(*request, sent=sent, body=body)
     return answer.body["messages"] if answer.is_ok else []
+
+
+def done_by(client):
+    """By queue, the bodies of messages by the receipts that the next receive acknowledges."""
+    client.done = getattr(client, "done", {})
+    return client.done
+
+
+def acknowledge_next(client, name, message):
+    done_by(client).setdefault(name, {})[message["receipt"]] = message["body"]
 
 
 def of_delivery(name, message):
@@ -56,6 +72,17 @@ def acknowledge(client, name, message, tries=3):
         )
         if answer.is_settled:
             return
+
+
+def cancel(client, name, message):
+    """What was received is gone, though the worker may still acknowledge it."""
+    client.call(
+        "queue.cancel",
+        name,
+        "DELETE",
+        f"/queues/{name}/messages/{message['id']}?in_flight=true",
+        sent={"receipt": message["receipt"], "body": message["body"]},
+    )
 
 
 def work_on(client, name, message):
@@ -78,9 +105,13 @@ def work_on(client, name, message):
             sent={**sent, "visibility_ms": 600},
             body={"visibility_ms": 600},
         )
-    elif fate < 0.22:  # too slow
+    elif fate < 0.2:
+        cancel(client, name, message)
+        if client.chance(0.5):
+            return
+    elif fate < 0.24:  # too slow
         client.pause(0.3, 0.9)
-    acknowledge(client, name, message)
+    (acknowledge_next if client.chance(0.4) else acknowledge)(client, name, message)
 
 
 def consume(client):
@@ -94,7 +125,7 @@ def consume(client):
 
 def wait_and_consume(client):
     for message in receive(client, AWAITED, 1, 4000, VISIBILITY_MOST_MS):
-        acknowledge(client, AWAITED, message)
+        acknowledge_next(client, AWAITED, message)
 
 
 def prepare(client):

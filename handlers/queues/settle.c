@@ -1,0 +1,268 @@
+/*
+ * settle: see settle.h. The scripts are lua/queues/queue_delivery_settle.lua and, where there are
+ * results to store, queue_delivery_complete.lua.
+ */
+#include "queues/settle.h"
+
+#include "common/kinds.h"
+#include "queues/queue_call.h"
+#include "queues/queue_metrics.h"
+
+enum { RESULT_MAX_BYTES = 65536 };
+
+struct queue_settle *queue_settle_new(struct request *req, struct queue_settle given, size_t count)
+{
+	struct queue_settle *s = arena_alloc(&req->arena, sizeof(*s) + count * sizeof(s->rows[0]));
+
+	if (s)
+		*s = given;
+	else
+		answer_no_memory(req, EFFECT_NONE);
+	return s;
+}
+
+void queue_settle_add(struct queue_settle *s, struct queue_settling row)
+{
+	s->counts[row.ending]++;
+	s->rows[s->count++] = row;
+}
+
+/* ---- What is wrong ---- */
+
+/* A member of a delivery, "" for the delivery itself, as a JSON pointer. */
+static const char *pointer_to(struct request *req, const struct queue_settle *s, size_t i, const char *member)
+{
+	static const char *const lists[] = { "acknowledge", "complete", "reject" };
+	enum queue_ending ending = s->rows[i].ending;
+
+	for (int before = 0; before < (int)ending; before++)
+		i -= s->counts[before];
+	struct text pointer = arena_printf(&req->arena, "%s/%s/%zu%s", s->pointer, lists[ending], i, member);
+	return pointer.at ? pointer.at : "";
+}
+
+/* False: it is none of the request's queues. */
+static bool find_queue(const struct queue_settle *s, struct queue_settling *row)
+{
+	if (!s->names_queue)
+		row->queue = s->queues[0];
+	for (row->of_queue = 0; row->of_queue < s->queue_count; row->of_queue++)
+		if (text_equal(s->queues[row->of_queue], row->queue))
+			return true;
+	return false;
+}
+
+static bool check_row(struct request *req, struct queue_settle *s, size_t i)
+{
+	struct queue_settling *row = &s->rows[i];
+	bool is_object = row->ending != QUEUE_ACKNOWLEDGE || s->names_queue;
+
+	if (!find_queue(s, row))
+		answer_field_problem(req, P_INVALID_VALUE, pointer_to(req, s, i, "/queue"), "must be one of queues");
+	else if (!queue_is_receipt(req, row->queue, row->receipt))
+		queue_answer_no_receipt(req, pointer_to(req, s, i, is_object ? "/receipt" : ""), row->queue);
+	else if (row->dead && row->has_delay_ms)
+		queue_answer_dead_and_delayed(req, pointer_to(req, s, i, "/delay_ms"));
+	else if (row->result.len > RESULT_MAX_BYTES)
+		answer_field_problem(req, P_OUT_OF_RANGE, pointer_to(req, s, i, "/result"),
+				     "has %zu bytes as JSON; %d are allowed", row->result.len, RESULT_MAX_BYTES);
+	else
+		return true;
+	return false;
+}
+
+bool queue_settle_check(struct request *req, struct queue_settle *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (!check_row(req, s, i))
+			return false;
+	return true;
+}
+
+/* ---- The calls ---- */
+
+static void on_reply(struct request *req, const struct reply *r);
+
+/* How many deliveries of a queue end in this way. */
+static size_t count_of(const struct queue_settle *s, size_t queue, enum queue_ending ending)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		count += s->rows[i].of_queue == queue && s->rows[i].ending == ending;
+	return count;
+}
+
+static bool has_queue(const struct queue_settle *s, size_t queue)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue)
+			return true;
+	return false;
+}
+
+/* Whether the call of a queue stores results. */
+static bool stores_results(const struct queue_settle *s, size_t queue)
+{
+	return count_of(s, queue, QUEUE_COMPLETE) > 0 && !(s->without_results & 1U << queue);
+}
+
+static void add_row(struct request *req, struct call *c, const struct queue_settling *row, bool stores)
+{
+	queue_call_receipt(req, c, row->receipt);
+	if (row->ending == QUEUE_COMPLETE) {
+		call_text(c, stores ? row->result : TEXT(""));
+	} else if (row->ending == QUEUE_REJECT) {
+		queue_call_optional(c, row->has_delay_ms, row->delay_ms);
+		call_text(c, row->reason);
+		call_int(c, row->dead);
+	}
+}
+
+static void add_result_keys(struct request *req, struct call *c, const struct queue_settle *s, size_t queue)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue && s->rows[i].ending == QUEUE_COMPLETE)
+			call_key(c, KEY_QUEUE, s->queues[queue],
+				 arena_printf(&req->arena, "result:%.16s", s->rows[i].receipt.at).at);
+}
+
+static void send_queue(struct request *req, struct queue_settle *s, size_t queue)
+{
+	bool stores = stores_results(s, queue);
+	const struct script *script = stores ? &queue_delivery_complete_script : &queue_delivery_settle_script;
+	struct call *c = queue_call(req, script, s->queues[queue]);
+
+	if (stores)
+		add_result_keys(req, c, s, queue);
+	call_int(c, (int64_t)count_of(s, queue, QUEUE_ACKNOWLEDGE));
+	call_int(c, (int64_t)count_of(s, queue, QUEUE_COMPLETE));
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue)
+			add_row(req, c, &s->rows[i], stores);
+	if (s->is_part)
+		call_record_part(c, arena_printf(&req->arena, "settle%zu", queue));
+	call_may_fail(c);
+	call_tag(c, queue);
+	call_send(c, on_reply);
+}
+
+void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)(struct request *req))
+{
+	for (size_t q = 0; q < s->queue_count; q++)
+		s->pending += has_queue(s, q);
+	s->done = done;
+	s->work = req->work;
+	req->work = s;
+	for (size_t q = 0, sent = 0; q < s->queue_count; q++) {
+		if (!has_queue(s, q))
+			continue;
+		req->has_effect = sent++ > 0; /* should this one want memory */
+		send_queue(req, s, q);
+		req->has_effect = false; /* what was settled is in the answer */
+	}
+}
+
+/* The outcomes of a queue; without a reply there are none. */
+static void take_outcomes(struct request *req, struct queue_settle *s, size_t queue, const struct reply *r)
+{
+	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct queue_settling *row = &s->rows[i];
+		if (row->of_queue != queue)
+			continue;
+		int64_t outcome = r ? reply_int(r, at++) : SETTLED_UNANSWERED;
+		bool is_known = !r || (outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED);
+		row->outcome = is_known ? (enum queue_settled)outcome : SETTLED_NOT_CURRENT;
+		rejected += row->outcome == SETTLED_REJECTED;
+	}
+	if (!r)
+		return;
+	/* What was acknowledged within the last 150 s counts only once. */
+	queue_metrics_count(req, s->queues[queue], QUEUE_ACKNOWLEDGED, (size_t)reply_outcome(r) - rejected);
+	queue_metrics_count(req, s->queues[queue], QUEUE_REJECTED, rejected);
+}
+
+static void on_reply(struct request *req, const struct reply *r)
+{
+	struct queue_settle *s = req->work;
+	size_t queue = req->result->tag;
+
+	if (!r && stores_results(s, queue) && call_problem_is_memory(req->result->failed)) {
+		s->without_results |= 1U << queue;
+		send_queue(req, s, queue);
+		return;
+	}
+	take_outcomes(req, s, queue, r);
+	s->answered += r != NULL;
+	if (!r)
+		s->failed = req->result->failed;
+	if (--s->pending > 0)
+		return;
+	req->work = s->work;
+	if (s->answered > 0)
+		s->done(req);
+	else
+		call_problem_answer(s->failed);
+}
+
+/* ---- The answer ---- */
+
+static bool is_acknowledged(enum queue_settled outcome)
+{
+	return outcome == SETTLED_ACKNOWLEDGED || outcome == SETTLED_RESULT_KEPT;
+}
+
+void queue_settle_out(struct json_out *o, const struct queue_settle *s)
+{
+	static const char *const outcomes[SETTLED_COUNT] = { "not_current",  "acknowledged", "rejected",
+							     "acknowledged", "cancelled",    "unanswered" };
+
+	out_array(o, "deliveries");
+	for (size_t i = 0; i < s->count; i++) {
+		const struct queue_settling *row = &s->rows[i];
+		out_object(o, NULL);
+		if (s->names_queue)
+			out_text(o, "queue", row->queue);
+		out_text(o, "receipt", row->receipt);
+		out_string(o, "outcome", outcomes[row->outcome]);
+		if (row->ending == QUEUE_COMPLETE && is_acknowledged(row->outcome))
+			out_bool(o, "result_stored", row->outcome == SETTLED_RESULT_KEPT);
+		out_close(o);
+	}
+	out_close(o);
+}
+
+/* ---- POST /queues/{name}/settle ---- */
+
+static void on_settled(struct request *req)
+{
+	const struct queue_delivery_settle_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	queue_settle_out(o, req->work);
+	answer_end(req);
+}
+
+void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
+{
+	size_t count = in->acknowledge.count + in->complete.count + in->reject.count;
+
+	if (count == 0) {
+		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
+				     "is required, or complete or reject, with at least one receipt");
+		return;
+	}
+	struct queue_settle given = { .queues = &in->name, .queue_count = 1, .pointer = "" };
+	struct queue_settle *s = req->work = queue_settle_new(req, given, count);
+	for (size_t i = 0; s && i < in->acknowledge.count; i++)
+		queue_settle_add(s, (struct queue_settling){ .receipt = in->acknowledge.items[i] });
+	for (size_t i = 0; s && i < in->complete.count; i++)
+		queue_settle_add(s, (struct queue_settling){ QUEUE_SETTLE_COMPLETED(&in->complete.items[i]) });
+	for (size_t i = 0; s && i < in->reject.count; i++)
+		queue_settle_add(s, (struct queue_settling){ QUEUE_SETTLE_REJECTED(&in->reject.items[i]) });
+	if (s && queue_settle_check(req, s))
+		queue_settle_send(req, s, on_settled);
+}
