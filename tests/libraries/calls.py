@@ -1,4 +1,4 @@
-"""How calls of the Python client end, beside a daemon by patternd.testing: calls.py, with PATTERND."""
+"""How calls of the Python client end, beside a daemon by patternd.testing."""
 import asyncio
 import gc
 import logging
@@ -204,7 +204,8 @@ def certificates(folder):
     openssl("req", "-x509", *subject, "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
     for name in ("server", "caller"):
         pathlib.Path(folder, f"{name}.cnf").write_text("subjectAltName=IP:127.0.0.1\n")
-        openssl("req", *subject[:1], *subject[3:], "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        files = ("-keyout", f"{name}.key", "-out", f"{name}.csr")
+        openssl("req", *subject[:1], *subject[3:], "-subj", f"/CN={name}", *files)
         signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2")
         openssl("x509", "-req", "-in", f"{name}.csr", *signing, "-extfile", f"{name}.cnf", "-out", f"{name}.pem")
     return {name: os.path.join(folder, name) for name in os.listdir(folder)}
@@ -301,6 +302,14 @@ def test_settings_schedules_policies():
     queue.send(1, id="one")
     assert queue.get_message("one")["state"] == "ready"
     queue.delete_message("one")
+    queue.patch(order="strict")
+    for number in range(2):
+        queue.send(number, group="tenant-7")
+    assert [(each["group"], each["blocked"]) for each in queue.groups()] == [("tenant-7", 1)]
+    assert queue.pause_group("tenant-7", 60000)["reason"] == "paused" and queue.receive() is None
+    queue.resume_group("tenant-7")
+    message = queue.receive(wait_ms=1000)
+    assert message.group == "tenant-7" and message.acknowledge()
     queue.delete()
     assert client.put_policy("calls", 10, 1000, burst=2)["burst"] == 2
     assert client.patch_policy("calls", limit=20)["limit"] == 20 == client.get_policy("calls")["limit"]

@@ -27,9 +27,9 @@ def raised(kind, function):
 
 
 class Gate:
-    """`sockets` are those of clients that are open; `count` is how many connections were made. While
-    it `is_mute`, answers are dropped, and the connection is closed instead. Without a `target` no
-    request is answered.
+    """`sockets` are those of clients that are open; `count` is how many connections were made.
+    While it `is_mute`, answers are dropped, and the connection is closed instead. Without a
+    `target` no request is answered.
     """
 
     def __init__(self, target=None):

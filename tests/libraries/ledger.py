@@ -1,6 +1,6 @@
-"""A program of tests/test_ledger.py, in Python: ledger.py URL NAME. Sends, works the queue by threads
-and by asyncio, holds a lock and interrupts calls at random instants, until its SIGTERM. Prints a
-line of JSON for each step.
+"""A program of tests/test_ledger.py, in Python: ledger.py URL NAME. Sends, works the queue by
+threads and by asyncio, holds a lock and interrupts calls at random instants, until its SIGTERM.
+Prints a line of JSON for each step.
 """
 import asyncio
 import json
@@ -100,7 +100,8 @@ def hold():
                     continue
                 lock = task.result()
                 say("enter", fence=lock.fence)
-                work, lost = asyncio.ensure_future(asyncio.sleep(random_s(0.05))), asyncio.ensure_future(lock.lost.wait())
+                work = asyncio.ensure_future(asyncio.sleep(random_s(0.05)))
+                lost = asyncio.ensure_future(lock.lost.wait())
                 await asyncio.wait({work, lost}, return_when=asyncio.FIRST_COMPLETED)
                 lost.cancel()
                 say("left", fence=lock.fence)

@@ -1,6 +1,5 @@
 """What `work` of the Python client promises, by threads and by asyncio, beside a daemon by
-patternd.testing: work.py, with PATTERND. With an argument it is a worker of that URL and queue, which
-a test ends by signals.
+patternd.testing. With arguments it is a worker of that URL and queue, which a test ends by signals.
 """
 import asyncio
 import logging
@@ -156,7 +155,8 @@ def test_a_handler_that_raises_rejects_with_its_reason(is_aio, name):
     until(lambda: queue.get()["dead"] == 2, "the loop goes on")
     loop.end()
     items = client.request("GET", f"/queues/{name}/messages", query={"state": "dead"}).body["items"]
-    assert {item["reason"] for item in items} == {"ZeroDivisionError: by zero; max_receives"} and seen == [1, 2, 1, 2], items
+    assert {item["reason"] for item in items} == {"ZeroDivisionError: by zero; max_receives"}, items
+    assert seen == [1, 2, 1, 2], seen
 
 
 @for_both

@@ -97,7 +97,13 @@ class Queue:
         self._transport, self._keeper = transport, keeper
 
     async def send(
-        self, body: Any, *, id: Optional[str] = None, delay_ms: Optional[int] = None, wait_result_ms: int = 0, **more: Any
+        self,
+        body: Any,
+        *,
+        id: Optional[str] = None,
+        delay_ms: Optional[int] = None,
+        wait_result_ms: int = 0,
+        **more: Any,
     ) -> dict[str, Any]:
         row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
         return (await self._transport.run(_steps.send(self.name, [row], wait_result_ms)))[0]
@@ -116,8 +122,8 @@ class Queue:
     async def messages(
         self, stop: Optional[asyncio.Event] = None, wait_ms: Optional[int] = None, **more: Any
     ) -> AsyncGenerator[Message, None]:
-        """For small scripts, as `patternd.Queue.messages`: use `async with message:` in the loop, as
-        nothing ends an asynchronous generator at once. A worker that runs for years is `work`.
+        """For small scripts, as `patternd.Queue.messages`: use `async with message:` in the loop,
+        as nothing ends an asynchronous generator at once. A worker that runs for years is `work`.
         """
         wait_ms = wait_ms if wait_ms is not None else 20000 if stop is None else 1000
         while stop is None or not stop.is_set():

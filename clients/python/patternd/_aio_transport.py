@@ -155,7 +155,8 @@ class Transport:
     async def _exchange(
         self, connection: Connection, call: Call, began: float, answer: AnswerReader, is_stream: bool
     ) -> None:
-        """Sends the request, and feeds `answer` until it is complete; a stream, until its head is."""
+        """Sends the request, and feeds `answer` until it is complete; a stream, until its head
+        is."""
         was_sent = False
 
         async def talk() -> None:

@@ -74,7 +74,9 @@ class Client:
         )
         return self._transport.call(call)
 
-    def lock(self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any) -> Lock:
+    def lock(
+        self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+    ) -> Lock:
         """A lock for `with`: acquired on entry, renewed by a thread, released at the end.
 
         Raises LockHeld on entry when it is not free within `wait_ms`, and LockLost at the end when
@@ -82,7 +84,9 @@ class Client:
         """
         return Lock(self._transport, self._keeper, name, ttl_ms, given(wait_ms=wait_ms or None, owner=owner, **more))
 
-    def hold(self, name: str, ttl_ms: int = 10000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any) -> Hold:
+    def hold(
+        self, name: str, ttl_ms: int = 10000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+    ) -> Hold:
         """A lock for `with` that lives as long as a connection: the daemon renews it.
 
         When the program ends, for whatever reason, it is free at once. Raises as `lock` does.

@@ -20,7 +20,8 @@ IDLE_S = 1.0
 
 class Lease:
     """`extend` makes the steps of an extension that may take so many ms, and returns the new
-    `expires`. `on_lost` is called once. Neither may refer to the lock or message that has the lease.
+    `expires`. `on_lost` is called once. Neither may refer to the lock or message that has the
+    lease.
 
     It is extended at each third of `time_ms`, until `until`. `expires` counts from when the request
     was sent that granted it: Redis's time began later.
@@ -83,7 +84,8 @@ class Lease:
 
 
 class Leases:
-    """The leases of a client, held weakly: what an interrupted program does not hold any more expires."""
+    """The leases of a client, held weakly: what an interrupted program does not hold any more
+    expires."""
 
     def __init__(self) -> None:
         self._refs: dict[int, weakref.ref[Lease]] = {}
@@ -124,7 +126,8 @@ class Keeper:
 
     def keep(self, lease: Lease) -> None:
         if self._pid != os.getpid():  # a fork takes no thread along, and a lock as it is
-            self._pid, self._changed, self._leases, self._is_running = os.getpid(), threading.Condition(), Leases(), False
+            self._pid, self._is_running = os.getpid(), False
+            self._changed, self._leases = threading.Condition(), Leases()
         with self._changed:
             self._leases.add(lease)
             if not self._is_running:

@@ -17,12 +17,18 @@ from ._worker import Worker
 class Message(Delivery):
     """A delivery. `lost` is set when another worker may have it: stop the work then.
 
-    As a context manager it is acknowledged at the end, and rejected when the block raises.
-    `group` and `schedule` say whose it is, if it is of one; `receives` counts this delivery, too.
+    As a context manager it is acknowledged at the end, and rejected when the block raises. `group`
+    and `schedule` are those that it belongs to, or None; `receives` counts this delivery, too.
     """
 
     def __init__(
-        self, transport: Transport, keeper: Keeper, queue: str, delivered: _steps.Delivered, visibility_ms: float, max_work_ms: float
+        self,
+        transport: Transport,
+        keeper: Keeper,
+        queue: str,
+        delivered: _steps.Delivered,
+        visibility_ms: float,
+        max_work_ms: float,
     ) -> None:
         super().__init__(queue, delivered.row)
         self.lost = threading.Event()
@@ -35,7 +41,7 @@ class Message(Delivery):
         """Removes the message for good. False: the delivery had ended, the message comes again.
 
         A `result`, any JSON, is kept for the queue's `result_ms`. After a Problem repeat the call:
-        it says what is true.
+        it returns what is true.
         """
         return self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
 
@@ -91,7 +97,13 @@ class Queue:
         self._transport, self._keeper = transport, keeper
 
     def send(
-        self, body: Any, *, id: Optional[str] = None, delay_ms: Optional[int] = None, wait_result_ms: int = 0, **more: Any
+        self,
+        body: Any,
+        *,
+        id: Optional[str] = None,
+        delay_ms: Optional[int] = None,
+        wait_result_ms: int = 0,
+        **more: Any,
     ) -> dict[str, Any]:
         """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
 
@@ -116,8 +128,9 @@ class Queue:
     def messages(
         self, stop: Optional[threading.Event] = None, wait_ms: Optional[int] = None, **more: Any
     ) -> Generator[Message, None, None]:
-        """For small scripts: messages, one after the other, until `stop` is set, or a call fails for
-        longer than `timeout_ms`. A worker that runs for years is `work`. `more` goes to `receive`.
+        """For small scripts: messages, one after the other, until `stop` is set, or a call fails
+        for longer than `timeout_ms`. A worker that runs for years is `work`. `more` goes to
+        `receive`.
 
         A message is acknowledged when the loop asks for the next one. It is rejected when the loop
         is left before that: by an exception, `break` or `return`, which look alike from here. That
@@ -143,12 +156,12 @@ class Queue:
         worker: Optional[str] = None,
         signals: bool = True,
     ) -> None:
-        """Runs `handler(message)` for each message, in `concurrency` threads, until `stop` is set or
-        the program gets SIGTERM or SIGINT (`signals`, in the main thread).
+        """Runs `handler(message)` for each message, in `concurrency` threads, until `stop` is set
+        or the program gets SIGTERM or SIGINT (`signals`, in the main thread).
 
-        A message is acknowledged when `handler` returns; what it returns, unless None, is the result.
-        It is rejected when `handler` raises, due again after the queue's backoff. An outage ends
-        nothing. On a stop no more is taken, and what was received is worked on, for up to
+        A message is acknowledged when `handler` returns; what it returns, unless None, is the
+        result. It is rejected when `handler` raises, due again after the queue's backoff. An outage
+        ends nothing. On a stop no more is taken, and what was received is worked on, for up to
         `drain_ms`; the rest is returned. A second signal returns all at once.
         """
         Worker(
@@ -207,7 +220,7 @@ class Queue:
         self._ask("DELETE", self._path + path_of("schedules", id))
 
     def groups(self) -> Iterator[dict[str, Any]]:
-        """The groups that have messages: how many, and why a group stands still."""
+        """The groups that have messages: how many, and why a group waits."""
         return all_items(self._transport, self._path + "/groups")
 
     def pause_group(self, group: str, for_ms: int) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class Call:
             try:
                 body = json.loads(body)
             except ValueError:
-                pass  # of a proxy between: the text says what it is
+                pass  # of a proxy between: the text is all there is
         if status < 400:
             return Response(status, headers, body, began)
         if not isinstance(body, dict) or "code" not in body:
@@ -201,7 +201,8 @@ Steps = Generator[Union[Call, Pause], Response, T]
 
 
 class Outage:
-    """Of a loop that goes on for ever: how long it pauses, and what it logs, at most once a minute."""
+    """Of a loop that goes on for ever: how long it pauses, and what it logs, at most once a
+    minute."""
 
     def __init__(self, what: str) -> None:
         self._what, self._step = what, PAUSE_S

@@ -1,4 +1,5 @@
-"""Carries calls over blocking sockets. Each exception out of a call closes its connection at once."""
+"""Carries calls over blocking sockets. Each exception out of a call closes its connection at
+once."""
 from __future__ import annotations
 
 import ipaddress
@@ -236,7 +237,8 @@ class Transport:
         cut: Optional[Cut],
         is_stream: bool,
     ) -> None:
-        """Sends the request, and feeds `answer` until it is complete; a stream, until its head is."""
+        """Sends the request, and feeds `answer` until it is complete; a stream, until its head
+        is."""
         was_sent = False
         try:
             connection.open(deadline)

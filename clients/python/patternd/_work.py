@@ -29,7 +29,7 @@ class Held(Protocol):
     lease: Lease
 
     def give_up(self) -> None:
-        """Its delivery is ended by the loop, or is over."""
+        """The loop is done with it: it is not extended any more."""
 
     @property
     def is_settled(self) -> bool:

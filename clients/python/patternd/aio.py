@@ -85,11 +85,15 @@ class Client:
         )
         return await self._transport.call(call)
 
-    def lock(self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any) -> Lock:
+    def lock(
+        self, name: str, ttl_ms: int = 30000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+    ) -> Lock:
         """A lock for `async with`, as `patternd.Client.lock`; a task renews it."""
         return Lock(self._transport, self._keeper, name, ttl_ms, given(wait_ms=wait_ms or None, owner=owner, **more))
 
-    def hold(self, name: str, ttl_ms: int = 10000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any) -> Hold:
+    def hold(
+        self, name: str, ttl_ms: int = 10000, wait_ms: int = 0, *, owner: Optional[str] = None, **more: Any
+    ) -> Hold:
         """A lock for `async with` that lives as long as a connection, as `patternd.Client.hold`."""
         return Hold(self._transport, name, given(ttl_ms=ttl_ms, wait_ms=wait_ms or None, owner=owner, **more))
 

@@ -6,8 +6,8 @@
 and for pytest, after `pytest_plugins = ["patternd.testing"]` in conftest.py, the fixtures
 `patternd_daemon` (a new one for each test) and `patternd_client` (its client).
 
-The program is the one that is named, else that of the variable PATTERND, else `patternd` in PATH. It
-needs redis-server in PATH. Its data is deleted when it ends.
+The program is the one that is named, else that of the variable PATTERND, else `patternd` in PATH.
+It needs redis-server in PATH. Its data is deleted when it ends.
 """
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def daemon(program: Optional[str] = None, *options: str) -> Iterator[Daemon]:
 
 
 def _read(lines: IO[str], log: list[str], listening: list[str], is_ready: threading.Event) -> None:
-    """Reads its log, which would fill the pipe. `listening` gets the address, and then that Redis is
-    there.
+    """Reads its log, which would fill the pipe. `listening` gets the address, and then that Redis
+    is there.
     """
     for line in lines:
         log.append(line)
