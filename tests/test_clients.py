@@ -59,7 +59,8 @@ def pack_libraries(folder):
     shutil.rmtree(target, ignore_errors=True)
     shutil.move(folder / "unpacked/package", target)
     with zipfile.ZipFile(wheel) as archive:
-        unpack(archive, archive.namelist(), {"patternd/__init__.py", "patternd/py.typed"}, folder / "site")
+        modules = {f"patternd/{path.name}" for path in (LIBRARIES / "python/patternd").iterdir() if path.is_file()}
+        unpack(archive, archive.namelist(), modules, folder / "site")
     return folder / "site"
 
 

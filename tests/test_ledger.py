@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The clients of clients/ under outages: tests/test_ledger.py PATTERND javascript
+"""The clients of clients/ under outages: tests/test_ledger.py PATTERND python|javascript
 
 Programs of tests/libraries/ledger.* send, work a queue by `work` and hold a lock, while what they
 need is killed, stopped, cut or fails over; each way with a daemon and a Redis of its own, all ways
