@@ -173,6 +173,25 @@ static void write_policy(struct json_out *o, struct text name, struct text key)
 	out_close(o);
 }
 
+static void write_some(struct json_out *o, const char *member, int64_t value)
+{
+	out_int_or_null(o, member, value > 0, value);
+}
+
+/* A rate whose limit, window_ms and burst begin at `at`. */
+static void write_rate(struct json_out *o, const char *member, const struct reply *r, size_t at)
+{
+	if (reply_int(r, at) == 0) {
+		out_null(o, member);
+		return;
+	}
+	out_object(o, member);
+	out_int(o, "limit", reply_int(r, at));
+	out_int(o, "window_ms", reply_int(r, at + 1));
+	out_int(o, "burst", reply_int(r, at + 2));
+	out_close(o);
+}
+
 /* The settings that begin at `at`. */
 static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
@@ -191,6 +210,11 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	write_policy(o, reply_text(r, at + QUEUE_SETTINGS_POLICY_NAME), reply_text(r, at + QUEUE_SETTINGS_POLICY_KEY));
 	int64_t max_messages = reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGES);
 	out_int_or_null(o, "max_messages", max_messages > 0, max_messages);
+	out_string(o, "order", reply_int(r, at + QUEUE_SETTINGS_IS_STRICT) ? "strict" : "fair");
+	write_some(o, "group_concurrency", reply_int(r, at + QUEUE_SETTINGS_GROUP_CONCURRENCY));
+	write_some(o, "concurrency", reply_int(r, at + QUEUE_SETTINGS_CONCURRENCY));
+	write_rate(o, "rate", r, at + QUEUE_SETTINGS_RATE_LIMIT);
+	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE_LIMIT);
 	out_close(o);
 }
 
@@ -199,6 +223,7 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 {
 	out_text(o, "name", name);
 	out_int(o, "ready", reply_int(r, QUEUE_GET_READY));
+	out_int(o, "blocked", reply_int(r, QUEUE_GET_BLOCKED));
 	out_int(o, "delayed", reply_int(r, QUEUE_GET_DELAYED));
 	out_int(o, "in_flight", reply_int(r, QUEUE_GET_IN_FLIGHT));
 	out_int(o, "dead", reply_int(r, QUEUE_GET_DEAD));
@@ -260,6 +285,20 @@ static void answer_settings(struct request *req, int status, struct text name, c
 /* One of the two may be of an earlier request. True: the request has been answered. */
 static bool answer_reversed(struct request *req, const struct reply *r)
 {
+	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
+		answer_field_problem(
+			req, P_INVALID_VALUE, "/group_concurrency",
+			"cannot be given together with a strict order, which delivers one message of a group");
+		return true;
+	}
+	if (reply_outcome(r) == QUEUE_PUT_NOT_EMPTY) {
+		answer_problem(req, P_QUEUE_NOT_EMPTY,
+			       "order cannot change while messages of groups are in the queue: %" PRId64
+			       " are blocked, %" PRId64
+			       " are ready or in flight; purge them, or let workers finish them",
+			       reply_int(r, QUEUE_PUT_BLOCKED), reply_int(r, QUEUE_PUT_BUSY));
+		return true;
+	}
 	if (reply_outcome(r) != QUEUE_PUT_BACKOFF_REVERSED)
 		return false;
 	answer_field_problem(req, P_INVALID_VALUE, "/backoff",
@@ -280,6 +319,17 @@ static void on_replaced(struct request *req, const struct reply *r)
 static void call_change(struct call *c, bool has, bool reset, int64_t value)
 {
 	call_int(c, has ? value : reset ? -2 : -1);
+}
+
+/* limit, window_ms and burst; -2 without a rate, -1 where it stays. */
+static void call_rate(struct request *req, struct call *c, bool has, bool reset, int64_t limit, int64_t window_ms,
+		      int64_t burst)
+{
+	if (has)
+		call_text(c, arena_printf(&req->arena, "%" PRId64 " %" PRId64 " %" PRId64, limit, window_ms,
+					  burst ? burst : limit));
+	else
+		call_string(c, reset ? "-2" : "-1");
 }
 
 /* Without a name, the key is -1 or -2. */
@@ -314,6 +364,12 @@ static void put(struct request *req)
 	call_change(c, in->has_result_ms, true, in->result_ms);
 	call_change(c, in->has_max_messages, true, in->max_messages);
 	call_policy(c, in->has_policy, true, in->policy.name, in->policy.key);
+	call_string(c, in->order == QUEUE_PUT_ORDER_STRICT ? "strict" : "fair");
+	call_change(c, in->has_group_concurrency, true, in->group_concurrency);
+	call_change(c, in->has_concurrency, true, in->concurrency);
+	call_rate(req, c, in->has_rate, true, in->rate.limit, in->rate.window_ms, in->rate.burst);
+	call_rate(req, c, in->has_group_rate, true, in->group_rate.limit, in->group_rate.window_ms,
+		  in->group_rate.burst);
 	call_send(c, on_replaced);
 }
 
@@ -356,6 +412,12 @@ static void patch(struct request *req)
 	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
 	call_change(c, in->has_max_messages, in->reset_max_messages, in->max_messages);
 	call_policy(c, in->has_policy, in->reset_policy, in->policy.name, in->policy.key);
+	call_string(c, in->order == QUEUE_PATCH_ORDER_STRICT ? "strict" : in->order || in->reset_order ? "fair" : "-1");
+	call_change(c, in->has_group_concurrency, in->reset_group_concurrency, in->group_concurrency);
+	call_change(c, in->has_concurrency, in->reset_concurrency, in->concurrency);
+	call_rate(req, c, in->has_rate, in->reset_rate, in->rate.limit, in->rate.window_ms, in->rate.burst);
+	call_rate(req, c, in->has_group_rate, in->reset_group_rate, in->group_rate.limit, in->group_rate.window_ms,
+		  in->group_rate.burst);
 	call_send(c, on_merged);
 }
 

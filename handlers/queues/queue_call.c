@@ -5,7 +5,7 @@
 
 #include "common/kinds.h"
 
-const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
+const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", "blocked", NULL };
 
 const char *const queue_parts[] = { "ready",   "delayed", "flight", "dead",   "ids",  "done", "schedules",
 				    "waiters", "order",   "busy",   "groups", "room", NULL };

@@ -213,6 +213,7 @@ void queue_message_out(struct json_out *o, struct request *req, const struct rep
 	out_text(o, "id", m.id);
 	out_text(o, "state", state);
 	queue_content_out(o, is_done ? TEXT("null") : m.content);
+	out_text_or_null(o, "group", m.group);
 	out_int(o, "priority", m.priority);
 	out_int(o, "receives", m.receives);
 	out_int(o, "sent_at_ms", m.sent_at_ms);

@@ -5,9 +5,10 @@
 #include "process/named.h"
 #include "queues/queue_call.h"
 
-enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 4, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT, DIED_AT };
+enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 5, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT, DIED_AT };
 /* In the order of queue_states. */
-static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD };
+static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD,
+				       QUEUE_GET_BLOCKED };
 
 static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
 

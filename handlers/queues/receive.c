@@ -37,6 +37,7 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	out_text(o, "id", m.id);
 	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, sequence, m.nonce, receipt));
 	queue_content_out(o, m.content);
+	out_text_or_null(o, "group", m.group);
 	out_int(o, "priority", m.priority);
 	out_int(o, "receives", m.receives);
 	out_int(o, "sent_at_ms", m.sent_at_ms);

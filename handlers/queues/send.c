@@ -86,13 +86,13 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 	call_text(c, m->id);
 	call_text(c, queue_content(req, m));
 	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives || supersedes(m) ||
-	    m->has_backoff_base_ms || m->has_backoff_max_ms)
-		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t",
+	    m->has_backoff_base_ms || m->has_backoff_max_ms || m->group.len)
+		call_text(c, arena_printf(&req->arena, "%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%d\t%s\t%s\t%s",
 					  (int)m->priority, m->has_delay_ms ? (int64_t)m->delay_ms : 0,
 					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
 					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
 					  m->has_max_receives ? (int)m->max_receives : 0, backoff_of(req, m).at,
-					  on_duplicate_of(req, m).at));
+					  on_duplicate_of(req, m).at, m->group.len ? m->group.at : ""));
 	else
 		call_int(c, m->priority);
 }
@@ -188,6 +188,7 @@ static void send(struct request *req)
 		.body = in->body,
 		.id = in->id,
 		.priority = in->priority,
+		.group = in->group,
 		.has_delay_ms = in->has_delay_ms,
 		.delay_ms = in->delay_ms,
 		.has_deliver_at_ms = in->has_deliver_at_ms,

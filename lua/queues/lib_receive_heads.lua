@@ -1,4 +1,4 @@
--- Who is next in each group that was met: the first that is blocked, if there is room for it; else the
+-- The next message of each group that was met: the first that is blocked, if there is room for it; else the
 -- group may be held.
 if queue_count > 1 then
 --@include queue_types

@@ -23,6 +23,6 @@ end
 read_waiters()
 plan('ZREM', groups_key, 'p' .. group, 'h' .. group)
 plan('ZREM', busy_key, group .. '\0')
-comes_sooner = true
+touch(group)
 commit()
 return { 1, now, group_of(group) or nothing_of(group) }

@@ -72,7 +72,7 @@ if queue_rules or head ~= '-' or next(all) then
   fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
   fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- by a policy that may be another now
 end
-if old_rate and (not all.group_rate or all.group_rate.limit ~= old_rate.limit) then -- they are judged anew
+if old_rate and (not all.group_rate or all.group_rate.limit ~= old_rate.limit) then -- they are judged again
   local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '100')
   for _, member in ipairs(held) do
     redis.call('ZADD', groups_key, digits(now), member)

@@ -18,7 +18,7 @@
 #include "core/text.h"
 #include "process/histogram.h"
 
-enum { NAMED_MOST = 100, NAMED_CELLS = 11, NAMED_STALE_US = 15000000, NAMED_IDLE_US = 1800000000 };
+enum { NAMED_MOST = 100, NAMED_CELLS = 12, NAMED_STALE_US = 15000000, NAMED_IDLE_US = 1800000000 };
 
 struct named_family {
 	const char *name, *type, *help; /* "queue_messages", "counter" or "gauge" */

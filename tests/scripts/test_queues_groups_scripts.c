@@ -16,7 +16,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { GROUPS = 4, STEPS = 3000, HELD_MAX = 64, RECEIPT_BYTES = 64 };
+enum { GROUPS = 4, STEPS = 1000, HELD_MAX = 64, RECEIPT_BYTES = 64 };
 
 /* Of a row of settings: as queue_put wants them, and as the checks do. */
 struct rules {
@@ -161,7 +161,8 @@ static const char *receive_some(bool checks_order)
 		char seq[24];
 		snprintf(seq, sizeof(seq), "%.16s", received(&r, (size_t)i, RECEIVED_RECEIPT)->str);
 		for (int g = 0; checks_order && g < GROUPS; g++) {
-			if (strcmp(group, group_name(g)) != 0 || received(&r, (size_t)i, RECEIVED_RECEIVES)->integer > 1)
+			if (strcmp(group, group_name(g)) != 0 ||
+			    received(&r, (size_t)i, RECEIVED_RECEIVES)->integer > 1)
 				continue;
 			if (strcmp(seq, world.last_first[g]) < 0)
 				fail_msg("group %s: %s after %s", group, seq, world.last_first[g]);
