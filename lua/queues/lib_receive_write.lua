@@ -37,7 +37,7 @@ if acknowledges and q.states[1] then
   end
   if (q.result_ms or 0) > 0 then
 --@include queue_result
-    local remembered_until = digits(now + math.max(60000, q.result_ms))
+    local remembered_until = digits(now + math.max(150000, q.result_ms))
     for k = 1, #q.states, 2 do
       q.flight[k] = '-' .. remembered_until
       q.states[k + 1] = done_state(q.states[k + 1], remembered_until, '-', q.result_ms)
