@@ -7,6 +7,7 @@
 #include "process/config.h"
 #include "process/named.h"
 #include "queues/queue_metrics.h"
+#include "rate_limits/policy_allowance.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/policy_file.h"
 #include "rate_limits/policy_metrics.h"
@@ -16,6 +17,7 @@ bool patterns_open(void)
 	web_open();
 	queue_metrics_open();
 	policy_metrics_open();
+	policy_allowance_open();
 	lock_metrics_open();
 	bool ok = policy_file_load();
 	return named_open(config()->metrics_names) && ok;

@@ -20,8 +20,8 @@ from contract import METHODS, Node  # noqa: E402
 
 VERBS = set(
     """get list put patch delete acquire release extend hold check send receive acknowledge reject
-    settle redrive purge take refund authorize add lookup combine merge push increment confirm
-    invalidate fill publish stream write count rebuild run""".split()
+    settle redrive purge pause resume take refund authorize add lookup combine merge push increment
+    confirm invalidate fill publish stream write count rebuild run""".split()
 )
 # The actions of scopes, by kind: list, read, write and manage, or verbs of the domain.
 ACTIONS = {

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 
+#include "common/allowance.h"
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "queues/queue_call.h"
@@ -160,6 +161,18 @@ void queue_message_list(struct request *req, const struct queue_message_list_inp
 
 /* ---- A queue's counts and settings ---- */
 
+static void write_policy(struct json_out *o, struct text name, struct text key)
+{
+	if (name.len == 0) {
+		out_null(o, "policy");
+		return;
+	}
+	out_object(o, "policy");
+	out_text(o, "name", name);
+	out_text(o, "key", key);
+	out_close(o);
+}
+
 /* The settings that begin at `at`. */
 static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
@@ -175,6 +188,9 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	int64_t result_ms = reply_int(r, at + QUEUE_SETTINGS_RESULT_MS);
 	out_int_or_null(o, "result_ms", result_ms > 0, result_ms);
 	out_bool(o, "paused", reply_int(r, at + QUEUE_SETTINGS_PAUSED) == 1);
+	write_policy(o, reply_text(r, at + QUEUE_SETTINGS_POLICY_NAME), reply_text(r, at + QUEUE_SETTINGS_POLICY_KEY));
+	int64_t max_messages = reply_int(r, at + QUEUE_SETTINGS_MAX_MESSAGES);
+	out_int_or_null(o, "max_messages", max_messages > 0, max_messages);
 	out_close(o);
 }
 
@@ -266,8 +282,26 @@ static void call_change(struct call *c, bool has, bool reset, int64_t value)
 	call_int(c, has ? value : reset ? -2 : -1);
 }
 
-void queue_put(struct request *req, const struct queue_put_input *in)
+/* Without a name, the key is -1 or -2. */
+static void call_policy(struct call *c, bool has, bool reset, struct text name, struct text key)
 {
+	call_text(c, has ? name : TEXT(""));
+	call_text(c, has ? key : reset ? TEXT("-2") : TEXT("-1"));
+}
+
+/* Whether a policy that the request names exists. False: it was answered. */
+static bool has_policy(struct request *req, const struct allowance *a, struct text policy)
+{
+	if (a->failed)
+		call_problem_answer(a->failed);
+	else if (!a->exists)
+		handler_answer_missing(req, "policy", policy);
+	return !a->failed && a->exists;
+}
+
+static void put(struct request *req)
+{
+	const struct queue_put_input *in = req->input;
 	struct call *c = queue_call(req, &queue_put_script, in->name);
 
 	call_int(c, in->visibility_ms);
@@ -278,7 +312,25 @@ void queue_put(struct request *req, const struct queue_put_input *in)
 	call_int(c, in->dead_retention_ms);
 	call_int(c, in->paused);
 	call_change(c, in->has_result_ms, true, in->result_ms);
+	call_change(c, in->has_max_messages, true, in->max_messages);
+	call_policy(c, in->has_policy, true, in->policy.name, in->policy.key);
 	call_send(c, on_replaced);
+}
+
+static void on_put_policy(struct request *req, const struct allowance *a)
+{
+	const struct queue_put_input *in = req->input;
+
+	if (has_policy(req, a, in->policy.name))
+		put(req);
+}
+
+void queue_put(struct request *req, const struct queue_put_input *in)
+{
+	if (in->has_policy)
+		allowance()->find(req, in->policy.name, on_put_policy);
+	else
+		put(req);
 }
 
 static void on_merged(struct request *req, const struct reply *r)
@@ -289,8 +341,9 @@ static void on_merged(struct request *req, const struct reply *r)
 		answer_settings(req, 200, in->name, r);
 }
 
-void queue_patch(struct request *req, const struct queue_patch_input *in)
+static void patch(struct request *req)
 {
+	const struct queue_patch_input *in = req->input;
 	struct call *c = queue_call(req, &queue_put_script, in->name);
 
 	call_change(c, in->has_visibility_ms, in->reset_visibility_ms, in->visibility_ms);
@@ -301,7 +354,25 @@ void queue_patch(struct request *req, const struct queue_patch_input *in)
 	call_change(c, in->has_dead_retention_ms, in->reset_dead_retention_ms, in->dead_retention_ms);
 	call_change(c, in->has_paused, in->reset_paused, in->paused);
 	call_change(c, in->has_result_ms, in->reset_result_ms, in->result_ms);
+	call_change(c, in->has_max_messages, in->reset_max_messages, in->max_messages);
+	call_policy(c, in->has_policy, in->reset_policy, in->policy.name, in->policy.key);
 	call_send(c, on_merged);
+}
+
+static void on_patch_policy(struct request *req, const struct allowance *a)
+{
+	const struct queue_patch_input *in = req->input;
+
+	if (has_policy(req, a, in->policy.name))
+		patch(req);
+}
+
+void queue_patch(struct request *req, const struct queue_patch_input *in)
+{
+	if (in->has_policy)
+		allowance()->find(req, in->policy.name, on_patch_policy);
+	else
+		patch(req);
 }
 
 void queue_delete(struct request *req, const struct queue_delete_input *in)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "common/handler.h"
+#include "queues/groups.h"
 #include "queues/queue_call.h"
 
 /* In the request's arena. */
@@ -149,6 +150,10 @@ void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 		redrive_these(req, in);
 		return;
 	}
+	if (in->group.at) {
+		queue_group_redrive(req, in->name, in->group, in->limit);
+		return;
+	}
 	struct text limit = arena_printf(&req->arena, "%" PRId64, in->limit);
 
 	begin(req, &(struct queue_steps){ &queue_redrive_script, in->name, limit, in->interval_ms });
@@ -158,5 +163,8 @@ void queue_purge(struct request *req, const struct queue_purge_input *in)
 {
 	struct text state = text_of(in->state ? queue_states[in->state - 1] : "");
 
-	begin(req, &(struct queue_steps){ &queue_purge_script, in->name, state, 0 });
+	if (in->group.at)
+		queue_group_purge(req, in->name, in->group, state);
+	else
+		begin(req, &(struct queue_steps){ &queue_purge_script, in->name, state, 0 });
 }

@@ -82,11 +82,11 @@ static void refuse_element(const struct cron_field *f, struct text text, const s
 	int len = (int)(text.len < 20 ? text.len : 20);
 
 	if (e->last >= 0 && e->last < e->first)
-		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s; write two ranges: %d-%d,%d-%d", f->noun, len,
-			 at, wrong, e->first, f->first + f->count - 1, f->first, e->last);
+		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s; write two ranges: %d-%d,%d-%d", f->noun,
+			 len, at, wrong, e->first, f->first + f->count - 1, f->first, e->last);
 	else
-		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s; values are %d to %d%s", f->noun, len, at, wrong,
-			 f->first, f->last, *f->names ? ", or names of three letters" : "");
+		snprintf(why, CRON_WHY_BYTES, "has the %s '%.*s', which %s; values are %d to %d%s", f->noun, len, at,
+			 wrong, f->first, f->last, *f->names ? ", or names of three letters" : "");
 }
 
 static bool parse_field(const struct cron_field *f, struct text field, char *mask, bool *repeats,
@@ -136,8 +136,8 @@ static struct text fields_of_name(struct text name)
 	static const struct {
 		const char *name, *fields;
 	} rows[] = {
-		{ "@hourly", "0 * * * *" },  { "@daily", "0 0 * * *" },   { "@midnight", "0 0 * * *" },
-		{ "@weekly", "0 0 * * 0" },  { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 1 *" },
+		{ "@hourly", "0 * * * *" },   { "@daily", "0 0 * * *" },   { "@midnight", "0 0 * * *" },
+		{ "@weekly", "0 0 * * 0" },   { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 1 *" },
 		{ "@annually", "0 0 1 1 *" },
 	};
 
@@ -152,8 +152,9 @@ static bool refuse_count(const struct text *first, int count, char why[CRON_WHY_
 	static const char five[] = "minute, hour, day of month, month, day of week";
 
 	if (count && *first->at == '@')
-		snprintf(why, CRON_WHY_BYTES,
-			 "has an unknown name; names are @hourly, @daily, @weekly, @monthly and @yearly, and stand alone");
+		snprintf(
+			why, CRON_WHY_BYTES,
+			"has an unknown name; names are @hourly, @daily, @weekly, @monthly and @yearly, and stand alone");
 	else if (count > FIELDS)
 		snprintf(why, CRON_WHY_BYTES, "has %d fields; it takes five, without seconds and years: %s", count,
 			 five);

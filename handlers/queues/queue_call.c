@@ -8,8 +8,8 @@
 
 const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
 
-const char *const queue_parts[] = { "ready",     "delayed", "flight", "dead", "ids",    "done",
-				    "schedules", "waiters", "order",  "busy", "groups", NULL };
+const char *const queue_parts[] = { "ready",   "delayed", "flight", "dead",   "ids",  "done", "schedules",
+				    "waiters", "order",   "busy",   "groups", "room", NULL };
 
 void queue_call_keys(struct call *c, struct text queue)
 {

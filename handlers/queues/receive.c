@@ -107,13 +107,36 @@ static void answer_deliveries(struct request *req, bool was_lost)
 	answer_end(req);
 }
 
+/*
+ * Takes in the policies of a reply, whose rows are behind those of the messages. Without memory for
+ * them nothing is handed out.
+ */
+static void take_in_policies(struct request *req, struct receive_order *order, const struct reply *r)
+{
+	order->payment = NULL;
+	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count; i++) {
+		const struct reply *row = reply_item(r, i);
+		size_t queue = order->at + (size_t)reply_int(row, QUEUE_DELIVERY_QUEUE);
+		if (reply_text(row, QUEUE_DELIVERY_SEQUENCE).len > 0)
+			continue;
+		if (!order->payment)
+			order->payment = arena_alloc(&req->arena, sizeof(*order->payment));
+		if (order->payment)
+			queue_payment_take_in(order->payment, req, queue, row);
+	}
+}
+
 /* Takes in what a call handed out. False: it is of a queue that was not asked. */
 static bool take_in(struct request *req, struct receive_order *order, const struct reply *r)
 {
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 
+	take_in_policies(req, order, r);
+	bool keeps = order->in_turn || order->payment;
 	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count && order->count < (size_t)order->limit; i++) {
-		const struct reply *m = order->in_turn ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
+		const struct reply *m = keeps ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
+		if (m && reply_text(m, QUEUE_DELIVERY_SEQUENCE).len == 0)
+			break; /* a policy */
 		if (!m)
 			break;
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_DELIVERY_QUEUE);
@@ -142,6 +165,55 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
 }
 
+/* What a call handed out is taken in, and paid for. */
+static void go_on_from(struct request *req, bool has_taken)
+{
+	struct receive_order *order = req->work;
+
+	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
+		order->at++;
+		receive(req);
+	} else if (has_taken || order->count || !wait_park(req, attempt)) { /* of a replay all may have ended */
+		answer_deliveries(req, false);
+	}
+}
+
+/* A queue whose policy had no room is held now: a request that waits on joins its wait queue. */
+static void on_paid(struct request *req, const struct queue_payment *p)
+{
+	struct receive_order *order = req->work;
+
+	order->count = p->count;
+	order->body_bytes = 0;
+	for (size_t i = 0; i < order->count; i++)
+		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
+	if (p->was_refused) /* a queue in another slot does not know of it */
+		wait_look_in(req, p->hold_ms);
+	if (order->count == 0 && p->failed)
+		call_problem_answer(p->failed);
+	else if (order->count == 0 && p->missing.at)
+		handler_answer_missing(req, "policy", p->missing);
+	else if (order->count == 0 && p->was_refused && !order->in_turn && wait_left_ms(req) > 0)
+		attempt(req);
+	else
+		go_on_from(req, false);
+}
+
+static void pay(struct request *req, size_t first)
+{
+	struct receive_order *order = req->work;
+	struct queue_payment *p = order->payment;
+
+	p->queues = order->queues;
+	p->deliveries = order->deliveries;
+	p->first = first;
+	p->count = order->count;
+	p->acknowledge = order->acknowledge;
+	p->is_replay = order->was_replayed;
+	p->done = on_paid;
+	queue_payment_begin(req, p);
+}
+
 static void on_received(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -165,33 +237,19 @@ static void on_received(struct request *req, const struct reply *r)
 		receive(req);
 		return;
 	}
+	size_t before = order->count;
 	if (!take_in(req, order, r)) {
 		answer_internal(req, "the script returned a message of a queue that was not requested");
 		return;
 	}
-	if (!req->result->replayed && !order->in_turn && (taken > 0 || wait_left_ms(req) == 0))
+	order->was_replayed = req->result->replayed;
+	if (!order->was_replayed && !order->in_turn && (taken > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 	wait_look_at(req, reply_int(r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS));
-	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
-		order->at++;
-		receive(req);
-	} else if (taken > 0 || order->count || !wait_park(req, attempt)) { /* of a replay all may have ended */
-		answer_deliveries(req, false);
-	}
-}
-
-/*
- * Sequence and state of a delivery, and the content of what is done: three arguments of
- * queue_delivery_return.
- */
-static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
-{
-	struct text content = order->acknowledge ? reply_text(m, QUEUE_DELIVERY_CONTENT) : TEXT("");
-	struct text parts[] = { reply_text(m, QUEUE_DELIVERY_SEQUENCE), reply_text(m, QUEUE_DELIVERY_STORED_STATE),
-				content };
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		call_text(c, arena_copy(&req->arena, parts[i].at, parts[i].len));
+	if (order->payment && order->count > before)
+		pay(req, before);
+	else
+		go_on_from(req, taken > 0);
 }
 
 /* The client left. With an Idempotency-Key it may come again for what was taken. */
@@ -210,7 +268,7 @@ static void release(struct request *req, const struct reply *r)
 				continue;
 			if (!c)
 				c = queue_call(req, &queue_delivery_return_script, order->queues[q]);
-			call_delivery(req, c, order, order->deliveries[i].m);
+			queue_payment_call_delivery(req, c, order->acknowledge, order->deliveries[i].m);
 		}
 		if (c)
 			call_send(c, NULL);

@@ -5,13 +5,8 @@
 #ifndef PATTERND_QUEUE_RECEIVE_H
 #define PATTERND_QUEUE_RECEIVE_H
 
+#include "queues/payment.h"
 #include "queues/settle.h"
-
-/* A message that was handed out. */
-struct queue_delivery {
-	size_t queue;
-	const struct reply *m;
-};
 
 /* What is wanted, of either operation, and what there is so far. In the request's arena. */
 struct receive_order {
@@ -28,6 +23,8 @@ struct receive_order {
 	size_t at;                         /* ... this one now; those before it had no more */
 	struct queue_delivery *deliveries; /* `limit` of them at most */
 	size_t count, body_bytes;
+	struct queue_payment *payment; /* of the latest reply; NULL: its queues have no policy */
+	bool was_replayed;             /* the latest reply */
 	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
 };
 

@@ -238,10 +238,11 @@ static void on_run(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_SCHEDULE_RUN_ABSENT) {
 		answer_no_schedule(req, in->name, in->id);
 	} else if (reply_outcome(r) == QUEUE_SCHEDULE_RUN_OVERLAP) {
-		answer_problem(req, P_SCHEDULE_OVERLAP,
-			       "the message before of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
-			       "allow",
-			       in->id.at);
+		answer_problem(
+			req, P_SCHEDULE_OVERLAP,
+			"the message before of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
+			"allow",
+			in->id.at);
 	} else {
 		struct json_out *o = answer_begin(req, 200);
 		out_text(o, "id", in->id);

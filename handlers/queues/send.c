@@ -10,6 +10,7 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
+#include "queues/room.h"
 #include "request/traceparent.h"
 
 /* A field of message `i` of a batch; of a message alone when `i` is negative. */
@@ -99,16 +100,6 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 static void on_sent(struct request *req, const struct reply *r)
 {
 	const struct queue_message_send_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL) {
-		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
-				       "ttl_ms", "ends before the message is due");
-		return;
-	}
-	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS) {
-		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
-		return;
-	}
 	size_t counts[QUEUE_SENT_OUTCOMES] = { 0 };
 	for (size_t i = QUEUE_MESSAGE_SEND_MESSAGES; i < r->count; i++)
 		for (int64_t outcome = 0; outcome < QUEUE_SENT_OUTCOMES; outcome++)
@@ -137,9 +128,42 @@ static void on_sent(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
+static void send(struct request *req);
+
+static void on_attempted(struct request *req, const struct reply *r)
+{
+	const struct queue_message_send_input *in = req->input;
+
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_FULL) {
+		queue_room_wait(req, in->name, r, send);
+		return;
+	}
+	if (in->wait_room_ms > 0)
+		queue_room_left(req);
+	if (reply_outcome(r) == QUEUE_MESSAGE_SEND_PAST_TTL)
+		answer_message_problem(req, in->messages.items ? (int)reply_int(r, QUEUE_MESSAGE_SEND_INDEX) : -1,
+				       "ttl_ms", "ends before the message is due");
+	else if (reply_outcome(r) == QUEUE_MESSAGE_SEND_NO_RESULTS)
+		queue_end_answer_no_results(req, "/wait_result_ms", in->name);
+	else
+		on_sent(req, r);
+}
+
 static struct call *send_call(struct request *req, struct text queue, bool any_supersedes)
 {
 	return queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue);
+}
+
+/* The call's last argument, and off. */
+static void send_off(struct request *req, struct call *c)
+{
+	const struct queue_message_send_input *in = req->input;
+
+	if (in->wait_result_ms > 0)
+		call_string(c, "results");
+	else if (in->wait_room_ms > 0)
+		queue_room_call(req, c);
+	call_send(c, on_attempted);
 }
 
 static void send_batch(struct request *req, const struct queue_message_send_input *in)
@@ -153,11 +177,13 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	struct call *c = send_call(req, in->name, any_supersedes);
 	for (size_t i = 0; i < in->messages.count; i++)
 		add_message(req, c, &in->messages.items[i]);
-	call_send(c, on_sent);
+	send_off(req, c);
 }
 
-void queue_message_send(struct request *req, const struct queue_message_send_input *in)
+/* Once, and again whenever there may be room. */
+static void send(struct request *req)
 {
+	const struct queue_message_send_input *in = req->input;
 	struct queue_message_send_messages_item m = {
 		.body = in->body,
 		.id = in->id,
@@ -197,7 +223,11 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 		return;
 	struct call *c = send_call(req, in->name, supersedes(&m));
 	add_message(req, c, &m);
-	if (in->wait_result_ms > 0)
-		call_string(c, "results");
-	call_send(c, on_sent);
+	send_off(req, c);
+}
+
+void queue_message_send(struct request *req, const struct queue_message_send_input *in)
+{
+	if (queue_room_begin(req, in->name, in->wait_room_ms, in->messages.items ? in->messages.count : 1))
+		send(req);
 }

@@ -84,7 +84,10 @@ struct limit_request {
 	bool counted_refusal;   /* it was refused, and a limit with count_refused counted that */
 	enum problem refusal;   /* the problem of a refusal */
 	struct text key_header; /* of /ratelimit/authorize: the header that has the key; absent: the policy's */
-	void (*next)(struct request *req);  /* the step after the policies */
+	void (*next)(struct request *req); /* the step after the policies */
+	/* A policy does not exist, or result->failed is set. NULL: that is answered. */
+	void (*missing)(struct request *req);
+	struct taking *taking;              /* rate_limits/policy_allowance.c's */
 	void (*retry)(struct request *req); /* of a request that waited */
 	int64_t asked_us;                   /* when Redis was asked for policies */
 	int64_t wait_ms;                    /* how long it may wait for room */

@@ -171,6 +171,10 @@ static void on_found(struct request *req, const struct reply *r)
 {
 	struct limit_request *limits = req->work;
 	struct limit_check *c = &limits->checks[req->result->tag];
+	if (!r) {
+		limits->missing(req);
+		return;
+	}
 	bool exists = reply_outcome(r) != RATELIMIT_POLICY_GET_ABSENT;
 
 	if (exists && !limit_policy_read(r, &c->policy)) {
@@ -179,7 +183,10 @@ static void on_found(struct request *req, const struct reply *r)
 	}
 	update(c->account.policy, exists ? &c->policy : NULL, limits->asked_us);
 	if (!exists) {
-		handler_answer_missing(req, "policy", c->account.policy);
+		if (limits->missing)
+			limits->missing(req);
+		else
+			handler_answer_missing(req, "policy", c->account.policy);
 		return;
 	}
 	c->has_policy = true;
@@ -213,6 +220,8 @@ void policy_cache_fill(struct request *req, void (*next)(struct request *req))
 			continue;
 		struct call *call = handler_call(req, &ratelimit_policy_get_script, KEY_POLICY, c->account.policy);
 		call_tag(call, i);
+		if (limits->missing)
+			call_may_fail(call);
 		call_send(call, on_found);
 	}
 }

@@ -23,6 +23,7 @@
 --  10  ...:order       sorted set, all scores 0: messages that wait for others of their group
 --  11  ...:busy        sorted set, all scores 0: marks of groups
 --  12  ...:groups      sorted set: until when groups are held
+--  13  ...:room        the wait queue of senders that wait for room (queues/lib_queue_room.lua)
 -- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never
 -- falls behind it, so that it goes on rising after the queue was deleted and made again. It is the
 -- id of a message whose sender gave none.
@@ -49,7 +50,7 @@
 -- Field ~<id>: the message that waits until the one in flight with that id has ended (mark 'a').
 local SMALL = 8192
 local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key, waiters_key,
-  order_key, busy_key, groups_key = unpack(KEYS, 1, 12)
+  order_key, busy_key, groups_key, room_key = unpack(KEYS, 1, 13)
 
 -- Read once: everything in a script happens at this instant.
 local clock = redis.call('TIME')

@@ -1,11 +1,12 @@
 -- A plan of writes. Nothing is written before commit(), which first looks at the type of every key
 -- and reads the wait queue: a foreign one half-applies nothing. Wants queues/lib_queue_settings.lua
 -- and queues/lib_queue_change.lua.
---@include queue_writes queue_rate queue_groups queue_waiters
+--@include queue_writes queue_rate queue_groups queue_waiters queue_room
 local dropped, died = 0, 0
 local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
 local touched = {} -- the groups whose next message may be another now, each once
+local makes_room = false -- there may be fewer messages
 local store_read -- of queues/lib_queue_store.lua
 local follow
 
@@ -29,6 +30,9 @@ local function commit(serves_later)
   if serves then
     read_waiters()
   end
+  if makes_room then
+    read_room()
+  end
   if dropped > 0 then
     redis.call('HINCRBY', queue_key, 'expired', digits(dropped))
   end
@@ -43,11 +47,14 @@ local function commit(serves_later)
   if serves then
     serve_waiters()
   end
+  if makes_room then
+    serve_senders()
+  end
   if finished[1] and queue_rules and queue_rules:find('^result_ms') then
 --@include queue_result
     wake_waiters(finished)
   end
-  finished, dropped, died, comes_sooner, touched = {}, 0, 0, false, {}
+  finished, dropped, died, comes_sooner, makes_room, touched = {}, 0, 0, false, false, {}
 end
 
 -- Plans that a message of a group is none of those that its marks count. One that is blocked has no
@@ -75,6 +82,7 @@ local function forget(m)
   unmark(m)
   if m.place ~= dead_key then
     finished[#finished + 1] = m.seq
+    makes_room = true
   end
   if m.id and m.id ~= '' then
     plan('HDEL', ids_key, m.id)
@@ -161,6 +169,7 @@ local function settle(m, state)
     move(m, dead_key, digits(m.at), member_of(m))
     unmark(m)
     died = died + 1
+    makes_room = true
     finished[#finished + 1] = m.seq
   else
     put_due(m)

@@ -1,15 +1,22 @@
 -- Which waiter gets a message. Wants queues/lib_queue.lua and lib/waiters.lua.
 
 -- serve(w): after any change: calls as many waiters as messages are ready for (their tickets end in
--- how many they take), and lets one look when more may be. Ready is what may be handed out by the rules of
--- the queue; where `concurrency` leaves too little, what ends a delivery serves them (`full`). A paused queue serves none; it will when
--- it goes on.
+-- how many they take), and lets one look when more may be. Ready is what may be handed out by the
+-- rules of the queue; where `concurrency` leaves too little, what ends a delivery serves them
+-- (`full`). A paused queue serves none; it will when it goes on. Neither does one that is held for
+-- its policy: then one looks when that ends.
 local function serve(w)
   if not w.head then
     return
   end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'schedule_at', 'rules', 'group_paused_until', 'full')
+  local settings =
+    redis.call('HMGET', queue_key, 'paused', 'schedule_at', 'rules', 'group_paused_until', 'full', 'held_until')
   if settings[1] == '1' then
+    return
+  end
+  local held_until = tonumber(settings[6] or 0)
+  if held_until > now then
+    waiters_watch(w, held_until)
     return
   end
   local function wants(ticket)

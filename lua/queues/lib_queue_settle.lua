@@ -67,7 +67,7 @@ local function settle_done(i, at, has_result)
   end
   acknowledge(i, seq, nonce, state, m, keeps and 'r' or has_result and 'm' or '-')
   if keeps then
-    results[#results + 1], results[#results + 2] = KEYS[12 + (at - first_completed) / 3 + 1], ARGV[at + 2]
+    results[#results + 1], results[#results + 2] = KEYS[13 + (at - first_completed) / 3 + 1], ARGV[at + 2]
   end
   return keeps and RESULT_KEPT or ACKNOWLEDGED
 end
@@ -92,6 +92,10 @@ for i = first_rejected, #ARGV, 5 do
 end
 reply[1] = reply[1] + effects
 
+if effects > 0 and rules_text and rules_text:find(' ', 1, true) then
+  check_types()
+  read_room()
+end
 if ids[1] then
   check_types()
   setting('dedupe_ms') -- a hash that is not a queue's fails here
@@ -116,6 +120,9 @@ for i = 1, #results, 2 do
 end
 if ids[1] then
   remember_ids(ids, result_ms or 0)
+end
+if effects > 0 then
+  serve_senders()
 end
 if effects > 0 and result_ms then
 --@include queue_result

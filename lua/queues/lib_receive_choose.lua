@@ -9,7 +9,7 @@ local members, flight, states = q.members, q.flight, q.states
 local delivered = nonce .. digits(q.visible_until)
 local ends = delivered:sub(17)
 local first, last_count = 0, math.min(most, reply[1] + q.room)
-local has_room, page, from_order = has_turn and not q.is_paused, nil, false
+local has_room, page, from_order = has_turn and not q.is_paused and not q.is_held, nil, false
 local met, round, is_ready_over -- groups of which more may follow: at this priority; of the round that is next
 while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
   local count = 0
@@ -128,6 +128,6 @@ if q.spend and reply[1] > 0 then
     q.spent = q.spent + (reply[k][5] == i and 1 or 0)
   end
 end
-if reply[1] == 0 and not q.is_paused and (looked_at >= 1000 or q.reached_bound) then
+if reply[1] == 0 and not q.is_paused and not q.is_held and (looked_at >= 1000 or q.reached_bound) then
   reply[3] = 1
 end

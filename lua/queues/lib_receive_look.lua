@@ -5,7 +5,7 @@ elseif ARGV[8] == '2' then
   return reply
 end
 local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at', 'layout',
-  'rules', 'group_paused_until')
+  'rules', 'group_paused_until', 'held_until')
 local layout = settings[5]
 --@include queue_layout
 local visibility_ms = given_visibility_ms
@@ -18,6 +18,7 @@ local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS
 local q = {
   is_paused = settings[1] == '1', rules_text = settings[6], paused_until = tonumber(settings[7] or 0),
   result_ms = settings[6] and tonumber(settings[6]:match('^result_ms=(%d+)')), room = math.huge,
+  is_held = settings[8] and settings[8] > instant,
   schedule_at = settings[4] and tonumber(settings[4]),
   visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
   members = {}, flight = {}, states = {}, is_awaited = redis.call('ZCARD', waiters_key) > 0,

@@ -17,7 +17,7 @@ elseif not is_refused then
 end
 if taken then
   g.room, g.taken = g.room - 1, g.taken + 1
-  if not q.is_strict and not acknowledges then
+  if not acknowledges and (from_order or not q.is_strict) then -- a strict head has that mark already
     q.gains[#q.gains + 1], q.gains[#q.gains + 2] = '0', g.name .. '\2' .. place
   end
 end

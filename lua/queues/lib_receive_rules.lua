@@ -3,7 +3,7 @@
 -- of `concurrency`.
 --@include queue_rules queue_rate
 local all = settings[6] and read_rules(settings[6]) or {}
-q.rules = next(all) and all
+q.rules, q.policy = next(all) and all, all.policy
 local rules = acknowledges and { rate = all.rate } or all
 --@include queue_budget
 q.room, q.rate_stored, q.spend = budget, rate_stored, all.rate and rate_spent

@@ -1,5 +1,11 @@
 -- Fourth: what was chosen of queue `i` is written, after all reads.
 local q = queues[i]
+if (q.dropped or acknowledges and q.states[1]) and q.rules and q.rules.max_messages then
+  local rules = q.rules
+--@include queue_room
+  read_room()
+  q.serve_senders = serve_senders
+end
 if q.groups then
 --@include receive_write_groups
 end
@@ -45,6 +51,9 @@ elseif q.states[1] then
 end
 if q.gone then
   redis.call('HDEL', queue_key, unpack(q.gone))
+end
+if q.serve_senders then
+  q.serve_senders()
 end
 if q.ended and q.result_ms then
 --@include queue_result

@@ -9,6 +9,10 @@ if queue_rules and queue_rules:find('^result_ms') then
 --@include queue_result
   wake_daemons(redis.call('HGET', queue_key, 'awaited') or '', queue_key .. ':results')
 end
+if redis.call('ZCARD', room_key) > 0 then
+--@include waiters
+  waiters_wake_all(room_key, room_key, 0)
+end
 table.remove(KEYS, 9) -- its waiters wait on
 local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

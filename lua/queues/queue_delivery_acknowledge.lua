@@ -56,6 +56,14 @@ if frees then
   read_waiters()
   serve = serve_waiters
 end
+local serve_room_later
+if queue_rules and queue_rules:find(' ', 1, true) then
+--@include queue_rules
+  local rules = read_rules(queue_rules)
+--@include queue_room
+  read_room()
+  serve_room_later = serve_senders
+end
 if end_of_id then
   end_of_id()
 end
@@ -72,5 +80,8 @@ if end_of_group then
 end
 if serve then
   serve()
+end
+if serve_room_later then
+  serve_room_later()
 end
 return { 1, now }

@@ -2,7 +2,8 @@
 -- they had not been received.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  three a message, as queue_message_receive returned them: sequence, stored_state, ''; or,
---       done already, sequence, stored_state, content
+--       done already, sequence, stored_state, content. Behind them, for messages that were not paid
+--       for: how long the queue is held, ms: it hands out nothing until then
 --@reply 0..
 -- The outcome is how many went back. A delivery that is no longer current is left alone, one of a
 -- cancelled message ends. Each is
@@ -42,7 +43,7 @@ local function still_delivered(seq, nonce)
   return m
 end
 
-for i = 1, #ARGV, 3 do
+for i = 1, #ARGV - 2, 3 do
   local seq, state, content = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local m
   if content ~= '' then
@@ -56,6 +57,9 @@ for i = 1, #ARGV, 3 do
     put_due(m)
     reply[1] = reply[1] + 1
   end
+end
+if #ARGV % 3 == 1 and (reply[1] > 0 or redis.call('EXISTS', queue_key) == 1) then
+  plan('HSET', queue_key, 'held_until', digits(now + tonumber(ARGV[#ARGV])))
 end
 commit()
 if reply[1] > 0 then -- of a queue that was deleted meanwhile, too

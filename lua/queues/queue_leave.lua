@@ -6,7 +6,7 @@
 -- waiters has died.
 --@include time queue waiters queue_serve
 --@flags allow-oom
-local queue_count, queues = #KEYS / 12, {}
+local queue_count, queues = #KEYS / 13, {}
 for i = 0, queue_count - 1 do
 --@include queue_use queue_types
   check_types()

@@ -38,7 +38,7 @@ local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), A
 local acknowledges, ticket, wait_ms = ARGV[4] == '1', ARGV[5], ARGV[6] + 0
 local must_exist, worker = ARGV[8] and ARGV[8] ~= '', ARGV[9] or ''
 local first_state = worker == '' and '-1' or '-1\t0\t0\t\t\t\t\t\t' .. worker .. '\t'
-local queue_count = #KEYS / 12
+local queue_count = #KEYS / 13
 local reply = { 0, now, 0, -1 }
 local bytes, looked_at, lasts_ms, is_full = 0, 0, 0, false
 
@@ -57,5 +57,10 @@ if reply[1] > 0 then
 end
 for i = 0, queue_count - 1 do
 --@include queue_use receive_write receive_wait
+end
+for i = 0, queue_count - 1 do -- behind the messages, as a row without a sequence
+  if queues[i].policy and queues[i].states[1] then
+    reply[#reply + 1] = { '', queues[i].policy[2], queues[i].policy[1], 0, i }
+  end
 end
 return reply, not acknowledges, lasts_ms

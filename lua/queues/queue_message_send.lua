@@ -5,10 +5,14 @@
 --       priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1: delay_ms
 --       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's), backoff ('':
 --       the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group ('': none)
---       Behind one message alone: 'results' when its result is awaited
+--       Behind one message alone: 'results' when its result is awaited. Behind all: 'room' when the
+--       sender may wait for room, and, after blanks, its ticket (lib/waiters.lua), how long it may
+--       still wait, ms (0: this is its last try), and how long it has waited, us
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
+--@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
+-- is_waiting int, look_at_ms int
 --@shape queue_sent: id text, outcome int, deliver_at_ms int
 -- The outcome is how many were stored. That of a message is 0 stored, 1 kept (a duplicate); or, by
 -- queue_message_supersede, 2 replaced, 3 extended, 4 after. The deliver_at_ms of a duplicate is the
@@ -16,15 +20,22 @@
 -- acknowledged). past_ttl: nothing is stored, since the message at index (from 0) would be past its
 -- ttl before it is due.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
+-- full: there is no room for all by max_messages, and nothing is stored; count are those that are no
+-- duplicates. is_waiting is 1 for a sender that waits on; it should try again at look_at_ms, -1: when
+-- it is notified.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent
 local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
 local layout = settings[3]
 --@include queue_layout
+local room_request
 if #ARGV % 3 == 1 then
+  room_request = ARGV[#ARGV]:match('^room (.*)$')
   ARGV[#ARGV] = nil
-  if not settings[4] or not settings[4]:find('^result_ms=[1-9]') then
+  if room_request then
+    -- judged below
+  elseif not settings[4] or not settings[4]:find('^result_ms=[1-9]') then
     return { -2, now }
   end
 end
@@ -151,6 +162,15 @@ if joining then
     write_planned()
   end
 end
+local serve_room_later
+if settings[4] and settings[4]:find(' ', 1, true) then
+--@include queue_rules
+  local rules, room_wanted = read_rules(settings[4]), reply[1]
+  if rules.max_messages then
+--@include queue_room_send
+  end
+end
+
 local serve_waiters
 is_awaited = is_awaited and (ready[1] or delayed[1] or promote_touched)
 if is_awaited then -- what serving them reads
@@ -205,5 +225,8 @@ if promote_touched then
 end
 if is_awaited then
   serve_waiters()
+end
+if serve_room_later then
+  serve_room_later()
 end
 return reply

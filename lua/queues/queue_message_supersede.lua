@@ -5,10 +5,13 @@
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
+--@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
+-- is_waiting int, look_at_ms int
 -- The outcome is how many had an effect. A message in flight is kept, unless one waits for its end
 -- ('a'). An id that is remembered since its message was acknowledged keeps out 'k' alone. A dead
 -- letter is replaced, not extended; with 'a' it gives up its id. What is extended keeps its
--- sequence, group and sent_at, and its receives if it was delivered before.
+-- sequence, group and sent_at, and its receives if it was delivered before. What has an id that the
+-- queue has needs no room.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_leap queue_store
@@ -16,11 +19,26 @@
 local STORED, KEPT, REPLACED, EXTENDED, AFTER = 0, 1, 2, 3, 4
 local reply = { 0, now }
 check_types()
+local room_request
 if #ARGV % 3 == 1 then
+  room_request = ARGV[#ARGV]:match('^room (.*)$')
   ARGV[#ARGV] = nil
-  if not queue_rules or not queue_rules:find('^result_ms=[1-9]') then
+  if room_request then
+    -- judged below
+  elseif not queue_rules or not queue_rules:find('^result_ms=[1-9]') then
     return { -2, now }
   end
+end
+local serve_room_later
+if rules and rules.max_messages then
+  local ids, room_wanted = {}, 0
+  for i = 1, #ARGV, 3 do
+    ids[#ids + 1] = ARGV[i]
+  end
+  for _, seq in ipairs(redis.call('HMGET', ids_key, unpack(ids))) do
+    room_wanted = room_wanted + (seq and 0 or 1)
+  end
+--@include queue_room_send
 end
 read_store()
 read_waiters()
@@ -153,4 +171,7 @@ if is_new then
   name_made(queue_key)
 end
 serve_waiters()
+if serve_room_later then
+  serve_room_later()
+end
 return reply

@@ -18,7 +18,7 @@ local layout = lists[3]
 local m, state, done = find_sequence(seq, nil)
 if state == 'done' then
   local kind = done:sub(31, 31)
-  local item = done_item(seq, done, kind == '-' and 'null' or kind == 'r' and redis.call('GET', KEYS[13]) or '')
+  local item = done_item(seq, done, kind == '-' and 'null' or kind == 'r' and redis.call('GET', KEYS[14]) or '')
   return item and { 0, now, -1, item } or { -1, now }
 elseif not m or state == 'expired' then
   return { -1, now }

@@ -1,10 +1,9 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
---       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms; each of them -1: unchanged,
---       -2: the default; then 9 order ('strict' or 'fair'), 10 group_concurrency, 11 concurrency, 12
---       rate and 13 group_rate (limit, window_ms and burst, blanks between); each of them '-1' or
---       '-2' in the same way, and absent as '-1'
+--       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of them
+--       -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the key is
+--       '-1' or '-2'
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
@@ -27,10 +26,10 @@ end
 if wanted[3] > wanted[4] then
   return { -1, now, wanted[3], wanted[4] }
 end
-local all = queue_rules and read_rules(queue_rules) or {}
+local all = rules_of(queue_rules)
 local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
 for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate' }) do
-  local given = ARGV[8 + i] or '-1'
+  local given = ARGV[11 + i] or '-1'
   if given == '-2' or given == 'fair' then
     all[name] = nil
   elseif given ~= '-1' then
@@ -47,13 +46,14 @@ end
 all.was_limited = all.was_limited or all.group_concurrency or old_limit and redis.call('ZCARD', busy_key) > 0 or nil
 all.was_limited = all.was_limited and true
 read_waiters()
+read_room()
 settle_ended('250', true)
 local fields = { 'trim_at', '0', 'layout', '1' } -- what is kept for a time may have to go sooner
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
   fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
 end
-local result_ms = tonumber(ARGV[8])
+local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 if result_ms == -2 then
   result_ms = 0
 end
@@ -61,9 +61,16 @@ local head = queue_rules and queue_rules:match('^%S+') or '-'
 if result_ms > 0 or result_ms == 0 and result_ms_of(queue_rules) > 0 then
   head = 'result_ms=' .. digits(result_ms)
 end
+if max_messages ~= -1 then
+  all.max_messages = max_messages > 0 and max_messages or nil
+end
+if ARGV[10] ~= '' or ARGV[11] == '-2' then
+  all.policy = ARGV[10] ~= '' and { ARGV[10], ARGV[11] } or nil
+end
 if queue_rules or head ~= '-' or next(all) then
   queue_rules = next(all) and head .. ' ' .. cmsgpack.pack(all) or head
   fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
+  fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- by a policy that may be another now
 end
 if old_rate and (not all.group_rate or all.group_rate.limit ~= old_rate.limit) then -- they are judged anew
   local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '100')
@@ -77,4 +84,6 @@ if reply[3] == 1 then
   name_made(queue_key)
 end
 serve_waiters() -- it may have been paused, or its retries come sooner now
+rules = all
+serve_senders() -- it may hold more
 return reply

@@ -55,8 +55,8 @@ static bool take_time(struct text *t, int hours_most, int32_t *seconds)
 
 	if (!is_negative)
 		take(t, '+');
-	if (!take_number(t, hours_most, &hours) || (take(t, ':') && (!take_number(t, 59, &minutes) ||
-								     (take(t, ':') && !take_number(t, 59, &rest)))))
+	if (!take_number(t, hours_most, &hours) ||
+	    (take(t, ':') && (!take_number(t, 59, &minutes) || (take(t, ':') && !take_number(t, 59, &rest)))))
 		return false;
 	*seconds = hours * HOUR_S + minutes * MINUTE_S + rest;
 	if (is_negative)
@@ -74,8 +74,7 @@ static bool take_day(struct text *t, int32_t offset_s, struct tz_day *day)
 	if (take(t, 'M')) {
 		day->kind = 'M';
 		is_day = take_number(t, 12, &day->month) && day->month > 0 && take(t, '.') &&
-			 take_number(t, 5, &day->week) && day->week > 0 && take(t, '.') &&
-			 take_number(t, 6, &day->day);
+			 take_number(t, 5, &day->week) && day->week > 0 && take(t, '.') && take_number(t, 6, &day->day);
 	} else if (take(t, 'J')) {
 		day->kind = 'J';
 		is_day = take_number(t, 365, &day->day) && day->day > 0;

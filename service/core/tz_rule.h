@@ -20,9 +20,9 @@ struct tz_day {
 };
 
 struct tz_rule {
-	bool changes;                  /* else standard time stays */
-	int32_t standard_s, summer_s;  /* how far clocks are ahead of UTC */
-	struct tz_day begins, ends;    /* of summer time */
+	bool changes;                 /* else standard time stays */
+	int32_t standard_s, summer_s; /* how far clocks are ahead of UTC */
+	struct tz_day begins, ends;   /* of summer time */
 };
 
 /* From `at` on, in seconds since 1970 in UTC, clocks are `offset_s` ahead of UTC. */

@@ -41,8 +41,9 @@ static bool take_header(struct text *file, struct sizes *sizes, char *version)
 /* Takes the data behind a header off the file. */
 static bool take_data(struct text *file, const struct sizes *sizes, size_t time_bytes, struct text *data)
 {
-	uint64_t bytes = (uint64_t)sizes->times * (time_bytes + 1) + (uint64_t)sizes->types * TYPE_BYTES + sizes->names +
-			 (uint64_t)sizes->leaps * (time_bytes + LEAP_BYTES) + sizes->of_standard + sizes->of_utc;
+	uint64_t bytes = (uint64_t)sizes->times * (time_bytes + 1) + (uint64_t)sizes->types * TYPE_BYTES +
+			 sizes->names + (uint64_t)sizes->leaps * (time_bytes + LEAP_BYTES) + sizes->of_standard +
+			 sizes->of_utc;
 
 	if (bytes > file->len)
 		return false;

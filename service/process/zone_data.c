@@ -94,7 +94,8 @@ static struct text last_part(struct text name)
 /* A short name that is not just of another case may mean many. */
 static void offer(struct nearest *n, struct text known)
 {
-	unsigned edits = nearest_edits(n->given, known), of_place = nearest_edits(last_part(n->given), last_part(known));
+	unsigned edits = nearest_edits(n->given, known),
+		 of_place = nearest_edits(last_part(n->given), last_part(known));
 
 	if (of_place < NEAREST_FAR && of_place + 1 < edits)
 		edits = of_place + 1;
@@ -131,10 +132,11 @@ static void say_absent(struct arena *a, struct text name, struct text *why)
 	const char *folder = config()->zoneinfo;
 
 	if (access(folder, X_OK) != 0)
-		*why = arena_printf(a,
-				    "needs the time zone database, which is not in %s: install tzdata, or name its folder "
-				    "in --zoneinfo; only UTC needs none",
-				    folder);
+		*why = arena_printf(
+			a,
+			"needs the time zone database, which is not in %s: install tzdata, or name its folder "
+			"in --zoneinfo; only UTC needs none",
+			folder);
 	else
 		*why = arena_printf(a, "is not a time zone in %s, where names are like Europe/Berlin%s", folder,
 				    hint(a, name, buffer));

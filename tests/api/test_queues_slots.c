@@ -340,6 +340,38 @@ static void dead_letters_stay_in_their_slot(void **state)
 	assert_int_equal(int_at(a, "/redriven"), 1);
 }
 
+static void put(const char *kind, const char *name, const char *body)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "%s/%s", kind, name);
+	assert_in_range(http(pair.c[0], "PUT", target, body).status, 200, 201);
+}
+
+/* Its key lies in a third slot. */
+static void one_policy_pays_for_queues_in_several_slots(void **state)
+{
+	char policy[128];
+
+	(void)state;
+	put("/ratelimit/policies", "p", "{\"limit\":3,\"window_ms\":1500}");
+	snprintf(policy, sizeof(policy), "{\"policy\":{\"name\":\"p\",\"key\":\"%s\"}}", high);
+	put("/queues", low, policy);
+	put("/queues", middle, policy);
+	for (int i = 0; i < 2; i++) {
+		send(low, i);
+		send(middle, i);
+	}
+	struct answer a = receive(queues(low, middle, high, ",\"limit\":9"));
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 3);
+	must_have(a, 2, middle, 0);
+	assert_int_equal(count_of(middle, "/ready"), 1);
+	a = receive(queues(low, middle, high, ",\"limit\":9,\"wait_ms\":20000"));
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 1);
+	must_have(a, 0, middle, 1);
+	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+}
+
 static int open_on_a_cluster(void **state)
 {
 	slots_on_a_cluster();
@@ -361,6 +393,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_is_not_missing, pair_forget),
 		cmocka_unit_test_teardown(dead_letters_stay_in_their_slot, pair_forget),
+		cmocka_unit_test_teardown(one_policy_pays_for_queues_in_several_slots, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);

@@ -48,7 +48,8 @@ static void a_time_is_that_of_its_zone(void **state)
 		{ "{\"cron\":\"@daily\",\"time_zone\":\"America/St_Johns\",\"start_at_ms\":1806102000000,\"body\":1}",
 		  { "2027-03-27T00:00:00-02:30", "2027-03-28T00:00:00-02:30", "2027-03-29T00:00:00-02:30" } },
 		{ "{\"every_ms\":86400000,\"time_zone\":\"Europe/Berlin\",\"start_at_ms\":1806111000250,\"body\":1}",
-		  { "2027-03-27T02:30:00.250+01:00", "2027-03-28T03:30:00.250+02:00", "2027-03-29T03:30:00.250+02:00" } },
+		  { "2027-03-27T02:30:00.250+01:00", "2027-03-28T03:30:00.250+02:00",
+		    "2027-03-29T03:30:00.250+02:00" } },
 		{ "{\"cron\":\"30 2 * * *\",\"start_at_ms\":1806102000000,\"body\":1}",
 		  { "2027-03-27T02:30:00+00:00", "2027-03-28T02:30:00+00:00", "2027-03-29T02:30:00+00:00" } },
 	};
@@ -143,7 +144,8 @@ static const char *make_zones(const char *version, int hours)
 	snprintf(line, sizeof(line), "# version %s\nZ Test/Here 1 - X\n", version);
 	write_file(folder, "tzdata.zi", line, strlen(line));
 	for (int part = 0; part < 2; part++) {
-		const char type[] = { 0, 0, (char)(hours * 3600 >> 8), (char)(hours * 3600 & 0xff), 0, 0, 'A', 'A', 'A', 0 };
+		const char type[] = { 0,   0, (char)(hours * 3600 >> 8), (char)(hours * 3600 & 0xff), 0, 0, 'A', 'A',
+				      'A', 0 };
 		memcpy(file + size, header, sizeof(header) - 1);
 		memcpy(file + size + sizeof(header) - 1, type, sizeof(type));
 		size += sizeof(header) - 1 + sizeof(type);
@@ -191,9 +193,11 @@ static void the_newest_data_counts(void **state)
 	a = http(clients[1], "GET", "/info", NULL);
 	assert_string_equal(text_at(a, "/time_zones/version"), "2026b");
 	assert_string_equal(text_at(a, "/time_zones/folder"), folders[1]);
-	assert_problem(schedule_at(clients[0], "PUT", "t", "{\"cron\":\"@daily\",\"time_zone\":\"Test/Cut\",\"body\":1}"), 400,
-		       "invalid_value", "none");
-	assert_problem(schedule_at(clients[0], "PUT", "t", "{\"cron\":\"@daily\",\"time_zone\":\"Test/Pipe\",\"body\":1}"),
+	assert_problem(schedule_at(clients[0], "PUT", "t",
+				   "{\"cron\":\"@daily\",\"time_zone\":\"Test/Cut\",\"body\":1}"),
+		       400, "invalid_value", "none");
+	assert_problem(schedule_at(clients[0], "PUT", "t",
+				   "{\"cron\":\"@daily\",\"time_zone\":\"Test/Pipe\",\"body\":1}"),
 		       400, "invalid_value", "none");
 	for (int i = 0; i < 2; i++) {
 		client_close(clients[i]);
@@ -208,7 +212,8 @@ static void without_data_there_is_utc(void **state)
 	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--zoneinfo", "/nonexistent/zoneinfo");
 	struct client *c = client_open(d.port);
-	struct answer a = schedule_at(c, "PUT", "s", "{\"cron\":\"@daily\",\"time_zone\":\"Europe/Berlin\",\"body\":1}");
+	struct answer a =
+		schedule_at(c, "PUT", "s", "{\"cron\":\"@daily\",\"time_zone\":\"Europe/Berlin\",\"body\":1}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_non_null(strstr(a.body, "/nonexistent/zoneinfo"));
 	assert_status(schedule_at(c, "PUT", "s", "{\"cron\":\"@daily\",\"time_zone\":\"UTC\",\"body\":1}"), 201);
@@ -226,7 +231,8 @@ static void without_data_there_is_utc(void **state)
 static void a_run_moves_nothing(void **state)
 {
 	(void)state;
-	struct answer a = schedule("PUT", "s", "{\"cron\":\"0 0 1 1 *\",\"limit\":1,\"jitter_ms\":60000,\"body\":{\"n\":1}}");
+	struct answer a =
+		schedule("PUT", "s", "{\"cron\":\"0 0 1 1 *\",\"limit\":1,\"jitter_ms\":60000,\"body\":{\"n\":1}}");
 	int64_t next_ms = int_at(a, "/next_at_ms");
 	a = run_now("s", KEY "once");
 	assert_status(a, 200);
@@ -234,7 +240,7 @@ static void a_run_moves_nothing(void **state)
 	char id[64];
 	snprintf(id, sizeof(id), "%s", text_at(a, "/message_id"));
 	assert_string_equal(text_at(run_now("s", KEY "once"), "/message_id"), id); /* a replay */
-	assert_counts(1, 0, 0, 0);                                                /* due at once, without jitter */
+	assert_counts(1, 0, 0, 0);                                                 /* due at once, without jitter */
 	a = message("GET", id, NULL);
 	assert_true(json_is_true(json_at(a, "/schedule/requested")));
 	assert_null(json_at(a, "/schedule/last"));
@@ -311,7 +317,8 @@ static void jitter_is_known_before(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		struct answer a = i < 2 ? schedule("PUT", i ? "t" : "s", body) : schedule("GET", i == 3 ? "t" : "s", NULL);
+		struct answer a =
+			i < 2 ? schedule("PUT", i ? "t" : "s", body) : schedule("GET", i == 3 ? "t" : "s", NULL);
 		for (int k = 0; k < 5; k++) {
 			snprintf(pointer, sizeof(pointer), "/next/%d/at_ms", k);
 			int64_t late = int_at(a, pointer) - 1806102000000 - k * (int64_t)HOUR_MS;

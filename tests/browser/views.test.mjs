@@ -289,6 +289,35 @@ test('a message is sent, found, redriven and deleted', SLOW, async (t) => {
   assert.deepEqual(stage.foreign, []); // Chromium itself reports the 404
 });
 
+test('groups show why they wait, and are paused and resumed', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const group = page.getByRole('table', { name: 'Groups' }).getByRole('row');
+  const has = (name, ...texts) =>
+    shows(texts.reduce((one, hasText) => one.filter({ hasText }), group.filter({ hasText: name })));
+  await go(page, 'queues', 'plain');
+  await shows(page.getByRole('heading', { name: 'Settings' }));
+  await counts(page.getByRole('heading', { name: 'Groups' }), 0); // no message has one
+  await api(stage.url, 'PUT', '/queues/plain', { order: 'strict' });
+  const messages = ['acme', 'acme', 'acme', HOSTILE].map((group) => ({ group, body: 1, priority: 0 }));
+  await api(stage.url, 'POST', '/queues/plain/messages', { messages });
+  await api(stage.url, 'POST', '/queues/plain/receive', {});
+  await has('acme', 'as many as allowed are in flight');
+  await has(HOSTILE, '–');
+  await shows(page.getByRole('button', { name: /^blocked 2/ }));
+  await shows(page.locator('dd', { hasText: 'strict' }));
+
+  await press(page, `Pause ${HOSTILE}`);
+  await page.getByLabel('For how many seconds').fill('600');
+  const [request] = await Promise.all([page.waitForRequest((one) => one.method() === 'POST'), confirm(page, 'Pause')]);
+  assert.deepEqual(request.postDataJSON(), { for_ms: 600000 });
+  await said(page, 'is paused, ends in');
+  await has(HOSTILE, 'paused');
+  await press(page, `Resume ${HOSTILE}`);
+  await said(page, 'goes on.');
+  await shows(page.getByRole('button', { name: `Pause ${HOSTILE}`, exact: true }));
+  stage.assertClean();
+});
+
 test('settings of a queue are edited, and it is deleted', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await api(stage.url, 'PUT', '/queues/plain', { max_receives: 3 });

@@ -14,8 +14,9 @@
 enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 320 };
 enum { FIELDS = ITEM_GROUP + 1 + RECEIVED_GROUP + 1 };
 
-static const char *const parts[QUEUE_KEYS] = { "",      ":ready",     ":delayed", ":flight", ":dead", ":ids",
-					       ":done", ":schedules", ":waiters", ":order",  ":busy", ":groups" };
+static const char *const parts[QUEUE_KEYS] = { "",      ":ready",  ":delayed",   ":flight",  ":dead",
+					       ":ids",  ":done",   ":schedules", ":waiters", ":order",
+					       ":busy", ":groups", ":room" };
 
 const char *queue_key(const char *queue, const char *part)
 {
@@ -424,7 +425,7 @@ void queue_put(struct redis_server *r, const char *queue, struct queue_settings 
 	run(r, &queue_put_script, queue_keys(queue),
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
 		 number(s.dedupe_ms), number(s.dead_retention_ms), s.paused ? "1" : "0",
-		 s.result_ms ? number(s.result_ms) : "-2"));
+		 s.result_ms ? number(s.result_ms) : "-2", "-2", "", "-2"));
 	assert_int_equal(outcome(r), 1);
 }
 

@@ -18,7 +18,7 @@
 /* The end of the arguments of queue_schedule_put: no time zone, limit or jitter. */
 #define IN_UTC "~", "~", "~", "~", "~"
 
-enum { QUEUE_KEYS = 12, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
+enum { QUEUE_KEYS = 13, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);

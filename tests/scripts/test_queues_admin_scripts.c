@@ -82,7 +82,7 @@ static void a_queue_without_anything_has_defaults(void **state)
 	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent + none.died,
 			 0);
 	assert_int_equal(none.oldest_ready_at, -1);
-	for (size_t i = 0; i < QUEUE_SETTINGS_ITEMS; i++)
+	for (size_t i = 0; i < QUEUE_SETTINGS_MAX_MESSAGES; i++)
 		assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + i), defaults[i]);
 	assert_int_equal(server_keys(&r), 0); /* a look creates nothing */
 }
@@ -131,8 +131,8 @@ static void settings_are_kept_and_replaced(void **state)
 	(void)state;
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
-	const int64_t expected[QUEUE_SETTINGS_ITEMS] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
-	for (size_t i = 0; i < QUEUE_SETTINGS_ITEMS; i++)
+	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1, 60000 };
+	for (size_t i = 0; i < QUEUE_SETTINGS_MAX_MESSAGES; i++)
 		assert_int_equal(item_int(&r, QUEUE_GET_SETTINGS + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
 	queue_get(&r, "q");
@@ -302,7 +302,8 @@ static void chosen_letters_are_brought_back(void **state)
 		    ARGS("0", "done", "flies", "ready", "none", "", "1795219450378210"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 		/* With an "s" behind them, two are fields of the queue's settings. */
-		run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "visibility_m", "max_receive", "see"));
+		run(&r, &queue_message_redrive_script, queue_keys("q"),
+		    ARGS("0", "visibility_m", "max_receive", "see"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
 	});
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "b", "flies", own, "ended"));

@@ -27,7 +27,7 @@ struct rules {
 static void put_rules(const struct rules *rules)
 {
 	run(&r, &queue_put_script, queue_keys("q"),
-	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", rules->order, rules->group_concurrency,
+	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-1", rules->order, rules->group_concurrency,
 		 rules->concurrency, rules->rate, rules->group_rate));
 	assert_int_equal(outcome(&r), 1);
 }

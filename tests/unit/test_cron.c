@@ -70,8 +70,8 @@ static void a_star_or_a_step_repeats(void **state)
 		const char *expression;
 		char repeats;
 	} rows[] = {
-		{ "30 2 * * *", '0' },	{ "0,30 1-3 * * */2", '0' }, { "* 2 * * *", '1' },  { "30 * * * *", '1' },
-		{ "30 */2 * * *", '1' }, { "5,0-30/10 2 * * *", '1' }, { "@hourly", '1' },  { "@daily", '0' },
+		{ "30 2 * * *", '0' },   { "0,30 1-3 * * */2", '0' },  { "* 2 * * *", '1' }, { "30 * * * *", '1' },
+		{ "30 */2 * * *", '1' }, { "5,0-30/10 2 * * *", '1' }, { "@hourly", '1' },   { "@daily", '0' },
 	};
 	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
 
@@ -88,8 +88,8 @@ static void names_are_fields(void **state)
 	static const struct {
 		const char *name, *fields;
 	} rows[] = {
-		{ "@hourly", "0 * * * *" },	{ " @Daily ", "0 0 * * *" }, { "@midnight", "0 0 * * *" },
-		{ "@weekly", "0 0 * * sun" },	{ "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 jan *" },
+		{ "@hourly", "0 * * * *" },     { " @Daily ", "0 0 * * *" }, { "@midnight", "0 0 * * *" },
+		{ "@weekly", "0 0 * * sun" },   { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 jan *" },
 		{ "\t@annually", "0 0 1 1 *" },
 	};
 	char mask[CRON_MASK_LEN + 1], wanted[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
@@ -152,10 +152,8 @@ static void what_is_wrong_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_are_read),
-		cmocka_unit_test(either_day_field_or_both),
-		cmocka_unit_test(a_star_or_a_step_repeats),
-		cmocka_unit_test(names_are_fields),
+		cmocka_unit_test(fields_are_read),          cmocka_unit_test(either_day_field_or_both),
+		cmocka_unit_test(a_star_or_a_step_repeats), cmocka_unit_test(names_are_fields),
 		cmocka_unit_test(what_is_wrong_is_named),
 	};
 

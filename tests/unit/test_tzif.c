@@ -124,8 +124,9 @@ static void what_the_rule_makes_is_left_out(void **state)
 /* A rule that would have shifted the clock before the file's last change, which shifts nothing. */
 static void a_rule_begins_at_the_last_change(void **state)
 {
-	struct given g = { .count = 2, .at = { 1767225600, 1798761600 }, .type = { 1, 1 },
-			   .footer = "CET-1CEST,M3.5.0,M10.5.0/3" };
+	struct given g = {
+		.count = 2, .at = { 1767225600, 1798761600 }, .type = { 1, 1 }, .footer = "CET-1CEST,M3.5.0,M10.5.0/3"
+	};
 
 	(void)state;
 	read_it(&g);
@@ -172,8 +173,7 @@ static void what_is_damaged_is_refused(void **state)
 /* No prefix of a file is one, and none is read beyond its end. */
 static void what_is_cut_is_refused(void **state)
 {
-	struct text file =
-		file_of(&(struct given){ .count = 2, .at = { 1, 2 }, .type = { 1, 2 }, .footer = "EET-2" });
+	struct text file = file_of(&(struct given){ .count = 2, .at = { 1, 2 }, .type = { 1, 2 }, .footer = "EET-2" });
 
 	(void)state;
 	assert_null(tzif_read(&zone, file));
@@ -184,10 +184,8 @@ static void what_is_cut_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_versions_are_read),
-		cmocka_unit_test(what_the_rule_makes_is_left_out),
-		cmocka_unit_test(a_rule_begins_at_the_last_change),
-		cmocka_unit_test(what_is_damaged_is_refused),
+		cmocka_unit_test(both_versions_are_read),           cmocka_unit_test(what_the_rule_makes_is_left_out),
+		cmocka_unit_test(a_rule_begins_at_the_last_change), cmocka_unit_test(what_is_damaged_is_refused),
 		cmocka_unit_test(what_is_cut_is_refused),
 	};
 

@@ -6,6 +6,7 @@ import { duration, number } from './format.js';
 import { messagesOf } from './messages.js';
 import { COUNTS, History, plot } from './plot.js';
 import { actions, make, settingsOf, STATES, words } from './queue_actions.js';
+import { groupsOf } from './queue_groups.js';
 import { Rates } from './rates.js';
 import { notJson } from './topics.js';
 
@@ -47,6 +48,7 @@ export function openOne(page, name, state) {
 		series: STATES.map((one) => ({ label: words(one), colour: one })),
 	});
 	const messages = messagesOf(page, at);
+	const groups = groupsOf(page, at);
 	const tabs = stateTabs(STATES.includes(state) ? state : 'ready', (one) => {
 		history.replaceState(null, '', route('queues', name, one));
 		messages.choose(one);
@@ -60,6 +62,7 @@ export function openOne(page, name, state) {
 		el('h2', {}, 'Messages'),
 		el('div', { class: 'between' }, tabs.node, messages.search),
 		messages.node,
+		groups.node,
 		el('h2', {}, 'Settings'),
 		settings.node,
 	);
@@ -91,6 +94,7 @@ export function openOne(page, name, state) {
 			['Dead letters so far', number(queue.died)],
 		]);
 		await messages.look();
+		await groups.look();
 	};
 }
 

@@ -4,7 +4,7 @@ import { askUser } from './dialog.js';
 import { el, facts } from './dom.js';
 import { duration, number } from './format.js';
 
-export const STATES = ['ready', 'delayed', 'in_flight', 'dead'];
+export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
 export const words = (state) => state.replace('_', ' ');
 export const total = (queue) => STATES.reduce((sum, state) => sum + queue[state], 0);
 
@@ -96,7 +96,7 @@ async function purge(page, queue) {
 			{
 				name: 'state',
 				label: 'Messages that are',
-				options: ['dead', 'ready', 'delayed', 'in flight', 'in any state'],
+				options: ['dead', 'ready', 'blocked', 'delayed', 'in flight', 'in any state'],
 			},
 		],
 	});
@@ -127,9 +127,27 @@ export function settingsOf(page, name) {
 				['Ids remembered for', duration(settings.dedupe_ms)],
 				['Dead letters kept for', duration(settings.dead_retention_ms)],
 				['Results kept for', settings.result_ms ? duration(settings.result_ms) : 'not at all'],
+				...rulesOf(settings),
 			]);
 		},
 	};
+}
+
+const perWindow = ({ limit, window_ms: window, burst }) =>
+	`${number(limit)} per ${duration(window)}${burst === limit ? '' : `, ${number(burst)} at once`}`;
+
+/** The rules that are set, of groups and budgets. */
+function rulesOf(settings) {
+	const { order, concurrency, group_concurrency: inGroup, rate, group_rate: groupRate, policy } = settings;
+	return [
+		['Order in groups', order === 'strict' && 'strict'],
+		['In flight at most', concurrency && number(concurrency)],
+		['In flight of a group', inGroup && number(inGroup)],
+		['Rate', rate && perWindow(rate)],
+		['Rate of a group', groupRate && perWindow(groupRate)],
+		['Policy', policy && `${policy.name}, key ${policy.key}`],
+		['Messages at most', settings.max_messages && number(settings.max_messages)],
+	].filter(([, value]) => value);
 }
 
 const SETTINGS = [

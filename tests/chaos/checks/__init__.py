@@ -6,9 +6,9 @@ from collections import Counter
 from history import Findings
 from promises import STATED
 
-from . import answers, counters, floor, locks, names, queues, ratelimit, results, sales, semaphores
+from . import answers, counters, floor, locks, names, queue_groups, queues, ratelimit, results, sales, semaphores
 
-ALL = (answers, locks, semaphores, queues, results, ratelimit, sales, counters, names, floor)
+ALL = (answers, locks, semaphores, queues, queue_groups, results, ratelimit, sales, counters, names, floor)
 
 
 def judge(history):

@@ -14,6 +14,7 @@ ROUNDING_US = 2000
 LONGEST_US = 12000000  # that a call takes
 WAKE_US = 1000000
 BEFORE_US = 1500000
+STATES = ("ready", "blocked", "delayed", "in_flight", "dead")
 
 
 class Message:
@@ -21,10 +22,23 @@ class Message:
 
     def __init__(self, tries):
         self.tries, self.number, self.sent = tries, tries[0].sent["body"], tries[0]
+        self.group = self.sent.sent.get("group")
         self.accepted = next(iter(answers(tries)), None)
         self.is_possible = any(call.effect != "none" for call in tries)
         self.due = tries[0].start + tries[0].sent["delay_ms"] * 1000
-        self.deliveries, self.acknowledged, self.may_be_done = [], None, False
+        self.deliveries, self.acknowledged = [], None
+
+        # Not delayed, and nothing but an acknowledgement ends it.
+        self.is_plain = not self.sent.sent["delay_ms"] and "ttl_ms" not in self.sent.sent
+        self.may_be_done = "ttl_ms" in self.sent.sent
+
+    def may_be_removed(self, call):
+        """By a cancellation or a purge."""
+        if call.effect != "none" and call.gave_up >= self.sent.start:
+            self.may_be_done, self.is_plain = True, False
+            for delivery in self.deliveries:
+                if delivery.asked < call.gave_up:
+                    delivery.until = min(delivery.until, call.start)
 
     def ids(self):
         answered = {call.got["messages"][0]["id"] for call in self.tries if call.is_ok}
@@ -59,19 +73,31 @@ class Delivery:
 
 def check(history, findings):
     for name in history.names("queue.send"):
-        receives = history.of("queue.receive", on=name)
-        messages = {
-            tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()
-        }
-        deliveries = read_deliveries(history, findings, name, receives, messages)
-        read_uses(history, findings, name, messages, deliveries)
+        messages, _, receives = read(history, findings, name)
         for message in messages.values():
             check_message(history, findings, name, message)
             check_deliveries(history, findings, name, message)
-            check_woken(history, findings, name, message, receives)
+            if not message.group:  # one that is blocked wakes no waiter
+                check_woken(history, findings, name, message, receives)
         final = history.of("queue.final", on=name)
-        if not final or any(final[-1].got[state] for state in ("ready", "delayed", "in_flight", "dead")):
+        if not final or any(final[-1].got.get(state) for state in STATES):
             findings.violation("books", f"{name} was not emptied", *final[-1:])
+
+
+def read(history, findings, name):
+    """{number: message}, {receipt: delivery} and the receives of a queue."""
+    receives = history.of("queue.receive", on=name)
+    messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()}
+    deliveries = read_deliveries(history, findings, name, receives, messages)
+    for call in history.of("queue.cancel", on=name):
+        if call.sent["body"] in messages:
+            messages[call.sent["body"]].may_be_removed(call)
+    for call in history.of("queue.purge", on=name):
+        for message in messages.values():
+            if message.group == call.sent["group"]:
+                message.may_be_removed(call)
+    read_uses(history, findings, name, messages, deliveries)
+    return messages, deliveries, receives
 
 
 def read_deliveries(history, findings, name, receives, messages):
@@ -160,7 +186,8 @@ def check_deliveries(history, findings, name, message):
     findings.count("deliveries", len(message.deliveries))
     findings.count("duplicates", max(0, len(message.deliveries) - 1))
     last = None  # of those before, the one that lasts longest
-    for delivery in sorted(message.deliveries, key=lambda d: (d.receives, d.known)):
+    begins_again = bool(history.of("queue.redrive", on=name))  # its receives
+    for delivery in sorted(message.deliveries, key=lambda d: (0 if begins_again else d.receives, d.known)):
         if delivery.known < message.due - ROUNDING_US:
             findings.violation(
                 "never early", f"{name}: {message.number} came before its time", message.sent, delivery.call
@@ -175,7 +202,7 @@ def check_deliveries(history, findings, name, message):
                     message.acknowledged,
                     delivery.call,
                 )
-        elif last and (delivery.known < last.until or delivery.receives == last.receives):
+        elif last and (delivery.known < last.until or not begins_again and delivery.receives == last.receives):
             if any(history.may_be_lost(call) for call in (*last.calls, *delivery.calls)):
                 findings.count("messages delivered to two by a failover")
             else:

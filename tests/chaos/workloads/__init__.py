@@ -2,6 +2,6 @@
 Client); prepare(client), before the first fault; finish(client), after the last fault and the
 other callers: what is left, for the checks.
 """
-from . import counters, locks, names, queues, ratelimit, results, sales, semaphores
+from . import counters, locks, names, queue_groups, queues, ratelimit, results, sales, semaphores
 
-ALL = (counters, locks, semaphores, queues, results, ratelimit, sales, names)
+ALL = (counters, locks, semaphores, queues, queue_groups, results, ratelimit, sales, names)

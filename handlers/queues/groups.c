@@ -1,0 +1,197 @@
+/*
+ * queue_groups: the groups of a queue: the list, pause and resume, purge and redrive of one. Each
+ * step is one script (lua/queues/queue_group_*.lua). What groups do to messages is in the scripts of
+ * messages.
+ */
+#include "queues/groups.h"
+
+#include <inttypes.h>
+
+#include "queues/queue_call.h"
+
+/* A group as lua/queues/lib_queue_group_look.lua gives it; the object is open. */
+static void out_group(struct json_out *o, const struct reply *r)
+{
+	struct text reason = reply_text(r, QUEUE_GROUP_REASON);
+	int64_t oldest_at_ms = reply_int(r, QUEUE_GROUP_OLDEST_AT_MS), until_ms = reply_int(r, QUEUE_GROUP_UNTIL_MS);
+
+	out_text(o, "group", reply_text(r, QUEUE_GROUP_GROUP));
+	out_int(o, "ready", reply_int(r, QUEUE_GROUP_READY));
+	out_int(o, "blocked", reply_int(r, QUEUE_GROUP_BLOCKED));
+	out_int(o, "in_flight", reply_int(r, QUEUE_GROUP_IN_FLIGHT));
+	out_int_or_null(o, "oldest_at_ms", oldest_at_ms >= 0, oldest_at_ms);
+	out_text_or_null(o, "reason", reason);
+	out_int_or_null(o, "until_ms", until_ms >= 0, until_ms);
+}
+
+/* ---- GET /queues/{name}/groups ---- */
+
+/* A cursor is the name of the group where the page before ended, in hexadecimal digits behind a g. */
+static struct text cursor_of(struct request *req, struct text group)
+{
+	char *cursor = group.len ? arena_alloc(&req->arena, 2 * group.len + 2) : NULL;
+
+	if (!cursor)
+		return (struct text){ 0 };
+	cursor[0] = 'g';
+	hex_write((const unsigned char *)group.at, group.len, cursor + 1);
+	return (struct text){ cursor, 2 * group.len + 1 };
+}
+
+/* False: it has another form. */
+static bool parse_cursor(struct request *req, struct text cursor, struct text *group)
+{
+	char *name = arena_alloc(&req->arena, cursor.len / 2 + 1);
+
+	if (!name || cursor.len < 3 || cursor.len % 2 == 0 || cursor.at[0] != 'g')
+		return false;
+	*group = (struct text){ name, 0 };
+	for (size_t i = 1; i < cursor.len; i += 2) {
+		int high = hex_value(cursor.at[i]), low = hex_value(cursor.at[i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		name[group->len++] = (char)(high << 4 | low);
+	}
+	return true;
+}
+
+static void on_groups(struct request *req, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	out_array(o, "items");
+	for (size_t i = QUEUE_GROUP_LIST_GROUPS; i < r->count; i++) {
+		out_object(o, NULL);
+		out_group(o, reply_item(r, i));
+		out_close(o);
+	}
+	out_close(o);
+	out_text(o, "next_cursor", cursor_of(req, reply_text(r, QUEUE_GROUP_LIST_LAST_GROUP)));
+	answer_end(req);
+}
+
+void queue_group_list(struct request *req, const struct queue_group_list_input *in)
+{
+	struct text after = TEXT("");
+
+	if (in->cursor.at && !parse_cursor(req, in->cursor, &after)) {
+		handler_answer_cursor(req);
+		return;
+	}
+	struct call *c = queue_call(req, &queue_group_list_script, in->name);
+	call_text(c, after);
+	call_int(c, in->limit);
+	call_send(c, on_groups);
+}
+
+/* ---- Pause, resume ---- */
+
+static void answer_group(struct request *req, struct text queue, const struct reply *r)
+{
+	if (reply_outcome(r) == QUEUE_GROUP_PAUSE_ABSENT) { /* a resume has the same outcomes */
+		handler_answer_missing(req, "queue", queue);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", queue);
+	out_group(o, reply_item(r, QUEUE_GROUP_PAUSE_GROUP));
+	answer_end(req);
+}
+
+static void on_paused(struct request *req, const struct reply *r)
+{
+	const struct queue_group_pause_input *in = req->input;
+
+	answer_group(req, in->name, r);
+}
+
+void queue_group_pause(struct request *req, const struct queue_group_pause_input *in)
+{
+	struct call *c = queue_call(req, &queue_group_pause_script, in->name);
+
+	call_text(c, in->group);
+	call_int(c, in->for_ms);
+	call_send(c, on_paused);
+}
+
+static void on_resumed(struct request *req, const struct reply *r)
+{
+	const struct queue_group_resume_input *in = req->input;
+
+	answer_group(req, in->name, r);
+}
+
+void queue_group_resume(struct request *req, const struct queue_group_resume_input *in)
+{
+	struct call *c = queue_call(req, &queue_group_resume_script, in->name);
+
+	call_text(c, in->group);
+	call_send(c, on_resumed);
+}
+
+/* ---- Purge and redrive ---- */
+
+/* In the request's arena. */
+struct group_steps {
+	const struct script *script;
+	struct text queue, group, argument;
+	const char *member; /* of the answer, for the total */
+};
+
+static void next_step(struct request *req, int64_t total, struct text cursor);
+
+static void on_step(struct request *req, const struct reply *r)
+{
+	const struct group_steps *steps = req->work;
+	int64_t outcome = reply_outcome(r), total = reply_int(r, QUEUE_GROUP_STEP_TOTAL);
+	struct text cursor = reply_text(r, QUEUE_GROUP_STEP_CURSOR);
+	/* The outcomes of a redrive are the same. */
+	bool is_unfinished = outcome == QUEUE_GROUP_PURGE_MORE || outcome == QUEUE_GROUP_PURGE_SETTLED;
+
+	req->has_effect = is_unfinished && total > 0; /* should the next step fail */
+	if (is_unfinished) {
+		next_step(req, total, arena_copy(&req->arena, cursor.at, cursor.len));
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", steps->queue);
+	out_int(o, steps->member, total);
+	answer_end(req);
+}
+
+static void next_step(struct request *req, int64_t total, struct text cursor)
+{
+	const struct group_steps *steps = req->work;
+	struct call *c = queue_call(req, steps->script, steps->queue);
+
+	call_text(c, steps->group);
+	call_text(c, steps->argument);
+	call_int(c, total);
+	call_text(c, cursor);
+	call_int(c, total); /* the part's name */
+	call_send(c, on_step);
+}
+
+static void begin_steps(struct request *req, const struct group_steps *given)
+{
+	struct group_steps *steps = req->work = arena_alloc(&req->arena, sizeof(*steps));
+
+	if (!steps) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*steps = *given;
+	next_step(req, 0, TEXT(""));
+}
+
+void queue_group_purge(struct request *req, struct text queue, struct text group, struct text state)
+{
+	begin_steps(req, &(struct group_steps){ &queue_group_purge_script, queue, group, state, "purged" });
+}
+
+void queue_group_redrive(struct request *req, struct text queue, struct text group, int64_t limit)
+{
+	struct text most = arena_printf(&req->arena, "%" PRId64, limit);
+
+	begin_steps(req, &(struct group_steps){ &queue_group_redrive_script, queue, group, most, "redriven" });
+}

@@ -1,0 +1,53 @@
+-- A walk through the messages of one group, in steps: those in `delayed` and `dead` have no index
+-- by group, so their members are looked at. Wants queues/lib_queue_page.lua, lib/out_of_time.lua.
+local LOOKED_MOST, REMOVED_MOST, BYTES_MOST = 5000, 1000, 4194304
+local looked_at, bytes = 0, 0
+
+-- Where a walk goes on behind the last member that stayed: its rank, or, if it is gone, the first of
+-- its score. The cursor is score, a blank and member.
+local function rank_behind(key, cursor)
+  local score, member = cursor:match('^(%S+) (.*)$')
+  if not score then
+    return 0
+  end
+  local rank = redis.call('ZRANK', key, member)
+  return rank and rank + 1 or redis.call('ZCOUNT', key, '-inf', '(' .. score)
+end
+
+-- walk(key, group, cursor, is_wanted, take): calls take(m) for each message of the group with
+-- is_wanted(score), until the step has done its part. take() answers false to end it. Returns the
+-- cursor to go on behind, nil at the end. Nothing is written meanwhile.
+local function walk(key, group, cursor, is_wanted, take)
+  local rank = rank_behind(key, cursor)
+  while true do
+    local flat = redis.call('ZRANGE', key, digits(rank), digits(rank + 99), 'WITHSCORES')
+    local found, stayed = {}, {}
+    for i = 1, #flat, 2 do
+      if flat[i]:sub(19) == group and #flat[i] > 18 and is_wanted(tonumber(flat[i + 1])) then
+        found[#found + 1], found[#found + 2] = flat[i], flat[i + 1]
+        stayed[#found / 2] = cursor
+      else
+        cursor = flat[i + 1] .. ' ' .. flat[i]
+      end
+    end
+    local messages, next_read = messages_of(key, found), 1
+    for i, m in ipairs(messages) do
+      if m.has_state then
+        bytes = bytes + (m.size == 'b' and redis.call('HSTRLEN', queue_key, m.seq) or 0)
+        next_read = math.max(next_read, i + 1)
+      elseif i >= next_read then
+        next_read = add_contents(messages, i)
+      end
+      bytes = bytes + (m.content and #m.content or 0)
+      if not take(m) or bytes >= BYTES_MOST then
+        return stayed[i]
+      end
+    end
+    rank, looked_at = rank + #flat / 2, looked_at + #flat / 2
+    if #flat < 200 then
+      return nil
+    elseif looked_at >= LOOKED_MOST or out_of_time() then
+      return cursor
+    end
+  end
+end

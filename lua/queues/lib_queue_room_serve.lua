@@ -1,0 +1,30 @@
+-- Room in a queue with the rule max_messages: how much there is, and which sender gets it. Wants
+-- queues/lib_queue.lua, lib/waiters.lua, and `rules`.
+
+-- How many messages there are: ready, blocked, delayed and in flight.
+local function room_counts()
+  local ready, blocked = redis.call('ZCARD', ready_key), redis.call('ZCARD', order_key)
+  return ready, blocked, redis.call('ZCARD', delayed_key), redis.call('ZCOUNT', flight_key, '0', '+inf')
+end
+
+-- Calls as many senders as there is room for the messages of, first come, first served.
+local function serve_room(w)
+  if not w.head then
+    return
+  end
+  local function wants(ticket)
+    return tonumber(string.match(ticket, '%d+$')) or 1
+  end
+  local room = math.huge
+  if rules and rules.max_messages then
+    local ready, blocked, delayed, in_flight = room_counts()
+    room = rules.max_messages - ready - blocked - delayed - in_flight
+  end
+  for _, ticket in ipairs(w.called) do
+    room = room - wants(ticket)
+  end
+  while w.head and wants(w.head) <= room do
+    room = room - wants(waiters_offer(w))
+  end
+  waiters_watch(w, math.huge)
+end

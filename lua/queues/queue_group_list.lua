@@ -1,0 +1,52 @@
+-- queue_group_list: one page of a queue's groups, in the order of their names as bytes.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 the group where the page before ended, '' to begin, 2 how many at most (1..1000)
+--@reply 0: last_group text, groups [queue_group]...
+-- last_group is where this page ended, '' when that was all. A page may be short; it also ends after
+-- a millisecond.
+-- Errors: WRONGTYPE. O(groups of the page * log(queue)), whatever is blocked.
+--@include time out_of_time queue queue_types queue_group_look
+--@reads
+check_types()
+local layout = redis.call('HGET', queue_key, 'layout')
+--@include queue_layout
+
+-- The first group behind `after` in a sorted set: members of one group begin with it and a byte
+-- below `behind`. No name has bytes below a blank. nil: there is none.
+local function next_in(key, after, behind)
+  local from = after == '' and '-' or '(' .. after .. behind
+  local member = redis.call('ZRANGE', key, from, '+', 'BYLEX', 'LIMIT', '0', '1')[1]
+  return member and (member:match('^([^%z\1\2]+)[%z\1\2]') or foreign('a group that is not one'))
+end
+
+-- Bytes as Redis compares them; Lua's < depends on the server's locale.
+local function is_before(a, b)
+  local at = 1
+  while a:byte(at) == b:byte(at) do
+    at = at + 1
+  end
+  return (a:byte(at) or -1) < (b:byte(at) or -1)
+end
+
+local reply, after = { 0, now, '' }, ARGV[1]
+local blocked, marked = next_in(order_key, after, '\1'), next_in(busy_key, after, '\3')
+local looked_at = 0
+while blocked or marked do
+  if looked_at == tonumber(ARGV[2]) or looked_at > 0 and out_of_time() then
+    reply[3] = after
+    break
+  end
+  local group = marked
+  if blocked == marked or not marked or blocked and is_before(blocked, marked) then
+    group = blocked
+  end
+  reply[#reply + 1] = group_of(group)
+  looked_at, after = looked_at + 1, group
+  if blocked == group then
+    blocked = next_in(order_key, group, '\1')
+  end
+  if marked == group then
+    marked = next_in(busy_key, group, '\3')
+  end
+end
+return reply

@@ -1,0 +1,33 @@
+-- queue_group_pause: delivers no message of a group for a time. What is in flight is not affected.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 group, 2 for how many ms; a pause that lasts longer stays
+--@reply 1 paused: group [queue_group]
+--@reply -1 absent
+-- The group is as it is then. absent: there is no such queue, nothing is changed.
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
+--@include time queue queue_types queue_group_look
+check_types()
+local group = ARGV[1]
+local stored = redis.call('HMGET', queue_key, 'layout', 'group_paused_until')
+local layout = stored[1]
+--@include queue_layout
+if redis.call('EXISTS', queue_key) == 0 then
+  return { -1, now }
+end
+local until_ms = now + tonumber(ARGV[2])
+local scores = redis.call('ZMSCORE', groups_key, 'h' .. group, 'p' .. group)
+local paused_until = math.max(until_ms, math.ceil((scores[2] or 0) / 1000))
+local held_until = math.max(paused_until, tonumber(scores[1] or 0))
+local marks = group_marks(group)
+look_at_occupied(group, marks)
+local head = marks.head
+
+redis.call('ZADD', groups_key, digits(held_until), 'h' .. group, digits(paused_until * 1000), 'p' .. group)
+redis.call('ZADD', busy_key, '0', group .. '\0')
+redis.call('HSET', queue_key, 'group_paused_until', digits(math.max(paused_until, tonumber(stored[2] or 0))))
+if head then -- it waits with the others; in a strict queue it no longer occupies its group
+  redis.call('ZREM', ready_key, head .. group)
+  redis.call('ZREM', busy_key, group .. '\1' .. head, group .. '\2' .. head)
+  redis.call('ZADD', order_key, '0', group .. '\0' .. head)
+end
+return { 1, now, group_of(group) }

@@ -1,0 +1,42 @@
+-- queue_group_redrive: one step of bringing the dead letters of a group back, the longest dead first:
+-- due now, receives 0, without their ttl. They join their group by when they were sent.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 group, 2 how many at most (-1: all), 3 how many the steps before brought back, 4 cursor of
+--       the step before, '' to begin
+--@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_group_step
+--@shape queue_group_step: total int, cursor text
+-- The outcomes are those of queue_purge; a step that only looked replies as one that settled.
+-- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
+--@include time out_of_time queue queue_types queue_settings queue_message queue_change
+--@include queue_plan queue_ended queue_page queue_group_walk
+--@idempotent parts
+local group, most, before, cursor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local total, step = before, REMOVED_MOST
+if most >= 0 then
+  step = math.min(step, most - total)
+end
+
+-- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
+if settle_ended('250') > 0 then
+  return { 0, now, total, cursor }
+end
+
+local kept_since = now - setting('dead_retention_ms')
+local function is_kept(died_at)
+  return died_at > kept_since
+end
+local next_cursor = walk(dead_key, group, cursor, is_kept, function(m)
+  if not m.has_state then
+    forget(m)
+    return true
+  end
+  revive(m)
+  put_due(m)
+  total = total + 1
+  return total - before < step
+end)
+commit()
+if next_cursor and total ~= most then
+  return { total > before and 2 or 0, now, total, next_cursor }
+end
+return { total > 0 and 1 or -1, now, total, '' }

@@ -1,0 +1,28 @@
+-- queue_group_resume: ends the pause of a group. One that is not paused stays as it is.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 group
+--@reply 1 resumed, 0 unchanged: group [queue_group]
+--@reply -1 absent
+-- The group is as it is then. absent: there is no such queue.
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan queue_group_look
+--@flags allow-oom
+check_types()
+local group = ARGV[1]
+local layout = redis.call('HGET', queue_key, 'layout')
+--@include queue_layout
+if redis.call('EXISTS', queue_key) == 0 then
+  return { -1, now }
+end
+local function nothing_of(group)
+  return { group, 0, 0, 0, -1, '', -1 }
+end
+if not redis.call('ZSCORE', groups_key, 'p' .. group) then
+  return { 0, now, group_of(group) or nothing_of(group) }
+end
+read_waiters()
+plan('ZREM', groups_key, 'p' .. group, 'h' .. group)
+plan('ZREM', busy_key, group .. '\0')
+comes_sooner = true
+commit()
+return { 1, now, group_of(group) or nothing_of(group) }

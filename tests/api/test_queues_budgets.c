@@ -1,0 +1,285 @@
+/*
+ * A queue with a policy hands out what the policy admits, and spends nothing for what it does not
+ * hand out; a queue with max_messages refuses or delays what it has no room for.
+ */
+#include "queue_asked.h"
+#include "waiter.h"
+
+#define SEND "/queues/q/messages"
+#define RECEIVE "/queues/q/receive"
+
+static void put_policy(const char *body)
+{
+	assert_in_range(http(client, "PUT", "/ratelimit/policies/p", body).status, 200, 201);
+}
+
+static struct answer take(int cost)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"policy\":\"p\",\"key\":\"k\",\"cost\":%d}", cost);
+	return http(client, "POST", "/ratelimit", body);
+}
+
+static int64_t remaining(void)
+{
+	return int_at(take(0), "/remaining");
+}
+
+/* ---- policy ---- */
+
+static void a_policy_must_exist(void **state)
+{
+	(void)state;
+	assert_problem(queue("PUT", "{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}"), 404, "not_found", "none");
+	assert_problem(queue("PATCH", "{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}"), 404, "not_found", "none");
+	assert_problem(queue("PUT", "{\"policy\":{\"name\":\"p\"}}"), 400, "missing_field", "none");
+	put_policy("{\"limit\":2,\"window_ms\":60000}");
+	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	struct answer a = queue("GET", NULL);
+	assert_string_equal(text_at(a, "/settings/policy/name"), "p");
+	assert_string_equal(text_at(a, "/settings/policy/key"), "k");
+	assert_true(json_is_null(json_at(queue("PATCH", "{\"policy\":null}"), "/settings/policy")));
+
+	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	assert_status(send_body("{\"id\":\"a\",\"body\":1}"), 201);
+	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
+	wait_until(http(client, "POST", RECEIVE, "{}").status == 404, SOON_MS); /* a daemon knows it for a second */
+	configure("{}");
+	struct answer back = receive(NULL);
+	assert_int_equal(int_at(back, "/messages/0/receives"), 1); /* it was returned as if not received */
+}
+
+static void what_is_handed_out_is_paid(void **state)
+{
+	(void)state;
+	put_policy("{\"limit\":3,\"window_ms\":60000}");
+	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	assert_ids(receive("{\"limit\":10}"), IDS(NULL));
+	assert_int_equal(remaining(), 3); /* an empty queue spends nothing */
+	assert_status(take(1), 200);
+	send_many(5, "");
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 2);
+	assert_int_equal(remaining(), 0);
+	assert_counts(3, 0, 2, 0);
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
+	assert_counts(3, 0, 2, 0);
+	put_policy("{\"limit\":100,\"window_ms\":60000}");
+	configure("{}"); /* which ends that the queue is held */
+	struct answer a = receive("{\"limit\":10}");
+	assert_int_equal(count_in(a), 3);
+	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+}
+
+static void a_waiter_looks_when_there_is_room(void **state)
+{
+	(void)state;
+	put_policy("{\"limit\":1,\"window_ms\":600,\"burst\":1}");
+	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	assert_status(take(1), 200);
+	int64_t began_ms = server_now_ms(&redis);
+	send_many(2, "");
+	double before = metric_value(&patternd, "wait_retries_total");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(count_in(receive("{\"wait_ms\":20000}")), 1);
+	assert_in_range(server_now_ms(&redis) - began_ms, 1000, SOON_MS);
+	assert_in_range((int64_t)(metric_value(&patternd, "wait_retries_total") - before), 2, 6);
+}
+
+/* Each algorithm; one counts refusals, which must not hold the queue for ever. */
+static void every_algorithm_pays(void **state)
+{
+	static const char *const policies[] = {
+		"{\"algorithm\":\"gcra\",\"limit\":4,\"window_ms\":60000,\"burst\":2}",
+		"{\"algorithm\":\"sliding_window\",\"limit\":2,\"window_ms\":60000}",
+		"{\"algorithm\":\"sliding_window\",\"limit\":2,\"window_ms\":60000,\"count_refused\":true}",
+		"{\"algorithm\":\"fixed_window\",\"limit\":2,\"window_ms\":60000}",
+	};
+
+	for (size_t i = 0; i < ROWS(policies); i++) {
+		put_policy(policies[i]);
+		configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+		send_many(5, "");
+		assert_int_equal(count_in(receive("{\"limit\":10,\"acknowledge\":true}")), 2);
+		assert_int_equal(remaining(), 0);
+		assert_counts(3, 0, 0, 0);
+		forget_all(state);
+	}
+}
+
+static void a_shadow_admits_all(void **state)
+{
+	(void)state;
+	put_policy("{\"limit\":1,\"window_ms\":60000,\"shadow\":true}");
+	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	send_many(5, "");
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 5);
+}
+
+static void two_queues_share_one_budget(void **state)
+{
+	(void)state;
+	put_policy("{\"limit\":3,\"window_ms\":60000}");
+	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	http(client, "PUT", "/queues/other", "{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
+	send_many(2, "");
+	http(client, "POST", "/queues/other/messages", "{\"messages\":[{\"body\":1},{\"body\":2}]}");
+	struct answer a = http(client, "POST", "/queues/receive", "{\"queues\":[\"other\",\"q\"],\"limit\":10}");
+	assert_int_equal(count_in(a), 3);
+	assert_string_equal(text_at(a, "/messages/2/queue"), "q");
+	assert_counts(1, 0, 1, 0);
+}
+
+/* ---- max_messages ---- */
+
+static long long senders_waiting(void)
+{
+	return server_command(&redis, "ZCOUNT p:queue:{q}:room 100000000000000 +inf")->integer;
+}
+
+static void a_full_queue_refuses(void **state)
+{
+	(void)state;
+	configure("{\"max_messages\":3}");
+	assert_status(send_body("{\"messages\":[{\"id\":\"a\",\"body\":1},{\"body\":2,\"delay_ms\":60000}]}"), 201);
+	assert_status(receive(NULL), 200);
+	struct answer a = send_body("{\"messages\":[{\"body\":3},{\"body\":4}]}");
+	assert_problem(a, 409, "queue_full", "none");
+	assert_int_equal(int_at(a, "/max_messages"), 3);
+	assert_int_equal(int_at(a, "/ready"), 0);
+	assert_int_equal(int_at(a, "/delayed"), 1);
+	assert_int_equal(int_at(a, "/in_flight"), 1);
+	assert_status(send_body("{\"messages\":[{\"id\":\"a\",\"body\":1},{\"body\":3}]}"),
+		      201); /* one is a duplicate */
+	assert_problem(send_body("{\"body\":5}"), 409, "queue_full", "none");
+	assert_status(queue("PATCH", "{\"max_messages\":null}"), 200);
+	assert_status(send_body("{\"body\":5}"), 201);
+}
+
+/* A text in which $ is the receipt. */
+static void with_receipt(const char *text, const char *receipt, char to[256])
+{
+	const char *at = text ? strchr(text, '$') : NULL;
+
+	if (at)
+		snprintf(to, 256, "%.*s%s%s", (int)(at - text), text, receipt, at + 1);
+	else
+		snprintf(to, 256, "%s", text ? text : "");
+}
+
+/* What makes room, and whether it does. */
+static void whatever_ends_a_message_wakes_a_sender(void **state)
+{
+	static const struct {
+		const char *method, *target, *body;
+	} rows[] = {
+		{ "DELETE", "/queues/q/deliveries/$", NULL },
+		{ "POST", "/queues/q/settle", "{\"acknowledge\":[\"$\"]}" },
+		{ "POST", "/queues/q/settle", "{\"reject\":[{\"receipt\":\"$\",\"dead\":true}]}" },
+		{ "POST", "/queues/q/deliveries/$/reject", "{\"dead\":true}" },
+		{ "POST", "/queues/q/purge", "{}" },
+		{ "PATCH", "/queues/q", "{\"max_messages\":2}" },
+		{ "PATCH", "/queues/q", "{\"max_messages\":null}" },
+		{ "DELETE", "/queues/q", NULL },
+	};
+
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		char target[256], body[256];
+		configure("{\"max_messages\":1}");
+		assert_status(send_body("{\"body\":1}"), 201);
+		struct answer taken = receive(NULL);
+		with_receipt(rows[i].target, receipt_in(taken), target);
+		with_receipt(rows[i].body, receipt_in(taken), body);
+		struct raw *w = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":20000}", "");
+		wait_until(all_parked(&patternd, 1), SOON_MS);
+		wait_until(senders_waiting() == 1, SOON_MS);
+		assert_in_range(http(client, rows[i].method, target, rows[i].body ? body : NULL).status, 200, 204);
+		struct answer a = waiter_answer(w, SEND, SOON_MS);
+		if (a.status != 201)
+			fail_msg("%s %s %s wakes no sender", rows[i].method, rows[i].target, body);
+		raw_close(w);
+		forget_all(state);
+	}
+}
+
+static void a_receive_makes_room(void **state)
+{
+	(void)state;
+	configure("{\"max_messages\":1}");
+	assert_status(send_body("{\"body\":1}"), 201);
+	struct raw *w = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":20000}", "");
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	assert_int_equal(count_in(receive("{\"acknowledge\":true}")), 1);
+	assert_status(waiter_answer(w, SEND, SOON_MS), 201);
+	raw_close(w);
+}
+
+static void senders_wait_in_order(void **state)
+{
+	struct raw *senders[3];
+	char body[64];
+
+	(void)state;
+	configure("{\"max_messages\":1}");
+	assert_status(send_body("{\"id\":\"0\",\"body\":1}"), 201);
+	for (int i = 0; i < 3; i++) {
+		snprintf(body, sizeof(body), "{\"id\":\"%d\",\"body\":1,\"wait_room_ms\":20000}", i + 1);
+		senders[i] = waiter_at(&patternd, SEND, body, "");
+		wait_until(all_parked(&patternd, i + 1), SOON_MS);
+	}
+	for (int i = 0; i < 3; i++) {
+		char id[2] = { (char)('0' + i), 0 };
+		assert_ids(receive("{\"acknowledge\":true,\"wait_ms\":5000}"), IDS(id));
+		assert_status(waiter_answer(senders[i], SEND, SOON_MS), 201);
+		raw_close(senders[i]);
+	}
+}
+
+static void a_sender_that_leaves_passes_its_turn_on(void **state)
+{
+	(void)state;
+	configure("{\"max_messages\":1}");
+	assert_status(send_body("{\"body\":1}"), 201);
+	struct raw *first = waiter_at(&patternd, SEND, "{\"body\":2,\"wait_room_ms\":20000}", "");
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	struct raw *second = waiter_at(&patternd, SEND, "{\"body\":3,\"wait_room_ms\":20000}", "");
+	wait_until(all_parked(&patternd, 2), SOON_MS);
+	raw_reset(first);
+	wait_until(senders_waiting() == 1, SOON_MS);
+	assert_int_equal(count_in(receive("{\"acknowledge\":true}")), 1);
+	assert_status(waiter_answer(second, SEND, SOON_MS), 201);
+	raw_close(second);
+}
+
+static void waiting_for_room_ends(void **state)
+{
+	(void)state;
+	configure("{\"max_messages\":1}");
+	assert_status(send_body("{\"body\":1}"), 201);
+	struct answer a = send_body("{\"body\":2,\"wait_room_ms\":100}");
+	assert_problem(a, 409, "queue_full", "none");
+	assert_true(a.took_us >= 100000);
+	assert_problem(send_body("{\"messages\":[{\"body\":1},{\"body\":2}],\"wait_room_ms\":20000}"), 409,
+		       "queue_full", "none"); /* at once: they never fit */
+	assert_int_equal(senders_waiting(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_policy_must_exist, forget_all),
+		cmocka_unit_test_teardown(what_is_handed_out_is_paid, forget_all),
+		cmocka_unit_test_teardown(a_waiter_looks_when_there_is_room, forget_all),
+		cmocka_unit_test_teardown(every_algorithm_pays, forget_all),
+		cmocka_unit_test_teardown(a_shadow_admits_all, forget_all),
+		cmocka_unit_test_teardown(two_queues_share_one_budget, forget_all),
+		cmocka_unit_test_teardown(a_full_queue_refuses, forget_all),
+		cmocka_unit_test_teardown(whatever_ends_a_message_wakes_a_sender, forget_all),
+		cmocka_unit_test_teardown(a_receive_makes_room, forget_all),
+		cmocka_unit_test_teardown(senders_wait_in_order, forget_all),
+		cmocka_unit_test_teardown(a_sender_that_leaves_passes_its_turn_on, forget_all),
+		cmocka_unit_test_teardown(waiting_for_room_ends, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("budgets of a queue", tests, start, stop);
+}

@@ -1,0 +1,108 @@
+"""Queues with groups: a strict one, one whose groups take turns, one with a concurrency and a rate,
+and one that spends a policy beside other callers. Messages of a group are acknowledged, rejected,
+left to their visibility, made dead and redriven, cancelled, purged, and paused; some expire.
+"""
+import time
+
+from . import queues
+
+STRICT, FAIR, LIMITED, SHARED = "groups-strict", "groups-fair", "groups-limited", "groups-shared"
+GROUP_CONCURRENCY, CONCURRENCY = 2, 3
+RATE = {"limit": 40, "window_ms": 1000, "burst": 5}
+POLICY = {"name": "chaos-groups", "key": "shared"}
+BUDGET = {"algorithm": "gcra", "limit": 40, "window_ms": 1000, "burst": 10}
+OWN = {
+    STRICT: {"order": "strict"},
+    FAIR: {"group_concurrency": GROUP_CONCURRENCY},
+    LIMITED: {"concurrency": CONCURRENCY, "rate": RATE},
+    SHARED: {"policy": POLICY},
+}
+PURGED = "purged"  # only messages of this group are purged
+
+
+def send(client, name, group, **options):
+    client.sent = getattr(client, "sent", 0) + 1
+    number = f"{client.name}-{client.sent}"
+    body = {"body": number, "id": "id-" + number, "group": group, "delay_ms": 0, **options}
+    return number, client.settle("queue.send", name, "POST", f"/queues/{name}/messages", body=body)
+
+
+def produce(client):
+    name = client.rng.choice(list(OWN))
+    group = client.rng.choice(("g0", "g1", "g2", PURGED))
+    chance = client.rng.random()
+    if name == FAIR and chance < 0.3:  # a backlog, and one message of a group of its own behind it
+        for _ in range(8):
+            send(client, name, "g0")
+        send(client, name, f"lone-{client.name}-{client.sent}")
+    elif chance < 0.1:
+        send(client, name, group, ttl_ms=client.rng.choice((30, 300)))
+    elif chance < 0.2:
+        send(client, name, group, delay_ms=client.rng.choice((50, 300)))
+    else:
+        number, answer = send(client, name, group)
+        if answer.is_ok and client.chance(0.1):
+            cancel(client, name, number)
+    client.pause(0.01, 0.06)
+
+
+def cancel(client, name, number):
+    client.call("queue.cancel", name, "DELETE", f"/queues/{name}/messages/id-{number}", sent={"body": number})
+
+
+def consume(client):
+    name = client.rng.choice(list(OWN))
+    visibility_ms = client.rng.choice((400, 800, queues.VISIBILITY_MOST_MS))
+    for message in queues.receive(
+        client, name, client.rng.choice((1, 1, 3, 10)), client.rng.choice((0, 200, 1000)), visibility_ms
+    ):
+        if client.chance(0.06):
+            sent = {"receipt": message["receipt"], "body": message["body"]}
+            path = queues.of_delivery(name, message) + "/reject"
+            client.call("queue.reject", name, "POST", path, sent=sent, body={"dead": True})
+        else:
+            queues.work_on(client, name, message)
+
+
+def administer(client):
+    """Dead letters return, groups are purged and paused, and others spend the policy."""
+    name = client.rng.choice(list(OWN))
+    chance = client.rng.random()
+    if chance < 0.3:
+        client.call("queue.redrive", name, "POST", f"/queues/{name}/redrive", body={"limit": 100})
+    elif chance < 0.4:
+        client.call("queue.redrive", name, "POST", f"/queues/{name}/redrive", body={"group": "g1"})
+    elif chance < 0.5:
+        client.call("queue.purge", name, "POST", f"/queues/{name}/purge", body={"group": PURGED})
+    elif chance < 0.7:
+        path = f"/queues/{name}/groups/{client.rng.choice(('g0', 'g1'))}"
+        client.call("queue.pause", name, "POST", path + "/pause", body={"for_ms": client.rng.choice((50, 300))})
+        if client.chance(0.3):
+            client.call("queue.resume", name, "POST", path + "/resume")
+    else:
+        body = {"policy": POLICY["name"], "key": POLICY["key"]}
+        client.call("group.take", SHARED, "POST", "/ratelimit", body=body)
+    client.pause(0.05, 0.2)
+
+
+def prepare(client):
+    client.settle("policy.put", POLICY["name"], "PUT", f"/ratelimit/policies/{POLICY['name']}", body=BUDGET)
+    for name, own in OWN.items():
+        client.settle("queue.configure", name, "PUT", f"/queues/{name}", body={**queues.SETTINGS, **own})
+
+
+def finish(client):
+    """Redrives what is dead, and takes all that is left."""
+    until = time.monotonic() + 30
+    for name in OWN:
+        while time.monotonic() < until:
+            client.call("queue.redrive", name, "POST", f"/queues/{name}/redrive", body={"limit": 100})
+            for message in queues.receive(client, name, 100, 0, 30000):
+                queues.acknowledge(client, name, message)
+            counts = client.look("queue.final", name, f"/queues/{name}").body
+            if not any(counts[state] for state in ("ready", "blocked", "delayed", "in_flight", "dead")):
+                break
+            client.pause(0.05, 0.05)
+
+
+WORKERS = ((2, produce), (4, consume), (1, administer))
