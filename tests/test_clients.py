@@ -53,9 +53,7 @@ def pack_libraries(folder):
     run(folder, str(LIBRARIES / "pack"), str(packed))
     (package,), (wheel,) = packed.glob("*.tgz"), packed.glob("*.whl")
     with tarfile.open(package) as archive:
-        wanted = {
-            f"package/{name}" for name in ("package.json", "patternd.js", "patternd.d.ts", "README.md", "LICENSE")
-        }
+        wanted = {f"package/{path.name}" for path in (LIBRARIES / "javascript").iterdir() if path.is_file()}
         unpack(archive, archive.getnames(), wanted, folder / "unpacked")
     target = folder / "node_modules/patternd"
     shutil.rmtree(target, ignore_errors=True)
@@ -71,6 +69,7 @@ def main():
     for path in SOURCE.iterdir():
         if path.is_file():
             shutil.copy2(path, folder)
+    shutil.copytree(SOURCE / "strict", folder / "strict", dirs_exist_ok=True)
     fetched = folder / "node_modules/.package-lock.json"
     if not fetched.exists() or fetched.stat().st_mtime < (SOURCE / "package-lock.json").stat().st_mtime:
         run(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
@@ -83,6 +82,8 @@ def main():
         generate(folder, url, "openapi-typescript", "URL", "--default-non-nullable", "false", "-o", "patternd.d.ts")
         generate(folder, url, "openapi-ts", "-i", "URL", "-o", "hey-api", "-c", "@hey-api/client-fetch")
         run(folder, "npx", "--no", "tsc")
+        run(folder, "npx", "--no", "tsc", "-p", "strict")
+        run(folder, "node", "js/worker.mjs", PATTERND=str(pathlib.Path(sys.argv[1]).resolve()))
         for program in ("openapi_fetch.js", "hey_api.js", "library.mjs"):
             run(folder, "node", f"js/{program}", PATTERND_URL=url)
         run(folder, sys.executable, "library.py", PATTERND_URL=url, PYTHONPATH=str(site))

@@ -43,7 +43,7 @@ if q.trims or q.due > 0 or q.back > 0 or q.fires or q.unholds then
   q.change = function()
     commit(true)
     if q.fires then
---@include queue_recurrence queue_schedule queue_leap queue_fire
+--@include queue_recurrence queue_schedule queue_leap queue_store queue_fire
       local fired
       fired, q.schedule_at = fire_due()
       q.reached_bound = q.reached_bound or fired == 50

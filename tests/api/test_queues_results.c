@@ -228,6 +228,25 @@ static void the_setting_is_put_and_reset(void **state)
 	assert_completed(complete("1"), "acknowledged", false);
 }
 
+/* Whatever other rules a queue has, and in whichever order they are set. */
+static void results_go_with_other_rules(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		assert_status(queue("PATCH", first ? KEEP : "{\"max_messages\":100}"), 200);
+		assert_status(queue("PATCH", first ? "{\"max_messages\":100}" : KEEP), 200);
+		deliver("a");
+		assert_completed(complete("1"), "acknowledged", true);
+		assert_int_equal(int_at(message("GET", "a", NULL), "/result"), 1);
+		assert_status(queue("PATCH", "{\"max_messages\":null}"), 200);
+		assert_int_equal(int_at(queue("GET", NULL), "/settings/result_ms"), 60000);
+		deliver("b");
+		assert_status(acknowledge(receipt), 204);
+		assert_string_equal(text_at(message("GET", "b", NULL), "/state"), "done");
+		forget_all(NULL);
+	}
+}
+
 /* Redis forgets the result, receives the rest; the id is free when dedupe_ms has passed, too. */
 static void a_result_expires(void **state)
 {
@@ -235,7 +254,6 @@ static void a_result_expires(void **state)
 	configure("{\"result_ms\":1000,\"dedupe_ms\":0}");
 	deliver("a");
 	assert_completed(complete("1"), "acknowledged", true);
-	assert_int_equal(count_in(send_body("{\"id\":\"a\",\"body\":2}")), 1);
 	wait_until(message("GET", "a", NULL).status == 404, SOON_MS);
 	struct answer a = send_body("{\"id\":\"a\",\"body\":{\"new\":1}}");
 	assert_status(a, 201);
@@ -275,6 +293,30 @@ static void without_memory_it_is_acknowledged_without(void **state)
 	assert_string_equal(text_at(a, "/state"), "done");
 	assert_null(json_at(a, "/result"));
 	assert_completed(complete("1"), "acknowledged", false);
+}
+
+/* In a worker's turn: what is completed, and what is received next. */
+static void a_turn_completes_too(void **state)
+{
+	char body[160];
+
+	(void)state;
+	keep_results();
+	for (int is_full = 0; is_full < 2; is_full++) {
+		const char *id = is_full ? "b" : "a";
+		deliver(id);
+		send_body("{\"id\":\"next\",\"body\":1}");
+		snprintf(body, sizeof(body), "{\"settle\":{\"complete\":[{\"receipt\":\"%s\",\"result\":[1.0]}]}}",
+			 receipt);
+		server_command(&redis, "CONFIG SET maxmemory %s", is_full ? "1" : "0");
+		struct answer a = receive(body);
+		server_command(&redis, "CONFIG SET maxmemory 0");
+		assert_completed(a, "acknowledged", !is_full);
+		assert_int_equal(count_in(a), !is_full);
+		a = message("GET", id, NULL);
+		assert_string_equal(text_at(a, "/state"), "done");
+		assert_int_equal(strstr(a.body, "\"result\":[1.0]") == NULL, is_full);
+	}
 }
 
 /* ---- Progress ---- */
@@ -350,9 +392,11 @@ int main(void)
 		cmocka_unit_test_teardown(only_a_current_delivery_has_a_result, forget_all),
 		cmocka_unit_test_teardown(a_queue_without_the_setting_keeps_none, forget_all),
 		cmocka_unit_test_teardown(the_setting_is_put_and_reset, forget_all),
+		cmocka_unit_test_teardown(results_go_with_other_rules, forget_all),
 		cmocka_unit_test_teardown(a_result_expires, forget_all),
 		cmocka_unit_test_teardown(what_is_done_is_purged_and_deleted, forget_all),
 		cmocka_unit_test_teardown(without_memory_it_is_acknowledged_without, forget_all),
+		cmocka_unit_test_teardown(a_turn_completes_too, forget_all),
 		cmocka_unit_test_teardown(progress_is_shown_until_the_delivery_ends, forget_all),
 		cmocka_unit_test_teardown(progress_has_its_bounds, forget_all),
 	};

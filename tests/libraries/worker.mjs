@@ -18,12 +18,21 @@ async function send() {
   }
 }
 
-async function work() {
+async function handle({ body: message }) {
+  say('begin', { message });
+  await pause();
+  say('end', { message });
+}
+
+async function loop() {
   for await (const message of client.queue('work').messages({ stop: stop.signal, waitMs: 300, visibilityMs: 3000 })) {
-    say('begin', { message: message.body });
-    await pause();
-    say('end', { message: message.body });
+    await handle(message);
   }
+}
+
+function work() {
+  const options = { concurrency: 2, waitMs: 300, visibilityMs: 3000, stop: stop.signal };
+  return client.queue('work').work(handle, options);
 }
 
 async function hold() {
@@ -46,7 +55,7 @@ async function hold() {
 
 process.stdin.on('end', () => stop.abort()).resume();
 await Promise.all(
-  [send, work, work, hold].map((role) =>
+  [send, loop, work, hold].map((role) =>
     role().catch((error) => {
       say('failed', { role: role.name, error: String(error) });
       process.exit(1);

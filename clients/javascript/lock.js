@@ -1,0 +1,65 @@
+/** A lock that is extended until it is released. */
+import { Lease } from './lease.js';
+import { pathOf } from './names.js';
+import { LockLost } from './problem.js';
+
+export class Lock extends Lease {
+  #path;
+  #ttlMs;
+  #headers;
+  #isReleased = false;
+
+  constructor(client, name, ttlMs) {
+    super(client, ttlMs);
+    this.#path = pathOf('locks', name);
+    this.#ttlMs = ttlMs;
+    this.name = name;
+  }
+
+  async _acquire(options, more) {
+    const body = { ttl_ms: this.#ttlMs, wait_ms: options.waitMs || undefined, ...more };
+    const response = await this._client.request('POST', this.#path, body, options);
+    const { body: granted, headers, sent } = response;
+    this.fence = granted.fence;
+    this.#headers = { 'Lock-Token': granted.token };
+    const waited = headers.get('Idempotent-Replayed') ? 0 : granted.waited_ms;
+    this._keep(Lease.expiry(sent + waited, granted.ttl_ms));
+  }
+
+  _renew(ttlMs, timeoutMs) {
+    return this._extend(this.#path, { ttl_ms: ttlMs }, ttlMs, { timeoutMs, headers: this.#headers });
+  }
+
+  _problem(detail) {
+    return new LockLost(0, { code: 'not_holder', effect: 'none', detail: `'${this.name}': ${detail}` });
+  }
+
+  async release({ timeoutMs = this._client.timeoutMs, signal } = {}) {
+    if (this.#isReleased) {
+      return;
+    }
+    const left = this._left;
+    this._isEnding = true;
+    this._end();
+    try {
+      if (left <= 0) {
+        throw this._problem('it has expired');
+      }
+      const options = { headers: this.#headers, timeoutMs: Math.min(timeoutMs, left), signal };
+      await this._client.request('DELETE', this.#path, undefined, options);
+      this.#isReleased = true;
+    } catch (problem) {
+      signal?.throwIfAborted();
+      // Repeated: an attempt without an answer released it, and another client acquired it since.
+      // A lock that cannot be released expires.
+      if (problem.code === 'not_holder' && !problem.repeated) {
+        this._lose(problem);
+        throw problem;
+      }
+    }
+  }
+}
+
+if (Symbol.asyncDispose) {
+  Lock.prototype[Symbol.asyncDispose] = Lock.prototype.release;
+}

@@ -1,0 +1,46 @@
+/** Names and ids: members in the form of the contract or of JavaScript, paths, keys. */
+import { Problem } from './problem.js';
+
+const NODE_CRYPTO = 'node:crypto'; // not a literal of import(), which bundlers would look for
+/** Values that belong to the program: their members keep their names. */
+const OPAQUE = new Set(['body', 'headers', 'metadata', 'result']);
+
+function renamed(value, pattern, rename) {
+  if (Array.isArray(value)) {
+    return value.map((one) => renamed(one, pattern, rename));
+  }
+  if (value === null || typeof value !== 'object') {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([name, member]) => [
+        name.replace(pattern, rename),
+        OPAQUE.has(name) ? member : renamed(member, pattern, rename),
+      ]),
+  );
+}
+
+/** Members as the contract names them, also of objects within; undefined ones are left out. */
+export const toContract = (members = {}) => renamed(members, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const fromContract = (members) => renamed(members, /_([a-z])/g, (_, letter) => letter.toUpperCase());
+
+export function pathOf(...parts) {
+  if (parts.some((part) => part === '.' || part === '..')) {
+    throw new Problem(0, { code: 'reserved_name', detail: "'.' and '..' are reserved", effect: 'none' });
+  }
+  return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
+}
+
+/** Browsers have crypto.randomUUID only in secure contexts, Node.js 18 has no global crypto. */
+export async function makeKey() {
+  const crypto = globalThis.crypto ?? (await import(NODE_CRYPTO)).webcrypto;
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** A reason as the daemon takes it: not empty, at most 1000 bytes, no half a character. */
+export function reasonOf(cause) {
+  const text = String(cause).replace(/\p{Surrogate}/gu, '\ufffd') || 'no reason was given';
+  return [...text].slice(0, 250).join('');
+}

@@ -1,0 +1,154 @@
+/** A queue: sending, receiving by hand, and what it is set to. `work` is in work.js. */
+import { PAUSE_MS, jitter, now, sleep } from './clock.js';
+import { fromContract, makeKey, pathOf, toContract } from './names.js';
+import { Message } from './message.js';
+import { Work } from './work.js';
+
+export class Queue {
+  #client;
+  #path;
+
+  constructor(client, name) {
+    this.name = name;
+    this.#client = client;
+    this.#path = pathOf('queues', name);
+  }
+
+  async send(body, { signal, timeoutMs, ...options } = {}) {
+    return (await this.#send([{ ...options, body }], (rows) => rows[0], { signal, timeoutMs }))[0];
+  }
+
+  sendMany(messages, options = undefined) {
+    return this.#send(messages, (rows) => ({ messages: rows }), options);
+  }
+
+  /** A message without an id gets one, by which it is stored once: no Idempotency-Key is needed. */
+  async #send(messages, bodyOf, more) {
+    const withId = async (message) => ({ ...toContract(message), id: message.id || (await makeKey()) });
+    const body = bodyOf(await Promise.all(messages.map(withId)));
+    const waitMs = Math.max(body.wait_room_ms ?? 0, body.wait_result_ms ?? 0);
+    const options = { ...more, key: '', waitMs };
+    const { body: sent } = await this.#client.request('POST', `${this.#path}/messages`, body, options);
+    return sent.messages.map(fromContract).map((one, i) => ({ ...one, duplicate: one.duplicate && !!messages[i].id }));
+  }
+
+  /**
+   * One message or null. Its key gives an attempt that was not answered its delivery again. Where a
+   * signal may end it there is none: the daemon returns what it took for a client that has left.
+   */
+  async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000, worker, signal, timeoutMs } = {}) {
+    const body = { visibility_ms: visibilityMs, wait_ms: waitMs, worker };
+    const options = { waitMs, signal, timeoutMs, key: signal ? '' : undefined };
+    const deadline = now() + (timeoutMs ?? this.#client.timeoutMs) + waitMs;
+    const response = await this.#client.request('POST', `${this.#path}/receive`, body, options);
+    for (const reply of response.body.messages) {
+      const message = new Message(this.#client, this.name, reply, visibilityMs);
+      const isSure = !response.headers.get('Idempotent-Replayed');
+      const rest = { isSure, signal, timeoutMs: Math.max(deadline - now(), 1) };
+      return (await message._begin(response.sent, maxWorkMs, rest)) ? message : null;
+    }
+    return null;
+  }
+
+  async *messages({ stop, waitMs = 20000, ...more } = {}) {
+    while (!stop?.aborted) {
+      let message;
+      const began = now();
+      try {
+        message = await this.receive({ waitMs, ...more, signal: stop });
+      } catch (error) {
+        if (stop?.aborted) {
+          return;
+        }
+        throw error;
+      }
+      if (!message) {
+        const isEarly = now() - began < PAUSE_MS; // a daemon that stops lets none wait
+        await (isEarly && sleep(jitter(PAUSE_MS), stop).catch(() => {}));
+        continue;
+      }
+      let isDone = false;
+      try {
+        yield message;
+        isDone = true;
+      } finally {
+        if (!isDone && !message._isSettled) {
+          await message.reject(undefined, { reason: 'the loop ended' }).catch(() => {}); // it comes again
+        }
+      }
+      if (!message._isSettled) {
+        await message.acknowledge();
+      }
+    }
+  }
+
+  async work(handler, options = {}) {
+    await new Work(this.#client, this.name, handler, options).run();
+  }
+
+  get(options) {
+    return this.#client._ask('GET', this.#path, undefined, options);
+  }
+
+  put(settings, options) {
+    return this.#client._ask('PUT', this.#path, toContract(settings), options);
+  }
+
+  patch(settings, options) {
+    return this.#client._ask('PATCH', this.#path, toContract(settings), options);
+  }
+
+  delete(options) {
+    return this.#client._delete(this.#path, options);
+  }
+
+  getMessage(id, { waitMs = 0, ...options } = {}) {
+    const query = { wait_ms: waitMs || undefined };
+    return this.#client._ask('GET', `${this.#path}/messages${pathOf(id)}`, undefined, { ...options, waitMs, query });
+  }
+
+  deleteMessage(id, { inFlight, ...options } = {}) {
+    const query = { in_flight: inFlight };
+    return this.#client._delete(`${this.#path}/messages${pathOf(id)}`, { ...options, query });
+  }
+
+  schedules(options) {
+    return this.#client._items(`${this.#path}/schedules`, options);
+  }
+
+  getSchedule(id, options) {
+    return this.#client._ask('GET', this.#schedule(id), undefined, options);
+  }
+
+  putSchedule(id, schedule, options) {
+    return this.#client._ask('PUT', this.#schedule(id), toContract(schedule), options);
+  }
+
+  patchSchedule(id, changes, options) {
+    return this.#client._ask('PATCH', this.#schedule(id), toContract(changes), options);
+  }
+
+  runSchedule(id, options) {
+    return this.#client._ask('POST', `${this.#schedule(id)}/run`, undefined, options);
+  }
+
+  deleteSchedule(id, options) {
+    return this.#client._delete(this.#schedule(id), options);
+  }
+
+  #schedule(id) {
+    return `${this.#path}/schedules${pathOf(id)}`;
+  }
+
+  groups(options) {
+    return this.#client._items(`${this.#path}/groups`, options);
+  }
+
+  pauseGroup(group, forMs, options) {
+    return this.#client._ask('POST', `${this.#path}/groups${pathOf(group)}/pause`, { for_ms: forMs }, options);
+  }
+
+  resumeGroup(group, options) {
+    return this.#client._ask('POST', `${this.#path}/groups${pathOf(group)}/resume`, undefined, options);
+  }
+}

@@ -1,0 +1,393 @@
+// How calls of the JavaScript client end: by their signal, by their time, by a failure that may be
+// repeated; and the ways to a daemon. `PATTERND=build/patternd node --test tests/libraries/`
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Client, LockLost, Problem } from '../../clients/javascript/patternd.js';
+import { daemon } from '../../clients/javascript/testing.js';
+import { Gate, thrown, until } from './gate.mjs';
+
+let running, client;
+const quiet = { warn: () => {} };
+const run = promisify(execFile);
+
+before(async () => {
+  running = await daemon();
+  client = running.client();
+});
+
+after(async () => {
+  client.close();
+  await running.stop();
+});
+
+async function gateOf(context) {
+  const gate = await Gate.to(running.port);
+  context.after(() => gate.shut());
+  return gate;
+}
+
+const held = async (name) => (await client.request('GET', `/locks/${name}`)).body.held;
+
+// Each test has names of its own.
+describe('calls', { concurrency: 20 }, () => {
+  test('a signal ends each call that waits, with its reason, and closes its connection', async () => {
+    const mute = await Gate.to(undefined);
+    const reason = new RangeError('by the test');
+    const calls = {
+      lock: (c, signal) => c.lock('a', { waitMs: 20000, signal }),
+      hold: (c, signal) => c.hold('a', { waitMs: 20000, signal }),
+      limit: (c, signal) => c.limit('a', { limit: 1, windowMs: 1000, waitMs: 20000, signal }),
+      cached: (c, signal) => c.cached('a', { ttlMs: 1000, fill: () => 1, signal }),
+      receive: (c, signal) => c.queue('a').receive({ waitMs: 20000, signal }),
+      send: (c, signal) => c.queue('a').send(1, { signal }),
+      getMessage: (c, signal) => c.queue('a').getMessage('b', { waitMs: 20000, signal }),
+      listen: (c, signal) => c.listen('a', { signal }),
+      publish: (c, signal) => c.publish('a', 1, { signal }),
+      request: (c, signal) => c.request('GET', '/info', undefined, { signal }),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      const c = new Client(mute.url, quiet);
+      const controller = new AbortController();
+      const ended = thrown(call(c, controller.signal));
+      await until(() => mute.sockets.size === 1, `${name} connects`);
+      controller.abort(reason);
+      assert.equal((await ended).error, reason, name);
+      await until(() => mute.sockets.size === 0, `${name} closes its connection`, 1000);
+      assert.equal((await thrown(call(c, controller.signal))).error, reason, name); // before it begins
+      assert.equal(mute.sockets.size, 0, name);
+    }
+    await mute.shut();
+  });
+
+  test('a waiter that is aborted leaves the wait queue', async () => {
+    const first = await client.lock('line', { ttlMs: 60000 });
+    const controller = new AbortController();
+    const waits = thrown(client.lock('line', { waitMs: 20000, signal: controller.signal }));
+    const waiters = async () => (await client.request('GET', '/locks/line/waiters')).body.items.length;
+    await until(async () => (await waiters()) === 1, 'it waits');
+    controller.abort();
+    await waits;
+    await until(async () => (await waiters()) === 0, 'it has left', 1000);
+    await first.release();
+    assert.equal(await held('line'), false);
+  });
+
+  test('a receiver that is aborted takes no message along', async () => {
+    const queue = client.queue('ghost');
+    for (let i = 0; i < 20; i++) {
+      const controller = new AbortController();
+      const waits = thrown(queue.receive({ waitMs: 20000, signal: controller.signal }));
+      setTimeout(() => controller.abort(), i % 5);
+      await waits;
+      await queue.send(i);
+      const message = await queue.receive({ waitMs: 2000 });
+      assert.deepEqual([message?.body, message?.receives], [i, 1]);
+      await message.acknowledge();
+    }
+  });
+
+  test('the iterator stops at once while it waits', async () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 100);
+    const began = performance.now();
+    for await (const message of client.queue('idle').messages({ stop: stop.signal })) {
+      assert.fail(message.body);
+    }
+    assert(performance.now() - began < 1000);
+  });
+
+  test('no call outlives its timeout', async (context) => {
+    const gate = await gateOf(context);
+    const through = new Client(gate.url, quiet);
+    const lock = await through.lock('late', { ttlMs: 60000 });
+    const hold = await through.hold('late-hold', { ttlMs: 60000 });
+    await client.queue('late').send('a');
+    const message = await through.queue('late').receive({ visibilityMs: 60000 });
+    gate.sockets.forEach((socket) => socket.destroy());
+    gate.target = undefined;
+    through.timeoutMs = 400;
+    const calls = {
+      release: () => lock.release(),
+      hold: () => hold.release(),
+      acknowledge: () => message.acknowledge(),
+      reject: () => message.reject(),
+      extend: () => message.extend(),
+      cached: () => through.cached('late', { ttlMs: 1000, fill: () => 1 }),
+      acquire: () => through.lock('late-2'),
+      listen: () => through.listen('late'),
+      items: () => through.policies().next(),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      const began = performance.now();
+      await call().catch((error) => assert(error instanceof Problem, error));
+      assert(performance.now() - began < 1000, `${name} took ${performance.now() - began} ms`);
+    }
+  });
+
+  for (const [effect, spoil] of [
+    ['none', (gate) => gate.shut()],
+    ['unknown', async (gate) => (gate.isMute = true)],
+  ]) {
+    test(`what failed with the effect ${effect} can be repeated`, async (context) => {
+      const gate = await gateOf(context);
+      const through = new Client(gate.url, quiet);
+      const queue = through.queue(`repeated-${effect}`);
+      await queue.sendMany([{ body: 'acknowledge' }, { body: 'reject' }, { body: 'extend' }]);
+      const messages = [];
+      while (messages.length < 3) {
+        messages.push(await queue.receive({ visibilityMs: 20000 }));
+      }
+      const calls = [
+        () => messages[0].acknowledge(),
+        () => messages[1].reject(60000, { reason: 'by the test' }),
+        () => messages[2].extend(30000),
+      ];
+      through.close(); // a connection that ends when it is used again leaves the effect unknown
+      await spoil(gate);
+      through.timeoutMs = 300;
+      for (const call of calls) {
+        const { error } = await thrown(call());
+        assert.deepEqual([error.effect, error.code], [effect, 'no_connection']);
+      }
+      through.timeoutMs = 30000;
+      gate.isMute = false;
+      if (effect === 'none') {
+        await gate.open();
+      }
+      for (const call of calls) {
+        assert.equal(await call(), true, String(call));
+      }
+      assert.deepEqual(
+        messages.map((message) => message.lost.aborted),
+        [false, false, false],
+      );
+      assert.deepEqual(await Promise.all([calls[0](), calls[1]()]), [false, false]); // they are settled
+      const { ready, delayed, inFlight } = await queue.get();
+      assert.deepEqual({ ready, delayed, inFlight }, { ready: 0, delayed: 1, inFlight: 1 });
+      assert.equal(await messages[2].acknowledge(), true);
+    });
+  }
+
+  test('a delivery is lost in time when its end could not be sent', async (context) => {
+    const gate = await gateOf(context);
+    const through = new Client(gate.url, quiet);
+    await client.queue('lost').send('a');
+    const message = await through.queue('lost').receive({ visibilityMs: 1500 });
+    await gate.shut();
+    through.timeoutMs = 300;
+    await thrown(message.acknowledge());
+    assert.equal(message.lost.aborted, false);
+    const again = client.queue('lost').receive({ waitMs: 5000 });
+    await until(() => message.lost.aborted, 'it is lost');
+    assert.equal(await Promise.race([again, null]), null, 'it was delivered again before it was lost');
+    assert.equal((await again).receives, 2);
+    await gate.open();
+    assert.equal(await message.acknowledge(), false);
+  });
+
+  test('an extension for a shorter time is lost by that time', async () => {
+    await client.queue('short').send('a');
+    const message = await client.queue('short').receive({ visibilityMs: 60000, maxWorkMs: 0 });
+    await message.extend(300);
+    const again = client.queue('short').receive({ waitMs: 5000 });
+    await until(() => message.lost.aborted, 'it is lost', 1000);
+    assert.equal((await again).receives, 2);
+  });
+
+  test('progress is shown; a delivery whose message is cancelled is lost', async () => {
+    const queue = client.queue('cancelled');
+    await queue.put({ resultMs: 60000 });
+    await queue.sendMany([
+      { body: 'a', id: 'a' },
+      { body: 'b', id: 'b' },
+    ]);
+    const [first, second] = [await queue.receive(), await queue.receive({ visibilityMs: 900 })];
+    assert.equal(await first.extend(undefined, { percent: 40, note: 'page 4' }), true);
+    assert.deepEqual((await queue.getMessage('a')).progress, { percent: 40, note: 'page 4' });
+    await queue.deleteMessage('b', { inFlight: true });
+    await until(() => second.lost.aborted, 'it is lost', 1000);
+    assert.equal(second.lost.reason.code, 'message_cancelled');
+    assert.equal(await second.acknowledge(), false);
+    const answer = queue.getMessage('a', { waitMs: 5000 });
+    assert.equal(await first.acknowledge({ page_count: 10 }), true);
+    assert.deepEqual((await answer).result, { page_count: 10 });
+    const { signal } = new AbortController();
+    const asked = queue.send('c', { waitResultMs: 5000, signal });
+    await (await queue.receive({ waitMs: 5000 })).acknowledge([1]);
+    assert.deepEqual((await asked).result, [1]);
+  });
+
+  test('schedules, groups and policies need no raw request', async () => {
+    const queue = client.queue('set-up');
+    const put = await queue.putSchedule('nightly', { cron: '30 2 * * *', timeZone: 'Europe/Berlin', body: { a_b: 1 } });
+    assert.deepEqual([put.timeZone, put.body, put.next.length], ['Europe/Berlin', { a_b: 1 }, 5]);
+    await queue.patchSchedule('nightly', { everyMs: 60000, jitterMs: 10 });
+    await queue.runSchedule('nightly');
+    const message = await queue.receive();
+    assert.deepEqual([message.body, message.schedule.id, message.schedule.requested], [{ a_b: 1 }, 'nightly', true]);
+    await message[Symbol.asyncDispose](); // it was not settled, so it returns
+    assert.equal((await queue.get()).delayed, 1);
+    const listed = [];
+    for (let n = 0; n < 3; n++) {
+      await client.putPolicy(`policy-${n}`, { limit: 1, windowMs: 1000 });
+    }
+    for await (const { name } of client.policies({ query: { limit: 1 } })) {
+      listed.push(name);
+    }
+    assert.deepEqual(listed.sort(), ['policy-0', 'policy-1', 'policy-2']);
+    assert.equal((await client.patchPolicy('policy-0', { burst: 1 })).burst, 1);
+    await client.deletePolicy('policy-0');
+    assert.equal((await thrown(client.getPolicy('policy-0'))).error.code, 'not_found');
+    await queue.deleteSchedule('nightly');
+    assert.equal((await queue.schedules().next()).done, true);
+    const paused = await queue.pauseGroup('tenant-7', 60000);
+    assert.deepEqual([paused.group, paused.reason], ['tenant-7', 'paused']);
+    const groups = [];
+    for await (const { group, reason } of queue.groups()) {
+      groups.push([group, reason]);
+    }
+    assert.deepEqual(groups, [['tenant-7', 'paused']]);
+    assert.equal((await queue.resumeGroup('tenant-7')).reason, null);
+    await queue.delete();
+  });
+
+  test('a first refused connection is one warning, and its end another', async () => {
+    const warned = [];
+    const closed = await Gate.to(running.port);
+    const { url } = closed;
+    await closed.shut();
+    const c = new Client(url, { warn: (text) => warned.push(text), timeoutMs: 5000 });
+    const sent = c.queue('warned').send('a');
+    await until(() => warned.length === 1, 'it warns', 1000);
+    assert.match(warned[0], new RegExp(`connection to ${url} fails.*ECONNREFUSED`));
+    await new Promise((resolve) => setTimeout(resolve, 500)); // several attempts
+    assert.equal(warned.length, 1);
+    await closed.open();
+    await sent;
+    assert.match(warned[1], /works again/);
+    assert.equal(warned.length, 2);
+    c.close();
+    await closed.shut();
+  });
+
+  test('https with an authority of its own and a client certificate; a Unix socket', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
+    const file = (name) => join(folder, name);
+    for (const [name, subject] of [
+      ['server', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+      ['client', 'subjectAltName=DNS:worker'],
+    ]) {
+      const paths = ['-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)];
+      const command = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ');
+      await run('openssl', [...command, '-subj', `/CN=${name}`, '-addext', subject, ...paths]);
+    }
+    const tls = await daemon({
+      options: [
+        ['--tls-cert', file('server.crt'), '--tls-key', file('server.key'), '--tls-client-ca', file('client.crt')],
+        ['--listen', `unix:${file('socket')},127.0.0.1:0`],
+      ].flat(),
+    });
+    try {
+      const url = `https://localhost:${tls.port}`;
+      const files = { caFile: file('server.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
+      const secure = new Client(url, files);
+      const lock = await secure.lock('tls');
+      const unix = new Client(`http+unix://${encodeURIComponent(file('socket'))}`);
+      assert.equal((await unix.request('GET', '/locks/tls')).body.fence, lock.fence);
+      await lock.release();
+      for (const options of [{}, { caFile: files.caFile }, { ...files, caFile: files.certFile }]) {
+        const { error } = await thrown(new Client(url, { ...options, ...quiet, timeoutMs: 300 }).lock('tls'));
+        assert.equal(error.code, 'no_connection');
+      }
+      secure.close();
+      unix.close();
+    } finally {
+      await tls.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('a held lock is free after it, and lost when its connection breaks', async (context) => {
+    const gate = await gateOf(context);
+    const hold = await client.hold('kept', { owner: 'test' });
+    assert.equal(await held('kept'), true);
+    await hold.release();
+    assert.equal(await held('kept'), false);
+    const through = new Client(gate.url, quiet);
+    const broken = await through.hold('kept');
+    gate.sockets.forEach((socket) => socket.destroy());
+    await until(() => broken.lost.aborted, 'it is lost', 1000);
+    assert((await thrown(broken.release())).error instanceof LockLost);
+    const forced = await client.hold('forced', { ttlMs: 900 });
+    await client.request('DELETE', '/locks/forced', undefined, { query: { force: true } });
+    await until(() => forced.lost.aborted, 'it is lost', 1000);
+  });
+
+  test('a listener connects again, and yields a gap', async (context) => {
+    const gate = await gateOf(context);
+    const through = new Client(gate.url, quiet);
+    const events = await through.listen(['prices', 'news.*']);
+    await client.publish('prices', { price_in_cents: 1 });
+    await client.publish('news.sport', [1]);
+    const told = [(await events.next()).value, (await events.next()).value];
+    assert.deepEqual(
+      told.map(({ type, topic, body }) => [type, topic, body]),
+      [
+        ['message', 'prices', { price_in_cents: 1 }],
+        ['message', 'news.sport', [1]],
+      ],
+    );
+    gate.sockets.forEach((socket) => socket.destroy());
+    assert.deepEqual((await events.next()).value, { type: 'gap' });
+    await client.publish('prices', 2);
+    assert.equal((await events.next()).value.body, 2);
+    const waits = events.next();
+    events.close();
+    assert.equal((await waits).done, true);
+    const controller = new AbortController();
+    const others = await through.listen('prices', { signal: controller.signal });
+    const ended = thrown(others.next());
+    controller.abort();
+    assert.equal((await ended).error.name, 'AbortError');
+    assert.equal((await thrown(through.listen('a*b'))).error.code, 'invalid_name');
+    through.close();
+  });
+
+  // As in a browser, where node:http is missing.
+  async function byFetch(library, url) {
+    delete globalThis.process;
+    const { Client } = await import(library);
+    const client = new Client(url, { warn: () => {} });
+    const queue = client.queue('fetch');
+    await client.lock('fetch', { ttlMs: 5000 }, () => queue.send({ n: 1 }));
+    const stop = new AbortController();
+    const seen = [];
+    await queue.work(({ body }) => (seen.push(body.n), stop.abort()), { stop: stop.signal });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    const { name } = await queue.receive({ waitMs: 20000, signal: controller.signal }).catch((error) => error);
+    const hold = await client.hold('fetch-hold');
+    const events = await client.listen('fetch');
+    await client.publish('fetch', 2);
+    seen.push((await events.next()).value.body, name, hold.lost.aborted);
+    events.close();
+    await hold.release();
+    const refused = await new Client(`${url}/elsewhere`)
+      .queue('q')
+      .get()
+      .catch((error) => error.code);
+    console.log(JSON.stringify([...seen, refused]));
+  }
+
+  test('where node:http is missing, calls go by fetch', async () => {
+    const library = new URL('../../clients/javascript/patternd.js', import.meta.url);
+    const program = `(${byFetch})(${JSON.stringify(library)}, ${JSON.stringify(running.url)})`;
+    const { stdout } = await run(process.execPath, ['-e', program]);
+    assert.deepEqual(JSON.parse(stdout), [1, 2, 'AbortError', false, 'unknown_path']);
+  });
+});

@@ -1,0 +1,81 @@
+// For tests of the JavaScript client: a way to a daemon that is shut, opened and made mute; and
+// what several tests ask.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+
+/** Until `look` returns something true; fails after `ms`. */
+export async function until(look, what, ms = 5000) {
+  const deadline = performance.now() + ms;
+  for (;;) {
+    const seen = await look();
+    if (seen) {
+      return seen;
+    }
+    assert(performance.now() < deadline, `${what}: not within ${ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** The error of a call that has to fail, and for how long it took. */
+export async function thrown(call) {
+  const began = performance.now();
+  const error = await call.then(
+    (value) => assert.fail(`it returned ${value}`),
+    (reason) => reason,
+  );
+  return { error, ms: performance.now() - began };
+}
+
+export class Gate {
+  /** Sockets of clients that are open. */
+  sockets = new Set();
+  /** Whether answers are dropped, and the connection is closed instead. */
+  isMute = false;
+  /** How many connections were made. */
+  count = 0;
+
+  /** To `port`; without it to nothing: no request is answered. */
+  static async to(port) {
+    const gate = new Gate();
+    gate.target = port;
+    await gate.open(0);
+    return gate;
+  }
+
+  async open(port = this.port) {
+    this.server = createServer((socket) => this.#carry(socket)).listen(port, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.port = this.server.address().port;
+    this.url = `http://127.0.0.1:${this.port}`;
+  }
+
+  #carry(socket) {
+    this.count++;
+    this.sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => this.sockets.delete(socket));
+    if (this.target === undefined) {
+      socket.resume();
+      return;
+    }
+    const daemon = connect(this.target, '127.0.0.1');
+    const end = () => {
+      socket.destroy();
+      daemon.destroy();
+    };
+    daemon.on('data', (data) => (this.isMute ? end() : socket.write(data)));
+    socket.on('data', (data) => daemon.write(data));
+    for (const side of [socket, daemon]) {
+      side.on('error', end).on('close', end);
+    }
+  }
+
+  /** From now on no connection is made, and those that there are end. */
+  async shut() {
+    if (this.server.listening) {
+      this.server.close();
+      this.sockets.forEach((socket) => socket.destroy());
+      await once(this.server, 'close');
+    }
+  }
+}

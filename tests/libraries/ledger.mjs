@@ -1,0 +1,133 @@
+// A program of tests/test_ledger.py, in JavaScript: ledger.mjs URL NAME. Sends, works the queue,
+// holds a lock and ends calls at random instants, until its SIGTERM. Prints a line of JSON for each
+// step.
+import { writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, LockHeld, LockLost, Problem } from '../../clients/javascript/patternd.js';
+
+const [url, name] = process.argv.slice(2);
+const { MESSAGES, SECONDS, SLOW_SHARE, VISIBILITY_MS, LOCK_TTL_MS } = Object.fromEntries(
+  Object.entries(process.env).map(([variable, value]) => [variable, Number(value)]),
+);
+const client = new Client(url, { timeoutMs: 20000, attemptMs: 700, warn: (text) => say('warned', { text }) });
+const other = new Client(url, { timeoutMs: 20000, attemptMs: 700, warn: () => {} });
+const stop = new AbortController();
+const random = (ms) => sleep(Math.random() * ms);
+
+function say(step, more) {
+  writeSync(1, `${JSON.stringify({ at: Number(process.hrtime.bigint()), step, by: name, ...more })}\n`);
+}
+
+/** Stores a message in the end, whatever fails for how long: by its id it is stored once. */
+async function store(queue, message, options) {
+  for (let isStored = false; !isStored; ) {
+    isStored = await client
+      .queue(queue)
+      .send(message, { id: message, ...options })
+      .catch(failed);
+  }
+  say('sent', { message });
+}
+
+/** A call may fail by an outage that is longer than its time. */
+function failed(error) {
+  if (error.effect !== 'none' && error.effect !== 'unknown') {
+    throw error;
+  }
+}
+
+async function send() {
+  for (let number = 0; number < MESSAGES && !stop.signal.aborted; number++) {
+    await store('work', `${name}-${number}`);
+    await random((SECONDS * 2000) / MESSAGES);
+  }
+  say('sent all');
+}
+
+async function handle(message) {
+  const told = { message: message.body, receives: message.receives };
+  say('begin', told);
+  message.lost.addEventListener('abort', () => say('lost', told));
+  await random(Math.random() < SLOW_SHARE ? 2 * VISIBILITY_MS : 30);
+  say('end', { ...told, lost: message.lost.aborted });
+}
+
+function work() {
+  return client.queue('work').work(handle, { visibilityMs: VISIBILITY_MS, waitMs: 1000, stop: stop.signal });
+}
+
+/** Calls of the plain kind, each ended by its signal at a random instant. */
+async function receive() {
+  for (let number = 0; !stop.signal.aborted; number++) {
+    await store('plain', `${name}-plain-${number}`, { priority: number % 10 });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), Math.random() * 30);
+    const options = { waitMs: 5000, visibilityMs: VISIBILITY_MS, signal: controller.signal };
+    const received = await client.queue('plain').receive(options).catch(ended(controller));
+    await (received && settle(received));
+    await random(100);
+  }
+}
+
+async function settle(message) {
+  await handle(message);
+  await message.acknowledge();
+}
+
+/** What a call was ended by is its error. */
+const ended = (controller) => (error) => {
+  if (error !== controller.signal.reason && !(error instanceof Problem)) {
+    throw error;
+  }
+  return null;
+};
+
+async function hold() {
+  while (!stop.signal.aborted) {
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(), Math.random() * 500);
+    try {
+      const lock = await client.lock('one', { ttlMs: LOCK_TTL_MS, waitMs: 5000, signal: controller.signal });
+      clearTimeout(timer);
+      const told = { fence: lock.fence };
+      say('enter', told);
+      lock.lost.addEventListener('abort', () => say('left', told));
+      await random(50);
+      say('left', told);
+      await lock.release();
+    } catch (error) {
+      if (!(error instanceof LockLost) && !(error instanceof LockHeld)) {
+        ended(controller)(error);
+      }
+    }
+  }
+}
+
+/** A lock that is acquired while its call is ended is free after its time to live. */
+async function interrupt() {
+  const lock = `interrupted-${name}`;
+  while (!stop.signal.aborted) {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), Math.random() * 4);
+    const options = { ttlMs: LOCK_TTL_MS, signal: controller.signal };
+    const acquired = await client.lock(lock, options).catch(ended(controller));
+    await acquired?.release();
+    const began = performance.now();
+    const next = await other.lock(lock, { ttlMs: LOCK_TTL_MS, waitMs: 20000 });
+    say('freed', { ms: performance.now() - began });
+    await next.release();
+    await random(50);
+  }
+}
+
+process.on('SIGTERM', () => stop.abort());
+const roles = [send, work, hold, ...(process.env.INTERRUPTS ? [receive, interrupt] : [])];
+await Promise.all(
+  roles.map((role) =>
+    role().catch((error) => {
+      say('failed', { role: role.name, error: String(error) });
+      process.exit(1);
+    }),
+  ),
+);
+say('done');

@@ -1,0 +1,318 @@
+// What queue.work of the JavaScript client promises (docs/adr/0029-work.md).
+// `PATTERND=build/patternd node --test tests/libraries/`
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Client, Problem } from '../../clients/javascript/patternd.js';
+import { daemon } from '../../clients/javascript/testing.js';
+import { Gate, thrown, until } from './gate.mjs';
+
+let running, client;
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const warned = [];
+const warn = (text, ...more) => warned.push([text, ...more].join(' '));
+const warnedOf = (queue) => warned.filter((text) => text.includes(`'${queue}'`));
+
+before(async () => {
+  running = await daemon();
+  client = running.client({ warn });
+});
+
+after(async () => {
+  client.close();
+  await running.stop();
+});
+
+/** Works a queue beside a test, until `end`. */
+function working(queue, handler, options = {}) {
+  const stop = new AbortController();
+  const done = queue.work(handler, { signals: false, stop: stop.signal, ...options });
+  done.catch(() => {}); // a test looks at it at its end
+  return { done, end: () => (stop.abort(), done) };
+}
+
+async function filled(name, count, settings = {}) {
+  const queue = client.queue(name);
+  await queue.put({ backoff: { baseMs: 0, maxMs: 0 }, ...settings });
+  for (let from = 0; from < count; from += 100) {
+    const numbers = Array.from({ length: Math.min(100, count - from) }, (_, i) => from + i);
+    await queue.sendMany(numbers.map((n) => ({ body: n, id: `m${n}` })));
+  }
+  return queue;
+}
+
+const isEmpty = async (queue) => {
+  const { ready, delayed, inFlight, dead } = await queue.get();
+  return ready + delayed + inFlight + dead === 0;
+};
+
+async function requests(operation) {
+  const lines = (await client.request('GET', '/metrics')).body.split('\n');
+  const counted = lines.filter((line) => line.startsWith(`patternd_http_requests_total{operation="${operation}"`));
+  return counted.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+// Alone, since it counts requests.
+test('a turn is one request: it settles and receives', async () => {
+  const queue = await filled('turns', 20);
+  const before = [await requests('queue_message_receive'), await requests('queue_delivery_settle')];
+  const seen = [];
+  const loop = working(queue, async (message) => seen.push(message.body) && sleep(300), {
+    concurrency: 20,
+    worker: 'test',
+  });
+  await until(() => seen.length === 20, 'all are received');
+  await until(() => isEmpty(queue), 'all are done');
+  await loop.end();
+  const alone = await filled('turns-alone', 8);
+  const slow = working(alone, () => sleep(60), { concurrency: 1, visibilityMs: 300 }); // nothing ahead
+  await until(() => isEmpty(alone), 'all are done');
+  await slow.end();
+  const after = [await requests('queue_message_receive'), await requests('queue_delivery_settle')];
+  // The first is received at once, and settled beside the receive that waits. Of the second each is
+  // settled by the receive of the next.
+  assert(after[0] - before[0] <= 1 + 1 + 8 + 4, `${after[0] - before[0]} receives`);
+  assert(after[1] - before[1] <= 1 + 3, `${after[1] - before[1]} settles`);
+});
+
+// Each test has names of its own.
+describe('work', { concurrency: 20 }, () => {
+  test('as many at once as it may; what is fast is received ahead, in batches', async () => {
+    const queue = await filled('fast', 2000);
+    const seen = new Set();
+    let atOnce = 0;
+    let most = 0;
+    const loop = working(queue, async (message) => {
+      most = Math.max(most, ++atOnce);
+      await null;
+      seen.add(message.body);
+      atOnce--;
+    });
+    await until(() => seen.size === 2000, 'all are worked on', 10000);
+    await loop.end();
+    assert.equal(most, 4);
+    assert(await isEmpty(queue));
+  });
+
+  test('what is slow is left for other workers', async () => {
+    const queue = await filled('slow', 40);
+    let most = 0;
+    let count = 0;
+    const loop = working(queue, async () => {
+      count++;
+      await sleep(200);
+    });
+    while (count < 20) {
+      most = Math.max(most, (await queue.get()).inFlight);
+      await sleep(20);
+    }
+    await loop.end();
+    // 4 that run, what 4 do in 500 ms, and 4 whose acknowledgement is under way.
+    assert(most >= 4 && most <= 4 + 10 + 4, `${most} in flight`);
+  });
+
+  test('a handler that throws rejects with its reason, and the loop goes on', async () => {
+    const queue = await filled('throws', 3, { maxReceives: 2 });
+    let count = 0;
+    const loop = working(queue, ({ body }) => {
+      count++;
+      if (body === 1) {
+        throw new RangeError('by the test');
+      }
+      if (body === 2) {
+        throw new Error('\ud800'.repeat(2000)); // half a character is no JSON
+      }
+    });
+    await until(async () => (await queue.get()).dead === 2, 'both are dead');
+    await loop.end();
+    assert.equal(count, 5);
+    assert.match((await queue.getMessage('m1')).reason, /^RangeError: by the test/);
+    assert.match((await queue.getMessage('m2')).reason, /^Error: \ufffd+/);
+    assert.match(warnedOf('throws')[0], /its handler failed.*RangeError: by the test/);
+  });
+
+  test('a message that the handler settled is left alone', async () => {
+    const queue = await filled('own', 3);
+    const loop = working(queue, async (message) => {
+      if (message.body === 0) {
+        await message.acknowledge();
+        throw new Error('too late');
+      } else if (message.body === 1) {
+        message.reject(60000); // not awaited
+      } else {
+        await message.reject(undefined, { dead: true });
+      }
+    });
+    await until(async () => (await queue.get()).dead === 1, 'one is dead');
+    await until(async () => (await queue.get()).delayed === 1, 'one is delayed');
+    await loop.end();
+    const { ready, inFlight } = await queue.get();
+    assert.deepEqual([ready, inFlight], [0, 0]);
+  });
+
+  test('results are kept; one that cannot be keeps no other from being settled', async () => {
+    const queue = await filled('results', 6, { resultMs: 60000 });
+    const results = [{ closed_by: 'test' }, 'x'.repeat(70000), 10n, '\ud800', null, 0];
+    const loop = working(queue, ({ body }) => results[body]);
+    await until(async () => (await queue.get()).inFlight + (await queue.get()).ready === 0, 'all are done');
+    await loop.end();
+    const kept = [];
+    for (let n = 0; n < results.length; n++) {
+      kept.push((await queue.getMessage(`m${n}`, { waitMs: 1000 })).result);
+    }
+    assert.deepEqual(kept, [{ closed_by: 'test' }, null, null, null, null, 0]);
+    assert.equal(warnedOf('results').length, 3, warnedOf('results'));
+  });
+
+  test('a stop takes no more, and finishes what was received', async () => {
+    const queue = await filled('stopped', 50);
+    const begun = [];
+    const ended = [];
+    const loop = working(queue, async ({ body }) => {
+      begun.push(body);
+      await sleep(50);
+      ended.push(body);
+    });
+    await until(() => begun.length >= 20, 'it works');
+    await loop.end();
+    await until(async () => (await queue.get()).inFlight === 0, 'what the last turn took is back');
+    const { ready, delayed } = await queue.get();
+    assert.equal(delayed, 0);
+    assert.deepEqual([...begun].sort(), [...ended].sort());
+    assert(ended.length < 50 && ended.length + ready === 50, `${ended.length} and ${ready}`);
+    const { items } = (await client.request('GET', '/queues/stopped/messages')).body;
+    assert(items.every(({ receives }) => receives === 0));
+  });
+
+  test('an idle loop stops at once', async () => {
+    const loop = working(client.queue('idle'), () => assert.fail('a message'));
+    await sleep(100);
+    const began = performance.now();
+    await loop.end();
+    assert(performance.now() - began < 1000);
+    await client.queue('idle').send(1);
+    assert.equal((await client.queue('idle').receive()).receives, 1); // the loop took nothing along
+  });
+
+  test('at the limit of a stop what still runs is told, and all go back', async () => {
+    const queue = await filled('limited', 3);
+    const told = [];
+    const loop = working(
+      queue,
+      (message) =>
+        new Promise(() =>
+          message.lost.addEventListener('abort', () => {
+            told.push(message.lost.reason.detail);
+          }),
+        ),
+      { concurrency: 2, drainMs: 200 },
+    );
+    await until(async () => (await queue.get()).inFlight === 2, 'two run');
+    const began = performance.now();
+    await loop.end();
+    assert(performance.now() - began < 2000);
+    assert.equal(told.length, 2);
+    assert.match(told[0], /the worker stopped/);
+    assert.equal((await queue.get()).ready, 3);
+  });
+
+  test('a signal of the system stops it, a second one at once', async () => {
+    const queue = await filled('signalled', 2);
+    let isLost = false;
+    const loop = working(
+      queue,
+      ({ body, lost }) =>
+        new Promise((resolve) => {
+          if (body === 0) {
+            resolve();
+          }
+          lost.addEventListener('abort', () => (isLost = true));
+        }),
+      { signals: true },
+    );
+    await until(async () => {
+      const { inFlight, ready } = await queue.get();
+      return inFlight === 1 && ready === 0;
+    }, 'one runs');
+    process.kill(process.pid, 'SIGTERM');
+    await sleep(300);
+    assert.equal(isLost, false);
+    process.kill(process.pid, 'SIGTERM');
+    await loop.done;
+    assert.equal(isLost, true);
+    assert.equal((await queue.get()).ready, 1);
+    assert.equal(process.listenerCount('SIGTERM'), 0);
+  });
+
+  test('it goes on after an outage, and warns of it once', async (context) => {
+    const gate = await Gate.to(running.port);
+    context.after(() => gate.shut());
+    const told = [];
+    const through = new Client(gate.url, { warn: (text) => told.push(text) });
+    const queue = await filled('outage', 30);
+    const seen = [];
+    const loop = working(through.queue('outage'), async ({ body }) => seen.push(body) && sleep(20), {
+      visibilityMs: 20000,
+    });
+    await until(() => seen.length >= 5, 'it works');
+    await gate.shut();
+    const count = seen.length;
+    await sleep(1500);
+    assert(seen.length - count <= 4 + 100, 'what was received ahead');
+    await gate.open();
+    await until(() => isEmpty(queue), 'all are done', 15000);
+    await loop.end();
+    through.close();
+    assert.equal(new Set(seen).size, 30);
+    assert.equal(seen.length, 30, 'a message was worked on twice');
+    assert(told.length >= 2 && told.length <= 4, told.join('\n')); // of the connection, and of the queue
+  });
+
+  test('what repetition cannot mend ends it', async () => {
+    const lost = new Client(`${running.url}/elsewhere`, { warn });
+    const { error, ms } = await thrown(lost.queue('q').work(() => {}, { signals: false }));
+    assert(error instanceof Problem && error.code === 'unknown_path' && ms < 1000);
+    await assert.rejects(
+      client.queue('q').work(() => {}, { concurrency: 0 }),
+      RangeError,
+    );
+    await assert.rejects(client.queue('q').work(undefined), TypeError);
+  });
+
+  test('a handler is told in time that its message is lost', async () => {
+    const queue = await filled('lost', 1);
+    const times = {};
+    const loop = working(
+      queue,
+      async ({ lost }) => {
+        times.began = performance.now();
+        lost.addEventListener('abort', () => (times.lost = performance.now()));
+        await until(() => times.lost, 'it is lost');
+      },
+      { visibilityMs: 900 },
+    );
+    await until(() => times.began, 'it runs');
+    await client.request('POST', '/queues/lost/purge', {});
+    await until(() => times.lost, 'it is told', 1000);
+    await loop.end();
+    assert(await isEmpty(queue));
+  });
+
+  test('what runs for long, or waits behind it, is extended', async () => {
+    const queue = await filled('long', 6);
+    const seen = [];
+    const loop = working(
+      queue,
+      async ({ body, lost }) => {
+        await sleep(body === 3 ? 2500 : 1); // the first are fast, so more are received ahead
+        seen.push([body, lost.aborted]);
+      },
+      { visibilityMs: 900, concurrency: 1 },
+    );
+    await until(() => isEmpty(queue), 'all are done', 10000);
+    await loop.end();
+    assert.deepEqual(
+      seen,
+      [0, 1, 2, 3, 4, 5].map((n) => [n, false]),
+    );
+  });
+});

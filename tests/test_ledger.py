@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""The clients of clients/ under outages: tests/test_ledger.py PATTERND javascript
+
+Programs of tests/libraries/ledger.* send, work a queue by `work` and hold a lock, while what they
+need is killed, stopped, cut or fails over; each way with a daemon and a Redis of its own, all ways
+at once. Then the ledger of their steps has to show that
+
+- no message was lost, and none was acknowledged that was not worked on;
+- a delivery had ended, or was lost for its handler, when the next one of its message began;
+- the lock was held by one at a time, and by none for longer than its time to live after a call that
+  was ended at a random instant;
+- what runs for longer than its visibility was worked on once.
+
+PATTERND_FULL=1 goes on for a minute. When a way fails, the ledgers and the logs of all daemons and
+servers are kept in build/ledger/.
+"""
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(SOURCE / "chaos"))
+
+from evidence import Evidence  # noqa: E402
+from processes import Process, free_port, redis, wait_until  # noqa: E402
+from stage import field, is_ready, redis_server  # noqa: E402
+
+LANGUAGES = {"python": (sys.executable, "py"), "javascript": ("node", "mjs")}
+PROGRAMS = 2
+SECONDS, FULL_SECONDS = 3, 60
+MESSAGES = 60  # that each program sends in SECONDS
+VISIBILITY_MS, LOCK_TTL_MS = 2500, 1500
+LATE_NS = 250_000_000  # of a program on a busy machine
+STOPPED_S = (0.5, 3.5)  # the latter ends deliveries
+SETTLED_S = 40
+
+
+class Switch:
+    """The one address of a Redis that fails over. Connections to `port` end when it changes."""
+
+    def __init__(self, port):
+        self.target, self.pairs = port, set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
+
+    def carry(self, client):
+        with client:
+            try:
+                with socket.create_connection(("127.0.0.1", self.target)) as server:
+                    self.pairs.add(pair := (client, server))
+                    while True:
+                        for source in select.select(pair, [], [])[0]:
+                            data = source.recv(65536)
+                            if not data:
+                                return
+                            (server if source is client else client).sendall(data)
+            except OSError:
+                return
+
+    def to(self, port):
+        self.target = port
+        for pair in list(self.pairs):
+            for end in pair:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+        self.pairs.clear()
+
+
+class Stage:
+    """Two servers, of which one has the other as its replica, and a daemon; each may be harmed."""
+
+    def __init__(self, program, folder):
+        folder.mkdir()
+        soon = ("--repl-diskless-sync-delay", 0)
+        self.servers = [redis_server(f"redis-{i}", folder, free_port(), *soon) for i in (0, 1)]
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait_up()
+        self.switch = Switch(self.servers[0].port)
+        port = free_port()
+        url = f"redis://127.0.0.1:{self.switch.port}/0"
+        command = (program, "--listen", f"127.0.0.1:{port}", "--redis", url, "--log-level", "warn")
+        self.daemon = Process("daemon", folder, port, command, is_ready)
+        self.daemon.start()
+        self.daemon.wait_up()
+
+    def fail_over(self):
+        """Loses nothing: the master pauses its callers until the replica has all."""
+        master, replica = self.servers
+        redis(replica.port, "REPLICAOF", "127.0.0.1", master.port)
+        wait_until(lambda: field(replica, "master_link_status") == "up", 10, "a replica")
+        redis(master.port, "FAILOVER")
+        wait_until(lambda: field(replica, "role") == "master", 10, "a new master")
+        self.switch.to(replica.port)
+        self.servers.reverse()
+
+    def close(self):
+        self.switch.listener.close()
+        for process in (self.daemon, *self.servers):
+            process.kill()
+
+
+class Ledger:
+    """Programs, and what they print, which goes to a file as well."""
+
+    def __init__(self, language, port, path, variables):
+        self.interpreter, self.ending = LANGUAGES[language]
+        self.port, self.variables, self.file, self.lines = port, variables, open(path, "w", buffering=1), []
+        self.count, self.programs = 0, []
+        for _ in range(PROGRAMS):
+            self.start()
+
+    def start(self):
+        self.count += 1
+        command = [self.interpreter, SOURCE / f"libraries/ledger.{self.ending}", f"http://127.0.0.1:{self.port}"]
+        more = {"PYTHONPATH": str(SOURCE.parent / "clients/python"), "PYTHONDONTWRITEBYTECODE": "1"} | self.variables
+        program = subprocess.Popen([*command, f"p{self.count}"], stdout=subprocess.PIPE, env=os.environ | more)
+        reader = threading.Thread(target=self.read, args=(program,), daemon=True)
+        reader.start()
+        self.programs.append((program, reader))
+
+    def read(self, program):
+        for line in program.stdout:
+            self.write(json.loads(line))
+
+    def write(self, line):
+        self.lines.append(line)
+        self.file.write(json.dumps(line) + "\n")
+
+    def steps(self, *names):
+        return sorted((line for line in list(self.lines) if line["step"] in names), key=lambda line: line["at"])
+
+    def end(self, which=0):
+        """SIGTERM: the program finishes what it works on."""
+        program, reader = self.programs.pop(which)
+        program.send_signal(signal.SIGTERM)
+        status = program.wait(60)
+        reader.join(10)
+        assert status == 0, f"a program has ended with {status}: {self.steps('failed')}"
+
+    def await_work(self, seconds):
+        """Until each message that was sent was worked on."""
+        deadline = time.monotonic() + seconds
+        while True:
+            ends = {line["message"] for line in self.steps("end")}
+            sent = {line["message"] for line in self.steps("sent") if "plain" not in line["message"]}
+            if not sent - ends and len(self.steps("sent all")) == self.count:
+                return
+            assert not self.steps("failed"), self.steps("failed")
+            assert time.monotonic() < deadline, f"{len(sent)} were sent; not worked on: {sorted(sent - ends)[:10]}"
+            time.sleep(0.05)
+
+
+def check_deliveries(ledger):
+    """Returns how many messages were worked on more than once."""
+    deliveries, over = collections.defaultdict(list), {}
+    for line in ledger.steps("begin", "end", "lost"):
+        key = (line["message"], line["receives"])
+        if line["step"] == "begin":
+            deliveries[line["message"]].append(line)
+        else:
+            over.setdefault(key, line["at"])
+    for message, begins in deliveries.items():
+        for earlier, later in zip(begins, begins[1:]):
+            until = over.get((message, earlier["receives"]))
+            assert until and until < later["at"] + LATE_NS, f"two deliveries at once: {earlier}, {later}, {until}"
+    return sum(len(begins) > 1 for begins in deliveries.values())
+
+
+def check_lock(ledger):
+    holder, fence = None, 0
+    left = {line["fence"]: line["at"] for line in reversed(ledger.steps("left"))}  # the first of each
+    for line in ledger.steps("enter"):
+        assert line["fence"] > fence, f"the fence fell: {fence}, {line}"
+        until = left.get(holder["fence"]) if holder else 0
+        assert until is not None and until < line["at"] + LATE_NS, f"the lock was held twice: {holder}, {line}"
+        holder, fence = line, line["fence"]
+    late = [line["ms"] for line in ledger.steps("freed") if line["ms"] > LOCK_TTL_MS + 1000]
+    assert not late, f"a lock was held by none for {late} ms"
+
+
+def check_queue(ledger, port):
+    """What was acknowledged is gone, and what is gone was worked on: nothing is left, nor lost."""
+
+    def counts(queue):
+        command = ["curl", "-sf", f"http://127.0.0.1:{port}/queues/{queue}"]
+        told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=10).stdout)
+        return {state: told[state] for state in ("ready", "delayed", "in_flight", "dead")}
+
+    wait_until(lambda: not any(counts("work").values()), 15, f"an empty queue: {counts('work')}")
+    left = sum(counts("plain").values())
+    plain = {line["message"] for line in ledger.steps("sent") if "plain" in line["message"]}
+    ended = {line["message"] for line in ledger.steps("end")}
+    assert left >= len(plain - ended), f"{left} are left, but {len(plain - ended)} were not worked on"
+
+
+# What is done to a stage, again and again.
+
+
+def daemon_killed(stage, ledger, rng):
+    stage.daemon.kill()
+    time.sleep(rng.uniform(0, 0.5))
+    stage.daemon.start()
+    stage.daemon.wait_up()
+
+
+def daemon_stopped(stage, ledger, rng):
+    stage.daemon.stop()
+    time.sleep(rng.choice(STOPPED_S))
+    stage.daemon.go_on()
+
+
+def redis_stopped(stage, ledger, rng):
+    stage.servers[0].stop()
+    time.sleep(rng.choice(STOPPED_S))
+    stage.servers[0].go_on()
+
+
+def redis_failed_over(stage, ledger, rng):
+    stage.fail_over()
+
+
+def programs_ended(stage, ledger, rng):
+    """And calls of those that run, at random instants."""
+    ledger.start()
+    ledger.end()
+
+
+def nothing_but_slow_work(stage, ledger, rng):
+    pass
+
+
+SLOWER = {"SLOW_SHARE": "0.3", "MESSAGES": 30}  # so that handlers run when their deliveries end
+WAYS = [
+    (daemon_killed, {}),
+    (daemon_stopped, SLOWER),
+    (redis_stopped, SLOWER),
+    (redis_failed_over, {}),
+    (programs_ended, {"INTERRUPTS": "1"}),
+    (nothing_but_slow_work, {"SLOW_SHARE": "1", "MESSAGES": 4}),
+]
+
+
+def check(way, more, language, program, folder, seconds):
+    rng = random.Random(way.__name__)
+    stage = Stage(program, folder / way.__name__)
+    try:
+        messages = more.get("MESSAGES", MESSAGES) * seconds // SECONDS
+        variables = {"SECONDS": str(seconds), "SLOW_SHARE": "0.1"} | more | {"MESSAGES": str(messages)}
+        variables |= {"VISIBILITY_MS": str(VISIBILITY_MS), "LOCK_TTL_MS": str(LOCK_TTL_MS)}
+        ledger = Ledger(language, stage.daemon.port, folder / f"{way.__name__}.jsonl", variables)
+        wait_until(lambda: len({line["message"] for line in ledger.steps("begin")}) >= 6, 30, "work")
+        deadline, count = time.monotonic() + seconds, 0
+        while time.monotonic() < deadline:
+            time.sleep(rng.uniform(0.2, 0.8))
+            ledger.write({"at": time.monotonic_ns(), "step": "fault"})
+            way(stage, ledger, rng)
+            count += 1
+        ledger.await_work(seconds + SETTLED_S)
+        while ledger.programs:
+            ledger.end()
+        twice = check_deliveries(ledger)
+        check_lock(ledger)
+        check_queue(ledger, stage.daemon.port)
+        assert way is not nothing_but_slow_work or not twice, f"{twice} were worked on twice"
+        worked, locks = len(ledger.steps("end")), len(ledger.steps("enter"))
+        return f"{way.__name__} {count} times: {worked} deliveries, {twice} messages twice, {locks} locks"
+    finally:
+        stage.close()
+
+
+def main():
+    program, language = sys.argv[1:3]
+    seconds = FULL_SECONDS if os.environ.get("PATTERND_FULL") else SECONDS
+    kept = pathlib.Path(program).resolve().parent / "ledger" / language
+    with Evidence(kept) as evidence:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            checks = [
+                pool.submit(check, way, more, language, program, evidence.path, seconds) for way, more in WAYS
+            ]
+        for done in checks:
+            print(done.result(), flush=True)
+        evidence.has_passed = True
+
+
+main()
