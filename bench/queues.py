@@ -1,6 +1,7 @@
-"""A message, sent, received and acknowledged: patternd beside BullMQ, beanstalkd and a list through
-webdis; one message a request, and a hundred."""
+"""A message, sent, received and acknowledged: patternd beside BullMQ, beanstalkd and a list; one
+message a request, and a hundred; by one worker, and by as many as there are clients."""
 import json
+import types
 import urllib.parse
 
 import peers
@@ -14,70 +15,88 @@ BATCHING_CLIENTS = 8  # 800 messages are under way then
 ORDER = {"order": 15, "customer": "Ada Lovelace", "items": [{"sku": "A-1001", "pieces": 2}], "paid": True}
 BODY = json.dumps(ORDER, separators=(",", ":"))
 ONE_PROCESS = "one process that is client and worker, no HTTP"
+NOTE = "Sent, received and acknowledged; latencies are of one request or call, of BullMQ's of adding."
 
 
-def clients(batch):
-    return CLIENTS if batch == 1 else BATCHING_CLIENTS
+def try_turns(url):
+    """Whether a turn ends what the turn before has received."""
+    queue = f"{url}/queues/tried"
+    ask("POST", f"{queue}/messages", {"messages": [{"body": ORDER}, {"body": ORDER}]})
+    receipt = ask("POST", f"{queue}/receive", {"settle": {}})["messages"][0]["receipt"]
+    turn = ask("POST", f"{queue}/receive", {"settle": {"acknowledge": [receipt]}})
+    expect(turn["messages"][0]["body"] == ORDER, f"patternd: {turn}")
+    expect(turn["deliveries"] == [{"receipt": receipt, "outcome": "acknowledged"}], f"patternd: {turn}")
+    expect(ask("GET", queue)["in_flight"] == 1, "patternd: settle")
 
 
-def described(note, batch):
-    return note if batch == 1 else f"{note}; {BATCHING_CLIENTS} clients"
+def patternd(environment, clients, batch):
+    try_turns(environment.url)
+    load = wrk(environment.url, "queue_turns", str(batch), BODY, f"bench-{clients}-{batch}", clients=clients)
+    note = "send, then a turn: 2 requests"
+    return Contestant("patternd", load, (environment.daemon,), note)
 
 
-def patternd(environment, batch):
-    queue = f"{environment.url}/queues/tried"
-    ask("POST", f"{queue}/messages", {"body": ORDER})
-    message = ask("POST", f"{queue}/receive", {"limit": 1})["messages"][0]
-    expect(message["body"] == ORDER, f"patternd: {message}")
-    ask("DELETE", f"{queue}/deliveries/{message['receipt']}")
-    expect(ask("GET", queue)["in_flight"] == 0, "patternd: acknowledge")
-    name = "patternd" if batch == 1 else f"patternd, {batch} a request"
-    load = wrk(environment.url, "queue_triples", str(batch), BODY, "bench", clients=clients(batch))
-    return Contestant(name, load, (environment.daemon,), described("3 requests", batch))
+def bullmq(environment, clients, batch, setup):
+    concurrency = clients * batch if batch > 1 else clients
+    service, run = peers.node_load(
+        environment.stage, "bullmq.mjs", clients, batch, concurrency, setup, environment.redis.port, BODY
+    )
+    name = "BullMQ" if setup == "best" else "BullMQ, its defaults"
+    options = ", done jobs removed, no renewal, no look for stalled jobs" if setup == "best" else ""
+    calls = "add" if batch == 1 else "addBulk"
+    return Contestant(name, run, (service,), f"{calls} and process, concurrency {concurrency}{options}; {ONE_PROCESS}")
 
 
-def bullmq(environment, batch):
-    service, run = peers.node_load(environment.stage, "bullmq.mjs", clients(batch), batch, environment.redis.port, BODY)
-    name = "BullMQ" if batch == 1 else f"BullMQ, {batch} a call"
-    calls = "add and process, " if batch == 1 else "addBulk and process, "
-    return Contestant(name, run, (service,), described(calls + ONE_PROCESS, batch))
-
-
-def beanstalkd(environment):
+def beanstalkd(environment, clients):
     port = free_port()
     server = environment.stage.start("beanstalkd", "-l", "127.0.0.1", "-p", port, port=port)
-    client, run = peers.node_load(environment.stage, "beanstalkd.mjs", CLIENTS, port, BODY)
+    client, run = peers.node_load(environment.stage, "beanstalkd.mjs", clients, port, BODY)
     return Contestant("beanstalkd", run, (server, client), "server and jackd, its client; no Redis")
+
+
+def plain_list(environment, clients, batch):
+    service, run = peers.node_load(environment.stage, "list.mjs", clients, batch, environment.redis.port, BODY)
+    calls = "LPUSH, LMOVE, LREM" if batch == 1 else f"LPUSH, a pipeline of {batch} LMOVE, DEL"
+    return Contestant("a list", run, (service,), f"{calls} by ioredis; no delay, no time of visibility")
 
 
 def webdis(environment):
     service = start_webdis(environment.stage, environment.redis)
     load = wrk(f"http://127.0.0.1:{service.port}", "list_triples", urllib.parse.quote(BODY, safe=""))
-    return Contestant(
-        "a list through webdis", load, (service,), "LPUSH, LMOVE, LREM: 3 requests; no delay, no time of visibility"
-    )
+    return Contestant("a list through webdis", load, (service,), "LPUSH, LMOVE, LREM: 3 requests")
 
 
-def contest(environment):
+def contest(environment, title, clients, batch):
     contestants = [
-        patternd(environment, 1),
-        bullmq(environment, 1),
-        beanstalkd(environment),
-        webdis(environment),
-        patternd(environment, BATCH),
-        bullmq(environment, BATCH),
+        patternd(environment, clients, batch),
+        bullmq(environment, clients, batch, "best"),
+        bullmq(environment, clients, batch, "defaults"),
+        plain_list(environment, clients, batch),
     ]
-    return Contest(
-        "A message",
-        "message",
-        contestants,
-        notes=["Sent, received and acknowledged; latencies are of one request or call, of BullMQ's of adding."],
+    if batch == 1:
+        contestants.append(beanstalkd(environment, clients))
+    if (clients, batch) == (CLIENTS, 1):
+        contestants.append(webdis(environment))
+    return Contest(title, "message", contestants, notes=[NOTE])
+
+
+def goals(contest, clients, batch):
+    if clients == 1:
+        return []
+    what = "messages, of BullMQ's" if batch == 1 else f"messages in batches of {batch}, of BullMQ's"
+    return [Goal(what, contest.ratios("rate", "patternd", "BullMQ"), at_least=3 if batch == 1 else 8)]
+
+
+def section(title, clients, batch):
+    return types.SimpleNamespace(
+        contest=lambda environment: contest(environment, title, clients, batch),
+        goals=lambda result: goals(result, clients, batch),
     )
 
 
-def goals(contest):
-    batched = f"patternd, {BATCH} a request", f"BullMQ, {BATCH} a call"
-    return [
-        Goal("messages, of BullMQ's", contest.ratios("rate", "patternd", "BullMQ"), at_least=3),
-        Goal(f"messages in batches of {BATCH}, of BullMQ's", contest.ratios("rate", *batched), at_least=8),
-    ]
+SECTIONS = {
+    "queues": section("A message", CLIENTS, 1),
+    "queues-one": section("A message by one worker", 1, 1),
+    "queues-batched": section(f"A message of a batch of {BATCH}", BATCHING_CLIENTS, BATCH),
+    "queues-batched-one": section(f"A message of a batch of {BATCH}, by one worker", 1, BATCH),
+}

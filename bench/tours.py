@@ -101,6 +101,7 @@ TOURS = {
         "queue_purge",
         "queue_schedule_put",
         ("queue_schedule_patch", {"cron": None, "every_ms": 60000}),
+        "queue_schedule_run",
         "queue_schedule_get",
         "queue_schedule_list",
         "queue_schedule_delete",

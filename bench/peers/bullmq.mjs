@@ -1,21 +1,24 @@
-// Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH REDIS_PORT BODY, so
-// many jobs a call. A client adds again when its jobs are done, so that both sides are as fast as
-// the slower.
+// Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH CONCURRENCY SETUP
+// REDIS_PORT BODY, so many jobs a call, so many at once in the worker. A client adds again when its
+// jobs are done, so that both sides are as fast as the slower. SETUP is `defaults`, or `best`: the
+// options that make it fastest. Automatic pipelining is not among them: with it, BullMQ is slower.
 import assert from 'node:assert';
 import { Queue, Worker } from 'bullmq';
 import { serve } from './load.mjs';
 
-const CONCURRENCY = 64;
-const [clients, batch, port] = process.argv.slice(2, 5).map(Number);
-const data = JSON.parse(process.argv[5]);
-const connection = { port };
-const opts = { removeOnComplete: true };
-const name = `bench-${batch}`;
+const [clients, batch, concurrency] = process.argv.slice(2, 5).map(Number);
+const isBest = process.argv[5] === 'best';
+const data = JSON.parse(process.argv[7]);
+const connection = { port: Number(process.argv[6]) };
+// Without removeOnComplete all jobs that are done stay in Redis.
+const opts = isBest ? { removeOnComplete: true } : {};
+const ofWorker = isBest ? { skipLockRenewal: true, skipStalledCheck: true } : {};
+const name = `bench-${clients}-${batch}-${process.argv[5]}`;
 const queue = new Queue(name, { connection });
 const left = new Array(clients).fill(0); // jobs of a client that are not done yet
 const whenDone = [];
 
-const worker = new Worker(name, async () => {}, { connection, concurrency: CONCURRENCY });
+const worker = new Worker(name, async () => {}, { connection, concurrency, ...ofWorker });
 worker.once('completed', (job) => assert.deepEqual(job.data, { ...data, client: job.data.client }));
 worker.on('completed', (job) => {
 	if (--left[job.data.client] === 0)

@@ -48,7 +48,7 @@ static int step_of(struct text t)
 	return t.at ? value_of(&steps, t) : 1;
 }
 
-/* What an element of a list says, and whether it is `*` or has a step. */
+/* The values of an element of a list, and whether it is `*` or has a step. */
 struct element {
 	int first, last, step;
 	bool repeats;
@@ -154,7 +154,7 @@ static bool refuse_count(const struct text *first, int count, char why[CRON_WHY_
 	if (count && *first->at == '@')
 		snprintf(
 			why, CRON_WHY_BYTES,
-			"has an unknown name; names are @hourly, @daily, @weekly, @monthly and @yearly, and stand alone");
+			"has an unknown name; names are @hourly, @daily, @weekly, @monthly and @yearly, without fields");
 	else if (count > FIELDS)
 		snprintf(why, CRON_WHY_BYTES, "has %d fields; it takes five, without seconds and years: %s", count,
 			 five);

@@ -34,14 +34,14 @@ void schedule_out(struct json_out *o, const struct reply *s)
 }
 
 /*
- * RFC 3339, with milliseconds where there are any; seconds of an offset, which no zone has had since
- * 1972, are left out.
+ * RFC 3339, with milliseconds where there are any; seconds of an offset, which no zone has had
+ * since 1972, are left out.
  */
 static void out_local_time(struct json_out *o, int64_t at_ms, int offset_s)
 {
 	int64_t local_ms = at_ms + (int64_t)offset_s * SECOND_MS, day = day_of_ms(local_ms);
-	int of_day_ms = (int)(local_ms - day * DAY_MS), of_day_s = of_day_ms / SECOND_MS,
-	    minutes = abs(offset_s) / MINUTE_S;
+	int of_day_ms = (int)(local_ms - day * DAY_MS), of_day_s = of_day_ms / SECOND_MS;
+	int minutes = abs(offset_s) / MINUTE_S;
 	char date[DAY_TEXT_SIZE], fraction[8] = "", text[LOCAL_TIME_BYTES];
 
 	day_print(day, date);

@@ -53,10 +53,11 @@ local function dead_letter(seq, id, state)
   return died_at > now - setting('dead_retention_ms') and m
 end
 
-local total = 0
+local total, is_redriven = 0, {}
 for i, id in ipairs(ARGV) do
-  local m = dead_letter(seqs[i], id, states[i])
+  local m = not is_redriven[id] and dead_letter(seqs[i], id, states[i])
   if m then
+    is_redriven[id] = true -- a second time, it would be due at another instant, and be twice
     revive(m)
     m.at = now + total * interval_ms
     put_due(m)

@@ -43,8 +43,8 @@ end
 read_store()
 read_waiters()
 
--- What was sent, as a message, with `over`, its on_duplicate; nil when it would be past its ttl
--- before it is due.
+-- What was sent, as a message, with `over`, its on_duplicate, and `most`, its max_extend_ms; nil
+-- when it would be past its ttl before it is due.
 local function message_of(id, options)
   local m = {
     sent_at = now, priority = options:sub(1, 1), expires_at = 0, max_receives = 0, id = id, group = '', backoff = '',
@@ -59,6 +59,10 @@ local function message_of(id, options)
     options:match('\t(%d+)\t(-?%d+)\t(%d+)\t(%d+)\t([%d:]*)\t([^\t]*)\t(.*)$')
   deliver_at, ttl_ms, m.max_receives = tonumber(deliver_at), tonumber(ttl_ms), tonumber(max_receives)
   m.at = deliver_at < 0 and now + delay_ms or math.max(deliver_at, now)
+  m.most = tonumber(m.over:sub(2))
+  if m.most then
+    m.at = math.min(m.at, now + m.most)
+  end
   if ttl_ms > 0 then
     m.expires_at = now + ttl_ms
   end
@@ -82,9 +86,8 @@ end
 -- Plans that an earlier message, delayed, becomes this one, and is due when this one would be, but
 -- not later than its own end of extensions.
 local function extend(there, m, body)
-  local most = tonumber(m.over:sub(2))
-  if most then
-    m.at = math.max(math.min(m.at, there.sent_at + most), now)
+  if m.most then
+    m.at = math.max(math.min(m.at, there.sent_at + m.most), now)
   end
   if has_mark(there, 'a') then -- what waits is older than this one
     plan('HDEL', queue_key, '~' .. m.id)

@@ -20,8 +20,8 @@ local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), to
 local at, most, has_ids = tonumber(ARGV[4]), tonumber(ARGV[5]), #ARGV >= FIRST_ID
 local total, bytes = before, 0
 
--- From here on the queue is number i: 0 the one with the dead letters, 1 the other. The types of both
--- and their wait queues are read before anything is written.
+-- From here on the queue is number i: 0 the one with the dead letters, 1 the other. The types of
+-- both and their wait queues are read before anything is written.
 local queue_count, servers = 2, {}
 local function use(i)
 --@include queue_use

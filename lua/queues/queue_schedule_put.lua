@@ -3,7 +3,8 @@
 -- ARGV  1 id, 2 the same as JSON, 3 '1': only one that exists; then '=' and a value, '~' for the
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
 --       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body, 13 time_zone, 14 its
---       version ('': unknown), 15 its shifts (handlers/queues/zone_shifts.h), 16 limit, 17 jitter_ms
+--       version ('': unknown), 15 its shifts (handlers/queues/zone_shifts.h), 16 limit, 17
+--       jitter_ms
 -- An instant that came due makes its message first, as in the next receive.
 --@reply 1: is_new int, schedule [queue_schedule_full]
 --@reply -1 absent, -2 no_recurrence, -3 no_instant, -4 no_instant_before_end
@@ -54,7 +55,8 @@ if is_changed or s.start == 0 and s.anchor > now then
   s.anchor = s.start > 0 and s.start or now
 end
 -- An instant that came while the queue is paused stays. Any other one follows from the times: it
--- differs where the clocks change by another law now, or was computed while Redis's clock was ahead.
+-- differs where the clocks change by another law now, or was computed while Redis's clock was
+-- ahead.
 if is_changed or s.next > now then
   s.next = next_of(s, now)
 elseif s.stop > 0 and s.next > s.stop then

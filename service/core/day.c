@@ -3,8 +3,8 @@
  *
  * day_of_date and day_to_date are Howard Hinnant's days_from_civil and civil_from_days, from
  * "chrono-Compatible Low-Level Date Algorithms"
- * (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that the leap day
- * is a year's last, and 400 years ("an era") are always 146097 days.
+ * (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that the leap
+ * day is a year's last, and 400 years ("an era") are always 146097 days.
  */
 #include "core/day.h"
 

@@ -108,8 +108,8 @@ static struct tz_change next_shift(const struct tz_rule *rule, struct tz_change 
 
 /*
  * The line behind the data of version 2 and later; an empty one has no rule. The rule's own changes
- * behind the last one count, not what the rule says of the time until then: zic lets a law that came
- * in autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
+ * behind the last one count, not the time of the rule until then: zic lets a law that came in
+ * autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
  */
 static const char *read_footer(struct tzif *zone, struct text file, int64_t last_at)
 {
@@ -168,7 +168,8 @@ static bool is_of_rule(const struct tzif *zone, int64_t since)
 	return next.at == last->at && next.offset_s == last->offset_s;
 }
 
-int32_t tzif_offset_at(const struct tzif *zone, int64_t at)
+/* How far clocks are ahead of UTC. */
+static int32_t offset_at(const struct tzif *zone, int64_t at)
 {
 	struct tz_change latest = { INT64_MIN, zone->first_offset_s };
 
@@ -182,7 +183,7 @@ int32_t tzif_offset_at(const struct tzif *zone, int64_t at)
 
 static void forget_past(struct tzif *zone, int64_t since)
 {
-	int32_t offset_s = tzif_offset_at(zone, since);
+	int32_t offset_s = offset_at(zone, since);
 	size_t past = 0;
 
 	while (past < zone->count && zone->changes[past].at <= since)

@@ -23,9 +23,6 @@ struct tzif {
 /* NULL, or what is wrong with the file, for people. */
 const char *tzif_read(struct tzif *zone, struct text file);
 
-/* How far clocks are ahead of UTC, in seconds. */
-int32_t tzif_offset_at(const struct tzif *zone, int64_t at);
-
 /*
  * Leaves out what happened until `since`, and the last changes as far as the rule makes them. So a
  * file that lists the changes up to 2037 becomes equal to one that leaves them to its rule. From

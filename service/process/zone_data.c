@@ -94,8 +94,8 @@ static struct text last_part(struct text name)
 /* A short name that is not just of another case may mean many. */
 static void offer(struct nearest *n, struct text known)
 {
-	unsigned edits = nearest_edits(n->given, known),
-		 of_place = nearest_edits(last_part(n->given), last_part(known));
+	unsigned edits = nearest_edits(n->given, known);
+	unsigned of_place = nearest_edits(last_part(n->given), last_part(known));
 
 	if (of_place < NEAREST_FAR && of_place + 1 < edits)
 		edits = of_place + 1;
@@ -126,7 +126,7 @@ static const char *hint(struct arena *a, struct text name, char buffer[NEAREST_H
 	return nearest_hint(&n, buffer);
 }
 
-static void say_absent(struct arena *a, struct text name, struct text *why)
+static void refuse_absent(struct arena *a, struct text name, struct text *why)
 {
 	char buffer[NEAREST_HINT];
 	const char *folder = config()->zoneinfo;
@@ -151,7 +151,7 @@ struct tzif *zone_data_read(struct arena *a, struct text name, struct text *why)
 	if (!zone)
 		*why = TEXT("cannot be read for want of memory");
 	else if (!file.at)
-		say_absent(a, name, why);
+		refuse_absent(a, name, why);
 	else if (wrong)
 		*why = arena_printf(a, "cannot be used: %s %s", path_of(a, name).at, wrong);
 	return file.at && !wrong ? zone : NULL;

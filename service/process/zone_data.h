@@ -1,7 +1,7 @@
 /*
- * zone_data: the IANA time zone database of this machine, in the folder of --zoneinfo. Reads it each
- * time, so that an update of the system counts at once; files of some KiB that the system has in
- * memory. Knows no schedule.
+ * zone_data: the IANA time zone database of this machine, in the folder of --zoneinfo. Reads it
+ * each time, so that an update of the system counts at once; its files have some KiB and are in the
+ * memory of the system. Knows no schedule.
  */
 #ifndef PATTERND_ZONE_DATA_H
 #define PATTERND_ZONE_DATA_H

@@ -235,7 +235,6 @@ static void a_result_expires(void **state)
 	configure("{\"result_ms\":1000,\"dedupe_ms\":0}");
 	deliver("a");
 	assert_completed(complete("1"), "acknowledged", true);
-	assert_int_equal(count_in(send_body("{\"id\":\"a\",\"body\":2}")), 1);
 	wait_until(message("GET", "a", NULL).status == 404, SOON_MS);
 	struct answer a = send_body("{\"id\":\"a\",\"body\":{\"new\":1}}");
 	assert_status(a, 201);
@@ -275,6 +274,30 @@ static void without_memory_it_is_acknowledged_without(void **state)
 	assert_string_equal(text_at(a, "/state"), "done");
 	assert_null(json_at(a, "/result"));
 	assert_completed(complete("1"), "acknowledged", false);
+}
+
+/* In a worker's turn: what is completed, and what is received next. */
+static void a_turn_completes_too(void **state)
+{
+	char body[160];
+
+	(void)state;
+	keep_results();
+	for (int is_full = 0; is_full < 2; is_full++) {
+		const char *id = is_full ? "b" : "a";
+		deliver(id);
+		send_body("{\"id\":\"next\",\"body\":1}");
+		snprintf(body, sizeof(body), "{\"settle\":{\"complete\":[{\"receipt\":\"%s\",\"result\":[1.0]}]}}",
+			 receipt);
+		server_command(&redis, "CONFIG SET maxmemory %s", is_full ? "1" : "0");
+		struct answer a = receive(body);
+		server_command(&redis, "CONFIG SET maxmemory 0");
+		assert_completed(a, "acknowledged", !is_full);
+		assert_int_equal(count_in(a), !is_full);
+		a = message("GET", id, NULL);
+		assert_string_equal(text_at(a, "/state"), "done");
+		assert_int_equal(strstr(a.body, "\"result\":[1.0]") == NULL, is_full);
+	}
 }
 
 /* ---- Progress ---- */
@@ -353,6 +376,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_result_expires, forget_all),
 		cmocka_unit_test_teardown(what_is_done_is_purged_and_deleted, forget_all),
 		cmocka_unit_test_teardown(without_memory_it_is_acknowledged_without, forget_all),
+		cmocka_unit_test_teardown(a_turn_completes_too, forget_all),
 		cmocka_unit_test_teardown(progress_is_shown_until_the_delivery_ends, forget_all),
 		cmocka_unit_test_teardown(progress_has_its_bounds, forget_all),
 	};

@@ -21,7 +21,7 @@ enum { SOON_MS = 10000, MESSAGES = 120, TAKERS = 4, ROUNDS = 20 };
 
 static const char *queues(const char *first, const char *second, const char *third, const char *rest)
 {
-	static char bodies[8][256];
+	static char bodies[8][768];
 	static unsigned next;
 	char *body = bodies[next++ % 8];
 
@@ -305,6 +305,36 @@ static void the_first_that_does_not_answer_is_unknown(void **state)
 	assert_problem(a, 504, "no_answer", "unknown");
 }
 
+/* Deliveries of all three queues, of which one cannot be asked. */
+static void a_node_that_does_not_answer_settles_nothing(void **state)
+{
+	const char *const names[] = { low, middle, high };
+	char settle[512] = ",\"limit\":9,\"settle\":{\"acknowledge\":[", pointer[64];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		send(names[i], i);
+		struct answer a = receive(queues(names[i], names[(i + 1) % 3], names[(i + 2) % 3], ""));
+		size_t len = strlen(settle);
+		snprintf(settle + len, sizeof(settle) - len, "%s{\"queue\":\"%s\",\"receipt\":\"%s\"}", i ? "," : "",
+			 names[i], text_at(a, "/messages/0/receipt"));
+	}
+	strcat(settle, "]}");
+	send(low, 4);
+	proc_signal(last_node(), SIGSTOP);
+	struct answer beside = receive(queues(low, middle, high, settle));
+	wake_last_node();
+	struct answer again = receive(queues(low, middle, high, settle));
+	assert_status(beside, 200);
+	must_have(beside, 0, low, 4);
+	for (int i = 0; i < 3; i++) {
+		snprintf(pointer, sizeof(pointer), "/deliveries/%d/outcome", i);
+		assert_string_equal(text_at(beside, pointer), i < 2 ? "acknowledged" : "unanswered");
+		assert_string_equal(text_at(again, pointer), "acknowledged");
+		assert_int_equal(count_of(names[i], "/in_flight"), i == 0);
+	}
+}
+
 /* It may exist: what was received is the answer, as without must_exist. */
 static void a_node_that_does_not_answer_is_not_missing(void **state)
 {
@@ -391,6 +421,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_was_received_for_a_lost_client_returns, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
 		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
+		cmocka_unit_test_teardown(a_node_that_does_not_answer_settles_nothing, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_is_not_missing, pair_forget),
 		cmocka_unit_test_teardown(dead_letters_stay_in_their_slot, pair_forget),
 		cmocka_unit_test_teardown(one_policy_pays_for_queues_in_several_slots, pair_forget),

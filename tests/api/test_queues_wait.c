@@ -200,6 +200,105 @@ static void a_queue_may_be_deleted_while_it_is_waited_at(void **state)
 	raw_close(w);
 }
 
+/* ---- Deliveries that end first ---- */
+
+static char receipts[2][64]; /* of queues a and b */
+
+/* One message of each is in flight. */
+static void deliver_each(void)
+{
+	send_to("a", "{\"body\":1}");
+	send_to("b", "{\"body\":2}");
+	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}");
+	snprintf(receipts[0], sizeof(receipts[0]), "%s", text_at(a, "/messages/0/receipt"));
+	snprintf(receipts[1], sizeof(receipts[1]), "%s", text_at(a, "/messages/1/receipt"));
+}
+
+static void assert_ended(struct answer a, size_t i, const char *queue, const char *outcome)
+{
+	char pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "/deliveries/%zu/queue", i);
+	assert_string_equal(text_at(a, pointer), queue);
+	snprintf(pointer, sizeof(pointer), "/deliveries/%zu/outcome", i);
+	assert_string_equal(text_at(a, pointer), outcome);
+}
+
+/* Queues that come last, too, before anything is received. */
+static void each_delivery_ends_in_its_queue(void **state)
+{
+	char body[1024];
+
+	(void)state;
+	assert_status(http(client, "PATCH", "/queues/b", "{\"backoff\":{\"base_ms\":0}}"), 200);
+	deliver_each();
+	snprintf(
+		body, sizeof(body),
+		"{\"queues\":[\"c\",\"a\",\"b\"],\"limit\":9,\"settle\":{\"reject\":[{\"queue\":\"b\",\"receipt\":\"%s\"}],"
+		"\"complete\":[{\"queue\":\"a\",\"receipt\":\"%s\",\"result\":1}],"
+		"\"acknowledge\":[{\"queue\":\"b\",\"receipt\":\"%s\"}]}}",
+		receipts[1], receipts[0], receipts[1]);
+	struct answer a = receive(body);
+	assert_messages(a, "");
+	assert_ended(a, 0, "b", "acknowledged");
+	assert_ended(a, 1, "a", "acknowledged");
+	assert_true(json_is_false(json_at(a, "/deliveries/1/result_stored")));
+	assert_ended(a, 2, "b", "not_current");
+	deliver_each();
+	snprintf(
+		body, sizeof(body),
+		"{\"queues\":[\"c\",\"a\",\"b\"],\"limit\":9,\"settle\":{\"reject\":[{\"queue\":\"b\",\"receipt\":\"%s\"}]}}",
+		receipts[1]);
+	a = receive(body);
+	assert_messages(a, "b/2"); /* it was due again when the queues were asked */
+	assert_ended(a, 0, "b", "rejected");
+}
+
+static void a_delivery_names_one_of_the_queues(void **state)
+{
+	static const char *const queues[] = { "b", "c" }; /* another one of the list, and none of it */
+	static const char *const codes[] = { "invalid_receipt", "invalid_value" };
+	char body[512];
+
+	(void)state;
+	deliver_each();
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(body, sizeof(body),
+			 "{\"queues\":[\"a\",\"b\"],\"settle\":{\"acknowledge\":[{\"queue\":\"b\",\"receipt\":\"%s\"},"
+			 "{\"queue\":\"%s\",\"receipt\":\"%s\"}]}}",
+			 receipts[1], queues[i], receipts[0]);
+		struct answer a = receive(body);
+		assert_problem(a, 400, codes[i], "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"),
+				    i ? "/settle/acknowledge/1/queue" : "/settle/acknowledge/1/receipt");
+		assert_int_equal(int_at(get("/queues/b"), "/in_flight"), 1);
+	}
+}
+
+/* Each queue's outcomes are a part of their own, beside what was received. */
+static void a_key_replays_all_parts(void **state)
+{
+	static const char key[] = "Idempotency-Key: turn";
+	char body[512];
+
+	(void)state;
+	if (redis.cluster)
+		skip(); /* the queues have no slot for one record */
+	deliver_each();
+	send_to("a", "{\"body\":3}");
+	snprintf(
+		body, sizeof(body),
+		"{\"queues\":[\"a\",\"b\"],\"settle\":{\"reject\":[{\"queue\":\"a\",\"receipt\":\"%s\",\"delay_ms\":60000},"
+		"{\"queue\":\"b\",\"receipt\":\"%s\",\"delay_ms\":60000}]}}",
+		receipts[0], receipts[1]);
+	struct answer a = http(client, "POST", target, body, key);
+	assert_messages(a, "a/3");
+	assert_ended(a, 0, "a", "rejected");
+	assert_ended(a, 1, "b", "rejected");
+	assert_string_equal(http(client, "POST", target, body, key).body, a.body);
+	assert_int_equal(int_at(get("/queues/a"), "/in_flight"), 1);
+}
+
 /* ---- Waiting ---- */
 
 static void all_are_waited_at_at_once(void **state)
@@ -243,6 +342,9 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_listed_exists, forget),
 		cmocka_unit_test_teardown(a_missing_queue_leaves_no_record, forget),
 		cmocka_unit_test_teardown(a_queue_may_be_deleted_while_it_is_waited_at, forget),
+		cmocka_unit_test_teardown(each_delivery_ends_in_its_queue, forget),
+		cmocka_unit_test_teardown(a_delivery_names_one_of_the_queues, forget),
+		cmocka_unit_test_teardown(a_key_replays_all_parts, forget),
 		cmocka_unit_test_teardown(all_are_waited_at_at_once, forget),
 		cmocka_unit_test_teardown(waiting_may_acknowledge, forget),
 	};

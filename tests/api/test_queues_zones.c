@@ -1,6 +1,6 @@
 /*
- * Schedules over HTTP, as people mean them: times in a zone, which data of zones counts, what is run
- * now, limits, and jitter. tests/time_zones has the instants of all zones.
+ * Schedules over HTTP, as people mean them: times in a zone, which data of zones counts, what is
+ * run now, limits, and jitter. tests/time_zones has the instants of all zones.
  */
 #include <sys/stat.h>
 
@@ -88,7 +88,7 @@ static void a_zone_can_be_changed(void **state)
 	assert_null(json_at(a, "/items/0/next"));
 }
 
-static void what_was_meant_is_said(void **state)
+static void what_was_meant_is_named(void **state)
 {
 	static const struct {
 		const char *zone, *hint;
@@ -252,7 +252,7 @@ static void a_run_moves_nothing(void **state)
 	assert_problem(run_now("t", NULL), 404, "not_found", "none");
 }
 
-/* The message that was run is the one before: it is not doubled, and holds back the next instant. */
+/* The message that was run is the one before: it is not doubled, and holds back the next. */
 static void a_run_does_not_overlap(void **state)
 {
 	(void)state;
@@ -333,7 +333,7 @@ static void jitter_is_known_before(void **state)
 	assert_true(late_ms[0][0] != late_ms[0][1] || late_ms[0][1] != late_ms[0][2]);
 }
 
-/* It is due when the look before said, and is the message before while it is delayed. */
+/* It is due at the instant of the look before, and is the message before while it is delayed. */
 static void a_late_message_is_delayed(void **state)
 {
 	(void)state;
@@ -353,7 +353,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_time_is_that_of_its_zone, forget_all),
 		cmocka_unit_test_teardown(a_zone_can_be_changed, forget_all),
-		cmocka_unit_test_teardown(what_was_meant_is_said, forget_all),
+		cmocka_unit_test_teardown(what_was_meant_is_named, forget_all),
 		cmocka_unit_test_teardown(the_newest_data_counts, forget_all),
 		cmocka_unit_test_teardown(without_data_there_is_utc, forget_all),
 		cmocka_unit_test_teardown(a_run_moves_nothing, forget_all),

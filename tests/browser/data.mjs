@@ -36,6 +36,12 @@ export async function fill(url) {
       messages: [taken],
     } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1, worker: one });
     await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
+    await api(url, 'PUT', `/queues/${name(one)}/schedules/${name(`${one} nightly`)}`, {
+      cron: '30 2 * * *',
+      time_zone: 'Asia/Tokyo',
+      start_at_ms: 1806102000000,
+      body: { said: one },
+    });
     await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
     await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });
     await api(url, 'PUT', `/geo/${name(one)}/members/far`, { longitude: 14.4, latitude: 52.5 });

@@ -119,10 +119,12 @@ test('nothing can be changed where it only shows', SLOW, async (t) => {
   const asked = [];
   page.on('request', (request) => request.method() !== 'GET' && asked.push(request.method()));
   await shows(page.getByText('read only'));
-  const offers = /^(Redrive|Purge|Pause|Resume|Release|Reschedule|Delete|Forget|Try it|Edit|New|Send|Set|Publish)/;
+  const offers = /^(Run now|Redrive|Purge|Pause|Resume|Release|Reschedule|Delete|Forget|Try it|Edit|New|Send|Set|Publish)/;
   for (const view of [
     ['queues'],
     ['queues', 'plain', 'dead'],
+    ['queues', 'plain', 'schedules'],
+    ['queues', 'plain', 'schedules', 'plain nightly'],
     ['locks'],
     ['locks', 'plain'],
     ['limits'],
@@ -199,6 +201,48 @@ test('a queue is redriven elsewhere, paused, opened, rescheduled, cancelled in a
   await said('Removed: 1.');
   assert.deepEqual([(await queue()).ready, (await queue()).delayed], [0, 1]);
   stage.assertClean();
+});
+
+test('a schedule shows its instants, is run, limited and deleted', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const confirm = (label) => page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click();
+  const said = (text) => shows(page.getByRole('status').filter({ hasText: text }));
+  const schedule = () => api(stage.url, 'GET', '/queues/plain/schedules/plain%20nightly');
+
+  await go(page, 'queues', 'plain');
+  await page.getByRole('link', { name: 'Schedules', exact: true }).click();
+  await rowHas(page, 'plain nightly', '30 2 * * *', 'Asia/Tokyo', '2027-03-27 17:30:00 UTC');
+  await page.getByRole('link', { name: 'plain nightly' }).click();
+  await rowHas(page, '2027-03-28 02:30:00 +09:00', '2027-03-27 17:30:00 UTC');
+  await counts(page.getByRole('table', { name: 'Next instants' }).locator('tbody tr'), 5);
+  await shows(page.locator('dd', { hasText: 'Asia/Tokyo, data' }));
+
+  await page.getByRole('button', { name: 'Run now plain nightly', exact: true }).click();
+  await said("'plain nightly' sent '");
+  assert.equal((await schedule()).sent, 1);
+  assert.equal((await schedule()).next_at_ms, Date.UTC(2027, 2, 27, 17, 30));
+  await page.getByRole('button', { name: 'Run now plain nightly', exact: true }).click();
+  await shows(page.getByRole('alert').filter({ hasText: 'is not done' }));
+
+  await page.getByRole('button', { name: 'Set limit of plain nightly', exact: true }).click();
+  await page.getByRole('spinbutton', { name: 'Messages' }).fill('2');
+  await confirm('Save');
+  await said('ends after 2 messages');
+  assert.equal((await schedule()).limit, 2);
+  await counts(page.getByRole('table', { name: 'Next instants' }).locator('tbody tr'), 2);
+
+  await page.getByRole('button', { name: 'Delete plain nightly', exact: true }).click();
+  await confirm('Delete schedule');
+  await said('is deleted');
+  await shows(page.getByText("There is no schedule 'plain nightly'."));
+  await go(page, 'queues', 'plain', 'schedules');
+  await shows(page.getByText('There are no schedules'));
+  assert.deepEqual(stage.foreign, []);
+  // Chromium itself reports the 409, and the 404 of what is gone.
+  assert.deepEqual(
+    stage.errors.filter((text) => !/40[49]/.test(text)),
+    [],
+  );
 });
 
 test('a limit is tried out, and forgotten', SLOW, async (t) => {

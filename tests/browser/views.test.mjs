@@ -41,6 +41,8 @@ const everywhere = () => [
   [''],
   ...Object.entries(VIEWS).flatMap(([view, { stored = 'plain' }]) => [[view], [view, stored]]),
   ['queues', 'plain', 'dead'],
+  ['queues', 'plain', 'schedules'],
+  ['queues', 'plain', 'schedules', 'plain nightly'],
   ['limits', '@', 'gcra', 'plain'],
   ['sets', 'absent'],
 ];

@@ -254,7 +254,8 @@ static void a_message_has_its_own_backoff(void **state)
 		queue_put(&r, "q", settings);
 		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .backoff = rows[i].backoff });
 		for (int try = 1; try <= 3; try++) {
-			assert_int_equal(queue_message_receive(&r, "q", 1, REMEMBERED_MS, try % 2 ? NONCE_A : NONCE_B), 1);
+			assert_int_equal(queue_message_receive(&r, "q", 1, REMEMBERED_MS, try % 2 ? NONCE_A : NONCE_B),
+					 1);
 			snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 			int64_t ended_at = *script_clock_us / 1000;
 			if (try == 2) { /* by time, as by a reject */

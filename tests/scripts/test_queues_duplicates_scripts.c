@@ -252,6 +252,9 @@ static void what_is_extended_is_the_newest(void **state)
 static void extensions_end(void **state)
 {
 	(void)state;
+	assert_int_equal(send_a("e250", "1", 500), STORED); /* not even the first one is later */
+	assert_int_equal(deliver_at(), now_ms() + 250);
+	script_stage_empty(NULL);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .delay_ms = 100, .on_duplicate = "e250" });
 	int64_t first_at = now_ms();
 	for (int i = 1; i <= 4; i++) {

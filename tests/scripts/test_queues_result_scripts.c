@@ -195,7 +195,7 @@ static void without_memory_nothing_is_settled(void **state)
 	assert_int_equal(complete("7"), 1);
 }
 
-/* ---- Who waits ---- */
+/* ---- Waiting daemons ---- */
 
 /* The last two digits of the daemons that are named, in their order. */
 static void assert_named(const char *daemons)

@@ -277,8 +277,7 @@ static void is_deleted(void)
 
 static void is_scheduled(void)
 {
-	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=500", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
+	run(&r, &queue_schedule_put_script, queue_keys("q"), EVERY("s", "=500"));
 }
 
 static void goes_on(void)
@@ -514,8 +513,7 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 /* Each millisecond; or changed, to end in the past. */
 static void put_schedule(void)
 {
-	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC));
+	run(&r, &queue_schedule_put_script, queue_keys("q"), EVERY("s", "=1"));
 }
 
 static void end_schedule(void)

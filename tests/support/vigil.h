@@ -1,7 +1,8 @@
 /*
  * vigil: one waiter of each kind for one name, at one daemon: for its lock, its semaphore, its
- * queue, the end of a message of that, its cached value, and listeners to its topic, by its name and by a pattern. All of them
- * are released through another daemon, so that the first one learns nothing by calls of its own.
+ * queue, the end of a message of that, its cached value, and listeners to its topic, by its name
+ * and by a pattern. All of them are released through another daemon, so that the first one learns
+ * nothing by calls of its own.
  *
  *	struct vigil v;
  *	vigil_begin(&v, &patternd, others, "n1");   `others` hold the lock and all else

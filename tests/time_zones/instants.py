@@ -60,7 +60,7 @@ class Scripts:
         self.folder.cleanup()
 
     def ask(self, queries):
-        """Of [mask, shifts, after_ms, until_ms]: the instants in ms, and their number as counted."""
+        """Of [mask, shifts, after_ms, until_ms]: the instants in ms, and how many are counted."""
         words = [b"EVAL", self.script.encode(), b"0", json.dumps(queries).encode()]
         self.stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
         self.stream.flush()

@@ -133,7 +133,7 @@ static void what_is_wrong_is_named(void **state)
 		{ "1.5 * * * *", "minute '1.5'" },
 		{ "* 22-5 * * *", "write two ranges: 22-23,0-5" },
 		{ "@reboot", "unknown name; names are @hourly, @daily" },
-		{ "@daily 5", "stand alone" },
+		{ "@daily 5", "without fields" },
 		{ "@", "unknown name" },
 		{ "*\n* * *", "4 of five fields" },
 		{ "0 0 30 2 *", "names a day that no month of it has" },

@@ -1,4 +1,4 @@
-/* Files of time zones: what is read of the versions of TZif, what is left out, and what is refused. */
+/* Files of time zones: what is read of each version, what is left out, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

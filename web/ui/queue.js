@@ -55,7 +55,13 @@ export function openOne(page, name, state) {
 	});
 	messages.choose(tabs.chosen());
 	page.root.append(
-		el('div', { class: 'buttons' }, back('queues', 'All queues'), badge),
+		el(
+			'div',
+			{ class: 'buttons' },
+			back('queues', 'All queues'),
+			el('a', { href: route('queues', name, 'schedules') }, 'Schedules'),
+			badge,
+		),
 		...(page.write ? [bar.node] : []),
 		about.node,
 		depth.node,

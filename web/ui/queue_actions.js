@@ -51,7 +51,14 @@ async function redrive(page, queue) {
 		text: `Up to 1000 of its ${number(queue.dead)} dead messages become ready, the longest dead first.`,
 		fields: [
 			{ name: 'to', label: 'Into another queue', placeholder: queue.name },
-			{ name: 'interval', label: 'Milliseconds between two', type: 'number', min: 1, max: 3600000, step: 1 },
+			{
+				name: 'interval',
+				label: 'Milliseconds between two',
+				type: 'number',
+				min: 1,
+				max: 3600000,
+				step: 1,
+			},
 		],
 	});
 	if (said)
@@ -62,8 +69,10 @@ async function redrive(page, queue) {
 				...(said.to ? { to: said.to } : {}),
 				...(said.interval ? { interval_ms: Number(said.interval) } : {}),
 			},
-			({ redriven, duplicates }) =>
-				`Ready again: ${number(redriven)}.${duplicates > 0 ? ` Still dead, since their ids are taken there: ${number(duplicates)}.` : ''}`,
+			({ redriven, duplicates }) => {
+				const left = `Still dead, since their ids are taken there: ${number(duplicates)}.`;
+				return `Ready again: ${number(redriven)}.${duplicates > 0 ? ` ${left}` : ''}`;
+			},
 		);
 }
 

@@ -5,6 +5,7 @@ import { listing } from './listing.js';
 import { openOne } from './queue.js';
 import { actions, make, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';
+import { openSchedules } from './schedules.js';
 import { table } from './table.js';
 
 const title = (state) => words(state).replace(/^./, (first) => first.toUpperCase());
@@ -14,7 +15,9 @@ const RATES = [
 ];
 
 export function open(page) {
-	return page.names.length ? openOne(page, page.names[0], page.names[1]) : openAll(page);
+	const [name, what, id] = page.names;
+	if (what === 'schedules') return openSchedules(page, name, id);
+	return page.names.length ? openOne(page, name, what) : openAll(page);
 }
 
 const age = ({ oldest_ready_ms: ms }) => (ms === null ? '–' : duration(ms));

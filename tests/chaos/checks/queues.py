@@ -1,11 +1,13 @@
-"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none is
-delivered early, or to two workers at once; and waiters are woken. Each message has a number of its own,
-and in the end every queue was emptied.
+"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none
+is delivered early, or to two workers at once; and waiters are woken. Each message has a number of
+its own, and in the end every queue was emptied.
 
 A delivery surely belongs to its worker from when the worker knew of it until the worker began to
 end it, or until its visibility ended, counted from the request. Duplicates are counted; they may
 come where at-least-once allows them, after a delivery that ended otherwise.
 """
+import copy
+
 from history import FOREVER, answers, begun_between, by_op
 
 from . import replays
@@ -140,26 +142,50 @@ def read_uses(history, findings, name, messages, deliveries):
             )
             for receipt in about & deliveries.keys():
                 replays.judge(history, findings, call, deliveries[receipt], ("receipt_expired",))
-        if call in repeated or call.what == "queue.receive":
+        if call in repeated:
             continue
-        message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
-        if not message or not delivery:
-            continue
-        if call.what in ("queue.acknowledge", "queue.cancel") and call.effect != "none":
-            message.may_be_done = True
-            if call.is_ok and not message.acknowledged:
-                message.acknowledged = call
-        if call.code == "receipt_expired" and call.end < delivery.until:
-            if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
-                findings.count("deliveries lost by a failover")
-            else:
-                findings.violation(
-                    "one delivery at a time",
-                    f"{name}: {message.number} was taken from its receiver before its time",
-                    delivery.call,
-                    call,
-                )
-        delivery.used(call, ops[call.op][0].start)
+        for use in uses_in(call):
+            read_use(history, findings, name, messages, deliveries, use, ops[call.op][0].start)
+
+
+def uses_in(call):
+    """The calls about one delivery that a call stands for: a receive acknowledges what its worker has
+    done.
+    """
+    if call.what != "queue.receive":
+        return [call]
+    outcomes = {d["receipt"]: d["outcome"] for d in call.got.get("deliveries", ())} if call.is_ok else {}
+    uses = []
+    for receipt, body in call.sent.get("done", {}).items():
+        use = copy.copy(call)
+        use.what, use.sent = "queue.acknowledge", {"receipt": receipt, "body": body}
+        outcome = outcomes.get(receipt, "acknowledged")  # without an answer, the call's effect counts
+        if outcome != "acknowledged":
+            code = "message_cancelled" if outcome == "cancelled" else "receipt_expired"
+            use.status, use.effect, use.got = 410, "none", {"code": code}
+        uses.append(use)
+    return uses
+
+
+def read_use(history, findings, name, messages, deliveries, call, begun):
+    message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
+    if not message or not delivery:
+        return
+    if call.what in ("queue.acknowledge", "queue.cancel") and call.effect != "none":
+        message.may_be_done = True
+        if call.is_ok and not message.acknowledged:
+            message.acknowledged = call
+    if call.code == "receipt_expired" and call.end < delivery.until:
+        if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
+            findings.count("deliveries lost by a failover")
+        else:
+            findings.violation(
+                "one delivery at a time",
+                f"{name}: {message.number} was taken from its receiver before its time",
+                delivery.call,
+                call,
+            )
+    delivery.used(call, begun)
 
 
 def check_message(history, findings, name, message):

@@ -1,5 +1,6 @@
 """Queues: each message has a number of its own, so that the checks can follow it. Some are received
-by waiting workers; some are acknowledged late, rejected, extended, or cancelled in flight.
+by waiting workers; some are acknowledged late, or by the next receive, rejected, extended, or
+cancelled in flight.
 """
 import time
 
@@ -35,10 +36,25 @@ def produce_for_waiters(client):
 
 
 def receive(client, name, most, wait_ms, visibility_ms):
+    """What the worker has done of this queue ends in the same request."""
     request = ("queue.receive", name, "POST", f"/queues/{name}/receive")
-    body = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}
-    answer = client.settle(*request, body=body) if client.chance(0.3) else client.call(*request, body=body)
+    body, done = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}, done_by(client).pop(name, {})
+    sent = {**body, "done": done}
+    if done:
+        body["settle"] = {"acknowledge": list(done)}
+    ask = client.settle if client.chance(0.3) else client.call
+    answer = ask(*request, sent=sent, body=body)
     return answer.body["messages"] if answer.is_ok else []
+
+
+def done_by(client):
+    """By queue, the bodies of messages by the receipts that the next receive acknowledges."""
+    client.done = getattr(client, "done", {})
+    return client.done
+
+
+def acknowledge_next(client, name, message):
+    done_by(client).setdefault(name, {})[message["receipt"]] = message["body"]
 
 
 def of_delivery(name, message):
@@ -95,7 +111,7 @@ def work_on(client, name, message):
             return
     elif fate < 0.24:  # too slow
         client.pause(0.3, 0.9)
-    acknowledge(client, name, message)
+    (acknowledge_next if client.chance(0.4) else acknowledge)(client, name, message)
 
 
 def consume(client):
@@ -109,7 +125,7 @@ def consume(client):
 
 def wait_and_consume(client):
     for message in receive(client, AWAITED, 1, 4000, VISIBILITY_MOST_MS):
-        acknowledge(client, AWAITED, message)
+        acknowledge_next(client, AWAITED, message)
 
 
 def prepare(client):
