@@ -83,7 +83,7 @@ def main():
         generate(folder, url, "openapi-typescript", "URL", "--default-non-nullable", "false", "-o", "patternd.d.ts")
         generate(folder, url, "openapi-ts", "-i", "URL", "-o", "hey-api", "-c", "@hey-api/client-fetch")
         run(folder, "npx", "--no", "tsc")
-        run(folder, "npx", "--no", "tsc", "-p", "strict")
+        run(folder, "npx", "--no", "--", "tsc", "-p", "strict")
         run(folder, "node", "js/worker.mjs", PATTERND=str(pathlib.Path(sys.argv[1]).resolve()))
         for program in ("openapi_fetch.js", "hey_api.js", "library.mjs"):
             run(folder, "node", f"js/{program}", PATTERND_URL=url)

@@ -278,7 +278,7 @@ def check(way, more, language, program, folder, seconds):
             ledger.write({"at": time.monotonic_ns(), "step": "fault"})
             way(stage, ledger, rng)
             count += 1
-        ledger.await_work(seconds + SETTLED_S)
+        ledger.await_work(3 * seconds + SETTLED_S)
         while ledger.programs:
             ledger.end()
         twice = check_deliveries(ledger)
