@@ -1,7 +1,6 @@
 /* queue_call: see queue_call.h. */
 #include "queues/queue_call.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/kinds.h"
@@ -13,9 +12,7 @@ const char *const queue_parts[] = { "ready",   "delayed", "flight", "dead",   "i
 
 void queue_call_keys(struct call *c, struct text queue)
 {
-	call_key(c, KEY_QUEUE, queue, NULL);
-	for (const char *const *part = queue_parts; *part; part++)
-		call_key(c, KEY_QUEUE, queue, *part);
+	call_keys(c, KEY_QUEUE, queue, queue_parts);
 }
 
 struct call *queue_call(struct request *req, const struct script *s, struct text queue)
@@ -51,16 +48,26 @@ static void write_check(struct request *req, struct text queue, struct text deli
 	arena_rewind(&req->arena, mark);
 }
 
+/* At most so many bytes of it, and a dot; returns where the next one goes. */
+static char *put_part(char *to, struct text part, size_t most)
+{
+	size_t len = part.len < most ? part.len : most;
+
+	if (len)
+		memcpy(to, part.at, len);
+	to[len] = '.';
+	return to + len + 1;
+}
+
 struct text queue_receipt(struct request *req, struct text queue, struct text sequence, struct text nonce,
 			  char buffer[RECEIPT_LEN + 1])
 {
-	char check[CHECK_DIGITS];
+	char *end = put_part(buffer, sequence, SEQUENCE_DIGITS);
 
-	snprintf(buffer, RECEIPT_LEN + 1, "%.*s.%.*s", SEQUENCE_DIGITS, sequence.at ? sequence.at : "", NONCE_DIGITS,
-		 nonce.at ? nonce.at : "");
-	write_check(req, queue, text_of(buffer), check);
-	snprintf(buffer + strlen(buffer), RECEIPT_LEN + 1 - strlen(buffer), ".%.*s", CHECK_DIGITS, check);
-	return text_of(buffer);
+	end = put_part(end, nonce, NONCE_DIGITS);
+	write_check(req, queue, (struct text){ buffer, (size_t)(end - 1 - buffer) }, end);
+	end[CHECK_DIGITS] = '\0';
+	return (struct text){ buffer, (size_t)(end - buffer) + CHECK_DIGITS };
 }
 
 bool queue_is_receipt(struct request *req, struct text queue, struct text t)

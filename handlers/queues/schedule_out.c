@@ -25,6 +25,7 @@ void schedule_out(struct json_out *o, const struct reply *s)
 	out_above_0(o, "limit", s, QUEUE_SCHEDULE_LIMIT);
 	out_int(o, "jitter_ms", reply_int(s, QUEUE_SCHEDULE_JITTER_MS));
 	out_int(o, "priority", reply_int(s, QUEUE_SCHEDULE_PRIORITY));
+	out_text_or_null(o, "group", reply_text(s, QUEUE_SCHEDULE_GROUP));
 	out_text(o, "overlap", reply_text(s, QUEUE_SCHEDULE_OVERLAP));
 	out_int(o, "next_at_ms", reply_int(s, QUEUE_SCHEDULE_NEXT_AT_MS));
 	out_above_0(o, "last_at_ms", s, QUEUE_SCHEDULE_LAST_AT_MS);

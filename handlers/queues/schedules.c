@@ -48,7 +48,8 @@ struct schedule_change {
 	bool has_zone, reset_zone, has_limit, reset_limit, has_jitter, reset_jitter;
 	struct text zone;
 	int64_t limit, jitter_ms;
-	bool has_headers, reset_headers;
+	bool has_group, reset_group, has_headers, reset_headers;
+	struct text group;
 	struct text headers, body;
 };
 
@@ -150,6 +151,7 @@ static void send_change(struct request *req, const struct schedule_change *chang
 	call_field(req, c, change->has_zone, change->reset_zone, times.shifts);
 	call_field_int(req, c, change->has_limit, change->reset_limit, change->limit);
 	call_field_int(req, c, change->has_jitter, change->reset_jitter, change->jitter_ms);
+	call_field(req, c, change->has_group, change->reset_group, change->group);
 	call_send(c, on_put);
 }
 
@@ -182,6 +184,9 @@ void queue_schedule_put(struct request *req, const struct queue_schedule_put_inp
 				 .limit = in->limit,
 				 .has_jitter = true,
 				 .jitter_ms = in->jitter_ms,
+				 .has_group = in->group.at,
+				 .reset_group = true,
+				 .group = in->group,
 				 .has_headers = in->headers.count,
 				 .reset_headers = true,
 				 .headers = queue_headers(req, in->headers),
@@ -222,6 +227,9 @@ void queue_schedule_patch(struct request *req, const struct queue_schedule_patch
 				 .has_jitter = in->has_jitter_ms,
 				 .reset_jitter = in->reset_jitter_ms,
 				 .jitter_ms = in->jitter_ms,
+				 .has_group = in->has_group,
+				 .reset_group = in->reset_group,
+				 .group = in->group,
 				 .has_headers = in->has_headers && in->headers.count,
 				 .reset_headers = in->reset_headers || in->has_headers,
 				 .headers = queue_headers(req, in->headers),

@@ -9,6 +9,11 @@ local function member_of(m)
   return m.size == 'b' and member .. 'b' or member
 end
 
+-- Its place among the messages of its group.
+local function place_of(m)
+  return m.priority .. m.seq .. m.size
+end
+
 -- Its member in flight.
 local function flight_member(m)
   return m.seq .. 's' .. m.group

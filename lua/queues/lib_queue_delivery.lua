@@ -6,6 +6,7 @@ local function end_cancelled(m)
   local remembered_until = digits(now + 150000)
   plan('ZADD', flight_key, '-' .. remembered_until, m.member)
   plan('HSET', queue_key, m.seq .. 's', m.nonce .. remembered_until .. 'dc')
+  unmark(m)
 end
 
 -- Returns its message when the delivery is current: not acknowledged, not returned, not delivered

@@ -30,11 +30,14 @@ local function find_sequence(seq, given)
   for _, place in ipairs({ ready_key, delayed_key, dead_key }) do
     local score = redis.call('ZSCORE', place, m.member)
     if score then
-      m.place, m.at = place, place == ready_key and score - m.priority * 1e13 or tonumber(score)
+      m.place, m.at = place, place == ready_key and math.floor(score - m.priority * 1e13) or tonumber(score)
       break
     end
   end
-  if not m.place then
+  if not m.place and m.group ~= '' and redis.call('ZSCORE', order_key, m.group .. '\0' .. place_of(m)) then
+    m.place, m.member, m.at = order_key, m.group .. '\0' .. place_of(m), m.sent_at
+    return m, is_expired(m) and 'expired' or 'blocked'
+  elseif not m.place then
     return nil
   elseif m.place == dead_key then
     return m, m.at <= now - setting('dead_retention_ms') and 'expired' or 'dead'
@@ -42,9 +45,9 @@ local function find_sequence(seq, given)
   return m, is_expired(m) and 'expired' or 'due'
 end
 
--- Returns the message with its content, and its state: 'due', 'in_flight' or 'dead'; 'expired' for
--- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
--- waits to be dropped; or nil. Ids that senders gave come first. Of an acknowledged message: nil,
+-- Returns the message with its content, and its state: 'due', 'blocked', 'in_flight' or 'dead';
+-- 'expired' for one that is past its ttl or its retention, or whose visibility ended past its ttl,
+-- and that only waits to be dropped; or nil. Ids that senders gave come first. Of an acknowledged message: nil,
 -- 'done', its state and its sequence.
 local function find(id)
   local settings = redis.call('HMGET', queue_key, 'layout', 'rules')

@@ -1,5 +1,5 @@
 -- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua,
--- queues/lib_queue_leap.lua and queues/lib_queue_ended.lua. read_waiters() comes before, where the
+-- queues/lib_queue_store.lua and queues/lib_queue_ended.lua. read_waiters() comes before, where the
 -- script serves the waiters then.
 
 -- The message before this one is in the queue, and is not a dead letter. Its delivery may have
@@ -28,24 +28,16 @@ end
 -- Stores a message that is due at `due`, of the instant `at`; `more` is what its `schedule` has
 -- besides. Returns its sequence.
 local function make_message(id, s, at, due, missed, more)
-  local settings = redis.call('HMGET', queue_key, 'seq', 'sent')
-  local _, seq = leap(math.max(tonumber(settings[1] or 0), clock[1] * 1000000 + clock[2]), {})
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. more .. '}'
   local header_field = headers ~= '' and '\th' .. headers or ''
-  local content = instant .. s.priority .. '\n\ts' .. made_by .. header_field .. '\t=' .. body
-  local member = s.priority .. seq .. (#content > SMALL and 'b' or '')
-  if due > now then
-    redis.call('ZADD', delayed_key, digits(due), member)
-  else
-    redis.call('ZADD', ready_key, s.priority .. digits(due), member)
-  end
-  redis.call('HSET', queue_key, 'seq', seq, 'sent', digits((settings[2] or 0) + 1), seq, content)
-  if #content > SMALL then
-    redis.call('HSET', queue_key, seq .. 's', '----------------0000000000000' .. s.priority .. 'b0')
-  end
-  s.last, s.last_seq, s.sent, s.missed = at, seq, s.sent + 1, s.missed + missed
-  return seq
+  local m = read_header(instant .. s.priority .. '\n')
+  m.group, m.at = s.group, due
+  store(m, '\ts' .. made_by .. header_field .. '\t=' .. body)
+  plan_stored()
+  commit(true)
+  s.last, s.last_seq, s.sent, s.missed = at, m.seq, s.sent + 1, s.missed + missed
+  return m.seq
 end
 
 -- Makes the message of a schedule that came due at `at`, and sets the schedule's next instant. The

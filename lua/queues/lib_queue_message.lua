@@ -1,6 +1,6 @@
 -- A message as a table: seq, and its content or its state. Wants queues/lib_queue.lua.
 -- Once known, too: `content`, `place` (its sorted set), `member` there, and `at` (due_ms,
--- visible_until_ms or died_at_ms).
+-- sent_at_ms where it is blocked, visible_until_ms or died_at_ms).
 local NO_NONCE, NO_END = '----------------', '0000000000000'
 
 -- Of a content. Reads no more than its header.

@@ -1,29 +1,38 @@
 -- Messages of a page of a sorted set. Wants queues/lib_queue_message.lua.
 
--- The messages of a ZRANGE ... WITHSCORES of `place`, in its order, by their states. One that has
--- none has only what its member contains.
+-- What a member of `place` contains: a message without a state has only that.
+local function read_member(place, member)
+  local group = ''
+  if place == order_key then
+    group, member = member:match('^(%Z*)%z(.*)$')
+  elseif place == flight_key then
+    member, group = '-' .. member:sub(1, 16), member:sub(18)
+  else
+    group = member:sub(19)
+  end
+  local seq = member and member:sub(2, 17) or ''
+  if #seq ~= 16 or seq:find('%D') then
+    foreign('a member that is not a message')
+  end
+  return { seq = seq, priority = member:sub(1, 1), size = member:sub(18, 18) == 'b' and 'b' or '-', group = group }
+end
+
+-- The messages of a ZRANGE ... WITHSCORES of `place`, in its order, by their states.
 local function messages_of(place, flat)
   local list, fields = {}, {}
   for i = 1, #flat, 2 do
-    local member = flat[i]
-    local seq = place == flight_key and member:sub(1, 16) or member:sub(2, 17)
-    if #seq ~= 16 or not tonumber(member:sub(1, 16)) then
-      foreign('a member that is not a message')
-    end
-    fields[#fields + 1] = seq .. 's'
-    list[#list + 1] = { seq = seq, member = member, score = tonumber(flat[i + 1]) }
+    local m = read_member(place, flat[i])
+    fields[#fields + 1] = m.seq .. 's'
+    list[#list + 1] = m
   end
   if not fields[1] then
     return list
   end
   for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
-    local found = list[i]
-    local m = state and read_state(state)
-      or { size = place ~= flight_key and found.member:sub(18, 18) == 'b' and 'b' or '-',
-           priority = found.member:sub(1, 1), group = found.member:sub(place == flight_key and 18 or 19) }
+    local m, score = state and read_state(state) or list[i], tonumber(flat[2 * i])
     m.lost = state and m.marks:find('c', 1, true) ~= nil
-    m.seq, m.member, m.place, m.has_state = found.seq, found.member, place, state and true
-    m.at = place == ready_key and found.score - tonumber(m.priority) * 1e13 or found.score
+    m.seq, m.member, m.place, m.has_state = list[i].seq, flat[2 * i - 1], place, state and true
+    m.at = place == ready_key and math.floor(score - m.priority * 1e13) or score
     list[i] = m
   end
   return list
@@ -37,15 +46,18 @@ local function add_content(m, content)
   end
   m.content = content
   local header = read_header(content)
+  if m.place == order_key then
+    m.at = header.sent_at
+  end
   if m.has_state then
     m.sent_at = header.sent_at
     return
   end
-  local seq, member, place, at = m.seq, m.member, m.place, m.at
+  local seq, member, place, at, priority = m.seq, m.member, m.place, m.at, m.priority
   for name, value in pairs(header) do
     m[name] = value
   end
-  m.seq, m.member, m.place, m.at, m.priority = seq, member, place, at, member:sub(1, 1)
+  m.seq, m.member, m.place, m.at, m.priority = seq, member, place, at, priority
 end
 
 -- add_contents(list, from): of a row of small messages, or of one large one. Returns the index

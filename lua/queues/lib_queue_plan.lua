@@ -1,25 +1,21 @@
 -- A plan of writes. Nothing is written before commit(), which first looks at the type of every key
--- and reads the wait queue: a foreign one half-applies nothing. Removals come before additions, one
--- command a key and verb. Wants queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
-local planned, dropped, died = {}, 0, 0
+-- and reads the wait queue: a foreign one half-applies nothing. Wants queues/lib_queue_settings.lua
+-- and queues/lib_queue_change.lua.
+--@include queue_writes queue_rate queue_groups queue_waiters queue_room
+local dropped, died = 0, 0
 local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
+local touched = {} -- the groups whose next message may be another now, each once
 local makes_room = false -- there may be fewer messages
 local store_read -- of queues/lib_queue_store.lua
 local follow
-local function plan(verb, key, a, b)
-  local name = verb .. key
-  local command = planned[name]
-  if not command then
-    command = { verb, key }
-    planned[name] = command
-    planned[#planned + 1] = command
-  end
-  command[#command + 1] = a
-  command[#command + 1] = b
-end
 
---@include queue_waiters queue_room
+local function touch(group)
+  if not touched[group] then
+    touched[group] = true
+    touched[#touched + 1] = group
+  end
+end
 
 -- serves_later: the script serves the waiters itself, once it knows what is left for them.
 local function commit(serves_later)
@@ -27,7 +23,10 @@ local function commit(serves_later)
     return
   end
   check_types()
-  local serves = comes_sooner and not serves_later
+  if touched[1] then
+    check_groups()
+  end
+  local serves = (comes_sooner or is_full or touched[1]) and not serves_later
   if serves then
     read_waiters()
   end
@@ -40,33 +39,47 @@ local function commit(serves_later)
   if died > 0 then
     redis.call('HINCRBY', queue_key, 'died', digits(died))
   end
-  for _, c in ipairs(planned) do
-    if c[1] == 'ZREM' or c[1] == 'HDEL' then
-      redis.call(unpack(c))
-    end
+  write_planned()
+  for _, group in ipairs(touched) do
+    promote(group)
   end
-  for _, c in ipairs(planned) do
-    if c[1] == 'ZADD' or c[1] == 'HSET' then
-      redis.call(unpack(c))
-    end
-  end
+  write_planned()
   if serves then
     serve_waiters()
   end
   if makes_room then
     serve_senders()
   end
-  if finished[1] and queue_rules and queue_rules:find('result_ms', 1, true) then
+  if finished[1] and queue_rules and queue_rules:find('^result_ms') then
 --@include queue_result
     wake_waiters(finished)
   end
-  planned, finished, dropped, died, comes_sooner, makes_room = {}, {}, 0, 0, false, false
+  finished, dropped, died, comes_sooner, makes_room, touched = {}, 0, 0, false, false, {}
+end
+
+-- Plans that a message of a group is none of those that its marks count. One that is blocked has no
+-- mark, and a dead letter has none any more.
+local function unmark(m)
+  if m.group == '' or m.place == order_key or m.place == dead_key then
+    return
+  end
+  touch(m.group)
+  local is_known = m.place ~= flight_key or tonumber(m.priority or '')
+  if is_known then
+    local place = m.place == flight_key and place_of(m) or m.member:sub(1, 18)
+    plan('ZREM', busy_key, m.group .. HEAD .. place, m.group .. TAKEN .. place)
+    return
+  end
+  for priority = 0, 9 do -- its state was lost, and with it what names the mark
+    plan('ZREM', busy_key, m.group .. TAKEN .. priority .. m.seq .. '-', m.group .. TAKEN .. priority .. m.seq .. 'b')
+  end
 end
 
 -- Plans that a message is gone for good, its id with it.
 local function forget(m)
   plan('ZREM', m.place, m.member)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
+  unmark(m)
   if m.place ~= dead_key then
     finished[#finished + 1] = m.seq
     makes_room = true
@@ -102,9 +115,33 @@ local function move(m, key, score, member)
   end
 end
 
+-- Plans that a message of a group is due at m.at. In a strict queue one that was delivered keeps
+-- its group, and so its mark, until it is gone; any other takes its place among those of its group.
+local function put_due_of_group(m)
+  local was_delivered = m.place == flight_key or m.receives > 0 and (m.place == ready_key or m.place == delayed_key)
+  local keeps = was_delivered and rules and rules.order == 'strict'
+  if m.place then
+    unmark(m)
+  end
+  touch(m.group)
+  if keeps then
+    plan('ZADD', busy_key, '0', m.group .. TAKEN .. place_of(m))
+  end
+  if m.at > now then
+    move(m, delayed_key, digits(m.at), member_of(m))
+  elseif keeps then
+    move(m, ready_key, ready_score(m), member_of(m))
+  else
+    move(m, order_key, '0', m.group .. '\0' .. place_of(m))
+  end
+end
+
 -- Plans that a message is ready or delayed: it is due at m.at.
 local function put_due(m)
-  if m.at <= now then
+  check_types() -- which reads the rules
+  if m.group ~= '' then
+    put_due_of_group(m)
+  elseif m.at <= now then
     move(m, ready_key, ready_score(m), member_of(m))
   else
     move(m, delayed_key, digits(m.at), member_of(m))
@@ -130,6 +167,7 @@ local function settle(m, state)
       give_up_id(m)
     end
     move(m, dead_key, digits(m.at), member_of(m))
+    unmark(m)
     died = died + 1
     makes_room = true
     finished[#finished + 1] = m.seq

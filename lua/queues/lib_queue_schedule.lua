@@ -3,8 +3,8 @@
 --   in the queue's hash:
 --     `:<id>`  what the schedule is, a table by cmsgpack: json_id, every (nil: a mask), cron, mask,
 --              zone, zone_version ('': unknown), shifts, anchor, start, stop (0: none), limit (0:
---              none), jitter, priority, overlap, next, last (0: none), last_seq ('': none), sent,
---              runs (those of sent that an instant made), missed, skipped
+--              none), jitter, priority, group ('': none), overlap, next, last (0: none), last_seq
+--              ('': none), sent, runs (those of sent that an instant made), missed, skipped
 --     `=<id>`  headers as JSON ('': none), a tab, the body
 --     `schedule_at`  the first instant, so that a receive finds what came due among the settings
 local function read_schedule(id)
@@ -52,7 +52,7 @@ end
 
 -- A schedule as queue_schedule_list returns it; others return its content, too.
 --@shape queue_schedule: id text, every_ms int, cron text, time_zone text, time_zone_version text,
--- start_at_ms int, end_at_ms int, limit int, jitter_ms int, priority int, overlap text,
+-- start_at_ms int, end_at_ms int, limit int, jitter_ms int, priority int, group text, overlap text,
 -- next_at_ms int, last_at_ms int, sent int, missed int, skipped int
 --@shape queue_schedule_full: queue_schedule, content text, next text
 -- every_ms 0: a cron. start_at_ms, end_at_ms, limit and last_at_ms 0: none. content is the headers,
@@ -60,8 +60,8 @@ end
 -- and the offset of local time in seconds, between blanks.
 local function schedule_settings(id, s)
   return {
-    id, s.every or 0, s.cron, s.zone, s.zone_version, s.start, s.stop, s.limit, s.jitter, s.priority, s.overlap,
-    due_of(id, s, s.next), s.last, s.sent, s.missed, s.skipped,
+    id, s.every or 0, s.cron, s.zone, s.zone_version, s.start, s.stop, s.limit, s.jitter, s.priority, s.group,
+    s.overlap, due_of(id, s, s.next), s.last, s.sent, s.missed, s.skipped,
   }
 end
 local function schedule_item(id, s)

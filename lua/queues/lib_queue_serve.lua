@@ -1,17 +1,20 @@
 -- Which waiter gets a message. Wants queues/lib_queue.lua and lib/waiters.lua.
 
 -- serve(w): after any change: calls as many waiters as messages are ready for (their tickets end in
--- how many they take), and lets one look when more may be. A paused queue serves none; it will when
--- it goes on. Neither does one that is held for its policy: then one looks when that ends.
+-- how many they take), and lets one look when more may be. Ready is what may be handed out by the
+-- rules of the queue; where `concurrency` leaves too little, what ends a delivery serves them
+-- (`full`). A paused queue serves none; it will when it goes on. Neither does one that is held for
+-- its policy: then one looks when that ends.
 local function serve(w)
   if not w.head then
     return
   end
-  local settings = redis.call('HMGET', queue_key, 'paused', 'schedule_at', 'held_until')
+  local settings =
+    redis.call('HMGET', queue_key, 'paused', 'schedule_at', 'rules', 'group_paused_until', 'full', 'held_until')
   if settings[1] == '1' then
     return
   end
-  local held_until = tonumber(settings[3] or 0)
+  local held_until = tonumber(settings[6] or 0)
   if held_until > now then
     waiters_watch(w, held_until)
     return
@@ -19,17 +22,34 @@ local function serve(w)
   local function wants(ticket)
     return tonumber(string.match(ticket, '%d+$')) or 1
   end
-  local ready = redis.call('ZCARD', ready_key)
+  local ready, look_at = redis.call('ZCARD', ready_key), settings[2] or math.huge
+  local was_full, is_spent = settings[5], false
+  if settings[3] or settings[4] then
+--@include queue_rules queue_rate
+    local rules = settings[3] and read_rules(settings[3]) or {}
+--@include queue_budget
+    if ready > budget then
+      ready, is_spent = budget, is_concurrency_spent
+      look_at = math.min(look_at, opens_at)
+    end
+    local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
+    look_at = math.min(look_at, held[2] or math.huge)
+  end
   for _, ticket in ipairs(w.called) do
     ready = ready - wants(ticket)
   end
   while ready > 0 and w.head do
     ready = ready - wants(waiters_offer(w))
   end
+  if w.head and is_spent and not was_full then
+    redis.call('HSET', queue_key, 'full', '1')
+  elseif was_full and not (w.head and is_spent) then
+    redis.call('HDEL', queue_key, 'full')
+  end
   if not w.head then
     return
   end
   local delayed = redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]
   local back = redis.call('ZRANGE', flight_key, '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
-  waiters_watch(w, math.min(delayed or math.huge, back or math.huge, settings[2] or math.huge))
+  waiters_watch(w, math.min(delayed or math.huge, back or math.huge, look_at))
 end

@@ -19,31 +19,40 @@ end
 -- The setting result_ms of the field `rules`; 0: none. The field keeps that 0 once there was one,
 -- for what is left of results.
 local function result_ms_of(rules)
-  return tonumber(rules and rules:match('result_ms=(%d+)') or 0)
+  return tonumber(rules and rules:match('^result_ms=(%d+)') or 0)
 end
 
 -- The field `rules` as a table.
 local function rules_of(text)
-  if not text then
-    return {}
-  end
-  return text:find('^result_ms=') and { result_ms = result_ms_of(text) } or cmsgpack.unpack(text)
+  return text and read_rules(text) or {}
 end
 
 -- In the order in which they are written and returned.
 --@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
 -- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int,
--- max_messages int, policy_name text, policy_key text
--- backoff_base_ms 0: at once; paused is 0 or 1; result_ms, max_messages 0 and policy_name '': none.
+-- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
+-- concurrency int, rate_limit int, rate_window_ms int, rate_burst int, group_rate_limit int,
+-- group_rate_window_ms int, group_rate_burst int
+-- backoff_base_ms 0: at once; paused and is_strict are 0 or 1; policy_name '', and of the others 0:
+-- none.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'dead_retention_ms', 'paused' }
 local function add_settings(reply, rules)
   for _, name in ipairs(SETTINGS) do
     reply[#reply + 1] = setting(name)
   end
+  reply[#reply + 1] = result_ms_of(rules)
   local all = rules_of(rules)
-  reply[#reply + 1] = all.result_ms or 0
   reply[#reply + 1] = all.max_messages or 0
   reply[#reply + 1] = all.policy and all.policy[1] or ''
   reply[#reply + 1] = all.policy and all.policy[2] or ''
+  reply[#reply + 1] = all.order == 'strict' and 1 or 0
+  reply[#reply + 1] = all.group_concurrency or 0
+  reply[#reply + 1] = all.concurrency or 0
+  for _, name in ipairs({ 'rate', 'group_rate' }) do
+    local rate = all[name] or {}
+    for _, part in ipairs({ 'limit', 'window_ms', 'burst' }) do
+      reply[#reply + 1] = rate[part] or 0
+    end
+  end
 end

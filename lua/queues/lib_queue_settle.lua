@@ -13,11 +13,11 @@ end
 add_fields(3, first_completed - 1, 2)
 add_fields(first_completed, first_rejected - 1, 3)
 add_fields(first_rejected, #ARGV, 5)
-fields[count + 1], fields[count + 2] = 'layout', 'rules'
+fields[count + 1], fields[count + 2], fields[count + 3] = 'layout', 'rules', 'full'
 local states = redis.call('HMGET', queue_key, unpack(fields))
-local layout, rules = states[count + 1], states[count + 2]
+local layout, rules_text, frees = states[count + 1], states[count + 2], states[count + 3]
 --@include queue_layout
-local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
+local result_ms = rules_text and tonumber(rules_text:match('^result_ms=(%d+)'))
 local reply, effects = { 0, now }, 0
 -- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
 -- does not know.
@@ -37,8 +37,11 @@ local function acknowledge(i, seq, nonce, state, m, kind)
   if result_ms and result_ms > 0 then
     done[2 * effects] = done[2 * effects] .. kind .. instant .. digits(now + result_ms) .. state:sub(30)
   end
+  if m then
+    m.seq, m.place = seq, flight_key
+    unmark(m)
+  end
   if m and has_mark(m, 'a') then
-    m.seq = seq
     follow(m)
   elseif m and m.id ~= '' then
     ids[#ids + 1] = m.id
@@ -89,7 +92,7 @@ for i = first_rejected, #ARGV, 5 do
 end
 reply[1] = reply[1] + effects
 
-if effects > 0 and rules and not rules:find('^result_ms=') then
+if effects > 0 and rules_text and rules_text:find(' ', 1, true) then
   check_types()
   read_room()
 end
@@ -97,8 +100,17 @@ if ids[1] then
   check_types()
   setting('dedupe_ms') -- a hash that is not a queue's fails here
 end
+-- What waits may go on once they have ended: they are a part of the plan then.
+local is_planned = effects > 0 and (frees or touched[1])
+if is_planned then
+  for i = 1, effects do
+    plan('ZADD', flight_key, flight[2 * i - 1], flight[2 * i])
+    plan('HSET', queue_key, done[2 * i - 1], done[2 * i])
+    plan('HDEL', queue_key, contents[i])
+  end
+end
 commit()
-if effects > 0 then
+if effects > 0 and not is_planned then
   redis.call('ZADD', flight_key, unpack(flight))
   redis.call('HSET', queue_key, unpack(done))
   redis.call('HDEL', queue_key, unpack(contents))

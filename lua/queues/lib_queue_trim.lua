@@ -12,7 +12,7 @@ local function trim()
   end
   local is_all = #over < 500
   over = redis.call('ZRANGE', done_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '500')
-  local leads = queue_rules and queue_rules:find('result_ms', 1, true)
+  local leads = queue_rules and queue_rules:find('^result_ms')
   for _, id in ipairs(over) do
     plan('ZREM', done_key, id)
     if leads then -- an id that was sent again is not among these
@@ -26,6 +26,14 @@ local function trim()
       forget(m)
     end
     is_all = is_all and #over < 200
+  end
+  if rules or group_paused_until > 0 then -- what is past of rates and pauses
+    local past = string.format('%d%06d', clock[1], clock[2])
+    over = redis.call('ZRANGE', groups_key, '100000000000000', past, 'BYSCORE', 'LIMIT', '0', '100')
+    for _, member in ipairs(over) do
+      plan('ZREM', groups_key, member)
+    end
+    is_all = is_all and #over < 100
   end
   if is_all then
     plan('HSET', queue_key, 'trim_at', digits(now + 1000))

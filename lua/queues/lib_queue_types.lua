@@ -1,21 +1,26 @@
--- What is refused because it is not a queue's. Wants queues/lib_queue.lua. A script that many calls
--- run takes it in only where it is needed: each function costs whenever the script runs, the more
--- variables it uses, the more.
+-- What is refused because it is not a queue's, and what its hash has for all messages. Wants
+-- queues/lib_queue.lua. A script that many calls run takes it in only where it is needed: each
+-- function costs whenever the script runs, the more variables it uses, the more.
 
-local are_checked = false
-local queue_rules -- the field `rules` of the queue's hash, once its keys were looked at
-local rules -- the same as a table, nil for none
+local are_checked, are_groups_checked = false, false
+-- Once they are checked: the field `rules` of the queue's hash, and all of it as a table (nil: none
+-- but result_ms); whether a receive was refused by `concurrency`; until when, in ms, a group is
+-- paused.
+local queue_rules, rules, is_full, group_paused_until = nil, nil, false, 0
+
+--@include queue_rules
 
 -- Fails for a key of a foreign type, before a script writes to several. It looks once.
 local function check_types()
   if are_checked then
     return
   end
-  local stored = redis.call('HMGET', queue_key, 'layout', 'rules')
-  local layout = stored[1]
-  queue_rules = stored[2]
-  rules = queue_rules and not queue_rules:find('^result_ms=') and cmsgpack.unpack(queue_rules)
+  local of_queue = redis.call('HMGET', queue_key, 'layout', 'rules', 'full', 'group_paused_until')
+  local layout = of_queue[1]
 --@include queue_layout
+  queue_rules, is_full = of_queue[2], of_queue[3]
+  rules = queue_rules and read_rules(queue_rules)
+  group_paused_until = tonumber(of_queue[4] or 0)
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
   redis.call('ZCARD', flight_key)
@@ -25,6 +30,17 @@ local function check_types()
   redis.call('ZCARD', schedules_key)
   redis.call('ZCARD', waiters_key)
   are_checked = true
+end
+
+-- The same for the keys of groups.
+local function check_groups()
+  if are_groups_checked then
+    return
+  end
+  redis.call('ZCARD', order_key)
+  redis.call('ZCARD', busy_key)
+  redis.call('ZCARD', groups_key)
+  are_groups_checked = true
 end
 
 local function foreign(what)

@@ -5,7 +5,7 @@
 --@include time queue queue_types
 --@flags allow-oom
 check_types()
-if queue_rules and queue_rules:find('result_ms', 1, true) then
+if queue_rules and queue_rules:find('^result_ms') then
 --@include queue_result
   wake_daemons(redis.call('HGET', queue_key, 'awaited') or '', queue_key .. ':results')
 end

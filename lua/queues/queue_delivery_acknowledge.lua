@@ -11,41 +11,61 @@
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
-local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules')
-local state, layout, rules = stored[1], stored[2], stored[3]
+local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules', 'full', 'group_paused_until')
+local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: what waits may go on
 --@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }
 elseif state:sub(30, 30) == 'd' then
   return { state:sub(31, 31) == 'c' and -2 or 0, now }
 end
-local result_ms = rules and tonumber(rules:match('result_ms=(%d+)'))
+local result_ms = queue_rules and tonumber(queue_rules:match('^result_ms=(%d+)'))
 local remembered_until, member = digits(now + math.max(150000, result_ms or 0)), field
 local done = nonce .. remembered_until .. 'd'
-if state:find('\t', 32, true) then -- it has options; perhaps an id
---@include queue_types queue_settings queue_message queue_done
+local end_of_id, end_of_group
+if state:find('\t', 32, true) then -- it has options; perhaps an id, or a group
+--@include queue_types queue_message
   local m = read_state(state)
-  member = field .. m.group
+  m.seq, member = seq, field .. m.group
   if m.marks ~= '' then
---@include queue_change queue_plan queue_ended queue_delivery
+--@include queue_settings queue_change queue_plan queue_ended queue_delivery
     if not current_delivery(seq, nonce, state) then -- it was cancelled
       commit()
       return { -2, now }
     end
-    m.seq = seq
     follow(m)
-    commit()
-  elseif m.id ~= '' then
-    redis.call('ZCARD', flight_key)
-    remember_ids({ m.id }, result_ms or 0)
+    end_of_id = commit
+    m.place = flight_key
+    unmark(m)
+  else
+    if m.group ~= '' then
+--@include queue_group_end
+    end
+    if m.id ~= '' then
+      redis.call('ZCARD', flight_key)
+--@include queue_settings queue_done
+      end_of_id = function()
+        remember_ids({ m.id }, result_ms or 0)
+      end
+    end
   end
 end
+local serve
+if frees then
+--@include queue_waiters
+  read_waiters()
+  serve = serve_waiters
+end
 local serve_room_later
-if rules and not rules:find('^result_ms=') then
-  local rules = cmsgpack.unpack(rules)
+if queue_rules and queue_rules:find(' ', 1, true) then
+--@include queue_rules
+  local rules = read_rules(queue_rules)
 --@include queue_room
   read_room()
   serve_room_later = serve_senders
+end
+if end_of_id then
+  end_of_id()
 end
 redis.call('ZADD', flight_key, '-' .. remembered_until, member)
 redis.call('HDEL', queue_key, seq)
@@ -55,6 +75,12 @@ if result_ms then
   wake_waiters({ seq })
 end
 redis.call('HSET', queue_key, field, done)
+if end_of_group then
+  end_of_group()
+end
+if serve then
+  serve()
+end
 if serve_room_later then
   serve_room_later()
 end

@@ -1,7 +1,7 @@
 -- queue_message_list: a page of the messages of one state, in the order in which they are due, come
 -- back, or died.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
+-- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
 --       page before ended: priority, instant and sequence; -1, -1 and '' for the first page, 6 '1':
 --       what schedules would make was made
 --@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
@@ -22,7 +22,7 @@ if ARGV[6] ~= '1' and is_schedule_due() then
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576
-local places = { ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key }
+local places = { blocked = order_key, ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key }
 local place = places[state]
 local is_flight, is_ready = state == 'in_flight', state == 'ready'
 
@@ -72,10 +72,16 @@ table.sort(virtual, stands_before)
 -- Where the page begins: the first rank in `place` behind the cursor, by a binary search, since
 -- thousands may share one score; and the first of what is virtual.
 local start, next_virtual = redis.call('ZCOUNT', place, '-inf', (from:gsub('^%(', ''))), 1
-if is_ready then
+local is_blocked = state == 'blocked'
+if is_ready or is_blocked then
   start = 0
 end
-if ARGV[5] ~= '' then
+if is_blocked and ARGV[5] ~= '' then -- the place there is by group, and the cursor that member
+  local after = (ARGV[5]:gsub('%x%x', function(byte)
+    return string.char(tonumber(byte, 16))
+  end))
+  start = redis.call('ZLEXCOUNT', order_key, '-', '[' .. after)
+elseif ARGV[5] ~= '' then
   local after = { priority = ARGV[3], seq = ARGV[5], rank = rank_of(tonumber(ARGV[3]), tonumber(ARGV[4])) }
   local name, score = name_of(after), digits(after.rank)
   local low = redis.call('ZCOUNT', place, '-inf', '(' .. score)
@@ -150,5 +156,10 @@ repeat
 until is_all or is_full or count == limit or out_of_time()
 if last and (is_full or not is_all) then
   reply[3], reply[4], reply[5] = tonumber(last.priority), last.at, last.seq
+  if is_blocked then
+    reply[5] = (last.member:gsub('.', function(c)
+      return string.format('%02x', c:byte())
+    end))
+  end
 end
 return reply

@@ -26,7 +26,7 @@
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent
-local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout', 'rules')
+local settings = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout', 'rules', 'group_paused_until')
 local layout = settings[3]
 --@include queue_layout
 local room_request
@@ -35,7 +35,7 @@ if #ARGV % 3 == 1 then
   ARGV[#ARGV] = nil
   if room_request then
     -- judged below
-  elseif not settings[4] or not settings[4]:find('result_ms=[1-9]') then
+  elseif not settings[4] or not settings[4]:find('^result_ms=[1-9]') then
     return { -2, now }
   end
 end
@@ -59,7 +59,7 @@ local remembered = has_given and redis.call('ZMSCORE', done_key, unpack(ids)) or
 local stored_at = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
-local ready, delayed, fields, given = {}, {}, {}, {}
+local ready, delayed, fields, given, joining = {}, {}, {}, {}, nil
 for k, id in ipairs(ids) do
   local i = 3 * k - 2
   local is_given, seq = ARGV[i] ~= '', seqs[k]
@@ -118,6 +118,10 @@ for k, id in ipairs(ids) do
     if at > now then
       delayed[#delayed + 1] = digits(at)
       delayed[#delayed + 1] = member
+    elseif group ~= '' then
+      joining = joining or {}
+      joining[#joining + 1] = group
+      joining[#joining + 1] = priority .. seq .. size
     else
       ready[#ready + 1] = priority .. instant
       ready[#ready + 1] = member
@@ -142,13 +146,33 @@ if reply[1] == 0 then
   return reply
 end
 
+local promote_touched
+local blocked, marks = {}, {}
+if joining then
+--@include queue_join
+  if touched[1] then
+    check_groups()
+  elseif blocked[1] and (ready[1] or delayed[1]) then
+    redis.call('ZCARD', order_key)
+  end
+  promote_touched = touched[1] and function()
+    for _, group in ipairs(touched) do
+      promote(group)
+    end
+    write_planned()
+  end
+end
 local serve_room_later
-if settings[4] and not settings[4]:find('^result_ms=') and cmsgpack.unpack(settings[4]).max_messages then
-  local rules, room_wanted = cmsgpack.unpack(settings[4]), reply[1]
+if settings[4] and settings[4]:find(' ', 1, true) then
+--@include queue_rules
+  local rules, room_wanted = read_rules(settings[4]), reply[1]
+  if rules.max_messages then
 --@include queue_room_send
+  end
 end
 
 local serve_waiters
+is_awaited = is_awaited and (ready[1] or delayed[1] or promote_touched)
 if is_awaited then -- what serving them reads
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
@@ -168,7 +192,7 @@ if not settings[1] then
   fields[#fields + 1] = 'layout'
   fields[#fields + 1] = '1'
 end
-if drops or (ready[1] and delayed[1]) then
+if drops or (ready[1] and delayed[1]) or promote_touched then
 --@include queue_types
   check_types()
 end
@@ -183,12 +207,21 @@ end
 if delayed[1] then
   redis.call('ZADD', delayed_key, unpack(delayed))
 end
+if blocked[1] then
+  redis.call('ZADD', order_key, unpack(blocked))
+end
+if marks[1] then
+  redis.call('ZADD', busy_key, unpack(marks))
+end
 redis.call('HSET', queue_key, unpack(fields))
 if given[1] then
   redis.call('HSET', ids_key, unpack(given))
 end
 if not settings[1] then
   name_made(queue_key)
+end
+if promote_touched then
+  promote_touched()
 end
 if is_awaited then
   serve_waiters()

@@ -25,7 +25,7 @@ if #ARGV % 3 == 1 then
   ARGV[#ARGV] = nil
   if room_request then
     -- judged below
-  elseif not queue_rules or not queue_rules:find('result_ms=[1-9]') then
+  elseif not queue_rules or not queue_rules:find('^result_ms=[1-9]') then
     return { -2, now }
   end
 end

@@ -1,7 +1,7 @@
 -- queue_purge: one step of removing the messages of one state, or all; their ids are free at once,
 -- settings stay. With all messages go the acknowledgements that are remembered.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before
+-- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before
 --       removed
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
 --@shape queue_step: total int
@@ -27,6 +27,9 @@ end
 local places = {}
 local function add(key, from, to)
   places[#places + 1] = { key, from, to }
+end
+if state == 'blocked' or state == '' then -- first: none of it becomes ready then
+  add(order_key, '0', '+inf')
 end
 if state == 'ready' or state == '' then
   add(ready_key, '-inf', '+inf')

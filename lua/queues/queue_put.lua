@@ -6,8 +6,12 @@
 --       '-1' or '-2'
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
+--@reply -2 strict_concurrency
+--@reply -3 not_empty: blocked int, busy int
 -- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base
--- above this longest delay; nothing changed.
+-- above this longest delay; nothing changed. strict_concurrency: a strict queue would have a
+-- group_concurrency. not_empty: the order would be another, and messages of groups are in the queue:
+-- so many are blocked, so many marks are there.
 -- At most 250 deliveries that have ended are settled first, by the settings before.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
@@ -22,6 +26,25 @@ end
 if wanted[3] > wanted[4] then
   return { -1, now, wanted[3], wanted[4] }
 end
+local all = rules_of(queue_rules)
+local old_order, old_limit, old_rate = all.order, all.group_concurrency, all.group_rate
+for i, name in ipairs({ 'order', 'group_concurrency', 'concurrency', 'rate', 'group_rate' }) do
+  local given = ARGV[11 + i] or '-1'
+  if given == '-2' or given == 'fair' then
+    all[name] = nil
+  elseif given ~= '-1' then
+    local limit, window_ms, burst = given:match('^(%d+) (%d+) (%d+)$')
+    all[name] = limit and { limit = tonumber(limit), window_ms = tonumber(window_ms), burst = tonumber(burst) }
+      or tonumber(given) or given
+  end
+end
+if all.order and all.group_concurrency then
+  return { -2, now }
+elseif all.order ~= old_order and redis.call('ZCARD', order_key) + redis.call('ZCARD', busy_key) > 0 then
+  return { -3, now, redis.call('ZCARD', order_key), redis.call('ZCARD', busy_key) }
+end
+all.was_limited = all.was_limited or all.group_concurrency or old_limit and redis.call('ZCARD', busy_key) > 0 or nil
+all.was_limited = all.was_limited and true
 read_waiters()
 read_room()
 settle_ended('250', true)
@@ -30,12 +53,13 @@ for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
   fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
 end
-local all, result_ms, max_messages = rules_of(queue_rules), tonumber(ARGV[8]), tonumber(ARGV[9])
+local result_ms, max_messages = tonumber(ARGV[8]), tonumber(ARGV[9])
 if result_ms == -2 then
   result_ms = 0
 end
+local head = queue_rules and queue_rules:match('^%S+') or '-'
 if result_ms > 0 or result_ms == 0 and result_ms_of(queue_rules) > 0 then
-  all.result_ms = result_ms
+  head = 'result_ms=' .. digits(result_ms)
 end
 if max_messages ~= -1 then
   all.max_messages = max_messages > 0 and max_messages or nil
@@ -43,11 +67,16 @@ end
 if ARGV[10] ~= '' or ARGV[11] == '-2' then
   all.policy = ARGV[10] ~= '' and { ARGV[10], ARGV[11] } or nil
 end
-if next(all) or queue_rules then
-  local is_text = all.result_ms and not all.max_messages and not all.policy
-  queue_rules = is_text and 'result_ms=' .. digits(all.result_ms) or cmsgpack.pack(all)
+if queue_rules or head ~= '-' or next(all) then
+  queue_rules = next(all) and head .. ' ' .. cmsgpack.pack(all) or head
   fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
   fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- by a policy that may be another now
+end
+if old_rate and (not all.group_rate or all.group_rate.limit ~= old_rate.limit) then -- they are judged anew
+  local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '100')
+  for _, member in ipairs(held) do
+    redis.call('ZADD', groups_key, digits(now), member)
+  end
 end
 add_settings(reply, queue_rules)
 redis.call('HSET', queue_key, unpack(fields))

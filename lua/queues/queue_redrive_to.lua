@@ -25,8 +25,9 @@ local total, bytes = before, 0
 local queue_count, servers = 2, {}
 local function use(i)
 --@include queue_use
-  known, are_checked, serve_read = {}, false, servers[i]
+  known, are_checked, are_groups_checked, serve_read = {}, false, false, servers[i]
   check_types()
+  check_groups()
 end
 for i = 1, 0, -1 do
   use(i)

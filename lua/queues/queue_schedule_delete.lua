@@ -5,7 +5,7 @@
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 --@flags allow-oom
 check_types()
 local exists = redis.call('HEXISTS', queue_key, ':' .. ARGV[1])

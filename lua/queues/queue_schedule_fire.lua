@@ -5,7 +5,7 @@
 -- nothing: nothing was due, or the queue is paused.
 -- Errors: WRONGTYPE, nothing changed. O(50 * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 if redis.call('HGET', queue_key, 'paused') == '1' or redis.call('ZCOUNT', schedules_key, '-inf', instant) == 0 then
   return { 0, now }
 end

@@ -4,7 +4,7 @@
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
 --       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body, 13 time_zone, 14 its
 --       version ('': unknown), 15 its shifts (handlers/queues/zone_shifts.h), 16 limit, 17
---       jitter_ms
+--       jitter_ms, 18 group ('': none)
 -- An instant that came due makes its message first, as in the next receive.
 --@reply 1: is_new int, schedule [queue_schedule_full]
 --@reply -1 absent, -2 no_recurrence, -3 no_instant, -4 no_instant_before_end
@@ -15,7 +15,7 @@
 -- daemons with different data the newest counts, whichever is asked last.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
 local is_paused = redis.call('HGET', queue_key, 'paused') == '1'
@@ -40,6 +40,7 @@ s.cron, s.mask = given(5, s.cron, ''), given(6, s.mask, '')
 s.start, s.stop = tonumber(given(7, s.start, 0)), tonumber(given(8, s.stop, 0))
 s.priority, s.overlap = given(9, s.priority, '4'), given(10, s.overlap, 'skip')
 s.limit, s.jitter = tonumber(given(16, s.limit, 0)), tonumber(given(17, s.jitter, 0))
+s.group = given(18, s.group, '')
 s.zone = given(13, s.zone, 'UTC')
 if s.zone ~= zone or given(14, version, '') >= version then
   s.zone_version, s.shifts = given(14, version, ''), given(15, s.shifts, '0')

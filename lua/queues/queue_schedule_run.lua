@@ -8,7 +8,7 @@
 -- its message first, as in the next receive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_recurrence queue_schedule queue_leap queue_fire
+--@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
 --@idempotent
 check_types()
 local id = ARGV[1]

@@ -69,6 +69,15 @@ void call_key(struct call *c, const char *kind, struct text name, const char *pa
 	push(c, &c->keys, call_key_name(c->req, kind, name, part));
 }
 
+void call_keys(struct call *c, const char *kind, struct text name, const char *const *parts)
+{
+	struct text key = call_key_name(c->req, kind, name, NULL);
+
+	push(c, &c->keys, key);
+	for (; *parts; parts++)
+		push(c, &c->keys, arena_join(&c->req->arena, (struct text[]){ key, TEXT(":"), text_of(*parts) }, 3));
+}
+
 void call_raw_key(struct call *c, struct text rest)
 {
 	push(c, &c->keys, arena_join(&c->req->arena, (struct text[]){ text_of(config()->prefix), rest }, 2));

@@ -46,6 +46,8 @@ enum { SCAN_STEP, SCAN_KEYS };
 
 /* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
 void call_key(struct call *c, const char *kind, struct text name, const char *part);
+/* The key without a part, and one for each part; `parts` is ended by NULL. */
+void call_keys(struct call *c, const char *kind, struct text name, const char *const *parts);
 void call_raw_key(struct call *c, struct text rest); /* <prefix><rest>: a key as it is */
 void call_text(struct call *c, struct text value);   /* borrows until the request ends; absent is sent as "" */
 void call_string(struct call *c, const char *value);

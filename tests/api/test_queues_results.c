@@ -228,6 +228,25 @@ static void the_setting_is_put_and_reset(void **state)
 	assert_completed(complete("1"), "acknowledged", false);
 }
 
+/* Whatever other rules a queue has, and in whichever order they are set. */
+static void results_go_with_other_rules(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		assert_status(queue("PATCH", first ? KEEP : "{\"max_messages\":100}"), 200);
+		assert_status(queue("PATCH", first ? "{\"max_messages\":100}" : KEEP), 200);
+		deliver("a");
+		assert_completed(complete("1"), "acknowledged", true);
+		assert_int_equal(int_at(message("GET", "a", NULL), "/result"), 1);
+		assert_status(queue("PATCH", "{\"max_messages\":null}"), 200);
+		assert_int_equal(int_at(queue("GET", NULL), "/settings/result_ms"), 60000);
+		deliver("b");
+		assert_status(acknowledge(receipt), 204);
+		assert_string_equal(text_at(message("GET", "b", NULL), "/state"), "done");
+		forget_all(NULL);
+	}
+}
+
 /* Redis forgets the result, receives the rest; the id is free when dedupe_ms has passed, too. */
 static void a_result_expires(void **state)
 {
@@ -373,6 +392,7 @@ int main(void)
 		cmocka_unit_test_teardown(only_a_current_delivery_has_a_result, forget_all),
 		cmocka_unit_test_teardown(a_queue_without_the_setting_keeps_none, forget_all),
 		cmocka_unit_test_teardown(the_setting_is_put_and_reset, forget_all),
+		cmocka_unit_test_teardown(results_go_with_other_rules, forget_all),
 		cmocka_unit_test_teardown(a_result_expires, forget_all),
 		cmocka_unit_test_teardown(what_is_done_is_purged_and_deleted, forget_all),
 		cmocka_unit_test_teardown(without_memory_it_is_acknowledged_without, forget_all),

@@ -75,7 +75,8 @@ static void a_zone_can_be_changed(void **state)
 	struct answer a = schedule("PUT", "s", "{\"cron\":\"0 12 1 1 *\",\"time_zone\":\"Asia/Tokyo\",\"body\":1}");
 	int64_t tokyo_ms = int_at(a, "/next_at_ms");
 	assert_string_equal(text_at(a, "/time_zone"), "Asia/Tokyo");
-	a = schedule("PATCH", "s", "{\"body\":2}");
+	a = schedule("PATCH", "s", "{\"body\":2,\"group\":\"tenant-7\"}");
+	assert_string_equal(text_at(a, "/group"), "tenant-7");
 	assert_int_equal(int_at(a, "/next_at_ms"), tokyo_ms);
 	a = schedule("PATCH", "s", "{\"time_zone\":null}");
 	assert_string_equal(text_at(a, "/time_zone"), "UTC");

@@ -15,8 +15,8 @@
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
 /* The first keys are those that messages without a group use. */
-/* The end of the arguments of queue_schedule_put: no time zone, limit or jitter. */
-#define IN_UTC "~", "~", "~", "~", "~"
+/* The end of the arguments of queue_schedule_put: no time zone, limit, jitter or group. */
+#define IN_UTC "~", "~", "~", "~", "~", "~"
 /* All of them: every so many milliseconds, with all defaults. */
 #define EVERY(id, ms) ARGS(id, "\"" id "\"", "0", ms, "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC)
 

@@ -75,7 +75,7 @@ static void assert_walked(const struct walk *w, size_t count, const char *const 
 /* (All counts: test_queues_model_scripts.c.) */
 static void a_queue_without_anything_has_defaults(void **state)
 {
-	static const int64_t defaults[] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
+	static const int64_t defaults[QUEUE_SETTINGS_ITEMS] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
 
 	(void)state;
 	struct queue_counts none = queue_get(&r, "q");

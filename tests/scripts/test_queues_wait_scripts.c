@@ -519,7 +519,7 @@ static void put_schedule(void)
 static void end_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", "", "", "", "", "", ""));
+	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", "", "", "", "", "", "", ""));
 	assert_int_equal(outcome(&r), QUEUE_SCHEDULE_PUT_NO_INSTANT_BEFORE_END);
 }
 

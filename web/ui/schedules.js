@@ -1,5 +1,5 @@
-// The schedules of a queue: a list of them, and one with its next instants, in UTC and as the clocks
-// of its zone show them.
+// The schedules of a queue: a list of them, and one with its next instants, in UTC and as the
+// clocks of its zone show them.
 import { path } from './api.js';
 import { askUser, confirmRemoval } from './dialog.js';
 import { buttons, el, facts, route } from './dom.js';
@@ -7,7 +7,11 @@ import { duration, number } from './format.js';
 import { sample } from './sample.js';
 import { cursorTable, ROWS, table } from './table.js';
 
-const make = (name) => ['PUT', path('queues', name, 'schedules', 'nightly'), { cron: '30 2 * * *', body: { any: 'JSON' } }];
+const make = (name) => [
+	'PUT',
+	path('queues', name, 'schedules', 'nightly'),
+	{ cron: '30 2 * * *', body: { any: 'JSON' } },
+];
 
 const utc = (ms) => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
@@ -120,6 +124,7 @@ function openSchedule(page, name, id) {
 			['Jitter', one.jitter_ms ? `up to ${duration(one.jitter_ms)}` : 'none'],
 			['While one is not done', one.overlap === 'skip' ? 'skips' : 'sends'],
 			['Priority', number(one.priority)],
+			['Group', one.group ?? 'none'],
 			['Sent so far', number(one.sent)],
 			['Missed so far', number(one.missed)],
 			['Skipped so far', number(one.skipped)],
@@ -135,15 +140,18 @@ async function limit(page, at, one) {
 	const said = await askUser({
 		title: `Limit of '${one.id}'`,
 		go: 'Save',
-		text: `Its instants make so many messages, then it is deleted. It has sent ${number(one.sent)}. Empty: no limit.`,
-		fields: [{ name: 'limit', label: 'Messages', type: 'number', min: 1, max: 1e9, step: 1, value: one.limit }],
+		text: `It is deleted when its instants have sent so many; it has sent ${number(one.sent)}. Empty: no limit.`,
+		fields: [
+			{ name: 'limit', label: 'Messages', type: 'number', min: 1, max: 1e9, step: 1, value: one.limit },
+		],
 	});
 	if (said)
 		await page.act(
 			'PATCH',
 			at,
 			{ limit: said.limit === '' ? null : Number(said.limit) },
-			(now) => `'${one.id}' ends ${now.limit === null ? 'at no limit' : `after ${number(now.limit)} messages`}.`,
+			({ limit: most }) =>
+				`'${one.id}' ends ${most === null ? 'at no limit' : `after ${number(most)} messages`}.`,
 		);
 }
 

@@ -1,0 +1,12 @@
+-- The delivery of `m` is done, which has a group: reads who of the group is next, and makes
+-- `end_of_group`, which writes that. Sets `frees` when a message will be ready.
+--@include queue_change queue_writes queue_rate queue_groups
+rules, group_paused_until = stored[3] and read_rules(stored[3]), tonumber(stored[5] or 0)
+local mark = m.group .. TAKEN .. place_of(m)
+redis.call('ZCARD', busy_key)
+if (group_limit() or rules and rules.was_limited) and promote(m.group, mark) then
+  redis.call('ZCARD', ready_key)
+  frees = true
+end
+plan('ZREM', busy_key, mark)
+end_of_group = write_planned

@@ -1,0 +1,115 @@
+-- Groups: whose next message may be delivered. Wants queues/lib_queue_types.lua,
+-- queues/lib_queue_writes.lua and queues/lib_queue_rate.lua.
+--
+--   KEYS[10]  order, the messages that are blocked: <group> NUL <place>
+--   KEYS[11]  busy, the marks of groups:
+--               <group> HELD           nothing of it is delivered until its instant in `groups`
+--               <group> HEAD <place>   its next message, which is in `ready`
+--               <group> TAKEN <place>  a message in flight; in a strict queue from the moment at
+--                                      which it is the head until it is gone: it keeps its group
+--                                      through ready, flight and backoff
+--   KEYS[12]  groups, by kind and name: h<group> until when it is held, in ms; p<group> until when
+--             it is paused, in us; r<group> what its group_rate has stored, and q the queue's rate.
+--             A millisecond is below 10^14, an instant in us above: a look by score finds what is
+--             due alone. What is past is the same as absent.
+-- A place is what a member in `ready` has before its group: priority, sequence, 'b' or '-'. A group
+-- contains no control character, so all its members are in one range by their bytes.
+--
+-- What holds after each script:
+--   1  A group has at most one head; in a strict queue, at most one message that is neither blocked
+--      nor waits in `delayed` for its first delivery.
+--   2  A group with blocked messages has a head, or as many messages in flight as it may, or is
+--      held. So no message is forgotten, and a group without a mark has nothing that is blocked.
+local HELD, HEAD, TAKEN, PAST_MARKS, PAST_PLACES = '\0', '\1', '\2', '\3', '\1'
+
+-- Behind everything of its priority that is ready now, and before what comes later: in turn, not by
+-- due time, or a group with an old backlog would always be first.
+local function turn_of(place)
+  return place:sub(1, 1) .. instant .. string.format('.%03d', math.max(16, clock[2] % 1000))
+end
+
+-- How many messages of a group may be in flight; nil: any number.
+local function group_limit()
+  if rules and rules.order == 'strict' then
+    return 1
+  end
+  return rules and rules.group_concurrency
+end
+
+-- Until when, in us, nothing of a group may be delivered because it is paused or spent its rate;
+-- nil: it may.
+local function held_until(group)
+  local rate = rules and rules.group_rate
+  if not rate and group_paused_until <= now then
+    return nil
+  end
+  local stored = redis.call('ZMSCORE', groups_key, 'p' .. group, 'r' .. group)
+  local until_us = tonumber(stored[1] or 0)
+  if rate and rate_room(rate, stored[2]) < 1 then
+    until_us = math.max(until_us, rate_opens_at(rate, stored[2]), now_us + 1)
+  end
+  return until_us > now_us and until_us or nil
+end
+
+-- Plans that a group is held; a receive looks at it again then.
+local function hold(group, until_us)
+  plan('ZADD', busy_key, '0', group .. HELD)
+  plan('ZADD', groups_key, digits(math.max(math.ceil(until_us / 1000), now + 1)), 'h' .. group)
+end
+
+-- Whether a head in `ready` makes room for a message of better priority: not one that was delivered
+-- before, which keeps its group.
+local function may_give_way(group, place)
+  if not redis.call('ZSCORE', ready_key, place .. group) then
+    return false
+  end
+  local state = redis.call('HGET', queue_key, place:sub(2, 17) .. 's')
+  return not state or state:sub(32, 32) == '0'
+end
+
+-- Plans what makes 2 true again: the first blocked message of a group becomes its head, if it may.
+-- `without` is a mark that is planned to go. True when something will be ready.
+local function promote(group, without)
+  local limit = group_limit()
+  local marks =
+    redis.call('ZRANGE', busy_key, '[' .. group, '(' .. group .. PAST_MARKS, 'BYLEX', 'LIMIT', '0', without and '2' or '1')
+  local mark = marks[without and marks[1] == without and 2 or 1]
+  local kind = mark and mark:sub(#group + 1, #group + 1)
+  if kind == HELD then
+    return false
+  end
+  local first =
+    redis.call('ZRANGE', order_key, '[' .. group .. '\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]
+  if not first then
+    return false
+  end
+  local place, held_place = first:sub(#group + 2), mark and mark:sub(#group + 2)
+  local is_head = kind == HEAD or kind == TAKEN and rules and rules.order == 'strict'
+  if is_head then
+    if place:byte() >= held_place:byte() or not (kind == HEAD or may_give_way(group, held_place)) then
+      return false
+    end
+  elseif kind == TAKEN and limit then
+    local count = limit == 1 and 1
+      or redis.call('ZLEXCOUNT', busy_key, '[' .. group .. TAKEN, '(' .. group .. PAST_MARKS) - (without and 1 or 0)
+    if count >= limit then
+      return false
+    end
+  end
+  local until_us = held_until(group)
+  if until_us then
+    if not is_head then
+      hold(group, until_us)
+    end
+    return false
+  end
+  if is_head then
+    plan('ZREM', ready_key, held_place .. group)
+    plan('ZREM', busy_key, mark)
+    plan('ZADD', order_key, '0', group .. '\0' .. held_place)
+  end
+  plan('ZREM', order_key, first)
+  plan('ZADD', ready_key, turn_of(place), place .. group)
+  plan('ZADD', busy_key, '0', group .. (rules and rules.order == 'strict' and TAKEN or HEAD) .. place)
+  return true
+end

@@ -1,0 +1,28 @@
+-- Writes that are planned and made together: removals before additions, one command a key and verb.
+-- Wants queues/lib_queue.lua.
+local planned = {}
+local function plan(verb, key, a, b)
+  local name = verb .. key
+  local command = planned[name]
+  if not command then
+    command = { verb, key }
+    planned[name] = command
+    planned[#planned + 1] = command
+  end
+  command[#command + 1] = a
+  command[#command + 1] = b
+end
+
+local function write_planned()
+  for _, c in ipairs(planned) do
+    if c[1] == 'ZREM' or c[1] == 'HDEL' then
+      redis.call(unpack(c))
+    end
+  end
+  for _, c in ipairs(planned) do
+    if c[1] == 'ZADD' or c[1] == 'HSET' then
+      redis.call(unpack(c))
+    end
+  end
+  planned = {}
+end

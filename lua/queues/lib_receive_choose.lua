@@ -1,0 +1,133 @@
+-- Third: what time has changed in queue `i` is written; then what it hands out is chosen, and nothing
+-- of that written.
+local q = queues[i]
+if q.change then
+  q.change()
+end
+local has_turn = q.has_turn or not q.is_awaited
+local members, flight, states = q.members, q.flight, q.states
+local delivered = nonce .. digits(q.visible_until)
+local ends = delivered:sub(17)
+local first, last_count = 0, math.min(most, reply[1] + q.room)
+local has_room, page, from_order = has_turn and not q.is_paused and not q.is_held, nil, false
+local met, round, is_ready_over -- groups of which more may follow: at this priority; of the round that is next
+while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
+  local count = 0
+  if round then
+--@include receive_round
+  else
+    count, from_order = first == 0 and last_count - reply[1] or 100, false
+    page = redis.call('ZRANGE', ready_key, digits(first), digits(first + count - 1))
+  end
+  local at, cut = 1, nil
+  while page[at] and has_room and not is_full do
+    -- What is read at once is a row of small messages, or one large one.
+    local fields, row = {}, at
+    repeat
+      local seq = page[at]:sub(2, 17)
+      local n = #fields
+      fields[n + 1], fields[n + 2] = seq, seq .. 's'
+      at = at + 1
+    until not page[at] or page[at]:byte(18) == 98 or page[row]:byte(18) == 98 -- 'b'
+    local stored = redis.call('HMGET', queue_key, unpack(fields))
+    for k = 1, #fields, 2 do
+      local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
+      if met and member:byte() ~= met.priority then -- the groups met come first, up to their priority
+        cut = row + (k - 1) / 2
+        break
+      end
+      local taken, id, group, is_last, g, is_refused
+      if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
+        taken = delivered .. member:sub(1, 1) .. first_state
+      elseif not content then
+        q.gone = q.gone or {}
+        q.gone[#q.gone + 1] = fields[k]
+        q.gone[#q.gone + 1] = fields[k + 1]
+        if #member > 18 then
+--@include receive_group
+        end
+      else
+        if not q.read_state then
+--@include queue_types queue_message
+          q.read_header, q.read_state, q.state_of, q.check_types = read_header, read_state, state_of, check_types
+        end
+        local m = state and q.read_state(state) or q.read_header(content)
+        if m.group ~= '' then
+--@include receive_group
+          is_refused = g.room < 1
+        end
+        is_last = m.marks ~= '' and (acknowledges or m.expires_at > 0 and m.expires_at <= now)
+        if is_last then -- another message waits for its end
+          q.check_types()
+        end
+        if m.expires_at > 0 and m.expires_at <= now then
+          q.gone, q.dropped_ids, q.dropped = q.gone or {}, q.dropped_ids or {}, (q.dropped or 0) + 1
+          q.gone[#q.gone + 1] = fields[k]
+          q.gone[#q.gone + 1] = fields[k + 1]
+          q.ended = q.ended or {}
+          q.ended[#q.ended + 1] = fields[k]
+          q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
+          if is_last then
+            q.followed = q.followed or {}
+            q.followed[#q.followed + 1] = m
+          end
+          is_refused = false
+        elseif not is_refused then
+          m.nonce, m.ends, m.receives, m.priority, m.worker = nonce, ends, m.receives + 1, member:sub(1, 1), worker
+          taken, id, group = q.state_of(m), m.id, m.group
+        end
+      end
+      if taken and reply[1] == last_count then
+        has_room = false
+        break
+      elseif taken and (reply[1] > 0 and bytes + #content - 15 > 1048576) then
+        is_full = true
+        break
+      elseif taken then
+        if is_last then
+          q.followed = q.followed or {}
+          q.followed[#q.followed + 1] = { id = id }
+        elseif acknowledges and id and id ~= '' then
+          q.ids = q.ids or {}
+          q.ids[#q.ids + 1] = id
+        end
+        bytes = bytes + #content - 15
+        reply[1] = reply[1] + 1
+        reply[reply[1] + 4] = { fields[k], content, taken, acknowledges and 0 or q.visible_until, i }
+        local n = #states
+        states[n + 1], states[n + 2] = fields[k + 1], taken
+        flight[n + 1], flight[n + 2] = ends, group and fields[k + 1] .. group or fields[k + 1]
+      end
+      looked_at = looked_at + 1
+      if g then
+--@include receive_note_group
+      else
+        members[#members + 1] = member
+      end
+    end
+    if cut then
+      break
+    end
+  end
+  if not from_order then
+    first = first + (cut and cut - 1 or #page)
+  end
+  is_ready_over = is_ready_over or not from_order and not cut and #page < count
+  if met and not from_order and (cut or is_ready_over) then
+    round, met = met, nil
+  elseif is_ready_over and not round then
+    break
+  end
+end
+if q.groups then
+--@include receive_heads
+end
+if q.spend and reply[1] > 0 then
+  q.spent = 0
+  for k = 5, #reply do
+    q.spent = q.spent + (reply[k][5] == i and 1 or 0)
+  end
+end
+if reply[1] == 0 and not q.is_paused and not q.is_held and (looked_at >= 1000 or q.reached_bound) then
+  reply[3] = 1
+end

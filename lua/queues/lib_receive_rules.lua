@@ -1,0 +1,10 @@
+-- The rules of queue `q`: `rules` as a table, `room`, how many it may hand out, and whether groups
+-- are held whose instant has come (`unholds`). A message that is acknowledged at once takes no part
+-- of `concurrency`.
+--@include queue_rules queue_rate
+local all = settings[6] and read_rules(settings[6]) or {}
+q.rules, q.policy = next(all) and all, all.policy
+local rules = acknowledges and { rate = all.rate } or all
+--@include queue_budget
+q.room, q.rate_stored, q.spend = budget, rate_stored, all.rate and rate_spent
+q.unholds = (q.rules or q.paused_until > 0) and redis.call('ZCOUNT', groups_key, '-inf', instant) > 0

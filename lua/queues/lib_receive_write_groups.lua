@@ -1,0 +1,19 @@
+-- What the marks and places of groups become. The marks come first: nothing was written yet.
+if q.loses[1] then
+  redis.call('ZREM', busy_key, unpack(q.loses))
+end
+if q.leaves[1] then
+  redis.call('ZREM', order_key, unpack(q.leaves))
+end
+if q.joins[1] then
+  redis.call('ZADD', order_key, unpack(q.joins))
+end
+if q.heads[1] then
+  redis.call('ZADD', ready_key, unpack(q.heads))
+end
+if q.gains[1] then
+  redis.call('ZADD', busy_key, unpack(q.gains))
+end
+if q.scores[1] then
+  redis.call('ZADD', groups_key, unpack(q.scores))
+end

@@ -1,0 +1,286 @@
+/*
+ * Messages of groups that are replaced, extended, cancelled in flight, sent after another's end, or
+ * redriven into another queue: no other message of the group is forgotten, and none goes ahead of
+ * its turn. Each in a fair and in a strict queue. Redis's clock is the test's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { MINUTE_MS = 60000 };
+
+static bool strict;
+static char receipts[8][64];
+
+static void make_queue(const char *queue)
+{
+	run(&r, &queue_put_script, queue_keys(queue),
+	    ARGS("-1", "-1", "0", "0", "0", "-1", "0", "-1", strict ? "strict" : "fair", "-2", "-2", "-2", "-2"));
+	assert_int_equal(outcome(&r), 1);
+}
+
+static void pass_ms(int64_t ms)
+{
+	*script_clock_us += ms * 1000;
+}
+
+/* A message of the group g, whose id is its body, too. */
+static int64_t send(const char *id, const char *on_duplicate, int64_t delay_ms)
+{
+	queue_message_send(
+		&r, "q",
+		(struct outgoing){
+			.id = id, .body = id, .group = "g", .delay_ms = delay_ms, .on_duplicate = on_duplicate });
+	pass_ms(1);
+	return sent(&r, 0, QUEUE_SENT_OUTCOME)->integer;
+}
+
+/* What a worker gets that takes all it can; the receipts are kept in that order. */
+static const char *take(const char *queue)
+{
+	static char bodies[128], nonce[24];
+	static int nonces;
+
+	snprintf(nonce, sizeof(nonce), "%016d", ++nonces);
+	int64_t count = queue_message_receive(&r, queue, 8, MINUTE_MS, nonce);
+	bodies[0] = '\0';
+	for (int64_t i = 0; i < count; i++) {
+		snprintf(receipts[i], sizeof(receipts[0]), "%s", received(&r, (size_t)i, RECEIVED_RECEIPT)->str);
+		strcat(bodies, received(&r, (size_t)i, RECEIVED_ID)->str);
+	}
+	return bodies;
+}
+
+static void done(int i)
+{
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[i]), 1);
+}
+
+/* Takes and ends all that is left, one after the other, and returns their order. */
+static const char *rest(void)
+{
+	static char all[128];
+
+	all[0] = '\0';
+	for (const char *got = take("q"); *got; got = take("q")) {
+		size_t count = strlen(got);
+		strcat(all, got);
+		for (size_t i = 0; i < count; i++)
+			done((int)i);
+	}
+	assert_counts(&r, "q", 0, 0, 0, 0);
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":order"))->integer, 0);
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":busy"))->integer, 0);
+	return all;
+}
+
+static void the_head_is_replaced(void)
+{
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	send("c", NULL, 0);
+	assert_int_equal(send("a", "r", 0), 2);
+	assert_string_equal(rest(), "bca"); /* it is behind them now */
+}
+
+static void a_blocked_one_is_replaced(void)
+{
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	send("c", NULL, 0);
+	assert_int_equal(send("b", "r", 0), 2);
+	assert_string_equal(rest(), "acb");
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	assert_int_equal(send("b", "r", 10), 2); /* it waits now, and blocks nothing */
+	send("c", NULL, 0);
+	assert_string_equal(strict ? take("q") : "a", "a");
+	if (strict)
+		done(0);
+	pass_ms(10);
+	assert_string_equal(rest(), strict ? "bc" : "abc");
+}
+
+static void the_dead_one_is_replaced(void)
+{
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	take("q");
+	assert_int_equal(queue_delivery_reject(&r, "q", receipts[0], 0, "", true), 1);
+	assert_int_equal(send("a", "r", 0), 2);
+	if (!strict)
+		done(1);
+	assert_string_equal(rest(), strict ? "ba" : "a");
+}
+
+static void a_delayed_one_is_extended(void)
+{
+	send("a", NULL, 50);
+	send("b", NULL, 0);
+	assert_int_equal(send("a", "e", 100), 3);
+	assert_string_equal(take("q"), "b");
+	done(0);
+	pass_ms(100);
+	assert_string_equal(rest(), "a");
+}
+
+/* In a strict queue it holds its group, as any message between two tries; it keeps its group. */
+static void one_between_two_tries_is_extended(void)
+{
+	send("a", NULL, 0);
+	take("q");
+	assert_int_equal(queue_delivery_reject(&r, "q", receipts[0], 50, "", false), 1);
+	send("b", NULL, 0);
+	queue_message_send(&r, "q",
+			   (struct outgoing){ .id = "a",
+					      .body = "2",
+					      .group = "other",
+					      .priority = 4,
+					      .delay_ms = 100,
+					      .on_duplicate = "e" });
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 3);
+	const char *got = take("q");
+	assert_string_equal(got, strict ? "" : "b");
+	if (!strict)
+		done(0);
+	pass_ms(100);
+	assert_string_equal(rest(), strict ? "ab" : "a");
+}
+
+/* A blocked message is none that is delayed. */
+static void a_blocked_one_is_kept(void)
+{
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	assert_int_equal(send("b", "e", 100), 1);
+	assert_int_equal(send("b", "a", 100), 1);
+	assert_int_equal(send("b", NULL, 100), 1);
+	assert_string_equal(rest(), "ab");
+}
+
+/* Its group waits until its worker learns of it ... */
+static void one_in_flight_is_cancelled(void)
+{
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	assert_string_equal(take("q"), strict ? "a" : "ab");
+	if (!strict)
+		done(1);
+	assert_int_equal(queue_message_cancel(&r, "q", "a"), 1);
+	assert_string_equal(take("q"), "");
+	assert_int_equal(queue_delivery_extend(&r, "q", receipts[0], 1000), -2);
+	assert_string_equal(rest(), strict ? "b" : "");
+}
+
+/* ... or until its visibility ends; its own successor is no exception. */
+static void one_that_is_cancelled_ends_by_time(void)
+{
+	send("a", NULL, 0);
+	take("q");
+	assert_int_equal(queue_message_cancel(&r, "q", "a"), 1);
+	assert_int_equal(send("a", NULL, 0), 0);
+	send("b", NULL, 0);
+	assert_string_equal(take("q"), strict ? "" : "ab");
+	if (!strict) {
+		done(0);
+		done(1);
+	}
+	pass_ms(MINUTE_MS);
+	assert_string_equal(rest(), strict ? "ab" : "");
+}
+
+/* One that waits for the end of another takes its place behind what was sent before that end. */
+static void one_waits_for_an_end(void)
+{
+	send("a", NULL, 0);
+	take("q");
+	assert_int_equal(send("a", "a", 0), 4);
+	send("b", NULL, 0);
+	if (strict)
+		assert_string_equal(take("q"), "");
+	done(0);
+	assert_string_equal(rest(), strict ? "ba" : "ba");
+	/* Alone in its group; and after a death. */
+	send("a", NULL, 0);
+	take("q");
+	assert_int_equal(send("a", "a", 0), 4);
+	done(0);
+	assert_string_equal(rest(), "a");
+	send("c", NULL, 0);
+	take("q");
+	assert_int_equal(send("c", "a", 0), 4);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipts[0], 0, "", true), 1);
+	assert_string_equal(take("q"), "c");
+	done(0);
+	assert_int_equal(queue_purge(&r, "q", "dead", NULL), 1);
+	assert_string_equal(rest(), "");
+}
+
+/* Dead letters of a group come to the other queue in their order, behind what is there. */
+static void dead_ones_move(void)
+{
+	static const char *const ids[] = { "a", "b" };
+
+	make_queue("p");
+	for (int i = 0; i < 2; i++) {
+		send(ids[i], NULL, 0);
+		take("q");
+		assert_int_equal(queue_delivery_reject(&r, "q", receipts[0], 0, "", true), 1);
+	}
+	send("c", NULL, 0);
+	queue_message_send(&r, "p", (struct outgoing){ .id = "x", .group = "g" });
+	pass_ms(1);
+	assert_int_equal(queue_redrive_to(&r, "q", "p", 0, 100, NULL, NULL), 2);
+	assert_string_equal(rest(), "c");
+	if (!strict) {
+		assert_string_equal(take("p"), "xab");
+		assert_string_equal(received(&r, 2, RECEIVED_GROUP)->str, "g");
+		return;
+	}
+	for (const char *wanted = "xab"; *wanted; wanted++) {
+		assert_string_equal(take("p"), ((char[2]){ *wanted }));
+		assert_string_equal(received(&r, 0, RECEIVED_GROUP)->str, "g");
+		assert_int_equal(queue_delivery_acknowledge(&r, "p", receipts[0]), 1);
+	}
+}
+
+static void each(void **state)
+{
+	static void (*const cases[])(void) = {
+		the_head_is_replaced,
+		a_blocked_one_is_replaced,
+		the_dead_one_is_replaced,
+		a_delayed_one_is_extended,
+		one_between_two_tries_is_extended,
+		a_blocked_one_is_kept,
+		one_in_flight_is_cancelled,
+		one_that_is_cancelled_ends_by_time,
+		one_waits_for_an_end,
+		dead_ones_move,
+	};
+
+	strict = *state != NULL;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		print_message("%s, case %zu\n", strict ? "strict" : "fair", i);
+		script_stage_empty(NULL);
+		make_queue("q");
+		cases[i]();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "fair", each, NULL, NULL, NULL },
+		{ "strict", each, NULL, NULL, "strict" },
+	};
+
+	return cmocka_run_group_tests_name("changes of groups", tests, script_stage_open_by_clock, script_stage_close);
+}
