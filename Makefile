@@ -8,7 +8,7 @@ export DEBIAN_FRONTEND := noninteractive
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates \
 	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libxxhash-dev redis-server curl tzdata
-TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema faketime jq \
+TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema python3-pytest faketime jq \
 	nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
@@ -65,7 +65,7 @@ endef
 
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
-	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart \
+	soak-selftest soak-parts lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
 		test-debian13 test-deb image site help dist dist-twice \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
 		packages-image packages-analyze packages-dist \
@@ -173,6 +173,12 @@ lint: packages-lint build ## all lints
 
 bench: packages-bench bench/peers/node_modules/.package-lock.json build ## compare with peers, in ten minutes
 	@bench/run $(BENCH_OPTIONS)
+
+# On a quiet machine: messages beside BullMQ, beanstalkd and a list, in eight minutes, into
+# docs/benchmarks.md and README.
+bench-queues: packages-bench bench/peers/node_modules/.package-lock.json build ## messages beside peers, into docs/benchmarks.md
+	@bench/run --only queues --only queues-one --only queues-batched --only queues-batched-one --seconds 5 $(BENCH_OPTIONS)
+	@bench/run --quote
 
 bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
 	@npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error

@@ -27,7 +27,12 @@ class Contest:
     contestants: list
     rounds: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
+    names: list = dataclasses.field(default_factory=list)  # and notes, of a run that was read again
     others_cpu: float = 0.0  # share of the machine that neither contestant, Redis nor generator used
+
+    def described(self):
+        """The contestants' names and notes."""
+        return self.names or [(c.name, c.note) for c in self.contestants]
 
     def median(self, name, key):
         values = [r[name][key] for r in self.rounds if r[name][key] is not None]

@@ -45,7 +45,7 @@ def format_cell(value, form):
 def contest_markdown(contest):
     head = [""] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
     cells = lambda name: [format_cell(contest.median(name, key), form) for key, _, form in COLUMNS]
-    rows = [[c.name + (f" ({c.note})" if c.note else "")] + cells(c.name) for c in contest.contestants]
+    rows = [[name + (f" ({note})" if note else "")] + cells(name) for name, note in contest.described()]
     notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores meanwhile."]
     return f"\n## {contest.title}\n" + table(head, rows) + "\n" + " ".join(notes) + "\n"
 
@@ -83,6 +83,18 @@ def markdown(results):
     return text + "".join(map(contest_markdown, results.contests)) + f"\n## Releases\n\n{versions}.\n"
 
 
+def page(results):
+    """What docs/benchmarks.md has of a run."""
+    machine = results.machine
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, "
+        f"{machine['system']}, Linux {machine['kernel']}. Generator, services and Redis share the cores.\n"
+        + "".join(map(contest_markdown, results.contests))
+        + f"\n## Versions\n\n{versions}.\n"
+    )
+
+
 def quoted_row(contest, what, key, ours, theirs):
     """Both medians, and the median of the ratios within a round."""
     ratio = statistics.median(contest.ratios(key, ours, theirs))
@@ -103,6 +115,16 @@ def quotation(results, rows):
     )
 
 
+def quote_rows(path, results, rows):
+    """Replaces the rows of the table that the run has measured."""
+    contests, lines = {contest.title: contest for contest in results.contests}, path.read_text().splitlines(True)
+    for what, title, key, *names in rows:
+        if title in contests:
+            cells = row(quoted_row(contests[title], what, key, *names))
+            lines = [cells if line.startswith(f"| {what} |") else line for line in lines]
+    path.write_text("".join(lines))
+
+
 def quote(path, text):
     """Puts it between the marks."""
     before, rest = path.read_text().split(BEGIN)
@@ -112,7 +134,7 @@ def quote(path, text):
 def from_json(text):
     """What as_json wrote, without its goals."""
     read = json.loads(text)
-    contests = [Contest(contestants=[], **contest) for contest in read["contests"]]
+    contests = [Contest(contestants=[], **contest) for contest in read["contests"]]  # which are in `names`
     return Results(read["machine"], contests, list(read["figures"].items()), [], read["failures"], read["seconds"])
 
 
@@ -125,7 +147,14 @@ def as_json(results):
                 "figures": dict(results.figures),
                 "failures": results.failures,
                 "contests": [
-                    {"title": c.title, "unit": c.unit, "others_cpu": c.others_cpu, "notes": c.notes, "rounds": c.rounds}
+                    {
+                        "title": c.title,
+                        "unit": c.unit,
+                        "others_cpu": c.others_cpu,
+                        "notes": c.notes,
+                        "names": c.described(),
+                        "rounds": c.rounds,
+                    }
                     for c in results.contests
                 ],
                 "goals": [dataclasses.asdict(g) | {"measured": g.measured(), "met": g.met()} for g in results.goals],

@@ -72,7 +72,7 @@ TOURS = {
         ("queue_message_delete", {"id": "another"}),
         ("queue_message_send", {"id": "a third", "delay_ms": 0}),
         ("queue_message_receive", {"settle": None}),
-        ("queue_delivery_settle", {"acknowledge": ["$receipt"], "complete": None, "reject": None}),
+        ("queue_delivery_settle", {"acknowledge": ["$receipt", "$receipt"], "complete": None, "reject": None}),
         "queue_delete",
     ],
     "results": [

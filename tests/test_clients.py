@@ -59,7 +59,8 @@ def pack_libraries(folder):
     shutil.rmtree(target, ignore_errors=True)
     shutil.move(folder / "unpacked/package", target)
     with zipfile.ZipFile(wheel) as archive:
-        unpack(archive, archive.namelist(), {"patternd/__init__.py", "patternd/py.typed"}, folder / "site")
+        modules = {f"patternd/{path.name}" for path in (LIBRARIES / "python/patternd").iterdir() if path.is_file()}
+        unpack(archive, archive.namelist(), modules, folder / "site")
     return folder / "site"
 
 
@@ -82,7 +83,7 @@ def main():
         generate(folder, url, "openapi-typescript", "URL", "--default-non-nullable", "false", "-o", "patternd.d.ts")
         generate(folder, url, "openapi-ts", "-i", "URL", "-o", "hey-api", "-c", "@hey-api/client-fetch")
         run(folder, "npx", "--no", "tsc")
-        run(folder, "npx", "--no", "tsc", "-p", "strict")
+        run(folder, "npx", "--no", "--", "tsc", "-p", "strict")
         run(folder, "node", "js/worker.mjs", PATTERND=str(pathlib.Path(sys.argv[1]).resolve()))
         for program in ("openapi_fetch.js", "hey_api.js", "library.mjs"):
             run(folder, "node", f"js/{program}", PATTERND_URL=url)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The clients of clients/ under outages: tests/test_ledger.py PATTERND javascript
+"""The clients of clients/ under outages: tests/test_ledger.py PATTERND python|javascript
 
 Programs of tests/libraries/ledger.* send, work a queue by `work` and hold a lock, while what they
 need is killed, stopped, cut or fails over; each way with a daemon and a Redis of its own, all ways
@@ -278,7 +278,7 @@ def check(way, more, language, program, folder, seconds):
             ledger.write({"at": time.monotonic_ns(), "step": "fault"})
             way(stage, ledger, rng)
             count += 1
-        ledger.await_work(seconds + SETTLED_S)
+        ledger.await_work(3 * seconds + SETTLED_S)
         while ledger.programs:
             ledger.end()
         twice = check_deliveries(ledger)

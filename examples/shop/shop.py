@@ -47,7 +47,7 @@ def place_order(tab, lock):
 def pay(order):
     """Cancels the order's timeout, unless a worker has it."""
     try:
-        patternd.request("DELETE", f"/queues/unpaid/messages/order-{order}")
+        unpaid.delete_message(f"order-{order}")
         print(f"payment: in time for order {order}")
     except Problem as problem:
         if problem.code not in ("not_found", "message_in_flight"):
@@ -56,7 +56,7 @@ def pay(order):
 
 
 def work():
-    """A real worker loops over unpaid.messages(). Should it die within the block, another one gets
+    """A real worker is unpaid.work(handler). Should it die within the block, another one gets
     the message.
     """
     with unpaid.receive(wait_ms=20000) as message:

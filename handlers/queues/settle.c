@@ -1,6 +1,7 @@
 /*
- * settle: see settle.h. The scripts are lua/queues/queue_delivery_settle.lua and, where there are
- * results to store, queue_delivery_complete.lua.
+ * settle: see settle.h. The scripts are lua/queues/queue_delivery_settle.lua; where there are
+ * results to store, queue_delivery_complete.lua; for one acknowledgement,
+ * queue_delivery_acknowledge.lua.
  */
 #include "queues/settle.h"
 
@@ -127,7 +128,27 @@ static void add_result_keys(struct request *req, struct call *c, const struct qu
 				 arena_printf(&req->arena, "result:%.16s", s->rows[i].receipt.at).at);
 }
 
-static void send_queue(struct request *req, struct queue_settle *s, size_t queue)
+/*
+ * One delivery that is acknowledged, as in most turns of a worker: the script of an acknowledgement
+ * costs Redis half of what the one of many does. It keeps no record.
+ */
+static bool is_lone(const struct request *req, const struct queue_settle *s, size_t queue)
+{
+	return !req->asked.idempotency_key.at && count_of(s, queue, QUEUE_ACKNOWLEDGE) == 1 &&
+	       count_of(s, queue, QUEUE_COMPLETE) + count_of(s, queue, QUEUE_REJECT) == 0;
+}
+
+static struct call *call_for_one(struct request *req, const struct queue_settle *s, size_t queue)
+{
+	struct call *c = queue_call(req, &queue_delivery_acknowledge_script, s->queues[queue]);
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rows[i].of_queue == queue)
+			add_row(req, c, &s->rows[i], false);
+	return c;
+}
+
+static struct call *call_for_many(struct request *req, const struct queue_settle *s, size_t queue)
 {
 	bool stores = stores_results(s, queue);
 	const struct script *script = stores ? &queue_delivery_complete_script : &queue_delivery_settle_script;
@@ -142,6 +163,13 @@ static void send_queue(struct request *req, struct queue_settle *s, size_t queue
 			add_row(req, c, &s->rows[i], stores);
 	if (s->is_part)
 		call_record_part(c, arena_printf(&req->arena, "settle%zu", queue));
+	return c;
+}
+
+static void send_queue(struct request *req, struct queue_settle *s, size_t queue)
+{
+	struct call *c = is_lone(req, s, queue) ? call_for_one(req, s, queue) : call_for_many(req, s, queue);
+
 	call_may_fail(c);
 	call_tag(c, queue);
 	call_send(c, on_reply);
@@ -163,6 +191,19 @@ void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)
 	}
 }
 
+/* The outcome of a delivery from a script's reply: at that item, or of an acknowledgement alone. */
+static enum queue_settled outcome_in(const struct reply *r, size_t at, bool is_lone)
+{
+	int64_t outcome = is_lone ? reply_outcome(r) : reply_int(r, at);
+
+	if (is_lone)
+		return outcome == QUEUE_DELIVERY_ACKNOWLEDGE_CANCELLED ? SETTLED_CANCELLED
+		       : outcome == QUEUE_DELIVERY_ACKNOWLEDGE_STALE   ? SETTLED_NOT_CURRENT
+								       : SETTLED_ACKNOWLEDGED;
+	return outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED ? (enum queue_settled)outcome
+									     : SETTLED_NOT_CURRENT;
+}
+
 /* The outcomes of a queue; without a reply there are none. */
 static void take_outcomes(struct request *req, struct queue_settle *s, size_t queue, const struct reply *r)
 {
@@ -172,12 +213,10 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 		struct queue_settling *row = &s->rows[i];
 		if (row->of_queue != queue)
 			continue;
-		int64_t outcome = r ? reply_int(r, at++) : SETTLED_UNANSWERED;
-		bool is_known = !r || (outcome > SETTLED_NOT_CURRENT && outcome < SETTLED_UNANSWERED);
-		row->outcome = is_known ? (enum queue_settled)outcome : SETTLED_NOT_CURRENT;
+		row->outcome = r ? outcome_in(r, at++, is_lone(req, s, queue)) : SETTLED_UNANSWERED;
 		rejected += row->outcome == SETTLED_REJECTED;
 	}
-	if (!r)
+	if (!r || reply_outcome(r) < 0)
 		return;
 	/* What was acknowledged within the last 150 s counts only once. */
 	queue_metrics_count(req, s->queues[queue], QUEUE_ACKNOWLEDGED, (size_t)reply_outcome(r) - rejected);

@@ -9,6 +9,7 @@ import { Gate, thrown, until } from './gate.mjs';
 let running, client;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const warned = [];
+const stops = []; // of loops, also of tests that failed
 const warn = (text, ...more) => warned.push([text, ...more].join(' '));
 const warnedOf = (queue) => warned.filter((text) => text.includes(`'${queue}'`));
 
@@ -18,6 +19,7 @@ before(async () => {
 });
 
 after(async () => {
+  stops.forEach((stop) => stop.abort());
   client.close();
   await running.stop();
 });
@@ -25,6 +27,7 @@ after(async () => {
 /** Works a queue beside a test, until `end`. */
 function working(queue, handler, options = {}) {
   const stop = new AbortController();
+  stops.push(stop);
   const done = queue.work(handler, { signals: false, stop: stop.signal, ...options });
   done.catch(() => {}); // a test looks at it at its end
   return { done, end: () => (stop.abort(), done) };

@@ -159,6 +159,26 @@ static void an_id_outlives_its_result(void **state)
 	assert_state("a", "in_flight"); /* its id is that of the new message */
 }
 
+/* The mark of what is done bears the group, and goes with it. */
+static void a_group_goes_on(void **state)
+{
+	(void)state;
+	keep(RESULT_MS, 0);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .group = "g" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "b", .group = "g" });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
+	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	snprintf(seq, sizeof(seq), "%.16s", receipt);
+	assert_int_equal(complete("7"), 3);
+	assert_int_equal(queue_message_get(&r, "q", "a"), QUEUE_MESSAGE_GET_RESULT_KEPT);
+	assert_int_equal(queue_take(&r, "q", 10), 1);
+	assert_state("b", "done");
+	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_GROUP)->str, "g");
+	pass_ms(3 * RESULT_MS);
+	trim();
+	assert_nothing_left();
+}
+
 /* A message that was taken at once for a client that had left is not done any more. */
 static void what_returns_is_not_done(void **state)
 {
@@ -274,6 +294,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_done_is_trimmed, script_stage_empty),
 		cmocka_unit_test_teardown(the_end_of_the_setting_leaves_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(an_id_outlives_its_result, script_stage_empty),
+		cmocka_unit_test_teardown(a_group_goes_on, script_stage_empty),
 		cmocka_unit_test_teardown(what_returns_is_not_done, script_stage_empty),
 		cmocka_unit_test_teardown(without_memory_nothing_is_settled, script_stage_empty),
 		cmocka_unit_test_teardown(daemons_are_named_while_they_wait, script_stage_empty),

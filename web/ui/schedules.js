@@ -142,7 +142,15 @@ async function limit(page, at, one) {
 		go: 'Save',
 		text: `It is deleted when its instants have sent so many; it has sent ${number(one.sent)}. Empty: no limit.`,
 		fields: [
-			{ name: 'limit', label: 'Messages', type: 'number', min: 1, max: 1e9, step: 1, value: one.limit },
+			{
+				name: 'limit',
+				label: 'Messages',
+				type: 'number',
+				min: 1,
+				max: 1e9,
+				step: 1,
+				value: one.limit,
+			},
 		],
 	});
 	if (said)

@@ -149,9 +149,7 @@ def read_uses(history, findings, name, messages, deliveries):
 
 
 def uses_in(call):
-    """The calls about one delivery that a call stands for: a receive acknowledges what its worker has
-    done.
-    """
+    """The uses of deliveries in a call: a receive acknowledges what its worker has done."""
     if call.what != "queue.receive":
         return [call]
     outcomes = {d["receipt"]: d["outcome"] for d in call.got.get("deliveries", ())} if call.is_ok else {}

@@ -1,0 +1,204 @@
+"""Works a queue by tasks: asyncio's driver of `_work.Work`."""
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from typing import Any, Awaitable, Callable, Generic, Optional, TypeVar
+
+from ._aio_transport import Transport
+from ._problems import Problem
+from ._requests import Outage
+from ._steps import Delivered
+from ._work import SETTLE_S, Held, Options, Outcome, Work
+from ._worker import RETURN_MS
+
+M = TypeVar("M", bound=Held)
+
+
+class Worker(Generic[M]):
+    """The caller's task receives; `_settle`, `_watch` and each `_handle` are tasks of their own."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        deliver: Callable[[Delivered, Callable[[], None]], M],
+        options: Options,
+        handler: Callable[[M], Awaitable[Any]],
+        stop: Optional[asyncio.Event],
+    ) -> None:
+        self._transport, self._deliver, self._options = transport, deliver, options
+        self._handler, self._stop, self._loop = handler, stop, asyncio.get_running_loop()
+        self._work: Work[M] = Work(options)
+        self._changed: asyncio.Future[None] = self._loop.create_future()
+        self._signals, self._failure = 0, None  # type: int, Optional[BaseException]
+        self._turn: Optional[asyncio.Future[Any]] = None
+        self._handling: dict[str, asyncio.Future[Any]] = {}
+
+    async def run(self, signals: bool) -> None:
+        before = self._catch() if signals else []
+        loops = [self._handle() for _ in range(self._options.concurrency)]
+        tasks = [asyncio.ensure_future(loop) for loop in [*loops, self._settle(), self._watch()]]
+        limit_s = 0.0  # when this is cancelled, what runs is returned at once
+        try:
+            await self._receive()
+            limit_s = self._options.drain_ms / 1000
+        except Problem:
+            limit_s = self._options.drain_ms / 1000
+            raise
+        finally:
+            try:
+                await self._drain(limit_s)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks, timeout=RETURN_MS / 1000)
+                for number, handler in before:
+                    self._loop.remove_signal_handler(number)
+                    signal.signal(number, handler)
+        if self._failure is not None:
+            raise self._failure
+
+    def _catch(self) -> list[tuple[signal.Signals, Any]]:
+        """The first signal stops, the second one returns all messages at once."""
+        if threading.current_thread() is not threading.main_thread():
+            return []
+        caught = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+        for number, _ in caught:
+            self._loop.add_signal_handler(number, self._count)
+        return caught
+
+    def _count(self) -> None:
+        self._signals += 1
+        self._end()
+
+    def _notify(self) -> None:
+        self._changed.set_result(None)
+        self._changed = self._loop.create_future()
+
+    async def _wait(self, timeout: Optional[float] = None) -> None:
+        await asyncio.wait({self._changed}, timeout=timeout)
+
+    def _end(self) -> None:
+        """No more is taken: the receive that waits is cancelled, which closes its connection."""
+        self._work.is_stopping = True
+        if self._turn is not None:
+            self._turn.cancel()
+        self._notify()
+
+    async def _watch(self) -> None:
+        if self._stop is not None:
+            await self._stop.wait()
+            self._end()
+
+    async def _receive(self) -> None:
+        work = self._work
+        while True:
+            while not work.is_stopping and not work.wants_turn():
+                await self._wait()
+            if work.is_stopping:
+                return
+            outcomes = work.take()
+            self._turn = asyncio.ensure_future(self._transport.run(work.turn(outcomes, work.room())))
+            try:
+                await asyncio.wait({self._turn})
+                problem, rows, expires = self._turn.result()
+            except asyncio.CancelledError:
+                if self._turn.cancelled():  # by a stop
+                    return
+                self._turn.cancel()
+                raise
+            except Problem as failed:
+                problem, rows, expires = failed, [], 0.0
+                if not Outage.may_pass(problem):
+                    raise
+            work.received([self._message(row, expires) for row in rows])
+            self._notify()
+            if problem is None:
+                work.outage.ended()
+            else:
+                until = time.monotonic() + work.outage.failed(problem)
+                while not work.is_stopping and time.monotonic() < until:
+                    await self._wait(until - time.monotonic())
+
+    def _message(self, row: dict[str, Any], expires: float) -> M:
+        receipt = row["receipt"]
+
+        def lost() -> None:
+            task = self._handling.get(receipt)
+            if task is not None:
+                task.cancel()
+
+        return self._deliver(Delivered(row, expires), lost)
+
+    async def _handle(self) -> None:
+        work = self._work
+        while True:
+            while (message := work.begin()) is None:
+                await self._wait()
+            began = time.monotonic()
+            outcome = await self._outcome(message)
+            work.finish(message, time.monotonic() - began, outcome)
+            self._notify()
+
+    async def _outcome(self, message: M) -> Optional[Outcome]:
+        """None: the delivery was lost, and its handler cancelled."""
+
+        async def handle() -> Any:
+            return await self._handler(message)
+
+        task = self._handling[message.receipt] = asyncio.ensure_future(handle())
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            del self._handling[message.receipt]
+        if task.cancelled() and message.lease.is_lost:
+            return None
+        try:
+            return self._work.done(message, task.result())
+        except BaseException as error:
+            if not isinstance(error, (Exception, asyncio.CancelledError)):
+                self._failure = error
+                self._end()
+            return self._work.failed(message, error)
+
+    async def _settle(self) -> None:
+        work = self._work
+        while True:
+            await self._wait(SETTLE_S if work.outcomes else None)
+            outcomes = work.take(is_ripe=True)
+            if outcomes:
+                await asyncio.sleep(await self._send(outcomes))
+
+    async def _send(self, outcomes: list[Outcome], within_ms: Optional[float] = None) -> float:
+        """Settles them, or returns how long to pause before another attempt."""
+        work, failure = self._work, None
+        try:
+            await self._transport.run(work.settle(outcomes, within_ms))
+            work.outage.ended()
+        except Problem as problem:
+            failure = problem
+        self._notify()
+        if failure and not Outage.may_pass(failure):
+            self._failure = failure
+            self._end()
+        return work.outage.failed(failure) if failure else 0.0
+
+    async def _drain(self, limit_s: float) -> None:
+        """Waits for what was received; at the limit, or at a second signal, returns it."""
+        self._end()
+        work, until = self._work, time.monotonic() + limit_s
+        try:
+            while time.monotonic() < until and self._signals < 2 and not work.is_idle:
+                await self._wait(until - time.monotonic())
+        finally:
+            until = time.monotonic() + RETURN_MS / 1000
+            work.give_up()
+            while not work.is_settled and time.monotonic() < until:
+                outcomes = work.take()
+                if outcomes:
+                    await asyncio.sleep(min(await self._send(outcomes, (until - time.monotonic()) * 1000), 0.2))
+                else:  # the other task has them in its hands
+                    await self._wait(until - time.monotonic())

@@ -1,0 +1,183 @@
+"""A lock or a delivery that ends unless it is extended: when to extend it, and when it is lost.
+
+`Lease` decides and does no I/O; `Keeper` is the thread that follows it for a blocking client.
+"""
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+import weakref
+from typing import Callable, Optional
+
+from ._problems import ENDED, Problem, unanswered
+from ._requests import PAUSE_MAX_S, PAUSE_S, Steps
+
+SAFE = 0.00099  # seconds of a millisecond; 1 % is left to clocks that run apart
+IDLE_S = 1.0
+
+
+class Lease:
+    """`extend` makes the steps of an extension that may take so many ms, and returns the new
+    `expires`. `on_lost` is called once. Neither may refer to the lock or message that has the
+    lease.
+
+    It is extended at each third of `time_ms`, until `until`. `expires` counts from when the request
+    was sent that granted it: Redis's time began later.
+    """
+
+    def __init__(
+        self,
+        time_ms: float,
+        expires: float,
+        extend: Callable[[float], Steps[float]],
+        on_lost: Callable[[], None],
+        until: float = math.inf,
+    ) -> None:
+        self.extend, self.expires = extend, expires
+        self._on_lost, self._time_s, self._until = on_lost, time_ms / 1000, until
+        self.is_ended = self.is_lost = self.is_extending = self._is_settled = False
+        now = time.monotonic()
+        self._next = now + max(min(self._time_s, expires - now), 0) / 3
+
+    def due(self, now: float) -> float:
+        """When to look again; `now` or earlier: an extension is due. Marks what is lost."""
+        if self.is_ended:
+            return math.inf
+        if now >= self.expires:
+            self.lose()
+            return math.inf
+        if self.is_extending or self._is_settled or now >= self._until:
+            return self.expires
+        return min(self._next, self.expires)
+
+    def left_ms(self, now: float) -> float:
+        return max((self.expires - now) * 1000, 0)
+
+    def extended(self, expires: float) -> None:
+        self.expires = expires
+        self._next = time.monotonic() + self._time_s / 3
+        self.is_extending = False
+
+    def failed(self, problem: Problem) -> None:
+        self.is_extending = False
+        if problem.code in ENDED:
+            self.lose()
+            return
+        now = time.monotonic()
+        left = self.expires - now
+        self._next = now + min(max(left, 0), max(PAUSE_S, min(left / 4, PAUSE_MAX_S)))
+
+    def settle(self) -> None:
+        """It is not extended from now on, and still lost when its time has passed."""
+        self._is_settled = True
+
+    def end(self) -> None:
+        self.is_ended = True
+
+    def lose(self) -> None:
+        if not self.is_ended and not self.is_lost:
+            self.is_lost = True
+            self._on_lost()
+        self.end()
+
+
+class Leases:
+    """The leases of a client, held weakly: what an interrupted program does not hold any more
+    expires."""
+
+    def __init__(self) -> None:
+        self._refs: dict[int, weakref.ref[Lease]] = {}
+
+    def add(self, lease: Lease) -> None:
+        self._refs[id(lease)] = weakref.ref(lease)
+
+    def drop(self, lease: Lease) -> None:
+        lease.end()
+        self._refs.pop(id(lease), None)
+
+    def look(self, now: float, begin: Callable[[Lease], None]) -> float:
+        """Begins the extensions that are due, and returns when to look again."""
+        earliest = math.inf
+        for number, ref in list(self._refs.items()):
+            lease = ref()
+            due = lease.due(now) if lease is not None else math.inf
+            if lease is None or lease.is_ended:
+                self._refs.pop(number, None)
+            elif due <= now:
+                lease.is_extending = True
+                begin(lease)
+                due = lease.expires
+            earliest = min(earliest, due)
+        return earliest
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+
+class Keeper:
+    """Extends the leases of a blocking client by one thread, and a short one for each extension.
+
+    An exception of a signal handler may come at any step of the main thread, also between the
+    acquisition of a Condition and its block: the Condition is locked for ever then. So there is
+    none here: dicts and `_wake`, which is released to wake the thread, change in one step.
+    """
+
+    def __init__(self, run: Callable[[Steps[float]], float]) -> None:
+        self._run_steps = run
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._pid, self._wakes_at, self._leases = os.getpid(), math.inf, Leases()
+        self._thread: Optional[threading.Thread] = None
+        self._wake = threading.Lock()
+
+    def keep(self, lease: Lease) -> None:
+        if self._pid != os.getpid():  # a fork takes no thread along
+            self._begin_anew()
+        self._leases.add(lease)
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            self._thread = thread = threading.Thread(target=self._watch, name="patternd leases", daemon=True)
+            thread.start()
+        elif lease.due(time.monotonic()) < self._wakes_at:
+            self._notify()
+
+    def drop(self, lease: Lease) -> None:
+        self._leases.drop(lease)
+
+    def _notify(self) -> None:
+        try:
+            self._wake.release()
+        except RuntimeError:
+            pass  # it is about to look
+
+    def _watch(self) -> None:
+        """Ends when there has been no lease for IDLE_S."""
+        leases, wake, idle_until = self._leases, self._wake, 0.0
+        while True:
+            now = time.monotonic()
+            self._wakes_at = leases.look(now, self._begin)
+            if len(leases) > 0:
+                idle_until = now + IDLE_S
+            elif now >= idle_until:
+                # What was added before this is seen below, and what comes later starts a thread.
+                self._thread = None
+                if len(leases) == 0:
+                    return
+            pause = min(self._wakes_at, max(idle_until, now + IDLE_S)) - now
+            wake.acquire(timeout=max(pause, 0))
+
+    def _begin(self, lease: Lease) -> None:
+        threading.Thread(target=self._extend, args=(lease,), daemon=True).start()
+
+    def _extend(self, lease: Lease) -> None:
+        try:
+            lease.extended(self._run_steps(lease.extend(lease.left_ms(time.monotonic()))))
+        except Problem as problem:
+            lease.failed(problem)
+        except Exception as error:
+            lease.failed(unanswered("POST", "extend", error, "unknown"))
+        finally:
+            self._notify()

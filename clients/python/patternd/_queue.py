@@ -1,0 +1,247 @@
+"""A queue and its messages, for the blocking client."""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Generator, Iterable, Iterator, Mapping, Optional
+
+from . import _steps
+from ._lease import Keeper
+from ._message import Delivery, delivery_lease
+from ._problems import Problem
+from ._requests import Response, given, path_of
+from ._transport import Transport
+from ._work import Options
+from ._worker import Worker
+
+
+class Message(Delivery):
+    """A delivery. `lost` is set when another worker may have it: stop the work then.
+
+    As a context manager it is acknowledged at the end, and rejected when the block raises. `group`
+    and `schedule` are those that it belongs to, or None; `receives` counts this delivery, too.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        keeper: Keeper,
+        queue: str,
+        delivered: _steps.Delivered,
+        visibility_ms: float,
+        max_work_ms: float,
+    ) -> None:
+        super().__init__(queue, delivered.row)
+        self.lost = threading.Event()
+        self._transport, self._keeper = transport, keeper
+        self._visibility_ms = visibility_ms
+        self.lease = delivery_lease(queue, delivered, visibility_ms, max_work_ms, self.lost.set)
+        self._keeper.keep(self.lease)
+
+    def acknowledge(self, result: Any = None) -> bool:
+        """Removes the message for good. False: the delivery had ended, the message comes again.
+
+        A `result`, any JSON, is kept for the queue's `result_ms`. After a Problem repeat the call:
+        it returns what is true.
+        """
+        return self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
+
+    def reject(self, delay_ms: Optional[float] = None, *, reason: Optional[str] = None, dead: bool = False) -> bool:
+        """Returns it to the queue, due after `delay_ms` or the backoff; or makes it dead."""
+        body = _steps.rejection(delay_ms, reason, dead)
+        return self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
+
+    def extend(self, visibility_ms: Optional[float] = None, *, progress: Optional[Mapping[str, Any]] = None) -> bool:
+        """Extends it now; False: the delivery has ended. A thread extends it anyway, so this is for
+        `progress`, {"percent": 50, "note": "half"}.
+        """
+        body = {"visibility_ms": visibility_ms or self._visibility_ms, **given(progress=progress)}
+        try:
+            self.lease.extended(self._transport.run(_steps.delivery_extend(self.queue, self.receipt, body)))
+        except Problem as problem:
+            if problem.status != 410:
+                raise
+            self.lease.lose()
+        return not self.lease.is_ended
+
+    def give_up(self) -> None:
+        """It is not extended any more."""
+        self._settled = bool(self._settled)
+        self._keeper.drop(self.lease)
+
+    def _settle(self, steps: Generator[Any, Response, bool]) -> bool:
+        is_done = self._transport.run(self.settlement(steps))
+        self._keeper.drop(self.lease)
+        return is_done
+
+    def __enter__(self) -> Message:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], _: object) -> None:
+        try:
+            if kind is None:
+                self.acknowledge()
+            else:
+                self.reject(reason="the loop ended" if kind is GeneratorExit else f"{kind.__name__}: {error}")
+        except Problem:
+            if kind is None:  # else what the block raised matters more: the message comes again
+                raise
+        finally:
+            self._keeper.drop(self.lease)
+
+
+class Queue:
+    """Made by Client.queue."""
+
+    def __init__(self, transport: Transport, keeper: Keeper, name: str) -> None:
+        self.name, self._path = name, path_of("queues", name)
+        self._transport, self._keeper = transport, keeper
+
+    def send(
+        self,
+        body: Any,
+        *,
+        id: Optional[str] = None,
+        delay_ms: Optional[int] = None,
+        wait_result_ms: int = 0,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Returns {"id", "duplicate", "deliver_at_ms"}. Of one `id`, made if absent, one is kept.
+
+        `more`: its other members (group, deliver_at_ms, priority, ttl_ms, on_duplicate, headers,
+        traceparent). With `wait_result_ms` the answer waits for the message's end.
+        """
+        row = given(id=id, delay_ms=delay_ms, wait_result_ms=wait_result_ms or None, **more) | {"body": body}
+        return self._transport.run(_steps.send(self.name, [row], wait_result_ms))[0]
+
+    def send_many(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Up to 100 messages, all or none: {"body": ..., "id": ..., "delay_ms": ...}."""
+        return self._transport.run(_steps.send(self.name, messages))
+
+    def receive(
+        self, wait_ms: int = 0, visibility_ms: int = 30000, max_work_ms: int = 3600000, worker: Optional[str] = None
+    ) -> Optional[Message]:
+        """One message, or None. A thread extends it until it is settled: `max_work_ms` at most."""
+        body = given(wait_ms=wait_ms, visibility_ms=visibility_ms, worker=worker)
+        delivered = self._transport.run(_steps.receive(self.name, body, visibility_ms))
+        return None if delivered is None else self._message(delivered, visibility_ms, max_work_ms)
+
+    def messages(
+        self, stop: Optional[threading.Event] = None, wait_ms: Optional[int] = None, **more: Any
+    ) -> Generator[Message, None, None]:
+        """For small scripts: messages, one after the other, until `stop` is set, or a call fails
+        for longer than `timeout_ms`. A worker that runs for years is `work`. `more` goes to
+        `receive`.
+
+        A message is acknowledged when the loop asks for the next one. It is rejected when the loop
+        is left before that: by an exception, `break` or `return`, which look alike from here. That
+        happens at once in CPython when only the loop refers to this iterator; `with message:` in
+        the loop does not depend on it. `stop` is looked at each `wait_ms`: 1 s, or 20 s without it.
+        """
+        wait_ms = wait_ms if wait_ms is not None else 20000 if stop is None else 1000
+        while stop is None or not stop.is_set():
+            if (message := self.receive(wait_ms, **more)) is not None:
+                with message:
+                    yield message
+
+    def work(
+        self,
+        handler: Callable[[Message], Any],
+        concurrency: int = 4,
+        *,
+        stop: Optional[threading.Event] = None,
+        wait_ms: int = 20000,
+        visibility_ms: int = 30000,
+        max_work_ms: int = 3600000,
+        drain_ms: int = 20000,
+        worker: Optional[str] = None,
+        signals: bool = True,
+    ) -> None:
+        """Runs `handler(message)` for each message, in `concurrency` threads, until `stop` is set
+        or the program gets SIGTERM or SIGINT (`signals`, in the main thread).
+
+        A message is acknowledged when `handler` returns; what it returns, unless None, is the
+        result. It is rejected when `handler` raises, due again after the queue's backoff. An outage
+        ends nothing. On a stop no more is taken, and what was received is worked on, for up to
+        `drain_ms`; the rest is returned. A second signal returns all at once.
+        """
+        Worker(
+            self._transport,
+            lambda delivered: self._message(delivered, visibility_ms, max_work_ms),
+            Options(self.name, concurrency, wait_ms, visibility_ms, worker, drain_ms),
+            handler,
+            stop,
+        ).run(signals)
+
+    def get(self) -> dict[str, Any]:
+        """The number of messages by state, and the settings."""
+        return self._ask("GET", self._path)
+
+    def put(self, **settings: Any) -> dict[str, Any]:
+        """Replaces all settings: what is not named gets its default."""
+        return self._ask("PUT", self._path, settings)
+
+    def patch(self, **settings: Any) -> dict[str, Any]:
+        """Changes the settings that are named; None resets one to its default."""
+        return self._ask("PATCH", self._path, settings)
+
+    def delete(self) -> None:
+        """Deletes the queue with all messages."""
+        self._ask("DELETE", self._path)
+
+    def get_message(self, id: str, wait_ms: int = 0) -> dict[str, Any]:
+        """A message by its id, without receiving it; with `wait_ms`, when it is done or dead."""
+        query = given(wait_ms=wait_ms or None)
+        return self._ask("GET", self._path + path_of("messages", id), query=query, wait_ms=wait_ms)
+
+    def delete_message(self, id: str) -> None:
+        """Cancels a message."""
+        self._ask("DELETE", self._path + path_of("messages", id))
+
+    def schedules(self) -> Iterator[dict[str, Any]]:
+        return all_items(self._transport, self._path + "/schedules")
+
+    def get_schedule(self, id: str) -> dict[str, Any]:
+        return self._ask("GET", self._path + path_of("schedules", id))
+
+    def put_schedule(self, id: str, body: Any, **when: Any) -> dict[str, Any]:
+        """Sends `body` at the times of `cron` or each `every_ms`. Put it whenever the program
+        starts: the same times move nothing. `when` also has time_zone, overlap, limit, group.
+        """
+        return self._ask("PUT", self._path + path_of("schedules", id), {"body": body, **when})
+
+    def patch_schedule(self, id: str, **changes: Any) -> dict[str, Any]:
+        return self._ask("PATCH", self._path + path_of("schedules", id), changes)
+
+    def run_schedule(self, id: str) -> dict[str, Any]:
+        """Makes its message now."""
+        return self._ask("POST", self._path + path_of("schedules", id, "run"))
+
+    def delete_schedule(self, id: str) -> None:
+        self._ask("DELETE", self._path + path_of("schedules", id))
+
+    def groups(self) -> Iterator[dict[str, Any]]:
+        """The groups that have messages: how many, and why a group waits."""
+        return all_items(self._transport, self._path + "/groups")
+
+    def pause_group(self, group: str, for_ms: int) -> dict[str, Any]:
+        """Delivers nothing of a group for so long."""
+        return self._ask("POST", self._path + path_of("groups", group, "pause"), {"for_ms": for_ms})
+
+    def resume_group(self, group: str) -> dict[str, Any]:
+        return self._ask("POST", self._path + path_of("groups", group, "resume"))
+
+    def _ask(self, *what: Any, **options: Any) -> dict[str, Any]:
+        return self._transport.run(_steps.plain(*what, **options))
+
+    def _message(self, delivered: _steps.Delivered, visibility_ms: float, max_work_ms: float) -> Message:
+        return Message(self._transport, self._keeper, self.name, delivered, visibility_ms, max_work_ms)
+
+
+def all_items(transport: Transport, path: str) -> Iterator[dict[str, Any]]:
+    """The items of all pages of a list."""
+    cursor: Optional[str] = None
+    while True:
+        items, cursor = transport.run(_steps.page(path, given(cursor=cursor)))
+        yield from items
+        if cursor is None:
+            return

@@ -1,0 +1,432 @@
+"""How calls of the Python client end, beside a daemon by patternd.testing."""
+import asyncio
+import gc
+import logging
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from urllib.parse import quote
+
+import patternd.aio
+from gate import Gate, raised, run_tests, until
+from patternd import Client, LockHeld, LockLost, Problem
+from patternd._lease import Keeper, Lease
+from patternd.testing import daemon
+
+
+class Interrupted(BaseException):
+    """What a signal handler raises, as a soft time limit does."""
+
+
+def interrupted(call, after):
+    """Ends a call by an exception out of a signal handler; the test's thread is the main one."""
+
+    def interrupt(*_):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        return raised(Interrupted, call)[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_exception_closes_the_connection_of_each_call_that_waits():
+    gc.disable()  # what is left open must not be closed by chance
+    gate, client = Gate(), None
+    client = Client(gate.url)
+    queue = client.queue("q")
+    calls = [
+        lambda: client.request("GET", "/x"),
+        lambda: client.lock("x", wait_ms=9000).acquire(),
+        lambda: queue.receive(wait_ms=9000),
+        lambda: next(queue.messages(wait_ms=9000)),
+        lambda: client.limit("k", limit=1, window_ms=1000, wait_ms=9000),
+        lambda: client.cached("k", 1000, lambda: 1),
+        lambda: client.hold("x", wait_ms=9000).__enter__(),
+        lambda: client.listen("t").__enter__(),
+        lambda: queue.work(print, signals=False, drain_ms=0),
+    ]
+    for call in calls:
+        count = gate.count
+        error = interrupted(call, 0.05)  # its traceback refers to all that the call had
+        assert gate.count == count + 1, gate.count
+        until(lambda: not gate.sockets, "the connection ends")
+        del error
+    gc.enable()
+
+
+def test_a_timeout_leaves_no_descriptor():
+    gc.disable()
+    gate = Gate()
+    mute = Client(gate.url, timeout_ms=200, attempt_ms=50)
+    raised(Problem, lambda: mute.request("GET", "/x"))
+    until(lambda: not gate.sockets, "all connections end")
+    gc.enable()
+
+
+def test_a_waiter_that_is_interrupted_leaves_the_wait_queue():
+    holder = client.lock("waited").acquire()
+    interrupted(lambda: client.lock("waited", ttl_ms=60000, wait_ms=9000).acquire(), 0.1)
+    until(lambda: client.request("GET", "/locks/waited").body["waiter_count"] == 0, "it leaves")
+    holder.release()
+    assert not client.request("GET", "/locks/waited").body["held"]
+    interrupted(lambda: client.queue("ghost").receive(wait_ms=9000), 0.1)
+    time.sleep(0.1)
+    client.queue("ghost").send("a")
+    assert client.queue("ghost").get()["in_flight"] == 0
+    assert client.queue("ghost").receive().acknowledge()
+
+
+def test_a_lock_that_nothing_refers_to_is_not_extended():
+    """An interrupt may come between a grant and the `with` that it was for."""
+    lock = client.lock("forgotten", ttl_ms=300).acquire()
+    gone = weakref.ref(lock)
+    del lock
+    assert gone() is None, "a reference is kept"
+    until(lambda: not client.request("GET", "/locks/forgotten").body["held"], "it expires", 1.5)
+
+
+def test_an_exception_at_any_step_keeps_no_later_lease_waiting():
+    """A Condition that is locked when the exception comes is locked for ever."""
+
+    def extended():
+        yield
+
+    def leases():
+        return [Lease(60000, time.monotonic() + 60, extended, print) for _ in "abc"]
+
+    for step in range(1, 120):
+        keeper, left = Keeper(print), [step]
+
+        def trace(frame, event, _, left=left):
+            if not frame.f_code.co_filename.endswith("_lease.py"):
+                return None
+            frame.f_trace_opcodes = True
+            left[0] -= event == "opcode"
+            if left[0] == 0 and event == "opcode":
+                raise Interrupted
+            return trace
+
+        kept = leases()
+        sys.settrace(trace)
+        try:
+            for lease in kept:
+                keeper.keep(lease)
+            keeper.drop(kept[0])
+        except Interrupted:
+            pass
+        finally:
+            sys.settrace(None)
+        more = leases()
+        other = threading.Thread(target=lambda: [keeper.keep(lease) for lease in more], daemon=True)
+        other.start()
+        other.join(2)
+        assert not other.is_alive(), f"step {step} has left a lock"
+
+
+def test_no_call_outlives_its_timeout():
+    gate = Gate(port)
+    brief = Client(gate.url, timeout_ms=400)
+    lock = brief.lock("brief", ttl_ms=60000).acquire()
+    hold = brief.hold("held", ttl_ms=60000).__enter__()
+    brief.queue("brief").send("a")
+    message = brief.queue("brief").receive(visibility_ms=60000)
+    gate.shut()
+    began = time.monotonic()
+    lock.release()  # what cannot be released expires
+    assert time.monotonic() - began < 1
+    assert raised(LockLost, lambda: hold.__exit__(None))[1] < 1
+    for call in (message.acknowledge, message.extend, lambda: brief.cached("k", 1000, lambda: 1)):
+        assert raised(Problem, call)[1] < 1, call
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.listen(0)
+        for scheme in ("http", "https"):  # a connection that is accepted, and a handshake that is not made
+            mute = Client(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}", timeout_ms=300)
+            assert raised(Problem, lambda: mute.request("GET", "/x"))[1] < 1
+    lost = Client("http://nowhere.invalid", timeout_ms=300)
+    assert raised(Problem, lambda: lost.request("GET", "/x"))[1] < 1
+
+
+def test_what_failed_with_none_can_be_repeated():
+    repeat_after("none", lambda gate: gate.shut(), lambda gate: gate.open())
+
+
+def test_what_failed_with_unknown_can_be_repeated():
+    def mute(gate):
+        gate.is_mute = True
+
+    def speak(gate):
+        gate.is_mute = False
+
+    repeat_after("unknown", mute, speak)
+
+
+def repeat_after(effect, harm, heal):
+    gate = Gate(port)
+    unsure = Client(gate.url, timeout_ms=300)
+    queue = unsure.queue(f"repeated-{effect}")
+    queue.put(backoff={"base_ms": 0, "max_ms": 0})
+    ends = {
+        "acknowledge": lambda message: message.acknowledge(),
+        "reject": lambda message: message.reject(60000),
+        "extend": lambda message: message.extend(),
+    }
+    for name, end in ends.items():
+        queue.send(name)
+        message = queue.receive(visibility_ms=20000)
+        harm(gate)
+        problem, _ = raised(Problem, lambda: end(message))
+        assert problem.effect == effect, (name, problem)
+        assert not message.lost.is_set() and not message.is_settled
+        heal(gate)
+        # Of a rejection that was done it is known only that the delivery has ended.
+        expected = not (name == "reject" and effect == "unknown")
+        assert end(message) is expected, name
+        assert message.lost.is_set() is not expected
+        if name == "extend":
+            assert message.acknowledge()
+        assert message.acknowledge() is False
+    counts = queue.get()
+    assert (counts["ready"], counts["delayed"], counts["in_flight"]) == (0, 1, 0), counts
+
+
+def test_a_delivery_is_lost_in_time_when_its_end_could_not_be_sent():
+    gate = Gate(port)
+    unsure = Client(gate.url, timeout_ms=200)
+    unsure.queue("unsent").send("a")
+    began = time.monotonic()
+    message = unsure.queue("unsent").receive(visibility_ms=1000)
+    gate.shut()
+    raised(Problem, message.acknowledge)
+    gate.open()
+    assert message.lost.wait(2) and time.monotonic() - began < 1.2, "extended after its end was asked for"
+    time.sleep(0.1)
+    assert not message.acknowledge()
+
+
+def test_a_first_refused_connection_is_one_warning():
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("patternd").addHandler(handler)
+    gate = Gate(port)
+    gate.shut()
+    away = Client(gate.url, timeout_ms=700)
+    problem, _ = raised(Problem, lambda: away.request("GET", "/healthz"))
+    own = [line for line in lines if gate.url in line]
+    assert len(own) == 1 and "refused" in own[0], own
+    assert problem.__cause__ is None and problem.__suppress_context__, "a double traceback"
+    gate.open()
+    away.request("GET", "/healthz")
+    gate.shut()
+    raised(Problem, lambda: away.request("GET", "/healthz"))
+    own = [line for line in lines if gate.url in line]
+    assert len(own) == 2, own
+    logging.getLogger("patternd").removeHandler(handler)
+
+
+def certificates(folder):
+    """An authority, and of it a server's and a client's certificate."""
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    subject = ("-nodes", "-days", "2", "-newkey", "rsa:2048")
+    openssl("req", "-x509", *subject, "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+    for name in ("server", "caller"):
+        pathlib.Path(folder, f"{name}.cnf").write_text("subjectAltName=IP:127.0.0.1\n")
+        files = ("-keyout", f"{name}.key", "-out", f"{name}.csr")
+        openssl("req", *subject[:1], *subject[3:], "-subj", f"/CN={name}", *files)
+        signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2")
+        openssl("x509", "-req", "-in", f"{name}.csr", *signing, "-extfile", f"{name}.cnf", "-out", f"{name}.pem")
+    return {name: os.path.join(folder, name) for name in os.listdir(folder)}
+
+
+def test_https_with_an_authority_and_a_client_certificate_and_a_unix_socket():
+    with tempfile.TemporaryDirectory() as folder:
+        files = certificates(folder)
+        path = os.path.join(folder, "socket")
+        tls = ("--tls-cert", files["server.pem"], "--tls-key", files["server.key"], "--tls-client-ca", files["ca.pem"])
+        with daemon(None, "--listen", f"127.0.0.1:0,unix:{path}", *tls) as secured:
+            url = secured.url
+            own = {"ca_file": files["ca.pem"], "cert_file": files["caller.pem"], "key_file": files["caller.key"]}
+            assert Client(url, **own).queue("q").send(1)["id"]
+            problem, _ = raised(Problem, lambda: Client(url, timeout_ms=200).request("GET", "/healthz"))
+            assert "certificate" in problem.detail.lower(), problem
+            stranger = Client(url, ca_file=files["ca.pem"], timeout_ms=200)
+            raised(Problem, lambda: stranger.request("GET", "/healthz"))
+            raised(ValueError, lambda: Client("http://127.0.0.1", ca_file=files["ca.pem"]))
+
+            async def ask():
+                for address, more in ((url, own), ("http+unix://" + quote(path, safe=""), {})):
+                    async with patternd.aio.Client(address, **more) as asking:
+                        assert (await asking.queue("q").get())["ready"] == 1
+
+            asyncio.run(ask())
+
+
+def test_a_held_lock_is_free_after_it_and_lost_when_its_connection_breaks():
+    gate = Gate(port)
+    far = Client(gate.url)
+
+    def is_held():
+        return client.request("GET", "/locks/hold").body["held"]
+
+    with far.hold("hold", ttl_ms=1000) as hold:
+        assert hold.fence and is_held() and not hold.lost.is_set()
+        raised(LockHeld, lambda: client.hold("hold").__enter__())
+        time.sleep(1.5)
+        assert is_held() and not hold.lost.is_set()
+    assert not is_held() and not hold.lost.is_set()
+
+    def break_it():
+        with far.hold("hold", ttl_ms=1000) as hold:
+            gate.shut()
+            assert hold.lost.wait(1), "not reported"
+
+    raised(LockLost, break_it)
+    until(lambda: not is_held(), "it is free")
+    hold = client.hold("hold").__enter__()
+    del hold  # its block was never entered
+    until(lambda: not is_held(), "it is free")
+
+
+def test_a_listener_connects_again_and_yields_a_gap():
+    gate = Gate(port)
+    far, seen = Client(gate.url), []
+    with far.listen("prices", "news.*") as events:
+
+        def listen():
+            for event in events:
+                seen.append((event.type, event.topic, event.body))
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        client.publish("prices", {"price": 1})
+        until(lambda: seen == [("message", "prices", {"price": 1})], "a message")
+        gate.shut()
+        time.sleep(0.1)
+        gate.open()
+        until(lambda: ("gap", None, None) in seen, "a gap")
+        client.publish("news.sport", 2)
+        until(lambda: seen[-1] == ("message", "news.sport", 2), "a message")
+        events.close()
+        listener.join(2)
+        assert not listener.is_alive(), "close does not end it"
+
+
+def test_settings_schedules_policies():
+    queue = client.queue("made")
+    assert queue.put(max_receives=7)["settings"]["max_receives"] == 7
+    assert queue.patch(max_receives=None, paused=True)["settings"]["paused"]
+    assert queue.get()["settings"]["max_receives"] == 25
+    for number in range(3):
+        queue.put_schedule(f"s{number}", {"n": number}, every_ms=60000)
+    assert sorted(each["id"] for each in queue.schedules()) == ["s0", "s1", "s2"]
+    assert queue.patch_schedule("s0", priority=2)["priority"] == 2 == queue.get_schedule("s0")["priority"]
+    queue.run_schedule("s0")
+    queue.patch(paused=False)
+    message = queue.receive(wait_ms=1000)
+    assert message.schedule["id"] == "s0" and message.acknowledge()
+    queue.delete_schedule("s0")
+    assert raised(Problem, lambda: queue.get_schedule("s0"))[0].code == "not_found"
+    queue.send(1, id="one")
+    assert queue.get_message("one")["state"] == "ready"
+    queue.delete_message("one")
+    assert queue.pause_group("tenant-7", 60000)["reason"] == "paused"
+    assert [(each["group"], each["reason"]) for each in queue.groups()] == [("tenant-7", "paused")]
+    assert queue.resume_group("tenant-7")["reason"] is None
+    queue.delete()
+    assert client.put_policy("calls", 10, 1000, burst=2)["burst"] == 2
+    assert client.patch_policy("calls", limit=20)["limit"] == 20 == client.get_policy("calls")["limit"]
+    assert [policy["name"] for policy in client.policies()] == ["calls"]
+    client.delete_policy("calls")
+    assert list(client.policies()) == []
+
+
+def test_asyncio_calls_end_when_they_are_cancelled():
+    gate = Gate()
+
+    async def cancel():
+        async with patternd.aio.Client(gate.url) as asking:
+            queue = asking.queue("q")
+            calls = [
+                lambda: asking.request("GET", "/x"),
+                lambda: asking.lock("x", wait_ms=9000).acquire(),
+                lambda: queue.receive(wait_ms=9000),
+                lambda: asking.limit("k", limit=1, window_ms=1000, wait_ms=9000),
+                lambda: asking.cached("k", 1000, lambda: 1),
+                lambda: asking.hold("x", wait_ms=9000).__aenter__(),
+                lambda: asking.listen("t").__aenter__(),
+                lambda: queue.work(None, signals=False),
+            ]
+            for call in calls:
+                task = asyncio.ensure_future(call())
+                while not gate.sockets:
+                    await asyncio.sleep(0.005)
+                task.cancel()
+                await asyncio.wait({task})
+                assert task.cancelled(), task
+                deadline = time.monotonic() + 5
+                while gate.sockets:
+                    assert time.monotonic() < deadline, "the connection does not end"
+                    await asyncio.sleep(0.005)
+
+    asyncio.run(cancel())
+
+
+def test_asyncio_has_the_same():
+    gate = Gate(port)
+
+    async def use():
+        async with patternd.aio.Client(gate.url) as asking:
+            async with asking.lock("aio", ttl_ms=900) as lock:
+                await asyncio.sleep(1.5)
+                assert lock.fence and not lock.lost.is_set()
+            async with asking.hold("aio") as hold:
+                assert hold.fence > lock.fence
+            queue = asking.queue("aio")
+            await queue.send_many([{"body": number} for number in range(3)])
+            async for message in queue.messages():
+                async with message:
+                    if message.body == 2:
+                        break
+            assert (await queue.get())["in_flight"] == 0
+            await queue.put_schedule("s", 1, every_ms=60000)
+            assert [each["id"] async for each in queue.schedules()] == ["s"]
+            assert await asking.cached("aio", 1000, lambda: asyncio.sleep(0, 7)) == 7
+            assert (await asking.limit("aio", limit=1, window_ms=1000)).allowed
+            async with asking.listen("aio") as events:
+                await asking.publish("aio", 1)
+                async for event in events:
+                    assert (event.topic, event.body) == ("aio", 1)
+                    break
+            lock = await asking.lock("aio", ttl_ms=700).acquire()
+            gate.shut()
+            await asyncio.wait_for(lock.lost.wait(), 2)
+
+    asyncio.run(use())
+
+
+logging.getLogger("patternd").addHandler(logging.NullHandler())
+with daemon() as started:
+    client = started.client()
+    port = int(started.url.rsplit(":", 1)[1])
+    run_tests(
+        globals(),
+        alone=[
+            "test_an_exception_closes_the_connection_of_each_call_that_waits",
+            "test_a_timeout_leaves_no_descriptor",
+            "test_a_waiter_that_is_interrupted_leaves_the_wait_queue",
+        ],
+    )

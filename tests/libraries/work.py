@@ -1,0 +1,373 @@
+"""What `work` of the Python client promises, by threads and by asyncio, beside a daemon by
+patternd.testing. With arguments it is a worker of that URL and queue, which a test ends by signals.
+"""
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import patternd.aio
+from gate import Gate, raised, run_tests, until
+from patternd import Client, Problem
+from patternd.testing import daemon
+
+
+class Loop:
+    """`work` in a thread of its own, by threads or by asyncio, until `end`."""
+
+    def __init__(self, queue, handler, is_aio=False, url=None, **options):
+        self.stop, self.error = threading.Event(), None
+        target = self.run_aio if is_aio else self.run
+        self.thread = threading.Thread(target=target, args=(url or started.url, queue, handler, options), daemon=True)
+        self.thread.start()
+
+    def run(self, url, queue, handler, options):
+        try:
+            Client(url, attempt_ms=500).queue(queue).work(handler, stop=self.stop, **options)
+        except BaseException as error:
+            self.error = error
+
+    def run_aio(self, url, queue, handler, options):
+        async def work():
+            stop = asyncio.Event()
+
+            async def watch():
+                while not self.stop.is_set():
+                    await asyncio.sleep(0.01)
+                stop.set()
+
+            watching = asyncio.ensure_future(watch())
+            async with patternd.aio.Client(url, attempt_ms=500) as asking:
+                await asking.queue(queue).work(handler, stop=stop, **options)
+            watching.cancel()
+
+        try:
+            asyncio.run(work())
+        except BaseException as error:
+            self.error = error
+
+    def end(self, seconds=5):
+        self.stop.set()
+        self.thread.join(seconds)
+        assert not self.thread.is_alive(), "the loop does not end"
+        if self.error is not None:
+            raise self.error
+
+
+def sleeping(is_aio, seen, seconds=0.0):
+    """A handler that keeps what it got."""
+
+    def handle(message):
+        seen.append(message.body)
+        time.sleep(seconds)
+
+    async def handle_aio(message):
+        seen.append(message.body)
+        await asyncio.sleep(seconds)
+
+    return handle_aio if is_aio else handle
+
+
+def filled(name, count, **settings):
+    queue = client.queue(name)
+    queue.patch(backoff={"base_ms": 0, "max_ms": 0}, **settings)
+    for at in range(0, count, 100):
+        queue.send_many([{"body": number} for number in range(at, min(count, at + 100))])
+    return queue
+
+
+def is_empty(queue):
+    counts = queue.get()
+    return counts["ready"] + counts["delayed"] + counts["in_flight"] + counts["dead"] == 0
+
+
+def requests(operation):
+    of = f'patternd_http_requests_total{{operation="{operation}"'
+    lines = client.request("GET", "/metrics").body.splitlines()
+    return sum(int(line.rpartition(" ")[2]) for line in lines if line.startswith(of))
+
+
+def for_both(test):
+    """By threads and by asyncio."""
+
+    def run():
+        for is_aio in (False, True):
+            test(is_aio, f"{test.__name__[5:]}-{'aio' if is_aio else 'threads'}")
+
+    return run
+
+
+@for_both
+def test_a_turn_is_one_request(is_aio, name):
+    def counts():
+        return requests("queue_message_receive"), requests("queue_delivery_settle")
+
+    queue, seen, before = filled(name, 8), [], counts()
+    loop = Loop(name, sleeping(is_aio, seen, 0.06), is_aio, concurrency=1, visibility_ms=300)  # nothing ahead
+    until(lambda: is_empty(queue), "all are done")
+    loop.end()
+    receives, settles = (now - then for now, then in zip(counts(), before))
+    assert seen == list(range(8)) and receives <= 8 + 4 and settles <= 1, (receives, settles)
+
+
+@for_both
+def test_as_many_at_once_as_it_may_and_ahead_in_batches(is_aio, name):
+    queue, seen, before = filled(name, 2000), [], requests("queue_message_receive")
+    loop = Loop(name, sleeping(is_aio, seen), is_aio)
+    until(lambda: is_empty(queue), "all are done", 20)
+    loop.end()
+    assert sorted(seen) == list(range(2000)) and requests("queue_message_receive") - before < 400
+    queue, seen = filled(f"{name}-wide", 20), []
+    loop = Loop(queue.name, sleeping(is_aio, seen, 0.5), is_aio, concurrency=20)
+    until(lambda: len(seen) == 20, "all run at once", 2)
+    until(lambda: is_empty(queue), "all are done")
+    loop.end()
+
+
+@for_both
+def test_what_is_slow_is_left_for_other_workers(is_aio, name):
+    queue, seen = filled(name, 20), []
+    loop = Loop(name, sleeping(is_aio, seen, 0.7), is_aio, concurrency=2)
+    until(lambda: len(seen) >= 4, "a second round")
+    assert queue.get()["in_flight"] <= 3, "more are held than are worked on"
+    loop.end()
+    assert queue.get()["in_flight"] == 0
+
+
+@for_both
+def test_a_handler_that_raises_rejects_with_its_reason(is_aio, name):
+    queue, seen = filled(name, 1, max_receives=2), []
+
+    def handle(message):
+        seen.append(message.receives)
+        raise ZeroDivisionError("by zero")
+
+    async def handle_aio(message):
+        handle(message)
+
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio)
+    until(lambda: queue.get()["dead"] == 1, "it is dead")
+    queue.send("more")
+    until(lambda: queue.get()["dead"] == 2, "the loop goes on")
+    loop.end()
+    items = client.request("GET", f"/queues/{name}/messages", query={"state": "dead"}).body["items"]
+    assert {item["reason"] for item in items} == {"ZeroDivisionError: by zero; max_receives"}, items
+    assert seen == [1, 2, 1, 2], seen
+
+
+@for_both
+def test_what_the_handler_settled_is_left_alone(is_aio, name):
+    queue = filled(name, 3)
+
+    def handle(message):
+        return [lambda: message.reject(60000), message.acknowledge, lambda: message.reject(dead=True)][message.body]()
+
+    async def handle_aio(message):
+        await handle(message)
+
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio)
+    until(lambda: queue.get()["dead"] == 1 and queue.get()["delayed"] == 1, "all are settled")
+    loop.end()
+    counts = queue.get()
+    assert (counts["ready"], counts["in_flight"], counts["delayed"], counts["dead"]) == (0, 0, 1, 1), counts
+
+
+@for_both
+def test_results_are_kept_and_one_that_cannot_be_harms_no_other(is_aio, name):
+    queue = filled(name, 0, result_ms=60000)
+    deep = []
+    for _ in range(40):
+        deep = [deep]
+    results = {"good": {"n": 7}, "none": None, "object": object(), "long": "x" * 70000, "deep": deep, "lone": "\ud800"}
+    for id in results:
+        queue.send(id, id=id)
+
+    def handle(message):
+        return results[message.body]
+
+    async def handle_aio(message):
+        return results[message.body]
+
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio)
+    told = {id: queue.get_message(id, wait_ms=5000) for id in results}
+    loop.end()
+    assert {each["state"] for each in told.values()} == {"done"}, told
+    assert {id: each["result"] for id, each in told.items()} == dict.fromkeys(results) | {"good": {"n": 7}}
+
+
+@for_both
+def test_a_stop_finishes_what_was_received(is_aio, name):
+    queue, seen = filled(name, 30), []
+    loop = Loop(name, sleeping(is_aio, seen, 0.5), is_aio, concurrency=3)
+    until(lambda: len(seen) == 3, "three run")
+    loop.end()
+    counts = queue.get()
+    assert (counts["in_flight"], counts["ready"], len(seen)) == (0, 27, 3), counts
+    idle = Loop(f"{name}-idle", sleeping(is_aio, seen), is_aio)
+    time.sleep(0.2)
+    began = time.monotonic()
+    idle.end()
+    assert time.monotonic() - began < 1, "an idle loop waits for its receive"
+
+
+@for_both
+def test_at_the_limit_of_a_stop_all_go_back(is_aio, name):
+    queue, told = filled(name, 5), []
+
+    def handle(message):
+        told.append(message.lost.wait(10))
+
+    async def handle_aio(message):
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            told.append(message.lost.is_set())
+            raise
+
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio, concurrency=2, drain_ms=300)
+    until(lambda: queue.get()["in_flight"] == 2, "two run")
+    loop.end(2)
+    until(lambda: told == [True, True], "their handlers are told")
+    counts = queue.get()
+    assert (counts["in_flight"], counts["ready"]) == (0, 5), counts
+
+
+@for_both
+def test_it_goes_on_after_an_outage_and_warns_once(is_aio, name):
+    gate, queue, seen = Gate(port), filled(name, 3), []
+    loop = Loop(name, sleeping(is_aio, seen), is_aio, url=gate.url)
+    until(lambda: is_empty(queue), "all are done")
+    gate.shut()
+    time.sleep(1.2)
+    queue.send("after")
+    gate.open()
+    until(lambda: "after" in seen and is_empty(queue), "it goes on", 10)
+    loop.end()
+    own = [line for line in warnings if f"'{name}'" in line]
+    assert len(own) == 2 and "again after" in own[1], own
+
+
+@for_both
+def test_an_outcome_outlives_an_outage(is_aio, name):
+    gate, queue, seen = Gate(port), filled(name, 4), []
+    loop = Loop(name, sleeping(is_aio, seen, 0.3), is_aio, url=gate.url)
+    until(lambda: len(seen) == 4, "all run")
+    gate.shut()
+    time.sleep(1)
+    gate.open()
+    until(lambda: is_empty(queue), "all are acknowledged", 10)
+    loop.end()
+    assert sorted(seen) == [0, 1, 2, 3], "worked on twice"
+
+
+@for_both
+def test_what_repetition_cannot_mend_ends_it(is_aio, name):
+    loop = Loop("..", sleeping(is_aio, []), is_aio)
+    loop.thread.join(5)
+    assert raised(Problem, loop.end)[0].code == "reserved_name"
+
+
+@for_both
+def test_a_handler_is_told_in_time_that_its_message_is_lost(is_aio, name):
+    gate, queue, told = Gate(port), filled(name, 1), []
+
+    def handle(message):
+        began.append(time.monotonic())
+        told.append((message.lost.wait(5), time.monotonic()))
+        raise RuntimeError("the work was given up")
+
+    async def handle_aio(message):
+        began.append(time.monotonic())
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            told.append((message.lost.is_set(), time.monotonic()))
+            raise
+
+    began = []
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio, url=gate.url, visibility_ms=900)
+    until(lambda: began, "it runs")
+    gate.shut()
+    until(lambda: told, "it is told")
+    assert told[0][0] and told[0][1] - began[0] < 0.95, (told, began)
+    gate.open()
+    until(lambda: len(began) == 2, "it is delivered again", 10)
+    loop.stop.set()
+    queue.delete()  # the next extension ends the second delivery
+    until(lambda: len(told) == 2, "it is told")
+    loop.end()
+
+
+@for_both
+def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
+    queue, seen = filled(name, 6), []
+    loop = Loop(name, sleeping(is_aio, seen, 0.9), is_aio, concurrency=3, visibility_ms=500)
+    until(lambda: is_empty(queue), "all are done", 10)
+    loop.end()
+    assert sorted(seen) == list(range(6)), "worked on twice"
+
+
+@for_both
+def test_signals(is_aio, name):
+    queue = filled(name, 4)
+    for signals, states in ((1, (0, 2)), (2, (0, 2))):
+        command = [sys.executable, "-B", __file__, started.url, name, "aio" if is_aio else "threads"]
+        worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        for _ in range(2):
+            assert worker.stdout.readline() == "begin\n"
+        began = time.monotonic()
+        for number in range(signals):
+            worker.send_signal((signal.SIGTERM, signal.SIGINT)[number])
+            time.sleep(0.2)
+        said = worker.stdout.read()
+        assert worker.wait(10) == 0
+        counts = queue.get()
+        assert (counts["in_flight"], counts["ready"]) == states, (signals, counts)
+        if signals == 1:
+            assert said == "end\nend\ndone\n", said
+        else:
+            assert said.endswith("done\n") and time.monotonic() - began < 1.4, said
+
+
+def say(text):
+    os.write(1, f"{text}\n".encode())  # in one piece, as several threads do
+
+
+def be_worker(url, queue, kind):
+    def handle(message):
+        say("begin")
+        message.lost.wait(1.5)
+        say("lost" if message.lost.is_set() else "end")
+
+    async def handle_aio(message):
+        say("begin")
+        await asyncio.sleep(1.5)
+        say("end")
+
+    async def work():
+        async with patternd.aio.Client(url) as asking:
+            await asking.queue(queue).work(handle_aio, 2)
+
+    if kind == "aio":
+        asyncio.run(work())
+    else:
+        Client(url).queue(queue).work(handle, 2)
+    say("done")
+
+
+if len(sys.argv) > 1:
+    be_worker(*sys.argv[1:])
+    sys.exit()
+
+warnings = []
+handler = logging.Handler()
+handler.emit = lambda record: warnings.append(record.getMessage())
+logging.getLogger("patternd").addHandler(handler)
+with daemon() as started:
+    client = started.client()
+    port = int(started.url.rsplit(":", 1)[1])
+    run_tests(globals(), alone=["test_a_turn_is_one_request"])
