@@ -92,7 +92,7 @@ def prepare(client):
 
 
 def finish(client):
-    """Redrives what is dead, and takes all that is left; there is more than the policy would admit."""
+    """Redrives what is dead, and takes all that is left, also what the policy would not admit."""
     client.settle("queue.configure", SHARED, "PATCH", f"/queues/{SHARED}", body={"policy": None})
     until = time.monotonic() + 30
     for name in OWN:
