@@ -89,7 +89,7 @@ class Groups(unittest.TestCase):
         self.assertEqual(story.emptied(blocked=1).broken(queues), ["books", "no accepted message is lost"])
 
     def test_cancelled_purged_or_expired(self):
-        for how in "queue.cancel", "queue.purge":
+        for how in "group.cancel", "queue.purge":
             story = GroupStory("groups-strict").send(0, "a")
             sent = {"body": "a", "group": "g0"}
             self.assertEqual(story.call(how, story.name, 10, 20, 200, sent).emptied().broken(queues), [])

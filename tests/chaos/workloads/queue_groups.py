@@ -47,7 +47,7 @@ def produce(client):
 
 
 def cancel(client, name, number):
-    client.call("queue.cancel", name, "DELETE", f"/queues/{name}/messages/id-{number}", sent={"body": number})
+    client.call("group.cancel", name, "DELETE", f"/queues/{name}/messages/id-{number}", sent={"body": number})
 
 
 def consume(client):
