@@ -64,7 +64,7 @@ class Groups(unittest.TestCase):
                 self.assertEqual(story.broken(queue_groups), ["concurrency holds"] if i == most else [])
 
     def test_too_many_in_a_window(self):
-        for name, most in ("groups-limited", 5), ("groups-shared", 10):
+        for name, most in ("groups-limited", 5), ("groups-shared", 3):
             story = GroupStory(name)
             for i in range(most + 1):
                 story.send(i, str(i)).receive(100 + i, str(i), visibility_ms=1).emptied()
@@ -72,7 +72,7 @@ class Groups(unittest.TestCase):
 
     def test_others_spend_the_policy(self):
         story = GroupStory("groups-shared")
-        for i in range(10):
+        for i in range(3):
             story.call("group.take", "groups-shared", i, i + 1, 200, {}, {"allowed": True})
         self.assertEqual(story.send(0, "a").receive(2, "a").broken(queue_groups), ["limits hold"])
 
