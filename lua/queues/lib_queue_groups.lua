@@ -37,7 +37,7 @@ local function group_limit()
 end
 
 -- Until when, in us, nothing of a group may be delivered because it is paused or spent its rate;
--- nil: it may.
+-- nil: it may. Then what rate_mended() has of its rate.
 local function held_until(group)
   local rate = rules and rules.group_rate
   if not rate and group_paused_until <= now then
@@ -48,13 +48,16 @@ local function held_until(group)
   if rate and rate_room(rate, stored[2]) < 1 then
     until_us = math.max(until_us, rate_opens_at(rate, stored[2]), now_us + 1)
   end
-  return until_us > now_us and until_us or nil
+  return until_us > now_us and until_us or nil, rate and rate_mended(rate, stored[2])
 end
 
 -- Plans that a group is held; a receive looks at it again then.
-local function hold(group, until_us)
+local function hold(group, until_us, mended)
   plan('ZADD', busy_key, '0', group .. HELD)
   plan('ZADD', groups_key, digits(math.max(math.ceil(until_us / 1000), now + 1)), 'h' .. group)
+  if mended then
+    plan('ZADD', groups_key, mended, 'r' .. group)
+  end
 end
 
 -- Whether a head in `ready` makes room for a message of better priority: not one that was delivered
@@ -97,10 +100,10 @@ local function promote(group, without)
       return false
     end
   end
-  local until_us = held_until(group)
+  local until_us, mended = held_until(group)
   if until_us then
     if not is_head then
-      hold(group, until_us)
+      hold(group, until_us, mended)
     end
     return false
   end

@@ -9,6 +9,10 @@ if not q.groups then
     q.gains[#q.gains + 1], q.gains[#q.gains + 2] = '0', g.name .. '\0'
     q.scores[#q.scores + 1] = digits(math.max(math.ceil(g.until_us / 1000), now + 1))
     q.scores[#q.scores + 1] = 'h' .. g.name
+    local mended = g.rate_stored and rate_mended(rules.group_rate, g.rate_stored)
+    if mended then
+      q.scores[#q.scores + 1], q.scores[#q.scores + 2] = mended, 'r' .. g.name
+    end
   end
   q.rate_of = function(g, spent) -- what its rate leaves
     local left = rate_room(rules.group_rate, spent)

@@ -61,7 +61,9 @@ end
 -- others; these are not met again.
 places[2] = function()
   local marks = group_marks(group)
-  for _, member in ipairs({ marks.head, unpack(marks.occupied) }) do
+  local members = { unpack(marks.occupied) }
+  members[#members + 1] = marks.head -- a strict group, or one with nothing ready, has none
+  for _, member in ipairs(members) do
     for _, place in ipairs({ { 'ready', ready_key, member .. group }, { 'delayed', delayed_key, member .. group },
       { 'in_flight', flight_key, member:sub(2, 17) .. 's' .. group } }) do
       local score = wants(place[1]) and redis.call('ZSCORE', place[2], place[3])

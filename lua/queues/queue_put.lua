@@ -43,7 +43,8 @@ if all.order and all.group_concurrency then
 elseif all.order ~= old_order and redis.call('ZCARD', order_key) + redis.call('ZCARD', busy_key) > 0 then
   return { -3, now, redis.call('ZCARD', order_key), redis.call('ZCARD', busy_key) }
 end
-all.was_limited = all.was_limited or all.group_concurrency or old_limit and redis.call('ZCARD', busy_key) > 0 or nil
+all.was_limited = all.was_limited or all.group_concurrency
+  or (old_limit or old_rate) and redis.call('ZCARD', busy_key) > 0 or nil
 all.was_limited = all.was_limited and true
 read_waiters()
 read_room()
@@ -72,16 +73,27 @@ if queue_rules or head ~= '-' or next(all) then
   fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
   fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- by a policy that may be another now
 end
-if old_rate and (not all.group_rate or all.group_rate.limit ~= old_rate.limit) then -- they are judged again
-  local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '100')
-  for _, member in ipairs(held) do
-    redis.call('ZADD', groups_key, digits(now), member)
+local new_rate = all.group_rate
+if old_rate and not (new_rate and new_rate.limit == old_rate.limit and new_rate.window_ms == old_rate.window_ms
+  and new_rate.burst == old_rate.burst) then -- groups that are held are judged again
+  local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1000')
+  local scores = {}
+  for i, member in ipairs(held) do
+    scores[2 * i - 1], scores[2 * i] = digits(now), member
+  end
+  if scores[1] then
+    redis.call('ZADD', groups_key, unpack(scores))
   end
 end
 add_settings(reply, queue_rules)
 redis.call('HSET', queue_key, unpack(fields))
 if reply[3] == 1 then
   name_made(queue_key)
+end
+local spent = all.rate and redis.call('ZSCORE', groups_key, 'q')
+local mended = spent and rate_mended(all.rate, spent)
+if mended then
+  redis.call('ZADD', groups_key, mended, 'q')
 end
 serve_waiters() -- it may have been paused, or its retries come sooner now
 rules = all

@@ -264,6 +264,20 @@ static void waiting_for_room_ends(void **state)
 	assert_int_equal(senders_waiting(), 0);
 }
 
+static void a_raised_rate_holds_at_once(void **state)
+{
+	(void)state;
+	configure("{\"rate\":{\"limit\":1,\"window_ms\":86400000}}");
+	send_many(3, "");
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
+	assert_status(queue("PATCH", "{\"rate\":{\"limit\":1,\"window_ms\":100}}"), 200);
+	int64_t began_ms = server_now_ms(&redis);
+	for (int i = 0; i < 2; i++) /* the bucket was full */
+		assert_int_equal(count_in(receive("{\"limit\":10,\"wait_ms\":20000}")), 1);
+	assert_in_range(server_now_ms(&redis) - began_ms, 150, SOON_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +287,7 @@ int main(void)
 		cmocka_unit_test_teardown(every_algorithm_pays, forget_all),
 		cmocka_unit_test_teardown(a_shadow_admits_all, forget_all),
 		cmocka_unit_test_teardown(two_queues_share_one_budget, forget_all),
+		cmocka_unit_test_teardown(a_raised_rate_holds_at_once, forget_all),
 		cmocka_unit_test_teardown(a_full_queue_refuses, forget_all),
 		cmocka_unit_test_teardown(whatever_ends_a_message_wakes_a_sender, forget_all),
 		cmocka_unit_test_teardown(a_receive_makes_room, forget_all),

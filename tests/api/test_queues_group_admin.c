@@ -172,6 +172,60 @@ static void a_group_is_purged(void **state)
 	}
 }
 
+/* A group whose only message is ready, in flight or in its backoff. */
+static void a_group_of_one_is_purged(void **state)
+{
+	static const char *const orders[] = { "{\"order\":\"strict\"}", "{}" };
+	static const char *const states[] = { "\"ready\"", "\"in_flight\"", "\"delayed\"" };
+	char body[64];
+
+	for (size_t i = 0; i < 4 * ROWS(states); i++) {
+		size_t of = i / 2 % ROWS(states);
+		configure(orders[i % 2]);
+		send_to("a", 1, "");
+		const char *receipt = of > 0 ? receipt_in(receive(NULL)) : NULL;
+		if (of > 1)
+			assert_status(reject(receipt, "{\"delay_ms\":60000}"), 200);
+		snprintf(body, sizeof(body), "{\"group\":\"a\"%s%s}", i < 2 * ROWS(states) ? ",\"state\":" : "",
+			 i < 2 * ROWS(states) ? states[of] : "");
+		assert_int_equal(int_at(post("/purge", body, NULL), "/purged"), 1);
+		assert_counts(0, 0, 0, 0);
+		send_to("a", 1, "");
+		assert_ids(receive(NULL), IDS("a0"));
+		forget_all(state);
+	}
+}
+
+/* What a group has spent counts by the rate of now, and no group is held for the rate before. */
+static void a_changed_group_rate_holds_at_once(void **state)
+{
+	static const struct {
+		const char *rate;
+		size_t received;
+	} rows[] = {
+		{ "null", 3 },
+		{ "{\"limit\":1,\"window_ms\":100}", 1 },
+		{ "{\"limit\":50,\"window_ms\":60000,\"burst\":50}", 0 },
+	};
+	char body[128];
+
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		configure("{\"group_rate\":{\"limit\":1,\"window_ms\":86400000}}");
+		send_to("a", 4, "");
+		assert_ids(receive("{\"limit\":10,\"acknowledge\":true}"), IDS("a0"));
+		assert_group(groups(""), "/items/0", "a", 0, 3, 0, "limited");
+		snprintf(body, sizeof(body), "{\"group_rate\":%s}", rows[i].rate);
+		assert_status(queue("PATCH", body), 200);
+		if (rows[i].received == 0) { /* in 1200 ms, and not tomorrow */
+			assert_ids(receive("{\"limit\":10}"), IDS(NULL));
+			assert_in_range(int_at(groups(""), "/items/0/until_ms") - server_now_ms(&redis), 0, SOON_MS);
+		} else {
+			assert_int_equal(count_in(receive("{\"limit\":10,\"wait_ms\":20000}")), rows[i].received);
+		}
+		forget_all(state);
+	}
+}
+
 /* Others of the same instant are between them, so that a step ends among them. */
 static void a_group_is_found_among_many(void **state)
 {
@@ -209,6 +263,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_pause_ends_by_itself, forget_all),
 		cmocka_unit_test_teardown(a_group_without_messages_can_be_paused, forget_all),
 		cmocka_unit_test_teardown(a_group_is_purged, forget_all),
+		cmocka_unit_test_teardown(a_group_of_one_is_purged, forget_all),
+		cmocka_unit_test_teardown(a_changed_group_rate_holds_at_once, forget_all),
 		cmocka_unit_test_teardown(a_group_is_found_among_many, forget_all),
 		cmocka_unit_test_teardown(a_group_is_redriven, forget_all),
 	};
