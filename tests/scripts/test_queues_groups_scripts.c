@@ -353,7 +353,7 @@ static const struct rules fair_rates = { "fair", "3", "4", "-2", "300 1000 2", 0
 
 static void keeps(const struct rules *rules)
 {
-	int seeds = getenv("PATTERND_FULL") ? 20 : 2;
+	int seeds = getenv("PATTERND_FULL") ? 20 : 1;
 
 	for (int seed = 34; seed < 34 + seeds; seed++) {
 		const char *found = walk(rules, (uint64_t)seed, STEPS);
@@ -414,7 +414,9 @@ static void bugs_are_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
 		plant(bugs[i].right, bugs[i].wrong);
-		const char *found = walk(bugs[i].rules, 34, STEPS);
+		const char *found = NULL;
+		for (uint64_t seed = 34; seed < 44 && !found; seed++)
+			found = walk(bugs[i].rules, seed, STEPS);
 		int places = planted_places();
 		plant(NULL, NULL);
 		if (!places)
