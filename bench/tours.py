@@ -99,6 +99,8 @@ TOURS = {
         ("queue_message_receive", {"settle": None}),
         ("queue_delivery_reject", {"receipt": "$receipt"}),
         "queue_purge",
+        ("queue_purge", {"group": "acme"}),
+        ("queue_redrive", {"limit": 10, "ids": None, "group": "acme"}),
         "queue_schedule_put",
         ("queue_schedule_patch", {"cron": None, "every_ms": 60000}),
         "queue_schedule_run",

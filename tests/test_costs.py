@@ -62,7 +62,8 @@ NO_TOUR = {
     "several slots": "leaderboard_merge_page leaderboard_merge_put ratelimit_compensate set_sizes "
     "uv_merge_part uv_merge_sum uv_combine_part uv_combine_sum",
     "several servers": "lock_confirm lock_quorum_fence lock_quorum_take lock_revoke",
-    "a client that disconnects": "cache_leave lock_leave queue_delivery_return queue_leave ratelimit_leave",
+    "a client that disconnects": "cache_leave lock_leave queue_delivery_return queue_leave queue_room_leave"
+    " ratelimit_leave",
     "500 keys at a time": "page_delete",
     "a name that is gone": "name_forget",
     "a schedule that came due": "queue_schedule_fire",

@@ -1,8 +1,6 @@
 /*
- * queue_admin: whole queues (settings, counts, list) and messages that are not in flight (list,
- * change, cancel). Each operation is one script (lua/queues/queue_*.lua,
- * lua/queues/queue_message_*.lua). Purge and redrive are in bulk.c, messages on their way in
- * queues.c; GET of one message is in ends.c.
+ * queue_admin: whole queues: settings, counts, list. Each operation is one script
+ * (lua/queues/queue_*.lua). Purge and redrive are in bulk.c.
  */
 #include <inttypes.h>
 
@@ -10,154 +8,6 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "queues/queue_call.h"
-#include "queues/queue_content.h"
-
-/* ---- One message ---- */
-
-static void answer_in_flight(struct request *req, struct text id, int64_t visible_until_ms)
-{
-	int64_t left_ms = request_ms_until(req, visible_until_ms);
-
-	answer_retry_after_ms(req, left_ms);
-	answer_problem(req, P_MESSAGE_IN_FLIGHT, "message '%s' is in flight for another %" PRId64 " ms", id.at,
-		       left_ms);
-}
-
-static void on_changed(struct request *req, const struct reply *r)
-{
-	const struct queue_message_patch_input *in = req->input;
-	int64_t outcome = reply_outcome(r);
-
-	if (outcome == QUEUE_MESSAGE_PATCH_IN_FLIGHT) {
-		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_PATCH_VISIBLE_UNTIL_MS));
-	} else if (outcome == QUEUE_MESSAGE_PATCH_PAST_TTL) {
-		answer_field_problem(req, P_INVALID_VALUE, in->has_delay_ms ? "/delay_ms" : "/deliver_at_ms",
-				     "is not before the end of the message's ttl_ms, in %" PRId64 " ms",
-				     request_ms_until(req, reply_int(r, QUEUE_MESSAGE_PATCH_EXPIRES_AT_MS)));
-	} else if (outcome == QUEUE_MESSAGE_PATCH_ABSENT) {
-		queue_answer_no_message(req, in->name, in->id);
-	} else {
-		queue_message_out(answer_begin(req, 200), req, reply_item(r, QUEUE_MESSAGE_PATCH_MESSAGE));
-		answer_end(req);
-	}
-}
-
-void queue_message_patch(struct request *req, const struct queue_message_patch_input *in)
-{
-	if (in->has_delay_ms && in->has_deliver_at_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms", "cannot be given together with delay_ms");
-		return;
-	}
-	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
-		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms", "is required, or deliver_at_ms, or priority");
-		return;
-	}
-	struct call *c = queue_call(req, &queue_message_patch_script, in->name);
-	call_text(c, in->id);
-	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
-	queue_call_optional(c, in->has_deliver_at_ms, in->deliver_at_ms);
-	queue_call_optional(c, in->has_priority, in->priority);
-	call_send(c, on_changed);
-}
-
-static void on_cancelled(struct request *req, const struct reply *r)
-{
-	const struct queue_message_delete_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_DELETE_IN_FLIGHT)
-		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_DELETE_VISIBLE_UNTIL_MS));
-	else if (reply_outcome(r) == QUEUE_MESSAGE_DELETE_ABSENT)
-		queue_answer_no_message(req, in->name, in->id);
-	else
-		answer_empty(req, 204);
-}
-
-void queue_message_delete(struct request *req, const struct queue_message_delete_input *in)
-{
-	struct call *c = queue_call(req, &queue_message_delete_script, in->name);
-
-	call_text(c, in->id);
-	call_int(c, in->in_flight);
-	call_send(c, on_cancelled);
-}
-
-/* ---- GET /queues/{name}/messages ---- */
-
-/*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another
- * form.
- */
-static bool parse_cursor(struct text cursor, struct text *priority, struct text *score, struct text *sequence)
-{
-	static const char digits[] = "0123456789";
-	size_t score_len = cursor.len > 2 ? strspn(cursor.at + 2, digits) : 0;
-
-	if (score_len == 0 || score_len > 15 || strspn(cursor.at, digits) != 1 || cursor.at[1] != '.' ||
-	    cursor.at[2 + score_len] != '.' || strspn(cursor.at + 3 + score_len, digits) != 16 ||
-	    cursor.len != 3 + score_len + 16)
-		return false;
-	*priority = (struct text){ cursor.at, 1 };
-	*score = (struct text){ cursor.at + 2, score_len };
-	*sequence = (struct text){ cursor.at + 3 + score_len, 16 };
-	return true;
-}
-
-static void list_again(struct request *req, const struct reply *r);
-
-static void on_messages(struct request *req, const struct reply *r)
-{
-	const struct queue_message_list_input *in = req->input;
-
-	if (reply_outcome(r) == QUEUE_MESSAGE_LIST_SCHEDULE_DUE) {
-		queue_run_schedules(req, in->name, list_again);
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	struct text sequence = reply_text(r, QUEUE_MESSAGE_LIST_LAST_SEQUENCE), cursor = { 0 };
-
-	out_array(o, "items");
-	for (size_t i = QUEUE_MESSAGE_LIST_MESSAGES; i < r->count; i++) {
-		out_object(o, NULL);
-		queue_message_out(o, req, reply_item(r, i));
-		out_close(o);
-	}
-	out_close(o);
-	if (sequence.len)
-		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s",
-				      reply_int(r, QUEUE_MESSAGE_LIST_LAST_PRIORITY),
-				      reply_int(r, QUEUE_MESSAGE_LIST_LAST_AT_MS), sequence.at);
-	out_text(o, "next_cursor", cursor);
-	answer_end(req);
-}
-
-static void list(struct request *req, const struct queue_message_list_input *in, bool again)
-{
-	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
-
-	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
-		handler_answer_cursor(req);
-		return;
-	}
-	struct call *c = queue_call(req, &queue_message_list_script, in->name);
-	call_string(c, queue_states[in->state - 1]);
-	call_int(c, in->limit);
-	call_text(c, priority);
-	call_text(c, score);
-	call_text(c, sequence);
-	call_int(c, again);
-	call_send(c, on_messages);
-}
-
-static void list_again(struct request *req, const struct reply *r)
-{
-	(void)r;
-	list(req, req->input, true);
-}
-
-void queue_message_list(struct request *req, const struct queue_message_list_input *in)
-{
-	list(req, in, false);
-}
 
 /* ---- A queue's counts and settings ---- */
 
@@ -181,14 +31,14 @@ static void write_some(struct json_out *o, const char *member, int64_t value)
 /* A rate whose limit, window_ms and burst begin at `at`. */
 static void write_rate(struct json_out *o, const char *member, const struct reply *r, size_t at)
 {
-	if (reply_int(r, at) == 0) {
+	if (reply_int(r, at + QUEUE_RATE_LIMIT) == 0) {
 		out_null(o, member);
 		return;
 	}
 	out_object(o, member);
-	out_int(o, "limit", reply_int(r, at));
-	out_int(o, "window_ms", reply_int(r, at + 1));
-	out_int(o, "burst", reply_int(r, at + 2));
+	out_int(o, "limit", reply_int(r, at + QUEUE_RATE_LIMIT));
+	out_int(o, "window_ms", reply_int(r, at + QUEUE_RATE_WINDOW_MS));
+	out_int(o, "burst", reply_int(r, at + QUEUE_RATE_BURST));
 	out_close(o);
 }
 
@@ -213,8 +63,8 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_string(o, "order", reply_int(r, at + QUEUE_SETTINGS_IS_STRICT) ? "strict" : "fair");
 	write_some(o, "group_concurrency", reply_int(r, at + QUEUE_SETTINGS_GROUP_CONCURRENCY));
 	write_some(o, "concurrency", reply_int(r, at + QUEUE_SETTINGS_CONCURRENCY));
-	write_rate(o, "rate", r, at + QUEUE_SETTINGS_RATE_LIMIT);
-	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE_LIMIT);
+	write_rate(o, "rate", r, at + QUEUE_SETTINGS_RATE);
+	write_rate(o, "group_rate", r, at + QUEUE_SETTINGS_GROUP_RATE);
 	out_close(o);
 }
 

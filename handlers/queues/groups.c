@@ -1,7 +1,7 @@
 /*
  * queue_groups: the groups of a queue: the list, pause and resume, purge and redrive of one. Each
- * step is one script (lua/queues/queue_group_*.lua). What groups do to messages is in the scripts of
- * messages.
+ * step is one script (lua/queues/queue_group_*.lua). What groups do to messages is in the scripts
+ * of messages.
  */
 #include "queues/groups.h"
 
@@ -26,7 +26,7 @@ static void out_group(struct json_out *o, const struct reply *r)
 
 /* ---- GET /queues/{name}/groups ---- */
 
-/* A cursor is the name of the group where the page before ended, in hexadecimal digits behind a g. */
+/* A cursor is a g and, in hexadecimal digits, the name of the group where the page before ended. */
 static struct text cursor_of(struct request *req, struct text group)
 {
 	char *cursor = group.len ? arena_alloc(&req->arena, 2 * group.len + 2) : NULL;

@@ -43,7 +43,10 @@ struct queue_payment {
 	size_t at;
 };
 
-/* Takes in a row of the reply that is a policy: its sequence is empty, its state the name, its content the key. */
+/*
+ * Takes in a row of the reply that is a policy: its sequence is empty, its state the name, its
+ * content the key.
+ */
 void queue_payment_take_in(struct queue_payment *p, struct request *req, size_t queue, const struct reply *row);
 /* Calls p->done once all is paid or returned, with req->work as it is now. */
 void queue_payment_begin(struct request *req, struct queue_payment *p);

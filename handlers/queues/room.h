@@ -18,7 +18,7 @@ bool queue_room_begin(struct request *req, struct text queue, int64_t wait_ms, s
 void queue_room_call(struct request *req, struct call *c);
 /* In a `done`: there was room, or the attempt was refused for another reason. */
 void queue_room_left(struct request *req);
-/* In a `done`: there was none. Waits, and attempts again by `again`; or answers 409 `queue_full`. */
+/* In a `done`: there was none. Waits, and tries again by `again`, or answers 409 `queue_full`. */
 void queue_room_wait(struct request *req, struct text queue, const struct reply *r, void (*again)(struct request *req));
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * policy_allowance: see rate_limits/policy_allowance.h.
  *
- * A limit takes all of a cost or nothing. So what is wanted is asked for; when it does not fit, what
- * is left is. Where a refusal would count against the limit (count_refused), it looks first.
+ * A limit takes all of a cost or nothing. So what is wanted is asked for; when it does not fit,
+ * what is left is. Where a refusal would count against the limit (count_refused), it looks first.
  */
 #include "rate_limits/policy_allowance.h"
 

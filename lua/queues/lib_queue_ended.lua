@@ -16,9 +16,10 @@ end
 
 -- The delay before another try: base * 2^(receives - 1), at most max, each of the message or else
 -- of the queue (a base above the queue's max is its own max), and of that a random part from the
--- half to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
--- Blog, 2015). The random number is of the delivery that failed, its nonce and sequence (Knuth's
--- multiplicative hash: a batch has one nonce), so that a look computes what a settling writes.
+-- half to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS
+-- Architecture Blog, 2015). The random number is of the delivery that failed, its nonce and
+-- sequence (Knuth's multiplicative hash: a batch has one nonce), so that a look computes what a
+-- settling writes.
 local function backoff_ms(m)
   local base, most = m.backoff:match('^(%d*):(%d*)$')
   base = tonumber(base or '') or setting('backoff_base_ms')

@@ -47,8 +47,8 @@ end
 
 -- Returns the message with its content, and its state: 'due', 'blocked', 'in_flight' or 'dead';
 -- 'expired' for one that is past its ttl or its retention, or whose visibility ended past its ttl,
--- and that only waits to be dropped; or nil. Ids that senders gave come first. Of an acknowledged message: nil,
--- 'done', its state and its sequence.
+-- and that only waits to be dropped; or nil. Ids that senders gave come first. Of an acknowledged
+-- message: nil, 'done', its state and its sequence.
 local function find(id)
   local settings = redis.call('HMGET', queue_key, 'layout', 'rules')
   local layout = settings[1] -- refuses a foreign one, also without a message

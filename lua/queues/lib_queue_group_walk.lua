@@ -3,8 +3,8 @@
 local LOOKED_MOST, REMOVED_MOST, BYTES_MOST = 5000, 1000, 4194304
 local looked_at, bytes = 0, 0
 
--- Where a walk goes on behind the last member that stayed: its rank, or, if it is gone, the first of
--- its score. The cursor is score, a blank and member.
+-- Where a walk goes on behind the last member that stayed: its rank, or, if it is gone, the first
+-- of its score. The cursor is score, a blank and member.
 local function rank_behind(key, cursor)
   local score, member = cursor:match('^(%S+) (.*)$')
   if not score then

@@ -72,7 +72,8 @@ end
 local function promote(group, without)
   local limit = group_limit()
   local marks =
-    redis.call('ZRANGE', busy_key, '[' .. group, '(' .. group .. PAST_MARKS, 'BYLEX', 'LIMIT', '0', without and '2' or '1')
+    redis.call('ZRANGE', busy_key, '[' .. group, '(' .. group .. PAST_MARKS, 'BYLEX', 'LIMIT', '0',
+      without and '2' or '1')
   local mark = marks[without and marks[1] == without and 2 or 1]
   local kind = mark and mark:sub(#group + 1, #group + 1)
   if kind == HELD then

@@ -31,8 +31,8 @@ end
 --@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
 -- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int,
 -- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
--- concurrency int, rate_limit int, rate_window_ms int, rate_burst int, group_rate_limit int,
--- group_rate_window_ms int, group_rate_burst int
+-- concurrency int, rate (queue_rate), group_rate (queue_rate)
+--@shape queue_rate: limit int, window_ms int, burst int
 -- backoff_base_ms 0: at once; paused and is_strict are 0 or 1; policy_name '', and of the others 0:
 -- none.
 local SETTINGS =

@@ -1,5 +1,5 @@
--- Third: what time has changed in queue `i` is written; then what it hands out is chosen, and nothing
--- of that written.
+-- Third: what time has changed in queue `i` is written; then what it hands out is chosen, and
+-- nothing of that written.
 local q = queues[i]
 if q.change then
   q.change()

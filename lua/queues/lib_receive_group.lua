@@ -28,7 +28,8 @@ if not q.groups then
     if q.is_strict then
       of_group.room = acknowledges and math.huge or 1
     elseif rules.group_concurrency then
-      of_group.room = rules.group_concurrency - redis.call('ZLEXCOUNT', busy_key, '[' .. name .. '\2', '(' .. name .. '\3')
+      local taken = redis.call('ZLEXCOUNT', busy_key, '[' .. name .. '\2', '(' .. name .. '\3')
+      of_group.room = rules.group_concurrency - taken
       of_group.room = acknowledges and of_group.room > 0 and math.huge or of_group.room
     end
     if rules.group_rate or q.paused_until > now then

@@ -1,5 +1,5 @@
--- The next message of each group that was met: the first that is blocked, if there is room for it; else the
--- group may be held.
+-- The next message of each group that was met: the first that is blocked, if there is room for it;
+-- else the group may be held.
 if queue_count > 1 then
 --@include queue_types
   check_groups()

@@ -1,7 +1,7 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
---@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int, expired int,
--- sent int, died int, settings (queue_settings), is_schedule_due int
+--@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
+-- expired int, sent int, died int, settings (queue_settings), is_schedule_due int
 -- oldest_ready_at_ms -1: nothing is ready. is_schedule_due is 1 when a schedule came due and the
 -- queue is not paused, else 0.
 -- Deliveries whose visibility ended count as what they will be once settled: the first 250
@@ -63,7 +63,9 @@ for _, m in ipairs(ended) do
   end
 end
 ready = ready + ended_count - #ended
-local reply = { 0, now, ready, redis.call('ZCARD', order_key), delayed, in_flight, dead, oldest, expired, setting('sent'), died }
+local reply = {
+  0, now, ready, redis.call('ZCARD', order_key), delayed, in_flight, dead, oldest, expired, setting('sent'), died,
+}
 add_settings(reply, rules)
 reply[#reply + 1] = setting('schedule_at') <= now and setting('paused') == 0 and 1 or 0
 return reply

@@ -2,8 +2,8 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 the group where the page before ended, '' to begin, 2 how many at most (1..1000)
 --@reply 0: last_group text, groups [queue_group]...
--- last_group is where this page ended, '' when that was all. A page may be short; it also ends after
--- a millisecond.
+-- last_group is where this page ended, '' when that was all. A page may be short; it also ends
+-- after a millisecond.
 -- Errors: WRONGTYPE. O(groups of the page * log(queue)), whatever is blocked.
 --@include time out_of_time queue queue_types queue_group_look
 --@reads

@@ -1,11 +1,11 @@
 -- queue_group_purge: one step of removing the messages of a group, in one state or all; their ids
 -- are free at once.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 group, 2 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 3 how many
---       the steps before removed, 4 cursor of the step before, '' to begin
+-- ARGV  1 group, 2 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 3 how
+--       many the steps before removed, 4 cursor of the step before, '' to begin
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_group_step
--- The outcomes are those of queue_purge; a step that only looked replies as one that settled. A step
--- removes from one place, and what is blocked goes first, so that none of it becomes ready.
+-- The outcomes are those of queue_purge; a step that only looked replies as one that settled. A
+-- step removes from one place, and what is blocked goes first, so that none of it becomes ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page queue_group_look queue_group_walk

@@ -1,8 +1,8 @@
--- queue_group_redrive: one step of bringing the dead letters of a group back, the longest dead first:
--- due now, receives 0, without their ttl. They join their group by when they were sent.
+-- queue_group_redrive: one step of bringing the dead letters of a group back, the longest dead
+-- first: due now, receives 0, without their ttl. They join their group by when they were sent.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 group, 2 how many at most (-1: all), 3 how many the steps before brought back, 4 cursor of
---       the step before, '' to begin
+-- ARGV  1 group, 2 how many at most (-1: all), 3 how many the steps before brought back, 4 cursor
+--       of the step before, '' to begin
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_group_step
 --@shape queue_group_step: total int, cursor text
 -- The outcomes are those of queue_purge; a step that only looked replies as one that settled.

@@ -5,7 +5,8 @@
 --@reply -1 absent
 -- The group is as it is then. absent: there is no such queue.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan queue_group_look
+--@include time queue queue_types queue_settings queue_message queue_change queue_plan
+--@include queue_group_look
 --@flags allow-oom
 check_types()
 local group = ARGV[1]

@@ -1,9 +1,9 @@
 -- queue_message_list: a page of the messages of one state, in the order in which they are due, come
 -- back, or died.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
---       page before ended: priority, instant and sequence; -1, -1 and '' for the first page, 6 '1':
---       what schedules would make was made
+-- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5
+--       where the page before ended: priority, instant and sequence; -1, -1 and '' for the first
+--       page, 6 '1': what schedules would make was made
 --@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
 --@reply -1 schedule_due
 -- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' when
@@ -22,7 +22,9 @@ if ARGV[6] ~= '1' and is_schedule_due() then
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576
-local places = { blocked = order_key, ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key }
+local places = {
+  blocked = order_key, ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key,
+}
 local place = places[state]
 local is_flight, is_ready = state == 'in_flight', state == 'ready'
 

@@ -20,9 +20,9 @@
 -- acknowledged). past_ttl: nothing is stored, since the message at index (from 0) would be past its
 -- ttl before it is due.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
--- full: there is no room for all by max_messages, and nothing is stored; count are those that are no
--- duplicates. is_waiting is 1 for a sender that waits on; it should try again at look_at_ms, -1: when
--- it is notified.
+-- full: there is no room for all by max_messages, and nothing is stored; count are those that are
+-- no duplicates. is_waiting is 1 for a sender that waits on; it should try again at look_at_ms,
+-- -1: when it is notified.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent

@@ -1,8 +1,8 @@
 -- queue_purge: one step of removing the messages of one state, or all; their ids are free at once,
 -- settings stay. With all messages go the acknowledgements that are remembered.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before
---       removed
+-- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the
+--       steps before removed
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
 --@shape queue_step: total int
 -- more: there is more to do, so call again with that total. settled: the same, but this step only

@@ -1,17 +1,17 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
 -- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
---       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of them
---       -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the key is
---       '-1' or '-2'
+--       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of
+--       them -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the
+--       key is '-1' or '-2'
 --@reply 1: is_new int, settings (queue_settings)
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
 --@reply -3 not_empty: blocked int, busy int
 -- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base
 -- above this longest delay; nothing changed. strict_concurrency: a strict queue would have a
--- group_concurrency. not_empty: the order would be another, and messages of groups are in the queue:
--- so many are blocked, so many marks are there.
+-- group_concurrency. not_empty: the order would be another, and messages of groups are in the
+-- queue: so many are blocked, so many marks are there.
 -- At most 250 deliveries that have ended are settled first, by the settings before.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan

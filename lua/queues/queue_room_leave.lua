@@ -3,7 +3,8 @@
 -- ARGV  1 ticket (lib/waiters.lua), 2 ''
 --@reply 1
 -- A sender that was called passes that on to the next one.
--- Errors: WRONGTYPE, nothing changed. O(log waiters), O(waiters) when a daemon with waiters has died.
+-- Errors: WRONGTYPE, nothing changed. O(log waiters), O(waiters) when a daemon with waiters has
+-- died.
 --@include time waiters
 --@flags allow-oom
 local now = now_ms()

@@ -94,7 +94,7 @@ export async function rowHas(page, text, ...wanted) {
   for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
 }
 
-/** Waits until the locator finds so many; what a page draws last comes after what it shows first. */
+/** Waits until the locator finds so many: a page draws some of them after what it shows first. */
 export async function counts(locator, wanted) {
   for (const end = Date.now() + 10_000; (await locator.count()) !== wanted; await sleep(20))
     assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);

@@ -118,4 +118,59 @@ BUGS = {
         ],
         {"no iteration is long"},
     ),
+    "two of a strict group": (
+        # A strict group has room for two messages in flight.
+        [
+            ("lua/queues/lib_receive_group.lua", "and math.huge or 1\n", "and math.huge or 2\n"),
+        ],
+        {"strict groups run one at a time", "strict groups keep the order"},
+    ),
+    "the last of a group first": (
+        # Not the first blocked message of a group becomes its head, but the last.
+        [
+            (
+                "lua/queues/lib_queue_groups.lua",
+                "redis.call('ZRANGE', order_key, '[' .. group .. '\\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]",
+                "redis.call('ZRANGE', order_key, '(' .. group .. PAST_PLACES, '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]",
+            ),
+        ],
+        {"strict groups keep the order"},
+    ),
+    "a concurrency of each daemon": (
+        # What is in flight does not count.
+        [
+            (
+                "lua/queues/lib_queue_budget.lua",
+                "rules.concurrency - redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')",
+                "rules.concurrency",
+            ),
+        ],
+        {"concurrency holds"},
+    ),
+    "a rate that is not spent": (
+        # Deliveries are not counted.
+        [("lua/queues/lib_receive_write.lua", "if q.spent and q.spent > 0 then", "if q.spent and q.spent > 99 then")],
+        {"limits hold"},
+    ),
+    "a policy that is not asked": (
+        # What a policy refused is handed out all the same.
+        [("handlers/queues/payment.c", "\tif (a->granted >= unpaid(p)) {", "\tif (a->granted >= 0) {")],
+        {"limits hold"},
+    ),
+    "the oldest group first": (
+        # The head of a group is ready by when it was sent, not in turn.
+        [
+            (
+                "lua/queues/lib_receive_heads.lua",
+                "next_place:sub(1, 1) .. instant",
+                "next_place:sub(1, 1) .. next_place:sub(2, 14)",
+            ),
+        ],
+        {"groups take turns"},
+    ),
+    "a forgotten follower": (
+        # The message behind one that ends otherwise than by an acknowledgement stays blocked.
+        [("lua/queues/lib_queue_plan.lua", "    promote(group)\n", "    local _ = promote\n")],
+        {"books", "no accepted message is lost"},
+    ),
 }

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,6 +17,7 @@ from urllib.parse import quote
 import patternd.aio
 from gate import Gate, raised, run_tests, until
 from patternd import Client, LockHeld, LockLost, Problem
+from patternd._lease import Keeper, Lease
 from patternd.testing import daemon
 
 
@@ -92,6 +94,44 @@ def test_a_lock_that_nothing_refers_to_is_not_extended():
     del lock
     assert gone() is None, "a reference is kept"
     until(lambda: not client.request("GET", "/locks/forgotten").body["held"], "it expires", 1.5)
+
+
+def test_an_exception_at_any_step_keeps_no_later_lease_waiting():
+    """A Condition that is locked when the exception comes is locked for ever."""
+
+    def extended():
+        yield
+
+    def leases():
+        return [Lease(60000, time.monotonic() + 60, extended, print) for _ in "abc"]
+
+    for step in range(1, 120):
+        keeper, left = Keeper(print), [step]
+
+        def trace(frame, event, _, left=left):
+            if not frame.f_code.co_filename.endswith("_lease.py"):
+                return None
+            frame.f_trace_opcodes = True
+            left[0] -= event == "opcode"
+            if left[0] == 0 and event == "opcode":
+                raise Interrupted
+            return trace
+
+        kept = leases()
+        sys.settrace(trace)
+        try:
+            for lease in kept:
+                keeper.keep(lease)
+            keeper.drop(kept[0])
+        except Interrupted:
+            pass
+        finally:
+            sys.settrace(None)
+        more = leases()
+        other = threading.Thread(target=lambda: [keeper.keep(lease) for lease in more], daemon=True)
+        other.start()
+        other.join(2)
+        assert not other.is_alive(), f"step {step} has left a lock"
 
 
 def test_no_call_outlives_its_timeout():

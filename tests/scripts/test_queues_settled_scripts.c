@@ -127,7 +127,8 @@ static void change_settings(void)
 static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
-	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", "~", "=4", "=skip", "~", "=1", "~", "~", "~", "~", "=30", "~"));
+	    ARGS("s", "\"s\"", "0", "=100", "~", "~", "~", "~", "=4", "=skip", "~", "=1", "~", "~", "~", "~", "=30",
+		 "~"));
 	assert_int_equal(outcome(&r), 1);
 }
 

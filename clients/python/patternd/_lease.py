@@ -9,7 +9,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Callable
+from typing import Callable, Optional
 
 from ._problems import ENDED, Problem, unanswered
 from ._requests import PAUSE_MAX_S, PAUSE_S, Steps
@@ -104,7 +104,7 @@ class Leases:
             lease = ref()
             due = lease.due(now) if lease is not None else math.inf
             if lease is None or lease.is_ended:
-                del self._refs[number]
+                self._refs.pop(number, None)
             elif due <= now:
                 lease.is_extending = True
                 begin(lease)
@@ -117,42 +117,57 @@ class Leases:
 
 
 class Keeper:
-    """Extends the leases of a blocking client by one thread, and a short one for each extension."""
+    """Extends the leases of a blocking client by one thread, and a short one for each extension.
+
+    An exception of a signal handler may come at any step of the main thread, also between the
+    acquisition of a Condition and its block: the Condition is locked for ever then. So there is
+    none here: dicts and `_wake`, which is released to wake the thread, change in one step.
+    """
 
     def __init__(self, run: Callable[[Steps[float]], float]) -> None:
         self._run_steps = run
-        self._pid, self._is_running, self._wakes_at = 0, False, math.inf
-        self._changed, self._leases = threading.Condition(), Leases()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._pid, self._wakes_at, self._leases = os.getpid(), math.inf, Leases()
+        self._thread: Optional[threading.Thread] = None
+        self._wake = threading.Lock()
 
     def keep(self, lease: Lease) -> None:
-        if self._pid != os.getpid():  # a fork takes no thread along, and a lock as it is
-            self._pid, self._is_running = os.getpid(), False
-            self._changed, self._leases = threading.Condition(), Leases()
-        with self._changed:
-            self._leases.add(lease)
-            if not self._is_running:
-                self._is_running, self._wakes_at = True, math.inf
-                threading.Thread(target=self._watch, name="patternd leases", daemon=True).start()
-            elif lease.due(time.monotonic()) < self._wakes_at:
-                self._changed.notify()
+        if self._pid != os.getpid():  # a fork takes no thread along
+            self._begin_anew()
+        self._leases.add(lease)
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            self._thread = thread = threading.Thread(target=self._watch, name="patternd leases", daemon=True)
+            thread.start()
+        elif lease.due(time.monotonic()) < self._wakes_at:
+            self._notify()
 
     def drop(self, lease: Lease) -> None:
-        with self._changed:
-            self._leases.drop(lease)
+        self._leases.drop(lease)
+
+    def _notify(self) -> None:
+        try:
+            self._wake.release()
+        except RuntimeError:
+            pass  # it is about to look
 
     def _watch(self) -> None:
         """Ends when there has been no lease for IDLE_S."""
-        changed, leases, idle_until = self._changed, self._leases, 0.0
-        with changed:
-            while True:
-                now = time.monotonic()
-                self._wakes_at = leases.look(now, self._begin)
-                if len(leases) > 0:
-                    idle_until = now + IDLE_S
-                elif now >= idle_until:
-                    self._is_running = False
+        leases, wake, idle_until = self._leases, self._wake, 0.0
+        while True:
+            now = time.monotonic()
+            self._wakes_at = leases.look(now, self._begin)
+            if len(leases) > 0:
+                idle_until = now + IDLE_S
+            elif now >= idle_until:
+                # What was added before this is seen below, and what comes later starts a thread.
+                self._thread = None
+                if len(leases) == 0:
                     return
-                changed.wait(min(self._wakes_at, max(idle_until, now + IDLE_S)) - now)
+            pause = min(self._wakes_at, max(idle_until, now + IDLE_S)) - now
+            wake.acquire(timeout=max(pause, 0))
 
     def _begin(self, lease: Lease) -> None:
         threading.Thread(target=self._extend, args=(lease,), daemon=True).start()
@@ -165,5 +180,4 @@ class Keeper:
         except Exception as error:
             lease.failed(unanswered("POST", "extend", error, "unknown"))
         finally:
-            with self._changed:
-                self._changed.notify()
+            self._notify()

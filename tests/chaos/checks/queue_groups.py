@@ -31,7 +31,8 @@ def check(history, findings):
             check_rate(findings, name, found, play.RATE | {"algorithm": "gcra"}, [])
         else:
             takes = [c for c in history.of("group.take", on=name) if c.is_ok and not history.may_be_lost(c)]
-            check_rate(findings, name, found, play.BUDGET, takes)
+            paid = [(m, d) for m, d in found if d.call.worker != "bookkeeper"]  # which took the policy away
+            check_rate(findings, name, paid, play.BUDGET, takes)
 
 
 def loses(history, message, delivery):

@@ -91,7 +91,7 @@ def read(history, findings, name):
     receives = history.of("queue.receive", on=name)
     messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()}
     deliveries = read_deliveries(history, findings, name, receives, messages)
-    for call in history.of("queue.cancel", on=name):
+    for call in history.of("group.cancel", on=name):
         if call.sent["body"] in messages:
             messages[call.sent["body"]].may_be_removed(call)
     for call in history.of("queue.purge", on=name):
