@@ -156,6 +156,8 @@ static void on_step(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", steps->queue);
 	out_int(o, steps->member, total);
+	if (steps->script == &queue_group_redrive_script)
+		out_int(o, "duplicates", 0);
 	answer_end(req);
 }
 

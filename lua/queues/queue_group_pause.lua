@@ -21,6 +21,7 @@ local held_until = math.max(paused_until, tonumber(scores[1] or 0))
 local marks = group_marks(group)
 look_at_occupied(group, marks)
 local head = marks.head
+redis.call('ZCARD', order_key)
 
 redis.call('ZADD', groups_key, digits(held_until), 'h' .. group, digits(paused_until * 1000), 'p' .. group)
 redis.call('ZADD', busy_key, '0', group .. '\0')

@@ -17,8 +17,8 @@ BUGS = {
         # A message that is delivered stays where it can be delivered.
         [
             (
-                "lua/queues/queue_message_receive.lua",
-                "    redis.call('ZREM', ready_key, unpack(q.members))\n",
+                "lua/queues/lib_receive_write.lua",
+                "  redis.call('ZREM', ready_key, unpack(q.members))\n",
                 "",
             )
         ],
