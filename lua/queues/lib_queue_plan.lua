@@ -116,10 +116,11 @@ local function move(m, key, score, member)
 end
 
 -- Plans that a message of a group is due at m.at. In a strict queue one that was delivered keeps
--- its group, and so its mark, until it is gone; any other takes its place among those of its group.
+-- its group, and so its mark, until it is gone, unless it was put back because its group was held;
+-- any other takes its place among those of its group.
 local function put_due_of_group(m)
-  local was_delivered = m.place == flight_key or m.receives > 0 and (m.place == ready_key or m.place == delayed_key)
-  local keeps = was_delivered and rules and rules.order == 'strict'
+  local keeps = rules and rules.order == 'strict' and (m.place == flight_key or m.receives > 0 and
+    (m.place == ready_key or m.place == delayed_key and redis.call('ZSCORE', busy_key, m.group .. TAKEN .. m.member:sub(1, 18))))
   if m.place then
     unmark(m)
   end

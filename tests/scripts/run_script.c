@@ -31,6 +31,43 @@ static void load(struct redis_server *r, const struct script *s)
 	assert_string_equal(reply->str, s->sha1);
 }
 
+/* A bug that scripts run with. */
+static struct {
+	const char *right, *wrong;
+	int places;
+} planted;
+
+void plant(const char *right, const char *wrong)
+{
+	planted.right = right;
+	planted.wrong = wrong;
+	planted.places = 0;
+}
+
+int planted_places(void)
+{
+	return planted.places;
+}
+
+/* The source with the bug; NULL when it has no place for it. */
+static const char *with_bug(const struct script *s)
+{
+	static char text[262144];
+	const char *from = s->source.at, *at = planted.right ? strstr(from, planted.right) : NULL;
+	size_t n = 0;
+
+	if (!at)
+		return NULL;
+	for (; at; at = strstr(from, planted.right), planted.places++) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s%s", (int)(at - from), from, planted.wrong);
+		assert_true(n < sizeof(text));
+		from = at + strlen(planted.right);
+	}
+	n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", from);
+	assert_true(n < sizeof(text));
+	return text;
+}
+
 /* The index that has the name of "p:queue:{a}": "p:names:{}:queue". */
 static const char *names_of(const char *key)
 {
@@ -62,8 +99,9 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	}
 	if (s->replay != REPLAY_NONE)
 		words[n++] = fingerprint;
-	words[0] = "EVALSHA";
-	words[1] = s->sha1;
+	const char *bugged = with_bug(s);
+	words[0] = bugged ? "EVAL" : "EVALSHA";
+	words[1] = bugged ? bugged : s->sha1;
 	words[2] = key_count;
 	redisReply *reply = send_words(r, n, words);
 	if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0) {

@@ -52,6 +52,13 @@ void run_with_record_fails(struct redis_server *r, const struct script *s, const
 bool run_may_fail(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
 		  const char *part);
 
+/*
+ * From now on scripts run with `wrong` in each place that has `right`: for tests that must find
+ * that. NULL, NULL: without. In how many places a script was run with it.
+ */
+void plant(const char *right, const char *wrong);
+int planted_places(void);
+
 /* The outcome of the latest reply, which had a form that its script declares. */
 int64_t outcome(const struct redis_server *r);
 

@@ -1,6 +1,7 @@
 /*
  * How many Redis commands a message costs inside its scripts: sent, received and acknowledged,
- * alone and a hundred at a time. Redis itself counts the commands.
+ * alone and a hundred at a time, without a group and in one, whatever is behind it. Redis itself
+ * counts the commands.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,9 +139,10 @@ static void an_empty_receive_costs_seven(void **state)
 	assert_in_range(commands(), 1, 7);
 }
 
+/* Redis's clock stands still: nothing is trimmed but where a test says so. */
 static int open_all(void **state)
 {
-	script_stage_open(state);
+	script_stage_open_by_clock(state);
 	line_attend(&r, "p:queue:{q}");
 	return 0;
 }
@@ -176,6 +178,149 @@ static void a_crowd_costs_what_a_few_cost(void **state)
 	assert_cost_with(300, (struct cost){ 22, 24, 0 });
 }
 
+static void put_rules(const char *order, const char *group_concurrency, const char *concurrency, const char *group_rate)
+{
+	run(&r, &queue_put_script, queue_keys("q"),
+	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-1", order, group_concurrency, concurrency,
+		 "-2", group_rate));
+	assert_int_equal(outcome(&r), 1);
+}
+
+static void send_to(const char *group, size_t count)
+{
+	struct outgoing batch[BATCH_MAX] = { 0 };
+
+	for (size_t i = 0; i < BATCH_MAX; i++)
+		batch[i].group = group;
+	for (size_t left = count; left;) {
+		size_t some = left < BATCH_MAX ? left : BATCH_MAX;
+		assert_int_equal(queue_send_all(&r, "q", batch, some), some);
+		left -= some;
+	}
+}
+
+/* So many groups with a message each, which is ready, but behind what is of priority 0. */
+static void fill_groups(size_t count)
+{
+	static char names[BATCH_MAX][16];
+	struct outgoing batch[BATCH_MAX] = { 0 };
+
+	for (size_t i = 0; i < count;) {
+		size_t n = 0;
+		for (; n < BATCH_MAX && i < count; n++, i++) {
+			snprintf(names[n], sizeof(names[n]), "g%zu", i);
+			batch[n].group = names[n];
+			batch[n].priority = 9;
+		}
+		assert_int_equal(queue_send_all(&r, "q", batch, n), n);
+	}
+}
+
+/* A message is sent to a group; one is received, and acknowledged. */
+static struct cost cost_of_turn(const char *group)
+{
+	struct cost cost;
+
+	commands();
+	queue_message_send(&r, "q", (struct outgoing){ .group = group });
+	cost.send = commands();
+	assert_int_equal(queue_message_receive(&r, "q", 1, -1, NONCE_A), 1);
+	snprintf(receipts[0], sizeof(receipts[0]), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	cost.receive = commands();
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
+	cost.acknowledge = commands();
+	return cost;
+}
+
+static void assert_turn(const char *what, size_t behind, const char *group, struct cost wanted)
+{
+	cost_of_turn(group); /* which loads the scripts */
+	cost_of_turn(group); /* and trims */
+	struct cost cost = cost_of_turn(group);
+
+	if (cost.send != wanted.send || cost.receive != wanted.receive || cost.acknowledge != wanted.acknowledge)
+		fail_msg("%s, %zu: %d, %d and %d commands", what, behind, (int)cost.send, (int)cost.receive,
+			 (int)cost.acknowledge);
+}
+
+/* A message alone in its group, among so many groups; and one with so many behind it. */
+static const struct group_row {
+	const char *what, *order, *group_concurrency, *group_rate;
+	struct cost lone, backlog;
+} group_rows[] = {
+	{ "fair", "fair", "-2", "-2", { 8, 13, 7 }, { 7, 15, 7 } },
+	{ "strict", "strict", "-2", "-2", { 8, 11, 9 }, { 7, 11, 14 } },
+	{ "group_concurrency", "fair", "2", "-2", { 8, 15, 9 }, { 7, 17, 9 } },
+	{ "group_rate", "fair", "-2", "1000 1000 1000", { 25, 16, 7 }, { 7, 18, 7 } },
+};
+
+static void assert_group_costs(size_t behind)
+{
+	for (size_t i = 0; i < sizeof(group_rows) / sizeof(*group_rows); i++) {
+		const struct group_row *row = &group_rows[i];
+		script_stage_empty(NULL);
+		put_rules(row->order, row->group_concurrency, "-2", row->group_rate);
+		send_to("crowd", behind + 1);
+		assert_turn(row->what, behind, "crowd", row->backlog);
+		script_stage_empty(NULL);
+		put_rules(row->order, row->group_concurrency, "-2", row->group_rate);
+		fill_groups(behind);
+		assert_turn(row->what, behind, "lone", row->lone);
+	}
+}
+
+static void a_lone_message_of_a_group(void **state)
+{
+	(void)state;
+	assert_group_costs(0);
+}
+
+static void nothing_grows_with_what_is_behind(void **state)
+{
+	(void)state;
+	assert_group_costs(1);
+	assert_group_costs(10000);
+	if (getenv("PATTERND_FULL"))
+		assert_group_costs(1000000);
+}
+
+/* Why nothing is handed out, of so many messages. */
+static const struct refusal_row {
+	const char *what, *order, *concurrency, *group_rate;
+	int64_t wanted;
+} refusal_rows[] = {
+	{ "concurrency", "fair", "1", "-2", 7 },
+	{ "strict", "strict", "-2", "-2", 7 },
+	{ "group_rate", "fair", "-2", "1 1000 1", 7 },
+};
+
+static void assert_refusals(size_t behind)
+{
+	for (size_t i = 0; i < sizeof(refusal_rows) / sizeof(*refusal_rows); i++) {
+		const struct refusal_row *row = &refusal_rows[i];
+		script_stage_empty(NULL);
+		put_rules(row->order, "-2", row->concurrency, row->group_rate);
+		send_to("crowd", behind + 1);
+		assert_int_equal(queue_message_receive(&r, "q", 1, -1, NONCE_A), 1);
+		for (int refused = 0; refused < 2; refused++) { /* the first one trims */
+			commands();
+			assert_int_equal(queue_message_receive(&r, "q", 1, -1, NONCE_A), 0);
+		}
+		int64_t count = commands();
+		if (count != row->wanted)
+			fail_msg("%s, %zu: a refusal costs %d commands", row->what, behind, (int)count);
+	}
+}
+
+static void a_refusal_looks_at_no_message(void **state)
+{
+	(void)state;
+	assert_refusals(1);
+	assert_refusals(10000);
+	if (getenv("PATTERND_FULL"))
+		assert_refusals(1000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +331,9 @@ int main(void)
 		cmocka_unit_test_setup(with_results_an_end_costs_one_more, script_stage_empty),
 		cmocka_unit_test_setup(an_empty_receive_costs_seven, script_stage_empty),
 		cmocka_unit_test_setup(a_crowd_costs_what_a_few_cost, script_stage_empty),
+		cmocka_unit_test_setup(a_lone_message_of_a_group, script_stage_empty),
+		cmocka_unit_test_setup(nothing_grows_with_what_is_behind, script_stage_empty),
+		cmocka_unit_test_setup(a_refusal_looks_at_no_message, script_stage_empty),
 	};
 
 	return cmocka_run_group_tests(tests, open_all, script_stage_close);

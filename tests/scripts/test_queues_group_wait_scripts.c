@@ -1,0 +1,170 @@
+/*
+ * When one looks again that waits at a queue whose messages of groups, or all of them, may not be
+ * handed out now: at the instant at which they may, and not before, unless what they wait for ends
+ * sooner. Redis's clock is the test's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { MINUTE_MS = 60000 };
+
+#define TICKET_1 QUEUE_TICKET(DAEMON_A, 1, 1)
+#define TICKET_2 QUEUE_TICKET(DAEMON_B, 2, 1)
+
+static char receipts[4][64];
+
+static void put_rules(const char *order, const char *group_concurrency, const char *concurrency, const char *rate,
+		      const char *group_rate)
+{
+	run(&r, &queue_put_script, queue_keys("q"),
+	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-1", order, group_concurrency, concurrency,
+		 rate, group_rate));
+	assert_int_equal(outcome(&r), 1);
+	line_attend(&r, "p:queue:{q}");
+}
+
+static int64_t now_ms(void)
+{
+	return *script_clock_us / 1000;
+}
+
+static void pass_ms(int64_t ms)
+{
+	*script_clock_us += ms * 1000;
+}
+
+static void send_to(const char *group, int count)
+{
+	for (int i = 0; i < count; i++)
+		queue_message_send(&r, "q", (struct outgoing){ .group = group });
+}
+
+/* Takes as many, for a minute. */
+static void take(int count)
+{
+	static int nonces;
+	char nonce[24];
+
+	snprintf(nonce, sizeof(nonce), "%016d", ++nonces);
+	assert_int_equal(queue_message_receive(&r, "q", count, MINUTE_MS, nonce), count);
+	for (int i = 0; i < count; i++)
+		snprintf(receipts[i], sizeof(receipts[0]), "%s", received(&r, (size_t)i, RECEIVED_RECEIPT)->str);
+}
+
+/* A waiter gets nothing, and is to look again in so many milliseconds. */
+static void waits_for(const char *ticket, int64_t waited_ms, int64_t look_in_ms)
+{
+	assert_int_equal(queue_wait(&r, "q", ticket, 50000, waited_ms * 1000), 0);
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS) - now_ms(), look_in_ms);
+	assert_string_equal(line_published(&r), "");
+}
+
+/* Nothing is called before that; then it gets a message. */
+static void gets_one_in(const char *ticket, int64_t ms)
+{
+	pass_ms(ms);
+	assert_string_equal(line_published(&r), "");
+	assert_int_equal(queue_wait(&r, "q", ticket, 50000 - ms, ms * 1000), 1);
+}
+
+static void a_group_spent_its_rate(void **state)
+{
+	(void)state;
+	put_rules("fair", "-2", "-2", "-2", "1 1000 1");
+	line_subscribe(&r, "p:queue:{q}");
+	send_to("g", 2);
+	take(1);
+	pass_ms(300);
+	waits_for(TICKET_1, 0, 700);
+	send_to("g", 1); /* it is blocked */
+	assert_string_equal(line_published(&r), "");
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
+	gets_one_in(TICKET_1, 700);
+}
+
+static void a_group_is_paused(void **state)
+{
+	(void)state;
+	put_rules("fair", "-2", "-2", "-2", "-2");
+	line_subscribe(&r, "p:queue:{q}");
+	send_to("g", 2);
+	run(&r, &queue_group_pause_script, queue_keys("q"), ARGS("g", "5000"));
+	waits_for(TICKET_1, 0, 5000);
+	send_to("g", 1);
+	assert_string_equal(line_published(&r), "");
+	gets_one_in(TICKET_1, 5000);
+}
+
+static void the_queue_spent_its_rate(void **state)
+{
+	(void)state;
+	put_rules("fair", "-2", "-2", "1 1000 1", "-2");
+	line_subscribe(&r, "p:queue:{q}");
+	send_to(NULL, 2);
+	take(1);
+	pass_ms(300);
+	waits_for(TICKET_1, 0, 700);
+	send_to(NULL, 1);
+	assert_string_equal(line_published(&r), "");
+	gets_one_in(TICKET_1, 700);
+}
+
+/* An end of a delivery wakes one waiter for each message that it makes room for. */
+static void the_queue_has_its_concurrency(void **state)
+{
+	(void)state;
+	put_rules("fair", "-2", "2", "-2", "-2");
+	line_subscribe(&r, "p:queue:{q}");
+	send_to("g", 4);
+	take(2);
+	waits_for(TICKET_1, 0, MINUTE_MS);
+	waits_for(TICKET_2, 0, MINUTE_MS + 1000); /* in case that the first one's daemon has died */
+	send_to("h", 1);
+	assert_string_equal(line_published(&r), "");
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
+	assert_string_equal(line_published(&r), "A1 0, B2 1000");
+	gets_one_in(TICKET_1, 0);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipts[1], 0, "", false), 1);
+	assert_string_equal(line_published(&r), "B2 0");
+	gets_one_in(TICKET_2, 0);
+}
+
+/* Another message of a strict group, or of one that has its group_concurrency, wakes none. */
+static void a_group_is_busy(void **state)
+{
+	for (int strict = 0; strict < 2; strict++) {
+		script_stage_empty(state);
+		put_rules(strict ? "strict" : "fair", strict ? "-2" : "1", "-2", "-2", "-2");
+		line_subscribe(&r, "p:queue:{q}");
+		send_to("g", 2);
+		take(1);
+		waits_for(TICKET_1, 0, MINUTE_MS);
+		send_to("g", 1);
+		assert_string_equal(line_published(&r), "");
+		assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
+		assert_string_equal(line_published(&r), "A1 0");
+		gets_one_in(TICKET_1, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_group_spent_its_rate, script_stage_empty),
+		cmocka_unit_test_setup(a_group_is_paused, script_stage_empty),
+		cmocka_unit_test_setup(the_queue_spent_its_rate, script_stage_empty),
+		cmocka_unit_test_setup(the_queue_has_its_concurrency, script_stage_empty),
+		cmocka_unit_test_setup(a_group_is_busy, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests(tests, script_stage_open_by_clock, script_stage_close);
+}
