@@ -297,7 +297,7 @@ static void make_schedule_due(void)
 }
 
 /* Replaces a key by something of a type that no queue uses. */
-static void plant(const char *key, bool a_set)
+static void plant_foreign(const char *key, bool a_set)
 {
 	server_command(&r, "DEL %s", key);
 	if (a_set)
@@ -380,7 +380,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 			make_one_of_each(seq, nonce, k / 2 % 2);
 			if (rows[i].script == &queue_schedule_fire_script)
 				make_schedule_due();
-			plant(queue_keys("q")[k / 4], k % 2);
+			plant_foreign(queue_keys("q")[k / 4], k % 2);
 			bool must_refuse = rows[i].refuses[k / 4] == '!';
 			run_beside_a_foreign_key(rows[i].script, rows[i].args, k / 4, k / 2 % 2, must_refuse);
 		}
@@ -397,7 +397,7 @@ static void a_foreign_key_stops_what_time_has_changed(void **state)
 		assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
 		queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 2 });
 		wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
-		plant(queue_keys("q")[k / 2], k % 2);
+		plant_foreign(queue_keys("q")[k / 2], k % 2);
 		unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"),
 					RECEIVE_ARGS("10", "-1", NONCE_B), "WRONGTYPE"));
 	}
