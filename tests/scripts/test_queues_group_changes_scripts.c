@@ -252,6 +252,17 @@ static void dead_ones_move(void)
 	}
 }
 
+/* What a step of a purge makes ready is not removed by it. */
+static void the_head_is_purged(void)
+{
+	send("a", NULL, 0);
+	send("b", NULL, 0);
+	send("c", NULL, 0);
+	assert_int_equal(queue_purge(&r, "q", "ready", NULL), 1);
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	assert_string_equal(rest(), "bc");
+}
+
 static void each(void **state)
 {
 	static void (*const cases[])(void) = {
@@ -265,6 +276,7 @@ static void each(void **state)
 		one_that_is_cancelled_ends_by_time,
 		one_waits_for_an_end,
 		dead_ones_move,
+		the_head_is_purged,
 	};
 
 	strict = *state != NULL;
