@@ -4,14 +4,15 @@
 -- quarter, so that no rounding admits a message. Wants queues/lib_queue.lua.
 local now_us = clock[1] * 1000000 + clock[2]
 
--- The time, in us, that one message takes to drain, and the instant at which the bucket is empty, now
--- or later. No bucket is fuller than full: what a slower rate before has stored may be.
+-- The time, in us, that one message takes to drain, and the instant at which the bucket is empty,
+-- now or later. No bucket is fuller than full: what a slower rate before has stored may be.
 local function rate_filled(rate, empty_at)
   local step = rate.window_ms * 1000 / rate.limit
   return step, math.min(math.max(tonumber(empty_at or 0), now_us), now_us + math.ceil(rate.burst * step))
 end
 
--- What is to be stored of a bucket that is fuller than full, so that it drains from now on; else nil.
+-- What is to be stored of a bucket that is fuller than full, so that it drains from now on; else
+-- nil.
 local function rate_mended(rate, empty_at)
   local _, empty = rate_filled(rate, empty_at)
   return tonumber(empty_at or 0) > empty and digits(empty) or nil
