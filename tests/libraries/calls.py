@@ -261,7 +261,7 @@ def test_https_with_an_authority_and_a_client_certificate_and_a_unix_socket():
             url = secured.url
             own = {"ca_file": files["ca.pem"], "cert_file": files["caller.pem"], "key_file": files["caller.key"]}
             assert Client(url, **own).queue("q").send(1)["id"]
-            problem, _ = raised(Problem, lambda: Client(url, timeout_ms=200).request("GET", "/healthz"))
+            problem, _ = raised(Problem, lambda: Client(url, timeout_ms=2000).request("GET", "/healthz"))
             assert "certificate" in problem.detail.lower(), problem
             stranger = Client(url, ca_file=files["ca.pem"], timeout_ms=200)
             raised(Problem, lambda: stranger.request("GET", "/healthz"))
@@ -342,7 +342,9 @@ def test_settings_schedules_policies():
     assert raised(Problem, lambda: queue.get_schedule("s0"))[0].code == "not_found"
     queue.send(1, id="one")
     assert queue.get_message("one")["state"] == "ready"
-    queue.delete_message("one")
+    taken = queue.receive()
+    queue.delete_message("one", in_flight=True)
+    assert taken.id == "one" and not taken.acknowledge() and taken.lost
     assert queue.pause_group("tenant-7", 60000)["reason"] == "paused"
     assert [(each["group"], each["reason"]) for each in queue.groups()] == [("tenant-7", "paused")]
     assert queue.resume_group("tenant-7")["reason"] is None

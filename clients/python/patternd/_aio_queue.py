@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Optional
+from typing import Any, AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping, Optional
 
 from . import _steps
 from ._aio_transport import Keeper, Transport
@@ -133,7 +133,7 @@ class Queue:
 
     async def work(
         self,
-        handler: Callable[[Message], Awaitable[Any]],
+        handler: Callable[[Message], Any],
         concurrency: int = 4,
         *,
         stop: Optional[asyncio.Event] = None,
@@ -145,8 +145,9 @@ class Queue:
         signals: bool = True,
     ) -> None:
         """Runs `await handler(message)` for each message, `concurrency` at a time, as
-        `patternd.Queue.work`. A handler is cancelled when its delivery is lost, and at the end of
-        `drain_ms`. When this is cancelled, what runs is cancelled and returned at once.
+        `patternd.Queue.work`; a plain function must not block. A handler is cancelled when its
+        delivery is lost, and at the end of `drain_ms`. When this is cancelled, what runs is
+        cancelled and returned at once.
         """
         await Worker(
             self._transport,
@@ -172,8 +173,8 @@ class Queue:
         query = given(wait_ms=wait_ms or None)
         return await self._ask("GET", self._path + path_of("messages", id), query=query, wait_ms=wait_ms)
 
-    async def delete_message(self, id: str) -> None:
-        await self._ask("DELETE", self._path + path_of("messages", id))
+    async def delete_message(self, id: str, in_flight: bool = False) -> None:
+        await self._ask("DELETE", self._path + path_of("messages", id), query={"in_flight": "true"} if in_flight else None)
 
     def schedules(self) -> AsyncIterator[dict[str, Any]]:
         return all_items(self._transport, self._path + "/schedules")

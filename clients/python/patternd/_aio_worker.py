@@ -5,7 +5,8 @@ import asyncio
 import signal
 import threading
 import time
-from typing import Any, Awaitable, Callable, Generic, Optional, TypeVar
+from inspect import isawaitable
+from typing import Any, Callable, Generic, Optional, TypeVar
 
 from ._aio_transport import Transport
 from ._problems import Problem
@@ -25,7 +26,7 @@ class Worker(Generic[M]):
         transport: Transport,
         deliver: Callable[[Delivered, Callable[[], None]], M],
         options: Options,
-        handler: Callable[[M], Awaitable[Any]],
+        handler: Callable[[M], Any],
         stop: Optional[asyncio.Event],
     ) -> None:
         self._transport, self._deliver, self._options = transport, deliver, options
@@ -146,7 +147,8 @@ class Worker(Generic[M]):
         """None: the delivery was lost, and its handler cancelled."""
 
         async def handle() -> Any:
-            return await self._handler(message)
+            result = self._handler(message)
+            return await result if isawaitable(result) else result
 
         task = self._handling[message.receipt] = asyncio.ensure_future(handle())
         try:

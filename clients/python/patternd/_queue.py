@@ -193,9 +193,9 @@ class Queue:
         query = given(wait_ms=wait_ms or None)
         return self._ask("GET", self._path + path_of("messages", id), query=query, wait_ms=wait_ms)
 
-    def delete_message(self, id: str) -> None:
-        """Cancels a message."""
-        self._ask("DELETE", self._path + path_of("messages", id))
+    def delete_message(self, id: str, in_flight: bool = False) -> None:
+        """Cancels a message; with in_flight also one that a worker has, which learns of it."""
+        self._ask("DELETE", self._path + path_of("messages", id), query={"in_flight": "true"} if in_flight else None)
 
     def schedules(self) -> Iterator[dict[str, Any]]:
         return all_items(self._transport, self._path + "/schedules")
