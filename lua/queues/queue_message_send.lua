@@ -74,7 +74,8 @@ for k, id in ipairs(ids) do
     if m and state == 'expired' then
       drop(m)
       drops = drops or {}
-      drops[#drops + 1] = commit
+      -- What is blocked goes first, before the end of another makes it ready.
+      table.insert(drops, m.place == order_key and 1 or #drops + 1, commit)
     elseif m then
       taken_at = state == 'due' and m.at or 0
     elseif remembered[k] then

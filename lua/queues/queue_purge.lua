@@ -9,8 +9,7 @@
 -- settled. nothing: there was nothing to remove, and total is 0. A step settles at most 250, or
 -- removes at most 1000 and 4 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a
 -- millisecond. Each step is a part of the request, named by the total before it.
--- A step that removes the head of a group makes the next message ready: a later one removes that,
--- too.
+-- A step that removes the head of a group makes the next message ready: a later one removes that.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page

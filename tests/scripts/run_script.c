@@ -37,14 +37,14 @@ static struct {
 	int places;
 } planted;
 
-void plant(const char *right, const char *wrong)
+void run_with_bug(const char *right, const char *wrong)
 {
 	planted.right = right;
 	planted.wrong = wrong;
 	planted.places = 0;
 }
 
-int planted_places(void)
+int places_of_bug(void)
 {
 	return planted.places;
 }

@@ -56,8 +56,8 @@ bool run_may_fail(struct redis_server *r, const struct script *s, const char *co
  * From now on scripts run with `wrong` in each place that has `right`: for tests that must find
  * that. NULL, NULL: without. In how many places a script was run with it.
  */
-void plant(const char *right, const char *wrong);
-int planted_places(void);
+void run_with_bug(const char *right, const char *wrong);
+int places_of_bug(void);
 
 /* The outcome of the latest reply, which had a form that its script declares. */
 int64_t outcome(const struct redis_server *r);

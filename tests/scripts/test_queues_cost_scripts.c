@@ -139,7 +139,7 @@ static void an_empty_receive_costs_seven(void **state)
 	assert_in_range(commands(), 1, 7);
 }
 
-/* Redis's clock is held: nothing is trimmed but where a test moves it. */
+/* Redis's clock is still: nothing is trimmed but where a test wants it. */
 static int open_all(void **state)
 {
 	script_stage_open_by_clock(state);

@@ -263,6 +263,21 @@ static void the_head_is_purged(void)
 	assert_string_equal(rest(), "bc");
 }
 
+/* Their ids are sent again: the end of the head does not make one ready that ends with it. */
+static void all_have_expired(void)
+{
+	struct outgoing batch[] = { { .id = "a", .group = "g", .ttl_ms = 50 },
+				    { .id = "b", .group = "g", .ttl_ms = 50 } };
+
+	queue_send_all(&r, "q", batch, 2);
+	pass_ms(50);
+	batch[0].ttl_ms = batch[1].ttl_ms = 0;
+	assert_int_equal(queue_send_all(&r, "q", batch, 2), 2);
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":order"))->integer, 1);
+	assert_string_equal(rest(), "ab");
+}
+
 static void each(void **state)
 {
 	static void (*const cases[])(void) = {
@@ -277,6 +292,7 @@ static void each(void **state)
 		one_waits_for_an_end,
 		dead_ones_move,
 		the_head_is_purged,
+		all_have_expired,
 	};
 
 	strict = *state != NULL;

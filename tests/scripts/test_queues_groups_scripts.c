@@ -413,12 +413,12 @@ static void bugs_are_found(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
-		plant(bugs[i].right, bugs[i].wrong);
+		run_with_bug(bugs[i].right, bugs[i].wrong);
 		const char *found = NULL;
 		for (uint64_t seed = 34; seed < 44 && !found; seed++)
 			found = walk(bugs[i].rules, seed, STEPS);
-		int places = planted_places();
-		plant(NULL, NULL);
+		int places = places_of_bug();
+		run_with_bug(NULL, NULL);
 		if (!places)
 			fail_msg("no script has a place for: %s", bugs[i].what);
 		if (!found)

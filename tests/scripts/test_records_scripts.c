@@ -15,7 +15,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { JOBS_A_SECOND = 100, SECONDS = 420, MOST_BYTES = 12 * 1000 * 1000 };
+enum { JOBS_A_SECOND = 100, SECONDS = 420, MOST_BYTES = 16 * 1000 * 1000 };
 /* The clients' timeout_ms, the wait of a worker's loop, and 30 s. */
 #define CLIENT_FINGERPRINT                                                 \
 	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc" \

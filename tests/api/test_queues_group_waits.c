@@ -1,0 +1,94 @@
+/*
+ * A request that waits at a queue that may hand out nothing for a time tries again at the instant
+ * at which that ends, and between runs no script.
+ */
+#include "queue_asked.h"
+#include "waiter.h"
+
+#define RECEIVE "/queues/q/receive"
+
+static long scripts_run(void)
+{
+	static const char wanted[] = "cmdstat_evalsha:calls=";
+	const char *at = strstr(server_command(&redis, "INFO commandstats")->str, wanted);
+
+	return at ? atol(at + strlen(wanted)) : 0;
+}
+
+/* What waits gets its message by one script. */
+static void wakes_once(void)
+{
+	struct raw *w = waiter_parked(&patternd, &redis, "q", "{\"wait_ms\":20000}");
+	server_command(&redis, "CONFIG RESETSTAT");
+	struct answer a = waiter_answer(w, RECEIVE, SOON_MS);
+
+	assert_int_equal(count_in(a), 1);
+	assert_int_equal(scripts_run(), 1);
+	raw_close(w);
+}
+
+static void send_two(const char *group)
+{
+	char body[160];
+
+	snprintf(body, sizeof(body), "{\"messages\":[{\"body\":1%s},{\"body\":2%s}]}", group, group);
+	assert_status(send_body(body), 201);
+}
+
+static void a_group_that_spent_its_rate(void **state)
+{
+	(void)state;
+	configure("{\"group_rate\":{\"limit\":1,\"window_ms\":1500,\"burst\":1}}");
+	send_two(",\"group\":\"g\"");
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
+	wakes_once();
+}
+
+static void a_group_that_is_paused(void **state)
+{
+	(void)state;
+	configure("{}");
+	send_two(",\"group\":\"g\"");
+	assert_status(http(client, "POST", "/queues/q/groups/g/pause", "{\"for_ms\":1500}"), 200);
+	wakes_once();
+}
+
+static void a_queue_that_spent_its_rate(void **state)
+{
+	(void)state;
+	configure("{\"rate\":{\"limit\":1,\"window_ms\":1500,\"burst\":1}}");
+	send_two("");
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
+	wakes_once();
+}
+
+/* The end of a delivery runs a script, and what waits another. */
+static void a_queue_that_has_its_concurrency(void **state)
+{
+	(void)state;
+	configure("{\"concurrency\":1}");
+	send_two("");
+	char *receipt = strdup(text_at(receive("{\"limit\":10}"), "/messages/0/receipt"));
+	struct raw *w = waiter_parked(&patternd, &redis, "q", "{\"wait_ms\":20000}");
+
+	server_command(&redis, "CONFIG RESETSTAT");
+	assert_status(send_body("{\"body\":3}"), 201);
+	assert_false(waiter_is_answered(w));
+	assert_status(acknowledge(receipt), 204);
+	assert_int_equal(count_in(waiter_answer(w, RECEIVE, SOON_MS)), 1);
+	assert_int_equal(scripts_run(), 3);
+	raw_close(w);
+	free(receipt);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_group_that_spent_its_rate, forget_all),
+		cmocka_unit_test_teardown(a_group_that_is_paused, forget_all),
+		cmocka_unit_test_teardown(a_queue_that_spent_its_rate, forget_all),
+		cmocka_unit_test_teardown(a_queue_that_has_its_concurrency, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("waits for groups", tests, start, stop);
+}
