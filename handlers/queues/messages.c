@@ -4,6 +4,7 @@
  * queues.c; GET of one message is in ends.c.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/handler.h"
 #include "common/kinds.h"
@@ -82,21 +83,25 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 /* ---- GET /queues/{name}/messages ---- */
 
 /*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another
- * form.
+ * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is ready or blocked
+ * the last has more, in hexadecimal digits. False when it has another form.
  */
-static bool parse_cursor(struct text cursor, struct text *priority, struct text *score, struct text *sequence)
+static bool parse_cursor(struct text cursor, bool is_hex, struct text *priority, struct text *score,
+			 struct text *sequence)
 {
-	static const char digits[] = "0123456789";
+	static const char digits[] = "0123456789", hex[] = "0123456789abcdef";
 	size_t score_len = cursor.len > 2 ? strspn(cursor.at + 2, digits) : 0;
 
 	if (score_len == 0 || score_len > 15 || strspn(cursor.at, digits) != 1 || cursor.at[1] != '.' ||
-	    cursor.at[2 + score_len] != '.' || strspn(cursor.at + 3 + score_len, digits) != 16 ||
-	    cursor.len != 3 + score_len + 16)
+	    cursor.at[2 + score_len] != '.')
+		return false;
+	size_t begin = 3 + score_len, rest = cursor.len - begin;
+	if (is_hex ? rest <= 16 || rest % 2 != 0 || strspn(cursor.at + begin, hex) != rest :
+		     rest != 16 || strspn(cursor.at + begin, digits) != rest)
 		return false;
 	*priority = (struct text){ cursor.at, 1 };
 	*score = (struct text){ cursor.at + 2, score_len };
-	*sequence = (struct text){ cursor.at + 3 + score_len, 16 };
+	*sequence = (struct text){ cursor.at + begin, rest };
 	return true;
 }
 
@@ -132,12 +137,15 @@ static void list(struct request *req, const struct queue_message_list_input *in,
 {
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
-	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
+	const char *state = queue_states[in->state - 1];
+	bool is_hex = strcmp(state, "ready") == 0 || strcmp(state, "blocked") == 0;
+
+	if (in->cursor.at && !parse_cursor(in->cursor, is_hex, &priority, &score, &sequence)) {
 		handler_answer_cursor(req);
 		return;
 	}
 	struct call *c = queue_call(req, &queue_message_list_script, in->name);
-	call_string(c, queue_states[in->state - 1]);
+	call_string(c, state);
 	call_int(c, in->limit);
 	call_text(c, priority);
 	call_text(c, score);

@@ -78,14 +78,22 @@ local is_blocked = state == 'blocked'
 if is_ready or is_blocked then
   start = 0
 end
+local text = (ARGV[5]:gsub('%x%x', function(byte)
+  return string.char(tonumber(byte, 16))
+end))
 if is_blocked and ARGV[5] ~= '' then -- the place there is by group, and the cursor that member
-  local after = (ARGV[5]:gsub('%x%x', function(byte)
-    return string.char(tonumber(byte, 16))
-  end))
-  start = redis.call('ZLEXCOUNT', order_key, '-', '[' .. after)
+  start = redis.call('ZLEXCOUNT', order_key, '-', '[' .. text)
 elseif ARGV[5] ~= '' then
   local after = { priority = ARGV[3], seq = ARGV[5], rank = rank_of(tonumber(ARGV[3]), tonumber(ARGV[4])) }
-  local name, score = name_of(after), digits(after.rank)
+  local score = digits(after.rank)
+  if is_ready then -- the score of a head has a fraction, and the cursor that score
+    score, after.seq = text:match('^(%d+%.?%d*) (%d+)$')
+    if not score then
+      return { 0, now, -1, -1, '' }
+    end
+    after.rank = tonumber(score)
+  end
+  local name = name_of(after)
   local low = redis.call('ZCOUNT', place, '-inf', '(' .. score)
   local high = redis.call('ZCOUNT', place, '-inf', score)
   while low < high do
@@ -158,8 +166,9 @@ repeat
 until is_all or is_full or count == limit or out_of_time()
 if last and (is_full or not is_all) then
   reply[3], reply[4], reply[5] = tonumber(last.priority), last.at, last.seq
-  if is_blocked then
-    reply[5] = (last.member:gsub('.', function(c)
+  if is_blocked or is_ready then
+    local behind = is_blocked and last.member or string.format('%.17g %s', last.rank, last.seq)
+    reply[5] = (behind:gsub('.', function(c)
       return string.format('%02x', c:byte())
     end))
   end

@@ -172,6 +172,34 @@ static void a_group_is_purged(void **state)
 	}
 }
 
+static int listed(const char *state)
+{
+	char query[768];
+	int count = 0;
+
+	snprintf(query, sizeof(query), "?state=%s&limit=1", state);
+	for (int pages = 0; pages < 20; pages++) {
+		struct answer a = list(query);
+		assert_status(a, 200);
+		count += (int)json_array_size(json_at(a, "/items"));
+		if (json_is_null(json_at(a, "/next_cursor")))
+			return count;
+		snprintf(query, sizeof(query), "?state=%s&limit=1&cursor=%s", state, text_at(a, "/next_cursor"));
+	}
+	fail_msg("the pages of %s do not end", state);
+	return -1;
+}
+
+static void their_messages_are_listed_in_pages(void **state)
+{
+	(void)state;
+	send_to("a", 3, "");
+	send_to("b", 3, "");
+	send_to("c", 3, ",\"priority\":9");
+	assert_int_equal(listed("ready"), 3);
+	assert_int_equal(listed("blocked"), 6);
+}
+
 /* A group whose only message is ready, in flight or in its backoff. */
 static void a_group_of_one_is_purged(void **state)
 {
@@ -263,6 +291,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_pause_ends_by_itself, forget_all),
 		cmocka_unit_test_teardown(a_group_without_messages_can_be_paused, forget_all),
 		cmocka_unit_test_teardown(a_group_is_purged, forget_all),
+		cmocka_unit_test_teardown(their_messages_are_listed_in_pages, forget_all),
 		cmocka_unit_test_teardown(a_group_of_one_is_purged, forget_all),
 		cmocka_unit_test_teardown(a_changed_group_rate_holds_at_once, forget_all),
 		cmocka_unit_test_teardown(a_group_is_found_among_many, forget_all),

@@ -44,8 +44,8 @@ static void send_many(int count, struct outgoing m)
 /* The position of a walk through a list. */
 struct walk {
 	const char *state;
-	char priority[8], score[24], seq[32]; /* the cursor */
-	char ids[64][32];                     /* the messages that it returned */
+	char priority[8], score[24], seq[512]; /* the cursor */
+	char ids[64][32];                      /* the messages that it returned */
 	size_t count;
 };
 

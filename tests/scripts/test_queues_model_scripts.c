@@ -194,7 +194,7 @@ static void assert_as_the_model(void)
 /* Page by page. */
 static void assert_listed(void)
 {
-	char priority[8] = "-1", at[24] = "-1", seq[32] = "";
+	char priority[8] = "-1", at[24] = "-1", seq[512] = "";
 	size_t shown = 0, pages = 0;
 
 	do {
