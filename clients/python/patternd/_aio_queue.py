@@ -174,7 +174,8 @@ class Queue:
         return await self._ask("GET", self._path + path_of("messages", id), query=query, wait_ms=wait_ms)
 
     async def delete_message(self, id: str, in_flight: bool = False) -> None:
-        await self._ask("DELETE", self._path + path_of("messages", id), query={"in_flight": "true"} if in_flight else None)
+        query = {"in_flight": "true"} if in_flight else None
+        await self._ask("DELETE", self._path + path_of("messages", id), query=query)
 
     def schedules(self) -> AsyncIterator[dict[str, Any]]:
         return all_items(self._transport, self._path + "/schedules")

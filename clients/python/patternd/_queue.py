@@ -195,7 +195,8 @@ class Queue:
 
     def delete_message(self, id: str, in_flight: bool = False) -> None:
         """Cancels a message; with in_flight also one that a worker has, which learns of it."""
-        self._ask("DELETE", self._path + path_of("messages", id), query={"in_flight": "true"} if in_flight else None)
+        query = {"in_flight": "true"} if in_flight else None
+        self._ask("DELETE", self._path + path_of("messages", id), query=query)
 
     def schedules(self) -> Iterator[dict[str, Any]]:
         return all_items(self._transport, self._path + "/schedules")
