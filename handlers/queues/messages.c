@@ -83,8 +83,8 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 /* ---- GET /queues/{name}/messages ---- */
 
 /*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is ready or blocked
- * the last has more, in hexadecimal digits. False when it has another form.
+ * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is ready or
+ * blocked the last has more, in hexadecimal digits. False when it has another form.
  */
 static bool parse_cursor(struct text cursor, bool is_hex, struct text *priority, struct text *score,
 			 struct text *sequence)
@@ -96,8 +96,8 @@ static bool parse_cursor(struct text cursor, bool is_hex, struct text *priority,
 	    cursor.at[2 + score_len] != '.')
 		return false;
 	size_t begin = 3 + score_len, rest = cursor.len - begin;
-	if (is_hex ? rest <= 16 || rest % 2 != 0 || strspn(cursor.at + begin, hex) != rest :
-		     rest != 16 || strspn(cursor.at + begin, digits) != rest)
+	if (is_hex ? rest <= 16 || rest % 2 != 0 || strspn(cursor.at + begin, hex) != rest
+		   : rest != 16 || strspn(cursor.at + begin, digits) != rest)
 		return false;
 	*priority = (struct text){ cursor.at, 1 };
 	*score = (struct text){ cursor.at + 2, score_len };
