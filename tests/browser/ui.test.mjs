@@ -32,7 +32,7 @@ test('each view shows the data of the API, hostile names as text', SLOW, async (
   for (const one of ['plain', HOSTILE]) {
     await shows(row(page, one));
     const cells = await row(page, one).getByRole('cell').allInnerTexts();
-    assert.deepEqual(cells.slice(0, 5), [one, '2', '1', '0', '1']);
+    assert.deepEqual(cells.slice(0, 6), [one, '2', '0', '1', '0', '1']);
   }
   await go(page, 'queues', HOSTILE, 'dead');
   await shows(page.getByRole('heading', { name: HOSTILE }));
