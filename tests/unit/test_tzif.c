@@ -26,8 +26,10 @@ static size_t size;
 
 static void put(int64_t n, int count)
 {
+	for (; count > 8; count--)
+		bytes[size++] = 0;
 	while (count-- > 0)
-		bytes[size++] = count < 8 ? (unsigned char)((uint64_t)n >> 8 * count) : 0;
+		bytes[size++] = (unsigned char)((uint64_t)n >> 8 * count);
 }
 
 static void put_part(const struct given *g, char version, int time_bytes)
