@@ -39,6 +39,7 @@ behind the reply and nil, for how many milliseconds the record is kept.
 
 Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
 """
+import collections
 import hashlib
 import pathlib
 import re
@@ -85,7 +86,8 @@ def without_idle_functions(text):
     again whenever the script runs.
     """
     while True:
-        idle = [f for f in FUNCTION.finditer(text) if len(re.findall(rf"\b{f[1]}\b", text)) == 1]
+        count_of = collections.Counter(re.findall(r"\w+", text))
+        idle = [f for f in FUNCTION.finditer(text) if count_of[f[1]] == 1]
         if not idle:
             return text
         for f in reversed(idle):
