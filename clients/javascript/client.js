@@ -1,5 +1,5 @@
 /**
- * The client: one call with all its attempts, and the calls that need no class of their own.
+ * The client: one call with all its attempts, and the calls that belong to no class.
  *
  * A request that failed is repeated by what its failure did. Effect `none` (503, no connection):
  * again after Retry-After, or a growing random pause. Effect `unknown` (504, a broken connection):

@@ -55,7 +55,7 @@ export class Stream {
     let timer = setTimeout(silent, silenceMs);
     try {
       for await (const chunk of this.#chunks) {
-        clearTimeout(timer); // a program that is slow to take events is no silence
+        clearTimeout(timer); // a slow program is not a silent daemon
         const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
         rest = lines.pop();
         for (const line of lines) {

@@ -62,7 +62,7 @@ export class NodeTransport {
       });
       request.on('response', (answer) => {
         response = answer;
-        response.on('error', () => {}); // the reader of the body has a listener of its own
+        response.on('error', () => {}); // the reader of the body listens, too
         resolve(headOf(response));
       });
       request.on('error', reject);

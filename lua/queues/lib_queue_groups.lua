@@ -22,11 +22,7 @@
 --      held. So no message is forgotten, and a group without a mark has nothing that is blocked.
 local HELD, HEAD, TAKEN, PAST_MARKS, PAST_PLACES = '\0', '\1', '\2', '\3', '\1'
 
--- Behind everything of its priority that is ready now, and before what comes later: in turn, not by
--- due time, or a group with an old backlog would always be first.
-local function turn_of(place)
-  return place:sub(1, 1) .. instant .. string.format('.%03d', math.max(16, clock[2] % 1000))
-end
+--@include queue_turn
 
 -- How many messages of a group may be in flight; nil: any number.
 local function group_limit()

@@ -1,5 +1,6 @@
 -- The next message of each group that was met: the first that is blocked, if there is room for it;
 -- else the group may be held.
+--@include queue_turn
 if queue_count > 1 then
 --@include queue_types
   check_groups()
@@ -19,9 +20,8 @@ for _, of_group in ipairs(q.groups) do
     end
   end
   if of_group.room >= 1 and next_place then
-    local turn = next_place:sub(1, 1) .. instant .. string.format('.%03d', math.max(16, clock[2] % 1000))
     q.leaves[#q.leaves + 1] = name .. '\0' .. next_place
-    q.heads[#q.heads + 1], q.heads[#q.heads + 2] = turn, next_place .. name
+    q.heads[#q.heads + 1], q.heads[#q.heads + 2] = turn_of(next_place), next_place .. name
     q.gains[#q.gains + 1], q.gains[#q.gains + 2] = '0', name .. (q.is_strict and '\2' or '\1') .. next_place
   elseif of_group.is_met and of_group.until_us and (next_place or q.joins[1]) then
     q.hold(of_group)

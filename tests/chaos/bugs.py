@@ -161,9 +161,9 @@ BUGS = {
         # The head of a group is ready by when it was sent, not in turn.
         [
             (
-                "lua/queues/lib_receive_heads.lua",
-                "next_place:sub(1, 1) .. instant",
-                "next_place:sub(1, 1) .. next_place:sub(2, 14)",
+                "lua/queues/lib_queue_turn.lua",
+                "place:sub(1, 1) .. instant",
+                "place:sub(1, 1) .. place:sub(2, 14)",
             ),
         ],
         {"groups take turns"},

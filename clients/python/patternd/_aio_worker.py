@@ -19,7 +19,7 @@ M = TypeVar("M", bound=Held)
 
 
 class Worker(Generic[M]):
-    """The caller's task receives; `_settle`, `_watch` and each `_handle` are tasks of their own."""
+    """The caller's task receives; `_settle`, `_watch` and each `_handle` are other tasks."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ RETURN_MS = 2000  # how long the return of messages may take, after the limit of
 
 
 class Worker(Generic[M]):
-    """The caller's thread receives; `settle` and `handle` are threads of their own."""
+    """The caller's thread receives; `settle` and `handle` run in other threads."""
 
     def __init__(
         self,

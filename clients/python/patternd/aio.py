@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Of the daemon at `url`; the arguments are those of `patternd.Client`."""
+    """Of the daemon at `url`; it takes the arguments of `patternd.Client`."""
 
     def __init__(
         self,
