@@ -5,8 +5,7 @@
  *	daemon_start(&d, "--redis", r.url);
  *	leap(&d, 5);
  *
- * Its timers run when anything happens next, such as a request. A sanitizer must be loaded before
- * anything else: where the daemon has one, leap waits.
+ * A sanitizer must be loaded before anything else: where the daemon has one, leap waits.
  */
 #ifndef TEST_LEAP_H
 #define TEST_LEAP_H
@@ -15,7 +14,10 @@
 
 void may_leap(struct daemon *d);
 
-/* First waits until Redis owes the daemon no reply: one under way would seem late. */
+/*
+ * First waits until Redis owes the daemon no reply: one under way would seem late. Timers that are
+ * due have run when it returns, or run with the next request.
+ */
 void leap(const struct daemon *d, int seconds);
 
 #endif
