@@ -110,12 +110,12 @@ static double count_targets(void)
 	return (double)n;
 }
 
-static double count_standing(void)
+static double count_backing_off(void)
 {
 	size_t n = 0;
 
 	for (const struct push_target *t = targets; t; t = t->next)
-		n += push_target_stands(t);
+		n += push_state_backs_off(t);
 	return (double)n;
 }
 
@@ -129,7 +129,8 @@ bool push_start(void)
 	char why[WHY_BYTES];
 
 	metrics_gauge("push_targets", "Targets of --push.", count_targets);
-	metrics_gauge("push_targets_standing", "Targets of --push that call nothing for a while.", count_standing);
+	metrics_gauge("push_targets_backing_off", "Targets of --push that call nothing for a while.",
+		      count_backing_off);
 	metrics_gauge("push_requests_open", "Requests to programs of --push that are open.", count_open);
 	if (!*config()->push)
 		return true;
@@ -145,7 +146,7 @@ bool push_start(void)
 
 /* ---- SIGHUP ---- */
 
-/* The settings in *list that say the same, which are taken off it and freed. */
+/* The same settings in *list are taken off it and freed; false: there are none. */
 static bool is_kept(const struct push_target *t, struct push_settings **list)
 {
 	for (struct push_settings **at = list; *at; at = &(*at)->next) {
@@ -219,6 +220,43 @@ void push_close(void)
 
 /* ---- GET /push ---- */
 
+static void out_target(struct json_out *o, const struct push_target *t)
+{
+	static const char *const troubles[] = { NULL, "not_ready", "not_reached", "busy", "not_received" };
+	static const char *const counts[PUSH_COUNTS] = {
+		"acknowledged", "failed", "dead", "busy", "unreached", "lost"
+	};
+	bool backs_off = push_state_backs_off(t);
+	const char *reason = troubles[t->trouble];
+
+	out_text(o, "name", t->settings->queue);
+	out_text(o, "url", t->settings->url);
+	out_text_or_null(o, "unix_socket", t->settings->unix_socket);
+	out_int(o, "concurrency", t->settings->concurrency);
+	out_int(o, "timeout_ms", t->settings->timeout_ms);
+	out_string(o, "state",
+		   t->is_stopping  ? "stopping"
+		   : backs_off     ? "backing_off"
+		   : t->must_check ? "checking"
+				   : "on");
+	out_text_or_null(o, "reason", text_of(reason));
+	out_int_or_null(o, "until_ms", backs_off, loop_wall_ms() + (t->backs_off_until_us - loop_now_us()) / 1000);
+	out_int(o, "allowed", t->allowed);
+	out_int(o, "open", t->count[PUSH_SENT]);
+	out_object(o, "counts");
+	for (size_t i = 0; i < PUSH_COUNTS; i++)
+		out_int(o, counts[i], (int64_t)t->counts[i]);
+	out_close(o);
+	if (!t->last_failure_at_ms) {
+		out_null(o, "last_failure");
+		return;
+	}
+	out_object(o, "last_failure");
+	out_string(o, "detail", t->last_failure);
+	out_int(o, "at_ms", t->last_failure_at_ms);
+	out_close(o);
+}
+
 void push_list(struct request *req, const struct push_list_input *in)
 {
 	struct push_target *t = targets;
@@ -233,7 +271,7 @@ void push_list(struct request *req, const struct push_list_input *in)
 	out_array(o, "items");
 	for (; t && left > 0; t = t->next, left--, at++) {
 		out_object(o, NULL);
-		push_target_out(o, t);
+		out_target(o, t);
 		out_close(o);
 	}
 	out_close(o);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /*
- * Reads --push, and loads what sends requests. False: a line on stderr says what is wrong. Nothing
+ * Reads --push, and loads what sends requests. False: a line on stderr has what is wrong. Nothing
  * happens without the option.
  */
 bool push_open(void);

@@ -21,7 +21,7 @@ static bool is_name(struct text name, const char *known)
 	return name.len == strlen(known) && strncasecmp(name.at, known, name.len) == 0;
 }
 
-/* For a reason, which is stored as UTF-8 without control characters: what is neither becomes '?'. */
+/* A reason is stored as UTF-8 without control characters; other bytes become '?'. */
 static void copy_clean(char *to, struct text value)
 {
 	size_t len = value.len < PUSH_REASON_BYTES ? value.len : PUSH_REASON_BYTES - 1;
@@ -93,8 +93,8 @@ void push_answer_judge(struct push_answer *a, const struct outbound *o)
 {
 	a->verdict = verdict_of(a, o);
 	if (a->verdict == PUSH_DONE) {
-		bool has_result = a->is_json && o->answer.len > 0 && !o->is_larger &&
-				  json_read_is_valid(o->arena, o->answer);
+		bool has_result =
+			a->is_json && o->answer.len > 0 && !o->is_larger && json_read_is_valid(o->arena, o->answer);
 		a->result = has_result ? o->answer : (struct text){ 0 };
 	} else if (a->verdict == PUSH_DEAD && *a->dead) {
 		memcpy(a->reason, a->dead, sizeof(a->reason));

@@ -10,7 +10,7 @@
 enum push_verdict {
 	PUSH_DONE,      /* 2xx: the message is acknowledged */
 	PUSH_FAILED,    /* it counts as a delivery, and is due again after its backoff */
-	PUSH_DEAD,      /* the program said that no other try will help */
+	PUSH_DEAD,      /* the program states that no other try will help */
 	PUSH_BUSY,      /* 429 or 503: it does not count, and the program wants a pause */
 	PUSH_UNREACHED, /* nothing was sent: it does not count */
 };
@@ -20,9 +20,9 @@ enum { PUSH_REASON_BYTES = 256 };
 struct push_answer {
 	/* Of its headers */
 	bool is_json;
-	bool is_dead;                  /* Patternd-Dead came */
-	char dead[PUSH_REASON_BYTES];  /* its value: why */
-	int64_t retry_after_ms;        /* -1: it did not come, or cannot be read */
+	bool is_dead;                 /* Patternd-Dead came */
+	char dead[PUSH_REASON_BYTES]; /* its value: why */
+	int64_t retry_after_ms;       /* -1: it did not come, or cannot be read */
 	/* By push_answer_judge */
 	enum push_verdict verdict;
 	struct text result;             /* absent: the answer has no JSON */

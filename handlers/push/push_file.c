@@ -8,11 +8,11 @@
 
 #include "contract/inner.h"
 #include "contract/input.h"
-#include "json/base64.h"
-#include "json/read.h"
 #include "outbound/outbound.h"
 #include "process/object_file.h"
 #include "request/request.h"
+#include "json/base64.h"
+#include "json/read.h"
 
 enum {
 	DEFAULT_CONCURRENCY = 10,
@@ -21,7 +21,7 @@ enum {
 	MAX_SECRET_BYTES = 512,
 };
 
-/* Where a fault is told. */
+/* Where a fault is reported. */
 struct place {
 	const char *path, *queue;
 	char *why;

@@ -37,8 +37,7 @@ static struct text encoded(struct push_job *j, struct text t)
 static void add(struct push_job *j, const char *name, struct text value)
 {
 	if (value.at)
-		j->headers[j->header_count++] =
-			arena_printf(&j->arena, "%s: %.*s", name, (int)value.len, value.at);
+		j->headers[j->header_count++] = arena_printf(&j->arena, "%s: %.*s", name, (int)value.len, value.at);
 }
 
 static void add_encoded(struct push_job *j, const char *name, struct text value)
@@ -58,8 +57,7 @@ static void add_senders(struct push_job *j, const struct json *headers)
 {
 	for (const struct json *h = headers ? headers->first : NULL; h; h = h->next) {
 		struct text name = encoded(j, h->key), value = encoded(j, h->text);
-		j->headers[j->header_count++] =
-			arena_printf(&j->arena, "Patternd-Header-%s: %s", name.at, value.at);
+		j->headers[j->header_count++] = arena_printf(&j->arena, "Patternd-Header-%s: %s", name.at, value.at);
 	}
 }
 

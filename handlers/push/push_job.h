@@ -11,10 +11,10 @@
 #define PATTERND_PUSH_JOB_H
 
 #include "core/arena.h"
-#include "json/tree.h"
 #include "outbound/outbound.h"
 #include "push/push_answer.h"
 #include "push/push_file.h"
+#include "json/tree.h"
 
 enum push_job_state { PUSH_READY, PUSH_SENT, PUSH_ENDED, PUSH_SETTLING };
 

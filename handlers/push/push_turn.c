@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "request/request.h"
 #include "json/out.h"
 #include "json/read.h"
-#include "request/request.h"
 
 enum {
 	ROWS_MOST = 100, /* of a list in a body, and messages of a receive */
@@ -102,7 +102,7 @@ static void out_ends(struct json_out *o, const struct inner *i, const struct pus
 	}
 }
 
-/* Who has a message, for people. */
+/* The worker that has a message, for people. */
 static void out_worker(struct json_out *o)
 {
 	char host[65] = "", worker[80];

@@ -1,7 +1,7 @@
 /*
  * inner: an operation that the daemon runs by itself, as a client would. Its input is JSON that the
- * contract checks, and its answer is what a client would get: whoever runs it knows the contract
- * and no pattern. It has no connection, no token and no scope, and is in no log of requests.
+ * contract checks, and its answer is what a client would get: the caller knows the contract and no
+ * pattern. It has no connection, no token and no scope, and is in no log of requests.
  *
  *	t->receive = (struct inner){ .answered = on_received };
  *	inner_run(&t->receive, inner_operation("queue_message_receive"), t->queue, body);

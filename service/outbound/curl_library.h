@@ -11,23 +11,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CURL_LIBRARY_FUNCTIONS(F)                                                                       \
-	F(curl_global_init)                                                                             \
-	F(curl_version)                                                                                 \
-	F(curl_easy_init)                                                                               \
-	F(curl_easy_cleanup)                                                                            \
-	F(curl_easy_setopt)                                                                             \
-	F(curl_easy_getinfo)                                                                            \
-	F(curl_easy_strerror)                                                                           \
-	F(curl_slist_append)                                                                            \
-	F(curl_slist_free_all)                                                                          \
-	F(curl_multi_init)                                                                              \
-	F(curl_multi_cleanup)                                                                           \
-	F(curl_multi_setopt)                                                                            \
-	F(curl_multi_assign)                                                                            \
-	F(curl_multi_add_handle)                                                                        \
-	F(curl_multi_remove_handle)                                                                     \
-	F(curl_multi_info_read)                                                                         \
+#define CURL_LIBRARY_FUNCTIONS(F)   \
+	F(curl_global_init)         \
+	F(curl_version)             \
+	F(curl_easy_init)           \
+	F(curl_easy_cleanup)        \
+	F(curl_easy_setopt)         \
+	F(curl_easy_getinfo)        \
+	F(curl_easy_strerror)       \
+	F(curl_slist_append)        \
+	F(curl_slist_free_all)      \
+	F(curl_multi_init)          \
+	F(curl_multi_cleanup)       \
+	F(curl_multi_setopt)        \
+	F(curl_multi_assign)        \
+	F(curl_multi_add_handle)    \
+	F(curl_multi_remove_handle) \
+	F(curl_multi_info_read)     \
 	F(curl_multi_socket_action)
 
 /* libcurl's functions under their own names: curl_library()->curl_easy_init(). */
@@ -37,7 +37,7 @@ struct curl_library {
 #undef CURL_LIBRARY_MEMBER
 };
 
-/* False: `why`, of `size` bytes, says which library is missing or too old. */
+/* False: `why`, of `size` bytes, names the library that is missing or too old. */
 bool curl_library_open(char *why, size_t size);
 
 /* After curl_library_open. */

@@ -26,8 +26,8 @@ static struct loop_timer timer;
 static unsigned count;
 
 /*
- * The sockets that libcurl waits for. Their number is bounded, so that no callback needs memory: one
- * that fails would end all requests.
+ * The sockets that libcurl waits for. Their number is bounded, so that no callback needs memory: a
+ * failing one would end all requests.
  */
 static struct loop_watch watches[MOST_SOCKETS];
 static struct loop_watch *unused[MOST_SOCKETS];
@@ -81,9 +81,9 @@ static size_t take_body(char *bytes, size_t size, size_t items, void *context)
 
 	if (o->is_larger)
 		return n;
-	char *at = o->answer.len + n > OUTBOUND_BODY_MAX
-			   ? NULL
-			   : arena_grow(o->arena, (char *)(uintptr_t)o->answer.at, o->answer.len, o->answer.len + n + 1);
+	char *at = o->answer.len + n > OUTBOUND_BODY_MAX ? NULL
+							 : arena_grow(o->arena, (char *)(uintptr_t)o->answer.at,
+								      o->answer.len, o->answer.len + n + 1);
 	if (!at) {
 		o->is_larger = true;
 		o->answer = (struct text){ 0 };
@@ -318,7 +318,7 @@ static bool set_body(struct outbound *o)
 	       curl->curl_easy_setopt(o->easy, CURLOPT_SEEKFUNCTION, refuse_seek) == CURLE_OK;
 }
 
-/* An option that libcurl does not take must not be left out: it keeps the request on this machine. */
+/* Each option is needed, since it keeps the request on this machine. */
 static bool set_options(struct outbound *o)
 {
 	const struct {
@@ -369,8 +369,7 @@ bool outbound_send(struct outbound *o)
 	if (!o->easy)
 		return false;
 	count++;
-	if (set_options(o) && set_body(o) && set_headers(o) &&
-	    curl->curl_multi_add_handle(multi, o->easy) == CURLM_OK)
+	if (set_options(o) && set_body(o) && set_headers(o) && curl->curl_multi_add_handle(multi, o->easy) == CURLM_OK)
 		return true;
 	release(o);
 	return false;

@@ -26,7 +26,7 @@ enum outbound_outcome {
 /* A request; a member of another struct. Texts outlive it. */
 struct outbound {
 	const char *url;
-	const char *unix_socket; /* NULL: by TCP */
+	const char *unix_socket;    /* NULL: by TCP */
 	const struct text *headers; /* "Name: value", each ended by a NUL */
 	size_t header_count;
 	struct text body;    /* absent: a GET, else a POST */
@@ -39,9 +39,9 @@ struct outbound {
 	/* The answer. */
 	enum outbound_outcome outcome;
 	int status;
-	struct text answer;      /* at most OUTBOUND_BODY_MAX bytes */
-	bool is_larger;          /* it had more, or there was no memory for it; what came was dropped */
-	const char *why;         /* static: of a failure, for people */
+	struct text answer; /* at most OUTBOUND_BODY_MAX bytes */
+	bool is_larger;     /* it had more, or there was no memory for it; what came was dropped */
+	const char *why;    /* static: of a failure, for people */
 
 	/* outbound.c's */
 	void *easy, *list;
@@ -69,8 +69,8 @@ const char *outbound_library(void);
 unsigned outbound_count(void);
 
 /*
- * False: it was not begun, since OUTBOUND_MOST are under way or there is no memory. `ended` is never
- * called within this.
+ * False: it was not begun, since OUTBOUND_MOST are under way or there is no memory. `ended` is
+ * called later, never within this.
  */
 bool outbound_send(struct outbound *o);
 

@@ -19,7 +19,7 @@ void request_set_wait(void (*ended)(struct request *req))
 	wait_ended = ended;
 }
 
-static void tell_nobody(struct request *req)
+static void ignore(struct request *req)
 {
 	(void)req;
 }
@@ -30,7 +30,7 @@ static bool stays(struct request *req)
 	return false;
 }
 
-static const struct request_asker nobody = { tell_nobody, tell_nobody, stays, tell_nobody };
+static const struct request_asker none = { ignore, ignore, stays, ignore };
 
 static struct text no_header(struct request *req, const char *name)
 {
@@ -49,7 +49,7 @@ struct request *request_new(const char *target, size_t target_len)
 	req->arena = arena;
 	req->asked.target = arena_copy(&req->arena, target, target_len);
 	req->started_us = loop_now_us();
-	req->asker = &nobody;
+	req->asker = &none;
 	req->asked.header = no_header;
 	req->asked.request_id = TEXT("-"); /* until its headers are read */
 	if (!req->asked.target.at) {
@@ -195,7 +195,8 @@ void request_streamed(struct request *req)
 
 bool request_is_disconnected(struct request *req)
 {
-	return req->asker_done || req->pending.is_disconnected || (req->pending.waiter && req->asker->is_disconnected(req));
+	return req->asker_done || req->pending.is_disconnected ||
+	       (req->pending.waiter && req->asker->is_disconnected(req));
 }
 
 void request_asker_done(struct request *req)

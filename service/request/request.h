@@ -112,7 +112,7 @@ struct request_answer {
 	size_t header_count;
 };
 
-/* What the asker of a request is told, and asked. Static. */
+/* What the asker of a request learns, and answers. Static. */
 struct request_asker {
 	void (*answered)(struct request *req); /* answered, or streaming, while the asker waits for it */
 	void (*streamed)(struct request *req); /* its stream has more */
@@ -154,7 +154,7 @@ struct request {
 };
 
 /*
- * A new request in its own arena, whose asker is nobody until it is set; NULL without memory. Takes
+ * A new request in its own arena, without an asker until one is set; NULL without memory. Takes
  * a copy of the target.
  */
 struct request *request_new(const char *target, size_t target_len);
