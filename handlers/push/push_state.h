@@ -46,7 +46,7 @@ struct push_target {
 	unsigned failures; /* in a row, of reaching it */
 	unsigned pauses;   /* in a row, that it asked for */
 	unsigned receive_failures;
-	int64_t backs_off_until_us, receive_at_us, settle_at_us, extend_at_us;
+	int64_t backs_off_until_us, raise_at_us, receive_at_us, settle_at_us, extend_at_us;
 	uint64_t counts[PUSH_COUNTS];
 	char last_failure[PUSH_REASON_BYTES];
 	int64_t last_failure_at_ms; /* 0: none */

@@ -10,7 +10,7 @@
 #include "push/push_turn.h"
 #include "request/request.h"
 
-enum { RETRY_MS = 1000, STOP_LOOK_MS = 100, CHECK_TIMEOUT_MS = 2000, FAR_US = 1000000000 };
+enum { RETRY_MS = 1000, RAISE_MS = 1000, STOP_LOOK_MS = 100, CHECK_TIMEOUT_MS = 2000, FAR_US = 1000000000 };
 
 static void (*freed)(void);
 
@@ -166,6 +166,19 @@ static void check(struct push_target *t)
 
 /* ---- All of it ---- */
 
+/* A program that works on all that it may have, and has for a second, gets one more. */
+static void allow_more(struct push_target *t)
+{
+	if (t->count[PUSH_SENT] < t->allowed || t->allowed == t->settings->concurrency)
+		t->raise_at_us = 0;
+	else if (!t->raise_at_us)
+		t->raise_at_us = push_state_in_ms(RAISE_MS);
+	if (!t->raise_at_us || t->raise_at_us > loop_now_us())
+		return;
+	t->allowed++;
+	t->raise_at_us = 0;
+}
+
 /* Those that were received and not begun return: the program is away, or the target stops. */
 static void return_ready(struct push_target *t)
 {
@@ -203,7 +216,8 @@ static void stop_waiting(struct push_target *t)
 static void set_timer(struct push_target *t)
 {
 	int64_t now = loop_now_us(), next = push_lease_next_us(t);
-	const int64_t instants[] = { t->backs_off_until_us, t->receive_at_us, t->settle_at_us, t->extend_at_us };
+	const int64_t instants[] = { t->backs_off_until_us, t->raise_at_us, t->receive_at_us, t->settle_at_us,
+				     t->extend_at_us };
 
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
 		if (instants[i] > now)
@@ -222,6 +236,7 @@ void push_target_act(struct push_target *t)
 	check(t);
 	send_ready(t);
 	push_lease_extend(t);
+	allow_more(t);
 	receive(t);
 	set_timer(t);
 }

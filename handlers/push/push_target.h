@@ -6,8 +6,8 @@
  * held for PUSH_LEASE_MS, and extended while its request is open: the open request is the lease.
  * What a daemon that was killed had pushed is back after PUSH_LEASE_MS.
  *
- * It receives only for as many requests as may be open: from one, one more with each success, up to
- * `concurrency`. From a program that is away or asks for a pause it backs off: for a while it calls
+ * It receives only for as many requests as may be open: from one, one more with each success and
+ * each second in which all of them are, up to `concurrency`. From a program that is away or asks for a pause it backs off: for a while it calls
  * nothing. Then it begins with one again.
  */
 #ifndef PATTERND_PUSH_TARGET_H
