@@ -12,6 +12,7 @@
 #include "common/handler.h"
 #include "overview/overview_find.h"
 #include "overview/overview_source.h"
+#include "process/metrics.h"
 
 enum {
 	ROUND_US = 1000000,
@@ -44,6 +45,7 @@ static struct waiting *waiting;
 static struct arena shared_arena;
 static struct text shared;
 static int64_t shared_until_us;
+static double shared_up; /* whether Redis was usable */
 
 /* ---- The answer ---- */
 
@@ -126,6 +128,12 @@ static void send(struct request *req)
 		answer_no_memory(req, EFFECT_NONE);
 }
 
+/* An answer of before Redis was lost, or found, is of no use. */
+static bool is_fresh(void)
+{
+	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up;
+}
+
 static void send_all(void)
 {
 	while (waiting) {
@@ -161,6 +169,7 @@ static void finish(struct round *r)
 	shared_arena = (struct arena){ 0 };
 	shared = answer_of(r, &shared_arena);
 	shared_until_us = r->began_us + (took_us * SHARED_TIMES > SHARED_US ? took_us * SHARED_TIMES : SHARED_US);
+	shared_up = metrics_gauge_now("redis_up");
 	end_round();
 	send_all();
 }
@@ -302,7 +311,7 @@ static bool begin_round(void)
 void overview_get(struct request *req, const struct overview_get_input *in)
 {
 	(void)in;
-	if (shared.at && loop_now_us() < shared_until_us) {
+	if (is_fresh()) {
 		send(req);
 		return;
 	}
