@@ -88,8 +88,8 @@ void overview_items_out(struct overview_items *items, struct json_out *o)
 {
 	size_t left = OVERVIEW_MOST;
 
-	out_int(o, "item_count", items->found);
-	out_array(o, "items");
+	out_int(o, "finding_count", items->found);
+	out_array(o, "findings");
 	for (enum overview_kind kind = 0; kind < OVERVIEW_KINDS; kind++) {
 		qsort(items->of[kind], items->count[kind], sizeof(struct overview_item), by_value);
 		for (size_t i = 0; i < items->count[kind] && left > 0; i++, left--)

@@ -55,7 +55,7 @@ void overview_items_remove(struct overview_items *items, enum overview_kind kind
 void overview_items_set_detail(struct overview_item *item, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes `item_count` and `items` into an open object. Sorts them. */
+/* Writes `finding_count` and `findings` into an open object. Sorts them. */
 void overview_items_out(struct overview_items *items, struct json_out *o);
 
 #endif
