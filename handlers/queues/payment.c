@@ -154,8 +154,8 @@ static void on_paid(struct request *req, const struct allowance *a)
 {
 	struct queue_payment *p = req->work;
 	int64_t hold_ms = a->failed || !a->exists ? HOLD_FAILED_MS : a->more_in_ms;
-	int64_t left = a->granted;
-	bool is_all = a->granted >= unpaid(p);
+	int64_t granted = a->granted;
+	bool is_all = granted >= unpaid(p);
 
 	if (a->failed)
 		p->failed = a->failed;
@@ -163,7 +163,7 @@ static void on_paid(struct request *req, const struct allowance *a)
 		p->missing = p->policies[p->at].name;
 	for (size_t i = p->first; i < p->count; i++)
 		if (is_of(p, i))
-			p->deliveries[i].is_paid = left-- > 0;
+			p->deliveries[i].is_paid = granted-- > 0;
 	hold_ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
 	if (!is_all && hold_ms < p->hold_ms)
 		p->hold_ms = hold_ms;

@@ -133,6 +133,7 @@ static void who_waits_gets_the_same(void **state)
 
 /* ---- It does not ---- */
 
+/* Though it is admitted more. */
 static void a_late_one_answers_as_the_other_decided(void **state)
 {
 	static const char body[] = "{\"limit\":10,\"wait_ms\":20000}";
@@ -140,6 +141,7 @@ static void a_late_one_answers_as_the_other_decided(void **state)
 	(void)state;
 	struct raw *w = ask_first(body);
 	struct answer a = http(rival, "POST", RECEIVE, body, KEY);
+	assert_status(http(rival, "PUT", "/ratelimit/policies/p", "{\"limit\":20,\"window_ms\":86400000}"), 200);
 	proc_signal(&patternd.proc, SIGCONT);
 	assert_got(a, ADMITTED);
 	struct answer late = waiter_answer(w, RECEIVE, SOON_MS);
