@@ -18,14 +18,14 @@ FACTS = [
         [
             ("docs/glossary.md", r"grace polls \| polling a request for up to (\d+) ms"),
             ("ARCHITECTURE.md", r"polls the request for up to (\d+) ms \(grace polls\)"),
-            ("docs/adr/0006-behind-libmicrohttpd.md", r"and at most (\d+) ms,\s+before its connection is suspended"),
+            ("docs/adr/0006-behind-libmicrohttpd.md", r"for at most (\d+) ms\. Then"),
         ],
     ),
     (
         "grace polls",
         ("service/http/response.c", r"MAX_GRACE_POLLS = (\d+)"),
         1,
-        [("docs/adr/0006-behind-libmicrohttpd.md", r"polled for up to (\d+) runs")],
+        [("docs/adr/0006-behind-libmicrohttpd.md", r"for up to (\d+) runs")],
     ),
     (
         "a stall, ms",
