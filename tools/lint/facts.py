@@ -7,6 +7,8 @@ nothing is a finding, too: the statement was reworded or removed, and its row mu
 """
 import re
 
+import yaml
+
 import tree
 
 FACTS = [
@@ -105,6 +107,10 @@ FACTS = [
     ),
 ]
 
+# Operations that change something and take no Idempotency-Key, as guarantees.md and retries.md list
+# them; PUT and DELETE are no exceptions there.
+WITHOUT_KEY = {"lock_hold", "fence_check", "queue_group_pause", "queue_group_resume", "name_index_rebuild"}
+
 lint = tree.Lint("State the number that the program has, or change the row. The rule: FACTS of tools/lint/facts.py.")
 
 
@@ -125,13 +131,28 @@ def count_patterns():
     return len(set(tags) - {"Keys", "Daemon"})
 
 
+def without_key():
+    """POST operations that change something and take no Idempotency-Key."""
+    paths = yaml.safe_load(tree.pathlib.Path("openapi.yaml").read_text())["paths"].values()
+    for operation in (path["post"] for path in paths if "post" in path):
+        takes = any("IdempotencyKey" in parameter.get("$ref", "") for parameter in operation.get("parameters", []))
+        if operation["x-effect"] != "reads" and not takes:
+            yield operation["operationId"]
+
+
+if set(without_key()) != WITHOUT_KEY:
+    wrong = ", ".join(sorted(set(without_key()) ^ WITHOUT_KEY))
+    lint.finding("docs/retries.md", 1, f"whether these take an Idempotency-Key, here, in guarantees.md and above: {wrong}")
 for what, decides, scale, stated in FACTS:
     is_number = number(*decides)
     for place in stated:
         found = number(*place)
         if is_number and found and found[0] != is_number[0] // scale:
             lint.finding(place[0], found[1], f"{what}: {found[0]}, but {decides[0]} has {is_number[0] / scale:g}")
-for place, beside in ((("README.md", r"rate limits and (\d+) other Redis patterns"), 3), (("docs/compare.md", r"Redis, Valkey \| (\d+) \|"), 0)):
+for place, beside in (
+    (("README.md", r"rate limits and (\d+) other Redis patterns"), 3),
+    (("docs/compare.md", r"Redis, Valkey \| (\d+) \|"), 0),
+):
     found = number(*place)
     if found and found[0] + beside != count_patterns():
         lint.finding(place[0], found[1], f"patterns: {found[0]}, but the contract has {count_patterns() - beside}")
