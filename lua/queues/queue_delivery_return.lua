@@ -52,8 +52,7 @@ for i = 1, #ARGV - 2, 3 do
     m = still_delivered(seq, state:sub(1, 16))
   end
   if m then
-    clear_delivery(m)
-    m.receives, m.worker, m.at = m.receives - 1, '', m.sent_at
+    uncount(m, m.sent_at)
     put_due(m)
     reply[1] = reply[1] + 1
   end

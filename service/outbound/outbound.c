@@ -1,0 +1,376 @@
+/* outbound: see outbound.h. */
+#include "outbound/outbound.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "core/loop.h"
+#include "outbound/curl_library.h"
+#include "outbound/loopback.h"
+#include "process/metrics.h"
+
+enum {
+	/* A request may try both addresses of localhost at once. */
+	MOST_SOCKETS = 2 * OUTBOUND_MOST,
+	CONNECT_MS = 2000,
+	KEPT_S = 1, /* a connection that was idle for longer is not used again: its program may close it */
+	FAR_US = 1000000000,
+};
+
+static const struct curl_library *curl;
+static CURLM *multi;
+static struct loop_timer timer;
+static unsigned count;
+
+/*
+ * The sockets that libcurl waits for. Their number is bounded, so that no callback needs memory: a
+ * failing one would end all requests.
+ */
+static struct loop_watch watches[MOST_SOCKETS];
+static struct loop_watch *unused[MOST_SOCKETS];
+static size_t unused_count;
+
+unsigned outbound_count(void)
+{
+	return count;
+}
+
+const char *outbound_library(void)
+{
+	return curl ? curl->curl_version() : "";
+}
+
+/* ---- What libcurl calls. None of these may call it. ---- */
+
+/* Only to this machine, whatever libcurl made of the URL. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *at)
+{
+	(void)context;
+	(void)purpose;
+	if (!loopback_holds(&at->addr))
+		return CURL_SOCKET_BAD;
+	return socket(at->family, at->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->protocol);
+}
+
+static size_t read_body(char *to, size_t size, size_t items, void *context)
+{
+	struct outbound *o = context;
+	size_t left = o->body.len - o->sent, n = size * items < left ? size * items : left;
+
+	memcpy(to, o->body.at + o->sent, n);
+	o->sent += n;
+	return n;
+}
+
+/* To send it again libcurl has to go back to its start. */
+static int refuse_seek(void *context, curl_off_t offset, int origin)
+{
+	(void)context;
+	(void)offset;
+	(void)origin;
+	return CURL_SEEKFUNC_FAIL;
+}
+
+static size_t take_body(char *bytes, size_t size, size_t items, void *context)
+{
+	struct outbound *o = context;
+	size_t n = size * items;
+
+	if (o->is_larger)
+		return n;
+	char *at = o->answer.len + n > OUTBOUND_BODY_MAX ? NULL
+							 : arena_grow(o->arena, (char *)(uintptr_t)o->answer.at,
+								      o->answer.len, o->answer.len + n + 1);
+	if (!at) {
+		o->is_larger = true;
+		o->answer = (struct text){ 0 };
+		return n;
+	}
+	memcpy(at + o->answer.len, bytes, n);
+	o->answer = (struct text){ at, o->answer.len + n };
+	at[o->answer.len] = '\0';
+	return n;
+}
+
+static struct text trimmed(struct text t)
+{
+	while (t.len && (*t.at == ' ' || *t.at == '\t')) {
+		t.at++;
+		t.len--;
+	}
+	while (t.len && strchr(" \t\r\n", t.at[t.len - 1]))
+		t.len--;
+	return t;
+}
+
+/* Each line of each head, those of 100 Continue too. */
+static size_t take_header(char *bytes, size_t size, size_t items, void *context)
+{
+	struct outbound *o = context;
+	size_t n = size * items;
+	const char *colon = memchr(bytes, ':', n);
+
+	o->head_bytes += n;
+	if (o->head_bytes > OUTBOUND_HEAD_MAX) {
+		o->why = "the head of the answer is larger than 16 KiB";
+		return 0;
+	}
+	if (colon && o->header)
+		o->header(o, (struct text){ bytes, (size_t)(colon - bytes) },
+			  trimmed((struct text){ colon + 1, n - (size_t)(colon + 1 - bytes) }));
+	return n;
+}
+
+/* ---- Ends ---- */
+
+static void release(struct outbound *o)
+{
+	if (!o->easy)
+		return;
+	curl->curl_multi_remove_handle(multi, o->easy);
+	curl->curl_easy_cleanup(o->easy);
+	curl->curl_slist_free_all(o->list);
+	o->easy = o->list = NULL;
+	count--;
+}
+
+void outbound_cancel(struct outbound *o)
+{
+	release(o);
+}
+
+static enum outbound_outcome outcome_of(struct outbound *o, CURLcode code)
+{
+	long sent = 0, status = 0;
+
+	curl->curl_easy_getinfo(o->easy, CURLINFO_REQUEST_SIZE, &sent);
+	curl->curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
+	o->status = (int)status;
+	if (code == CURLE_OK && status > 0)
+		return OUTBOUND_ANSWERED;
+	if (!o->why)
+		o->why = code == CURLE_OK ? "the answer has no status" : curl->curl_easy_strerror(code);
+	if (sent == 0)
+		return OUTBOUND_UNSENT;
+	return code == CURLE_OPERATION_TIMEDOUT ? OUTBOUND_TIMED_OUT : OUTBOUND_BROKEN;
+}
+
+/* `ended` may send the next request, and free its own. */
+static void take_ended(void)
+{
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl->curl_multi_info_read(multi, &left))) {
+		CURLcode code = m->data.result;
+		char *context = NULL;
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl->curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &context);
+		struct outbound *o = (struct outbound *)(void *)context;
+		o->outcome = outcome_of(o, code);
+		metrics_count(METRIC_outbound_requests);
+		if (o->outcome != OUTBOUND_ANSWERED)
+			metrics_count(METRIC_outbound_failures);
+		release(o);
+		o->ended(o);
+	}
+}
+
+/* ---- The loop ---- */
+
+static void act(int fd, int events)
+{
+	int running;
+
+	curl->curl_multi_socket_action(multi, fd, events, &running);
+	take_ended();
+}
+
+static void on_ready(struct loop_watch *w, uint32_t events)
+{
+	int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
+
+	if (events & (EPOLLERR | EPOLLHUP))
+		mask |= CURL_CSELECT_ERR;
+	act(w->fd, mask);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	loop_timer_set(t, loop_now_us() + FAR_US);
+	act(CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* It was set before, so that setting it cannot fail. */
+static int set_timer(CURLM *m, long ms, void *context)
+{
+	(void)m;
+	(void)context;
+	loop_timer_set(&timer, loop_now_us() + (ms < 0 ? FAR_US : ms * 1000 + 1));
+	return 0;
+}
+
+/* A socket that cannot be watched is idle until its request times out. */
+static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *of_socket)
+{
+	struct loop_watch *w = of_socket;
+	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
+
+	(void)easy;
+	(void)context;
+	if (what == CURL_POLL_REMOVE) {
+		if (!w)
+			return 0;
+		loop_unwatch(w);
+		unused[unused_count++] = w;
+	} else if (w) {
+		loop_rewatch(w, events);
+	} else if (unused_count > 0) {
+		w = unused[unused_count - 1];
+		*w = (struct loop_watch){ .fd = fd, .ready = on_ready };
+		if (!loop_watch(w, events))
+			return 0;
+		unused_count--;
+		curl->curl_multi_assign(multi, fd, w);
+	}
+	return 0;
+}
+
+/* ---- Open, close, send ---- */
+
+const char *outbound_refusal(const char *url, const char *unix_socket)
+{
+	if (unix_socket && (*unix_socket != '/' || strlen(unix_socket) >= sizeof(((struct sockaddr_un *)0)->sun_path)))
+		return "must be the absolute path of a socket, of at most 107 bytes";
+	return loopback_refusal(url);
+}
+
+bool outbound_load(char *why, size_t size)
+{
+	if (!curl_library_open(why, size))
+		return false;
+	curl = curl_library();
+	return true;
+}
+
+bool outbound_open(char *why, size_t size)
+{
+	timer.expired = on_timer;
+	if (loop_timer_set(&timer, loop_now_us() + FAR_US))
+		multi = curl->curl_multi_init();
+	if (!multi) {
+		loop_timer_stop(&timer);
+		snprintf(why, size, "there is no memory for libcurl");
+		return false;
+	}
+	for (unused_count = 0; unused_count < MOST_SOCKETS; unused_count++)
+		unused[unused_count] = &watches[unused_count];
+	curl->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+	curl->curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
+	curl->curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)OUTBOUND_MOST);
+	return true;
+}
+
+/* All requests were cancelled. */
+void outbound_close(void)
+{
+	if (!multi)
+		return;
+	curl->curl_multi_cleanup(multi);
+	multi = NULL;
+	loop_timer_stop(&timer);
+}
+
+/* Adds to the list in *to; false without memory, and the list is as it was. */
+static bool append(struct curl_slist **to, const char *line)
+{
+	struct curl_slist *longer = curl->curl_slist_append(*to, line);
+
+	if (longer)
+		*to = longer;
+	return longer != NULL;
+}
+
+/* An unset header, "Name:", keeps libcurl from adding its own. */
+static bool set_headers(struct outbound *o)
+{
+	struct curl_slist *list = NULL;
+	bool ok = append(&list, "Accept:") && append(&list, "Expect:");
+
+	for (size_t i = 0; ok && i < o->header_count; i++)
+		ok = append(&list, o->headers[i].at);
+	o->list = list;
+	return ok && curl->curl_easy_setopt(o->easy, CURLOPT_HTTPHEADER, list) == CURLE_OK;
+}
+
+static bool set_body(struct outbound *o)
+{
+	if (!o->body.at)
+		return true;
+	return curl->curl_easy_setopt(o->easy, CURLOPT_POST, 1L) == CURLE_OK &&
+	       curl->curl_easy_setopt(o->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)o->body.len) == CURLE_OK &&
+	       curl->curl_easy_setopt(o->easy, CURLOPT_READFUNCTION, read_body) == CURLE_OK &&
+	       curl->curl_easy_setopt(o->easy, CURLOPT_READDATA, o) == CURLE_OK &&
+	       curl->curl_easy_setopt(o->easy, CURLOPT_SEEKFUNCTION, refuse_seek) == CURLE_OK;
+}
+
+/* Each option is needed, since it keeps the request on this machine. */
+static bool set_options(struct outbound *o)
+{
+	const struct {
+		CURLoption option;
+		long value;
+	} numbers[] = {
+		{ CURLOPT_NOSIGNAL, 1 },
+		{ CURLOPT_FOLLOWLOCATION, 0 },
+		{ CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1 },
+		{ CURLOPT_MAXAGE_CONN, KEPT_S },
+		{ CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS },
+		{ CURLOPT_TIMEOUT_MS, (long)o->timeout_ms },
+		{ CURLOPT_BUFFERSIZE, 4096 },
+		{ CURLOPT_UPLOAD_BUFFERSIZE, 16384 },
+		{ CURLOPT_HTTP09_ALLOWED, 0 },
+	};
+	const struct {
+		CURLoption option;
+		const void *value;
+	} pointers[] = {
+		{ CURLOPT_URL, o->url },
+		{ CURLOPT_UNIX_SOCKET_PATH, o->unix_socket },
+		{ CURLOPT_PROTOCOLS_STR, "http" },
+		{ CURLOPT_PROXY, "" },
+		{ CURLOPT_PRIVATE, o },
+		{ CURLOPT_WRITEDATA, o },
+		{ CURLOPT_HEADERDATA, o },
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		ok = curl->curl_easy_setopt(o->easy, numbers[i].option, numbers[i].value) == CURLE_OK && ok;
+	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
+		ok = curl->curl_easy_setopt(o->easy, pointers[i].option, pointers[i].value) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK && ok;
+	return ok;
+}
+
+bool outbound_send(struct outbound *o)
+{
+	o->sent = o->head_bytes = 0;
+	o->answer = (struct text){ 0 };
+	o->is_larger = false;
+	o->why = NULL;
+	o->easy = multi && count < OUTBOUND_MOST ? curl->curl_easy_init() : NULL;
+	if (!o->easy)
+		return false;
+	count++;
+	if (set_options(o) && set_body(o) && set_headers(o) && curl->curl_multi_add_handle(multi, o->easy) == CURLM_OK)
+		return true;
+	release(o);
+	return false;
+}
