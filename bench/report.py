@@ -18,7 +18,7 @@ class Results:
 
 
 COLUMNS = (
-    ("rate", "{unit}s a second", "{:,.0f}"),
+    ("rate", "{unit}s per second", "{:,.0f}"),
     ("p50_ms", "p50 ms", "{:.2f}"),
     ("p99_ms", "p99 ms", "{:.2f}"),
     ("service_us", "CPU of the service, µs", "{:.1f}"),
@@ -107,7 +107,7 @@ def quotation(results, rows):
     machine, contests = results.machine, {contest.title: contest for contest in results.contests}
     cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
     return (
-        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, 64 clients where the row gives no other number.\n"
+        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, 64 clients unless the row gives another number.\n"
         + table(["what", "patternd", "peer", "ratio"], cells)
         + "\n"
         + textwrap.fill("; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".", 100)
