@@ -173,7 +173,9 @@ function programs(push) {
 	const name = 'Programs not called';
 	if (!push.items) return unread(name, push);
 	const off = push.items.filter((one) => one.state === 'backing_off');
-	if (off.length === 0) return { name, value: '0', note: `of ${number(push.items.length)}${push.more ? ' and more' : ''}` };
+	if (off.length === 0) {
+		return { name, value: '0', note: `of ${number(push.items.length)}${push.more ? ' and more' : ''}` };
+	}
 	const [{ name: queue, last_failure: last }] = off;
 	return {
 		name,
