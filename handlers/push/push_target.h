@@ -7,8 +7,8 @@
  * What a daemon that was killed had pushed is back after PUSH_LEASE_MS.
  *
  * It receives only for as many requests as may be open: from one, one more with each success and
- * each second in which all of them are, up to `concurrency`. From a program that is away or asks for a pause it backs off: for a while it calls
- * nothing. Then it begins with one again.
+ * each second in which all of them are, up to `concurrency`. From a program that is away or asks
+ * for a pause it backs off: for a while it calls nothing. Then it begins with one again.
  */
 #ifndef PATTERND_PUSH_TARGET_H
 #define PATTERND_PUSH_TARGET_H
