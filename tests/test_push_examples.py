@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The programs of examples/push, beside a daemon that pushes to each: it gets its messages, and
-goes on after a message that it cannot use. PHP is tried where it is installed.
+"""The programs of examples/push and of docker/kubernetes/push, beside a daemon that pushes to each:
+it gets its messages, and goes on after a message that it cannot use. PHP is tried where it is
+installed.
 tests/test_push_examples.py PATTERND
 """
 import contextlib
@@ -15,13 +16,15 @@ import tempfile
 
 import embedded
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "examples/push"
-# What starts each, where {port} is free, and the path of its URL.
+TOP = pathlib.Path(__file__).resolve().parent.parent
+# The folder of each, which has its target in push.json; what starts it, where {port} is free; and
+# the path of its URL.
 PROGRAMS = {
-    "python": ([sys.executable, "-B", "mails.py"], "/mails"),
-    "node": (["node", "mails.mjs"], "/mails"),
-    "shell": (["busybox", "httpd", "-f", "-p", "127.0.0.1:{port}"], "/cgi-bin/mails"),
-    "php": (["php", "-S", "127.0.0.1:{port}", "mails.php"], "/mails"),
+    "python": ("examples/push", [sys.executable, "-B", "mails.py"], "/mails"),
+    "node": ("examples/push", ["node", "mails.mjs"], "/mails"),
+    "shell": ("examples/push", ["busybox", "httpd", "-f", "-p", "127.0.0.1:{port}"], "/cgi-bin/mails"),
+    "php": ("examples/push", ["php", "-S", "127.0.0.1:{port}", "mails.php"], "/mails"),
+    "pod": ("docker/kubernetes/push", [sys.executable, "-B", "mails.py"], "/mails"),
 }
 WAIT_MS = 20000
 
@@ -33,11 +36,11 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running(command, port, log):
+def running(folder, command, port, log):
     words = [word.format(port=port) for word in command]
     with open(log, "w") as file:
         program = subprocess.Popen(
-            words, cwd=FOLDER, env=os.environ | {"PORT": str(port)}, stdout=file, stderr=subprocess.STDOUT
+            words, cwd=TOP / folder, env=os.environ | {"PORT": str(port)}, stdout=file, stderr=subprocess.STDOUT
         )
     try:
         yield program
@@ -46,51 +49,52 @@ def running(command, port, log):
         program.wait(10)
 
 
+def target_of(name, port):
+    """As its push.json has it, on this port."""
+    folder, _, path = PROGRAMS[name]
+    target = json.loads((TOP / folder / "push.json").read_text())["mails"]
+    assert target["url"] == "http://127.0.0.1:3000/mails", target
+    return target | {"url": f"http://127.0.0.1:{port}{path}"}
+
+
 def send(daemon, queue, body):
     """The message once it is done or dead."""
-    status, _, answer = daemon.ask(
-        "POST", f"/queues/{queue}/messages", {"body": body, "wait_result_ms": WAIT_MS}
-    )
+    status, _, answer = daemon.ask("POST", f"/queues/{queue}/messages", {"body": body, "wait_result_ms": WAIT_MS})
     assert status == 201, answer
     return answer["messages"][0]
 
 
-def target_of(daemon, queue):
-    _, _, answer = daemon.ask("GET", "/push")
-    return next(target for target in answer["items"] if target["name"] == queue)
-
-
-def try_program(daemon, language, port, folder):
-    log = pathlib.Path(folder, f"{language}.log")
-    status, _, answer = daemon.ask("PUT", f"/queues/{language}", {"result_ms": 60000, "max_receives": 1})
+def try_program(daemon, name, port, log):
+    status, _, answer = daemon.ask("PUT", f"/queues/{name}", {"result_ms": 60000, "max_receives": 1})
     assert status == 201, answer
-    with running(PROGRAMS[language][0], port, log) as program:
-        assert send(daemon, language, {"to": "ann"})["state"] == "done"
-        assert send(daemon, language, None)["state"] == "dead"
-        assert send(daemon, language, {"to": "bob"})["state"] == "done"
+    folder, command, _ = PROGRAMS[name]
+    with running(folder, command, port, log) as program:
+        assert send(daemon, name, {"to": "ann"})["state"] == "done"
+        assert send(daemon, name, None)["state"] == "dead"
+        assert send(daemon, name, {"to": "bob"})["state"] == "done"
         assert program.poll() is None, "it has ended"
-    said = log.read_text()
-    assert "a mail to ann" in said and "a mail to bob" in said, said
-    counts = target_of(daemon, language)["counts"]
+    assert name != "pod" or program.returncode == 0, "it does not end as a pod should"
+    output = log.read_text()
+    assert "a mail to ann" in output and "a mail to bob" in output, output
+    _, _, answer = daemon.ask("GET", "/push")
+    counts = next(target["counts"] for target in answer["items"] if target["name"] == name)
     assert counts["acknowledged"] == 2 and counts["failed"] + counts["dead"] == 1, counts
 
 
 def main():
-    found = {language: free_port() for language in PROGRAMS if shutil.which(PROGRAMS[language][0][0])}
+    found = {name: free_port() for name in PROGRAMS if shutil.which(PROGRAMS[name][1][0])}
     missing = PROGRAMS.keys() - found.keys()
     assert not missing - {"php"}, f"install what runs the examples for {missing}"
-    written = json.loads((FOLDER / "push.json").read_text())["mails"]
     with tempfile.TemporaryDirectory() as folder:
         targets = pathlib.Path(folder, "push.json")
-        url = {language: f"http://127.0.0.1:{port}{PROGRAMS[language][1]}" for language, port in found.items()}
-        targets.write_text(json.dumps({language: written | {"url": url[language]} for language in found}))
+        targets.write_text(json.dumps({name: target_of(name, port) for name, port in found.items()}))
         with embedded.Daemon(sys.argv[1], "--push", str(targets)) as daemon:
-            for language, port in found.items():
+            for name, port in found.items():
+                log = pathlib.Path(folder, f"{name}.log")
                 try:
-                    try_program(daemon, language, port, folder)
+                    try_program(daemon, name, port, log)
                 except AssertionError:
-                    log = pathlib.Path(folder, f"{language}.log")
-                    print(f"{language}: {log.read_text() if log.exists() else 'it was not started'}", file=sys.stderr)
+                    print(f"{name}: {log.read_text() if log.exists() else 'it was not started'}", file=sys.stderr)
                     raise
     print(f"{', '.join(found)}: each got its mails{' (php is not here)' if missing else ''}")
 
