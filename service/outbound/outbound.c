@@ -17,12 +17,14 @@ enum {
 	MOST_SOCKETS = 2 * OUTBOUND_MOST,
 	CONNECT_MS = 2000,
 	KEPT_S = 1, /* a connection that was idle for longer is not used again: its program may close it */
+	/* An answer with more is never whole: an endless one must not be read until its time is over. */
+	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
 };
 
 static const struct curl_library *curl;
 static CURLM *multi;
-static struct loop_timer timer;
+static struct loop_timer timer, idle;
 static unsigned count;
 
 /*
@@ -55,6 +57,25 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 	return socket(at->family, at->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->protocol);
 }
 
+/*
+ * Called before each try to send. A second one is of a request whose head was sent by a connection
+ * that its program then closed.
+ */
+static int refuse_second_try(void *context, char *to, char *from, int to_port, int from_port)
+{
+	struct outbound *o = context;
+	bool was_begun = o->is_begun;
+
+	(void)to;
+	(void)from;
+	(void)to_port;
+	(void)from_port;
+	o->is_begun = true;
+	if (was_begun)
+		o->why = "the connection was closed before an answer";
+	return was_begun ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 static size_t read_body(char *to, size_t size, size_t items, void *context)
 {
 	struct outbound *o = context;
@@ -79,6 +100,11 @@ static size_t take_body(char *bytes, size_t size, size_t items, void *context)
 	struct outbound *o = context;
 	size_t n = size * items;
 
+	o->body_bytes += n;
+	if (o->body_bytes > BODY_READ_MAX) {
+		o->why = "the body of the answer is larger than 16 MiB";
+		return 0;
+	}
 	if (o->is_larger)
 		return n;
 	char *at = o->answer.len + n > OUTBOUND_BODY_MAX ? NULL
@@ -106,7 +132,7 @@ static struct text trimmed(struct text t)
 	return t;
 }
 
-/* Each line of each head, those of 100 Continue too. */
+/* Each line of each head, those of 100 Continue too; then those behind a chunked body. */
 static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 {
 	struct outbound *o = context;
@@ -114,6 +140,10 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 	const char *colon = memchr(bytes, ':', n);
 
 	o->head_bytes += n;
+	if (n > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !o->body_bytes)
+		o->is_head_whole = false;
+	if (trimmed((struct text){ bytes, n }).len == 0)
+		o->is_head_whole = true;
 	if (o->head_bytes > OUTBOUND_HEAD_MAX) {
 		o->why = "the head of the answer is larger than 16 KiB";
 		return 0;
@@ -134,12 +164,26 @@ static void release(struct outbound *o)
 	curl->curl_easy_cleanup(o->easy);
 	curl->curl_slist_free_all(o->list);
 	o->easy = o->list = NULL;
-	count--;
+	if (--count == 0)
+		loop_timer_set(&idle, loop_now_us() + 1000000LL * KEPT_S);
 }
 
 void outbound_cancel(struct outbound *o)
 {
 	release(o);
+}
+
+static const char *why_of(const struct outbound *o, CURLcode code)
+{
+	if (o->why)
+		return o->why;
+	if (code == CURLE_OK) /* libcurl takes a head that ends within, too */
+		return "the answer ended within its head";
+	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
+		return "the answer is no HTTP/1.1";
+	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)
+		return "a header of the answer is too long, or there is no memory for it";
+	return curl->curl_easy_strerror(code);
 }
 
 static enum outbound_outcome outcome_of(struct outbound *o, CURLcode code)
@@ -149,10 +193,9 @@ static enum outbound_outcome outcome_of(struct outbound *o, CURLcode code)
 	curl->curl_easy_getinfo(o->easy, CURLINFO_REQUEST_SIZE, &sent);
 	curl->curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
 	o->status = (int)status;
-	if (code == CURLE_OK && status > 0)
+	if (code == CURLE_OK && status >= 200 && o->is_head_whole)
 		return OUTBOUND_ANSWERED;
-	if (!o->why)
-		o->why = code == CURLE_OK ? "the answer has no status" : curl->curl_easy_strerror(code);
+	o->why = why_of(o, code);
 	if (sent == 0)
 		return OUTBOUND_UNSENT;
 	return code == CURLE_OPERATION_TIMEDOUT ? OUTBOUND_TIMED_OUT : OUTBOUND_BROKEN;
@@ -257,16 +300,11 @@ bool outbound_load(char *why, size_t size)
 	return true;
 }
 
-bool outbound_open(char *why, size_t size)
+static bool open_multi(void)
 {
-	timer.expired = on_timer;
-	if (loop_timer_set(&timer, loop_now_us() + FAR_US))
-		multi = curl->curl_multi_init();
-	if (!multi) {
-		loop_timer_stop(&timer);
-		snprintf(why, size, "there is no memory for libcurl");
+	multi = curl->curl_multi_init();
+	if (!multi)
 		return false;
-	}
 	for (unused_count = 0; unused_count < MOST_SOCKETS; unused_count++)
 		unused[unused_count] = &watches[unused_count];
 	curl->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
@@ -275,14 +313,38 @@ bool outbound_open(char *why, size_t size)
 	return true;
 }
 
+static void close_multi(void)
+{
+	if (multi)
+		curl->curl_multi_cleanup(multi);
+	multi = NULL;
+}
+
+/* Nothing was sent for so long that no kept connection is used again: a program may wait for its end. */
+static void on_idle(struct loop_timer *t)
+{
+	loop_timer_set(t, loop_now_us() + FAR_US);
+	if (count == 0)
+		close_multi();
+}
+
+bool outbound_open(char *why, size_t size)
+{
+	timer.expired = on_timer;
+	idle.expired = on_idle;
+	if (loop_timer_set(&timer, loop_now_us() + FAR_US) && loop_timer_set(&idle, loop_now_us() + FAR_US))
+		return true;
+	loop_timer_stop(&timer);
+	snprintf(why, size, "there is no memory for its timers");
+	return false;
+}
+
 /* All requests were cancelled. */
 void outbound_close(void)
 {
-	if (!multi)
-		return;
-	curl->curl_multi_cleanup(multi);
-	multi = NULL;
+	close_multi();
 	loop_timer_stop(&timer);
+	loop_timer_stop(&idle);
 }
 
 /* Adds to the list in *to; false without memory, and the list is as it was. */
@@ -346,6 +408,7 @@ static bool set_options(struct outbound *o)
 		{ CURLOPT_PRIVATE, o },
 		{ CURLOPT_WRITEDATA, o },
 		{ CURLOPT_HEADERDATA, o },
+		{ CURLOPT_PREREQDATA, o },
 	};
 	bool ok = true;
 
@@ -354,6 +417,7 @@ static bool set_options(struct outbound *o)
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
 		ok = curl->curl_easy_setopt(o->easy, pointers[i].option, pointers[i].value) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_PREREQFUNCTION, refuse_second_try) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK && ok;
 	return ok;
@@ -361,11 +425,13 @@ static bool set_options(struct outbound *o)
 
 bool outbound_send(struct outbound *o)
 {
-	o->sent = o->head_bytes = 0;
+	o->sent = o->head_bytes = o->body_bytes = 0;
 	o->answer = (struct text){ 0 };
-	o->is_larger = false;
+	o->is_begun = o->is_head_whole = o->is_larger = false;
 	o->why = NULL;
-	o->easy = multi && count < OUTBOUND_MOST ? curl->curl_easy_init() : NULL;
+	if (count == OUTBOUND_MOST || (!multi && !open_multi()))
+		return false;
+	o->easy = curl->curl_easy_init();
 	if (!o->easy)
 		return false;
 	count++;

@@ -45,7 +45,8 @@ struct outbound {
 
 	/* outbound.c's */
 	void *easy, *list;
-	size_t sent, head_bytes;
+	size_t sent, head_bytes, body_bytes;
+	bool is_begun, is_head_whole;
 };
 
 /*
