@@ -106,3 +106,9 @@ void push_answer_judge(struct push_answer *a, const struct outbound *o)
 		snprintf(a->reason, sizeof(a->reason), "%s", o->why ? o->why : "no answer");
 	}
 }
+
+void push_answer_make_plain(struct push_answer *a)
+{
+	a->result = (struct text){ 0 };
+	*a->reason = '\0';
+}

@@ -26,6 +26,7 @@ static const struct curl_library *curl;
 static CURLM *multi;
 static struct loop_timer timer, idle;
 static unsigned count;
+static void (*freed)(void);
 
 /*
  * The sockets that libcurl waits for. Their number is bounded, so that no callback needs memory: a
@@ -164,7 +165,9 @@ static void release(struct outbound *o)
 	curl->curl_easy_cleanup(o->easy);
 	curl->curl_slist_free_all(o->list);
 	o->easy = o->list = NULL;
-	if (--count == 0)
+	if (count-- == OUTBOUND_MOST)
+		freed();
+	if (count == 0)
 		loop_timer_set(&idle, loop_now_us() + 1000000LL * KEPT_S);
 }
 
@@ -328,14 +331,14 @@ static void on_idle(struct loop_timer *t)
 		close_multi();
 }
 
-bool outbound_open(char *why, size_t size)
+bool outbound_open(void (*call_freed)(void))
 {
+	freed = call_freed;
 	timer.expired = on_timer;
 	idle.expired = on_idle;
 	if (loop_timer_set(&timer, loop_now_us() + FAR_US) && loop_timer_set(&idle, loop_now_us() + FAR_US))
 		return true;
 	loop_timer_stop(&timer);
-	snprintf(why, size, "there is no memory for its timers");
 	return false;
 }
 

@@ -169,7 +169,7 @@ def test_busy():
             with App(lambda r, said=said: said.pop(0)) as app, Daemon({"q": app}) as daemon:
                 message_id = daemon.send("q", 1)[0]
                 wait_for(lambda: len(app.requests) == 1)
-                busy = wait_for(lambda: (t := daemon.target("q"))["state"] == "backing_off" and t)
+                busy = wait_for(lambda: (t := daemon.target("q"))["reason"] == "busy" and t)
                 assert busy["reason"] == "busy" and busy["allowed"] == 1, busy
                 assert busy["until_ms"] - time.time() * 1000 <= 1500, busy
                 wait_for(lambda: daemon.message("q", message_id)["state"] == "delayed")
@@ -198,7 +198,7 @@ def test_busy_dates():
             if most == 0:
                 wait_for(lambda: daemon.is_empty("q"))
                 continue
-            busy = wait_for(lambda: (t := daemon.target("q"))["state"] == "backing_off" and t)
+            busy = wait_for(lambda: (t := daemon.target("q"))["reason"] == "busy" and t)
             assert least * 1000 <= busy["until_ms"] - time.time() * 1000 <= most * 1000, (value, busy)
 
 
