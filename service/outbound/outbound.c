@@ -3,20 +3,18 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "core/loop.h"
 #include "outbound/curl_library.h"
 #include "outbound/loopback.h"
+#include "outbound/outbound_socket.h"
 #include "process/metrics.h"
 
 enum {
-	/* A request may try both addresses of localhost at once. */
-	MOST_SOCKETS = 2 * OUTBOUND_MOST,
 	CONNECT_MS = 2000,
-	KEPT_S = 1, /* a connection that was idle for longer is not used again: its program may close it */
+	SWEEP_US = 250000,
+	LIFE_S = 1, /* of a connection, so that a program which serves one after the other comes to the next */
 	/* An answer with more is never whole: an endless one must not be read until its time is over. */
 	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
@@ -24,17 +22,9 @@ enum {
 
 static const struct curl_library *curl;
 static CURLM *multi;
-static struct loop_timer timer, idle;
+static struct loop_timer timer, sweep;
 static unsigned count;
 static void (*freed)(void);
-
-/*
- * The sockets that libcurl waits for. Their number is bounded, so that no callback needs memory: a
- * failing one would end all requests.
- */
-static struct loop_watch watches[MOST_SOCKETS];
-static struct loop_watch *unused[MOST_SOCKETS];
-static size_t unused_count;
 
 unsigned outbound_count(void)
 {
@@ -47,16 +37,6 @@ const char *outbound_library(void)
 }
 
 /* ---- What libcurl calls. None of these may call it. ---- */
-
-/* Only to this machine, whatever libcurl made of the URL. */
-static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *at)
-{
-	(void)context;
-	(void)purpose;
-	if (!loopback_holds(&at->addr))
-		return CURL_SOCKET_BAD;
-	return socket(at->family, at->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->protocol);
-}
 
 /*
  * Called before each try to send. A second one is of a request whose head was sent by a connection
@@ -159,16 +139,19 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 
 static void release(struct outbound *o)
 {
-	if (!o->easy)
+	CURL *easy = o->easy;
+
+	if (!easy)
 		return;
-	curl->curl_multi_remove_handle(multi, o->easy);
-	curl->curl_easy_cleanup(o->easy);
+	curl->curl_multi_remove_handle(multi, easy);
+	curl->curl_easy_cleanup(easy);
 	curl->curl_slist_free_all(o->list);
 	o->easy = o->list = NULL;
+	outbound_socket_keep(easy);
 	if (count-- == OUTBOUND_MOST)
 		freed();
-	if (count == 0)
-		loop_timer_set(&idle, loop_now_us() + 1000000LL * KEPT_S);
+	if (sweep.due_us > loop_now_us() + SWEEP_US)
+		loop_timer_set(&sweep, loop_now_us() + SWEEP_US);
 }
 
 void outbound_cancel(struct outbound *o)
@@ -191,15 +174,15 @@ static const char *why_of(const struct outbound *o, CURLcode code)
 
 static enum outbound_outcome outcome_of(struct outbound *o, CURLcode code)
 {
-	long sent = 0, status = 0;
+	long status = 0;
 
-	curl->curl_easy_getinfo(o->easy, CURLINFO_REQUEST_SIZE, &sent);
 	curl->curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
 	o->status = (int)status;
 	if (code == CURLE_OK && status >= 200 && o->is_head_whole)
 		return OUTBOUND_ANSWERED;
 	o->why = why_of(o, code);
-	if (sent == 0)
+	/* How much was sent is of the last try only. */
+	if (!o->is_begun)
 		return OUTBOUND_UNSENT;
 	return code == CURLE_OPERATION_TIMEDOUT ? OUTBOUND_TIMED_OUT : OUTBOUND_BROKEN;
 }
@@ -232,17 +215,10 @@ static void act(int fd, int events)
 {
 	int running;
 
+	if (!multi)
+		return;
 	curl->curl_multi_socket_action(multi, fd, events, &running);
 	take_ended();
-}
-
-static void on_ready(struct loop_watch *w, uint32_t events)
-{
-	int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
-
-	if (events & (EPOLLERR | EPOLLHUP))
-		mask |= CURL_CSELECT_ERR;
-	act(w->fd, mask);
 }
 
 static void on_timer(struct loop_timer *t)
@@ -257,32 +233,6 @@ static int set_timer(CURLM *m, long ms, void *context)
 	(void)m;
 	(void)context;
 	loop_timer_set(&timer, loop_now_us() + (ms < 0 ? FAR_US : ms * 1000 + 1));
-	return 0;
-}
-
-/* A socket that cannot be watched is idle until its request times out. */
-static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *of_socket)
-{
-	struct loop_watch *w = of_socket;
-	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
-
-	(void)easy;
-	(void)context;
-	if (what == CURL_POLL_REMOVE) {
-		if (!w)
-			return 0;
-		loop_unwatch(w);
-		unused[unused_count++] = w;
-	} else if (w) {
-		loop_rewatch(w, events);
-	} else if (unused_count > 0) {
-		w = unused[unused_count - 1];
-		*w = (struct loop_watch){ .fd = fd, .ready = on_ready };
-		if (!loop_watch(w, events))
-			return 0;
-		unused_count--;
-		curl->curl_multi_assign(multi, fd, w);
-	}
 	return 0;
 }
 
@@ -308,9 +258,7 @@ static bool open_multi(void)
 	multi = curl->curl_multi_init();
 	if (!multi)
 		return false;
-	for (unused_count = 0; unused_count < MOST_SOCKETS; unused_count++)
-		unused[unused_count] = &watches[unused_count];
-	curl->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+	curl->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, outbound_socket_watch);
 	curl->curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
 	curl->curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)OUTBOUND_MOST);
 	return true;
@@ -323,11 +271,13 @@ static void close_multi(void)
 	multi = NULL;
 }
 
-/* Nothing was sent for so long that no kept connection is used again: a program may wait for its end. */
-static void on_idle(struct loop_timer *t)
+/* Without a request and a kept connection nothing of libcurl is open. */
+static void on_sweep(struct loop_timer *t)
 {
-	loop_timer_set(t, loop_now_us() + FAR_US);
-	if (count == 0)
+	bool are_kept = outbound_socket_sweep();
+
+	loop_timer_set(t, loop_now_us() + (are_kept ? SWEEP_US : FAR_US));
+	if (count == 0 && !are_kept)
 		close_multi();
 }
 
@@ -335,8 +285,9 @@ bool outbound_open(void (*call_freed)(void))
 {
 	freed = call_freed;
 	timer.expired = on_timer;
-	idle.expired = on_idle;
-	if (loop_timer_set(&timer, loop_now_us() + FAR_US) && loop_timer_set(&idle, loop_now_us() + FAR_US))
+	sweep.expired = on_sweep;
+	outbound_socket_open(act);
+	if (loop_timer_set(&timer, loop_now_us() + FAR_US) && loop_timer_set(&sweep, loop_now_us() + FAR_US))
 		return true;
 	loop_timer_stop(&timer);
 	return false;
@@ -347,7 +298,7 @@ void outbound_close(void)
 {
 	close_multi();
 	loop_timer_stop(&timer);
-	loop_timer_stop(&idle);
+	loop_timer_stop(&sweep);
 }
 
 /* Adds to the list in *to; false without memory, and the list is as it was. */
@@ -393,7 +344,8 @@ static bool set_options(struct outbound *o)
 		{ CURLOPT_NOSIGNAL, 1 },
 		{ CURLOPT_FOLLOWLOCATION, 0 },
 		{ CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1 },
-		{ CURLOPT_MAXAGE_CONN, KEPT_S },
+		{ CURLOPT_MAXAGE_CONN, OUTBOUND_KEPT_S },
+		{ CURLOPT_MAXLIFETIME_CONN, LIFE_S },
 		{ CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS },
 		{ CURLOPT_TIMEOUT_MS, (long)o->timeout_ms },
 		{ CURLOPT_BUFFERSIZE, 4096 },
@@ -419,7 +371,8 @@ static bool set_options(struct outbound *o)
 		ok = curl->curl_easy_setopt(o->easy, numbers[i].option, numbers[i].value) == CURLE_OK && ok;
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
 		ok = curl->curl_easy_setopt(o->easy, pointers[i].option, pointers[i].value) == CURLE_OK && ok;
-	ok = curl->curl_easy_setopt(o->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_OPENSOCKETFUNCTION, outbound_socket_make) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_CLOSESOCKETFUNCTION, outbound_socket_close) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_PREREQFUNCTION, refuse_second_try) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK && ok;
