@@ -27,8 +27,8 @@ enum { SOON_MS = 8000, SHARED_S = 11, MANY = 10000, ASKERS = 20 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static char later[256];                   /* the file by which the daemon's time goes by */
-static volatile int64_t *redis_clock_us; /* Redis's clock stands still between changes */
+static char later[256];                  /* the file by which the daemon's time goes by */
+static volatile int64_t *redis_clock_us; /* Redis's clock goes by changes only */
 static int64_t seen_at_ms;
 
 static struct answer overview(void)
@@ -135,7 +135,8 @@ static void make_trouble(void)
 	done("PATCH", "/queues/shut", "{\"paused\":true}");
 	done("PUT", "/queues/late/schedules/s", "{\"every_ms\":1000,\"body\":1}");
 	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}"); /* no one expects it */
-	done("POST", "/queues/held/messages", "{\"messages\":[{\"body\":1,\"group\":\"g\"},{\"body\":2,\"group\":\"g\"}]}");
+	done("POST", "/queues/held/messages",
+	     "{\"messages\":[{\"body\":1,\"group\":\"g\"},{\"body\":2,\"group\":\"g\"}]}");
 	done("POST", "/queues/held/groups/g/pause", "{\"for_ms\":3600000}");
 	for (int i = 0; i < 3; i++) {
 		const char *queue = i ? "more-dead" : "dead";
@@ -183,7 +184,7 @@ static void all_that_waits_is_found(void **state)
 	assert_int_equal(number(finding(a, "messages_waiting"), "value"), 70000);
 	assert_int_equal(int_at(a, "/finding_count"), 6); /* two of old messages; no lock waits any more */
 	assert_int_equal(int_at(a, "/queues/paused"), 1);
-	static const char *const order[] = { "dead_letters",	 "dead_letters",   "messages_waiting",
+	static const char *const order[] = { "dead_letters",     "dead_letters",   "messages_waiting",
 					     "messages_waiting", "groups_blocked", "schedule_missed" };
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
@@ -331,15 +332,14 @@ static void one_look_is_for_all_and_ends(void **state)
 	assert_int_equal(server_scripts_run(&redis) - scripts, 3);
 }
 
-/* Beyond any bound there is less in the answer, and it says so. */
+/* Beyond any bound there is less in the answer, and `complete` is false. */
 static void ten_thousand_queues_are_bounded(void **state)
 {
 	struct daemon d = { 0 };
 	struct client *usual = client;
 
 	(void)state;
-	server_command(&redis,
-		       "EVAL %s 0",
+	server_command(&redis, "EVAL %s 0",
 		       "local now = redis.call('TIME')[1] * 1000 "
 		       "for i = 1, 10000 do "
 		       "  redis.call('HSET', 'p:queue:{q' .. i .. '}', 'sent', 1) "
