@@ -1,6 +1,6 @@
 -- What becomes of a message with options (`content`), or of one that was delivered before (`state`).
 local options
-if not state and #member == 17 then -- without a ttl and a group, its options are the state's
+if not state then -- without a ttl and a group, its options are the state's
   options, id = content:match('^\t(0\t%d+\t([^\t\n]*)\t\t[%d:]*)\n', 15)
 end
 if options then
