@@ -219,9 +219,9 @@ def absent_is_null(c):
 
 
 def operation_ids(c):
-    """Operation ids are noun_verb, with one of few verbs."""
+    """Operation ids are noun_verb, with one of few verbs, or noun_verb_many beside one of those."""
     for _, method, operation, _ in c.operations:
-        noun, _, verb = operation["operationId"].rpartition("_")
+        noun, _, verb = operation["operationId"].removesuffix("_many").rpartition("_")
         if not noun or verb not in VERBS:
             yield operation, (
                 f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))}); "

@@ -43,8 +43,7 @@ local function bring_back(seq, state, content)
   if not m then
     return false
   end
-  clear_delivery(m)
-  m.receives, m.worker, m.at = m.receives - 1, '', m.sent_at
+  uncount(m, m.sent_at)
   put_due(m)
   return true
 end

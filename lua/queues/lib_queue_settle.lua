@@ -68,7 +68,7 @@ for i = first_rejected, #ARGV, 5 do
     m, is_cancelled = current_delivery(seq, nonce, states[#reply - 1])
   end
   if m then
-    give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4] == '1')
+    give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4])
     ended[seq] = nonce
     reply[1] = reply[1] + 1
   end

@@ -4,8 +4,8 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 how many are acknowledged, 2 how many have a result; then 2 for each that is
 --       acknowledged: sequence, nonce; 3 for each that has a result: sequence, nonce, result; 5 for
---       each that is rejected: sequence, nonce, delay_ms (-1: the queue's backoff), reason ('': not
---       given), '1': dead at once
+--       each that is rejected: sequence, nonce, delay_ms, reason and kind, the arguments 3 to 5 of
+--       queue_delivery_reject
 --@reply 0..: outcomes int...
 -- The outcome of the reply is how many deliveries had an effect. outcomes are in the order of ARGV:
 -- 1 acknowledged (also when this delivery was acknowledged within the last 150 s), 2 rejected, 3

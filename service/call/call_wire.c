@@ -218,7 +218,7 @@ static void on_late(struct loop_timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
 
-	if (c->req->state != CALLING || c->req->http_done || !c->done)
+	if (c->req->state != CALLING || c->req->asker_done || !c->done)
 		return;
 	c->is_late = true;
 	take_failure(c, REDIS_UNKNOWN);
@@ -230,7 +230,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
 	bool lives = req->state == CALLING && c->parkings == req->pending.parkings &&
-		     (!req->http_done || req->background || req->on_disconnect || !c->done || c->may_fail);
+		     (!req->asker_done || req->background || req->on_disconnect || !c->done || c->may_fail);
 
 	loop_timer_stop(&c->late);
 	if (outcome == REDIS_ANSWERED)
