@@ -130,7 +130,7 @@ def access():
 
 
 def conventions(contract):
-    """The sections of the contract's description, each with a heading of its own."""
+    """The sections of the contract's description, each with its own heading."""
     out = []
     for part in re.split(r"\n(?=\*\*[A-Z][\w ]*\.?\*\*)", contract["info"]["description"]):
         found = re.match(r"\*\*([A-Z][\w ]*?)\.?\*\*\s*(.*)", part, re.S)

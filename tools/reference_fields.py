@@ -36,7 +36,7 @@ class Tables:
         return f"[{name}](#{anchor(name)})"
 
     def members(self, schema):
-        """{name: (schema, is required)} of an object, those of allOf included."""
+        """{name: (schema, is required)} of an object, the fields of allOf included."""
         found = {}
         for part in schema.get("allOf", []):
             found |= self.members(resolved(self.contract, part)[1])

@@ -197,9 +197,8 @@ function say(text) {
 	say.timer = setTimeout(() => setText(by('said'), ''), 8000);
 }
 
-/**
- * A problem in words. That of a refresh goes when the next refresh succeeds, and is not shown
- * twice; that of an action stays until the next action.
+/** * Shows a problem in words. The problem of a refresh disappears when the next refresh succeeds,
+ * and is not shown twice; the problem of an action stays until the next action.
  */
 function showProblem(error, of = 'act') {
 	const box = by('problem');

@@ -39,7 +39,7 @@ class Worker(Generic[M]):
     def run(self, signals: bool) -> None:
         threads = [threading.Thread(target=self._handle, daemon=True) for _ in range(self._options.concurrency)]
         threads.append(threading.Thread(target=self._settle, daemon=True))
-        limit_s = 0.0  # by an exception that is no Problem, what runs is returned at once
+        limit_s = 0.0  # by an exception that is not a Problem, what runs is returned at once
         with self._catch(signals):
             try:
                 for thread in threads:
