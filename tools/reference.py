@@ -360,7 +360,7 @@ def metrics_page():
         "## Single queues, policies and locks",
         "",
         wrapped(
-            "By default those of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
+            "By default these are the metrics of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
             "An entry is `KIND:GLOB`; `*` matches any run of bytes, at most twice. Name the locks to watch: "
             "`--metrics-names 'queues:*,policies:*,locks:report'`. An empty option has none. A name without `*` has its "
             "series from the start, others from their first use by this daemon; an empty receive is a use. A kind has at "

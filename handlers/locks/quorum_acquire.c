@@ -170,7 +170,7 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 }
 
 /*
- * Each has a token of its own: a release of the attempt before may still reach a server, by a
+ * Each has its own token: a release of the attempt before may still reach a server, by a
  * connection that was lost.
  */
 static void attempt(struct request *req)

@@ -28,7 +28,7 @@
 
 struct request;
 
-/* A key's name; the channel of a resource is that of its first key. In the request's arena. */
+/* A key's name; the channel of a resource is its first key's. In the request's arena. */
 struct text call_key_name(struct request *req, const char *kind, struct text name, const char *part);
 
 /* Starts a call; owned by the request's arena. */
@@ -61,7 +61,7 @@ void call_without_record(struct call *c);
 void call_record_key(struct call *c);
 
 /*
- * The reply has an idempotency record of its own, beside those of the request's other calls. It
+ * The reply has its own idempotency record, beside the records of the request's other calls. It
  * reports what was done, and grants nothing.
  */
 void call_record_part(struct call *c, struct text part);
@@ -81,7 +81,7 @@ void call_may_fail(struct call *c);
  */
 void call_replicas(struct call *c, unsigned replicas);
 
-/* Sends it to a server of --lock-quorum, from 1, instead of that of --redis. */
+/* Sends it to a server of --lock-quorum, from 1, instead of the server of --redis. */
 void call_member(struct call *c, unsigned server);
 unsigned call_members(void); /* how many there are */
 

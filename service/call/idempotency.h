@@ -12,7 +12,7 @@ struct request;
 /*
  * The record's key. Its name has what the Idempotency-Key is scoped to and nothing of the body, so
  * that the same key with another body finds it. In a Cluster it lies in the slot of `key`. A part
- * of a request has a key of its own; an absent part is the whole.
+ * of a request has its own key; an absent part is the whole.
  */
 struct text idempotency_record_key(struct request *req, struct text key, struct text part);
 

@@ -6,8 +6,8 @@
  *	list_keys(req, &locks, in->match, in->cursor, in->limit);
  *
  * Names of an index come each once and in order, but in a Cluster. All else is a SCAN: an item may
- * come twice. A page that is not full after 100 ms, that of an index after a second, is answered as
- * it is, with a cursor and "complete": false.
+ * come twice. A page that is not full after 100 ms, or after a second if it reads an index, is
+ * answered as it is, with a cursor and "complete": false.
  */
 #ifndef PATTERND_LIST_H
 #define PATTERND_LIST_H

@@ -113,8 +113,8 @@ static int64_t instant_of(const struct tz_day *d, int64_t year)
 }
 
 /*
- * Summer time that ends when, or after, that of the next year begins never ends: RFC 9636 has
- * permanent summer time as 0/0,J365/25. One that is as long as nothing never begins.
+ * Summer time never ends if it ends when, or after, the summer time of the next year begins: RFC
+ * 9636 writes permanent summer time as 0/0,J365/25. If it has no length, it never begins.
  */
 static void settle(struct tz_rule *rule)
 {

@@ -121,7 +121,7 @@ static const char *read_footer(struct tzif *zone, struct text file, int64_t last
 	if (end == file.at + 1)
 		return NULL;
 	if (!tz_rule_read(&zone->rule, (struct text){ file.at + 1, (size_t)(end - file.at - 1) }))
-		return "has a footer that is no rule";
+		return "has a footer that is not a rule";
 	if (!zone->rule.changes)
 		return zone->rule.standard_s == last.offset_s ? NULL : "has a footer that contradicts its last change";
 	if (zone->count > 0 && last.offset_s != zone->rule.standard_s && last.offset_s != zone->rule.summer_s)

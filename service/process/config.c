@@ -203,7 +203,7 @@ static bool load_file(const char *path)
 			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
 				sizeof(line) - 2);
 			ok = false;
-			break; /* what follows is no line */
+			break; /* what follows is not a line */
 		}
 		ok = load_line(line, path, number) && ok;
 	}
@@ -371,8 +371,7 @@ static bool names_two_redis(void)
 {
 	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
 		return false;
-	fputs("patternd: --embedded runs a Redis of its own, and --redis names another: take one of them out\n",
-	      stderr);
+	fputs("patternd: --embedded runs its own Redis, and --redis names another: take one of them out\n", stderr);
 	return true;
 }
 

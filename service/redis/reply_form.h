@@ -32,7 +32,7 @@ struct reply_form {
 /* Whether it is {outcome, now_ms, ...} as one of these forms, which end with one without items. */
 bool reply_form_matches(const struct reply *r, const struct reply_form *forms);
 
-/* The same for the reply of a plain command, which is described as one item. */
+/* Whether the reply of a plain command is as described by one item. */
 bool reply_form_fits(const struct reply *r, const char *item);
 
 #endif

@@ -1,4 +1,4 @@
-/* reply_reader: hiredis's reader with object functions of our own; see redis/reply_reader.h. */
+/* reply_reader: hiredis's reader with our own object functions; see redis/reply_reader.h. */
 #include "redis/reply_reader.h"
 
 #include <hiredis/read.h>

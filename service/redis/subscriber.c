@@ -174,7 +174,7 @@ static void name_marker(struct subscriber *s)
 {
 	unsigned long long random = 0;
 
-	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* it differs from those of other daemons */
+	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* other daemons have another one */
 	snprintf(s->marker, sizeof(s->marker), "%srenewal:%016llx", config()->prefix, random);
 }
 

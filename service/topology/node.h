@@ -40,7 +40,7 @@ struct redis_node_callbacks {
 
 /* Returns a new node, which starts to connect; NULL without memory. Copies `url`. */
 struct redis_node *node_new(const struct redis_url *url, const struct redis_node_callbacks *callbacks);
-/* The same with so many connections, without a subscriber, and not in the list. */
+/* A node with so many connections, without a subscriber, that is not in the list. */
 struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks,
 				  unsigned connections);
 void node_free(struct redis_node *n);

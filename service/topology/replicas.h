@@ -15,7 +15,7 @@
 /* True when --read-from is replica. */
 bool replicas_enabled(void);
 
-/* Checks the options; `kind` is that of --redis. False: one line on stderr names what is wrong. */
+/* Checks the options; `kind` is --redis's. False: one line on stderr names what is wrong. */
 bool replicas_check(enum redis_kind kind);
 
 /* After replicas_check. A single server, `primary`, has the replicas of --redis-replicas. */

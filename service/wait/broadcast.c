@@ -1,7 +1,7 @@
 /*
  * broadcast: see broadcast.h. What it knows of each server is the note of its subscriber.
  *
- * Without listeners the channel is kept for a while, as those of channel.c are.
+ * Without listeners the channel is kept for a while, as channel.c does.
  */
 #include "wait/broadcast.h"
 

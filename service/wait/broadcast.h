@@ -4,7 +4,7 @@
  *
  * A message on it begins with the key that it is about and a newline. It is taken only from the
  * server that has this key: PUBLISH in a Cluster reaches the subscribers of all nodes. So messages
- * about one key come in order, and once, as those of a sharded channel do.
+ * about one key come in order, and once, as messages of a sharded channel do.
  */
 #ifndef PATTERND_BROADCAST_H
 #define PATTERND_BROADCAST_H

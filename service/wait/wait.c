@@ -132,7 +132,7 @@ void wait_shares(struct request *req)
 		req->pending.waiter->shares = true;
 }
 
-/* The channel whose waiters an attempt of `w` may answer. NULL: that of none. */
+/* The channel whose waiters an attempt of `w` may answer. NULL: of no channel. */
 static struct channel *shared_channel(const struct waiter *w)
 {
 	return w->shares && w->count ? w->channels[0].channel : NULL;

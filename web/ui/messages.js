@@ -11,8 +11,8 @@ const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
 /**
- * {node, search: the form that finds a message by its id, choose(state), look()} of the queue whose path
- * is `at`.
+ * {node, search: the form that finds a message by its id, choose(state), look()} of the queue whose
+ * path is `at`.
  */
 export function messagesOf(page, at) {
 	const place = el('div', { class: 'stack tight' });

@@ -26,7 +26,7 @@ const simple = (name) => [name, { title: KINDS[name].title, ...viewOf(KINDS[name
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it,
 // and may choose which of the other parts is the name of what is shown (`named`). Kinds without a
-// picture or actions of their own share one view (simple.js).
+// special picture or actions share one view (simple.js).
 const GROUPS = [
 	['', [['', { title: 'Overview', ...overview }]]],
 	['Coordination', [['locks', { title: 'Locks', ...locks }], simple('semaphores'), simple('fences')]],
@@ -126,8 +126,7 @@ class Page {
 	}
 
 	/**
-	 * The same of several requests [{method, path, body}], four at a time; done(count) in
-	 * words.
+	 * Sends several requests [{method, path, body}], four at a time; done(count) in words.
 	 */
 	async actAll(requests, done) {
 		acts();
