@@ -142,7 +142,7 @@ class Tables:
             rows.append(f"| {status} | {', '.join(kinds)} | {one_line(answer['description'])} |")
         problems = operation.get("x-problems", [])
         listed = ", ".join(f"`{code}`" for code in problems)
-        return [*rows, "", f"Problems: {listed}, and [those of every operation](../errors.md)." if listed else "", ""]
+        return [*rows, "", f"Problems: {listed}, and [the codes of every operation](../errors.md)." if listed else "", ""]
 
     def objects(self):
         """A table for each object that was referred to, and for those that these refer to."""

@@ -36,7 +36,7 @@ EACH = r"second|minute|hour|day|week|month|item|page|node|server|key|name|reques
 # Phrases that have to be read twice, and how to write them. A capital letter begins a sentence.
 PHRASES = [
     (r"\b[Oo]f (?:ours|yours|theirs)\b", "our, your, their, or the noun"),
-    (r"\b[Oo]f (?:its|their|your|our) own(?= *(?:[.,;:)]|(?:for|in|by|with|on|that|and|or|to)\b))", "its own ..., or a separate ..."),
+    (r"\b[Oo]f (?:its|their|your|our) own(?=\s*(?:[.,;:)]|(?:for|in|by|with|on|that|and|or|to)\b))", "its own ..., or a separate ..."),
     (r"\b(?:is|are|was|were) no (?!longer|more|less|other|worse|better|way|need|reason)(?=\w)", "is not a ..."),
     (r"\b(?:[Tt]hat|[Tt]hose) of\b", "repeat the noun: the key of ..., the messages of ..."),
     (r"\b[Oo]nes? by (?!one\b)", "repeat the noun: a decision by ..."),
