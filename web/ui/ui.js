@@ -10,6 +10,7 @@ import { KINDS } from './kinds.js';
 import * as limits from './limits.js';
 import * as locks from './locks.js';
 import * as overview from './overview.js';
+import * as push from './push.js';
 import * as queues from './queues.js';
 import * as sales from './sales.js';
 import { viewOf } from './simple.js';
@@ -34,6 +35,7 @@ const GROUPS = [
 		'Messages',
 		[
 			['queues', { title: 'Queues', ...queues }],
+			['push', { title: 'Push', ...push }],
 			['topics', { title: 'Topics', ...topics }],
 		],
 	],
