@@ -17,7 +17,7 @@
 /* `match` as in match.h, absent for all; `cursor` absent at the start; `of` is static. */
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit);
 
-/* The same, of keys that have this type only ("zset"); NULL for all. */
+/* As list_keys, only for keys of this type ("zset"); NULL for all. */
 void list_typed_keys(struct request *req, const struct list_of *of, struct text match, const char *type,
 		     struct text cursor, int64_t limit);
 

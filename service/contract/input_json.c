@@ -132,7 +132,7 @@ static bool store_json_int(struct validation *v, const struct field *field, cons
 static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
 		       const struct json *value, void *slot);
 
-/* A value of the client's own. Only a body of several can hold one that is too large. */
+/* A value of any JSON. Only a body with several of them can have one that is too large. */
 static bool store_any(struct validation *v, const struct json_pointer *at, struct text value, void *slot)
 {
 	size_t most = (size_t)config()->max_body_bytes, quotes = *value.at == '"' ? 2 : 0;

@@ -124,7 +124,7 @@ static void on_primary(struct redis_call *call, enum redis_outcome outcome, cons
 	ask(r, r->node, info, on_replica);
 }
 
-/* A primary that is away is not asked; its replicas get too old, also when they still answer. */
+/* A primary that is away is not asked, so its replicas become too old even if they still answer. */
 static void ask_offsets(struct replica *r)
 {
 	r->asked_us = loop_now_us();

@@ -80,7 +80,7 @@ void topology_flush(void);
 
 /*
  * The server that a call went to (call->node) misbehaves or is no longer the right one: reconnects
- * after the pending calls. `why` is what it returned, or words.
+ * after the pending calls. `why` is the reply or the reason.
  */
 void topology_reject(struct redis_node *node, const char *why);
 

@@ -3,10 +3,10 @@
  * leave.
  *
  * A ticket is "<instance_id>.<number>.<tail>": 16 hex digits of this daemon since its start, 16 of
- * the request, and what the resource must know of the waiter: printable ASCII without blanks. A
- * ticket without a request would be offered what others wait for, a second each time; so when a
- * request ends its ticket leaves by the script of its resource. While Redis is away the departure
- * is kept and retried, for as long as a ticket can be in a wait queue. Beyond DEPARTURES_MAX, or
+ * the request, and what the resource must know of the waiter: printable ASCII without blanks. The
+ * resource would be offered to a ticket without a request, for a second each time. So when a
+ * request ends, the script of its resource removes its ticket. While Redis is away the departure is
+ * kept and retried, for as long as a ticket can be in a wait queue. Beyond DEPARTURES_MAX, or
  * without memory, the ticket stays until an offer to it lapses, as the ticket of a daemon that
  * died.
  */
