@@ -160,7 +160,7 @@ static int64_t year_of(int64_t at)
 	return year;
 }
 
-/* A time of 167 hours may lie a week beside the year of its day. */
+/* A time of up to 167 hours may be a week outside of the year of its day. */
 struct tz_change tz_rule_latest(const struct tz_rule *rule, int64_t at)
 {
 	struct tz_change latest = { INT64_MIN, rule->standard_s };

@@ -162,7 +162,7 @@ static bool load_line(char *line, const char *path, int number)
 {
 	char where[LINE_MAX_BYTES];
 
-	/* A # starts a comment at the start of the line or after a blank only. */
+	/* A # starts a comment only at the start of a line or after a blank. */
 	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
 		if (hash == line || hash[-1] == ' ' || hash[-1] == '\t') {
 			*hash = '\0';
@@ -366,7 +366,7 @@ void config_out(struct json_out *o)
 			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
 }
 
-/* Users might look for their data in the other one. */
+/* Users might expect their data in the other Redis. */
 static bool names_two_redis(void)
 {
 	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)

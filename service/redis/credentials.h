@@ -29,8 +29,8 @@ void credentials_close(void);
 const char *credentials_password(const struct redis_url *url);
 
 /*
- * True for the servers of --redis that take all calls: they get the same credentials, and one that
- * rejects them holds up the others. A replica that is only read from does not.
+ * True for the servers of --redis that take all calls. They get the same credentials, so one that
+ * rejects them holds up the attempts at the others. A replica that is only read from does not.
  */
 bool credentials_are_shared(const struct redis_url *url);
 

@@ -15,7 +15,7 @@
 
 #include "redis/reply.h"
 
-/* What scripts reply begins so; the items of a script's own follow. */
+/* The form with which replies of scripts begin; a script's own items follow. */
 enum { REPLY_OUTCOME, REPLY_NOW_MS, REPLY_OWN };
 
 static inline int64_t reply_outcome(const struct reply *r)
