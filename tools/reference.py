@@ -37,7 +37,7 @@ CONSTANTS = [
     ("requests pipelined behind one that waits or streams", "service/http/response.c", "MAX_PIPELINED_BYTES", "bytes"),
     ("events that a slow listener is behind", "service/request/stream.c", "MAX_BYTES", "bytes"),
     ("a reply of Redis, beside message bodies", "service/redis/connection.c", "REPLY_BYTES", "bytes"),
-    ("commands waiting to be written to Redis, a connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
+    ("commands that wait to be written to Redis, per connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
     ("a bearer token", "service/access/access.c", "MAX_TOKEN_BYTES", "bytes"),
     ("tokens in the file of `--tokens`", "service/access/token_file.c", "MAX_TOKENS", "tokens"),
     ("the file of `--tokens`", "service/access/token_file.c", "MAX_FILE_BYTES", "bytes"),

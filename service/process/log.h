@@ -1,8 +1,8 @@
 /*
  * log: one line per event on stderr, JSON or text.
  *
- * Lines are gathered and written once per loop iteration. A full pipe never blocks the daemon: lines
- * are dropped and counted.
+ * Lines are gathered and written once per loop iteration. A full pipe never blocks the daemon:
+ * lines are dropped and counted.
  */
 #ifndef PATTERND_LOG_H
 #define PATTERND_LOG_H
