@@ -1,4 +1,4 @@
-/* lock_metrics: see locks/lock_metrics.h. Waiters are those of lua/locks/lock_get.lua. */
+/* lock_metrics: see locks/lock_metrics.h. lua/locks/lock_get.lua counts the waiters. */
 #include "locks/lock_metrics.h"
 
 #include "call/measure.h"
