@@ -329,6 +329,8 @@ class Daemon(embedded.Daemon):
     def counts(self, queue):
         status, _, told = self.ask("GET", f"/queues/{quoted(queue)}")
         states = ("ready", "blocked", "delayed", "in_flight", "dead")
+        if status >= 500:
+            return {"unknown": status}
         return {state: told.get(state, 0) for state in states} if status == 200 else dict.fromkeys(states, 0)
 
     def is_empty(self, queue):
