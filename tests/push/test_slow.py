@@ -31,7 +31,7 @@ def test_longer_than_the_lease():
         daemon.put("q", result_ms=60000, visibility_ms=1000)
         daemon.put("p", backoff={"base_ms": 3600000, "max_ms": 3600000})
         daemon.send("q", *["quick"] * 140)
-        wait_for(lambda: daemon.target("q")["allowed"] == 130)
+        wait_for(lambda: daemon.is_empty("q") and daemon.target("q")["allowed"] == 130)
         warm = len(app.requests)
         ids = daemon.send("q", *range(120))
         hanging = daemon.send("p", "hangs")[0]
