@@ -142,12 +142,32 @@ RESULTS = {
     "two": (b"1 2", "application/json", False),
     "not_utf8": (b'"\xff"', "application/json", False),
     "twice": (b'{"a":1,"a":2}', "application/json", False),
-    "deep": (b"[" * 200 + b"]" * 200, "application/json", None),
+    "deep": (b"[" * 28 + b"]" * 28, "application/json", True),
+    "deeper": (b"[" * 29 + b"]" * 29, "application/json", False),
+    "deepest": (b"[" * 200000 + b"]" * 200000, "application/json", False),
+    "several": (b"1],[2", "application/json", False),
     "empty": (b"", "application/json", False),
     "largest": (b'"' + b"x" * 65534 + b'"', "application/json", True),
     "too_large": (b'"' + b"x" * 65535 + b'"', "application/json", False),
     "blanks": (b" " * 60000 + b"1", "application/json", True),
 }
+
+
+def test_deep_bodies():
+    """As deep as a sender may nest them."""
+    with App() as app, Daemon({"q": app}) as daemon:
+        daemon.put("q", paused=True)
+        sent = []
+        for depth in (1, 20, 28, 29, 30, 31, 32):
+            for form in ('{"body": %s}', '{"messages": [{"body": %s}]}'):
+                body = "[" * depth + "]" * depth
+                status, _, told = daemon.ask("POST", "/queues/q/messages", (form % body).encode(), {"Content-Type": "application/json"})
+                sent += [body] if status == 201 else []
+        assert len(sent) >= 8, sent
+        daemon.put("q", paused=False)
+        wait_for(lambda: daemon.is_empty("q"), what=lambda: (daemon.counts("q"), daemon.target("q")))
+        assert sorted(r.body.decode() for r in app.requests) == sorted(sent)
+        assert all(r.delivery[1] == 1 for r in app.requests)
 
 
 def test_results():
@@ -164,8 +184,7 @@ def test_results():
             assert status in (200, 201), (name, told)
             done = told["messages"][0]
             assert done.get("state") == "done", (name, told)
-            if is_result is not None:
-                assert done["result"] == (json.loads(body) if is_result else None), (name, str(done)[:200])
+            assert done["result"] == (json.loads(body) if is_result else None), (name, str(done)[:200])
             assert daemon.message("q", name)["receives"] == 1, name
         ids = {name: daemon.send("plain", name)[0] for name in RESULTS}  # without result_ms
         for name, message_id in ids.items():
