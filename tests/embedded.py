@@ -6,8 +6,16 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import threading
+
+
+def free_port():
+    """A port that no program has now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 class Daemon:
