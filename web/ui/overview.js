@@ -100,8 +100,8 @@ function columns(samples, series) {
 async function lookAtLists(page) {
 	const look = async (path) => {
 		try {
-			const { items, next_cursor: next, complete = true } = await page.ask('GET', `${path}?limit=${PAGE}`);
-			if (items.length === 0 && !complete) return { why: 'none was found in time' };
+			const { items, next_cursor: next, complete } = await page.ask('GET', `${path}?limit=${PAGE}`);
+			if (items.length === 0 && complete === false) return { why: 'none was found in time' };
 			return { items, more: next !== null };
 		} catch (error) {
 			if (error instanceof Gone) throw error;
