@@ -2,7 +2,7 @@
 import { path } from './api.js';
 import { confirmRemoval } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { duration, instant, number } from './format.js';
+import { duration, number, plural } from './format.js';
 import { listing } from './listing.js';
 import { table } from './table.js';
 
@@ -87,9 +87,7 @@ function release(page) {
 			const sure = await confirmRemoval({
 				title: `Release '${lock.name}' by force?`,
 				go: 'Release lock',
-				text:
-					`'${holder(lock)}' holds it for another ${duration(lock.ttl_ms)}, is not notified, and may go on with its work. ` +
-					'Only a check of the fencing token stops it.',
+				text: consequences(lock),
 			});
 			if (sure)
 				await page.act(
@@ -100,6 +98,15 @@ function release(page) {
 				);
 		},
 	};
+}
+
+function consequences({ ttl_ms: left, waiter_count: waiters, ...lock }) {
+	const next = waiters ? ` ${plural(waiters, 'request waits', 'requests wait')} for it.` : '';
+	const those =
+		lock.mode === 'shared'
+			? `${plural(lock.holder_count, 'reader')} hold it for another ${duration(left)}, are not notified, and may go on with their work.`
+			: `'${holder(lock)}' holds it for another ${duration(left)}, is not notified, and may go on with its work.`;
+	return `${those} Only a check of the fencing token stops ${lock.mode === 'shared' ? 'them' : 'it'}.${next}`;
 }
 
 function openOne(page, name) {
@@ -115,7 +122,7 @@ function openOne(page, name) {
 			{ title: 'Holder', kind: 'head', text: (one) => one.owner ?? 'no label' },
 			{ title: 'Held for', number: true, text: age },
 			{ title: 'Remaining', number: true, text: (one) => duration(one.ttl_ms) },
-			{ title: 'Until', text: (one) => instant(one.expires_at_ms) },
+			{ title: 'Until', kind: 'when', time: (one) => one.expires_at_ms },
 			{ title: 'Holds', number: true, text: (one) => number(one.holds) },
 			{ title: 'Fence', number: true, kind: 'long', text: (one) => String(one.fence) },
 		],

@@ -1,7 +1,7 @@
 // The overview: what needs a person, what the daemon did in the last minutes, and what runs.
 import { Gone } from './api.js';
 import { el, facts, keyed, route, setText } from './dom.js';
-import { bytes, duration, instant, number, rough, took } from './format.js';
+import { bytes, duration, number, rough, took } from './format.js';
 import { BYTES, COUNTS, plot, timeZone } from './plot.js';
 
 const EVERY_MS = 2000; // as the daemon takes samples
@@ -232,7 +232,7 @@ const node = ({ address, version, connections }) =>
 function running(info) {
 	return [
 		['Version', info.version],
-		['Since', instant(info.started_at_ms)],
+		['Since', { at: info.started_at_ms }],
 		['Up for', duration(info.uptime_ms)],
 		['Listens on', info.addresses.join(', ')],
 		['Health', info.health_addresses.join(', ') || '–'],

@@ -33,8 +33,7 @@ function options(width, { series, text, time, steps }) {
 		scales: {
 			x: {
 				time,
-				range: (_, first, last) =>
-					time && last ? [Math.min(first, last - 60), last] : [0, last || 1],
+				range: (drawn, first, last) => rangeOf(drawn.data[0], time, first, last),
 			},
 			y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] },
 		},
@@ -49,6 +48,13 @@ function options(width, { series, text, time, steps }) {
 		],
 		series: [{}, ...series.map(line)],
 	};
+}
+
+/** Of one sample uPlot makes a scale of years: it is the end of a minute here. */
+function rangeOf(times, time, first, last) {
+	const end = times.length === 1 ? times[0] : last;
+	if (!time || !end) return [0, end || 1];
+	return [Math.min(times.length === 1 ? end : first, end - 60), end];
 }
 
 /** An axis as wide as its longest label. */

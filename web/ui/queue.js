@@ -1,13 +1,14 @@
 // One queue: its depth over time, its messages by state, and its settings.
 import { isListed, path } from './api.js';
-import { askUser } from './dialog.js';
+import { askUser, durationField } from './dialog.js';
 import { back, buttons, el, facts, setText, route } from './dom.js';
-import { duration, number } from './format.js';
+import { duration, number, parseDuration, plural } from './format.js';
 import { messagesOf } from './messages.js';
 import { COUNTS, History, plot } from './plot.js';
-import { actions, make, settingsOf, STATES, words } from './queue_actions.js';
+import { actions, make, settingsOf, STATES, total, words } from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
 import { Rates } from './rates.js';
+import { schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
 
 const SPAN_S = 600;
@@ -49,6 +50,14 @@ export function openOne(page, name, state) {
 	});
 	const messages = messagesOf(page, at);
 	const groups = groupsOf(page, at);
+	const schedules = schedulesOf(page, name);
+	let hasSchedules = false; // a later page may be empty
+	const recurring = el(
+		'section',
+		{ class: 'stack tight', hidden: true },
+		el('h2', {}, 'Schedules'),
+		schedules.node,
+	);
 	const tabs = stateTabs(STATES.includes(state) ? state : 'ready', (one) => {
 		history.replaceState(null, '', route('queues', name, one));
 		messages.choose(one);
@@ -59,7 +68,7 @@ export function openOne(page, name, state) {
 			'div',
 			{ class: 'buttons' },
 			back('queues', 'All queues'),
-			el('a', { href: route('queues', name, 'schedules') }, 'Schedules'),
+			el('a', { class: 'small', href: route('queues', name, 'schedules') }, 'Schedules'),
 			badge,
 		),
 		...(page.write ? [bar.node] : []),
@@ -69,6 +78,7 @@ export function openOne(page, name, state) {
 		el('div', { class: 'between' }, tabs.node, messages.search),
 		messages.node,
 		groups.node,
+		recurring,
 		el('h2', {}, 'Settings'),
 		settings.node,
 	);
@@ -101,6 +111,9 @@ export function openOne(page, name, state) {
 		]);
 		await messages.look();
 		await groups.look();
+		const recurs = await schedules.look();
+		hasSchedules ||= recurs?.length > 0;
+		recurring.hidden = !hasSchedules;
 	};
 }
 
@@ -151,15 +164,7 @@ async function send(page, at) {
 				required: true,
 				check: notJson,
 			},
-			{
-				name: 'delay',
-				label: 'Delay, seconds',
-				type: 'number',
-				min: 0,
-				step: 1,
-				value: 0,
-				required: true,
-			},
+			durationField({ name: 'delay', label: 'Delay', ms: 0 }),
 			{
 				name: 'priority',
 				label: 'Priority, 0 is first',
@@ -177,7 +182,7 @@ async function send(page, at) {
 			`${at}/messages`,
 			{
 				body: JSON.parse(said.body),
-				delay_ms: Number(said.delay) * 1000,
+				delay_ms: parseDuration(said.delay),
 				...(said.priority !== '' && { priority: Number(said.priority) }),
 			},
 			({ messages: [sent] = [{}] }) => `Sent${sent.id ? `: '${sent.id}'` : ''}.`,
@@ -190,7 +195,19 @@ async function remove(page, at, queue) {
 		danger: true,
 		go: 'Delete queue',
 		keep: 'Keep',
-		text: 'Its messages and settings are removed for good.',
+		text: `${await contents(page, at, queue)} and its settings are removed for good.`,
 	});
 	if (said) await page.act('DELETE', at, undefined, () => `The queue '${queue.name}' is deleted.`);
+}
+
+/** How much a queue holds, as far as this token may know. */
+async function contents(page, at, queue) {
+	const messages = `Its ${plural(total(queue), 'message')}`;
+	try {
+		const { items, next_cursor: more } = await page.ask('GET', `${at}/schedules?limit=100`);
+		const some = more ? 'more than 100 schedules' : plural(items.length, 'schedule');
+		return more || items.length ? `${messages}, ${some}` : messages;
+	} catch {
+		return `${messages}, its schedules`;
+	}
 }
