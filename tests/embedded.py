@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import threading
 
@@ -26,7 +25,7 @@ class Daemon:
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.log = open(self.log_path, "w")
+        self.log = open(self.log_path, "w", buffering=1)
         lines = []
         for line in self.process.stderr:
             lines.append(line)
@@ -38,7 +37,7 @@ class Daemon:
                 break
         else:
             raise AssertionError("the daemon does not start: " + "".join(lines))
-        self.reader = threading.Thread(target=shutil.copyfileobj, args=(self.process.stderr, self.log), daemon=True)
+        self.reader = threading.Thread(target=self.log.writelines, args=(self.process.stderr,), daemon=True)
         self.reader.start()  # else it would fill up
         return self
 

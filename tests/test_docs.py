@@ -25,6 +25,10 @@ A block that cannot be run follows `<!-- not run: why -->`.
 
 Then each `python` and `js` block is run beside the same daemon, as a program that imports the
 client of clients/: it must succeed.
+
+A block that follows `<!-- file: PATH -->` is that file of this repository, and is in the shell's
+folder by its name. A page that has a push.json is run beside a daemon with `--push push.json`, in
+which the port 3000 is a free one. The shell has it as PORT.
 """
 import datetime
 import glob
@@ -34,6 +38,7 @@ import pathlib
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -56,9 +61,11 @@ BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
-NOT_RUN = r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?"
+NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file): [^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
+FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->\n\s*^```\w*\n(?P<text>.*?)^```$", re.M | re.S)
+SHOWN_PUSH_PORT = "3000"
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
 # A message's id or a fence, alone or in a receipt (with its check) or version; a claim; the id of a
 # feed's item; a token; a request id; an instant; a duration; a day.
@@ -77,7 +84,7 @@ SECTIONS = [
     "When something fails",
     "Pitfalls",
 ]
-NO_PATTERN = {"daemon.md"}  # though it has tags of the contract
+NO_PATTERN = {"daemon.md", "push.md"}  # though they have tags of the contract
 DOCS = pathlib.Path("docs")
 GLOSSARY = DOCS / "glossary.md"
 OTHER_NAMES = pathlib.Path("tests/other_names.json")
@@ -309,7 +316,7 @@ class Shell:
     file.
     """
 
-    def __init__(self, folder, port):
+    def __init__(self, folder, port, push_port):
         self.background = pathlib.Path(folder, "background")
         self.background.touch()
         self.jobs = 0
@@ -320,6 +327,7 @@ class Shell:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
             "CURL_HOME": folder,
             "HOME": folder,
+            "PORT": str(push_port),
         }
         self.bash = subprocess.Popen(
             ["bash", "--norc"],
@@ -414,19 +422,38 @@ def run_programs(folder, address, page, text):
             yield f"{page}:{text.count(chr(10), 0, block.start()) + 1}: {done.stdout}{done.stderr}"
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def put_files(folder, text, port):
+    """Copies the files that a page shows. Returns the options of the daemon that they are for."""
+    options = []
+    for block in FILE.finditer(text):
+        path = pathlib.Path(folder, pathlib.PurePath(block["path"]).name)
+        path.write_text(block["text"])
+        if path.name == "push.json":
+            path.write_text(block["text"].replace(f":{SHOWN_PUSH_PORT}/", f":{port}/"))
+            options = ["--push", str(path)]
+    return options
+
+
 def run_page(program, page):
     """The findings of a page's sessions and programs, and how many commands were run."""
     text = page.read_text()
     findings, count = [], 0
     if not BLOCK.search(text) and not PROGRAM.search(text):
         return findings, count
-    with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program) as daemon:
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program, *put_files(folder, text, port)) as daemon:
         session = Session()
-        shell = Shell(folder, daemon.port)
+        shell = Shell(folder, daemon.port, port)
         try:
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
-                    shell = Shell(folder, daemon.port)
+                    shell = Shell(folder, daemon.port, port)
                 if not block["reason"]:
                     findings += run_block(
                         session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
@@ -484,6 +511,16 @@ def check_paths(page):
     for word in re.finditer(r"(?<![\w/.-])((?:lua|service|handlers|tests|tools)/[\w./*-]*[\w*])", text):
         if pathlib.Path(word[1]).stem != "x" and not any(pathlib.Path().glob(word[1])):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} is not there"
+
+
+def check_files(page):
+    """A block that is a file is what the file has."""
+    text = page.read_text()
+    for block in FILE.finditer(text):
+        path = pathlib.Path(block["path"])
+        if not path.is_file() or path.read_text() != block["text"]:
+            line = text.count("\n", 0, block.start()) + 1
+            yield f"{page}:{line}: this is not {path}, or there is none: copy it"
 
 
 def check_operations(page, paths):
@@ -633,7 +670,7 @@ def main():
     for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):
         found, ran = sessions(program, page)
         count += ran
-        findings += [*found, *check_links(page), *check_paths(page)]
+        findings += [*found, *check_links(page), *check_paths(page), *check_files(page)]
         if page.name == "README.md" or page.parts[0] == "docs":
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []

@@ -1,6 +1,6 @@
 /*
- * push: see push.h. Owns the list of targets, and which of them goes on when a request has ended
- * while OUTBOUND_MOST were open.
+ * push: see push.h. Owns the list of targets, in the order of the file, and which of them goes on
+ * when a request has ended while OUTBOUND_MOST were open.
  */
 #include "push/push.h"
 
@@ -11,10 +11,12 @@
 #include "process/metrics.h"
 #include "push/push_target.h"
 
-enum { WHY_BYTES = 512 };
+enum { WHY_BYTES = 512, LOOK_US = 100000, FAR_US = 1000000000 };
 
 static struct push_settings *read; /* between push_open and push_start */
 static struct push_target *targets;
+static struct loop_timer soon;
+static bool is_draining;
 
 static bool read_file(char *why, size_t size)
 {
@@ -68,37 +70,58 @@ static void add_all(struct push_settings *fresh)
 	}
 }
 
-/* Those that stopped and have nothing left. */
-static void remove_idle(void)
+/* Those that stopped and have nothing left. True: others that stopped are left. */
+static bool remove_idle(void)
 {
+	bool are_left = false;
+
 	for (struct push_target **at = &targets; *at;) {
 		struct push_target *t = *at;
 		if (t->is_stopping && push_target_is_idle(t)) {
 			*at = t->next;
 			push_target_free(t);
 		} else {
+			are_left = are_left || t->is_stopping;
 			at = &t->next;
 		}
 	}
+	return are_left;
 }
 
 /*
- * All requests were open until now. The target that goes first goes to the end of the list, so that
- * each has its turn.
+ * All requests were open until now. The first to begin another is the target behind the one that
+ * began the last.
  */
-static void on_freed(void)
+static void take_turns(void)
 {
-	struct push_target *first = targets, **end = &targets;
+	static size_t turn;
+	size_t first = turn;
 
-	if (!first || outbound_count() + 1 < OUTBOUND_MOST)
-		return;
-	while (*end)
-		end = &(*end)->next;
-	*end = first;
-	targets = first->next;
-	first->next = NULL;
-	for (struct push_target *t = targets; t && outbound_count() < OUTBOUND_MOST; t = t->next)
-		push_target_act(t);
+	for (int is_before = 0; is_before <= 1; is_before++) {
+		size_t at = 0;
+		for (struct push_target *t = targets; t; t = t->next, at++) {
+			unsigned open = outbound_count();
+			if (open == OUTBOUND_MOST || (at < first) != is_before)
+				continue;
+			push_target_take_turn(t);
+			if (outbound_count() > open)
+				turn = at + 1;
+		}
+	}
+	push_target_end_turns();
+}
+
+static void on_soon(struct loop_timer *t)
+{
+	bool are_left = remove_idle();
+
+	take_turns();
+	loop_timer_set(t, loop_now_us() + (are_left ? LOOK_US : FAR_US));
+}
+
+static void act_soon(void)
+{
+	loop_timer_set(&soon, loop_now_us());
 }
 
 static double count_targets(void)
@@ -126,19 +149,17 @@ static double count_open(void)
 
 bool push_start(void)
 {
-	char why[WHY_BYTES];
-
 	metrics_gauge("push_targets", "Targets of --push.", count_targets);
 	metrics_gauge("push_targets_backing_off", "Targets of --push that call nothing for a while.",
 		      count_backing_off);
 	metrics_gauge("push_requests_open", "Requests to programs of --push that are open.", count_open);
 	if (!*config()->push)
 		return true;
-	if (!outbound_open(why, sizeof(why))) {
-		fprintf(stderr, "patternd: --push: %s\n", why);
+	soon.expired = on_soon;
+	if (!loop_timer_set(&soon, loop_now_us() + FAR_US) || !outbound_open(act_soon)) {
+		fprintf(stderr, "patternd: --push: there is no memory for timers\n");
 		return false;
 	}
-	push_target_set_freed(on_freed);
 	add_all(read);
 	read = NULL;
 	return true;
@@ -165,9 +186,9 @@ static bool is_kept(const struct push_target *t, struct push_settings **list)
 void push_reload(void)
 {
 	char why[WHY_BYTES];
-	unsigned kept = 0, stopped = 0;
+	unsigned kept = 0, stopped = 0, added = 0;
 
-	if (!*config()->push)
+	if (!*config()->push || is_draining)
 		return;
 	if (!read_file(why, sizeof(why))) {
 		log_event(LOG_ERROR, "push_kept", "%s; the targets read before stay in use", why);
@@ -183,16 +204,19 @@ void push_reload(void)
 		push_target_stop(t);
 		stopped++;
 	}
+	for (const struct push_settings *s = read; s; s = s->next)
+		added++;
 	add_all(read);
 	read = NULL;
-	log_event(LOG_INFO, "push_read", "%u targets go on, %u stop; %u are in %s", kept, stopped,
-		  (unsigned)count_targets() - stopped, config()->push);
+	act_soon();
+	log_event(LOG_INFO, "push_read", "of the targets %u go on, %u stop and %u are new", kept, stopped, added);
 }
 
 /* ---- The end ---- */
 
 void push_drain(void)
 {
+	is_draining = true;
 	for (struct push_target *t = targets; t; t = t->next)
 		push_target_stop(t);
 }
@@ -215,6 +239,7 @@ void push_close(void)
 		push_target_free(targets);
 		targets = next;
 	}
+	loop_timer_stop(&soon);
 	outbound_close();
 }
 

@@ -2,11 +2,11 @@
 #include "push/push_answer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
-#include "contract/value.h"
 #include "json/read.h"
 
 enum { RETRY_AFTER_MAX_S = 365 * 24 * 3600 };
@@ -39,18 +39,20 @@ static void copy_clean(char *to, struct text value)
 /* RFC 9110, 10.2.3: seconds, or a date in the one form that is sent today. */
 static int64_t read_retry_after(struct text value, int64_t now_ms)
 {
-	char date[64];
+	const int64_t max_ms = 1000LL * RETRY_AFTER_MAX_S;
+	char copy[64]; /* which ends in NUL */
 	struct tm tm = { 0 };
-	int64_t seconds;
 
-	if (value_digits(value, &seconds) && seconds >= 0)
-		return 1000 * (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S);
-	snprintf(date, sizeof(date), "%.*s", (int)(value.len < sizeof(date) ? value.len : 0), value.at);
-	const char *end = strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	snprintf(copy, sizeof(copy), "%.*s", (int)(value.len < sizeof(copy) ? value.len : 0), value.at);
+	if (*copy && strspn(copy, "0123456789") == value.len) {
+		int64_t seconds = strtoll(copy, NULL, 10);
+		return seconds < RETRY_AFTER_MAX_S ? 1000 * seconds : max_ms;
+	}
+	const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 	if (!end || *end)
 		return -1;
 	int64_t ms = (int64_t)timegm(&tm) * 1000 - now_ms;
-	return ms < 0 ? 0 : ms < 1000LL * RETRY_AFTER_MAX_S ? ms : 1000LL * RETRY_AFTER_MAX_S;
+	return ms < 0 ? 0 : ms < max_ms ? ms : max_ms;
 }
 
 /* application/json, with parameters or without; any type that ends in +json. */
@@ -105,4 +107,10 @@ void push_answer_judge(struct push_answer *a, const struct outbound *o)
 	} else {
 		snprintf(a->reason, sizeof(a->reason), "%s", o->why ? o->why : "no answer");
 	}
+}
+
+void push_answer_make_plain(struct push_answer *a)
+{
+	a->result = (struct text){ 0 };
+	*a->reason = '\0';
 }

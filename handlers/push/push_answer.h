@@ -34,5 +34,7 @@ void push_answer_begin(struct push_answer *a);
 void push_answer_header(struct push_answer *a, struct text name, struct text value, int64_t now_ms);
 /* Once the request has ended. The result borrows from its answer. */
 void push_answer_judge(struct push_answer *a, const struct outbound *o);
+/* Without result and reason: what is left cannot be refused. */
+void push_answer_make_plain(struct push_answer *a);
 
 #endif

@@ -33,11 +33,18 @@ static struct text encoded(struct push_job *j, struct text t)
 	return to ? (struct text){ to, percent_encode(t, to) } : TEXT("");
 }
 
-/* "Name: value", or nothing for an absent value. The arena notes when there is no memory. */
+/* As libcurl takes a header: without a value it is left out, unless it ends so. */
+static struct text line_of(struct push_job *j, const char *prefix, const char *name, struct text value)
+{
+	return value.len ? arena_printf(&j->arena, "%s%s: %.*s", prefix, name, (int)value.len, value.at)
+			 : arena_printf(&j->arena, "%s%s;", prefix, name);
+}
+
+/* Nothing for an absent value. The arena notes when there is no memory. */
 static void add(struct push_job *j, const char *name, struct text value)
 {
 	if (value.at)
-		j->headers[j->header_count++] = arena_printf(&j->arena, "%s: %.*s", name, (int)value.len, value.at);
+		j->headers[j->header_count++] = line_of(j, "", name, value);
 }
 
 static void add_encoded(struct push_job *j, const char *name, struct text value)
@@ -57,26 +64,39 @@ static void add_senders(struct push_job *j, const struct json *headers)
 {
 	for (const struct json *h = headers ? headers->first : NULL; h; h = h->next) {
 		struct text name = encoded(j, h->key), value = encoded(j, h->text);
-		j->headers[j->header_count++] = arena_printf(&j->arena, "Patternd-Header-%s: %s", name.at, value.at);
+		j->headers[j->header_count++] = line_of(j, "Patternd-Header-", name.at, value);
 	}
 }
 
-struct push_job *push_job_new(const struct json *message)
+struct push_job *push_job_new_bare(const struct json *message)
 {
-	const struct json *body = json_tree_member(message, "body"), *headers = json_tree_member(message, "headers");
-	size_t count = OWN_HEADERS + SIGNATURE_HEADERS + (headers ? headers->count : 0);
 	struct arena arena;
 	struct push_job *j = arena_new(sizeof(*j), &arena);
 
 	if (!j)
 		return NULL;
 	j->arena = arena;
-	j->arena.bounded = true;
-	j->headers = arena_alloc(&j->arena, count * sizeof(j->headers[0]));
 	j->receipt = copy_of(j, json_tree_string(message, "receipt"));
 	j->id = copy_of(j, json_tree_string(message, "id"));
-	j->body = copy_of(j, body ? body->text : TEXT("null"));
 	j->receives = number_of(message, "receives");
+	if (!j->receipt.at || !j->id.at) {
+		push_job_free(j);
+		return NULL;
+	}
+	return j;
+}
+
+struct push_job *push_job_new(const struct json *message)
+{
+	const struct json *body = json_tree_member(message, "body"), *headers = json_tree_member(message, "headers");
+	size_t count = OWN_HEADERS + SIGNATURE_HEADERS + (headers ? headers->count : 0);
+	struct push_job *j = push_job_new_bare(message);
+
+	if (!j)
+		return NULL;
+	j->arena.bounded = true;
+	j->headers = arena_alloc(&j->arena, count * sizeof(j->headers[0]));
+	j->body = copy_of(j, body ? body->text : TEXT("null"));
 	if (j->headers && !j->arena.failed) {
 		add(j, "Content-Type", TEXT("application/json"));
 		add(j, "User-Agent", TEXT("patternd"));
@@ -85,10 +105,10 @@ struct push_job *push_job_new(const struct json *message)
 		add_number(j, "Patternd-Sent-At-Ms", number_of(message, "sent_at_ms"));
 		add_encoded(j, "Patternd-Group", json_tree_string(message, "group"));
 		add_encoded(j, "Patternd-Schedule", json_tree_string(json_tree_member(message, "schedule"), "id"));
-		add(j, "traceparent", json_tree_string(message, "traceparent"));
+		add_encoded(j, "traceparent", json_tree_string(message, "traceparent"));
 		add_senders(j, headers);
 	}
-	if (!j->headers || j->arena.failed || !j->receipt.at || !j->id.at) {
+	if (j->arena.failed) {
 		push_job_free(j);
 		return NULL;
 	}

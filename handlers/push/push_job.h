@@ -43,6 +43,8 @@ struct push_job {
 
 /* Of a message as a receive answers it, which it copies. NULL without memory. */
 struct push_job *push_job_new(const struct json *message);
+/* One that can only be settled, beyond the budget of memory. */
+struct push_job *push_job_new_bare(const struct json *message);
 void push_job_free(struct push_job *j);
 
 /* Sends it to its program. False: nothing was begun, for lack of memory or of a free request. */

@@ -10,9 +10,9 @@
 /* `answer` of the job was judged: the job has ended. */
 void push_outcome_take(struct push_target *t, struct push_job *j);
 
-/* After a trouble: for how long depends on how often in a row. */
-void push_outcome_back_off(struct push_target *t, enum push_trouble trouble, int64_t ms, const char *why);
-/* Of reaching the program, or the queue, in milliseconds; counts one failure more. */
-int64_t push_outcome_backoff_ms(unsigned *failures);
+/* For how long it backs off depends on how often that was so in a row. */
+void push_outcome_not_ready(struct push_target *t, const char *why);
+/* By the status of a receive's answer. Returns when to ask again, in milliseconds. */
+int64_t push_outcome_not_received(struct push_target *t, int status);
 
 #endif

@@ -10,13 +10,14 @@
 #include "push/push_turn.h"
 #include "request/request.h"
 
-enum { RETRY_MS = 1000, RAISE_MS = 1000, STOP_LOOK_MS = 100, CHECK_TIMEOUT_MS = 2000, FAR_US = 1000000000 };
+enum { RETRY_MS = 1000, RAISE_MS = 1000, LOOK_MS = 100, CHECK_TIMEOUT_MS = 2000, FAR_US = 1000000000 };
 
-static void (*freed)(void);
+/* A target had no request left to begin. */
+static bool is_crowded;
 
-void push_target_set_freed(void (*call)(void))
+void push_target_end_turns(void)
 {
-	freed = call;
+	is_crowded = outbound_count() == OUTBOUND_MOST;
 }
 
 static int64_t shorter_of(int64_t a, int64_t b)
@@ -30,7 +31,6 @@ static void on_job_ended(struct push_job *j)
 
 	push_outcome_take(t, j);
 	push_target_act(t);
-	freed();
 }
 
 /* ---- Receive and settle ---- */
@@ -38,18 +38,33 @@ static void on_job_ended(struct push_job *j)
 /* What `by` carried is settled, or is to be carried again. */
 static void end_settling(struct push_target *t, const struct inner *by, bool is_settled)
 {
+	int status = by->req->answer.status;
+	bool is_refused = status >= 400 && status < 500;
+
 	for (struct push_job **at = &t->jobs; *at;) {
 		struct push_job *j = *at;
 		if (j->state == PUSH_SETTLING && j->settled_by == by && is_settled) {
 			push_state_drop(t, at);
 			continue;
 		}
-		if (j->state == PUSH_SETTLING && j->settled_by == by)
+		if (j->state == PUSH_SETTLING && j->settled_by == by) {
+			if (is_refused)
+				push_answer_make_plain(&j->answer);
 			push_state_end(t, j, j->end, j->is_counted, j->delay_ms);
+			t->settle_at_us = push_state_in_ms(RETRY_MS);
+		}
 		at = &j->next;
 	}
-	if (!is_settled)
-		t->settle_at_us = push_state_in_ms(RETRY_MS);
+}
+
+/*
+ * What a receive carries is settled before it waits, so that it need not be kept for so long. From
+ * then on it is settled whatever the receive answers.
+ */
+static void end_carried(struct push_target *t)
+{
+	if (t->receive.req && t->receive.req->pending.parkings)
+		end_settling(t, &t->receive, true);
 }
 
 static void count_late(struct push_target *t, const struct json *answer)
@@ -72,16 +87,21 @@ static void on_settled(struct inner *i)
 	push_target_act(t);
 }
 
-/* What a job has no memory for returns when its lease ends. */
+/* What a job has no memory for returns, and if there is none even for that, when its lease ends. */
 static void take_messages(struct push_target *t, const struct json *messages, int64_t sent_us)
 {
 	for (const struct json *m = messages->first; m; m = m->next) {
-		struct push_job *j = push_job_new(m);
+		struct push_job *whole = push_job_new(m), *j = whole ? whole : push_job_new_bare(m);
 		if (!j)
 			continue;
 		j->held_until_us = sent_us + 1000 * PUSH_LEASE_MS;
 		j->ended = on_job_ended;
 		push_state_add(t, j);
+		if (whole)
+			continue;
+		push_state_end(t, j, PUSH_REJECT, false, RETRY_MS);
+		push_state_note_failure(t, j, "there is no memory for it");
+		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	}
 }
 
@@ -91,6 +111,7 @@ static void on_received(struct inner *i)
 	const struct json *answer = push_turn_answer(i), *messages = json_tree_member(answer, "messages");
 
 	count_late(t, answer);
+	end_carried(t);
 	end_settling(t, i, answer != NULL);
 	if (messages && !json_tree_member(answer, "unreceived")) {
 		t->receive_failures = 0;
@@ -98,10 +119,7 @@ static void on_received(struct inner *i)
 			t->trouble = PUSH_NO_TROUBLE;
 		take_messages(t, messages, i->req->pending.sent_us);
 	} else {
-		int64_t ms = push_outcome_backoff_ms(&t->receive_failures);
-		if (t->trouble == PUSH_NO_TROUBLE)
-			push_outcome_back_off(t, PUSH_NOT_RECEIVED, ms, "the queue could not be asked");
-		t->receive_at_us = push_state_in_ms(ms);
+		t->receive_at_us = push_state_in_ms(push_outcome_not_received(t, answer ? 503 : i->req->answer.status));
 	}
 	inner_end(i);
 	push_target_act(t);
@@ -114,11 +132,13 @@ static bool may_receive(const struct push_target *t)
 
 static void receive(struct push_target *t)
 {
-	unsigned begun = t->count[PUSH_READY] + t->count[PUSH_SENT];
-	bool is_time = !t->receive.req && t->receive_at_us <= loop_now_us() && outbound_count() < OUTBOUND_MOST;
+	unsigned begun = t->count[PUSH_READY] + t->count[PUSH_SENT], unused = OUTBOUND_MOST - outbound_count();
+	unsigned wanted = begun < t->allowed ? t->allowed - begun : 0;
+	bool is_time = !t->receive.req && t->receive_at_us <= loop_now_us();
 
-	if (is_time && may_receive(t) && begun < t->allowed &&
-	    !push_turn_receive(&t->receive, t->settings->queue, t->jobs, t->allowed - begun, PUSH_LEASE_MS))
+	wanted = wanted < unused ? wanted : unused;
+	if (is_time && may_receive(t) && wanted &&
+	    !push_turn_receive(&t->receive, t->settings->queue, t->jobs, wanted, PUSH_LEASE_MS))
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	if (t->settle_at_us <= loop_now_us() && t->count[PUSH_ENDED] && !t->settle.req &&
 	    !push_turn_settle(&t->settle, t->settings->queue, t->jobs))
@@ -139,12 +159,10 @@ static void on_checked(struct outbound *o)
 	t->must_check = o->outcome != OUTBOUND_ANSWERED || o->status < 200 || o->status > 299;
 	if (t->must_check) {
 		snprintf(why, sizeof(why), "its ready_path answered HTTP %d", o->status);
-		push_outcome_back_off(t, PUSH_NOT_READY, push_outcome_backoff_ms(&t->failures),
-				      o->outcome == OUTBOUND_ANSWERED ? why : o->why);
+		push_outcome_not_ready(t, o->outcome == OUTBOUND_ANSWERED ? why : o->why);
 	}
 	arena_free(&t->check_arena);
 	push_target_act(t);
-	freed();
 }
 
 static void check(struct push_target *t)
@@ -189,9 +207,12 @@ static void return_ready(struct push_target *t)
 			push_state_end(t, j, PUSH_REJECT, false, 0);
 }
 
-static void send_ready(struct push_target *t)
+static void send_ready(struct push_target *t, bool is_its_turn)
 {
-	for (struct push_job *j = t->jobs; j && outbound_count() < OUTBOUND_MOST; j = j->next) {
+	for (struct push_job *j = t->jobs; j && t->count[PUSH_READY]; j = j->next) {
+		is_crowded = is_crowded || outbound_count() == OUTBOUND_MOST;
+		if (is_crowded && !(is_its_turn && outbound_count() < OUTBOUND_MOST))
+			return;
 		if (j->state != PUSH_READY)
 			continue;
 		if (push_job_send(j, t->settings))
@@ -203,14 +224,13 @@ static void send_ready(struct push_target *t)
 
 /*
  * It can do nothing with a message now, so another daemon should have it: its wait ends like that
- * of a client that disconnects. What the receive carried was settled before it waited.
+ * of a client that disconnects.
  */
 static void stop_waiting(struct push_target *t)
 {
-	if (may_receive(t) || !t->receive.req || t->receive.req->state != PARKED)
-		return;
-	end_settling(t, &t->receive, true);
-	inner_end(&t->receive);
+	end_carried(t);
+	if (!may_receive(t) && t->receive.req && t->receive.req->state == PARKED)
+		inner_end(&t->receive);
 }
 
 static void set_timer(struct push_target *t)
@@ -222,23 +242,34 @@ static void set_timer(struct push_target *t)
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
 		if (instants[i] > now)
 			next = shorter_of(next, instants[i]);
-	if (t->is_stopping)
-		next = shorter_of(next, push_state_in_ms(STOP_LOOK_MS));
+	/* No one tells when the receive begins to wait. */
+	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING]))
+		next = shorter_of(next, push_state_in_ms(LOOK_MS));
 	/* It was set before, so that this cannot fail. */
 	loop_timer_set(&t->timer, next <= now ? now + 1000 : shorter_of(next, now + FAR_US));
 }
 
-void push_target_act(struct push_target *t)
+static void act(struct push_target *t, bool is_its_turn)
 {
 	push_lease_lose_late(t);
 	stop_waiting(t);
 	return_ready(t);
 	check(t);
-	send_ready(t);
+	send_ready(t, is_its_turn);
 	push_lease_extend(t);
 	allow_more(t);
 	receive(t);
 	set_timer(t);
+}
+
+void push_target_act(struct push_target *t)
+{
+	act(t, false);
+}
+
+void push_target_take_turn(struct push_target *t)
+{
+	act(t, true);
 }
 
 static void on_timer(struct loop_timer *timer)

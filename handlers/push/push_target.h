@@ -22,12 +22,16 @@ void push_target_free(struct push_target *t);
 
 /* Does what is due, and sets its timer. */
 void push_target_act(struct push_target *t);
+/*
+ * As above, when it is its turn. Once OUTBOUND_MOST requests were open, a target begins none by
+ * itself until all have had theirs: else one with a backlog would take each that ends.
+ */
+void push_target_take_turn(struct push_target *t);
+/* All have had their turn, and another may be open. */
+void push_target_end_turns(void);
 
 /* Takes no more; what was not begun returns. It is idle when nothing is left. */
 void push_target_stop(struct push_target *t);
 bool push_target_is_idle(const struct push_target *t);
-
-/* Called when a request of any target has ended, so that another may begin. */
-void push_target_set_freed(void (*freed)(void));
 
 #endif

@@ -57,8 +57,11 @@ void call_real(struct call *c, double value); /* %.17g */
 /* Leaves the idempotency record alone: the reply only looks, and must not be stored. */
 void call_without_record(struct call *c);
 
-/* One more key: the idempotency record, for a call that undoes its effect; none without one. */
-void call_record_key(struct call *c);
+/*
+ * One more key: the idempotency record, for a call that changes or undoes what another one had as
+ * its effect, and whose first key this is; none without one.
+ */
+void call_record_key(struct call *c, struct text first_key);
 
 /*
  * The reply has an idempotency record of its own, beside those of the request's other calls. It

@@ -24,7 +24,6 @@
 	F(curl_multi_init)          \
 	F(curl_multi_cleanup)       \
 	F(curl_multi_setopt)        \
-	F(curl_multi_assign)        \
 	F(curl_multi_add_handle)    \
 	F(curl_multi_remove_handle) \
 	F(curl_multi_info_read)     \

@@ -3,35 +3,28 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "core/loop.h"
 #include "outbound/curl_library.h"
 #include "outbound/loopback.h"
+#include "outbound/outbound_socket.h"
 #include "process/metrics.h"
 
 enum {
-	/* A request may try both addresses of localhost at once. */
-	MOST_SOCKETS = 2 * OUTBOUND_MOST,
 	CONNECT_MS = 2000,
-	KEPT_S = 1, /* a connection that was idle for longer is not used again: its program may close it */
+	SWEEP_US = 250000,
+	LIFE_S = 1, /* of a connection, so that a program which serves one after the other comes to the next */
+	/* An answer with more is never whole: an endless one must not be read until its time is over. */
+	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
 };
 
 static const struct curl_library *curl;
 static CURLM *multi;
-static struct loop_timer timer;
+static struct loop_timer timer, sweep;
 static unsigned count;
-
-/*
- * The sockets that libcurl waits for. Their number is bounded, so that no callback needs memory: a
- * failing one would end all requests.
- */
-static struct loop_watch watches[MOST_SOCKETS];
-static struct loop_watch *unused[MOST_SOCKETS];
-static size_t unused_count;
+static void (*freed)(void);
 
 unsigned outbound_count(void)
 {
@@ -45,14 +38,23 @@ const char *outbound_library(void)
 
 /* ---- What libcurl calls. None of these may call it. ---- */
 
-/* Only to this machine, whatever libcurl made of the URL. */
-static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *at)
+/*
+ * Called before each try to send. A second one is of a request whose head was sent by a connection
+ * that its program then closed.
+ */
+static int refuse_second_try(void *context, char *to, char *from, int to_port, int from_port)
 {
-	(void)context;
-	(void)purpose;
-	if (!loopback_holds(&at->addr))
-		return CURL_SOCKET_BAD;
-	return socket(at->family, at->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->protocol);
+	struct outbound *o = context;
+	bool was_begun = o->is_begun;
+
+	(void)to;
+	(void)from;
+	(void)to_port;
+	(void)from_port;
+	o->is_begun = true;
+	if (was_begun)
+		o->why = "the connection was closed before an answer";
+	return was_begun ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static size_t read_body(char *to, size_t size, size_t items, void *context)
@@ -79,6 +81,11 @@ static size_t take_body(char *bytes, size_t size, size_t items, void *context)
 	struct outbound *o = context;
 	size_t n = size * items;
 
+	o->body_bytes += n;
+	if (o->body_bytes > BODY_READ_MAX) {
+		o->why = "the body of the answer is larger than 16 MiB";
+		return 0;
+	}
 	if (o->is_larger)
 		return n;
 	char *at = o->answer.len + n > OUTBOUND_BODY_MAX ? NULL
@@ -106,7 +113,7 @@ static struct text trimmed(struct text t)
 	return t;
 }
 
-/* Each line of each head, those of 100 Continue too. */
+/* Each line of each head, those of 100 Continue too; then those behind a chunked body. */
 static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 {
 	struct outbound *o = context;
@@ -114,6 +121,10 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 	const char *colon = memchr(bytes, ':', n);
 
 	o->head_bytes += n;
+	if (n > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !o->body_bytes)
+		o->is_head_whole = false;
+	if (trimmed((struct text){ bytes, n }).len == 0)
+		o->is_head_whole = true;
 	if (o->head_bytes > OUTBOUND_HEAD_MAX) {
 		o->why = "the head of the answer is larger than 16 KiB";
 		return 0;
@@ -128,13 +139,19 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 
 static void release(struct outbound *o)
 {
-	if (!o->easy)
+	CURL *easy = o->easy;
+
+	if (!easy)
 		return;
-	curl->curl_multi_remove_handle(multi, o->easy);
-	curl->curl_easy_cleanup(o->easy);
+	curl->curl_multi_remove_handle(multi, easy);
+	curl->curl_easy_cleanup(easy);
 	curl->curl_slist_free_all(o->list);
 	o->easy = o->list = NULL;
-	count--;
+	outbound_socket_keep(easy);
+	if (count-- == OUTBOUND_MOST)
+		freed();
+	if (sweep.due_us > loop_now_us() + SWEEP_US)
+		loop_timer_set(&sweep, loop_now_us() + SWEEP_US);
 }
 
 void outbound_cancel(struct outbound *o)
@@ -142,18 +159,30 @@ void outbound_cancel(struct outbound *o)
 	release(o);
 }
 
+static const char *why_of(const struct outbound *o, CURLcode code)
+{
+	if (o->why)
+		return o->why;
+	if (code == CURLE_OK) /* libcurl takes a head that ends within, too */
+		return "the answer ended within its head";
+	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
+		return "the answer is no HTTP/1.1";
+	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)
+		return "a header of the answer is too long, or there is no memory for it";
+	return curl->curl_easy_strerror(code);
+}
+
 static enum outbound_outcome outcome_of(struct outbound *o, CURLcode code)
 {
-	long sent = 0, status = 0;
+	long status = 0;
 
-	curl->curl_easy_getinfo(o->easy, CURLINFO_REQUEST_SIZE, &sent);
 	curl->curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
 	o->status = (int)status;
-	if (code == CURLE_OK && status > 0)
+	if (code == CURLE_OK && status >= 200 && o->is_head_whole)
 		return OUTBOUND_ANSWERED;
-	if (!o->why)
-		o->why = code == CURLE_OK ? "the answer has no status" : curl->curl_easy_strerror(code);
-	if (sent == 0)
+	o->why = why_of(o, code);
+	/* How much was sent is of the last try only. */
+	if (!o->is_begun)
 		return OUTBOUND_UNSENT;
 	return code == CURLE_OPERATION_TIMEDOUT ? OUTBOUND_TIMED_OUT : OUTBOUND_BROKEN;
 }
@@ -186,17 +215,10 @@ static void act(int fd, int events)
 {
 	int running;
 
+	if (!multi)
+		return;
 	curl->curl_multi_socket_action(multi, fd, events, &running);
 	take_ended();
-}
-
-static void on_ready(struct loop_watch *w, uint32_t events)
-{
-	int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
-
-	if (events & (EPOLLERR | EPOLLHUP))
-		mask |= CURL_CSELECT_ERR;
-	act(w->fd, mask);
 }
 
 static void on_timer(struct loop_timer *t)
@@ -211,32 +233,6 @@ static int set_timer(CURLM *m, long ms, void *context)
 	(void)m;
 	(void)context;
 	loop_timer_set(&timer, loop_now_us() + (ms < 0 ? FAR_US : ms * 1000 + 1));
-	return 0;
-}
-
-/* A socket that cannot be watched is idle until its request times out. */
-static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *of_socket)
-{
-	struct loop_watch *w = of_socket;
-	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
-
-	(void)easy;
-	(void)context;
-	if (what == CURL_POLL_REMOVE) {
-		if (!w)
-			return 0;
-		loop_unwatch(w);
-		unused[unused_count++] = w;
-	} else if (w) {
-		loop_rewatch(w, events);
-	} else if (unused_count > 0) {
-		w = unused[unused_count - 1];
-		*w = (struct loop_watch){ .fd = fd, .ready = on_ready };
-		if (!loop_watch(w, events))
-			return 0;
-		unused_count--;
-		curl->curl_multi_assign(multi, fd, w);
-	}
 	return 0;
 }
 
@@ -257,32 +253,52 @@ bool outbound_load(char *why, size_t size)
 	return true;
 }
 
-bool outbound_open(char *why, size_t size)
+static bool open_multi(void)
 {
-	timer.expired = on_timer;
-	if (loop_timer_set(&timer, loop_now_us() + FAR_US))
-		multi = curl->curl_multi_init();
-	if (!multi) {
-		loop_timer_stop(&timer);
-		snprintf(why, size, "there is no memory for libcurl");
+	multi = curl->curl_multi_init();
+	if (!multi)
 		return false;
-	}
-	for (unused_count = 0; unused_count < MOST_SOCKETS; unused_count++)
-		unused[unused_count] = &watches[unused_count];
-	curl->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+	curl->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, outbound_socket_watch);
 	curl->curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
 	curl->curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)OUTBOUND_MOST);
 	return true;
 }
 
+static void close_multi(void)
+{
+	if (multi)
+		curl->curl_multi_cleanup(multi);
+	multi = NULL;
+}
+
+/* Without a request and a kept connection nothing of libcurl is open. */
+static void on_sweep(struct loop_timer *t)
+{
+	bool are_kept = outbound_socket_sweep();
+
+	loop_timer_set(t, loop_now_us() + (are_kept ? SWEEP_US : FAR_US));
+	if (count == 0 && !are_kept)
+		close_multi();
+}
+
+bool outbound_open(void (*call_freed)(void))
+{
+	freed = call_freed;
+	timer.expired = on_timer;
+	sweep.expired = on_sweep;
+	outbound_socket_open(act);
+	if (loop_timer_set(&timer, loop_now_us() + FAR_US) && loop_timer_set(&sweep, loop_now_us() + FAR_US))
+		return true;
+	loop_timer_stop(&timer);
+	return false;
+}
+
 /* All requests were cancelled. */
 void outbound_close(void)
 {
-	if (!multi)
-		return;
-	curl->curl_multi_cleanup(multi);
-	multi = NULL;
+	close_multi();
 	loop_timer_stop(&timer);
+	loop_timer_stop(&sweep);
 }
 
 /* Adds to the list in *to; false without memory, and the list is as it was. */
@@ -328,7 +344,8 @@ static bool set_options(struct outbound *o)
 		{ CURLOPT_NOSIGNAL, 1 },
 		{ CURLOPT_FOLLOWLOCATION, 0 },
 		{ CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1 },
-		{ CURLOPT_MAXAGE_CONN, KEPT_S },
+		{ CURLOPT_MAXAGE_CONN, OUTBOUND_KEPT_S },
+		{ CURLOPT_MAXLIFETIME_CONN, LIFE_S },
 		{ CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS },
 		{ CURLOPT_TIMEOUT_MS, (long)o->timeout_ms },
 		{ CURLOPT_BUFFERSIZE, 4096 },
@@ -346,6 +363,7 @@ static bool set_options(struct outbound *o)
 		{ CURLOPT_PRIVATE, o },
 		{ CURLOPT_WRITEDATA, o },
 		{ CURLOPT_HEADERDATA, o },
+		{ CURLOPT_PREREQDATA, o },
 	};
 	bool ok = true;
 
@@ -353,7 +371,9 @@ static bool set_options(struct outbound *o)
 		ok = curl->curl_easy_setopt(o->easy, numbers[i].option, numbers[i].value) == CURLE_OK && ok;
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
 		ok = curl->curl_easy_setopt(o->easy, pointers[i].option, pointers[i].value) == CURLE_OK && ok;
-	ok = curl->curl_easy_setopt(o->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_OPENSOCKETFUNCTION, outbound_socket_make) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_CLOSESOCKETFUNCTION, outbound_socket_close) == CURLE_OK && ok;
+	ok = curl->curl_easy_setopt(o->easy, CURLOPT_PREREQFUNCTION, refuse_second_try) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK && ok;
 	ok = curl->curl_easy_setopt(o->easy, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK && ok;
 	return ok;
@@ -361,11 +381,13 @@ static bool set_options(struct outbound *o)
 
 bool outbound_send(struct outbound *o)
 {
-	o->sent = o->head_bytes = 0;
+	o->sent = o->head_bytes = o->body_bytes = 0;
 	o->answer = (struct text){ 0 };
-	o->is_larger = false;
+	o->is_begun = o->is_head_whole = o->is_larger = false;
 	o->why = NULL;
-	o->easy = multi && count < OUTBOUND_MOST ? curl->curl_easy_init() : NULL;
+	if (count == OUTBOUND_MOST || (!multi && !open_multi()))
+		return false;
+	o->easy = curl->curl_easy_init();
 	if (!o->easy)
 		return false;
 	count++;

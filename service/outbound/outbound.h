@@ -45,7 +45,8 @@ struct outbound {
 
 	/* outbound.c's */
 	void *easy, *list;
-	size_t sent, head_bytes;
+	size_t sent, head_bytes, body_bytes;
+	bool is_begun, is_head_whole;
 };
 
 /*
@@ -54,12 +55,13 @@ struct outbound {
  */
 const char *outbound_refusal(const char *url, const char *unix_socket);
 
-/*
- * Loads libcurl, which takes some 10 ms; then, once, opens it for the loop. False: `why`, of `size`
- * bytes, has the reason.
- */
+/* Loads libcurl, which takes some 10 ms. False: `why`, of `size` bytes, has the reason. */
 bool outbound_load(char *why, size_t size);
-bool outbound_open(char *why, size_t size);
+/*
+ * Then, once, for the loop. False without memory. `freed` is called when OUTBOUND_MOST were under way
+ * and one has ended; it must not call outbound.
+ */
+bool outbound_open(void (*freed)(void));
 void outbound_close(void);
 
 /* libcurl's version; "" while it is not loaded. */

@@ -93,11 +93,14 @@ function columns(samples, series) {
 	return [0, ...series].map((_, at) => rows.map((row) => row[at]));
 }
 
-/** The first page of queues and of locks: {items, more}, or {why} where it cannot be read. */
+/**
+ * The first page of queues, of locks, and of targets where the daemon has some: {items, more}, or
+ * {why} where it cannot be read.
+ */
 async function lookAtLists(page) {
 	const look = async (path) => {
 		try {
-			const { items, next_cursor: next, complete } = await page.ask('GET', `${path}?limit=${PAGE}`);
+			const { items, next_cursor: next, complete = true } = await page.ask('GET', `${path}?limit=${PAGE}`);
 			if (items.length === 0 && !complete) return { why: 'none was found in time' };
 			return { items, more: next !== null };
 		} catch (error) {
@@ -105,7 +108,8 @@ async function lookAtLists(page) {
 			return { why: error.said?.title ?? error.message };
 		}
 	};
-	return { at: performance.now(), queues: await look('/queues'), locks: await look('/locks') };
+	const push = page.info.options.push ? await look('/push') : null;
+	return { at: performance.now(), queues: await look('/queues'), locks: await look('/locks'), push };
 }
 
 const sum = (items, of) => items.reduce((all, one) => all + of(one), 0);
@@ -114,10 +118,11 @@ const unread = (name, { why }) => ({ name, value: '–', note: why });
 const seen = ({ items, more }, what) => (more ? `of the first ${number(items.length)} ${what}` : '');
 
 /** Tiles {name, value, kind, note, link}, what needs a person first. */
-function glance(info, latest, { queues, locks }) {
+function glance(info, latest, { queues, locks, push }) {
 	return [
 		deadLetters(queues),
 		oldestMessage(queues),
+		...(push ? [programs(push)] : []),
 		lockWaiters(locks),
 		rate('Refusals a second', latest?.refusals_per_second, 'by rate limits'),
 		rate('Errors a second', latest?.errors_per_second, 'status 500 and above', 'bad'),
@@ -160,6 +165,24 @@ function oldestMessage(queues) {
 		value: duration(oldest.oldest_ready_ms),
 		note: oldest.paused ? 'paused' : `${number(sum(waiting, (one) => one.ready))} ready in all`,
 		link: { text: oldest.name, to: route('queues', oldest.name) },
+	};
+}
+
+/** Programs that this daemon pushes to, and does not call now. */
+function programs(push) {
+	const name = 'Programs not called';
+	if (!push.items) return unread(name, push);
+	const off = push.items.filter((one) => one.state === 'backing_off');
+	if (off.length === 0) {
+		return { name, value: '0', note: `of ${number(push.items.length)}${push.more ? ' and more' : ''}` };
+	}
+	const [{ name: queue, last_failure: last }] = off;
+	return {
+		name,
+		value: number(off.length),
+		kind: 'bad',
+		note: last?.detail ?? '',
+		link: { text: queue, to: route('push', queue) },
 	};
 }
 
@@ -241,6 +264,7 @@ function running(info) {
 		[
 			'Libraries',
 			Object.entries(info.libraries)
+				.filter(([, version]) => version !== null)
 				.map((pair) => pair.join(' '))
 				.join(', '),
 		],

@@ -12,6 +12,7 @@ import { KINDS } from './kinds.js';
 import * as limits from './limits.js';
 import * as locks from './locks.js';
 import * as overview from './overview.js';
+import * as push from './push.js';
 import * as queues from './queues.js';
 import * as sales from './sales.js';
 import { viewOf } from './simple.js';
@@ -36,6 +37,7 @@ const GROUPS = [
 		'Messages',
 		[
 			['queues', { title: 'Queues', ...queues }],
+			['push', { title: 'Push', ...push }],
 			['topics', { title: 'Topics', ...topics }],
 		],
 	],

@@ -46,9 +46,14 @@ class Message(Delivery):
         return await self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
 
     async def reject(
-        self, delay_ms: Optional[float] = None, *, reason: Optional[str] = None, dead: bool = False
+        self,
+        delay_ms: Optional[float] = None,
+        *,
+        reason: Optional[str] = None,
+        dead: bool = False,
+        counted: bool = True,
     ) -> bool:
-        body = _steps.rejection(delay_ms, reason, dead)
+        body = _steps.rejection(delay_ms, reason, dead, counted)
         return await self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
     async def extend(
