@@ -31,7 +31,7 @@ export function setText(node, text) {
 }
 
 /**
- * A point in time that says what it is in UTC when the mouse rests on it. words(ms) is what is
+ * A point in time that shows its UTC when the mouse rests on it. words(ms) is what is
  * shown: the time in the browser's zone, or for instance how long it is until then; `none` is
  * shown for null.
  */

@@ -2,7 +2,8 @@
 import { list, path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { duration, number, parseDuration } from './format.js';
+import { duration, number, parseDuration, rough } from './format.js';
+import { growth, historyOf, lately } from './history.js';
 import { listing } from './listing.js';
 import { sample } from './sample.js';
 import { table } from './table.js';
@@ -183,14 +184,30 @@ const policyRemoval = (page) => ({
 	},
 });
 
+const PLOTS = [
+	{
+		title: 'Decisions a second',
+		text: rough,
+		steps: undefined,
+		series: [
+			{ label: 'allowed', colour: 'good', fill: true, of: growth((one) => one.allowed, 1000) },
+			{ label: 'refused', colour: 'bad', of: growth((one) => one.refused, 1000) },
+			{ label: 'refused in shadow', colour: 'delayed', of: growth((one) => one.shadow_refused, 1000) },
+			{ label: 'without Redis', colour: 'muted', of: growth((one) => one.degraded, 1000) },
+		],
+	},
+];
+
 function openPolicy(page, name) {
 	let latest = { name };
 	const about = facts('Policy');
+	const past = historyOf(page, path('ratelimit', 'policies', name), PLOTS);
 	const bar = buttons(editing(page), policyRemoval(page))(() => latest);
 	page.root.append(
 		back('limits', 'All limits'),
 		...(page.write ? [bar.node] : []),
 		about.node,
+		past.node,
 		el('h2', {}, 'Use it'),
 		el('div', { class: 'card' }, sample('POST', '/ratelimit', { key: 'client-1', policy: name })),
 	);
@@ -204,7 +221,10 @@ function openPolicy(page, name) {
 		if (!one) return;
 		latest = one;
 		bar.update(one);
+		const samples = await past.look();
 		about.show([
+			['Allowed / min', lately(samples, (sample) => sample.allowed)],
+			['Refused / min', lately(samples, (sample) => sample.refused)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', perWindow(one)],
 			['Burst', one.burst === null ? '–' : number(one.burst)],

@@ -43,8 +43,10 @@ export function actions(page) {
 	];
 }
 
-const redrivable = (dead) =>
-	dead > 1000 ? `1,000 of its ${number(dead)} dead messages become` : `Its ${plural(dead, 'dead message')} become${dead === 1 ? 's' : ''}`;
+const redrivable = (dead) => {
+	if (dead > 1000) return `1,000 of its ${number(dead)} dead messages become`;
+	return `Its ${plural(dead, 'dead message becomes', 'dead messages become')}`;
+};
 
 async function redrive(page, queue) {
 	const said = await askUser({

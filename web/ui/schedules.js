@@ -56,7 +56,7 @@ function actions(page, name) {
 	);
 }
 
-/** How long it is until the next instant; or why none came, in the colour of what needs a person. */
+/** How long it is until the next instant, or why none came. */
 function dueNote() {
 	const node = el('span');
 	return {

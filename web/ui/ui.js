@@ -3,6 +3,7 @@
 import { openAccess } from './access.js';
 import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
 import { el, nothing, route, setText } from './dom.js';
+import { clock } from './format.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
 import { finder, isTyped } from './finder.js';
@@ -241,7 +242,7 @@ function showProblem(error, of = 'act') {
 	box.hidden = false;
 }
 
-/** What the daemon's page of the code says, asked for when it is opened. */
+/** What the daemon explains of a code, asked for when it is opened. */
 function explanation(code) {
 	const text = el('p', {}, 'Asking the daemon.');
 	const node = el('details', {}, el('summary', {}, 'What to do'), text);
@@ -361,9 +362,12 @@ async function start() {
 	};
 	daemon.addEventListener('lost', () => {
 		by('banner').hidden = false;
+		setText(by('as-of'), clock(Date.now()));
+		by('view').classList.add('stale');
 	});
 	daemon.addEventListener('found', async () => {
 		by('banner').hidden = true;
+		by('view').classList.remove('stale');
 		await begin();
 	});
 	document.addEventListener('visibilitychange', () => current?.refresh());
