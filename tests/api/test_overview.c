@@ -18,6 +18,7 @@
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "../support/leap.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
@@ -27,7 +28,6 @@ enum { SOON_MS = 8000, SHARED_S = 11, MANY = 10000, ASKERS = 20 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static char later[256];                  /* the file by which the daemon's time goes by */
 static volatile int64_t *redis_clock_us; /* Redis's clock goes by changes only */
 static int64_t seen_at_ms;
 
@@ -51,8 +51,7 @@ static struct answer look(void)
 	struct answer a;
 
 	seen_at_ms = int_at(overview(), "/at_ms");
-	if (!daemon_is_sanitized()) /* a sanitizer must be loaded first: the test waits */
-		clock_later_by(later, SHARED_S);
+	leap(&patternd, SHARED_S);
 	nap_ms(2); /* at_ms is by a clock that does not leap */
 	wait_until(is_new(&a), 2 * SHARED_S * 1000);
 	return a;
@@ -287,7 +286,7 @@ static void a_redis_that_hangs_is_not_waited_for(void **state)
 	seen_at_ms = int_at(look(), "/at_ms");
 	if (daemon_is_sanitized())
 		skip();
-	clock_later_by(later, SHARED_S);
+	leap(&patternd, SHARED_S);
 	server_signal(&redis, SIGSTOP);
 	int64_t began_ms = monotonic_ms();
 	for (int i = 0; i < ASKERS; i++) {
@@ -325,7 +324,7 @@ static void one_look_is_for_all_and_ends(void **state)
 	if (daemon_is_sanitized())
 		skip();
 	for (int i = 0; i < 20; i++) { /* an hour in which no one looks */
-		clock_later_by(later, 180);
+		leap(&patternd, 180);
 		client_reconnect(client);
 		wait_until(http(client, "GET", "/healthz", NULL).status == 200, SOON_MS);
 	}
@@ -393,11 +392,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	start_redis_by_clock();
-	if (!daemon_is_sanitized()) {
-		snprintf(later, sizeof(later), "%s/later", temp_dir());
-		patternd.proc.env = clock_later_with(later);
-	}
-	daemon_start(&patternd, "--redis", redis.url);
+	may_leap(&patternd);
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape is no look */
 	client = client_open(patternd.port);
 	return 0;
 }
