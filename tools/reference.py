@@ -44,6 +44,9 @@ CONSTANTS = [
     ("origins of `--cors-origins`", "service/access/cors.c", "MAX_ORIGINS", "origins"),
     ("addresses of `--listen`", "service/net/listener.h", "LISTENER_ADDRESSES_MAX", "addresses"),
     ("the prefix of keys", "service/process/config.c", "MAX_PREFIX", "bytes"),
+    ("open requests of push", "service/outbound/outbound.h", "OUTBOUND_MOST", "requests"),
+    ("the header of an answer to a push", "service/outbound/outbound.h", "OUTBOUND_HEAD_MAX", "bytes"),
+    ("the body of an answer to a push, as a result", "service/outbound/outbound.h", "OUTBOUND_BODY_MAX", "bytes"),
 ]
 
 
@@ -224,7 +227,7 @@ def options():
             "Each option is a flag (`--pool-size 4`), a variable (`PATTERND_POOL_SIZE=4`) and a line of the `--config` file "
             "(`pool-size = 4`). A flag overrides a variable, a variable the file. `patternd --check-config` prints the options "
             "in force with their sources, and each fault of them and their files; secrets are redacted. SIGHUP rereads "
-            "tokens, certificates and passwords, not the options and not policies. Why each default is what it is, and how to choose another: "
+            "tokens, certificates, passwords and targets of push, not the options and not policies. Why each default is what it is, and how to choose another: "
             "[defaults](reference/defaults.md#options)."
         ),
         "",
@@ -341,6 +344,11 @@ def metric_rows(folder):
     ]
 
 
+def without(rows, others):
+    """The rows of a table that another does not have."""
+    return [row for row in rows if row not in others[2:]]
+
+
 def metrics_page():
     out = [
         "# Metrics",
@@ -356,6 +364,15 @@ def metrics_page():
         ),
         "",
         *metric_rows("service"),
+        "",
+        "## Push",
+        "",
+        wrapped(
+            "These are about the targets that `--push` names ([push](push.md)), and 0 without it. `GET /push` has each "
+            "of them. `patternd_outbound_requests_total` counts their requests, and those to a `ready_path`."
+        ),
+        "",
+        *metric_rows("handlers/push"),
         "",
         "## Single queues, policies and locks",
         "",
@@ -379,7 +396,7 @@ def metrics_page():
             "`patternd_queue_dead_letters_total`."
         ),
         "",
-        *metric_rows("handlers"),
+        *without(metric_rows("handlers"), metric_rows("handlers/push")),
     ]
     return "\n".join(out) + "\n"
 

@@ -31,9 +31,17 @@ const struct json *json_read(struct arena *arena, struct text text, json_place *
 			     struct json_error *error);
 
 /*
+ * The same of what the daemon wrote itself, around values from outside: by eight levels deeper. NULL:
+ * it cannot be read.
+ */
+const struct json *json_read_own(struct arena *arena, struct text text, json_place *place_of, const void *root);
+
+/*
  * Whether the text is JSON that json_read accepts. The arena is as before, but may have
  * failed.
  */
 bool json_read_is_valid(struct arena *arena, struct text text);
+/* And still is within so many levels of others. */
+bool json_read_is_valid_within(struct arena *arena, struct text text, unsigned levels);
 
 #endif

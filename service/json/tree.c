@@ -22,6 +22,20 @@ struct text json_tree_string(const struct json *object, const char *key)
 	return m && m->kind == JSON_IS_TEXT ? m->text : (struct text){ 0 };
 }
 
+int64_t json_tree_int(const struct json *object, const char *key, int64_t absent)
+{
+	const struct json *m = json_tree_member(object, key);
+
+	return m && m->kind == JSON_IS_INTEGER ? m->integer : absent;
+}
+
+bool json_tree_is_true(const struct json *object, const char *key)
+{
+	const struct json *m = json_tree_member(object, key);
+
+	return m && m->kind == JSON_IS_BOOL && m->truth;
+}
+
 static bool has_duplicate_key(const struct json *object)
 {
 	for (const struct json *a = object->first; a; a = a->next)

@@ -239,7 +239,7 @@ test('a message is sent, found, redriven and deleted', SLOW, async (t) => {
   await confirm(page, 'Send');
   await shows(dialog(page)); // the browser explains what is wrong with the field
   await page.getByLabel('Body, as JSON').fill('{"big":12345678901234567890}');
-  await page.getByLabel('Delay, seconds').fill('3600');
+  await page.getByLabel('Delay', { exact: true }).fill('1 h');
   await confirm(page, 'Send');
   await said(page, 'Sent');
   assert.equal((await queue()).delayed, 2);
@@ -301,7 +301,7 @@ test('groups show why they wait, and are paused and resumed', SLOW, async (t) =>
   await shows(page.locator('dd', { hasText: 'strict' }));
 
   await press(page, `Pause ${HOSTILE}`);
-  await page.getByLabel('For how many seconds').fill('600');
+  await page.getByLabel('For how long').fill('10 min');
   const [request] = await Promise.all([page.waitForRequest((one) => one.method() === 'POST'), confirm(page, 'Pause')]);
   assert.deepEqual(request.postDataJSON(), { for_ms: 600000 });
   await said(page, 'is paused, ends in');
@@ -317,9 +317,13 @@ test('settings of a queue are edited, and it is deleted', SLOW, async (t) => {
   await api(stage.url, 'PUT', '/queues/plain', { max_receives: 3 });
   await go(page, 'queues', 'plain');
   await press(page, 'Edit settings');
-  await page.getByLabel('Visibility, ms').fill('5000');
-  await page.getByLabel('First backoff, ms').fill('10');
-  await page.getByLabel('Longest backoff, ms').fill('1000');
+  assert.equal(await page.getByLabel('Dead letters kept for').inputValue(), '14 d');
+  await page.getByLabel('Visibility').fill('5');
+  await confirm(page, 'Save');
+  await shows(dialog(page)); // 5 of what? The browser shows what to write
+  await page.getByLabel('Visibility').fill('5 s');
+  await page.getByLabel('First backoff').fill('10ms');
+  await page.getByLabel('Longest backoff').fill('1 s');
   const [request] = await Promise.all([page.waitForRequest((one) => one.method() === 'PATCH'), confirm(page, 'Save')]);
   assert.deepEqual(request.postDataJSON(), { visibility_ms: 5000, backoff: { base_ms: 10, max_ms: 1000 } });
   await shows(page.locator('dd', { hasText: '10 ms to 1 s' }));
@@ -538,7 +542,7 @@ test('keys are browsed by prefix and type', SLOW, async (t) => {
   await row(page, 'set:{plain}').getByRole('link').click();
   await rowHas(page, 'plain', '–');
   await press(page, 'Set time to live set:{plain}');
-  await page.getByLabel('Seconds').fill('60');
+  await page.getByLabel('From now').fill('1 min');
   await confirm(page, 'Set');
   await shows(page.locator('dd', { hasText: '59 s' }));
   await press(page, 'Delete set:{plain}');
@@ -581,7 +585,11 @@ test('times have one form, with their zone', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   const form = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+$/;
   await go(page, 'queues', 'plain', 'ready');
-  await shows(page.locator('td.when').first());
-  for (const text of await page.locator('td.when').allInnerTexts()) assert.match(text, form);
+  const times = page.getByRole('table', { name: 'Messages' }).locator('td.when time');
+  await shows(times.first());
+  for (const time of await times.all()) {
+    assert.match(await time.innerText(), form);
+    assert.match(await time.getAttribute('title'), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+  }
   stage.assertClean();
 });

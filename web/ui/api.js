@@ -180,7 +180,7 @@ export function hasToken() {
  * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
  * it is enough. `more`: there are more, and `next` is the cursor of those.
  */
-export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {} }) {
+export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true }) {
 	const items = new Map();
 	let next = cursor;
 	do {
@@ -188,7 +188,7 @@ export async function list(where, { match, name, pages = 8, most = 500, signal, 
 		if (match) params.set('match', match);
 		if (next) params.set('cursor', next);
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
-		for (const item of page.items) items.set(name(item), item);
+		for (const item of page.items) if (keep(item)) items.set(name(item), item);
 		next = page.next_cursor;
 	} while (next && --pages > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);

@@ -42,7 +42,7 @@ class Worker(Generic[M]):
         self._cut, self._signals, self._has_ended = Cut(), 0, False
         self._failure: Optional[BaseException] = None
         self._is_driven = self._is_aborted = False
-        self._done = threading.Lock()  # held until all has ended
+        self._done = threading.Lock()  # held until the end
         self._done.acquire()
 
     def run(self, signals: bool) -> None:
@@ -84,7 +84,7 @@ class Worker(Generic[M]):
 
     def _drive(self) -> None:
         """Receives until the end, and drains then."""
-        # In this order, and `run` in the other: it waits for this thread, or this one takes nothing.
+        # In this order, and `run` in the other: it waits for this thread, or this takes nothing.
         self._is_driven = True
         limit_s, failure = 0.0, None  # type: float, Optional[BaseException]
         try:
