@@ -26,8 +26,8 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 void overview_find_daemon(struct overview_items *items, const struct json *info);
 
 /*
- * The i-th OVERVIEW_GROUPS_BLOCKED, by a page of the queue's groups: false when none of them stands
- * still for long, and it is to be removed.
+ * The i-th OVERVIEW_GROUPS_BLOCKED, by a page of the queue's groups: false when none of them waits
+ * for long, and it is to be removed.
  */
 bool overview_find_groups(struct overview_item *item, const struct json *groups, int64_t now_ms);
 

@@ -249,7 +249,7 @@ static void set_timer(struct push_target *t)
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
 		if (instants[i] > now)
 			next = shorter_of(next, instants[i]);
-	/* No one tells when the receive begins to wait. */
+	/* Nothing reports when the receive begins to wait. */
 	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING] || t->trouble == PUSH_NOT_RECEIVED))
 		next = shorter_of(next, push_state_in_ms(LOOK_MS));
 	/* It was set before, so that this cannot fail. */

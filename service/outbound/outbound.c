@@ -15,7 +15,7 @@ enum {
 	CONNECT_MS = 2000,
 	SWEEP_US = 250000,
 	LIFE_S = 1, /* of a connection, so that a program which serves one after the other comes to the next */
-	/* An answer with more is never whole: an endless one must not be read until its time is over. */
+	/* An answer with more is never whole: an endless one must not be read until its time has ended. */
 	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
 };

@@ -28,7 +28,7 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 static char later[256];                   /* the file by which the daemon's time goes by */
-static volatile int64_t *redis_clock_us; /* Redis's clock stands still between changes */
+static volatile int64_t *redis_clock_us; /* Redis's clock does not move between changes */
 static int64_t seen_at_ms;
 
 static struct answer overview(void)
@@ -331,7 +331,7 @@ static void one_look_is_for_all_and_ends(void **state)
 	assert_int_equal(server_scripts_run(&redis) - scripts, 3);
 }
 
-/* Beyond any bound there is less in the answer, and it says so. */
+/* Beyond a bound there is less in the answer, which reports it. */
 static void ten_thousand_queues_are_bounded(void **state)
 {
 	struct daemon d = { 0 };

@@ -12,7 +12,7 @@ import time
 from pushing import OK, App, Daemon, main, wait_for
 
 # A program of its own, so that it can be killed: it notes what it begins and what it ends. A job
-# that says so kills it.
+# can ask to kill it.
 PROGRAM = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])

@@ -106,7 +106,7 @@ def test_rate_and_policy():
         for queue in ("rate", "policy"):
             times = [r.at for r in app.requests if r.header("Patternd-Queue") == queue]
             assert len(times) == 14 and 1.0 < times[-1] - times[0] < 3, (queue, times[-1] - times[0])
-        # A policy that is not there: said, not looped over.
+        # A missing policy is reported, not looped over.
         daemon.put("absent", policy={"name": "mail", "key": "k"})
         assert daemon.ask("DELETE", "/ratelimit/policies/mail")[0] == 204
         daemon.send("absent", 1)

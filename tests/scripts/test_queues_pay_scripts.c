@@ -125,7 +125,7 @@ static void of_what_all_went_back_there_is_no_record(void **state)
 	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0);
 	assert_int_equal(pay(NONCE_A, "", sequences[0], sequences[1]), 0);
 	pass_ms(HOLD_MS);
-	assert_int_equal(receive(NONCE_B, "0", &policies), 3); /* anew */
+	assert_int_equal(receive(NONCE_B, "0", &policies), 3); /* again */
 	assert_int_equal(pay(NONCE_A, "", sequences[0], sequences[1]), 0);
 	assert_counts(&r, "q", 0, 0, 3, 0);
 	assert_int_equal(pay(NONCE_B, "", sequences[0], sequences[1]), 2);
@@ -159,7 +159,7 @@ static void what_is_done_comes_back_whole(void **state)
 	assert_int_equal(receive_plainly(), 2);
 }
 
-/* Nobody else pays before the first request had its time; then another does. */
+/* No other request pays before the first request had its time; then another does. */
 static void a_replay_awaits_the_payment(void **state)
 {
 	static const char *const acknowledges[] = { "0", "1" };

@@ -3,7 +3,7 @@
 
 const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
 
-/** Names of fields and parameters below a node of the contract, those of schemas by reference too. */
+/** Names of fields and parameters below a node of the contract, and of schemas by reference. */
 function fieldsOf(spec, node, found = new Set(), visited = new Set()) {
   if (node === null || typeof node !== 'object' || visited.has(node)) return found;
   visited.add(node);
@@ -25,7 +25,7 @@ function fieldsOf(spec, node, found = new Set(), visited = new Set()) {
   return found;
 }
 
-/** Codes that any operation may return: those of the common response. */
+/** Codes that any operation may return, from the common response. */
 export const commonCodes = (spec) => {
   const { 'x-codes': codes = [], 'x-rare-codes': rare = [] } = spec.components.responses.Problem;
   return [...new Set([...codes, ...rare])];
