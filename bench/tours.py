@@ -30,6 +30,7 @@ TOURS = {
         "problem_list",
         "problem_get",
         "openapi_get",
+        "push_list",
     ],
     "locks": [
         "lock_acquire",
