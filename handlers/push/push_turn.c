@@ -24,7 +24,7 @@ static bool run(struct inner *i, const char *id, struct text queue, struct json_
 {
 	out_close(o);
 	struct text body = out_all(o);
-	bool ok = body.at && inner_run(i, inner_operation(id), queue, body);
+	bool ok = body.at && inner_run(i, inner_operation(id), &(struct inner_input){ .name = queue, .body = body });
 
 	arena_free(o->arena);
 	return ok;

@@ -328,7 +328,10 @@ static bool read_all(struct reader *r, struct json *v, char closer, const void *
 	return true;
 }
 
-/* Of what is only checked, the members of an object stay until it ends, and nothing else. */
+/*
+ * Of a value that is only checked, the members of an object are kept until it ends, and nothing
+ * else.
+ */
 static bool read_many(struct reader *r, struct json *v, char closer, const void *place)
 {
 	struct arena_mark before = arena_mark(r->arena);

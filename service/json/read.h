@@ -17,8 +17,8 @@ struct json_error {
 };
 
 /*
- * The place of a member (of an item: no key) of what is at `parent`, in the terms of the caller.
- * Sets *opaque where the value is only to be checked.
+ * Returns the caller's place of a member, or of an item (without a key), of the value at `parent`.
+ * Sets *opaque if the value is only to be checked.
  */
 typedef const void *json_place(const void *parent, struct text key, bool *opaque);
 
