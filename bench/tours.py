@@ -35,7 +35,6 @@ TOURS = {
         "problem_list",
         "problem_get",
         "openapi_get",
-        "push_list",
     ],
     "locks": [
         "lock_acquire",
