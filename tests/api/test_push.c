@@ -130,7 +130,8 @@ static void pages_are_in_the_order_of_the_file(void **state)
 		for (size_t i = 0; i < json_array_size(json_at(a, "/items")); i++)
 			strcat(all, text_at(a, i ? "/items/1/name" : "/items/0/name"));
 		bool more = !json_is_null(json_at(a, "/next_cursor"));
-		snprintf(query, sizeof(query), more ? "?limit=2&cursor=%s" : "%s", more ? text_at(a, "/next_cursor") : "");
+		snprintf(query, sizeof(query), more ? "?limit=2&cursor=%s" : "%s",
+			 more ? text_at(a, "/next_cursor") : "");
 	}
 	assert_string_equal(all, "gfedcba");
 	assert_problem(list("?cursor=x"), 400, "invalid_value", "none");
@@ -168,7 +169,8 @@ static void a_faulty_file_stops_the_start(void **state)
 		{ "[]", "must be a JSON object" },
 		{ "{\"q\":5}", "/q: must be an object" },
 		{ "{\"q\":{}}", "/q/url: is required" },
-		{ "{\"a\":{" AWAY "},\"q\":{\"url\":\"http://example.com/\"}}", "/q/url: must name a loopback address" },
+		{ "{\"a\":{" AWAY "},\"q\":{\"url\":\"http://example.com/\"}}",
+		  "/q/url: must name a loopback address" },
 		{ "{\"q\":{" AWAY ",\"concurrency\":257}}", "/q/concurrency: must be a whole number from 1 to 256" },
 		{ "{\"q\":{" AWAY ",\"what\":1}}", "/q/what: is unknown; a target has url" },
 	};
