@@ -31,7 +31,7 @@ const struct json *json_read(struct arena *arena, struct text text, json_place *
 			     struct json_error *error);
 
 /*
- * As json_read, for a text that the daemon wrote around values from outside: eight levels deeper.
+ * Reads what the daemon wrote itself, around values from outside: it may be eight levels deeper.
  * NULL: it cannot be read.
  */
 const struct json *json_read_own(struct arena *arena, struct text text, json_place *place_of, const void *root);
