@@ -4,6 +4,7 @@
 #include "daemon/history.h"
 #include "daemon/web.h"
 #include "locks/lock_metrics.h"
+#include "overview/overview.h"
 #include "process/config.h"
 #include "process/named.h"
 #include "push/push.h"
@@ -69,4 +70,5 @@ bool patterns_are_busy(void)
 void patterns_close(void)
 {
 	push_close();
+	overview_close();
 }

@@ -37,7 +37,7 @@ CONSTANTS = [
     ("requests pipelined behind one that waits or streams", "service/http/response.c", "MAX_PIPELINED_BYTES", "bytes"),
     ("events that a slow listener is behind", "service/request/stream.c", "MAX_BYTES", "bytes"),
     ("a reply of Redis, beside message bodies", "service/redis/connection.c", "REPLY_BYTES", "bytes"),
-    ("commands waiting to be written to Redis, a connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
+    ("commands that wait to be written to Redis, per connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
     ("a bearer token", "service/access/access.c", "MAX_TOKEN_BYTES", "bytes"),
     ("tokens in the file of `--tokens`", "service/access/token_file.c", "MAX_TOKENS", "tokens"),
     ("the file of `--tokens`", "service/access/token_file.c", "MAX_FILE_BYTES", "bytes"),
@@ -133,7 +133,7 @@ def access():
 
 
 def conventions(contract):
-    """The sections of the contract's description, each with a heading of its own."""
+    """The sections of the contract's description, each with its own heading."""
     out = []
     for part in re.split(r"\n(?=\*\*[A-Z][\w ]*\.?\*\*)", contract["info"]["description"]):
         found = re.match(r"\*\*([A-Z][\w ]*?)\.?\*\*\s*(.*)", part, re.S)
@@ -377,7 +377,7 @@ def metrics_page():
         "## Single queues, policies and locks",
         "",
         wrapped(
-            "By default those of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
+            "By default these are the metrics of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
             "An entry is `KIND:GLOB`; `*` matches any run of bytes, at most twice. Name the locks to watch: "
             "`--metrics-names 'queues:*,policies:*,locks:report'`. An empty option has none. A name without `*` has its "
             "series from the start, others from their first use by this daemon; an empty receive is a use. A kind has at "

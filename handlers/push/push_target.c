@@ -57,14 +57,23 @@ static void end_settling(struct push_target *t, const struct inner *by, bool is_
 	}
 }
 
-/*
- * What a receive carries is settled before it waits, so that it need not be kept for so long. From
- * then on it is settled whatever the receive answers.
- */
-static void end_carried(struct push_target *t)
+static void note_received(struct push_target *t)
 {
-	if (t->receive.req && t->receive.req->pending.parkings)
-		end_settling(t, &t->receive, true);
+	t->receive_failures = 0;
+	if (t->trouble == PUSH_NOT_RECEIVED)
+		t->trouble = PUSH_NO_TROUBLE;
+}
+
+/*
+ * A receive that waits has asked its queue. What it carries was settled before, so that it need not
+ * be kept, whatever the receive answers.
+ */
+static void note_waiting(struct push_target *t)
+{
+	if (!t->receive.req || !t->receive.req->pending.parkings)
+		return;
+	note_received(t);
+	end_settling(t, &t->receive, true);
 }
 
 static void count_late(struct push_target *t, const struct json *answer)
@@ -100,7 +109,7 @@ static void take_messages(struct push_target *t, const struct json *messages, in
 		if (whole)
 			continue;
 		push_state_end(t, j, PUSH_REJECT, false, RETRY_MS);
-		push_state_note_failure(t, j, "there is no memory for it");
+		push_state_note_failure(t, j, "there is no memory for it", "it returns");
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	}
 }
@@ -111,12 +120,10 @@ static void on_received(struct inner *i)
 	const struct json *answer = push_turn_answer(i), *messages = json_tree_member(answer, "messages");
 
 	count_late(t, answer);
-	end_carried(t);
+	note_waiting(t);
 	end_settling(t, i, answer != NULL);
 	if (messages && !json_tree_member(answer, "unreceived")) {
-		t->receive_failures = 0;
-		if (t->trouble == PUSH_NOT_RECEIVED)
-			t->trouble = PUSH_NO_TROUBLE;
+		note_received(t);
 		take_messages(t, messages, i->req->pending.sent_us);
 	} else {
 		t->receive_at_us = push_state_in_ms(push_outcome_not_received(t, answer ? 503 : i->req->answer.status));
@@ -228,7 +235,7 @@ static void send_ready(struct push_target *t, bool is_its_turn)
  */
 static void stop_waiting(struct push_target *t)
 {
-	end_carried(t);
+	note_waiting(t);
 	if (!may_receive(t) && t->receive.req && t->receive.req->state == PARKED)
 		inner_end(&t->receive);
 }
@@ -243,7 +250,7 @@ static void set_timer(struct push_target *t)
 		if (instants[i] > now)
 			next = shorter_of(next, instants[i]);
 	/* No one tells when the receive begins to wait. */
-	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING]))
+	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING] || t->trouble == PUSH_NOT_RECEIVED))
 		next = shorter_of(next, push_state_in_ms(LOOK_MS));
 	/* It was set before, so that this cannot fail. */
 	loop_timer_set(&t->timer, next <= now ? now + 1000 : shorter_of(next, now + FAR_US));

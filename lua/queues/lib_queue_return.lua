@@ -48,7 +48,10 @@ local function bring_back(seq, state, content)
   return true
 end
 
--- Plans that the queue hands out nothing for so many ms.
+-- Plans that the queue hands out nothing for so many ms, if it has a policy yet.
 local function hold_queue(ms)
-  plan('HSET', queue_key, 'held_until', digits(now + tonumber(ms)))
+  check_types()
+  if rules and rules.policy then
+    plan('HSET', queue_key, 'held_until', digits(now + tonumber(ms)))
+  end
 end

@@ -48,8 +48,27 @@ static void ignore(struct request *req)
 	(void)req;
 }
 
+static struct text copy(struct request *req, struct text given)
+{
+	return arena_copy(&req->arena, given.at ? given.at : "", given.len);
+}
+
+/* False without memory. */
+static bool copy_input(struct request *req, const struct inner_input *input)
+{
+	req->asked.path_values[0] = copy(req, input->name);
+	req->asked.body = copy(req, input->body);
+	req->asked.query = arena_alloc(&req->arena, (input->query_count + 1) * sizeof(*req->asked.query));
+	for (size_t i = 0; req->asked.query && i < input->query_count; i++)
+		req->asked.query[req->asked.query_count++] = (struct request_parameter){
+			copy(req, input->query[i].key),
+			copy(req, input->query[i].value),
+		};
+	return !req->arena.failed;
+}
+
 /* The timer is set before the answer, when to set it can no longer fail. */
-bool inner_run(struct inner *i, const struct operation *op, struct text name, struct text body)
+bool inner_run(struct inner *i, const struct operation *op, const struct inner_input *input)
 {
 	static const struct request_asker daemon = { on_answered, ignore, is_disconnected, ignore };
 
@@ -65,15 +84,13 @@ bool inner_run(struct inner *i, const struct operation *op, struct text name, st
 	req->exchange = i;
 	req->op = op;
 	req->asked.method = op->method;
-	req->asked.path_values[0] = arena_copy(&req->arena, name.at ? name.at : "", name.len);
-	req->asked.body = arena_copy(&req->arena, body.at, body.len);
-	if (!req->asked.path_values[0].at || !req->asked.body.at) {
+	if (!copy_input(req, input)) {
 		inner_end(i);
 		return false;
 	}
-	const void *input = input_fill(req);
-	if (input)
-		op->run(req, input);
+	const void *filled = input_fill(req);
+	if (filled)
+		op->run(req, filled);
 	return true;
 }
 

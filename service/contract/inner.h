@@ -4,7 +4,8 @@
  * pattern. It has no connection, no token and no scope, and is in no log of requests.
  *
  *	t->receive = (struct inner){ .answered = on_received };
- *	inner_run(&t->receive, inner_operation("queue_message_receive"), t->queue, body);
+ *	inner_run(&t->receive, inner_operation("queue_message_receive"),
+ *		  &(struct inner_input){ .name = t->queue, .body = body });
  *	on_received: i->req->answer ...; inner_end(i);
  */
 #ifndef PATTERND_INNER_H
@@ -27,11 +28,16 @@ struct inner {
 /* An operation that the contract has. */
 const struct operation *inner_operation(const char *id);
 
-/*
- * Runs it with the value of its first path parameter, absent without one, and a body. Copies both.
- * False without memory: nothing was run.
- */
-bool inner_run(struct inner *i, const struct operation *op, struct text name, struct text body);
+/* What it is asked. */
+struct inner_input {
+	struct text name; /* the value of its first path parameter; absent without one */
+	const struct text_pair *query;
+	size_t query_count;
+	struct text body; /* absent without one */
+};
+
+/* Runs it with a copy of that. False without memory: nothing was run. */
+bool inner_run(struct inner *i, const struct operation *op, const struct inner_input *input);
 
 /* Ends it, answered or not: before its answer, it is as if a client disconnected. */
 void inner_end(struct inner *i);

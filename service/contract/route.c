@@ -200,7 +200,9 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
 	size_t least = SIZE_MAX;
 
-	/* The operations of a path are those with the fewest parameters, as next_of_path has it. */
+	/*
+	 * The operations of a path have the fewest parameters of all that match: see next_of_path.
+	 */
 	while ((op = next_match(r, op, segments, count))) {
 		size_t n = parameters_of(op);
 		if (n < least) {

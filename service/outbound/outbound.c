@@ -165,6 +165,10 @@ static const char *why_of(const struct outbound *o, CURLcode code)
 		return o->why;
 	if (code == CURLE_OK) /* libcurl takes a head that ends within, too */
 		return "the answer ended within its head";
+	if (code == CURLE_SEND_FAIL_REWIND || code == CURLE_GOT_NOTHING)
+		return "the connection was closed before an answer";
+	if (code == CURLE_PARTIAL_FILE)
+		return "the connection was closed within the answer";
 	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
 		return "the answer is no HTTP/1.1";
 	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)

@@ -232,6 +232,12 @@ void request_call_ended(struct request *req)
 		free_when_unneeded(req);
 }
 
+void request_expect_answer(struct request *req)
+{
+	request_move(req, CALLING);
+	req->pending.calls++;
+}
+
 int64_t request_ms_until(const struct request *req, int64_t at_ms)
 {
 	return at_ms > req->now_ms ? at_ms - req->now_ms : 0;

@@ -186,6 +186,12 @@ int64_t request_waited_us(const struct request *req);
 void request_asker_done(struct request *req);
 void request_call_ended(struct request *req);
 
+/*
+ * It will be answered by something else than a reply of Redis: until request_call_ended, which
+ * follows the answer, it stays.
+ */
+void request_expect_answer(struct request *req);
+
 /* Its stream has more, or ended. */
 void request_streamed(struct request *req);
 

@@ -131,6 +131,19 @@ static void of_what_all_went_back_there_is_no_record(void **state)
 	assert_int_equal(pay(NONCE_B, "", sequences[0], sequences[1]), 2);
 }
 
+static void without_a_policy_nothing_is_held(void **state)
+{
+	int policies;
+
+	(void)state;
+	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
+	run(&r, &queue_put_script, queue_keys("q"),
+	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-2"));
+	assert_int_equal(pay(NONCE_A, "500", NULL, NULL), 0);
+	assert_string_equal(server_command(&r, "HGET %s held_until", queue_key("q", ""))->str, "0");
+	assert_int_equal(receive_plainly(), 3);
+}
+
 static void what_is_done_comes_back_whole(void **state)
 {
 	int policies;
@@ -218,6 +231,7 @@ int main(void)
 		cmocka_unit_test_setup(the_first_decides_for_all, make_queue),
 		cmocka_unit_test_setup(all_is_paid, make_queue),
 		cmocka_unit_test_setup(of_what_all_went_back_there_is_no_record, make_queue),
+		cmocka_unit_test_setup(without_a_policy_nothing_is_held, make_queue),
 		cmocka_unit_test_setup(what_is_done_comes_back_whole, make_queue),
 		cmocka_unit_test_setup(a_replay_awaits_the_payment, make_queue),
 		cmocka_unit_test_setup(a_foreign_key_changes_nothing, make_queue),

@@ -43,7 +43,7 @@ export function exampleRequest(spec, base, path, method, withToken) {
   const headers = {};
   const isOpen = operation.security?.length === 0;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  if (withToken && !isOpen) headers.Authorization = null; // the token itself is no part of a sample
+  if (withToken && !isOpen) headers.Authorization = null; // the token itself does not belong into a sample
   return {
     method: method.toUpperCase(),
     url: base + filled + (query.length ? `?${query.join('&')}` : ''),

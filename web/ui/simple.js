@@ -130,7 +130,7 @@ function actions(page, at, { remove, set }) {
 	return [{ title: '', kind: 'actions', make }];
 }
 
-/** What is inside of one: rows of its state, a list of its own, or a value as it is. */
+/** What is inside of one: rows of its state, its own list, or a value as it is. */
 function partOf(page, at, part) {
 	const { title, columns, rows, list, key, empty, value } = part;
 	if (value) {
