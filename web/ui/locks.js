@@ -42,12 +42,6 @@ function openAll(page) {
 				text: (lock) => duration(lock.ttl_ms),
 				sort: (lock) => lock.ttl_ms,
 			},
-			{
-				title: 'Holders',
-				number: true,
-				text: (lock) => number(lock.holder_count),
-				sort: (lock) => lock.holder_count,
-			},
 			{ title: 'Fence', number: true, kind: 'long', text: (lock) => String(lock.fence) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : []),
 		],
