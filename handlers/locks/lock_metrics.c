@@ -1,6 +1,6 @@
 /*
- * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. Waiters and holders are
- * those of lua/locks/lock_get.lua.
+ * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. lua/locks/lock_get.lua
+ * counts waiters and holders.
  */
 #include "locks/lock_metrics.h"
 

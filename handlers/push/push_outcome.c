@@ -53,7 +53,7 @@ int64_t push_outcome_not_received(struct push_target *t, int status)
 	return ms;
 }
 
-/* One that was open before the target backed off says nothing of the pause. */
+/* One that was open before the target backed off does not end the pause. */
 static void go_on(struct push_target *t)
 {
 	if (push_state_backs_off(t))

@@ -25,12 +25,14 @@ static int64_t shorter_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static void act(struct push_target *t, bool is_its_turn);
+
 static void on_job_ended(struct push_job *j)
 {
 	struct push_target *t = j->target;
 
 	push_outcome_take(t, j);
-	push_target_act(t);
+	act(t, false);
 }
 
 /* ---- Receive and settle ---- */
@@ -93,7 +95,7 @@ static void on_settled(struct inner *i)
 	count_late(t, answer);
 	end_settling(t, i, answer != NULL);
 	inner_end(i);
-	push_target_act(t);
+	act(t, false);
 }
 
 /* What a job has no memory for returns, and if there is none even for that, when its lease ends. */
@@ -129,7 +131,7 @@ static void on_received(struct inner *i)
 		t->receive_at_us = push_state_in_ms(push_outcome_not_received(t, answer ? 503 : i->req->answer.status));
 	}
 	inner_end(i);
-	push_target_act(t);
+	act(t, false);
 }
 
 static bool may_receive(const struct push_target *t)
@@ -169,7 +171,7 @@ static void on_checked(struct outbound *o)
 		push_outcome_not_ready(t, o->outcome == OUTBOUND_ANSWERED ? why : o->why);
 	}
 	arena_free(&t->check_arena);
-	push_target_act(t);
+	act(t, false);
 }
 
 static void check(struct push_target *t)
@@ -249,7 +251,7 @@ static void set_timer(struct push_target *t)
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
 		if (instants[i] > now)
 			next = shorter_of(next, instants[i]);
-	/* No one tells when the receive begins to wait. */
+	/* There is no call when the receive begins to wait. */
 	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING] || t->trouble == PUSH_NOT_RECEIVED))
 		next = shorter_of(next, push_state_in_ms(LOOK_MS));
 	/* It was set before, so that this cannot fail. */
@@ -269,11 +271,6 @@ static void act(struct push_target *t, bool is_its_turn)
 	set_timer(t);
 }
 
-void push_target_act(struct push_target *t)
-{
-	act(t, false);
-}
-
 void push_target_take_turn(struct push_target *t)
 {
 	act(t, true);
@@ -281,7 +278,7 @@ void push_target_take_turn(struct push_target *t)
 
 static void on_timer(struct loop_timer *timer)
 {
-	push_target_act(container_of(timer, struct push_target, timer));
+	act(container_of(timer, struct push_target, timer), false);
 }
 
 struct push_target *push_target_new(struct push_settings *settings)
@@ -324,7 +321,7 @@ void push_target_free(struct push_target *t)
 void push_target_stop(struct push_target *t)
 {
 	t->is_stopping = true;
-	push_target_act(t);
+	act(t, false);
 }
 
 bool push_target_is_idle(const struct push_target *t)

@@ -18,10 +18,10 @@ enum { MAX_DEPTH = 32, OWN_DEPTH = 8, EASY_DIGITS = 18 };
 struct reader {
 	struct arena *arena;
 	const char *at;
-	const char *why; /* NULL: out of memory */
+	const char *why;        /* NULL: out of memory */
 	unsigned depth, deeper; /* and how much deeper than MAX_DEPTH it may be */
-	json_place *place_of; /* NULL: nothing is opaque */
-	bool opaque;          /* the value is only checked; what is allocated goes at its end */
+	json_place *place_of;   /* NULL: nothing is opaque */
+	bool opaque;            /* the value is only checked; what is allocated goes at its end */
 };
 
 static bool fail(struct reader *r, const char *why)

@@ -31,8 +31,8 @@ const struct json *json_read(struct arena *arena, struct text text, json_place *
 			     struct json_error *error);
 
 /*
- * The same of what the daemon wrote itself, around values from outside: by eight levels deeper. NULL:
- * it cannot be read.
+ * Reads what the daemon wrote itself, around values from outside: it may be eight levels deeper.
+ * NULL: it cannot be read.
  */
 const struct json *json_read_own(struct arena *arena, struct text text, json_place *place_of, const void *root);
 

@@ -14,11 +14,15 @@
 enum {
 	CONNECT_MS = 2000,
 	SWEEP_US = 250000,
-	LIFE_S = 1, /* of a connection, so that a program which serves one after the other comes to the next */
-	/* An answer with more is never whole: an endless one must not be read until its time is over. */
+	/* Of a connection, so that a program which serves one after the other comes to the next. */
+	LIFE_S = 1,
+	/* An answer with more is never whole: an endless one is not read until its time-out. */
 	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
 };
+
+/* A request may try both addresses of localhost at once, and as many connections are kept. */
+_Static_assert(OUTBOUND_SOCKETS >= 3 * OUTBOUND_MOST, "sockets");
 
 static const struct curl_library *curl;
 static CURLM *multi;

@@ -62,7 +62,7 @@ struct named_kind {
 	size_t family_count;
 	const struct histogram_kind *histogram; /* of all names together; NULL: none */
 	struct histogram durations;
-	size_t cell_count; /* of a sample: also what is in no family */
+	size_t cell_count; /* of a sample: the families' cells, and more that are only sampled */
 	/* named.c's */
 	bool is_on;        /* the option admits some */
 	int64_t looked_us; /* the latest look at any; 0: never */

@@ -320,6 +320,11 @@ class Daemon(embedded.Daemon):
             ids += [message["id"] for message in told["messages"]]
         return ids
 
+    def send_text(self, queue, text):
+        """The body of the request as it is. Returns the status."""
+        headers = {"Content-Type": "application/json"}
+        return self.ask("POST", f"/queues/{quoted(queue)}/messages", text.encode(), headers)[0]
+
     def put(self, queue, **settings):
         status, _, told = self.ask("PUT", f"/queues/{quoted(queue)}", settings)
         assert status in (200, 201), told
@@ -329,6 +334,14 @@ class Daemon(embedded.Daemon):
         status, _, told = self.ask("GET", f"/queues/{quoted(queue)}/messages/{message_id}")
         assert status in (200, 404), told
         return told if status == 200 else None
+
+    def wait_for_state(self, queue, message_id, state, seconds=10):
+        """The message, once it is in this state."""
+        return wait_for(
+            lambda: (m := self.message(queue, message_id)) and m["state"] == state and m,
+            seconds,
+            lambda: (self.message(queue, message_id), self.target(queue)),
+        )
 
     def counts(self, queue):
         status, _, told = self.ask("GET", f"/queues/{quoted(queue)}")

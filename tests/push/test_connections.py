@@ -40,7 +40,8 @@ def test_closed_at_random():
 
     def act(request):
         with lock:
-            way, hard, after = rng.randrange(10), rng.random() < 0.5, rng.choice((0, 0, 0.0001, 0.0005, 0.001, 0.003, 0.01))
+            way, hard = rng.randrange(10), rng.random() < 0.5
+            after = rng.choice((0, 0, 0.0001, 0.0005, 0.001, 0.003, 0.01))
             ends[request.delivery] = way
         if way == 0:
             return close_hard(request.connection) if hard else None
@@ -72,9 +73,9 @@ def test_closed_at_random():
 
 
 def test_closed_behind_the_head():
-    """A kept connection that is closed once the head was read, before the daemon sends the body: that
-    does not make it a new request. Nothing was answered, so it counts. Nor is it one when the
-    program is away by then.
+    """A kept connection that is closed once the head was read, before the daemon sends the body:
+    that does not make it a new request. Nothing was answered, so it counts, also when the program is
+    away by then.
     """
     for leaves in (False, True):
 
@@ -99,8 +100,7 @@ def test_closed_behind_the_head():
             app.is_warming = False
             connections = app.connections
             daemon.send("q", "x" * 1000, id="victim")
-            wait_for(lambda: daemon.message("q", "victim")["state"] == "delayed", what=lambda: daemon.message("q", "victim"))
-            message = daemon.message("q", "victim")
+            message = daemon.wait_for_state("q", "victim", "delayed")
             assert message["receives"] == 1 and message["reason"], message
             assert app.pushes("victim")[0].number == connections, "it came by a new connection"
             app.check_once()
@@ -185,7 +185,7 @@ def test_answers_in_excess():
                 if after_s:  # once it has come, the connection is not used again
                     wait_for(lambda: not app.open)
                 failing = daemon.send("q", "fails")[0]
-                wait_for(lambda: daemon.message("q", failing)["state"] == "delayed", what=lambda: daemon.message("q", failing))
+                daemon.wait_for_state("q", failing, "delayed")
             app.check_once()
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A daemon that is killed while it has 100 requests open: all are back within the lease of 15 s, and
-another daemon goes on with them.
+"""A daemon that is killed while it has 100 requests open: all are back within the lease of 15 s,
+and another daemon goes on with them.
 """
 import time
 

@@ -96,7 +96,8 @@ def test_concurrency_of_the_queue():
 def test_rate_and_policy():
     with App() as app, Daemon({"rate": app, "policy": app, "absent": app}) as daemon:
         daemon.put("rate", rate={"limit": 10, "window_ms": 1000, "burst": 2})
-        status, _, told = daemon.ask("PUT", "/ratelimit/policies/mail", {"algorithm": "gcra", "limit": 10, "window_ms": 1000, "burst": 2})
+        policy = {"algorithm": "gcra", "limit": 10, "window_ms": 1000, "burst": 2}
+        status, _, told = daemon.ask("PUT", "/ratelimit/policies/mail", policy)
         assert status in (200, 201), told
         daemon.put("policy", policy={"name": "mail", "key": "k"})
         began = time.monotonic()
@@ -106,7 +107,7 @@ def test_rate_and_policy():
         for queue in ("rate", "policy"):
             times = [r.at for r in app.requests if r.header("Patternd-Queue") == queue]
             assert len(times) == 14 and 1.0 < times[-1] - times[0] < 3, (queue, times[-1] - times[0])
-        # A policy that is not there: said, not looped over.
+        # A policy that is not there is named in the log, and the target backs off.
         daemon.put("absent", policy={"name": "mail", "key": "k"})
         assert daemon.ask("DELETE", "/ratelimit/policies/mail")[0] == 204
         daemon.send("absent", 1)
@@ -161,8 +162,7 @@ def test_deep_bodies():
         for depth in (1, 20, 28, 29, 30, 31, 32):
             for form in ('{"body": %s}', '{"messages": [{"body": %s}]}'):
                 body = "[" * depth + "]" * depth
-                status, _, told = daemon.ask("POST", "/queues/q/messages", (form % body).encode(), {"Content-Type": "application/json"})
-                sent += [body] if status == 201 else []
+                sent += [body] if daemon.send_text("q", form % body) == 201 else []
         assert len(sent) >= 8, sent
         daemon.put("q", paused=False)
         wait_for(lambda: daemon.is_empty("q"), what=lambda: (daemon.counts("q"), daemon.target("q")))
@@ -180,7 +180,8 @@ def test_results():
     with App(act) as app, Daemon({"q": app, "plain": app}) as daemon:
         daemon.put("q", result_ms=60000)
         for name, (body, _, is_result) in RESULTS.items():
-            status, _, told = daemon.ask("POST", "/queues/q/messages", {"body": name, "id": name, "wait_result_ms": 8000})
+            message = {"body": name, "id": name, "wait_result_ms": 8000}
+            status, _, told = daemon.ask("POST", "/queues/q/messages", message)
             assert status in (200, 201), (name, told)
             done = told["messages"][0]
             assert done.get("state") == "done", (name, told)

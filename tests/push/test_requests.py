@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a program gets: its request, byte for byte; headers that no sender can forge; a signature."""
+"""What a program gets: the request byte for byte, headers that no sender can forge, a signature.
+"""
 import base64
 import hashlib
 import hmac
@@ -55,11 +56,20 @@ def test_bodies():
     with App() as app, Daemon({"q": app}) as daemon:
         for body in bodies:
             count = len(app.requests)
-            status, _, told = daemon.ask("POST", "/queues/q/messages", f'{{"body": {body}}}'.encode(), {"Content-Type": "application/json"})
-            assert status == 201, told
+            assert daemon.send_text("q", f'{{"body": {body}}}') == 201
             wait_for(lambda: len(app.requests) > count)
             got = app.requests[-1].body
             assert got == body.encode(), (got[:80], body[:80])
+
+
+def senders(request):
+    """The headers of its sender."""
+    unquote = urllib.parse.unquote
+    return {
+        unquote(name.rstrip(":").removeprefix("Patternd-Header-")): unquote("".join(value))
+        for name, *value in request.raw_headers
+        if name.startswith("Patternd-Header-")
+    }
 
 
 HOSTILE = {
@@ -79,14 +89,11 @@ def test_hostile_headers():
     """Names and values of senders are percent-encoded: no header is injected, and none is lost."""
     with App() as app, Daemon({"q": app}) as daemon:
         for name, value in HOSTILE.items():
-            group = "g" + "".join(c for c in value if c.isprintable())  # a name has no control characters
+            # A name has no control characters.
+            group = "g" + "".join(c for c in value if c.isprintable())
             for headers in ({"h": value}, {value or "x": "v"}, {"Content-Length": value, "Host": value}):
                 request = push(daemon, app, "q", body=name, headers=headers, group=group)
-                got = {
-                    urllib.parse.unquote(h[0].rstrip(":")[len("Patternd-Header-") :]): urllib.parse.unquote(h[1]) if len(h) > 1 else ""
-                    for h in request.raw_headers
-                    if h[0].startswith("Patternd-Header-")
-                }
+                got = senders(request)
                 assert got == headers, (got, headers)
                 others = [n for n in names(request) if not n.startswith("patternd-header-")]
                 assert set(others) == OWN | {"patternd-group"} and len(others) == len(OWN) + 1, others
@@ -101,7 +108,8 @@ def test_hostile_headers():
 
 def test_odd_names():
     """Queues and ids with odd characters."""
-    queues = ["a b", "a/b", "../x", "ü", "q:1", "a%2Fb", "http://evil.example/", "x?y#z", "'", "\\", "[::1]:80", "a" * 200]
+    queues = ["a b", "a/b", "../x", "ü", "q:1", "a%2Fb", "http://evil.example/", "x?y#z", "'", "\\", "[::1]:80"]
+    queues.append("a" * 200)
     with App() as app, Daemon({queue: app for queue in queues}) as daemon:
         for queue in queues:
             request = push(daemon, app, queue, body=1, id=queue)
@@ -161,7 +169,8 @@ def test_unix_socket():
 
 def test_localhost():
     """By ::1 alone, by 127.0.0.1 alone; and literals."""
-    for family, hosts in ((socket.AF_INET6, ("localhost", "[::1]", "LOCALHOST")), (socket.AF_INET, ("localhost", "127.0.0.1"))):
+    hosts_of = {socket.AF_INET6: ("localhost", "[::1]", "LOCALHOST"), socket.AF_INET: ("localhost", "127.0.0.1")}
+    for family, hosts in hosts_of.items():
         for host in hosts:
             with App(family=family) as app, Daemon({"q": f"http://{host}:{app.port}/"}) as daemon:
                 request = push(daemon, app, "q", body=1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Work that takes longer than the lease of 15 s: its delivery is extended while its request is open.
-And a request whose delivery is gone is closed.
+"""Work that takes longer than the lease of 15 s: its delivery is extended while its request is
+open. And a request whose delivery is gone is closed.
 """
 import time
 
@@ -27,7 +27,9 @@ def test_longer_than_the_lease():
         return answer(200, {"took": "long"})
 
     # More than one batch of 100.
-    with App(act) as app, Daemon({"q": {"url": app.url, "concurrency": 130}, "p": {"url": app.url, "timeout_ms": 16000}}) as daemon:
+    app = App(act)
+    targets = {"q": {"url": app.url, "concurrency": 130}, "p": {"url": app.url, "timeout_ms": 16000}}
+    with app, Daemon(targets) as daemon:
         daemon.put("q", result_ms=60000, visibility_ms=1000)
         daemon.put("p", backoff={"base_ms": 3600000, "max_ms": 3600000})
         daemon.send("q", *["quick"] * 140)
@@ -41,12 +43,10 @@ def test_longer_than_the_lease():
         cancelled = time.monotonic()
         assert status in (200, 204), (status, told)
         for message_id in ids:
-            wait_for(lambda i=message_id: (m := daemon.message("q", i)) and m["state"] == "done", 30, lambda: daemon.target("q"))
-            message = daemon.message("q", message_id)
+            message = daemon.wait_for_state("q", message_id, "done", 30)
             assert message["result"] == {"took": "long"} and message["receives"] == 1, message
         assert left and left[0] - cancelled < 6.5, (left, cancelled)
-        wait_for(lambda: (m := daemon.message("p", hanging)) and m["state"] == "delayed")
-        message = daemon.message("p", hanging)
+        message = daemon.wait_for_state("p", hanging, "delayed")
         assert message["receives"] == 1 and message["reason"] == "no answer within 16000 ms", message
         assert daemon.target("q")["counts"]["lost"] == 1 and daemon.target("p")["counts"]["failed"] == 1
         app.check_once()

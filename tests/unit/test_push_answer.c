@@ -54,9 +54,9 @@ static void statuses(void **state)
 		struct outbound o = answered(status, "");
 		push_answer_begin(&a);
 		push_answer_judge(&a, &o);
-		enum push_verdict wanted = status < 300				 ? PUSH_DONE
+		enum push_verdict wanted = status < 300                     ? PUSH_DONE
 					   : status == 429 || status == 503 ? PUSH_BUSY
-									     : PUSH_FAILED;
+									    : PUSH_FAILED;
 		assert_int_equal(a.verdict, wanted);
 		assert_int_equal(*a.reason == '\0', wanted == PUSH_DONE);
 		push_answer_begin(&a);
@@ -163,9 +163,21 @@ static int64_t retry_after(struct text value)
 
 static void pauses(void **state)
 {
-	static const char *const unread[] = { "",    "-1",   "+1",  "1.5", "1 2",   "0x10",
-					      "now", "1day", "1e3", "1,2", "\xff" "1", "Tue, 24 Nov 2026 12:00:00",
-					      "Tue, 24 Nov 2026 12:00:00 GMT x", "Tuesday, 24-Nov-26 12:00:00 GMT" };
+	static const char *const unread[] = { "",
+					      "-1",
+					      "+1",
+					      "1.5",
+					      "1 2",
+					      "0x10",
+					      "now",
+					      "1day",
+					      "1e3",
+					      "1,2",
+					      "\xff"
+					      "1",
+					      "Tue, 24 Nov 2026 12:00:00",
+					      "Tue, 24 Nov 2026 12:00:00 GMT x",
+					      "Tuesday, 24-Nov-26 12:00:00 GMT" };
 	static const struct {
 		const char *value;
 		int64_t ms;
@@ -216,8 +228,13 @@ static void reasons(void **state)
 	assert_string_equal(reason(TEXT("no such customer")), "no such customer");
 	assert_string_equal(reason(TEXT("\xc3\xbc\xe2\x82\xac")), "\xc3\xbc\xe2\x82\xac");
 	assert_string_equal(reason(TEXT("")), "HTTP 400");
-	assert_string_equal(reason(TEXT("a\x01" "b\x7f" "c")), "a?b?c");
-	assert_string_equal(reason(TEXT("a\xff" "b")), "a?b");
+	assert_string_equal(reason(TEXT("a\x01"
+					"b\x7f"
+					"c")),
+			    "a?b?c");
+	assert_string_equal(reason(TEXT("a\xff"
+					"b")),
+			    "a?b");
 	assert_string_equal(reason((struct text){ "a\0b", 3 }), "a?b");
 	/* It is cut, and what is cut within a character has none of others. */
 	memset(many, 'x', sizeof(many));
@@ -244,9 +261,12 @@ static void plain_answers_have_neither(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(statuses, free_arena), cmocka_unit_test_teardown(breaks, free_arena),
-		cmocka_unit_test_teardown(results, free_arena),	 cmocka_unit_test_teardown(depths, free_arena),
-		cmocka_unit_test(pauses),			 cmocka_unit_test(reasons),
+		cmocka_unit_test_teardown(statuses, free_arena),
+		cmocka_unit_test_teardown(breaks, free_arena),
+		cmocka_unit_test_teardown(results, free_arena),
+		cmocka_unit_test_teardown(depths, free_arena),
+		cmocka_unit_test(pauses),
+		cmocka_unit_test(reasons),
 		cmocka_unit_test_teardown(plain_answers_have_neither, free_arena),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
