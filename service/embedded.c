@@ -39,8 +39,8 @@ static bool refuse(const char *what, const char *why)
 }
 
 /*
- * Until a child has ended, or a time has passed. SIGCHLD is blocked: the event loop reads it, which
- * does not run now.
+ * Waits until a child has ended, or a time has passed. SIGCHLD is blocked: the event loop reads it,
+ * which does not run now.
  */
 static void wait_for_child(int ms)
 {

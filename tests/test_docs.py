@@ -30,6 +30,7 @@ A block that follows `<!-- file: PATH -->` is that file of this repository, and 
 folder by its name. A page that has a push.json is run beside a daemon with `--push push.json`, in
 which the port 3000 is a free one. The shell has it as PORT.
 """
+import contextlib
 import datetime
 import glob
 import json
@@ -427,7 +428,8 @@ def run_page(program, page):
     if not BLOCK.search(text) and not PROGRAM.search(text):
         return findings, count
     port = embedded.free_port()
-    with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program, *shown_files.put(folder, text, port)) as daemon:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(embedded.Daemon(program, *shown_files.put(folder, text, port)))
         session = Session()
         shell = Shell(folder, daemon.port, port)
         try:

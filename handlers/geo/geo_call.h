@@ -39,8 +39,8 @@ void geo_begin(struct request *req, void (*send)(struct request *req));
 bool geo_is_again(struct request *req, const struct reply *r);
 
 /*
- * Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in
- * the north a little lower.
+ * Adds two arguments: the position in a form that Redis can store and find. 180 degrees becomes
+ * -180, and the northern bound is a little lower.
  */
 void geo_call_position(struct call *c, double longitude, double latitude);
 

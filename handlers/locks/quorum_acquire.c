@@ -158,9 +158,8 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 						: NULL;
 
 	if (field)
-		answer_field_problem(
-			req, P_UNSUPPORTED_WITH_QUORUM, field,
-			"is not supported with --lock-quorum, which has no shared mode and no re-entry");
+		answer_field_problem(req, P_UNSUPPORTED_WITH_QUORUM, field,
+				     "is not supported with --lock-quorum, which has no shared mode and no re-entry");
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",

@@ -30,9 +30,9 @@ local function still_delivered(seq, nonce)
   return m
 end
 
--- Plans that the message of a delivery is due since it was sent: in front of what came later, at the
--- latest where it was. `content` is that of a delivery which is done already, else ''. False: the
--- delivery is not current, and is left alone.
+-- Plans that the message of a delivery is due since it was sent: in front of what came later, at
+-- the latest where it was. `content` is that of a delivery which is done already, else ''. False:
+-- the delivery is not current, and is left alone.
 local function bring_back(seq, state, content)
   local m
   if content ~= '' then

@@ -1,4 +1,4 @@
--- What becomes of a message with options (`content`), or of one that was delivered before (`state`).
+-- Takes a message with options (`content`), or one that was delivered before (`state`).
 local options
 if not state then -- without a ttl and a group, its options are the state's
   options, id = content:match('^\t(0\t%d+\t([^\t\n]*)\t\t[%d:]*)\n', 15)

@@ -127,7 +127,9 @@ static const struct operation *next_of_path(const struct resource *r, const stru
 	return NULL;
 }
 
-/* True when an operation takes anything behind these segments: what cannot be decoded, too. */
+/*
+ * True when an operation accepts anything after these segments, even text that cannot be decoded.
+ */
 static bool takes_tail(const struct text *segments, size_t count)
 {
 	const struct resource *r = count ? resource_of(segments[0]) : &nothing;

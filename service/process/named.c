@@ -92,7 +92,7 @@ static struct named *place(const struct named_kind *kind, bool for_event)
 	return idle;
 }
 
-/* The same of one that is only looked at. */
+/* As place, for a name that is only looked at. */
 static struct named *place_looked(const struct named_kind *kind)
 {
 	struct named *oldest = NULL;

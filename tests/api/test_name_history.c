@@ -16,6 +16,7 @@
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "../support/leap.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
@@ -25,13 +26,10 @@ enum { SOON_MS = 8000, ROUND_S = 5, LOOK_S = 301, SAMPLES = 60, NAMES = 32 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static char later[256]; /* the file by which the daemon's time goes by */
 
-/* Lets time go by, of a daemon that waits for no reply of Redis: one under way would seem late. */
-static void leap(int seconds)
+static void pass(int seconds)
 {
-	wait_until(metric_of(&patternd, "redis_calls_in_flight") == 0, SOON_MS);
-	clock_later_by(later, seconds);
+	leap(&patternd, seconds);
 	client_reconnect(client); /* an idle connection has been closed */
 	wait_until(http(client, "GET", "/healthz", NULL).status == 200, SOON_MS);
 }
@@ -72,7 +70,7 @@ static void wait_for_sample(const char *of)
 {
 	int64_t before = number(of, "at_ms");
 
-	leap(ROUND_S);
+	pass(ROUND_S);
 	wait_until(number(of, "at_ms") > before, SOON_MS);
 }
 
@@ -91,11 +89,11 @@ static void a_queue_is_sampled_from_the_first_look_on(void **state)
 	snprintf(target, sizeof(target), "/queues/q/deliveries/%s/reject", text_at(a, "/messages/0/receipt"));
 	assert_status(http(client, "POST", target, "{\"dead\":true}"), 200);
 	wait_for_sample("queues/q");
-	json_t *wanted = json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i}", "at_ms",
-				   (json_int_t)number("queues/q", "at_ms"), "ready", 1, "blocked", 0, "delayed", 1,
-				   "in_flight", 0, "dead", 1, "oldest_ready_ms",
-				   (json_int_t)number("queues/q", "oldest_ready_ms"), "sent", 3, "expired", 0, "died",
-				   1);
+	json_t *wanted =
+		json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i}", "at_ms",
+			  (json_int_t)number("queues/q", "at_ms"), "ready", 1, "blocked", 0, "delayed", 1, "in_flight",
+			  0, "dead", 1, "oldest_ready_ms", (json_int_t)number("queues/q", "oldest_ready_ms"), "sent", 3,
+			  "expired", 0, "died", 1);
 	assert_true(json_equal((json_t *)(uintptr_t)latest("queues/q"), wanted));
 	json_decref(wanted);
 	assert_status(http(client, "POST", "/queues/q/purge", NULL), 200);
@@ -168,7 +166,7 @@ static void what_redis_did_not_answer_is_missing(void **state)
 	server_kill(&redis);
 	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
 	for (int i = 0; i < 3; i++)
-		leap(ROUND_S);
+		pass(ROUND_S);
 	assert_int_equal(samples_of("queues/gap"), before);
 	server_restart(&redis);
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, SOON_MS);
@@ -215,12 +213,12 @@ static void nothing_is_asked_when_no_one_looks(void **state)
 	(void)state;
 	look_at("last", 0);
 	wait_for_sample("queues/last-0");
-	leap(LOOK_S);
-	leap(ROUND_S);
+	pass(LOOK_S);
+	pass(ROUND_S);
 	wait_until(metric_of(&patternd, "redis_calls_in_flight") == 0, SOON_MS);
 	long long scripts = server_scripts_run(&redis);
 	for (int i = 0; i < 20; i++)
-		leap(60);
+		pass(60);
 	assert_int_equal(server_scripts_run(&redis) - scripts, 0);
 	assert_int_equal(samples_of("queues/last-0"), 0); /* it begins again */
 	wait_until(samples_of("queues/last-0") == 1, SOON_MS);
@@ -264,8 +262,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
-	snprintf(later, sizeof(later), "%s/later", temp_dir());
-	patternd.proc.env = clock_later_with(later);
+	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", "");
 	client = client_open(patternd.port);
 	return 0;
@@ -294,7 +291,7 @@ int main(void)
 		cmocka_unit_test(a_quorum_has_no_history),
 	};
 
-	if (daemon_is_sanitized()) /* a sanitizer must be loaded before what lets time go by */
+	if (daemon_is_sanitized()) /* minutes would have to go by */
 		return 0;
 	return cmocka_run_group_tests_name("name history", tests, set_up, tear_down);
 }

@@ -4,11 +4,11 @@
  * the facts, not the code.
  *
  * There, setGlobalConcurrency is the setting `concurrency`, a worker's own concurrency is how many
- * messages it asks for, lockDuration is visibility_ms. Not taken are cases of events ("emits drained
- * global event ..."), of parents and children ("when moving job to waiting-children"), of a pause of
- * the whole queue by a worker ("when global dynamic limit is used": here a worker pauses a group),
- * and one of a job whose lock has expired and that counts until it is removed ("does not get stuck
- * in max state": here what is past its visibility does not count).
+ * messages it asks for, lockDuration is visibility_ms. Not taken are cases of events ("emits
+ * drained global event ..."), of parents and children ("when moving job to waiting-children"), of
+ * a pause of the whole queue by a worker ("when global dynamic limit is used": here a worker
+ * pauses a group), and one of a job whose lock has expired and that counts until it is removed
+ * ("does not get stuck in max state": here what is past its visibility does not count).
  *
  * A case is a row of steps; those behind a | are repeated:
  *
@@ -42,7 +42,8 @@ static const struct {
 	  "N4 =2 >4:1,2 >4:- +1000 >4:3,4 >4:- .3 .4 >4:1,2 .1 .2", 0 },
 	{ "when jobs use backoff strategy: processes jobs without getting stuck",
 	  "N2 =1 >10:1 >10:- !1,100 >10:2 >10:- !2,100 >10:- +100 | >10:$ >10:- .$", 2 },
-	{ "when backoff is 0: processes jobs without getting stuck", "N7 =1 | >4:$ >4:- +20 !$,0 | >4:$ >4:- +20 .$", 7 },
+	{ "when backoff is 0: processes jobs without getting stuck", "N7 =1 | >4:$ >4:- +20 !$,0 | >4:$ >4:- +20 .$",
+	  7 },
 };
 
 static char receipts[MESSAGES_MOST + 1][64];
@@ -50,8 +51,8 @@ static char receipts[MESSAGES_MOST + 1][64];
 static void set_concurrency(const char *value)
 {
 	run(&r, &queue_put_script, queue_keys("q"),
-	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-1", "-1", "-1",
-		 *value == '-' ? "-2" : value, "-1", "-1"));
+	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-1", "-1", "-1", *value == '-' ? "-2" : value,
+		 "-1", "-1"));
 	assert_int_equal(outcome(&r), 1);
 }
 

@@ -8,27 +8,28 @@
  * Patterns with seconds are minutes here, and so are their times.
  *
  * Not taken, since the promise is another one here:
- *	- a PUT makes no message, also when it changes `every` ("should reschedule immediately ..."),
- *	  and keeps the messages that were made ("should upsert scheduler by removing ... job", "when
- *	  job scheduler is removed and upserted", "... and updated");
+ *	- a PUT makes no message, also when it changes `every` ("should reschedule immediately
+ *	  ..."), and keeps the messages that were made ("should upsert scheduler by removing ...
+ *	  job", "when job scheduler is removed and upserted", "... and updated");
  *	- a run does not bring the next instant forward ("should schedule next ... after promote");
- *	- a message that a schedule made is one like any other: it can be cancelled, purged, and dies
- *	  ("should not allow to remove ...", "should not remove delayed jobs ...", "should allow
- *	  repeatable jobs to be retried infinitely when stalled", "should fail regular jobs ...");
+ *	- a message that a schedule made is one like any other: it can be cancelled, purged, and
+ *	  dies ("should not allow to remove ...", "should not remove delayed jobs ...", "should
+ *	  allow repeatable jobs to be retried infinitely ...", "should fail regular jobs ...");
  *	- a time zone that does not exist is an error ("... with different cron patterns").
  * Nor are those of events, strategies of the program, options with another form (debounce,
  * immediately, both every and pattern: the contract refuses that), and faults of its worker.
  *
  * A case is a start and a row of steps:
  *
- *	Pa,...		schedule `a` is PUT, with e<ms> (every) or c<minute>_<hour>_<day>_<month>_* (cron),
- *			L<limit>, S<start>, E<end>, p<priority>, b<body>, z<offset of its zone, s>
+ *	Pa,...		schedule `a` is PUT, with e<ms> (every) or c<minute>_<hour>_<day>_<month>_*
+ *			(cron), L<limit>, S<start>, E<end>, p<priority>, b<body>, z<offset of its
+ *			zone, s>
  *	-a,...		that PUT is refused
  *	Ra Da da	it is run; it is deleted; there is nothing to delete
  *	na=<time>	its next instant
  *	+250 T<time>	so many ms pass; until then
  *	>1 >-		a worker gets the message with that body; nothing is there for one
- *	. ! * u		it is done; it failed for good; what failed is tried again; the queue is purged
+ *	. ! * u		it is done; it failed for good; what failed is tried again; all is purged
  *	s<priority>,<delay>	a message is sent, with its priority as body
  *	#1 :1		so many schedules; so many messages
  * A time is an instant in UTC, or + and ms from the start of the case.
@@ -112,7 +113,8 @@ static const struct {
 	  "Pa,c0_*_1_*_* na=2017-03-01T00:00:00 Ra >a . #1 :0 na=2017-03-01T00:00:00", 0 },
 	{ "should allow removing a named repeatable job", "2017-02-07T09:24:00",
 	  "Pa,c*/1_*_*_*_* +60060 >a . +60060 >a . +60060 >a Da . +60060 >- #0 :0", 0 },
-	{ "when repeatable job does not exist: returns false", "2017-02-07T09:24:00", "Pa,c*/2_*_*_*_* #1 Da da #0", 0 },
+	{ "when repeatable job does not exist: returns false", "2017-02-07T09:24:00", "Pa,c*/2_*_*_*_* #1 Da da #0",
+	  0 },
 	{ "when repeatable job fails: should continue repeating", "2017-02-07T15:24:00",
 	  "Pa,c0_*_1_*_*,z19800,p1 Ra >a ! #1 :1 na=2017-02-28T18:30:00", 0 },
 	{ "should not create a new delayed job if the failed job is retried with retryJobs", "2017-02-07T09:24:00",
@@ -131,11 +133,12 @@ static const struct {
 	  "Pa,e5000 Pa,e4000 Pa,e5000 #1 +5000 >a >-", 0 },
 	{ "when deleting and upserting a job scheduler: should not throw error while processing jobs",
 	  "2017-02-07T09:24:00", "Pa,e500 | +500 >a Da Pa,e500 .", 7 },
-	{ "should not repeat more than 5 times", "2017-02-07T03:54:00", "Pa,c*/1_*_*_*_*,L5 na=+60000 | +90000 >a .", 5 },
+	{ "should not repeat more than 5 times", "2017-02-07T03:54:00", "Pa,c*/1_*_*_*_*,L5 na=+60000 | +90000 >a .",
+	  5 },
 	{ "should not repeat more than 5 times: then nothing is left", "2017-02-07T03:54:00",
 	  "Pa,e60000,L2 +60000 >a . #1 +60000 >a . #0 +600000 >-", 0 },
-	{ "should processes delayed jobs by priority", "2017-02-02T07:21:42", "s1,3000 s2,2000 s3,1000 +3100 >1 . >2 . >3 .",
-	  0 },
+	{ "should processes delayed jobs by priority", "2017-02-02T07:21:42",
+	  "s1,3000 s2,2000 s3,1000 +3100 >1 . >2 . >3 .", 0 },
 	{ "should use \".every\" as a valid interval", "2017-02-07T09:24:00",
 	  "Pm,e2000 Ps,e2000 +2500 | >m . +2500 >s . +2500", 10 },
 	{ "should repeat every day with a startDate in the future", "2024-01-01T10:00:00",
@@ -191,8 +194,8 @@ static int64_t put(char *step)
 {
 	char texts[4][32], json_id[64], body[64], shifts[32] = "~", mask[2 + MASK_LEN + 1] = "~";
 	char *rest = NULL, *id = strtok_r(step, ",", &rest);
-	const char *args[] = { id, json_id, "0", "~", "~", mask, "~", "~", "~", "~", "~", body, "~", "~", shifts, "~", "~",
-			       "~", NULL };
+	const char *args[] = { id,  json_id, "0", "~", "~",    mask, "~", "~", "~", "~",
+			       "~", body,    "~", "~", shifts, "~",  "~", "~", NULL };
 
 	snprintf(json_id, sizeof(json_id), "\"%s\"", id);
 	snprintf(body, sizeof(body), "=%s", id);
@@ -310,8 +313,7 @@ static void step(char *text, const char *name)
 		assert_next(text + 1, name);
 		return;
 	case '#':
-		assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":schedules"))->integer,
-				 atoi(text + 1));
+		assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":schedules"))->integer, atoi(text + 1));
 		return;
 	case ':':
 		assert_int_equal(queue_contents(&r, "q"), atoi(text + 1));
@@ -350,5 +352,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(they_run_as_published) };
 
-	return cmocka_run_group_tests_name("BullMQ's schedulers", tests, script_stage_open_by_clock, script_stage_close);
+	return cmocka_run_group_tests_name("BullMQ's schedulers", tests, script_stage_open_by_clock,
+					   script_stage_close);
 }

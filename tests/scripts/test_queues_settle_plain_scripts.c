@@ -70,11 +70,11 @@ static char *settle(size_t i, const char *reject, char outcomes[OUTCOMES_MAX])
 	build(i, receipts);
 	for (size_t k = 0; cases[i].acknowledged[k]; k++)
 		done[k] = receipts[cases[i].acknowledged[k] - '0'];
-	size_t effects = (size_t)queue_delivery_settle(&r, "q", done, ARGS(reject), 0), n = 0;
-	outcomes[n++] = (char)('0' + effects);
-	for (; n <= strlen(cases[i].acknowledged); n++)
-		outcomes[n] = (char)('0' + item_int(&r, QUEUE_DELIVERY_SETTLE_OUTCOMES + n - 1));
-	outcomes[n] = '\0';
+	char *to = outcomes;
+	*to++ = (char)('0' + queue_delivery_settle(&r, "q", done, ARGS(reject), 0));
+	for (size_t k = 0; cases[i].acknowledged[k]; k++)
+		*to++ = (char)('0' + item_int(&r, QUEUE_DELIVERY_SETTLE_OUTCOMES + k));
+	*to = '\0';
 	return server_picture(&r);
 }
 

@@ -44,8 +44,8 @@ async function problemKinds(bearer) {
   return kinds;
 }
 
-// An example would be sent by each try: the same key makes the second one a replay of the first, and
-// the same id makes all requests one in the logs.
+// An example would be sent by each try: the same key makes the second one a replay of the first,
+// and the same id makes all requests one in the logs.
 function withoutExamples({ parameters }) {
   delete parameters.RequestId.example;
   delete parameters.IdempotencyKey.example;
@@ -91,7 +91,8 @@ function show(spec, bearer) {
     plugins: [docsPlugin({ spec, base, withToken: bearer !== '', rules: rest, explain: explainer(bearer) })],
     requestInterceptor(request) {
       const given = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'idempotency-key');
-      if (!given && takesKey(spec, base, { method: 'GET', ...request })) request.headers['Idempotency-Key'] = freshKey();
+      const isKeyed = takesKey(spec, base, { method: 'GET', ...request });
+      if (isKeyed && !given) request.headers['Idempotency-Key'] = freshKey();
       return request;
     },
     onComplete() {

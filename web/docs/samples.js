@@ -96,7 +96,7 @@ const without = (object, ...keys) => Object.fromEntries(Object.entries(object).f
 const topicsOf = ({ names, path }) =>
   names.length ? names : new URLSearchParams(path.split('?')[1]).getAll('name');
 
-// Operations that the clients have calls of their own for. Each answers the lines after the client
+// Operations for which the clients have special calls. Each answers the lines after the client
 // was made; the first is what else is imported.
 const PYTHON = {
   lock_acquire: ({ names: [name], body }) => [

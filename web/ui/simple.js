@@ -51,10 +51,9 @@ async function contents(page, at, holds) {
 /** When something expires, as a value of facts. */
 export const expires = ({ expires_at_ms: at }) => ({ at, words: expiry, none: 'never' });
 
-/** The same as a column. */
+/** The expiry as a column. */
 export const EXPIRES = {
 	title: 'Expires',
-	kind: 'when',
 	time: (item) => item.expires_at_ms,
 	words: expiry,
 	none: 'never',
