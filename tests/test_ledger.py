@@ -162,6 +162,12 @@ class Ledger:
         reader.join(10)
         assert status == 0, f"a program has ended with {status}: {self.steps('failed')}"
 
+    def kill(self):
+        """Those that a failed check leaves."""
+        for program, _ in self.programs:
+            program.kill()
+            program.wait()
+
     def await_work(self, seconds):
         """Until each message that was sent was worked on."""
         deadline = time.monotonic() + seconds
@@ -307,7 +313,7 @@ USUAL = {"SLOW_SHARE": "0.1", "WORK_MS": "30", "DRAIN_MS": "20000", "CONCURRENCY
 
 def check(way, more, language, program, folder, seconds):
     rng = random.Random(way.__name__)
-    stage = Stage(program, folder / way.__name__)
+    stage, ledger = Stage(program, folder / way.__name__), None
     try:
         messages = more.get("MESSAGES", MESSAGES) * seconds // SECONDS
         variables = {"SECONDS": str(seconds)} | USUAL | more | {"MESSAGES": messages}
@@ -336,6 +342,8 @@ def check(way, more, language, program, folder, seconds):
             seen.append(check_returns(ledger))
         return f"{way.__name__} {count} times: {', '.join(seen)}"
     finally:
+        if ledger is not None:
+            ledger.kill()
         stage.close()
 
 
