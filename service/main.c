@@ -66,6 +66,7 @@ static void drain(void)
 	log_event(LOG_INFO, "draining", "%u requests under way", http_request_count());
 	notify_manager("STOPPING=1");
 	http_drain();
+	patterns_drain();
 	wait_drain();
 	drain_end.expired = on_drain_end;
 	loop_timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
@@ -88,6 +89,7 @@ static void reload(void)
 {
 	access_reload();
 	https_reload();
+	patterns_reload();
 	if (credentials_have_files() && !credentials_reread())
 		return;
 	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
@@ -168,7 +170,7 @@ static int64_t iterate(void)
 	}
 	log_flush();
 	/* Commands for clients that disconnected count too: what they acquired is released. */
-	if (http_draining() && http_request_count() == 0 && topology_in_flight() == 0)
+	if (http_draining() && http_request_count() == 0 && !patterns_are_busy() && topology_in_flight() == 0)
 		loop_stop();
 	return is_busy ? 0 : http_timeout_ms();
 }
@@ -218,6 +220,7 @@ static void log_addresses(const char *event, const char *(*address)(size_t i))
 static void close_all(void)
 {
 	http_close();
+	patterns_close();
 	topology_close(); /* fails pending commands, and with them waiting requests */
 	credentials_close();
 	wait_close();
@@ -247,7 +250,9 @@ static void open_standard_descriptors(void)
 		close(fd);
 }
 
-/* Reads the files that the options name, and checks what does not fit together. Opens nothing. */
+/*
+ * Reads the files that the options name, and checks that the options fit together. Opens nothing.
+ */
 static bool read_files(void)
 {
 	bool ok = http_check();
@@ -292,8 +297,7 @@ static int serve(void)
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	patterns_start();
-	if (open_redis() && wait_open() && http_open(clients)) {
+	if (patterns_start() && open_redis() && wait_open() && http_open(clients)) {
 		log_addresses("listening", http_address);
 		log_addresses("health_listening", http_health_address);
 		notify_manager("READY=1");

@@ -16,7 +16,7 @@ const PAUSE_MAX_MS = 5000;
 const ROWS_MAX = 100;
 const RESULT_MAX = 65536;
 const RESULTS_MAX = 524288;
-/** Refusals that repetition cannot mend. */
+/** Refusals that a repetition cannot change. */
 const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;

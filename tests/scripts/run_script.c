@@ -13,11 +13,15 @@ enum { WORDS_MAX = 4096 };
 
 static redisReply *send_words(struct redis_server *r, int count, const char **words)
 {
-	server_command(r, "PING"); /* the connection is open, and the previous reply is freed */
-	freeReplyObject(r->reply);
-	r->reply = redisCommandArgv(r->context, count, words, NULL);
+	char *bytes = NULL;
+	long long len = redisFormatCommandArgv(&bytes, count, words, NULL);
+
+	if (r->reply)
+		freeReplyObject(r->reply);
+	r->reply = len < 0 ? NULL : server_send(r, bytes, (size_t)len);
+	redisFreeCommand(bytes);
 	if (!r->reply)
-		fail_msg("%s: %s", words[0], r->context->errstr);
+		fail_msg("%s: %s", words[0], r->context ? r->context->errstr : "no connection to redis-server");
 	return r->reply;
 }
 

@@ -55,11 +55,14 @@ void server_print_log(const struct redis_server *r);
 /* The same port, folder and options again, after server_kill. */
 void server_restart(struct redis_server *r);
 
-/* SIGTERM; with --appendonly yes everything is on disk afterwards. */
-void server_stop(struct redis_server *r);
-
-/* SIGKILL. */
+/*
+ * SIGKILL: Redis looks for a SIGTERM only ten times a second. With --appendonly yes, what it
+ * replied to is in the file all the same.
+ */
 void server_kill(struct redis_server *r);
+
+/* For good. */
+void server_stop(struct redis_server *r);
 
 /* Another signal: SIGSTOP and SIGCONT. */
 void server_signal(struct redis_server *r, int number);

@@ -20,7 +20,7 @@ RETURN_MS = 2000  # how long the return of messages may take, after the limit of
 
 
 class Worker(Generic[M]):
-    """`_drive` receives, `_settle` and `_handle` run beside it, each in a thread of its own.
+    """`_drive` receives, `_settle` and `_handle` run beside it, each in a separate thread.
 
     The caller's thread only waits, since it may be the main thread: there an exception of a signal
     handler may come at any step, also between the acquisition of a Condition and its block, and the

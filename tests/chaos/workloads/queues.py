@@ -35,14 +35,14 @@ def produce_for_waiters(client):
     client.pause(0.05, 0.25)
 
 
-def receive(client, name, most, wait_ms, visibility_ms, may_repeat=True):
+def receive(client, name, most, wait_ms, visibility_ms):
     """What the worker has done of this queue ends in the same request."""
     request = ("queue.receive", name, "POST", f"/queues/{name}/receive")
     body, done = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}, done_by(client).pop(name, {})
     sent = {**body, "done": done}
     if done:
         body["settle"] = {"acknowledge": list(done)}
-    ask = client.settle if may_repeat and client.chance(0.3) else client.call
+    ask = client.settle if client.chance(0.3) else client.call
     answer = ask(*request, sent=sent, body=body)
     return answer.body["messages"] if answer.is_ok else []
 
