@@ -27,12 +27,13 @@ static int64_t shorter_of(int64_t a, int64_t b)
 
 static void act(struct push_target *t, bool is_its_turn);
 
+/* Once for all that ended in this iteration. */
 static void on_job_ended(struct push_job *j)
 {
 	struct push_target *t = j->target;
 
 	push_outcome_take(t, j);
-	act(t, false);
+	push_state_act_soon(t);
 }
 
 /* ---- Receive and settle ---- */

@@ -459,7 +459,7 @@ test('a key under a shadow policy is not shown as refused', SLOW, async (t) => {
     await api(stage.url, 'POST', '/ratelimit', { key: 'shady', policy: 'watched' });
   await go(page, 'limits');
   await rowHas(page, 'shady', 'allowed: shadow only, else refused for');
-  await counts(row(page, 'shady').locator('.down'), 0);
+  await counts(row(page, 'shady').locator('.badge'), 0);
   await row(page, 'shady').getByRole('link').click();
   await shows(page.locator('dd', { hasText: 'is allowed: the policy is in shadow' }));
   stage.assertClean();

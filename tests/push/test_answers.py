@@ -90,7 +90,7 @@ def test_failures():
                 assert len(apps[name].requests) == 1, (name, [r.line for r in apps[name].requests])
                 print("  ", name, "->", message["reason"])
             assert other.connections == 0
-            assert len(daemon.events("push_failed")) == len(FAILURES)
+            wait_for(lambda: len(daemon.events("push_failed")) == len(FAILURES))
             wait_for(lambda: daemon.metric("patternd_push_requests_open") == 0)
             # A target that failed goes on.
             for name, app in apps.items():
@@ -135,7 +135,7 @@ def test_done():
         assert len(app.requests) == len(DONE)
         counts = daemon.target("q")["counts"]
         assert counts.pop("acknowledged") == len(DONE) and not any(counts.values()), counts
-        assert len(daemon.events("push_result_dropped")) == 2
+        wait_for(lambda: len(daemon.events("push_result_dropped")) == 2)
 
 
 def test_dead():

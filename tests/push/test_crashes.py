@@ -134,7 +134,7 @@ def test_away_at_first():
         app.come()
         wait_for(lambda: daemon.is_empty("q"))
         assert all(r.delivery[1] == 1 for r in app.requests) and len(app.requests) == 20
-        assert daemon.events("push_goes_on") and daemon.target("q")["state"] == "on"
+        wait_for(lambda: daemon.events("push_goes_on") and daemon.target("q")["state"] == "on")
         app.__exit__()
 
 

@@ -112,7 +112,7 @@ def test_rate_and_policy():
         assert daemon.ask("DELETE", "/ratelimit/policies/mail")[0] == 204
         daemon.send("absent", 1)
         wait_for(lambda: daemon.target("absent")["reason"] == "not_received", what=lambda: daemon.target("absent"))
-        assert "404" in daemon.events("push_backs_off")[-1]["message"], daemon.events("push_backs_off")
+        wait_for(lambda: any("404" in event["message"] for event in daemon.events("push_backs_off")))
         daemon.put("absent")
         wait_for(lambda: daemon.is_empty("absent"), 12)
 

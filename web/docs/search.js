@@ -3,7 +3,7 @@
 
 const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
 
-/** Names of fields and parameters below a node of the contract, and of schemas by reference. */
+/** Names of fields and parameters below a node of the contract, references followed. */
 function fieldsOf(spec, node, found = new Set(), visited = new Set()) {
   if (node === null || typeof node !== 'object' || visited.has(node)) return found;
   visited.add(node);
@@ -13,8 +13,8 @@ function fieldsOf(spec, node, found = new Set(), visited = new Set()) {
   }
   if (typeof node.$ref === 'string') {
     const steps = node.$ref.slice(2).split('/');
-    fieldsOf(spec, steps.reduce((at, step) => at?.[step.replaceAll('~1', '/').replaceAll('~0', '~')], spec), found, visited);
-    return found;
+    const target = steps.reduce((at, step) => at?.[step.replaceAll('~1', '/').replaceAll('~0', '~')], spec);
+    return fieldsOf(spec, target, found, visited);
   }
   if (typeof node.name === 'string' && node.in) found.add(node.name);
   for (const [key, value] of Object.entries(node)) {

@@ -180,7 +180,8 @@ export function hasToken() {
  * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
  * it is enough. `more`: there are more, and `next` is the cursor of those.
  */
-export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true }) {
+export async function list(where, options) {
+	const { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true } = options;
 	const items = new Map();
 	let next = cursor;
 	do {

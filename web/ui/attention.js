@@ -68,7 +68,7 @@ export function attention() {
 		node,
 		show: (overview) => show(rowsOf(overview), `Nothing needs a person. Looked at ${clock(overview.at_ms)}.`),
 		fail: (why) =>
-			show([{ key: 'unknown', severity: 'unknown', title: 'Not known: all of it', detail: why }], ''),
+			show([{ key: 'all', severity: 'unknown', title: 'Not known: all of it', detail: why }], ''),
 	};
 }
 
@@ -114,7 +114,8 @@ export function sums(overview, why) {
 	const tile = (name, of, value, note, kind) => {
 		const known = overview?.[of];
 		if (!known) return { name, value: 'not known', kind: 'unknown', note: unknown.get(of) ?? why ?? '' };
-		return { name, value: `${least}${number(value(known))}`, note: note(known), kind: value(known) && kind };
+		const count = value(known);
+		return { name, value: `${least}${number(count)}`, note: note(known), kind: count && kind };
 	};
 	return [
 		tile(

@@ -48,8 +48,9 @@ export async function confirmRemoval({ title, go, text }) {
 
 /** A label with its input, select or text area. */
 export function field({ label, options, value, check, ...attributes }) {
-	const input = options
-		? el('select', attributes, ...options.map((one) => el('option', { value: one.value ?? one }, one.text ?? one)))
+	const choices = options?.map((one) => el('option', { value: one.value ?? one }, one.text ?? one));
+	const input = choices
+		? el('select', attributes, ...choices)
 		: el(attributes.rows ? 'textarea' : 'input', attributes);
 	if (value !== undefined && value !== null) input.value = value;
 	if (check) {

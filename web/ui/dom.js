@@ -42,9 +42,9 @@ export function moment(words = instant, none = '–') {
 		update(ms) {
 			const isKnown = ms !== null && ms !== undefined;
 			setText(node, isKnown ? words(ms) : none);
-			const hover = isKnown ? [...new Set([...(words === instant ? [] : [instant(ms)]), utc(ms)])] : [];
 			if (isKnown) {
-				node.title = hover.join(', ');
+				const whole = words === instant ? [utc(ms)] : [instant(ms), utc(ms)];
+				node.title = [...new Set(whole)].join(', ');
 				node.dateTime = new Date(ms).toISOString();
 			} else {
 				node.removeAttribute('title');
@@ -126,7 +126,8 @@ export function facts(label) {
 				([name]) => name,
 				([name]) => {
 					const value = el('dd');
-					return { node: el('div', {}, el('dt', {}, name), value), update: valueOf(value) };
+					const node = el('div', {}, el('dt', {}, name), value);
+					return { node, update: valueOf(value) };
 				},
 			);
 		},

@@ -89,11 +89,13 @@ export function finder(views) {
 			names.sort((a, b) => rank(a.name, text) - rank(b.name, text));
 			// A free lock is in no list, and has a page all the same.
 			const isListed = names.some(({ name, kind }) => kind === 'lock' && name === text);
-			const free = isListed ? [] : [{ name: text, kind: 'lock of this name', to: route('locks', text) }];
+			const exact = { name: text, kind: 'lock of this name', to: route('locks', text) };
+			const free = isListed ? [] : [exact];
 			show([...titles(), ...names, ...free]);
 			const troubles = found.map(({ trouble }) => trouble).filter(Boolean);
 			const count = options.length - free.length;
-			setText(status, troubles.length ? troubles.join(' ') : count ? '' : `Nothing is named like '${text}'.`);
+			const none = count ? '' : `Nothing is named like '${text}'.`;
+			setText(status, troubles.length ? troubles.join(' ') : none);
 		} catch {
 			// Another search took its place, or the page was left.
 		}

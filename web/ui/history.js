@@ -1,5 +1,5 @@
-// The figures of one queue, lock or policy over the last five minutes: the daemon takes them while a
-// page looks, and for five minutes after.
+// The figures of one queue, lock or policy over the last five minutes: the daemon takes them while
+// a page looks, and for five minutes after.
 import { el } from './dom.js';
 import { number, rough } from './format.js';
 import { COUNTS, plot } from './plot.js';
@@ -8,9 +8,9 @@ const MOST = 60; // samples that the daemon keeps
 const GAPS = 2.5; // intervals without a sample make a gap
 
 /**
- * Plots of a history: [{title, text, series: [{label, colour, of(sample, before)}]}]; of() answers a
- * value, or null where it is not known. {node, look(): the samples, the earliest first}. The node is
- * hidden where the token may not see them.
+ * Plots of a history: [{title, text, series: [{label, colour, of(sample, before)}]}]; of() answers
+ * a value, or null where it is not known. {node, look(): the samples, the earliest first}. The node
+ * is hidden where the token may not see them.
  */
 export function historyOf(page, at, plots) {
 	const drawn = plots.map((one) => plot({ text: number, steps: COUNTS, ...one }));

@@ -210,7 +210,13 @@ async function setTtl(page, at, key) {
 		go: 'Set',
 		text: 'Redis removes the key after this time. Without a time it is kept for ever.',
 		fields: [
-			durationField({ name: 'duration', label: 'From now', min: 1, max: 3155760000000, required: false }),
+			durationField({
+				name: 'duration',
+				label: 'From now',
+				min: 1,
+				max: 3155760000000,
+				required: false,
+			}),
 		],
 	});
 	if (!said) return;

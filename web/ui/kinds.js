@@ -138,8 +138,8 @@ export const KINDS = {
 		expires: true,
 		facts: (state) => [
 			['Days in the last year', number(state.count)],
-			['Current streak', `${number(state.current_streak)} days`],
-			['Longest streak', `${number(state.longest_streak)} days`],
+			['Current streak', plural(state.current_streak, 'day')],
+			['Longest streak', plural(state.longest_streak, 'day')],
 			['First day', state.first_day ?? '–'],
 		],
 		exists: (state) => state.first_day !== null,

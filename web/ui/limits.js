@@ -146,7 +146,7 @@ function verdict(shadows) {
 		update(one) {
 			const isShadow = shadows.has(one.policy);
 			setText(node, one.allowed ? 'allowed' : refusal(one, isShadow));
-			node.className = one.allowed || isShadow ? 'nought' : 'badge down';
+			node.className = one.allowed || isShadow ? 'nought' : 'badge paused';
 		},
 	};
 }
@@ -190,10 +190,10 @@ const PLOTS = [
 		text: rough,
 		steps: undefined,
 		series: [
-			{ label: 'allowed', colour: 'good', fill: true, of: growth((one) => one.allowed, 1000) },
-			{ label: 'refused', colour: 'bad', of: growth((one) => one.refused, 1000) },
-			{ label: 'refused in shadow', colour: 'delayed', of: growth((one) => one.shadow_refused, 1000) },
-			{ label: 'without Redis', colour: 'muted', of: growth((one) => one.degraded, 1000) },
+			{ label: 'allowed', colour: 'good', of: growth((one) => one.allowed, 1000) },
+			{ label: 'refused', colour: 'delayed', of: growth((one) => one.refused, 1000) },
+			{ label: 'refused in shadow', colour: 'idle', of: growth((one) => one.shadow_refused, 1000) },
+			{ label: 'without Redis', colour: 'bad', of: growth((one) => one.degraded, 1000) },
 		],
 	},
 ];
@@ -245,7 +245,13 @@ function policyFields(one) {
 		...(one ? [] : [{ name: 'name', label: 'Name', required: true, maxlength: 512 }]),
 		{ name: 'algorithm', label: 'Algorithm', options: ALGORITHMS, value: one?.algorithm ?? 'gcra' },
 		{ ...WHOLE, name: 'limit', label: 'Limit', value: one?.limit ?? 100 },
-		durationField({ name: 'window', label: 'Window', ms: one?.window_ms ?? 60000, min: 1, max: 31622400000 }),
+		durationField({
+			name: 'window',
+			label: 'Window',
+			ms: one?.window_ms ?? 60000,
+			min: 1,
+			max: 31622400000,
+		}),
 		{ ...WHOLE, name: 'burst', label: 'Burst, of gcra only', required: false, value: one?.burst },
 		{
 			name: 'on_error',
@@ -343,13 +349,18 @@ function openKey(page, account, algorithm, key) {
 		level.value = one.capacity - one.remaining;
 		about.show([
 			['Remaining', `${number(one.remaining)} of ${number(one.capacity)}`],
-			['One more', one.allowed ? 'is allowed' : isShadow ? 'is allowed: the policy is in shadow' : `is allowed in ${duration(one.retry_after_ms)}`],
+			['One more', nextInWords(one, isShadow)],
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
 			['Counts under', accountInWords(one)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', one.limit ? `${number(one.limit)} in ${duration(one.window_ms)}` : '–'],
 		]);
 	};
+}
+
+function nextInWords({ allowed, retry_after_ms: rest }, isShadow) {
+	if (allowed) return 'is allowed';
+	return isShadow ? 'is allowed: the policy is in shadow' : `is allowed in ${duration(rest)}`;
 }
 
 /** Whether a policy only reports; a token that may not read it learns no more than the state. */

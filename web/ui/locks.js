@@ -42,12 +42,6 @@ function openAll(page) {
 				text: (lock) => duration(lock.ttl_ms),
 				sort: (lock) => lock.ttl_ms,
 			},
-			{
-				title: 'Holders',
-				number: true,
-				text: (lock) => number(lock.holder_count),
-				sort: (lock) => lock.holder_count,
-			},
 			{ title: 'Fence', number: true, kind: 'long', text: (lock) => String(lock.fence) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : []),
 		],
@@ -150,7 +144,7 @@ function openOne(page, name) {
 		key: (one) => String(one.position),
 		empty: 'No request waits for it.',
 		columns: [
-			{ title: 'Position', number: true, text: (one) => number(one.position) },
+			{ title: 'Position', number: true, kind: 'rank', text: (one) => number(one.position) },
 			{ title: 'Waiter', kind: 'name', text: (one) => one.owner ?? 'no label' },
 			{ title: 'Mode', text: (one) => one.mode },
 			{ title: 'Waiting for', number: true, text: (one) => duration(one.waiting_ms) },

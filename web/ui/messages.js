@@ -147,7 +147,12 @@ function columnsOf(page, at, state) {
 		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
 		...(state === 'dead' ? [] : [{ title: 'Priority', number: true, text: (message) => message.priority }]),
 		{ title: 'Receives', number: true, text: (message) => message.receives },
-		{ title: DUE[state] ?? 'Due', kind: 'when', time: dueAt, words: state === 'in_flight' ? expiry : untilOrAt },
+		{
+			title: DUE[state] ?? 'Due',
+			kind: 'when',
+			time: dueAt,
+			words: state === 'in_flight' ? expiry : untilOrAt,
+		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 	];
 	if (state === 'in_flight' || state === null) columns.push({ title: 'Progress', kind: 'wide', text: progress });

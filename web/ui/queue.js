@@ -15,7 +15,10 @@ const left = (queue) => queue.sent - total(queue); // acknowledged, expired, del
 const MINUTE_MS = 60000;
 
 const PLOTS = [
-	{ title: 'Depth', series: STATES.map((one) => ({ label: words(one), colour: one, of: (sample) => sample[one] })) },
+	{
+		title: 'Depth',
+		series: STATES.map((one) => ({ label: words(one), colour: one, of: (sample) => sample[one] })),
+	},
 	{
 		title: 'Messages a minute',
 		text: (value) => (value === null || value === undefined ? '–' : number(Math.round(value))),

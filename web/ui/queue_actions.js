@@ -56,7 +56,13 @@ async function redrive(page, queue) {
 		text: `${redrivable(queue.dead)} ready, the longest dead first.`,
 		fields: [
 			{ name: 'to', label: 'Into another queue', placeholder: queue.name },
-			durationField({ name: 'interval', label: 'Time between two', min: 1, max: 3600000, required: false }),
+			durationField({
+				name: 'interval',
+				label: 'Time between two',
+				min: 1,
+				max: 3600000,
+				required: false,
+			}),
 		],
 	});
 	if (said)

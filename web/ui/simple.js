@@ -54,7 +54,6 @@ export const expires = ({ expires_at_ms: at }) => ({ at, words: expiry, none: 'n
 /** The expiry as a column. */
 export const EXPIRES = {
 	title: 'Expires',
-	kind: 'when',
 	time: (item) => item.expires_at_ms,
 	words: expiry,
 	none: 'never',

@@ -39,7 +39,7 @@ export function tester(page) {
 			{ label: 'level', colour: 'accent', fill: true },
 			{ label: 'full at', colour: 'muted', dash: [4, 4] },
 			{ label: 'allowed', colour: 'good', dots: true },
-			{ label: 'refused', colour: 'bad', dots: true },
+			{ label: 'refused', colour: 'delayed', dots: true },
 		],
 	});
 	const start = el('button', { type: 'submit', class: 'primary' }, 'Try it');

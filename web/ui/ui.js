@@ -321,6 +321,9 @@ async function learn() {
 	by('token').hidden = !hasToken();
 }
 
+/** On a phone the API reference is in the menu, too. */
+const reference = () => el('a', { class: 'narrow-only', href: 'docs' }, 'API reference');
+
 function fillNav() {
 	for (const [group, views] of GROUPS)
 		by('nav').append(
@@ -331,6 +334,7 @@ function fillNav() {
 				...views.map(([name, { title }]) =>
 					el('a', { href: name ? `#/${name}` : '#/', 'data-view': name }, title),
 				),
+				...(group === 'Redis' ? [reference()] : []),
 			),
 		);
 }

@@ -121,7 +121,7 @@ function openOne(page, name, days = '30') {
 	const sums = facts('In these days');
 	const none = el('p', { class: 'muted', hidden: true }, 'No visit was counted in these days.');
 	const visitors = bars({ title: 'Unique visitors a day', colour: 'accent' });
-	const views = bars({ title: 'Page views a day', colour: 'delayed' });
+	const views = bars({ title: 'Page views a day', colour: 'ready' });
 	page.root.append(
 		back('visitors', 'All pages'),
 		el('div', { class: 'row' }, choice),
