@@ -91,7 +91,7 @@ def test_closed_behind_the_head():
                 request.app.listener.close()
             return close_hard(request.connection)
 
-        slow = {"LD_PRELOAD": GIVEN["PATTERND_SLOW_SEND"]}
+        slow = {"LD_PRELOAD": GIVEN["PATTERND_SLOW_SEND"], "ASAN_OPTIONS": "verify_asan_link_order=0"}
         with Reader(act) as app, Daemon({"q": app}, environment=slow) as daemon:
             daemon.put("q", backoff={"base_ms": 3600000, "max_ms": 3600000})
             for _ in range(2):

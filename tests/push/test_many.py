@@ -17,7 +17,6 @@ def test_a_thousand_targets():
     """Messages to all are delivered, at most 256 at once; an idle target takes little memory."""
     app = App(lambda r: time.sleep(0.01) or OK)
     with Daemon({}) as daemon:
-        one = resident(daemon)
         # One, so that libcurl is loaded and warm.
         daemon.reload({"q0": app})
         daemon.send("q0", 1)
@@ -25,11 +24,11 @@ def test_a_thousand_targets():
         one = resident(daemon)
         daemon.reload({f"q{n}": app for n in range(1000)})
         wait_for(lambda: len(daemon.targets()) == 1000)
-        wait_for(lambda: daemon.metric("patternd_requests_waiting") >= 0)
         time.sleep(0.5)
         idle = resident(daemon)
         print(f"   an idle target takes {(idle - one) / 999:.0f} bytes")
-        assert (idle - one) / 999 < 12000, (idle - one) / 999
+        is_sanitized = "libasan" in open(f"/proc/{daemon.process.pid}/maps").read()  # which retains memory
+        assert is_sanitized or (idle - one) / 999 < 12000, (idle - one) / 999
         for n in range(0, 1000):
             daemon.send(f"q{n}", n)
         wait_for(lambda: len(app.requests) == 1001, 30, lambda: len(app.requests))
