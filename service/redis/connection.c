@@ -132,7 +132,7 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 		connection_drain(c); /* the next handshake rejects the server and gives the reason */
 }
 
-/* Whether the configuration is still safe: each minute; if idle, only while it is not (on_timer). */
+/* Is the configuration still safe? Each minute; if idle, only while it is not (on_timer). */
 static void check_server(struct redis_connection *c)
 {
 	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
