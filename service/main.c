@@ -250,7 +250,9 @@ static void open_standard_descriptors(void)
 		close(fd);
 }
 
-/* Reads the files that the options name, and checks what does not fit together. Opens nothing. */
+/*
+ * Reads the files that the options name, and checks that the options fit together. Opens nothing.
+ */
 static bool read_files(void)
 {
 	bool ok = http_check();

@@ -5,8 +5,16 @@ import http.client
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import threading
+
+
+def free_port():
+    """A port that no program has now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 class Daemon:

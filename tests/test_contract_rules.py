@@ -44,7 +44,7 @@ ACTIONS |= dict.fromkeys(
 )
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
 # A kind's first segment, and why it lacks rows of the table of verbs.
-NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit", "names", "overview"}
+NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit", "names", "overview", "push"}
 CREATED_BY_USE = "locks semaphores fences uv pv counters feeds sets bitmaps checkins cache keys topics".split()
 NOT_DELETED = {"topics"}  # nothing of a topic is kept
 OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", "resource", "max", "n"}

@@ -30,6 +30,7 @@ A block that follows `<!-- file: PATH -->` is that file of this repository, and 
 folder by its name. A page that has a push.json is run beside a daemon with `--push push.json`, in
 which the port 3000 is a free one. The shell has it as PORT.
 """
+import contextlib
 import datetime
 import glob
 import json
@@ -38,7 +39,6 @@ import pathlib
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -49,6 +49,7 @@ import xml.etree.ElementTree
 
 
 import embedded
+import shown_files
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import other_names  # noqa: E402
@@ -64,8 +65,6 @@ END = "end-of-command"
 NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file): [^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
-FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->\n\s*^```\w*\n(?P<text>.*?)^```$", re.M | re.S)
-SHOWN_PUSH_PORT = "3000"
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
 # A message's id or a fence, alone or in a receipt (with its check) or version; a claim; the id of a
 # feed's item; a token; a request id; an instant; a duration; a day.
@@ -422,32 +421,15 @@ def run_programs(folder, address, page, text):
             yield f"{page}:{text.count(chr(10), 0, block.start()) + 1}: {done.stdout}{done.stderr}"
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def put_files(folder, text, port):
-    """Copies the files that a page shows. Returns the options of the daemon that they are for."""
-    options = []
-    for block in FILE.finditer(text):
-        path = pathlib.Path(folder, pathlib.PurePath(block["path"]).name)
-        path.write_text(block["text"])
-        if path.name == "push.json":
-            path.write_text(block["text"].replace(f":{SHOWN_PUSH_PORT}/", f":{port}/"))
-            options = ["--push", str(path)]
-    return options
-
-
 def run_page(program, page):
     """The findings of a page's sessions and programs, and how many commands were run."""
     text = page.read_text()
     findings, count = [], 0
     if not BLOCK.search(text) and not PROGRAM.search(text):
         return findings, count
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program, *put_files(folder, text, port)) as daemon:
+    port = embedded.free_port()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(embedded.Daemon(program, *shown_files.put(folder, text, port)))
         session = Session()
         shell = Shell(folder, daemon.port, port)
         try:
@@ -511,16 +493,6 @@ def check_paths(page):
     for word in re.finditer(r"(?<![\w/.-])((?:lua|service|handlers|tests|tools)/[\w./*-]*[\w*])", text):
         if pathlib.Path(word[1]).stem != "x" and not any(pathlib.Path().glob(word[1])):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} is not there"
-
-
-def check_files(page):
-    """A block that is a file is what the file has."""
-    text = page.read_text()
-    for block in FILE.finditer(text):
-        path = pathlib.Path(block["path"])
-        if not path.is_file() or path.read_text() != block["text"]:
-            line = text.count("\n", 0, block.start()) + 1
-            yield f"{page}:{line}: this is not {path}, or there is none: copy it"
 
 
 def check_operations(page, paths):
@@ -670,7 +642,7 @@ def main():
     for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):
         found, ran = sessions(program, page)
         count += ran
-        findings += [*found, *check_links(page), *check_paths(page), *check_files(page)]
+        findings += [*found, *check_links(page), *check_paths(page), *shown_files.check(page)]
         if page.name == "README.md" or page.parts[0] == "docs":
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []

@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,12 +26,6 @@ PROGRAMS = {
     "pod": ("docker/kubernetes/push", [sys.executable, "-B", "mails.py"], "/mails"),
 }
 WAIT_MS = 20000
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -82,7 +75,7 @@ def try_program(daemon, name, port, log):
 
 
 def main():
-    found = {name: free_port() for name in PROGRAMS if shutil.which(PROGRAMS[name][1][0])}
+    found = {name: embedded.free_port() for name in PROGRAMS if shutil.which(PROGRAMS[name][1][0])}
     missing = PROGRAMS.keys() - found.keys()
     assert not missing - {"php"}, f"install what runs the examples for {missing}"
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
 /*
- * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. Waiters and holders are
- * those of lua/locks/lock_get.lua.
+ * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. lua/locks/lock_get.lua
+ * counts waiters and holders.
  */
 #include "locks/lock_metrics.h"
 
 #include "call/measure.h"
-#include "common/name_history.h"
+#include "common/figures.h"
 #include "locks/lock_call.h"
 #include "locks/quorum_locks.h"
 #include "process/named.h"
@@ -80,7 +80,7 @@ static void out_sample(struct json_out *o, const double *cells)
 void lock_history_get(struct request *req, const struct lock_history_get_input *in)
 {
 	if (!lock_quorum_has_no(req, "history of a lock"))
-		name_history_answer(req, &kind, in->name, in->after_at_ms, out_sample);
+		figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 
 void lock_metrics_open(void)

@@ -78,8 +78,7 @@ void overview_find_queue(struct overview_items *items, struct overview_sums *sum
 {
 	struct text name = json_tree_string(queue, "name");
 	long long dead = json_tree_int(queue, "dead", 0);
-	struct overview_item *item =
-		dead > 0 ? overview_items_add(items, OVERVIEW_DEAD_LETTERS, name, dead) : NULL;
+	struct overview_item *item = dead > 0 ? overview_items_add(items, OVERVIEW_DEAD_LETTERS, name, dead) : NULL;
 
 	if (item)
 		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
@@ -130,15 +129,15 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 	long long waiters = json_tree_int(lock, "waiter_count", 0), holders = json_tree_int(lock, "holder_count", 0);
 	int64_t longest_ms = json_tree_int(lock, "longest_wait_ms", 0);
 	const struct json *list = json_tree_member(lock, "holders");
-	struct text owner = list && list->kind == JSON_IS_ARRAY ? json_tree_string(list->first, "owner") :
-								  (struct text){ 0 };
+	struct text owner =
+		list && list->kind == JSON_IS_ARRAY ? json_tree_string(list->first, "owner") : (struct text){ 0 };
 
 	sums->locks++;
 	sums->waiters += waiters;
 	struct overview_item *item =
-		longest_ms > LATE_MS ?
-			overview_items_add(items, OVERVIEW_LOCK_WAITING, json_tree_string(lock, "name"), longest_ms) :
-			NULL;
+		longest_ms > LATE_MS
+			? overview_items_add(items, OVERVIEW_LOCK_WAITING, json_tree_string(lock, "name"), longest_ms)
+			: NULL;
 	if (!item)
 		return;
 	item->since_at_ms = now_ms - longest_ms;
@@ -187,9 +186,9 @@ static void add_memory(struct overview_items *items, struct text name, const cha
 		       long long used, long long most, int percent)
 {
 	struct overview_item *item =
-		most > 0 && used > most / 100 * percent ?
-			overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1)) :
-			NULL;
+		most > 0 && used > most / 100 * percent
+			? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1))
+			: NULL;
 
 	if (item)
 		overview_items_set_detail(item, "%s %lld of the %lld bytes of %s", of, used, most, bound);
@@ -199,7 +198,8 @@ void overview_find_daemon(struct overview_items *items, const struct json *info)
 {
 	const struct json *redis = json_tree_member(info, "redis"), *nodes = json_tree_member(redis, "nodes");
 	struct text error = json_tree_string(redis, "error");
-	bool is_up = json_tree_is_true(redis, "connected"), is_cluster = text_is(json_tree_string(info, "mode"), "cluster");
+	bool is_up = json_tree_is_true(redis, "connected"),
+	     is_cluster = text_is(json_tree_string(info, "mode"), "cluster");
 	size_t count = 0, away = 0;
 
 	for (const struct json *n = nodes ? nodes->first : NULL; n; n = n->next) {

@@ -5,8 +5,8 @@
 #ifndef PATTERND_OVERVIEW_FIND_H
 #define PATTERND_OVERVIEW_FIND_H
 
-#include "json/tree.h"
 #include "overview/overview_items.h"
+#include "json/tree.h"
 
 struct overview_sums {
 	int64_t queues, ready, blocked, delayed, in_flight, dead, paused;
@@ -26,8 +26,8 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 void overview_find_daemon(struct overview_items *items, const struct json *info);
 
 /*
- * The i-th OVERVIEW_GROUPS_BLOCKED, by a page of the queue's groups: false when none of them stands
- * still for long, and it is to be removed.
+ * Why the messages of an OVERVIEW_GROUPS_BLOCKED wait, by a page of the queue's groups. False when
+ * none of them has waited for long: it is to be removed.
  */
 bool overview_find_groups(struct overview_item *item, const struct json *groups, int64_t now_ms);
 

@@ -29,9 +29,9 @@ enum overview_kind {
 enum { OVERVIEW_NAME_BYTES = 256, OVERVIEW_DETAIL_BYTES = 320, OVERVIEW_MOST_OF_KIND = 20, OVERVIEW_MOST = 100 };
 
 struct overview_item {
-	int64_t value;              /* -1: it is no number */
-	int64_t since_at_ms;        /* 0: not known */
-	int64_t until_ms;           /* 0: none, or not known */
+	int64_t value;                  /* -1: it is not a number */
+	int64_t since_at_ms;            /* 0: not known */
+	int64_t until_ms;               /* 0: none, or not known */
 	char name[OVERVIEW_NAME_BYTES]; /* "": the daemon itself */
 	char detail[OVERVIEW_DETAIL_BYTES];
 };

@@ -37,8 +37,8 @@ static void ask(struct overview_source *s)
 }
 
 /*
- * Slots of a Cluster move, and their names may be missing. A page that its own second cut off is
- * no such gap: a page behind it has the rest.
+ * Slots of a Cluster move, and their names may be missing. A page that ended after its second
+ * has no such gap: a later page has the rest.
  */
 static bool has_gap(const struct json *answer, struct text next)
 {

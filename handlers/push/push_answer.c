@@ -9,7 +9,10 @@
 
 #include "json/read.h"
 
-enum { RETRY_AFTER_MAX_S = 365 * 24 * 3600 };
+enum {
+	RETRY_AFTER_MAX_S = 365 * 24 * 3600,
+	SETTLE_LEVELS = 4, /* of {"settle": {"complete": [{"result": ...}]}} */
+};
 
 void push_answer_begin(struct push_answer *a)
 {
@@ -95,8 +98,8 @@ void push_answer_judge(struct push_answer *a, const struct outbound *o)
 {
 	a->verdict = verdict_of(a, o);
 	if (a->verdict == PUSH_DONE) {
-		bool has_result =
-			a->is_json && o->answer.len > 0 && !o->is_larger && json_read_is_valid(o->arena, o->answer);
+		bool has_result = a->is_json && o->answer.len > 0 && !o->is_larger &&
+				  json_read_is_valid_within(o->arena, o->answer, SETTLE_LEVELS);
 		a->result = has_result ? o->answer : (struct text){ 0 };
 	} else if (a->verdict == PUSH_DEAD && *a->dead) {
 		memcpy(a->reason, a->dead, sizeof(a->reason));

@@ -54,6 +54,8 @@ static bool read_text(struct push_settings *s, const struct place *at, const str
 {
 	if (value->kind != JSON_IS_TEXT || value->text.len == 0)
 		return refuse(at, value->key.at, "must be a string that is not empty");
+	if (memchr(value->text.at, '\0', value->text.len))
+		return refuse(at, value->key.at, "must have no NUL");
 	*out = arena_copy(&s->arena, value->text.at, value->text.len);
 	return out->at || refuse(at, value->key.at, "there is no memory for it");
 }

@@ -22,8 +22,9 @@ static void lose(struct push_target *t, struct push_job **at)
 {
 	t->counts[PUSH_COUNT_LOST]++;
 	push_state_note_failure(t, *at,
-				(*at)->state == PUSH_SENT ? "its lease ended, so its request was closed"
-							  : "its lease ended before its end was stored");
+				(*at)->state == PUSH_SENT ? "its request was closed, since its lease is lost"
+							  : "its lease ended before its end was stored",
+				"it comes again, unless it was cancelled");
 	push_state_drop(t, at);
 }
 

@@ -16,6 +16,8 @@ enum {
 	FREE_PAUSES = 100,
 };
 
+static const char counts[] = "it counts as a failure", returns[] = "it returns";
+
 static int64_t next_backoff_ms(unsigned *failures)
 {
 	return backoff_ms((*failures)++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, BACKOFF_MIN_MS);
@@ -51,7 +53,7 @@ int64_t push_outcome_not_received(struct push_target *t, int status)
 	return ms;
 }
 
-/* One that was open before the target backed off says nothing of the pause. */
+/* One that was open before the target backed off does not end the pause. */
 static void go_on(struct push_target *t)
 {
 	if (push_state_backs_off(t))
@@ -81,7 +83,7 @@ static void on_failed(struct push_target *t, struct push_job *j)
 	j->is_dead = j->answer.verdict == PUSH_DEAD;
 	t->counts[j->is_dead ? PUSH_COUNT_DEAD : PUSH_COUNT_FAILED]++;
 	push_state_end(t, j, PUSH_REJECT, true, -1);
-	push_state_note_failure(t, j, j->answer.reason);
+	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it is a dead letter" : counts);
 }
 
 /* Nothing was sent: the message is due at once, here after a while or at another daemon. */
@@ -89,7 +91,7 @@ static void on_unreached(struct push_target *t, struct push_job *j)
 {
 	t->counts[PUSH_COUNT_UNREACHED]++;
 	push_state_end(t, j, PUSH_REJECT, false, 0);
-	push_state_note_failure(t, j, j->answer.reason);
+	push_state_note_failure(t, j, j->answer.reason, returns);
 	t->must_check = t->settings->ready_url.at != NULL;
 	if (t->trouble != PUSH_NOT_REACHED || !push_state_backs_off(t))
 		back_off(t, PUSH_NOT_REACHED, next_backoff_ms(&t->failures), j->answer.reason);
@@ -107,7 +109,7 @@ static void on_busy(struct push_target *t, struct push_job *j)
 		ms = PAUSE_LONGEST_MS;
 	t->counts[PUSH_COUNT_BUSY]++;
 	push_state_end(t, j, PUSH_REJECT, t->pauses > FREE_PAUSES, ms);
-	push_state_note_failure(t, j, j->answer.reason);
+	push_state_note_failure(t, j, j->answer.reason, j->is_counted ? counts : returns);
 	back_off(t, PUSH_SENT_AWAY, ms, j->answer.reason);
 }
 

@@ -58,12 +58,10 @@ void push_state_end(struct push_target *t, struct push_job *j, enum push_end end
 	push_state_move(t, j, PUSH_ENDED);
 }
 
-void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why)
+void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why, const char *so)
 {
-	const char *ends = j->is_dead ? "it is a dead letter" : j->is_counted ? "it counts as a failure" : "it returns";
-
 	snprintf(t->last_failure, sizeof(t->last_failure), "%s", why);
 	t->last_failure_at_ms = loop_wall_ms();
 	log_event(LOG_WARN, "push_failed", "%s to %s: message '%s', delivery %lld: %s; %s", t->settings->queue.at,
-		  t->settings->url.at, j->id.at, (long long)j->receives, why, ends);
+		  t->settings->url.at, j->id.at, (long long)j->receives, why, so);
 }

@@ -68,7 +68,7 @@ void push_state_move(struct push_target *t, struct push_job *j, enum push_job_st
 void push_state_drop(struct push_target *t, struct push_job **at);
 /* ENDED: so its delivery is to be settled. */
 void push_state_end(struct push_target *t, struct push_job *j, enum push_end end, bool is_counted, int64_t delay_ms);
-/* A line in the log, and `last_failure`. */
-void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why);
+/* A line in the log, and `last_failure`: why, and what becomes of the message. */
+void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why, const char *so);
 
 #endif

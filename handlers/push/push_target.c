@@ -25,12 +25,14 @@ static int64_t shorter_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static void act(struct push_target *t, bool is_its_turn);
+
 static void on_job_ended(struct push_job *j)
 {
 	struct push_target *t = j->target;
 
 	push_outcome_take(t, j);
-	push_target_act(t);
+	act(t, false);
 }
 
 /* ---- Receive and settle ---- */
@@ -57,14 +59,23 @@ static void end_settling(struct push_target *t, const struct inner *by, bool is_
 	}
 }
 
-/*
- * What a receive carries is settled before it waits, so that it need not be kept for so long. From
- * then on it is settled whatever the receive answers.
- */
-static void end_carried(struct push_target *t)
+static void note_received(struct push_target *t)
 {
-	if (t->receive.req && t->receive.req->pending.parkings)
-		end_settling(t, &t->receive, true);
+	t->receive_failures = 0;
+	if (t->trouble == PUSH_NOT_RECEIVED)
+		t->trouble = PUSH_NO_TROUBLE;
+}
+
+/*
+ * A receive that waits has asked its queue. What it carries was settled before, so that it need not
+ * be kept, whatever the receive answers.
+ */
+static void note_waiting(struct push_target *t)
+{
+	if (!t->receive.req || !t->receive.req->pending.parkings)
+		return;
+	note_received(t);
+	end_settling(t, &t->receive, true);
 }
 
 static void count_late(struct push_target *t, const struct json *answer)
@@ -84,7 +95,7 @@ static void on_settled(struct inner *i)
 	count_late(t, answer);
 	end_settling(t, i, answer != NULL);
 	inner_end(i);
-	push_target_act(t);
+	act(t, false);
 }
 
 /* What a job has no memory for returns, and if there is none even for that, when its lease ends. */
@@ -100,7 +111,7 @@ static void take_messages(struct push_target *t, const struct json *messages, in
 		if (whole)
 			continue;
 		push_state_end(t, j, PUSH_REJECT, false, RETRY_MS);
-		push_state_note_failure(t, j, "there is no memory for it");
+		push_state_note_failure(t, j, "there is no memory for it", "it returns");
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	}
 }
@@ -111,18 +122,16 @@ static void on_received(struct inner *i)
 	const struct json *answer = push_turn_answer(i), *messages = json_tree_member(answer, "messages");
 
 	count_late(t, answer);
-	end_carried(t);
+	note_waiting(t);
 	end_settling(t, i, answer != NULL);
 	if (messages && !json_tree_member(answer, "unreceived")) {
-		t->receive_failures = 0;
-		if (t->trouble == PUSH_NOT_RECEIVED)
-			t->trouble = PUSH_NO_TROUBLE;
+		note_received(t);
 		take_messages(t, messages, i->req->pending.sent_us);
 	} else {
 		t->receive_at_us = push_state_in_ms(push_outcome_not_received(t, answer ? 503 : i->req->answer.status));
 	}
 	inner_end(i);
-	push_target_act(t);
+	act(t, false);
 }
 
 static bool may_receive(const struct push_target *t)
@@ -162,7 +171,7 @@ static void on_checked(struct outbound *o)
 		push_outcome_not_ready(t, o->outcome == OUTBOUND_ANSWERED ? why : o->why);
 	}
 	arena_free(&t->check_arena);
-	push_target_act(t);
+	act(t, false);
 }
 
 static void check(struct push_target *t)
@@ -228,7 +237,7 @@ static void send_ready(struct push_target *t, bool is_its_turn)
  */
 static void stop_waiting(struct push_target *t)
 {
-	end_carried(t);
+	note_waiting(t);
 	if (!may_receive(t) && t->receive.req && t->receive.req->state == PARKED)
 		inner_end(&t->receive);
 }
@@ -242,8 +251,8 @@ static void set_timer(struct push_target *t)
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
 		if (instants[i] > now)
 			next = shorter_of(next, instants[i]);
-	/* No one tells when the receive begins to wait. */
-	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING]))
+	/* There is no call when the receive begins to wait. */
+	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING] || t->trouble == PUSH_NOT_RECEIVED))
 		next = shorter_of(next, push_state_in_ms(LOOK_MS));
 	/* It was set before, so that this cannot fail. */
 	loop_timer_set(&t->timer, next <= now ? now + 1000 : shorter_of(next, now + FAR_US));
@@ -262,11 +271,6 @@ static void act(struct push_target *t, bool is_its_turn)
 	set_timer(t);
 }
 
-void push_target_act(struct push_target *t)
-{
-	act(t, false);
-}
-
 void push_target_take_turn(struct push_target *t)
 {
 	act(t, true);
@@ -274,7 +278,7 @@ void push_target_take_turn(struct push_target *t)
 
 static void on_timer(struct loop_timer *timer)
 {
-	push_target_act(container_of(timer, struct push_target, timer));
+	act(container_of(timer, struct push_target, timer), false);
 }
 
 struct push_target *push_target_new(struct push_settings *settings)
@@ -317,7 +321,7 @@ void push_target_free(struct push_target *t)
 void push_target_stop(struct push_target *t)
 {
 	t->is_stopping = true;
-	push_target_act(t);
+	act(t, false);
 }
 
 bool push_target_is_idle(const struct push_target *t)

@@ -20,11 +20,9 @@ struct push_target *push_target_new(struct push_settings *settings);
 /* Gives up what it has: its messages come back when their lease ends. */
 void push_target_free(struct push_target *t);
 
-/* Does what is due, and sets its timer. */
-void push_target_act(struct push_target *t);
 /*
- * As above, when it is its turn. Once OUTBOUND_MOST requests were open, a target begins none by
- * itself until all have had theirs: else one with a backlog would take each that ends.
+ * Does what is due. Once OUTBOUND_MOST requests were open, a target begins none by itself until all
+ * have had their turn: else one with a backlog would take each that ends.
  */
 void push_target_take_turn(struct push_target *t);
 /* All have had their turn, and another may be open. */

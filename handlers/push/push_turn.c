@@ -187,9 +187,7 @@ static const void *place_of(const void *parent, struct text key, bool *opaque)
 
 const struct json *push_turn_answer(struct inner *i)
 {
-	struct json_error error;
+	struct request *req = i->req;
 
-	return i->req->answer.status == 200
-		       ? json_read(&i->req->arena, i->req->answer.body, place_of, &in_answer, &error)
-		       : NULL;
+	return req->answer.status == 200 ? json_read_own(&req->arena, req->answer.body, place_of, &in_answer) : NULL;
 }

@@ -36,10 +36,10 @@ struct queue_payment {
 	struct queue_policy policies[QUEUES_MAX];
 	size_t policy_count;
 
-	bool was_refused;    /* some are not handed out */
-	int64_t hold_ms;     /* then: how long the first of these queues is held, at most */
-	struct text missing; /* a policy that does not exist; absent: all do */
-	struct call *failed; /* of a policy that could not be asked; NULL: none */
+	bool was_refused;       /* some are not handed out */
+	int64_t hold_ms;        /* then: how long the first of these queues is held, at most */
+	struct text missing;    /* a policy that does not exist; absent: all do */
+	struct call *failed;    /* of a policy that could not be asked; NULL: none */
 	struct call *undecided; /* of a record that could not be changed; NULL: none */
 
 	void (*done)(struct request *req, const struct queue_payment *p);

@@ -5,11 +5,19 @@
 #include "queues/queue_metrics.h"
 
 #include "call/measure.h"
-#include "common/name_history.h"
+#include "common/figures.h"
 #include "process/named.h"
 #include "queues/queue_call.h"
 
-enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 5, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT, DIED_AT, SENT_AT, CELLS };
+enum {
+	STATES_AT = QUEUE_REJECTED + 1,
+	STATES = 5,
+	OLDEST_AT = STATES_AT + STATES,
+	EXPIRED_AT,
+	DIED_AT,
+	SENT_AT,
+	CELLS
+};
 /* In the order of queue_states. */
 static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD,
 				       QUEUE_GET_BLOCKED };
@@ -79,7 +87,7 @@ static void out_sample(struct json_out *o, const double *cells)
 
 void queue_history_get(struct request *req, const struct queue_history_get_input *in)
 {
-	name_history_answer(req, &kind, in->name, in->after_at_ms, out_sample);
+	figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 
 void queue_metrics_open(void)

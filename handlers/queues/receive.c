@@ -219,7 +219,7 @@ static void pay(struct request *req, size_t first)
 	queue_payment_begin(req, p);
 }
 
-/* The first request with its Idempotency-Key has taken messages, and may still be paying for them. */
+/* The first request with its Idempotency-Key may still be paying for what it took. */
 static void await_payment(struct request *req)
 {
 	wait_look_in(req, PAYING_LOOK_MS);

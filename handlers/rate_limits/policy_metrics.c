@@ -2,7 +2,7 @@
 #include "rate_limits/policy_metrics.h"
 
 #include "call/measure.h"
-#include "common/name_history.h"
+#include "common/figures.h"
 #include "process/metrics.h"
 #include "process/named.h"
 
@@ -55,7 +55,7 @@ static void out_sample(struct json_out *o, const double *cells)
 
 void ratelimit_policy_history_get(struct request *req, const struct ratelimit_policy_history_get_input *in)
 {
-	name_history_answer(req, &kind, in->name, in->after_at_ms, out_sample);
+	figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 
 void policy_metrics_open(void)

@@ -10,7 +10,7 @@
 -- ARGV[5]  hash of the new token
 -- ARGV[6]  the new token, sealed: returned as it is, so that a replay can return the first
 --          token
--- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or that of the token presented
+-- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or the mode of the given token
 -- ARGV[8]  ticket (lib/waiters.lua), '' for a request that does not wait
 -- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
 --          queues

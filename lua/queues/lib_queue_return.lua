@@ -30,9 +30,9 @@ local function still_delivered(seq, nonce)
   return m
 end
 
--- Plans that the message of a delivery is due since it was sent: in front of what came later, at the
--- latest where it was. `content` is that of a delivery which is done already, else ''. False: the
--- delivery is not current, and is left alone.
+-- Plans that the message of a delivery is due since it was sent: in front of what came later, at
+-- the latest where it was. `content` is that of a delivery which is done already, else ''. False:
+-- the delivery is not current, and is left alone.
 local function bring_back(seq, state, content)
   local m
   if content ~= '' then
@@ -48,7 +48,10 @@ local function bring_back(seq, state, content)
   return true
 end
 
--- Plans that the queue hands out nothing for so many ms.
+-- Plans that the queue hands out nothing for so many ms, if it has a policy yet.
 local function hold_queue(ms)
-  plan('HSET', queue_key, 'held_until', digits(now + tonumber(ms)))
+  check_types()
+  if rules and rules.policy then
+    plan('HSET', queue_key, 'held_until', digits(now + tonumber(ms)))
+  end
 end

@@ -1,4 +1,4 @@
--- A replay: the deliveries of then that are still current; all of them where they were done at once.
+-- A replay: the deliveries of then that are still current, or all if they were done at once.
 local current = { granted[1], now, 0, -1 }
 for i = 5, #granted do
   local item = granted[i]

@@ -52,7 +52,7 @@ end
 if is_decided then
   return reply
 end
-if hold_ms ~= '' and (reply[1] > 0 or redis.call('EXISTS', queue_key) == 1) then
+if hold_ms ~= '' then
   hold_queue(hold_ms)
 end
 commit()

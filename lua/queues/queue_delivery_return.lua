@@ -19,7 +19,7 @@ for i = 1, #ARGV - 2, 3 do
     reply[1] = reply[1] + 1
   end
 end
-if #ARGV % 3 == 1 and (reply[1] > 0 or redis.call('EXISTS', queue_key) == 1) then
+if #ARGV % 3 == 1 then
   hold_queue(ARGV[#ARGV])
 end
 commit()

@@ -12,9 +12,13 @@
 -- acknowledged, and its result is kept, 4 cancelled: its message was cancelled meanwhile, and is
 -- gone, 0 no longer current. One that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_delivery queue_done
+--@include time queue queue_settle_look
 --@flags allow-oom
 --@idempotent
+do
+--@include queue_settle_plain
+end
+--@otherwise queue_types queue_settings queue_message queue_change queue_plan queue_ended
+--@include queue_delivery queue_done
 local stores_results = false
 --@include queue_settle

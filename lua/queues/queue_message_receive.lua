@@ -20,11 +20,11 @@
 -- it: they are called.
 -- A replay returns those deliveries that are still current, with the visible_until_ms of now; with
 -- ARGV[4] all, as then. What a policy admits is recorded later (queue_delivery_pay): paying, if the
--- first request took them less than 2 s ago, and may still ask. Makes the messages of schedules that came due (50). Makes ready what came
--- due (500 a queue; of more at once, the rest follows in the next call, behind what is ready then),
--- settles deliveries whose visibility ended (100), drops messages past their ttl (1000), trims
--- (queues/lib_queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is
--- longer.
+-- first request took them less than 2 s ago, and may still ask. Makes the messages of schedules
+-- that came due (50). Makes ready what came due (500 a queue; of more at once, the rest follows in
+-- the next call, behind what is ready then), settles deliveries whose visibility ended (100),
+-- drops messages past their ttl (1000), trims (queues/lib_queue_trim.lua). The bodies of one reply
+-- stay within 1 MiB, unless the first alone is longer.
 -- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
 -- Where a message is, and what moves it (this script: *):

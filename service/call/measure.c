@@ -112,7 +112,7 @@ static void begin_round(struct loop_timer *t)
 	sample_counters();
 	if (is_asking)
 		return;
-	if (kind_at >= measure_count) /* else the last round failed: go on behind that name */
+	if (kind_at >= measure_count) /* else the last round failed: continue after that name */
 		kind_at = name_at = 0;
 	has_failed = false;
 	ask_next();

@@ -45,7 +45,7 @@ static bool has_duplicate_key(const struct json *object)
 	return false;
 }
 
-/* The same for many members. The seed keeps clients from choosing keys that collide. */
+/* For objects with many members. The seed keeps clients from choosing keys that collide. */
 static bool has_duplicate_key_hashed(const struct json **table, size_t places, const struct json *object)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)&table ^ (uint64_t)(uintptr_t)table;

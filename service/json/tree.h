@@ -35,7 +35,7 @@ struct json {
 	};
 };
 
-/* The member of an object; NULL when it is none, or has none of that name. */
+/* The member of an object; NULL if the value is not an object, or has no member of that name. */
 const struct json *json_tree_member(const struct json *object, const char *key);
 
 /* The text of a member that is a string; absent when there is none. */

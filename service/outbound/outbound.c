@@ -14,11 +14,15 @@
 enum {
 	CONNECT_MS = 2000,
 	SWEEP_US = 250000,
-	LIFE_S = 1, /* of a connection, so that a program which serves one after the other comes to the next */
-	/* An answer with more is never whole: an endless one must not be read until its time is over. */
+	/* Of a connection, so that a program which serves one after the other comes to the next. */
+	LIFE_S = 1,
+	/* An answer with more is never whole: an endless one is not read until its time-out. */
 	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
 };
+
+/* A request may try both addresses of localhost at once, and as many connections are kept. */
+_Static_assert(OUTBOUND_SOCKETS >= 3 * OUTBOUND_MOST, "sockets");
 
 static const struct curl_library *curl;
 static CURLM *multi;
@@ -165,6 +169,10 @@ static const char *why_of(const struct outbound *o, CURLcode code)
 		return o->why;
 	if (code == CURLE_OK) /* libcurl takes a head that ends within, too */
 		return "the answer ended within its head";
+	if (code == CURLE_SEND_FAIL_REWIND || code == CURLE_GOT_NOTHING)
+		return "the connection was closed before an answer";
+	if (code == CURLE_PARTIAL_FILE)
+		return "the connection was closed within the answer";
 	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
 		return "the answer is no HTTP/1.1";
 	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)

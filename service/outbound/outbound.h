@@ -58,8 +58,8 @@ const char *outbound_refusal(const char *url, const char *unix_socket);
 /* Loads libcurl, which takes some 10 ms. False: `why`, of `size` bytes, has the reason. */
 bool outbound_load(char *why, size_t size);
 /*
- * Then, once, for the loop. False without memory. `freed` is called when OUTBOUND_MOST were under way
- * and one has ended; it must not call outbound.
+ * Then, once, for the loop. False without memory. `freed` is called when OUTBOUND_MOST were under
+ * way and one has ended; it must not call outbound.
  */
 bool outbound_open(void (*freed)(void));
 void outbound_close(void);

@@ -7,20 +7,18 @@
 
 #include "core/loop.h"
 #include "outbound/loopback.h"
-#include "outbound/outbound.h"
-
-/* A request may try both addresses of localhost at once, and as many connections are kept. */
-enum { MOST_SOCKETS = 3 * OUTBOUND_MOST };
 
 enum socket_state { FREE, USED, LEFT, KEPT };
 
-/* Their number is bounded, so that no callback needs memory: one that fails would end all requests. */
+/*
+ * Their number is bounded, so that no callback needs memory: one that fails would end all requests.
+ */
 static struct socket {
 	struct loop_watch watch;
 	enum socket_state state;
 	const CURL *easy; /* the latest to use it */
 	int64_t kept_since_us;
-} sockets[MOST_SOCKETS];
+} sockets[OUTBOUND_SOCKETS];
 static size_t end; /* those from here on are free */
 static void (*act)(int fd, int events);
 
@@ -39,7 +37,7 @@ static struct socket *find(curl_socket_t fd)
 
 static struct socket *take(curl_socket_t fd)
 {
-	for (size_t i = 0; i < MOST_SOCKETS; i++) {
+	for (size_t i = 0; i < OUTBOUND_SOCKETS; i++) {
 		if (sockets[i].state != FREE)
 			continue;
 		sockets[i] = (struct socket){ .watch = { .fd = fd }, .state = LEFT };

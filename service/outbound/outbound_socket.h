@@ -1,6 +1,6 @@
 /*
- * outbound_socket: the sockets of libcurl, from their opening to their end: only to this machine, and
- * watched by the loop.
+ * outbound_socket: the sockets of libcurl, from their opening to their end: only to this machine,
+ * and watched by the loop.
  *
  *	USED <--> LEFT --> KEPT      LEFT: libcurl waits for nothing; KEPT: for the next request
  *	  ^                 |
@@ -15,7 +15,7 @@
 
 #include "outbound/curl_library.h"
 
-enum { OUTBOUND_KEPT_S = 1 };
+enum { OUTBOUND_KEPT_S = 1, OUTBOUND_SOCKETS = 768 };
 
 /* Called once: libcurl is to act for a socket. */
 void outbound_socket_open(void (*act)(int fd, int events));

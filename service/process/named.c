@@ -59,7 +59,7 @@ static bool admits(const struct named_kind *kind, struct text name)
 	return false;
 }
 
-/* A name that was only seen may be anyone's typing error: it gives way to one with an event. */
+/* A name without an event may be a typing error, so a name with an event replaces it. */
 static bool gives_way(const struct named *n, bool to_event)
 {
 	bool is_idle = loop_now_us() - n->used_us > NAMED_IDLE_US;
@@ -92,7 +92,7 @@ static struct named *place(const struct named_kind *kind, bool for_event)
 	return idle;
 }
 
-/* The same of one that is only looked at. */
+/* As place, for a name that is only looked at. */
 static struct named *place_looked(const struct named_kind *kind)
 {
 	struct named *oldest = NULL;
@@ -153,7 +153,10 @@ static struct named *known(struct named_kind *kind, struct text name)
 	return NULL;
 }
 
-/* The name, for `n` events of it. NULL: it is not admitted, or there are too many. */
+/*
+ * Returns the name, to which `n` events are added. NULL: it is not admitted, or there are too many
+ * names.
+ */
 static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 {
 	struct named *it = known(kind, name);

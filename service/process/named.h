@@ -49,9 +49,9 @@ struct named {
 	int64_t used_us;
 	int64_t looked_us;           /* 0: never */
 	struct sample_ring *samples; /* NULL: none yet */
-	unsigned born; /* another name at this place has another number */
-	bool is_admitted; /* by the option; else it is only looked at */
-	bool is_fixed; /* the option names it without a star */
+	unsigned born;               /* another name at this place has another number */
+	bool is_admitted;            /* by the option; else it is only looked at */
+	bool is_fixed;               /* the option names it without a star */
 	bool has_event;
 };
 
@@ -62,9 +62,9 @@ struct named_kind {
 	size_t family_count;
 	const struct histogram_kind *histogram; /* of all names together; NULL: none */
 	struct histogram durations;
-	size_t cell_count; /* of a sample: those of the families, and more that are only sampled */
+	size_t cell_count; /* of a sample: the families' cells, and more that are only sampled */
 	/* named.c's */
-	bool is_on; /* the option admits some */
+	bool is_on;        /* the option admits some */
 	int64_t looked_us; /* the latest look at any; 0: never */
 	struct named *names;
 	size_t count;

@@ -1,6 +1,6 @@
 /*
- * object_file: a file that an option names, with a JSON object whose members are values under names
- * of their own: --policies, --push.
+ * object_file: a file that an option names, with a JSON object whose members are named values:
+ * --policies, --push.
  */
 #ifndef PATTERND_OBJECT_FILE_H
 #define PATTERND_OBJECT_FILE_H

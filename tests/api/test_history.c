@@ -12,9 +12,11 @@
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "../support/leap.h"
 #include "../support/redis_cluster.h"
+#include "../support/waiter.h"
 
-enum { INTERVAL_MS = 2000, SOON_MS = 8000 };
+enum { INTERVAL_S = 2, SOON_MS = 8000 };
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -49,6 +51,16 @@ static int64_t latest(void)
 	return n ? json_integer_value(member(a, n - 1, "at_ms")) : 0;
 }
 
+/* Lets a sample be taken; the end of the one before. */
+static int64_t next_sample(void)
+{
+	int64_t before = latest();
+
+	leap(&patternd, INTERVAL_S);
+	wait_until(latest() > before, SOON_MS);
+	return before;
+}
+
 /* A member times the length of the interval, over all samples after an instant. */
 static double total(int64_t after_at_ms, const char *rate)
 {
@@ -75,17 +87,17 @@ static void rates_are_of_what_happened(void **state)
 	enum { REFUSED = 50 };
 
 	(void)state;
-	wait_until(latest() > 0, SOON_MS);
-	int64_t before = latest();
+	next_sample();
 	for (int i = 0; i <= REFUSED; i++)
 		http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":600000}");
+	int64_t before = next_sample();
 	wait_until(is_about(total(before, "refusals_per_second"), REFUSED), SOON_MS);
 	assert_true(total(before, "requests_per_second") >= REFUSED);
 	assert_true(total(before, "errors_per_second") == 0);
 	server_kill(&redis);
-	before = latest();
 	for (int i = 0; i < 20; i++)
 		assert_status(http(client, "GET", "/locks/a", NULL), 503);
+	before = next_sample();
 	wait_until(is_about(total(before, "errors_per_second"), 20), SOON_MS);
 	server_restart(&redis);
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, SOON_MS);
@@ -101,10 +113,11 @@ static double longest_ms(void)
 static void waits_are_no_part_of_durations(void **state)
 {
 	(void)state;
-	wait_until(latest() > 0, SOON_MS);
-	int64_t before = latest();
-	assert_status(http(client, "POST", "/queues/empty/receive", "{\"wait_ms\":3000}"), 200);
-	wait_until(latest() > before + INTERVAL_MS, SOON_MS);
+	struct raw *w = waiter_parked(&patternd, &redis, "empty", "{\"wait_ms\":3000}");
+	leap(&patternd, 3);
+	assert_status(waiter_answer(w, "/queues/empty/receive", SOON_MS), 200);
+	raw_close(w);
+	int64_t before = next_sample();
 	struct answer a = history(before);
 	for (size_t i = 0; i < samples_of(a); i++)
 		if (json_is_number(member(a, i, "p99_ms")))
@@ -135,7 +148,8 @@ static void percentiles_are_ordered(void **state)
 static void only_later_samples_are_returned(void **state)
 {
 	(void)state;
-	wait_until(samples_of(history(0)) >= 2, SOON_MS);
+	next_sample();
+	next_sample();
 	int64_t first = json_integer_value(member(history(0), 0, "at_ms"));
 	struct answer all = history(0), rest = history(first);
 	assert_true(samples_of(rest) >= samples_of(all) - 1);
@@ -148,6 +162,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
+	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	return 0;

@@ -13,6 +13,7 @@
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "../support/leap.h"
 #include "../support/proxy.h"
 #include "../support/redis_server.h"
 #include "../support/stride.h"
@@ -282,26 +283,21 @@ static void test_strict(void **state)
 static void test_risks_that_end(void **state)
 {
 	struct redis_server redis = { 0 };
-	char later[256];
 
 	(void)state;
 	if (daemon_is_sanitized())
-		skip(); /* a sanitizer must be loaded first */
-	snprintf(later, sizeof(later), "%s/risks-later", temp_dir());
+		skip(); /* it would wait for a minute */
 	server_start(&redis, "--maxmemory-policy", "allkeys-lru");
-	patternd.proc.env = clock_later_with(later);
+	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url);
-	patternd.proc.env = NULL;
 	assert_int_equal(metric_of(&patternd, "redis_config_risks"), 2);
 	server_command(&redis, "CONFIG SET maxmemory-policy noeviction");
 	server_command(&redis, "CONFIG SET appendonly yes");
-	wait_until(strstr(server_command(&redis, "INFO persistence")->str, "aof_rewrite_in_progress:0") &&
-			   strstr(redis.reply->str, "aof_rewrite_scheduled:0"),
-		   5000); /* Redis does not end before its first append-only file is written */
 	assert_int_equal(metric_of(&patternd, "redis_config_risks"), 2);
-	clock_later_by(later, 3600);
+	leap(&patternd, 62);
 	wait_until(metric_of(&patternd, "redis_config_risks") == 0, 5000);
 	daemon_stop(&patternd);
+	patternd.proc.env = NULL;
 	server_stop(&redis);
 }
 
@@ -309,29 +305,28 @@ static void test_risks_that_end(void **state)
 static void test_strict_while_it_lasts(void **state)
 {
 	struct redis_server redis = { 0 };
-	char later[256];
 
 	(void)state;
 	if (daemon_is_sanitized())
-		skip(); /* a sanitizer must be loaded first */
-	snprintf(later, sizeof(later), "%s/later", temp_dir());
+		skip(); /* it would wait for a minute */
 	server_start(&redis, "--appendonly", "yes");
-	patternd.proc.env = clock_later_with(later);
+	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--strict");
-	patternd.proc.env = NULL;
 	server_command(&redis, "CONFIG SET maxmemory-policy allkeys-lru");
 	struct client *c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/locks/a", NULL), 201);
 	assert_int_equal(metric_of(&patternd, "redis_config_unsafe_total"), 0);
 	client_close(c);
 
-	clock_later_by(later, 3600);
+	leap(&patternd, 62);
 	c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/locks/b", NULL), 201);
+	leap(&patternd, 10); /* a server that was rejected is asked again after that */
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
 	assert_problem(http(c, "POST", "/locks/c", NULL), 503, "redis_unavailable", "none");
 	client_close(c);
 	daemon_stop(&patternd);
+	patternd.proc.env = NULL;
 	server_stop(&redis);
 }
 
@@ -360,7 +355,7 @@ static void test_servers_of_another_kind(void **state)
 	assert_not_used(&node, "redis", "it is a Cluster node; it goes with redis+cluster://", "redis_unavailable");
 	server_stop(&node);
 	server_start(&alone);
-	assert_not_used(&alone, "redis+cluster", "it is no Cluster node; a single server goes with redis://",
+	assert_not_used(&alone, "redis+cluster", "it is not a Cluster node; use redis:// for a single server",
 			"redis_unavailable");
 	server_command(&alone, "REPLICAOF 127.0.0.1 1");
 	assert_not_used(&alone, "redis", "it is a replica; patternd needs the master", "redis_read_only");

@@ -203,7 +203,7 @@ static void keys_on_their_way(void **state)
 	snprintf(counted, sizeof(counted), "/bitmaps/%s/count", stage_names[0]);
 	for (int i = 0; i < 3; i++) { /* one key: ASK leads to it */
 		snprintf(bit, sizeof(bit), "/bitmaps/%s/bits/%d", stage_names[0], i);
-		assert_status(http(client, "PUT", bit, "{\"value\":1}"), 200);
+		wait_until(http(client, "PUT", bit, "{\"value\":1}").status == 200, SOON_MS);
 	}
 	assert_int_equal(int_at(http(client, "GET", counted, NULL), "/count"), 3);
 	struct answer a = http(client, "GET", "/queues", NULL); /* that slot is left out */

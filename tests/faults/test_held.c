@@ -15,7 +15,7 @@
 #include "many.h"
 #include "stage.h"
 
-enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 100000, FOREIGN_FULL = 1000000, REPEATS = 6, HELD_US_MAX = 5000 };
+enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 100000, FOREIGN_FULL = 1000000, REPEATS = 40, HELD_US_MAX = 5000 };
 
 /* ---- What the costliest pattern takes ---- */
 

@@ -115,7 +115,7 @@ static void both_answer_the_same(void **state)
 	}
 }
 
-static void who_waits_gets_the_same(void **state)
+static void a_waiter_gets_the_same(void **state)
 {
 	static const char body[] = "{\"limit\":10,\"wait_ms\":20000}";
 
@@ -192,7 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(both_answer_the_same, make_queue),
-		cmocka_unit_test_setup(who_waits_gets_the_same, make_queue),
+		cmocka_unit_test_setup(a_waiter_gets_the_same, make_queue),
 		cmocka_unit_test_setup(a_late_one_answers_as_the_other_decided, make_queue),
 		cmocka_unit_test_setup(a_retry_gets_what_a_killed_one_took, make_queue),
 		cmocka_unit_test_setup(without_a_retry_they_come_back, make_queue),

@@ -179,7 +179,7 @@ static void no_key_is_missing_while_its_slot_moves(void **state)
 	client_forget(client);
 	wait_until(is_read_from_replica(m.names[MOVED_KEYS - 1], 1), SOON_MS);
 	cluster_migrate(&cluster, slot, 1, on_moved, &m);
-	for (int64_t until_ms = monotonic_ms() + 4000; monotonic_ms() < until_ms;)
+	for (int64_t until_ms = monotonic_ms() + 4000; monotonic_ms() < until_ms; nap_ms(20))
 		assert_all_are_read(&m);
 	wait_until(is_read_from_replica(m.names[0], 1), SOON_MS); /* of the new owner */
 	assert_true(m.reads > 0);

@@ -8,7 +8,7 @@
  * by those that know the difference, for handlers do not.
  *
  * Here a few operations; `make torture` (PATTERND_TORTURE_ALL names a file for what was counted)
- * does all. The name of a mode as argument: only that.
+ * does all. The modes run side by side. The name of a mode as argument: only that.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -17,9 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/certificates.h"
 #include "../support/contract.h"
 #include "../support/daemon.h"
@@ -64,6 +66,8 @@ static const struct {
 	{ CLUSTER, "Cluster", ", on a Cluster" },
 	{ HTTPS, "HTTPS", ", by HTTPS" },
 };
+
+enum { MODES = sizeof(modes) / sizeof(*modes) };
 
 static enum mode mode;
 static struct redis_server redis;
@@ -369,7 +373,7 @@ static const char *title(const char *name, const char *more)
 	const char *of_mode = "";
 	char *text = NULL;
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+	for (size_t i = 0; i < MODES; i++)
 		of_mode = modes[i].mode == mode ? modes[i].of_scenario : of_mode;
 	if (asprintf(&text, "%s%s%s", name, of_mode, more) < 0)
 		fail_msg("no memory");
@@ -573,7 +577,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int run_mode(size_t k)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scenarios),
@@ -583,19 +587,23 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_end),
 	};
-	int failed = 0;
 
+	mode = modes[k].mode;
+	int failed = cmocka_run_group_tests_name(modes[k].name, tests, set_up, tear_down);
+	torture_report(getenv(ALL));
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
 	if (argc > 2)
 		cmocka_set_test_filter(argv[2]);
 	if (daemon_is_sanitized()) /* its allocator is not glibc's */
 		return 0;
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
-		if (argc > 1 && strcmp(argv[1], modes[i].name) != 0)
-			continue;
-		mode = modes[i].mode;
-		maps_due = flaws = 0;
-		failed += cmocka_run_group_tests_name(modes[i].name, tests, set_up, tear_down);
-	}
-	torture_report(getenv(ALL));
-	return failed;
+	if (getenv(ALL))
+		unlink(getenv(ALL));
+	for (size_t k = 0; argc > 1 && k < MODES; k++)
+		if (strcmp(argv[1], modes[k].name) == 0)
+			return run_mode(k);
+	return run_apart(MODES, run_mode);
 }

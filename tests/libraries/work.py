@@ -430,7 +430,9 @@ def raise_at(step):
 
 
 def be_interrupted(url, name):
-    """Interrupts `work` at each step of its thread until one is past the last, and while it waits."""
+    """Interrupts `work` at each step of its thread, until one is past the last, and while it
+    waits.
+    """
 
     def alarm(*_):
         raise Interrupted

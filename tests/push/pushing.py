@@ -26,7 +26,9 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 import embedded  # noqa: E402
 
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
-PATIENCE = float(os.environ.get("PATTERND_PATIENCE", 1))
+# Taken out of the environment, where the daemon would read them as options.
+GIVEN = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PATTERND_")}
+PATIENCE = float(GIVEN.get("PATTERND_PATIENCE", 1))
 
 
 def wait_for(condition, seconds=10, what=None):
@@ -214,7 +216,7 @@ class Redis:
     def start(self):
         words = ["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "yes"]
         self.child = subprocess.Popen(
-            [os.environ.get("PATTERND_TEST_REDIS") or "redis-server", *words, "--appendfsync", "always"],
+            [GIVEN.get("PATTERND_TEST_REDIS") or "redis-server", *words, "--appendfsync", "always"],
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
         )
@@ -269,8 +271,10 @@ class Daemon(embedded.Daemon):
         path.with_suffix(".new").rename(path)
 
     def __enter__(self):
+        if not self.environment:
+            return super().__enter__()
         environment = dict(os.environ)
-        os.environ.update(self.environment or {})
+        os.environ.update(self.environment)
         try:
             return super().__enter__()
         finally:
@@ -316,6 +320,11 @@ class Daemon(embedded.Daemon):
             ids += [message["id"] for message in told["messages"]]
         return ids
 
+    def send_text(self, queue, text):
+        """The body of the request as it is. Returns the status."""
+        headers = {"Content-Type": "application/json"}
+        return self.ask("POST", f"/queues/{quoted(queue)}/messages", text.encode(), headers)[0]
+
     def put(self, queue, **settings):
         status, _, told = self.ask("PUT", f"/queues/{quoted(queue)}", settings)
         assert status in (200, 201), told
@@ -326,9 +335,19 @@ class Daemon(embedded.Daemon):
         assert status in (200, 404), told
         return told if status == 200 else None
 
+    def wait_for_state(self, queue, message_id, state, seconds=10):
+        """The message, once it is in this state."""
+        return wait_for(
+            lambda: (m := self.message(queue, message_id)) and m["state"] == state and m,
+            seconds,
+            lambda: (self.message(queue, message_id), self.target(queue)),
+        )
+
     def counts(self, queue):
         status, _, told = self.ask("GET", f"/queues/{quoted(queue)}")
         states = ("ready", "blocked", "delayed", "in_flight", "dead")
+        if status >= 500:
+            return {"unknown": status}
         return {state: told.get(state, 0) for state in states} if status == 200 else dict.fromkeys(states, 0)
 
     def is_empty(self, queue):

@@ -23,6 +23,7 @@ def send(request, bytes_sent):
     request.connection.sendall(bytes_sent)
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 FAILURES = {
     "hang": (hang, "no answer within 700 ms"),
     "nothing": (lambda r: None, ""),
@@ -40,11 +41,12 @@ FAILURES = {
     "endless_100": (lambda r: drip(r, b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "larger than 16 KiB"),
     "endless_body": (lambda r: drip(r, b"HTTP/1.1 200 OK\r\n\r\n", b"b" * 1000000), "larger than 16 MiB"),
     "endless_chunks": (
-        lambda r: drip(r, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"f4240\r\n" + b"b" * 1000000 + b"\r\n"),
+        lambda r: drip(r, CHUNKED, b"f4240\r\n" + b"b" * 1000000 + b"\r\n"),
         "larger than 16 MiB"),
     "endless_chunk_size": (
-        lambda r: drip(r, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0" * 1000), ""),
-    "slow_drops": (lambda r: drip(r, b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"b"), "no answer within 700 ms"),
+        lambda r: drip(r, CHUNKED, b"0" * 1000), ""),
+    "slow_drops": (
+        lambda r: drip(r, b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"b"), "no answer within 700 ms"),
     "garbage": (lambda r: b"\x00\xff\r\n\r\n -1\r\n" * 20, "no HTTP/1.1"),
     "other_protocol": (lambda r: b"SSH-2.0-OpenSSH_9.2\r\n", "no HTTP/1.1"),
     "status_of_four_digits": (lambda r: b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", ""),
@@ -132,7 +134,7 @@ def test_done():
         app.check_once()
         assert len(app.requests) == len(DONE)
         counts = daemon.target("q")["counts"]
-        assert counts == {"acknowledged": len(DONE), "failed": 0, "dead": 0, "busy": 0, "unreached": 0, "lost": 0}, counts
+        assert counts.pop("acknowledged") == len(DONE) and not any(counts.values()), counts
         assert len(daemon.events("push_result_dropped")) == 2
 
 
@@ -203,7 +205,7 @@ def test_busy_dates():
 
 
 def test_busy_at_once():
-    """Many that are busy at the same time are one pause, not a pause for each, and the longest wins."""
+    """Several that are busy at the same time are one pause, and the longest counts."""
     gate = []
 
     def act(request):
@@ -224,7 +226,8 @@ def test_busy_at_once():
         wait_for(lambda: app.active == 0)
         busy = wait_for(lambda: (t := daemon.target("q"))["counts"]["busy"] == 20 and t)
         assert 15000 < busy["until_ms"] - time.time() * 1000 < 21000, busy
-        delays = [m["deliver_at_ms"] - time.time() * 1000 for m in daemon.ask("GET", "/queues/q/messages?state=delayed")[2]["items"]]
+        delayed = daemon.ask("GET", "/queues/q/messages?state=delayed")[2]["items"]
+        delays = [message["deliver_at_ms"] - time.time() * 1000 for message in delayed]
         assert sum(d < 2500 for d in delays) >= 19, delays
 
 

@@ -15,7 +15,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-/* The clock of Redis stands still otherwise. */
+/* Otherwise the clock of Redis does not move. */
 static void pass_ms(int64_t ms)
 {
 	*script_clock_us += ms * 1000;

@@ -20,8 +20,7 @@ static char sequences[3][17]; /* of the latest receive */
 
 static void put_policy(const char *name)
 {
-	run(&r, &queue_put_script, queue_keys(name),
-	    ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "p", "k"));
+	run(&r, &queue_put_script, queue_keys(name), ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "p", "k"));
 	for (int i = 0; i < 3; i++)
 		queue_message_send(&r, name, (struct outgoing){ 0 });
 }
@@ -63,7 +62,10 @@ static int64_t receive_plainly(void)
 	return outcome(&r);
 }
 
-/* For the deliveries of that nonce, of which these are admitted (NULL: no other). Returns how many may be handed out. */
+/*
+ * For the deliveries of that nonce, of which these are admitted (NULL: no other). Returns how many
+ * may be handed out.
+ */
 static int64_t pay(const char *nonce, const char *hold_ms, const char *first, const char *second)
 {
 	const char *keys[QUEUE_KEYS + 2] = { NULL };
@@ -125,10 +127,22 @@ static void of_what_all_went_back_there_is_no_record(void **state)
 	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0);
 	assert_int_equal(pay(NONCE_A, "", sequences[0], sequences[1]), 0);
 	pass_ms(HOLD_MS);
-	assert_int_equal(receive(NONCE_B, "0", &policies), 3); /* anew */
+	assert_int_equal(receive(NONCE_B, "0", &policies), 3); /* again */
 	assert_int_equal(pay(NONCE_A, "", sequences[0], sequences[1]), 0);
 	assert_counts(&r, "q", 0, 0, 3, 0);
 	assert_int_equal(pay(NONCE_B, "", sequences[0], sequences[1]), 2);
+}
+
+static void without_a_policy_nothing_is_held(void **state)
+{
+	int policies;
+
+	(void)state;
+	assert_int_equal(receive(NONCE_A, "0", &policies), 3);
+	run(&r, &queue_put_script, queue_keys("q"), ARGS("-1", "-1", "0", "0", "-1", "-1", "0", "-1", "-1", "", "-2"));
+	assert_int_equal(pay(NONCE_A, "500", NULL, NULL), 0);
+	assert_string_equal(server_command(&r, "HGET %s held_until", queue_key("q", ""))->str, "0");
+	assert_int_equal(receive_plainly(), 3);
 }
 
 static void what_is_done_comes_back_whole(void **state)
@@ -146,7 +160,7 @@ static void what_is_done_comes_back_whole(void **state)
 	assert_int_equal(receive_plainly(), 2);
 }
 
-/* Nobody else pays before the first request had its time; then another does. */
+/* No other request pays before the first one had its time. */
 static void a_replay_awaits_the_payment(void **state)
 {
 	static const char *const acknowledges[] = { "0", "1" };
@@ -218,6 +232,7 @@ int main(void)
 		cmocka_unit_test_setup(the_first_decides_for_all, make_queue),
 		cmocka_unit_test_setup(all_is_paid, make_queue),
 		cmocka_unit_test_setup(of_what_all_went_back_there_is_no_record, make_queue),
+		cmocka_unit_test_setup(without_a_policy_nothing_is_held, make_queue),
 		cmocka_unit_test_setup(what_is_done_comes_back_whole, make_queue),
 		cmocka_unit_test_setup(a_replay_awaits_the_payment, make_queue),
 		cmocka_unit_test_setup(a_foreign_key_changes_nothing, make_queue),

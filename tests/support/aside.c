@@ -1,3 +1,4 @@
+/* aside: see aside.h. */
 #include "aside.h"
 
 #include <signal.h>
@@ -9,21 +10,25 @@
 
 #include "exchange.h"
 
-enum { COLUMNS_MAX = 8 };
+enum { APART_MAX = 8 };
 
-struct column {
+/* One of them: a process and what it writes. */
+struct apart {
 	pid_t pid;
 	FILE *output;
 };
 
-/* The child; never returns. */
-static void run_column(const char *group, struct CMUnitTest *tests, size_t count, CMFixtureFunction set_up,
-		       CMFixtureFunction tear_down, FILE *output)
+static void start(struct apart *p, int (*run)(size_t k), size_t k)
 {
+	p->output = tmpfile();
+	if (!p->output || (p->pid = fork()) < 0)
+		abort();
+	if (p->pid)
+		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	dup2(fileno(output), STDOUT_FILENO);
-	dup2(fileno(output), STDERR_FILENO);
-	exit(_cmocka_run_group_tests(group, tests, count, set_up, tear_down) == 0 ? 0 : 1);
+	dup2(fileno(p->output), STDOUT_FILENO);
+	dup2(fileno(p->output), STDERR_FILENO);
+	exit(run(k) == 0 ? 0 : 1);
 }
 
 static void print_all(FILE *output)
@@ -37,32 +42,56 @@ static void print_all(FILE *output)
 	fflush(stdout);
 }
 
+int run_apart(size_t count, int (*run)(size_t k))
+{
+	struct apart processes[APART_MAX] = { 0 };
+	int failed = 0;
+
+	if (count > APART_MAX)
+		abort();
+	exchange_open(); /* by the parent: each child would empty the file */
+	for (size_t k = 0; k < count; k++)
+		start(&processes[k], run, k);
+	for (size_t k = 0; k < count; k++) {
+		int status = -1;
+		waitpid(processes[k].pid, &status, 0);
+		failed += status != 0;
+		print_all(processes[k].output);
+	}
+	return failed;
+}
+
+/* ---- Every so many-th case ---- */
+
+static struct {
+	const char *group;
+	size_t columns, count;
+	const struct CMUnitTest *tests;
+	CMFixtureFunction set_up, tear_down;
+} all;
+
+static int run_column(size_t k)
+{
+	struct CMUnitTest *own = calloc(all.count, sizeof(*own));
+	size_t n = 0;
+
+	if (!own)
+		abort();
+	for (size_t i = k; i < all.count; i += all.columns)
+		own[n++] = all.tests[i];
+	int failed = _cmocka_run_group_tests(all.group, own, n, all.set_up, all.tear_down);
+	free(own);
+	return failed;
+}
+
 int run_columns(const char *group, size_t columns, const struct CMUnitTest *tests, size_t count,
 		CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-	struct column column[COLUMNS_MAX] = { 0 };
-	struct CMUnitTest *own = calloc(count, sizeof(*own));
-	int failed = 0;
-
-	if (columns > COLUMNS_MAX || !own)
-		abort();
-	exchange_open(); /* by the parent: each child would empty the file */
-	for (size_t k = 0; k < columns; k++) {
-		size_t n = 0;
-		for (size_t i = k; i < count; i += columns)
-			own[n++] = tests[i];
-		column[k].output = tmpfile();
-		if (!column[k].output || (column[k].pid = fork()) < 0)
-			abort();
-		if (column[k].pid == 0)
-			run_column(group, own, n, set_up, tear_down, column[k].output);
-	}
-	free(own);
-	for (size_t k = 0; k < columns; k++) {
-		int status = -1;
-		waitpid(column[k].pid, &status, 0);
-		failed += status != 0;
-		print_all(column[k].output);
-	}
-	return failed;
+	all.group = group;
+	all.columns = columns;
+	all.tests = tests;
+	all.count = count;
+	all.set_up = set_up;
+	all.tear_down = tear_down;
+	return run_apart(columns, run_column);
 }

@@ -22,4 +22,7 @@
 int run_columns(const char *group, size_t columns, const struct CMUnitTest *tests, size_t count,
 		CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
+/* run(0) to run(count - 1), at most eight, each in a process; how many did not return 0. */
+int run_apart(size_t count, int (*run)(size_t k));
+
 #endif

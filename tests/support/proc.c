@@ -278,22 +278,6 @@ const char *const *clock_off_by(int seconds)
 	return clock_env();
 }
 
-const char *const *clock_later_with(const char *path)
-{
-	snprintf(clock_setting, sizeof(clock_setting), "CLOCK_LATER_FILE=%s", path);
-	return clock_env();
-}
-
-void clock_later_by(const char *path, int seconds)
-{
-	struct stat st = { 0 };
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(ftruncate(fd, st.st_size + seconds), 0);
-	close(fd);
-}
-
 const char *const *clock_read_from(const char *path)
 {
 	snprintf(clock_setting, sizeof(clock_setting), "CLOCK_FILE=%s", path);

@@ -79,9 +79,6 @@ struct proc {
  * next call. Not for what is sanitized.
  */
 const char *const *clock_off_by(int seconds);
-/* The same, by which time goes by at once when clock_later_by is called with the same path. */
-const char *const *clock_later_with(const char *path);
-void clock_later_by(const char *path, int seconds);
 /*
  * The same, but the wall clock stays at the microseconds, an int64_t, that the file of that name
  * holds.

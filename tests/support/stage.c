@@ -1,6 +1,8 @@
 /* stage: see stage.h. */
 #include "stage.h"
 
+#include "leap.h"
+
 int stage_open(void **state)
 {
 	(void)state;
@@ -8,6 +10,12 @@ int stage_open(void **state)
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
 	return 0;
+}
+
+int stage_open_to_leap(void **state)
+{
+	may_leap(&patternd);
+	return stage_open(state);
 }
 
 int stage_close(void **state)

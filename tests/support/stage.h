@@ -11,6 +11,7 @@
 
 /* For the group: set up and torn down once. */
 int stage_open(void **state);
+int stage_open_to_leap(void **state); /* leap(&patternd, seconds) works */
 int stage_close(void **state);
 
 /* After each test: FLUSHALL. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -108,11 +109,15 @@ void torture_point(const char *scenario, enum torture_kind kind, enum torture_ou
 	t->ended[kind] += outcome == TORTURE_ENDED;
 }
 
-/* A row for each scenario and kind that has points. */
+/* Adds a row for each scenario and kind that has points; another process may add others. */
 static void write_json(const char *path)
 {
-	json_t *rows = json_array();
+	FILE *f = fopen(path, "a+e");
 
+	assert_non_null(f);
+	assert_int_equal(flock(fileno(f), LOCK_EX), 0);
+	json_t *rows = json_loadf(f, 0, NULL);
+	rows = rows ? rows : json_array();
 	for (size_t i = 0; i < tally_count; i++)
 		for (int kind = 0; kind < TORTURE_KINDS; kind++)
 			if (tallies[i].points[kind])
@@ -121,8 +126,10 @@ static void write_json(const char *path)
 								      "points", (int)tallies[i].points[kind], "failed",
 								      (int)tallies[i].lost[kind], "ended",
 								      (int)tallies[i].ended[kind]));
-	assert_int_equal(json_dump_file(rows, path, JSON_INDENT(1)), 0);
+	assert_int_equal(ftruncate(fileno(f), 0), 0);
+	assert_int_equal(json_dumpf(rows, f, JSON_INDENT(1)), 0);
 	json_decref(rows);
+	fclose(f);
 }
 
 void torture_report(const char *path)

@@ -57,7 +57,8 @@ enum torture_outcome {
 void torture_point(const char *scenario, enum torture_kind kind, enum torture_outcome outcome);
 
 /*
- * Prints how many points there were by kind; into the file, unless it is NULL, all of them as JSON.
+ * Prints how many points there were by kind; adds all of them as JSON to the file, unless it is
+ * NULL.
  */
 void torture_report(const char *path);
 

@@ -1,6 +1,7 @@
 /* waiter: see waiter.h. */
 #include "waiter.h"
 
+#include <math.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,15 +86,22 @@ static const char *metrics_of(const struct daemon *d)
 	return "";
 }
 
+double metric_or_nan(const struct daemon *d, const char *series)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "\npatternd_%s ", series);
+	const char *at = strstr(metrics_of(d), line);
+	return at ? strtod(at + strlen(line), NULL) : NAN;
+}
+
 double metric_value(const struct daemon *d, const char *name)
 {
-	char line[128];
+	double value = metric_or_nan(d, name);
 
-	snprintf(line, sizeof(line), "\npatternd_%s ", name);
-	const char *at = strstr(metrics_of(d), line);
-	if (!at)
+	if (isnan(value))
 		fail_msg("there is no metric patternd_%s", name);
-	return strtod(at + strlen(line), NULL);
+	return value;
 }
 
 long metric_of(const struct daemon *d, const char *name)

@@ -60,6 +60,8 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);
+/* The same of a series, with its labels; NAN when it is not there. */
+double metric_or_nan(const struct daemon *d, const char *series);
 
 /* How many requests wait. */
 long waiting_at(const struct daemon *d);

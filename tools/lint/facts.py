@@ -108,7 +108,7 @@ FACTS = [
 ]
 
 # Operations that change something and take no Idempotency-Key, as guarantees.md and retries.md list
-# them; PUT and DELETE are no exceptions there.
+# them; PUT and DELETE are not exceptions there.
 WITHOUT_KEY = {
     "lock_hold",
     "fence_check",

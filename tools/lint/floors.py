@@ -71,7 +71,7 @@ WRAPPERS = {
         "service/redis/socket.c",
         "service/process/notify.c",
         "service/outbound/loopback.c",
-        "service/outbound/outbound.c",
+        "service/outbound/outbound_socket.c",
     ],
 }
 # The one unit of redis/ that every handler may use: replies.

@@ -52,7 +52,7 @@ def python_prose(text):
 
 
 def prose_of(path, text):
-    """Its prose, at its lines; None: it has none of ours."""
+    """Its prose, at its lines; None: it has no prose of this project."""
     is_code = path.parts[0] in CODE or str(path) in NAMED
     if path.suffix == ".md":
         return text

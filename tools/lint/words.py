@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Lint: the words that we write. Pages, comments, docstrings, the contract, and the texts of the
-program: plain English, by terms of docs/glossary.md.
+"""Lint: the words that we write. Pages, comments, docstrings, the contract, the texts of the
+program and of drawings: plain English, by terms of docs/glossary.md.
 
-A word of WORDS is replaced by the one beside it. A sentence of a page has at most LONGEST words.
-What is in code marks (`...`) or quotation marks is not ours.
+A word of WORDS is replaced by the one beside it, a phrase of PHRASES is written as that has it. A
+sentence of a page has at most LONGEST words. What is in code marks (`...`) or quotation marks is
+not ours.
 """
 import re
 import sys
@@ -30,27 +31,63 @@ WORDS = [
 FOUND = re.compile(
     rf"(?<![\w'-])(?=\w)(?:{'|'.join(f'(?P<w{i}>{word})' for i, (word, _) in enumerate(WORDS))})(?![\w-])", re.I
 )
+AMOUNT = r"\d+|[KMG]iB|bits?|bytes?|messages|requests|calls?|commands|decisions|items|pairs|operations|scripts|wake-ups"
+EACH = r"second|minute|hour|day|week|month|item|page|node|server|key|name|request|message|call|step|slot|user"
+# Phrases that have to be read twice, and how to write them. A capital letter begins a sentence.
+PHRASES = [
+    (r"\b[Oo]f (?:ours|yours|theirs)\b", "our, your, their, or the noun"),
+    (r"\b[Oo]f (?:its|their|your|our) own(?=\s*(?:[.,;:)]|(?:for|in|by|with|on|that|and|or|to)\b))", "its own ..., or a separate ..."),
+    (r"\b(?:is|are|was|were) no (?!longer|more|less|other|worse|better|way|need|reason)(?=\w)", "is not a ..."),
+    (r"\b(?:[Tt]hat|[Tt]hose) of\b", "repeat the noun: the key of ..., the messages of ..."),
+    (r"\b[Oo]nes? by (?!one\b)", "repeat the noun: a decision by ..."),
+    (r"\b(?:Absent|Given|Unset|Null),", "When absent, ..."),
+    (r"\b(?:reckon\w*|mend(?:s|ed|ing)?)\b", "compute, expect; fix, correct"),
+    (rf"\b(?:{AMOUNT}) an? (?:{EACH})\b(?! (?:is|are|can|may|has|time)\b)", "per: bits per item, 500 per call"),
+    (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),
+]
+PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
+# Comments that were not read for PHRASES yet.
+UNREAD = re.compile(r"(?:tests|bench|handlers/(?:queues|push)|lua/queues|service/(?:request|http|outbound))/")
+LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph
 LONGEST = 25
+DRAWN = re.compile(r"<[^>]*>")  # what is left of a drawing is its texts
+NO_PROSE = re.compile(r"^( *)```.*?^\1```$|^<!-- bench: written.*?^<!-- bench: end -->$", re.M | re.S)
 
-lint = tree.Lint("Write it as the finding asks. The rules: WORDS and LONGEST of tools/lint/words.py, CODE of tools/lint/prose.py.")
+
+
+def phrases(text):
+    """(offset, phrase, how to write it) of each of PHRASES."""
+    flat = LEADER.sub(lambda m: " " * len(m.group()), text)
+    for pattern, how in PHRASED:
+        for match in pattern.finditer(flat):
+            if not (re.search(r" no $", match.group()) and flat[: match.start()].rstrip().lower().endswith("there")):
+                yield match.start(), " ".join(match.group().split()), how
+
+
+lint = tree.Lint(
+    "Write it as the finding asks. The rules: WORDS, PHRASES and LONGEST of tools/lint/words.py, CODE of "
+    "tools/lint/prose.py."
+)
 for path in tree.files():
-    if path.suffix in (".json", ".svg", ".png", ".ico") or path == tree.pathlib.Path(sys.argv[0]):
+    if path.suffix in (".json", ".png", ".ico") or path == tree.pathlib.Path(sys.argv[0]):
         continue
     try:
         text = path.read_text()
     except UnicodeDecodeError:
         continue
-    written = prose.prose_of(path, text)
+    written = DRAWN.sub(lambda m: tree.blank(m.group()), text) if path.suffix == ".svg" else prose.prose_of(path, text)
     if written is None:
         continue
     if path.suffix == ".md":
-        written = re.sub(r"^( *)```.*?^\1```$", lambda m: tree.blank(m.group()), written, flags=re.M | re.S)
+        written = NO_PROSE.sub(lambda m: tree.blank(m.group()), written)
     if path.suffix in (".md", ".yaml", ".lua") or prose.is_python(path, text):
         written = prose.unquoted(written)
     for match in FOUND.finditer(written):
         lint.finding(
             path, tree.line_of(written, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}"
         )
+    for offset, phrase, how in phrases(written) if not UNREAD.match(str(path)) else ():
+        lint.finding(path, tree.line_of(written, offset), f"'{phrase}': {how}")
     if path.suffix == ".md":
         for offset, words in prose.sentences(written):
             if len(words) > LONGEST:

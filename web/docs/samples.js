@@ -48,7 +48,7 @@ export function exampleRequest(spec, base, path, method, withToken) {
   const headers = {};
   const isOpen = operation.security?.length === 0;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  if (withToken && !isOpen) headers.Authorization = null; // the token itself is no part of a sample
+  if (withToken && !isOpen) headers.Authorization = null; // the token itself does not belong into a sample
   const target = filled + (query.length ? `?${query.join('&')}` : '');
   return {
     operation: operation.operationId,
@@ -96,7 +96,7 @@ const without = (object, ...keys) => Object.fromEntries(Object.entries(object).f
 const topicsOf = ({ names, path }) =>
   names.length ? names : new URLSearchParams(path.split('?')[1]).getAll('name');
 
-// Operations that the clients have calls of their own for. Each answers the lines after the client
+// Operations for which the clients have special calls. Each answers the lines after the client
 // was made; the first is what else is imported.
 const PYTHON = {
   lock_acquire: ({ names: [name], body }) => [

@@ -25,7 +25,7 @@ function fieldsOf(spec, node, found = new Set(), visited = new Set()) {
   return found;
 }
 
-/** Codes that any operation may return: those of the common response. */
+/** Codes that any operation may return, from the common response. */
 export const commonCodes = (spec) => {
   const { 'x-codes': codes = [], 'x-rare-codes': rare = [] } = spec.components.responses.Problem;
   return [...new Set([...codes, ...rare])];

@@ -197,8 +197,8 @@ export async function list(where, options) {
 }
 
 /**
- * Whether the list of a kind has this very name. A `match` takes two stars at most, so those of a
- * name behind the second are left to the comparison.
+ * Whether the list of a kind has this very name. A `match` takes two stars at most, so
+ * further stars of a name are left to the comparison.
  */
 export async function isListed(where, name, signal) {
 	const [first, second, ...rest] = name.split('*');
@@ -207,5 +207,5 @@ export async function isListed(where, name, signal) {
 	return found.items.some((one) => one.name === name);
 }
 
-/** Names that contain a text, which may have stars of its own. */
+/** Names that contain a text, which may contain stars. */
 export const containing = (text) => (text === '' || text.includes('*') ? text : `*${text}*`);

@@ -60,7 +60,7 @@ export function route(...parts) {
 }
 
 /**
- * Makes the children of `parent` those of `items`. A child lives as long as its key, and with it
+ * Makes `parent` have the children of `items`. A child lives as long as its key, and with it
  * the focus. make(item) answers {node, update(item)}.
  */
 export function keyed(parent, items, key, make) {

@@ -67,7 +67,7 @@ function sizeOf(unit) {
 }
 
 /**
- * Milliseconds of what people write: "14 d", "1 h 30 min", "1.5h", "0". Null when it is no
+ * Milliseconds of what people write: "14 d", "1 h 30 min", "1.5h", "0". Null when it is not a
  * duration: a number without a unit could mean anything, except 0.
  */
 export function parseDuration(text) {

@@ -1,9 +1,9 @@
-// The kinds that share one view (simple.js): a row each. `columns` are those of the list beside the
-// name, `facts` of a state, `parts` what is inside of one. make(name) is the request that makes
-// one, `loss` what its deletion means, holds(state) how much is lost by it; exists(state) where GET
-// answers for every name, and `listed` where an empty one exists if the list has it. Of a part,
-// `remove` is what deletes an item: {one, name(item), at(item): the parts of its path, loss}; `set`
-// is what sets it by PUT: {fields(item), body(values)}.
+// The kinds that share one view (simple.js): a row each. `columns` are the columns of the list
+// beside the name, `facts` of a state, `parts` what is inside of one. make(name) is the request
+// that makes one, `loss` what its deletion means, holds(state) how much is lost by it;
+// exists(state) where GET answers for every name, and `listed` where an empty one exists if the
+// list has it. Of a part, `remove` is what deletes an item: {one, name(item), at(item): the parts
+// of its path, loss}; `set` is what sets it by PUT: {fields(item), body(values)}.
 import { path } from './api.js';
 import { duration, number, plural, rough } from './format.js';
 

@@ -1,4 +1,4 @@
-// The messages of a queue in one state: 50 a page, one found by its id, and what can be done with
+// The messages of a queue in one state: 50 per page, one found by its id, and what can be done with
 // some of them.
 import { path } from './api.js';
 import { askUser, confirmRemoval, durationField } from './dialog.js';
@@ -11,8 +11,8 @@ const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
 /**
- * {node, search: the form that finds one by its id, choose(state), look()} of the queue whose path
- * is `at`.
+ * {node, search: the form that finds a message by its id, choose(state), look()} of the queue whose
+ * path is `at`.
  */
 export function messagesOf(page, at) {
 	const place = el('div', { class: 'stack tight' });

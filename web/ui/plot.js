@@ -87,8 +87,8 @@ function line(one) {
 
 /**
  * A plot with its heading. series: [{label, colour, fill, dots, dash}], colours by their names in
- * the style sheet; text(value) for the axis and the legend; `steps` are those of the axis; without
- * `time` the seconds count from 0.
+ * the style sheet; text(value) for the axis and the legend; `steps` are the axis's; without `time`
+ * the seconds count from 0.
  * show(data, shown): seconds, then the values of each series, null being a gap; `shown` is for the
  * legend, if not the latest.
  */

@@ -51,7 +51,7 @@ async function contents(page, at, holds) {
 /** When something expires, as a value of facts. */
 export const expires = ({ expires_at_ms: at }) => ({ at, words: expiry, none: 'never' });
 
-/** The same as a column. */
+/** The expiry as a column. */
 export const EXPIRES = {
 	title: 'Expires',
 	time: (item) => item.expires_at_ms,
@@ -149,7 +149,7 @@ function actions(page, at, { remove, set }) {
 	return [{ title: '', kind: 'actions', make }];
 }
 
-/** What is inside of one: rows of its state, a list of its own, or a value as it is. */
+/** What is inside of one: rows of its state, its own list, or a value as it is. */
 function partOf(page, at, part) {
 	const { title, columns, rows, list, key, empty, value } = part;
 	if (value) {

@@ -27,7 +27,7 @@ const FIELDS = [
 	},
 ];
 
-/** A limit is tried with a key of its own, which is deleted afterwards. */
+/** A limit is tried with its own key, which is deleted afterwards. */
 export function tester(page) {
 	let running = null;
 	page.signal.addEventListener('abort', () => running?.abort());

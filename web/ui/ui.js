@@ -30,7 +30,7 @@ const simple = (name) => [name, { title: KINDS[name].title, ...viewOf(KINDS[name
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it,
 // and may choose which of the other parts is the name of what is shown (`named`). Kinds without a
-// picture or actions of their own share one view (simple.js).
+// special picture or actions share one view (simple.js).
 const GROUPS = [
 	['', [['', { title: 'Overview', ...overview }]]],
 	['Coordination', [['locks', { title: 'Locks', ...locks }], simple('semaphores'), simple('fences')]],
@@ -134,8 +134,7 @@ class Page {
 	}
 
 	/**
-	 * The same of several requests [{method, path, body}], four at a time; done(count) in
-	 * words.
+	 * Sends several requests [{method, path, body}], four at a time; done(count) in words.
 	 */
 	async actAll(requests, done) {
 		acts();
@@ -205,9 +204,8 @@ function say(text) {
 	say.timer = setTimeout(() => setText(by('said'), ''), 8000);
 }
 
-/**
- * A problem in words. That of a refresh goes when the next refresh succeeds, and is not shown
- * twice; that of an action stays until the next action.
+/** * Shows a problem in words. The problem of a refresh disappears when the next refresh succeeds,
+ * and is not shown twice; the problem of an action stays until the next action.
  */
 function showProblem(error, of = 'act') {
 	const box = by('problem');

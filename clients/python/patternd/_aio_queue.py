@@ -16,8 +16,8 @@ from ._work import Options
 class Message(Delivery):
     """A delivery. `lost` is set when another worker may have it: stop the work then.
 
-    With `async with` it is acknowledged at the end, and rejected when the block raises. Its members
-    and methods are those of `patternd.Message`.
+    With `async with` it is acknowledged at the end, and rejected when the block raises. It has
+    the members and methods of `patternd.Message`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Message(Delivery):
 
 
 class Queue:
-    """Made by Client.queue; its methods are those of `patternd.Queue`."""
+    """Made by Client.queue; it has the methods of `patternd.Queue`."""
 
     def __init__(self, transport: Transport, keeper: Keeper, name: str) -> None:
         self.name, self._path = name, path_of("queues", name)

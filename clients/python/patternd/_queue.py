@@ -170,8 +170,8 @@ class Queue:
 
         A message is acknowledged when `handler` returns; what it returns, unless None, is the
         result. It is rejected when `handler` raises, due again after the queue's backoff. An outage
-        ends nothing. On a stop no more is begun, and what runs may end within `drain_ms`. The rest is
-        returned, which does not count as a delivery. A second signal returns all at once.
+        ends nothing. On a stop no more is begun, and what runs may end within `drain_ms`. The rest
+        is returned, which does not count as a delivery. A second signal returns all at once.
         """
         Worker(
             self._transport,

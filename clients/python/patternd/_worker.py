@@ -20,7 +20,7 @@ RETURN_MS = 2000  # how long the return of messages may take, after the limit of
 
 
 class Worker(Generic[M]):
-    """`_drive` receives, `_settle` and `_handle` run beside it, each in a thread of its own.
+    """`_drive` receives, `_settle` and `_handle` run beside it, each in a separate thread.
 
     The caller's thread only waits, since it may be the main thread: there an exception of a signal
     handler may come at any step, also between the acquisition of a Condition and its block, and the
@@ -42,7 +42,7 @@ class Worker(Generic[M]):
         self._cut, self._signals, self._has_ended = Cut(), 0, False
         self._failure: Optional[BaseException] = None
         self._is_driven = self._is_aborted = False
-        self._done = threading.Lock()  # held until all is over
+        self._done = threading.Lock()  # held until the end
         self._done.acquire()
 
     def run(self, signals: bool) -> None:
@@ -84,7 +84,7 @@ class Worker(Generic[M]):
 
     def _drive(self) -> None:
         """Receives until the end, and drains then."""
-        # In this order, and `run` in the other: it waits for this thread, or this one takes nothing.
+        # In this order, and `run` in the other: it waits for this thread, or this takes nothing.
         self._is_driven = True
         limit_s, failure = 0.0, None  # type: float, Optional[BaseException]
         try:

@@ -1,5 +1,5 @@
-/* name_history: see common/name_history.h. */
-#include "common/name_history.h"
+/* figures: see common/figures.h. */
+#include "common/figures.h"
 
 #include "call/measure.h"
 
@@ -21,8 +21,8 @@ static void out_samples(struct json_out *o, const struct sample_ring *samples, i
 	out_close(o);
 }
 
-void name_history_answer(struct request *req, struct named_kind *kind, struct text name, int64_t after_at_ms,
-			 void (*out)(struct json_out *o, const double *cells))
+void figures_answer(struct request *req, struct named_kind *kind, struct text name, int64_t after_at_ms,
+		    void (*out)(struct json_out *o, const double *cells))
 {
 	const struct named *n = named_look(kind, name);
 
