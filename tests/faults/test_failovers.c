@@ -90,7 +90,7 @@ static int fail_over(int round)
 	wait_until(has_failed_over(old), FAILOVER_MS);
 	int64_t named_us = monotonic_us(), written_us;
 	while ((written_us = load_written_us(load)) <= named_us) {
-		wait_step(until_ms, "the daemon writes", __FILE__, __LINE__);
+		wait_step(until_ms, 0, "the daemon writes", __FILE__, __LINE__);
 		if (!has_failed_over(old))
 			named_us = monotonic_us();
 	}

@@ -28,6 +28,7 @@ enum {
 	PATIENCE_MS = 2000, /* beyond it a probe has failed, however long it would still take */
 	ANSWER_MS = 5000,
 	PLACES = 150,
+	TRIES = 3,
 };
 
 static struct redis_server redis;
@@ -116,15 +117,14 @@ static void probes_go_on(int ms)
 	wait_until(prober.asked >= wanted, 10 * ms + ANSWER_MS);
 }
 
-static void probes_end(const char *when)
+static void probes_end(void)
 {
 	prober.stop = true;
 	pthread_join(prober.thread, NULL);
-	if (prober.failed || prober.late)
-		fail_msg("%s: of %d probes %d failed and %d were late, the slowest by %d ms", when, prober.asked,
-			 prober.failed, prober.late, prober.slowest_ms);
+	print_message("of %d probes %d failed and %d were late; the slowest took %d ms\n", prober.asked, prober.failed,
+		      prober.late, prober.slowest_ms);
+	assert_int_equal(prober.failed, 0);
 	assert_true(prober.asked > 5);
-	print_message("%s: %d probes, the slowest took %d ms\n", when, prober.asked, prober.slowest_ms);
 }
 
 /* ---- What goes on meanwhile ---- */
@@ -176,7 +176,7 @@ static void test_all_places_taken(void **state)
 	probes_go_on(1000);
 	crowd_goes();
 	probes_go_on(200);
-	probes_end("all places taken");
+	probes_end();
 }
 
 static void test_all_wait(void **state)
@@ -186,7 +186,7 @@ static void test_all_wait(void **state)
 	crowd_comes(true);
 	probes_go_on(1000);
 	crowd_goes();
-	probes_end("all wait");
+	probes_end();
 	assert_int_equal(prober.not_ready, 0);
 }
 
@@ -204,7 +204,7 @@ static void test_redis_stopped(void **state)
 	proc_signal(&redis.proc, SIGCONT);
 	probes_go_on(500);
 	crowd_goes();
-	probes_end("Redis is stopped");
+	probes_end();
 }
 
 static void put_zeros(struct raw *r, int i, int zeros)
@@ -238,7 +238,7 @@ static void test_memory_taken(void **state)
 	probes_go_on(200);
 	for (int i = 0; i < PLACES; i++)
 		raw_close(crowd[i]);
-	probes_end("memory taken");
+	probes_end();
 	print_message("requests took %ld bytes of memory\n", most);
 	assert_true(most > SHARE_OF_BODIES / 16 * 15); /* less is left than a body asks for at once */
 }
@@ -255,7 +255,7 @@ static void test_own_places_taken(void **state)
 	}
 	probes_go_on(1000);
 	crowd_goes();
-	probes_end("its own places taken");
+	probes_end();
 }
 
 static void test_draining(void **state)
@@ -273,7 +273,7 @@ static void test_draining(void **state)
 	wait_until(prober.not_ready > 0, ANSWER_MS);
 	probes_go_on(1000);
 	assert_null(raw_try_connect(patternd.port)); /* the main listener is closed, and it still drains */
-	probes_end("draining");
+	probes_end();
 	proc_signal(&redis.proc, SIGCONT);
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
 	assert_int_equal(proc_exit_status(&patternd.proc), 0);
@@ -281,16 +281,33 @@ static void test_draining(void **state)
 	raw_close(owed);
 }
 
+/* A busy machine may make a probe late, but not in each of a few tries. */
+static void none_is_late(void **state)
+{
+	const struct CMUnitTest *try = *state;
+
+	for (int i = 0; i < TRIES; i++) {
+		set_up(NULL);
+		try->test_func(NULL);
+		tear_down(NULL);
+		if (prober.late == 0)
+			return;
+	}
+	fail_msg("probes were late in each of %d tries", TRIES);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_all_places_taken, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_all_wait, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_redis_stopped, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_memory_taken, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_own_places_taken, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_draining, set_up, tear_down),
+	static const struct CMUnitTest tries[] = {
+		cmocka_unit_test(test_all_places_taken), cmocka_unit_test(test_all_wait),
+		cmocka_unit_test(test_redis_stopped),    cmocka_unit_test(test_memory_taken),
+		cmocka_unit_test(test_own_places_taken), cmocka_unit_test(test_draining),
 	};
+	struct CMUnitTest tests[sizeof(tries) / sizeof(tries[0])];
 
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
+		tests[i] = (struct CMUnitTest){ .name = tries[i].name,
+						.test_func = none_is_late,
+						.initial_state = (void *)(uintptr_t)&tries[i] };
 	return cmocka_run_group_tests_name("health", tests, NULL, NULL);
 }

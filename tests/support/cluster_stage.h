@@ -11,7 +11,7 @@
 #include "redis_cluster.h"
 #include "stage_parts.h"
 
-enum { STAGE_TIMEOUT_MS = 500, STAGE_MARGIN_MS = 100, STAGE_NAMES = 6 };
+enum { STAGE_TIMEOUT_MS = 500, STAGE_MARGIN_MS = 400, STAGE_NAMES = 6 };
 
 extern struct redis_cluster cluster; /* `redis` is the same as one server: see redis_as_one.h */
 /* --redis-timeout-ms, STAGE_TIMEOUT_MS; set a longer one before the stage opens. */

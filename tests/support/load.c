@@ -20,7 +20,7 @@
 #include "proc.h"
 #include "raw.h"
 
-enum { CALLERS = 4, PAUSE_MS = 1, MARGIN_MS = 100, SANITIZED_MARGIN_MS = 3000, PATIENCE_MS = 10000, SETTLE_MS = 10000 };
+enum { CALLERS = 4, PAUSE_MS = 1, MARGIN_MS = 400, SANITIZED_MARGIN_MS = 3000, PATIENCE_MS = 10000, SETTLE_MS = 10000 };
 enum { LIMIT = 1000000000 };
 
 /* One fixed window, which does not end while the test runs. */

@@ -24,7 +24,7 @@
 
 #include "loopback.h"
 
-enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, TAIL_BYTES = 3000 };
+enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, LOOK_MOST_MS = 10, LOOKS_A_MS = 25, TAIL_BYTES = 3000 };
 
 #define ROOT_STEM "/tmp/patternd-test-"
 
@@ -81,25 +81,33 @@ bool may_open_files(size_t wanted)
 	return false;
 }
 
+/* Of a condition that was looked at so often: what takes seconds is looked at less often. */
+static void nap_between_looks(int looks)
+{
+	int ms = LOOK_MS + looks / LOOKS_A_MS;
+
+	nap_ms(ms < LOOK_MOST_MS ? ms : LOOK_MOST_MS);
+}
+
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms)
 {
 	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 
-	while (!condition(arg)) {
+	for (int looks = 0; !condition(arg); looks++) {
 		if (monotonic_ms() >= until_ms)
 			return false;
-		nap_ms(LOOK_MS);
+		nap_between_looks(looks);
 	}
 	return true;
 }
 
-void wait_step(int64_t until_ms, const char *expression, const char *file, int line)
+void wait_step(int64_t until_ms, int looks, const char *expression, const char *file, int line)
 {
 	if (monotonic_ms() >= until_ms) {
 		print_error("waited in vain for: %s\n", expression);
 		_fail(file, line);
 	}
-	nap_ms(LOOK_MS);
+	nap_between_looks(looks);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)

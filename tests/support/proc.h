@@ -41,17 +41,20 @@ bool in_full(void);
  */
 bool may_open_files(size_t wanted);
 
-/* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
+/*
+ * Looks every 2 ms until `condition` holds, and less often after some time. False when `timeout_ms`
+ * passed first.
+ */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
 /* The same with an expression; fails the test at the timeout. */
-#define wait_until(expression, timeout_ms)                                     \
-	do {                                                                   \
-		int64_t until_ms_ = monotonic_ms() + patience_ms(timeout_ms);  \
-		while (!(expression))                                          \
-			wait_step(until_ms_, #expression, __FILE__, __LINE__); \
+#define wait_until(expression, timeout_ms)                                             \
+	do {                                                                           \
+		int64_t until_ms_ = monotonic_ms() + patience_ms(timeout_ms);          \
+		for (int looks_ = 0; !(expression); looks_++)                          \
+			wait_step(until_ms_, looks_, #expression, __FILE__, __LINE__); \
 	} while (0)
-void wait_step(int64_t until_ms, const char *expression, const char *file, int line);
+void wait_step(int64_t until_ms, int looks, const char *expression, const char *file, int line);
 
 /*
  * A new empty folder, removed with all that is in it when the test program exits. The text lives as

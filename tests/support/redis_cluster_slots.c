@@ -56,11 +56,11 @@ redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, s
 {
 	int64_t until_ms = monotonic_ms() + SEND_MS;
 
-	for (;;) {
+	for (int looks = 0;; looks++) {
 		redisReply *reply = try_send(c, slot, bytes, len);
 		if (reply)
 			return reply;
-		wait_step(until_ms, "an answer of the node that has the slot", __FILE__, __LINE__);
+		wait_step(until_ms, looks, "an answer of the node that has the slot", __FILE__, __LINE__);
 	}
 }
 
