@@ -53,8 +53,8 @@ static int exit_status;
 static void on_drain_end(struct loop_timer *t)
 {
 	(void)t;
-	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms",
-		  http_request_count(), topology_in_flight(), (long long)config()->drain_ms);
+	log_event(LOG_WARN, "drain_cut", "%u requests, %u pushes and %u commands are still under way after %lld ms",
+		  http_request_count(), outbound_count(), topology_in_flight(), (long long)config()->drain_ms);
 	loop_stop();
 }
 
@@ -64,7 +64,7 @@ static void drain(void)
 		loop_stop();
 		return;
 	}
-	log_event(LOG_INFO, "draining", "%u requests under way", http_request_count());
+	log_event(LOG_INFO, "draining", "%u requests and %u pushes under way", http_request_count(), outbound_count());
 	notify_manager("STOPPING=1");
 	http_drain();
 	patterns_drain();

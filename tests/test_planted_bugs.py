@@ -82,17 +82,26 @@ class Loader:
         self.server.start()
         self.server.wait_up()
         shutil.copytree(TOP / "lua", self.lua)
-        self.sound = self.sources()
+        self.sound = self.sources("*/*.lua")
 
-    def sources(self):
-        paths = [p for p in self.lua.glob("*/*.lua") if p.parent.name != "lib" and not p.name.startswith("lib_")]
+    def sources(self, pattern):
+        paths = [p for p in self.lua.glob(pattern) if p.parent.name != "lib" and not p.name.startswith("lib_")]
         return {path.stem: embed_scripts.assemble(path, self.lua / "lib")["source"] for path in paths}
+
+    @staticmethod
+    def pattern_of(file):
+        """The scripts that a file may be part of: itself, those of its folder, or all."""
+        _, folder, name = pathlib.PurePath(file).parts
+        if folder == "lib":
+            return "*/*.lua"
+        return f"{folder}/*.lua" if name.startswith("lib_") else f"{folder}/{name}"
 
     def errors(self, file, text):
         """Of the scripts that the changed file is part of."""
         with self.lock:
             (self.lua.parent / file).write_text(text)
-            differing = {name: source for name, source in self.sources().items() if source != self.sound[name]}
+            sources = self.sources(self.pattern_of(file))
+            differing = {name: source for name, source in sources.items() if source != self.sound[name]}
             shutil.copy(TOP / file, self.lua.parent / file)
         replies = {name: redis(self.port, "SCRIPT", "LOAD", source) for name, source in differing.items()}
         wrong = [f"{name}: {reply}" for name, reply in replies.items() if not reply or " " in reply]

@@ -118,6 +118,20 @@ class Wire:
             return None
         return [self.read() for _ in range(int(value))] if kind == b"*" else self.file.read(int(value) + 2)[:-2]
 
+    def read_all(self):
+        """What has come so far, and at least one."""
+        found = [self.read()]
+        while self.has_more():
+            found.append(self.read())
+        return found
+
+    def has_more(self):
+        self.socket.setblocking(False)
+        try:
+            return bool(self.file.peek(1))
+        finally:
+            self.socket.setblocking(True)
+
     def ask_all(self, commands):
         self.socket.sendall(b"".join(encode([w.encode() if isinstance(w, str) else w for w in c]) for c in commands))
         return [self.read() for _ in commands]
@@ -159,23 +173,29 @@ class Proxy:
         client, upstream = Wire(sock), connect(self.redis_path)
         try:
             while True:
-                command = client.read()
-                verb = command[0].upper()
-                if verb in (b"SSUBSCRIBE", b"SUBSCRIBE"):
-                    self.pass_on(client, upstream, command)
-                    return
-                runs = verb in (b"EVALSHA", b"EVAL", b"SCAN", b"TYPE", b"MEMORY", b"XLEN")
-                if runs:
-                    with self.lock:
-                        reply = self.run(command)
-                sock.sendall(encode(reply if runs else upstream.ask(*command)))
+                # Of a handshake a hundred at once.
+                for runs, commands in itertools.groupby(client.read_all(), self.is_of_request):
+                    commands = list(commands)
+                    if any(command[0].upper() in (b"SSUBSCRIBE", b"SUBSCRIBE") for command in commands):
+                        self.pass_on(client, upstream, commands)
+                        return
+                    if runs:
+                        with self.lock:
+                            replies = [self.run(command) for command in commands]
+                    else:
+                        replies = upstream.ask_all(commands)
+                    sock.sendall(b"".join(map(encode, replies)))
         except (EOFError, OSError):
             pass
         finally:
             sock.close()
 
     @staticmethod
-    def pass_on(client, upstream, command):
+    def is_of_request(command):
+        return command[0].upper() in (b"EVALSHA", b"EVAL", b"SCAN", b"TYPE", b"MEMORY", b"XLEN")
+
+    @staticmethod
+    def pass_on(client, upstream, commands):
         def back():
             with contextlib.suppress(OSError):
                 while more := upstream.file.read1(65536):
@@ -183,8 +203,8 @@ class Proxy:
 
         threading.Thread(target=back, daemon=True).start()
         while True:
-            upstream.socket.sendall(encode(command))
-            command = client.read()
+            upstream.socket.sendall(b"".join(map(encode, commands)))
+            commands = client.read_all()
 
 
 def keys_of(command):
@@ -378,8 +398,10 @@ class Replies:
         return reply
 
     def once(self, request, plan=None):
-        """The answer, and the replies on the way to it; Redis is as before."""
-        self.plan, self.calls, self.back = plan, [], {}
+        """The answer, and the replies on the way to it; Redis is as before. Between two steps of a
+        tour `back` stays good.
+        """
+        self.plan, self.calls = plan, []
         answer, body = self.stage.ask(request)
         calls = self.calls
         with self.stage.proxy.lock:
@@ -389,6 +411,7 @@ class Replies:
         return answer, body, calls
 
     def visit(self, operation, request):
+        self.back = {}
         answer, body, calls = self.once(request)
         if answer.status >= 300:
             self.stage.flaw(f"{operation}: {answer.status} {body}")
@@ -428,26 +451,28 @@ class Replies:
 
 
 def walk_some(program, contract_path, what, some):
-    """The stage after these tours, and the scripts that did not run."""
+    """The flaws of these tours, how many ways were tried, and the scripts that did not run."""
     stage = Stage(program, contract_path)
     try:
         sweep = {"keys": Keys, "replies": Replies}[what](stage)
         for tour in some:
             stage.walk(tour, sweep.visit)
-        return stage, set(stage.scripts.values()) - getattr(sweep, "scripts", set())
+        return stage.flaws, stage.asked, set(stage.scripts.values()) - getattr(sweep, "scripts", set())
     finally:
         stage.stop()
 
 
 def main(program, contract_path, what):
-    """Three stages at once: most of the time a daemon waits before it connects again."""
+    """Three stages at once, each in a process: most of the time a daemon waits before it connects
+    again.
+    """
     all_tours = [tour for name, tour in {**tours.TOURS, **MORE_TOURS}.items() if name != "daemon"]
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    with concurrent.futures.ProcessPoolExecutor(3) as pool:
         walks = [pool.submit(walk_some, program, contract_path, what, all_tours[i::3]) for i in range(3)]
-    stages, not_run = zip(*(walk.result() for walk in walks))
+    flaws_of_each, asked_of_each, not_run = zip(*(walk.result() for walk in walks))
     if what == "keys":
         print("not run:", *sorted(set.intersection(*not_run)))
-    flaws, asked = [flaw for stage in stages for flaw in stage.flaws], sum(stage.asked for stage in stages)
+    flaws, asked = list(itertools.chain(*flaws_of_each)), sum(asked_of_each)
     print(*flaws[:60], f"{asked} tried, {len(flaws)} flaws", sep="\n")
     return 1 if flaws else 0
 

@@ -91,8 +91,8 @@ class Contract:
         self.seen = set()
 
     def misfit(self, value, schema):
-        """Why a value does not match its schema; None when it does. A value that matches by the quick
-        check, too, is asked about once in so many times only.
+        """Why a value does not match its schema; None when it does. What matches by the quick
+        check, too, is asked about only once in so many times.
         """
         if id(schema) not in self.validators:
             self.validators[id(schema)] = (

@@ -72,7 +72,7 @@ static void on_done(struct push_target *t, struct push_job *j)
 {
 	if (j->out.is_larger)
 		log_event(LOG_WARN, "push_result_dropped", "%s: the answer to message '%s' has more than 64 KiB",
-			  t->settings->queue.at, j->id.at);
+			  t->settings->queue.at, push_state_logged_id(j));
 	t->counts[PUSH_COUNT_ACKNOWLEDGED]++;
 	push_state_end(t, j, PUSH_ACKNOWLEDGE, true, -1);
 	go_on(t);

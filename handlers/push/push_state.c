@@ -2,7 +2,9 @@
 #include "push/push_state.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "process/config.h"
 #include "process/log.h"
 
 int64_t push_state_in_ms(int64_t ms)
@@ -58,10 +60,15 @@ void push_state_end(struct push_target *t, struct push_job *j, enum push_end end
 	push_state_move(t, j, PUSH_ENDED);
 }
 
+const char *push_state_logged_id(const struct push_job *j)
+{
+	return strcmp(config()->log_names, "on") == 0 ? j->id.at : "-";
+}
+
 void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why, const char *so)
 {
 	snprintf(t->last_failure, sizeof(t->last_failure), "%s", why);
 	t->last_failure_at_ms = loop_wall_ms();
 	log_event(LOG_WARN, "push_failed", "%s to %s: message '%s', delivery %lld: %s; %s", t->settings->queue.at,
-		  t->settings->url.at, j->id.at, (long long)j->receives, why, so);
+		  t->settings->url.at, push_state_logged_id(j), (long long)j->receives, why, so);
 }

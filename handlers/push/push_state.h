@@ -68,6 +68,8 @@ void push_state_move(struct push_target *t, struct push_job *j, enum push_job_st
 void push_state_drop(struct push_target *t, struct push_job **at);
 /* ENDED: so its delivery is to be settled. */
 void push_state_end(struct push_target *t, struct push_job *j, enum push_end end, bool is_counted, int64_t delay_ms);
+/* The id of its message for a line of the log, which leaves it out with --log-names off. */
+const char *push_state_logged_id(const struct push_job *j);
 /* A line in the log, and `last_failure`: why, and what becomes of the message. */
 void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why, const char *so);
 

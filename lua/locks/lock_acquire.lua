@@ -221,6 +221,11 @@ end
 if ticket ~= '' and wait_ms > 0 then
   next_at = look_at < math.huge and look_at or -1
 end
+-- Those in front have left their wait queues in this call: the next attempt is made at once.
+if not blocking then
+  blocking, next_at = names[1], now
+  blocking.offered_until = now
+end
 local reply = { 0, now, next_at, which, waiters_count(blocking.waiters.key) }
 if not blocking.lock then
   reply[6], reply[7], reply[8] = 0, '', blocking.offered_until

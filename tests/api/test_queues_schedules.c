@@ -280,7 +280,7 @@ static void times_of_cron_are_those_of_a_calendar(void **state)
 	}
 }
 
-/* A queue and the list have the earliest instant of its schedules, which stays while it is paused. */
+/* A queue has the earliest instant of its schedules, also in the list and while it is paused. */
 static void a_queue_has_its_next_instant(void **state)
 {
 	(void)state;

@@ -73,9 +73,9 @@ def test_closed_at_random():
 
 
 def test_closed_behind_the_head():
-    """A kept connection that is closed once the head was read, before the body is sent: that
-    does not make it a new request. Nothing was answered, so it counts, also when its program is away
-    by then.
+    """A kept connection that is closed once the head was read, before the daemon sends the body:
+    that does not make it a new request. Nothing was answered, so it counts, also when its program
+    is away by then.
     """
     for leaves in (False, True):
 

@@ -491,14 +491,10 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(sales_follow_their_model),
-		TEST(a_sale_opens_and_closes_to_the_millisecond),
-		TEST(a_hold_ends_to_the_millisecond),
-		TEST(what_is_missing_has_an_outcome),
-		TEST(a_replay_gets_the_first_claim),
-		TEST(a_new_sale_has_nothing_of_the_old_one),
-		TEST(all_keys_of_a_sale_expire_together),
-		TEST(a_sale_with_many_claims_is_deleted_in_no_time),
+		TEST(sales_follow_their_model),           TEST(a_sale_opens_and_closes_to_the_millisecond),
+		TEST(a_hold_ends_to_the_millisecond),     TEST(what_is_missing_has_an_outcome),
+		TEST(a_replay_gets_the_first_claim),      TEST(a_new_sale_has_nothing_of_the_old_one),
+		TEST(all_keys_of_a_sale_expire_together), TEST(a_sale_with_many_claims_is_deleted_in_no_time),
 		TEST(a_foreign_hash_stays_as_it_is),
 	};
 	const struct CMUnitTest by_clock[] = {

@@ -83,7 +83,7 @@ static bool launch(struct redis_server *r)
 
 	if (other && *other)
 		argv[0] = other;
-	/* By a clock that does not move, as of clock_read_from, jemalloc's thread would never sleep. */
+	/* jemalloc's thread never sleeps by a clock that does not move, as of clock_read_from. */
 	argv[n++] = "--jemalloc-bg-thread";
 	argv[n++] = "no";
 	snprintf(port, sizeof(port), "%d", r->over_unix ? 0 : r->port);

@@ -126,18 +126,19 @@ class Window:
 
 
 def changes(zone, first, last):
-    """When the clocks of a zone change, in seconds."""
+    """When the clocks of a zone change, in seconds, and what they show before and afterwards."""
 
     def offset(at):
         return datetime.datetime.fromtimestamp(at, zone).utcoffset()
 
-    day, found = 86400, []
+    day, found, after = 86400, [], offset(first)
     for at in range(first, last, day):
-        low, high = at, at + day
-        if offset(low) == offset(high):
+        before, after = after, offset(at + day)
+        if before == after:
             continue
+        low, high = at, at + day
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if offset(middle) == offset(low) else (low, middle)
-        found.append(high)
-    return found
+            low, high = (middle, high) if offset(middle) == before else (low, middle)
+        found.append((high, before, after))
+    return tuple(found) or ((first, after, after),)

@@ -44,11 +44,12 @@ async function problemKinds(bearer) {
   return kinds;
 }
 
-// An example would be sent by each try: the same key makes the second one a replay of the first,
-// and the same id makes all requests one in the logs.
-function withoutExamples({ parameters }) {
-  delete parameters.RequestId.example;
-  delete parameters.IdempotencyKey.example;
+// The example of a header would be sent by each try: the same key makes the second one a replay of
+// the first, the same id makes all requests one in the logs, and a token holds no lock.
+function withoutExamples({ components: { parameters }, paths }) {
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  for (const one of [...Object.values(parameters), ...operations.flatMap((operation) => operation.parameters ?? [])])
+    if (one.in === 'header' && !one.required) delete one.example;
   parameters.IdempotencyKey.description += '\nIf it is empty, this page sends a new one with each try.';
 }
 
@@ -78,7 +79,7 @@ function show(spec, bearer) {
   const { first, rest } = splitDescription(spec.info.description);
   spec.servers = [{ url: base, description: 'This daemon.' }];
   spec.info.description = first;
-  withoutExamples(spec.components);
+  withoutExamples(spec);
   nameControls(document.getElementById('api'));
   const ui = window.SwaggerUIBundle({
     dom_id: '#api',

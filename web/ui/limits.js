@@ -190,7 +190,7 @@ const PLOTS = [
 		text: rough,
 		steps: undefined,
 		series: [
-			{ label: 'allowed', colour: 'good', fill: true, of: growth((one) => one.allowed, 1000) },
+			{ label: 'allowed', colour: 'good', of: growth((one) => one.allowed, 1000) },
 			{ label: 'refused', colour: 'delayed', of: growth((one) => one.refused, 1000) },
 			{ label: 'refused in shadow', colour: 'idle', of: growth((one) => one.shadow_refused, 1000) },
 			{ label: 'without Redis', colour: 'bad', of: growth((one) => one.degraded, 1000) },

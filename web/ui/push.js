@@ -1,7 +1,7 @@
 // Push: the targets of this daemon, why one calls nothing, and how its requests ended.
 import { list } from './api.js';
 import { back, el, facts, nothing, route, setText } from './dom.js';
-import { expiry, instant, number } from './format.js';
+import { duration, expiry, instant, number } from './format.js';
 import { searchForm } from './listing.js';
 import { table } from './table.js';
 
@@ -113,7 +113,7 @@ function openOne(page, name) {
 			['Unix socket', one.unix_socket ?? '–'],
 			['Open now', `${number(one.open)} of ${number(one.allowed)} that are allowed`],
 			['Concurrency', number(one.concurrency)],
-			['Time for an answer', `${number(one.timeout_ms)} ms`],
+			['Time for an answer', duration(one.timeout_ms)],
 			['Last failure', failure(one)],
 		]);
 		counts.show([

@@ -41,7 +41,7 @@ class Message:
             self.may_be_done, self.is_plain = True, False
             for delivery in self.deliveries:
                 if delivery.asked < call.gave_up:
-                    delivery.until = min(delivery.until, call.start)
+                    delivery.may_be_removed(call)
 
     def ids(self):
         answered = {call.got["messages"][0]["id"] for call in self.tries if call.is_ok}
@@ -53,8 +53,12 @@ class Delivery:
         self.call, self.asked, self.known = answer, tries[0].start, answer.end
         self.id, self.receipt, self.receives = got["id"], got["receipt"], got["receives"]
         self.until = self.asked + answer.sent["visibility_ms"] * 1000 - ROUNDING_US
-        self.calls, self.finished = list(tries), None
+        self.calls, self.finished, self.removals = list(tries), None, []
         self.at_latest = self.known + answer.sent["visibility_ms"] * 1000 + ROUNDING_US
+
+    def may_be_removed(self, call):
+        self.removals.append(call)
+        self.until = min(self.until, call.start)
 
     def ended_by(self, time):
         """The call that surely ended it before that time; True for its time alone."""
@@ -67,7 +71,8 @@ class Delivery:
             return
         if call.what == "queue.extend":
             until = begun + call.sent["visibility_ms"] * 1000 - ROUNDING_US
-            self.until = until if call.is_ok else min(self.until, until)
+            later = [removal.start for removal in self.removals if removal.gave_up > call.start]
+            self.until = min([until, *later]) if call.is_ok else min(self.until, until)
             self.at_latest = max(self.at_latest, call.end + call.sent["visibility_ms"] * 1000 + ROUNDING_US)
         else:
             self.until = min(self.until, call.start)
