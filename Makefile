@@ -8,7 +8,7 @@ export DEBIAN_FRONTEND := noninteractive
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates \
 	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libxxhash-dev libcurl4-openssl-dev redis-server curl tzdata
-TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev python3-jsonschema python3-pytest faketime jq \
+TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev python3-jsonschema python3-pytest faketime jq strace \
 	busybox nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)

@@ -181,7 +181,8 @@ static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
 	rlim_t servers = replicas_enabled() ? 1 + REDIS_MOST_HOSTS : 1;
-	rlim_t others = servers * (rlim_t)config()->pool_size + http_descriptors() + OTHER_DESCRIPTORS;
+	rlim_t others =
+		servers * (rlim_t)config()->pool_size + http_descriptors() + outbound_descriptors() + OTHER_DESCRIPTORS;
 	rlim_t wanted = (rlim_t)config()->max_connections + others;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)

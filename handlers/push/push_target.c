@@ -99,7 +99,10 @@ static void on_settled(struct inner *i)
 	act(t, false);
 }
 
-/* What a job has no memory for returns, and if there is none even for that, when its lease ends. */
+/*
+ * What a job has no memory for returns, and if there is none even for that, when its lease ends.
+ * The next receive takes one, since the answer of many is itself large.
+ */
 static void take_messages(struct push_target *t, const struct json *messages, int64_t sent_us)
 {
 	for (const struct json *m = messages->first; m; m = m->next) {
@@ -113,6 +116,7 @@ static void take_messages(struct push_target *t, const struct json *messages, in
 			continue;
 		push_state_end(t, j, PUSH_REJECT, false, RETRY_MS);
 		push_state_note_failure(t, j, "there is no memory for it", "it returns");
+		t->allowed = 1;
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	}
 }

@@ -35,6 +35,12 @@ unsigned outbound_count(void)
 	return count;
 }
 
+/* And the two by which libcurl wakes up itself. */
+unsigned outbound_descriptors(void)
+{
+	return curl ? OUTBOUND_SOCKETS + 2 : 0;
+}
+
 const char *outbound_library(void)
 {
 	return curl ? curl->curl_version() : "";

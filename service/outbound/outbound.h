@@ -64,6 +64,9 @@ bool outbound_load(char *why, size_t size);
 bool outbound_open(void (*freed)(void));
 void outbound_close(void);
 
+/* How many it may have open. */
+unsigned outbound_descriptors(void);
+
 /* libcurl's version; "" while it is not loaded. */
 const char *outbound_library(void);
 

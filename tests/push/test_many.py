@@ -108,5 +108,23 @@ def test_cancelled_requests_make_room():
     app.__exit__()
 
 
+def test_little_memory():
+    """More than --max-request-memory has room for: what has none returns, and does not count."""
+    gate = threading.Event()
+    app = App(lambda request: gate.wait(1) and OK or OK)
+    options = ("--max-body-bytes", "100000", "--max-request-memory", "1400000")
+    with Daemon({"q": {"url": app.url, "concurrency": 64, "timeout_ms": 60000}}, *options) as daemon:
+        daemon.put("q", max_receives=3)
+        daemon.send("q", *["warm"] * 70)
+        wait_for(lambda: daemon.target("q")["allowed"] == 64 and daemon.is_empty("q"), 30, lambda: daemon.target("q"))
+        daemon.put("q", max_receives=3, paused=True)
+        ids = [daemon.send("q", "x" * 90000)[0] for _ in range(12)]
+        daemon.put("q", max_receives=3)
+        wait_for(lambda: daemon.is_empty("q"), 40, lambda: (daemon.counts("q"), daemon.target("q")))
+        for message_id in ids:
+            assert [r.delivery[1] for r in app.pushes(message_id)] == [1], message_id
+    app.__exit__()
+
+
 if __name__ == "__main__":
     main()
