@@ -72,7 +72,8 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await shows(page.getByText("No target has the queue 'absent'."));
   await go(page, '');
   await shows(tile(page, 'Programs not called').filter({ hasText: '2' }));
-  assert.equal(await tile(page, 'Programs not called').getByRole('link').getAttribute('href'), '#/push/away');
+  const finding = page.locator('.findings li', { hasText: 'A program is not called' });
+  assert.equal(await finding.getByRole('link', { name: 'away' }).getAttribute('href'), '#/push/away');
   stage.assertClean();
 });
 
