@@ -184,6 +184,7 @@ export async function list(where, options) {
 	const { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true } = options;
 	const items = new Map();
 	let next = cursor;
+	let left = pages;
 	do {
 		const params = new URLSearchParams({ limit: Math.min(most, 500), ...query });
 		if (match) params.set('match', match);
@@ -191,7 +192,7 @@ export async function list(where, options) {
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
 		for (const item of page.items) if (keep(item)) items.set(name(item), item);
 		next = page.next_cursor;
-	} while (next && --pages > 0 && items.size < most);
+	} while (next && --left > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 	return { items: sorted, more: next !== null, next };
 }
