@@ -45,11 +45,7 @@ async function problemKinds(bearer) {
 }
 
 // The example of a header would be sent by each try: the same key makes the second one a replay of
-<<<<<<< HEAD
-// the first, the same id makes all requests one in the logs, and a token holds no lock.
-=======
 // the first, the same id makes all requests one in the logs, and no lock has the token.
->>>>>>> wu
 function withoutExamples({ components: { parameters }, paths }) {
   const operations = Object.values(paths).flatMap((item) => Object.values(item));
   for (const one of [...Object.values(parameters), ...operations.flatMap((operation) => operation.parameters ?? [])])
