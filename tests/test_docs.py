@@ -637,7 +637,8 @@ OF_ONE_PAGE = {
 def main():
     program = pathlib.Path(sys.argv[1], "patternd").resolve()
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
-    paths = reference.read_contract()["paths"]
+    # As the build has bundled it, which takes a tenth of the time to read.
+    paths = json.loads((program.parent / "generated/openapi.json").read_text())["paths"]
     findings, count = [], 0
     for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):
         found, ran = sessions(program, page)

@@ -91,8 +91,8 @@ class Contract:
         self.seen = set()
 
     def misfit(self, value, schema):
-        """Why a value does not match its schema; None when it does. What matches by the quick
-        check, too, is asked about only once in so many times.
+        """Why a value does not match its schema; None when it does. Of the values that match by the
+        quick check, jsonschema judges only some.
         """
         if id(schema) not in self.validators:
             self.validators[id(schema)] = (

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/loopback.h"
@@ -427,5 +428,5 @@ int main(void)
 		cmocka_unit_test(a_storm_of_daemons_is_spread),
 	};
 
-	return cmocka_run_group_tests_name("circuit", tests, set_up, tear_down);
+	return run_side_by_side("circuit", 2, tests, set_up, tear_down);
 }

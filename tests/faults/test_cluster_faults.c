@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/waiter.h"
@@ -199,5 +200,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_node_hangs, cluster_of_masters, cluster_stage_close),
 	};
 
-	return cmocka_run_group_tests_name("cluster faults", tests, NULL, NULL);
+	return run_side_by_side("cluster faults", 3, tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/cluster_stage.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/stubborn.h"
@@ -358,5 +359,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_node_leaves, cluster_of_masters, cluster_stage_close),
 	};
 
-	return cmocka_run_group_tests_name("cluster peers", tests, NULL, NULL);
+	return run_side_by_side("cluster peers", 2, tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/proxy.h"
@@ -177,5 +178,5 @@ int main(void)
 	for (size_t i = 0; i < LATES; i++)
 		tests[PLACES + i] = (struct CMUnitTest){ lates[i].name, stopped_until_it_has_expired, NULL, NULL,
 							 (void *)(uintptr_t)&lates[i] };
-	return _cmocka_run_group_tests("daemons that are killed", tests, PLACES + LATES, set_up, tear_down);
+	return run_columns("daemons that are killed", 2, tests, PLACES + LATES, set_up, tear_down);
 }

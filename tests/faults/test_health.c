@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
@@ -309,5 +310,5 @@ int main(void)
 		tests[i] = (struct CMUnitTest){ .name = tries[i].name,
 						.test_func = none_is_late,
 						.initial_state = (void *)(uintptr_t)&tries[i] };
-	return cmocka_run_group_tests_name("health", tests, NULL, NULL);
+	return run_side_by_side("health", 2, tests, NULL, NULL);
 }

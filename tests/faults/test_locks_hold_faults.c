@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/events.h"
 #include "../support/lock_line.h"
 #include "../support/proxy.h"
@@ -194,5 +195,5 @@ int main(void)
 		cmocka_unit_test_teardown(slow_answers_count_from_when_they_were_asked_for, pair_forget),
 	};
 
-	return cmocka_run_group_tests_name("hold faults", tests, pair_open, pair_close);
+	return run_side_by_side("hold faults", 3, tests, pair_open, pair_close);
 }

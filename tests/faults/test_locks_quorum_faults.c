@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/proxy.h"
 #include "../support/quorum.h"
 #include "../support/waiter.h"
@@ -133,6 +134,7 @@ static void a_stopped_server_costs_its_time_and_no_more(void **state)
 static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
 {
 	(void)state;
+	assert_taken(http(quorum.c[0], "POST", "/locks/b", a_minute), 3); /* all have the script */
 	for (int i = 0; i < 2; i++)
 		proc_signal(&quorum.servers[i].proc, SIGSTOP);
 	struct answer a = acquire();
@@ -395,5 +397,5 @@ int main(void)
 		cmocka_unit_test_teardown(a_server_by_another_clock_shifts_nothing, quorum_forget),
 	};
 
-	return cmocka_run_group_tests_name("lock quorum faults", tests, quorum_open, quorum_close);
+	return run_side_by_side("lock quorum faults", 2, tests, quorum_open, quorum_close);
 }

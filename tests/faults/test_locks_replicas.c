@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/redis_cluster_slots.h"
 #include "../support/redis_sentinel.h"
 #include "../support/stage.h"
@@ -433,5 +434,5 @@ int main(void)
 		cmocka_unit_test(a_failover_keeps_what_all_replicas_had),
 	};
 
-	return cmocka_run_group_tests_name("lock replicas", tests, open_all, close_all);
+	return run_side_by_side("lock replicas", 2, tests, open_all, close_all);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/exchange.h"
 #include "../support/http.h"
@@ -577,5 +578,5 @@ int main(void)
 		cmocka_unit_test(a_limit_below_a_few_bodies_is_refused),
 	};
 
-	return cmocka_run_group_tests_name("overload", tests, set_up, tear_down);
+	return run_side_by_side("overload", 2, tests, set_up, tear_down);
 }

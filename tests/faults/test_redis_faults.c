@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/raw.h"
 #include "../support/stride.h"
 #include "through_proxy.h"
@@ -463,5 +464,5 @@ int main(void)
 		tests[n++] = others[i];
 	for (size_t i = 0; i < n; i++)
 		tests[i].setup_func = heal_first;
-	return _cmocka_run_group_tests("Redis failing", tests, n, set_up, stop_through_proxy);
+	return run_columns("Redis failing", 2, tests, n, set_up, stop_through_proxy);
 }

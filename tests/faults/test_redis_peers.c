@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../support/aside.h"
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
@@ -331,5 +332,5 @@ int main(void)
 	for (size_t i = 0; i < COUNT(manners); i++)
 		tests[n++] =
 			(struct CMUnitTest){ manners[i].name, test_manner, NULL, NULL, (void *)(uintptr_t)&manners[i] };
-	return _cmocka_run_group_tests("peers in the place of Redis", tests, n, NULL, NULL);
+	return run_columns("peers in the place of Redis", 3, tests, n, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-/* Otherwise the clock of Redis does not move. */
+/* Otherwise the clock of Redis is frozen. */
 static void pass_ms(int64_t ms)
 {
 	*script_clock_us += ms * 1000;

@@ -83,7 +83,7 @@ static bool launch(struct redis_server *r)
 
 	if (other && *other)
 		argv[0] = other;
-	/* jemalloc's thread never sleeps by a clock that does not move, as of clock_read_from. */
+	/* With a frozen clock, as of clock_read_from, the thread of jemalloc would never sleep. */
 	argv[n++] = "--jemalloc-bg-thread";
 	argv[n++] = "no";
 	snprintf(port, sizeof(port), "%d", r->over_unix ? 0 : r->port);
