@@ -292,7 +292,7 @@ static void time_alone_ends_it(void **state)
 	(void)state;
 	keep_results();
 	send("{\"id\":\"a\",\"body\":1,\"max_receives\":1}");
-	assert_status(post(Q "/receive", "{\"visibility_ms\":1500}"), 200);
+	assert_status(post(Q "/receive", "{\"visibility_ms\":800}"), 200);
 	gather(1, 1);
 	struct answer a = answer_of(crowd[0], M "/a" LONG_WAIT);
 	assert_status(a, 200);
@@ -300,7 +300,7 @@ static void time_alone_ends_it(void **state)
 	close_all(1);
 	stage_forget(NULL);
 	keep_results();
-	send("{\"id\":\"a\",\"body\":1,\"ttl_ms\":1500}");
+	send("{\"id\":\"a\",\"body\":1,\"ttl_ms\":800}");
 	gather(1, 1);
 	assert_status(answer_of(crowd[0], M "/a" LONG_WAIT), 404);
 	close_all(1);

@@ -38,7 +38,7 @@ static void send_two(const char *group)
 static void a_group_that_spent_its_rate(void **state)
 {
 	(void)state;
-	configure("{\"group_rate\":{\"limit\":1,\"window_ms\":1500,\"burst\":1}}");
+	configure("{\"group_rate\":{\"limit\":1,\"window_ms\":800,\"burst\":1}}");
 	send_two(",\"group\":\"g\"");
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
 	wakes_once();
@@ -49,14 +49,14 @@ static void a_group_that_is_paused(void **state)
 	(void)state;
 	configure("{}");
 	send_two(",\"group\":\"g\"");
-	assert_status(http(client, "POST", "/queues/q/groups/g/pause", "{\"for_ms\":1500}"), 200);
+	assert_status(http(client, "POST", "/queues/q/groups/g/pause", "{\"for_ms\":800}"), 200);
 	wakes_once();
 }
 
 static void a_queue_that_spent_its_rate(void **state)
 {
 	(void)state;
-	configure("{\"rate\":{\"limit\":1,\"window_ms\":1500,\"burst\":1}}");
+	configure("{\"rate\":{\"limit\":1,\"window_ms\":800,\"burst\":1}}");
 	send_two("");
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
 	wakes_once();
