@@ -169,7 +169,7 @@ test('the search finds operations by their names, fields and codes', { timeout: 
 
   const row = await unfold(page, '/locks/{name}');
   await row.getByText('Problems: reserved_name, lock_held').click();
-  await row.getByText('Another client holds the lock').waitFor();
+  await row.getByText('Another client holds the lock').first().waitFor();
   const link = row.getByRole('link', { name: 'lock_held', exact: true });
   const answer = await fetch(new URL(await link.getAttribute('href'), page.url()));
   assert.equal((await answer.json()).code, 'lock_held');
