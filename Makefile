@@ -7,16 +7,16 @@ export DEBIAN_FRONTEND := noninteractive
 # ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates \
 	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
-	libxxhash-dev redis-server curl tzdata
-TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema python3-pytest faketime jq \
-	nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
+	libxxhash-dev libcurl4-openssl-dev redis-server curl tzdata
+TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev python3-jsonschema python3-pytest faketime jq strace \
+	busybox nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 # pip builds the Python client's package, mypy judges its types.
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy
 # prometheus for its promtool.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus mkdocs $(NPM_PACKAGES)
-# wrk makes the load, valgrind counts instructions; the others are peers, beside those of
+# wrk makes the load, valgrind counts instructions; the others are peers, beside the peers of
 # bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
 	$(NPM_PACKAGES)

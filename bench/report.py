@@ -18,7 +18,7 @@ class Results:
 
 
 COLUMNS = (
-    ("rate", "{unit}s a second", "{:,.0f}"),
+    ("rate", "{unit}s per second", "{:,.0f}"),
     ("p50_ms", "p50 ms", "{:.2f}"),
     ("p99_ms", "p99 ms", "{:.2f}"),
     ("service_us", "CPU of the service, µs", "{:.1f}"),
@@ -62,6 +62,10 @@ def goal_row(goal):
     return [goal.what, bound, measured, "yes" if goal.met() else "**no**"]
 
 
+def versions(machine):
+    return "\n## Versions\n" + table(["program", "version"], machine["versions"].items())
+
+
 def markdown(results):
     machine = results.machine
     text = (
@@ -79,19 +83,17 @@ def markdown(results):
         text += "\n## Goals\n" + table(["what", "goal", "measured", "met"], map(goal_row, results.goals))
     if results.figures:
         text += "\n## Footprint\n" + table(["what", "measured"], results.figures)
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return text + "".join(map(contest_markdown, results.contests)) + f"\n## Releases\n\n{versions}.\n"
+    return text + "".join(map(contest_markdown, results.contests)) + versions(machine)
 
 
 def page(results):
     """What docs/benchmarks.md has of a run."""
     machine = results.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
         f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, "
         f"{machine['system']}, Linux {machine['kernel']}. Generator, services and Redis share the cores.\n"
         + "".join(map(contest_markdown, results.contests))
-        + f"\n## Versions\n\n{versions}.\n"
+        + versions(machine)
     )
 
 
@@ -107,7 +109,7 @@ def quotation(results, rows):
     machine, contests = results.machine, {contest.title: contest for contest in results.contests}
     cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
     return (
-        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, 64 clients where the row gives no other number.\n"
+        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, 64 clients unless the row gives another number.\n"
         + table(["what", "patternd", "peer", "ratio"], cells)
         + "\n"
         + textwrap.fill("; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".", 100)

@@ -16,6 +16,9 @@ NOT_MEASURED = {
     "topic_list_stream": "a stream: it ends when the client leaves",
     "uv_delete": "a hundred steps of 500 keys",
     "pv_delete": "a hundred steps of 500 keys",
+    "overview_get": "one answer for all that ask within 2 s",
+    "queue_history_get": "it makes the daemon ask Redis by itself for five minutes",
+    "lock_history_get": "the same",
 }
 
 LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
@@ -27,6 +30,8 @@ TOURS = {
         "metrics_get",
         "info_get",
         "info_history_get",
+        "push_list",
+        "ratelimit_policy_history_get",
         "problem_list",
         "problem_get",
         "openapi_get",
@@ -60,6 +65,7 @@ TOURS = {
         ("queue_message_patch", {"delay_ms": 0}),
         ("queue_message_receive", {"settle": None}),
         ("queue_delivery_extend", {"receipt": "$receipt"}),
+        ("queue_delivery_extend_many", {"receipts": ["$receipt"]}),
         ("queue_delivery_reject", {"receipt": "$receipt", "delay_ms": 0}),
         "queue_get",
         "queue_list",

@@ -1,11 +1,13 @@
-/* patterns: what the patterns do before the first request; see patterns.h. */
+/* patterns: what the patterns do beside requests; see patterns.h. */
 #include "patterns.h"
 
 #include "daemon/history.h"
 #include "daemon/web.h"
 #include "locks/lock_metrics.h"
+#include "overview/overview.h"
 #include "process/config.h"
 #include "process/named.h"
+#include "push/push.h"
 #include "queues/queue_metrics.h"
 #include "rate_limits/policy_allowance.h"
 #include "rate_limits/policy_cache.h"
@@ -20,6 +22,7 @@ bool patterns_open(void)
 	policy_allowance_open();
 	lock_metrics_open();
 	bool ok = policy_file_load();
+	ok = push_open() && ok;
 	return named_open(config()->metrics_names) && ok;
 }
 
@@ -32,6 +35,7 @@ void patterns_print(void)
 		n++;
 	if (n)
 		printf("# --policies has %zu polic%s\n", n, n == 1 ? "y" : "ies");
+	push_print();
 }
 
 void patterns_print_examples(const char *url)
@@ -42,7 +46,29 @@ void patterns_print_examples(const char *url)
 	       url, url, url);
 }
 
-void patterns_start(void)
+bool patterns_start(void)
 {
 	history_open();
+	return push_start();
+}
+
+void patterns_reload(void)
+{
+	push_reload();
+}
+
+void patterns_drain(void)
+{
+	push_drain();
+}
+
+bool patterns_are_busy(void)
+{
+	return push_is_busy();
+}
+
+void patterns_close(void)
+{
+	push_close();
+	overview_close();
 }

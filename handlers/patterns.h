@@ -1,6 +1,5 @@
 /*
- * patterns: what the daemon does for its patterns before the first request. Called by
- * service/main.c.
+ * patterns: what the daemon does for its patterns beside requests. Called by service/main.c.
  */
 #ifndef PATTERND_PATTERNS_H
 #define PATTERND_PATTERNS_H
@@ -13,13 +12,23 @@
  */
 bool patterns_open(void);
 
-/* Prints how many policies --policies has, as a comment on stdout. */
+/* Prints what the files of the options have, as comments on stdout. */
 void patterns_print(void);
 
 /* Prints requests to try, each a line on stdout, of the daemon at this URL. */
 void patterns_print_examples(const char *url);
 
-/* Called once, when loop and metrics are open: starts timers. */
-void patterns_start(void);
+/* Called once, when loop and metrics are open: starts timers. False: a line on stderr. */
+bool patterns_start(void);
+
+/* SIGHUP: rereads files. */
+void patterns_reload(void);
+
+/* Begins nothing more by itself; and whether something that it began is under way. */
+void patterns_drain(void);
+bool patterns_are_busy(void);
+
+/* Ends what is under way. Redis can still be called. */
+void patterns_close(void);
 
 #endif

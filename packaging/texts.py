@@ -20,7 +20,7 @@ HEAD = """\
 
 
 def in_groups(once=True):
-    """[(title, [Option])]; without those of the command line alone."""
+    """[(title, [Option])]; without options of the command line alone."""
     kept = [(title, [o for o in group if once or o.kind != "ONCE"]) for title, group in options.groups()]
     return [(title, group) for title, group in kept if group]
 

@@ -39,8 +39,8 @@ static bool refuse(const char *what, const char *why)
 }
 
 /*
- * Until a child has ended, or a time has passed. SIGCHLD is blocked: the event loop reads it, which
- * does not run now.
+ * Waits until a child has ended, or a time has passed. SIGCHLD is blocked: the event loop reads it,
+ * which does not run now.
  */
 static void wait_for_child(int ms)
 {
@@ -107,7 +107,7 @@ static bool lock_holder_runs(void)
 }
 
 /*
- * No call waits for a lock up to a time, and a server that still saves its data holds it for
+ * A lock cannot be waited for with a timeout, and a server that still saves its data holds it for
  * longer than a step.
  *
  * The redis-server inherits the lock with the open file: after a kill -9 of the daemon the folder
@@ -168,8 +168,8 @@ static const char *last_log_line(void)
 }
 
 /*
- * Until the server made its socket, some 20 ms, or exited, which ends a step at once. Nothing is
- * served before.
+ * Waits until the server has made its socket, which takes some 20 ms, or has exited, which ends a
+ * step at once. Nothing is served before.
  */
 static bool wait_for_socket(const char *path)
 {

@@ -1,5 +1,5 @@
 /*
- * embedded: a private redis-server for --embedded, on a Unix socket in a folder of its own.
+ * embedded: a private redis-server for --embedded, on a Unix socket in its own folder.
  *
  * It keeps its data in an append-only file there and exits with the daemon, however that exits. The
  * folder is locked while either runs, so that no second daemon uses the same data.

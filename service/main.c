@@ -25,6 +25,7 @@
 #include "embedded.h"
 #include "http/http.h"
 #include "http/https.h"
+#include "outbound/outbound.h"
 #include "patterns.h"
 #include "process/config.h"
 #include "process/log.h"
@@ -52,8 +53,8 @@ static int exit_status;
 static void on_drain_end(struct loop_timer *t)
 {
 	(void)t;
-	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms",
-		  http_request_count(), topology_in_flight(), (long long)config()->drain_ms);
+	log_event(LOG_WARN, "drain_cut", "%u requests, %u pushes and %u commands are still under way after %lld ms",
+		  http_request_count(), outbound_count(), topology_in_flight(), (long long)config()->drain_ms);
 	loop_stop();
 }
 
@@ -63,9 +64,10 @@ static void drain(void)
 		loop_stop();
 		return;
 	}
-	log_event(LOG_INFO, "draining", "%u requests under way", http_request_count());
+	log_event(LOG_INFO, "draining", "%u requests and %u pushes under way", http_request_count(), outbound_count());
 	notify_manager("STOPPING=1");
 	http_drain();
+	patterns_drain();
 	wait_drain();
 	drain_end.expired = on_drain_end;
 	loop_timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
@@ -88,6 +90,7 @@ static void reload(void)
 {
 	access_reload();
 	https_reload();
+	patterns_reload();
 	if (credentials_have_files() && !credentials_reread())
 		return;
 	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
@@ -168,7 +171,7 @@ static int64_t iterate(void)
 	}
 	log_flush();
 	/* Commands for clients that disconnected count too: what they acquired is released. */
-	if (http_draining() && http_request_count() == 0 && topology_in_flight() == 0)
+	if (http_draining() && http_request_count() == 0 && !patterns_are_busy() && topology_in_flight() == 0)
 		loop_stop();
 	return is_busy ? 0 : http_timeout_ms();
 }
@@ -178,7 +181,8 @@ static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
 	rlim_t servers = replicas_enabled() ? 1 + REDIS_MOST_HOSTS : 1;
-	rlim_t others = servers * (rlim_t)config()->pool_size + http_descriptors() + OTHER_DESCRIPTORS;
+	rlim_t others =
+		servers * (rlim_t)config()->pool_size + http_descriptors() + outbound_descriptors() + OTHER_DESCRIPTORS;
 	rlim_t wanted = (rlim_t)config()->max_connections + others;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
@@ -218,6 +222,7 @@ static void log_addresses(const char *event, const char *(*address)(size_t i))
 static void close_all(void)
 {
 	http_close();
+	patterns_close();
 	topology_close(); /* fails pending commands, and with them waiting requests */
 	credentials_close();
 	wait_close();
@@ -247,7 +252,9 @@ static void open_standard_descriptors(void)
 		close(fd);
 }
 
-/* Reads the files that the options name, and checks what does not fit together. Opens nothing. */
+/*
+ * Reads the files that the options name, and checks that the options fit together. Opens nothing.
+ */
 static bool read_files(void)
 {
 	bool ok = http_check();
@@ -292,8 +299,7 @@ static int serve(void)
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	patterns_start();
-	if (open_redis() && wait_open() && http_open(clients)) {
+	if (patterns_start() && open_redis() && wait_open() && http_open(clients)) {
 		log_addresses("listening", http_address);
 		log_addresses("health_listening", http_health_address);
 		notify_manager("READY=1");

@@ -5,9 +5,16 @@ import http.client
 import json
 import os
 import pathlib
-import shutil
+import socket
 import subprocess
 import threading
+
+
+def free_port():
+    """A port that no program has now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 class Daemon:
@@ -26,7 +33,7 @@ class Daemon:
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.log = open(self.log_path, "w")
+        self.log = open(self.log_path, "w", buffering=1)
         lines = []
         for line in self.process.stderr:
             lines.append(line)
@@ -38,7 +45,7 @@ class Daemon:
                 break
         else:
             raise AssertionError("the daemon does not start: " + "".join(lines))
-        self.reader = threading.Thread(target=shutil.copyfileobj, args=(self.process.stderr, self.log), daemon=True)
+        self.reader = threading.Thread(target=self.log.writelines, args=(self.process.stderr,), daemon=True)
         self.reader.start()  # else it would fill up
         return self
 

@@ -44,7 +44,7 @@ ACTIONS |= dict.fromkeys(
 )
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
 # A kind's first segment, and why it lacks rows of the table of verbs.
-NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit", "names"}
+NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit", "names", "overview", "push"}
 CREATED_BY_USE = "locks semaphores fences uv pv counters feeds sets bitmaps checkins cache keys topics".split()
 NOT_DELETED = {"topics"}  # nothing of a topic is kept
 OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", "resource", "max", "n"}
@@ -219,9 +219,9 @@ def absent_is_null(c):
 
 
 def operation_ids(c):
-    """Operation ids are noun_verb, with one of few verbs."""
+    """Operation ids are noun_verb, with one of few verbs, or noun_verb_many beside one of those."""
     for _, method, operation, _ in c.operations:
-        noun, _, verb = operation["operationId"].rpartition("_")
+        noun, _, verb = operation["operationId"].removesuffix("_many").rpartition("_")
         if not noun or verb not in VERBS:
             yield operation, (
                 f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))}); "

@@ -33,6 +33,13 @@ MORE_TOURS = SHARED_TOURS | {
         ("counter_increment", {"Idempotency-Key": "b"}),
         ("counter_increment", {"Idempotency-Key": "b"}),
     ],
+    "a policy of a queue, with an Idempotency-Key": [
+        "ratelimit_policy_put",
+        ("queue_put", {"policy": {"name": "replies", "key": "k"}}),
+        ("queue_message_send", {"delay_ms": 0}),
+        ("queue_message_receive", {"Idempotency-Key": "a", "settle": None, "wait_ms": None}),
+        ("queue_message_receive", {"Idempotency-Key": "a", "settle": None, "wait_ms": None}),
+    ],
     "other limits": [
         ("ratelimit_take", LIMIT | {"algorithm": "fixed_window"}),
         ("ratelimit_take", LIMIT | {"algorithm": "fixed_window"}),

@@ -25,7 +25,12 @@ A block that cannot be run follows `<!-- not run: why -->`.
 
 Then each `python` and `js` block is run beside the same daemon, as a program that imports the
 client of clients/: it must succeed.
+
+A block that follows `<!-- file: PATH -->` is that file of this repository, and is in the shell's
+folder by its name. A page that has a push.json is run beside a daemon with `--push push.json`, in
+which the port 3000 is a free one. The shell has it as PORT.
 """
+import contextlib
 import datetime
 import glob
 import json
@@ -44,6 +49,7 @@ import xml.etree.ElementTree
 
 
 import embedded
+import shown_files
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import other_names  # noqa: E402
@@ -56,7 +62,7 @@ BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
-NOT_RUN = r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?"
+NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file): [^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
@@ -77,7 +83,7 @@ SECTIONS = [
     "When something fails",
     "Pitfalls",
 ]
-NO_PATTERN = {"daemon.md"}  # though it has tags of the contract
+NO_PATTERN = {"daemon.md", "push.md"}  # though they have tags of the contract
 DOCS = pathlib.Path("docs")
 GLOSSARY = DOCS / "glossary.md"
 OTHER_NAMES = pathlib.Path("tests/other_names.json")
@@ -309,7 +315,7 @@ class Shell:
     file.
     """
 
-    def __init__(self, folder, port):
+    def __init__(self, folder, port, push_port):
         self.background = pathlib.Path(folder, "background")
         self.background.touch()
         self.jobs = 0
@@ -320,6 +326,7 @@ class Shell:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
             "CURL_HOME": folder,
             "HOME": folder,
+            "PORT": str(push_port),
         }
         self.bash = subprocess.Popen(
             ["bash", "--norc"],
@@ -420,13 +427,15 @@ def run_page(program, page):
     findings, count = [], 0
     if not BLOCK.search(text) and not PROGRAM.search(text):
         return findings, count
-    with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program) as daemon:
+    port = embedded.free_port()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(embedded.Daemon(program, *shown_files.put(folder, text, port)))
         session = Session()
-        shell = Shell(folder, daemon.port)
+        shell = Shell(folder, daemon.port, port)
         try:
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
-                    shell = Shell(folder, daemon.port)
+                    shell = Shell(folder, daemon.port, port)
                 if not block["reason"]:
                     findings += run_block(
                         session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
@@ -634,7 +643,7 @@ def main():
     for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):
         found, ran = sessions(program, page)
         count += ran
-        findings += [*found, *check_links(page), *check_paths(page)]
+        findings += [*found, *check_links(page), *check_paths(page), *shown_files.check(page)]
         if page.name == "README.md" or page.parts[0] == "docs":
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []

@@ -9,7 +9,8 @@ at once. Then the ledger of their steps has to show that
 - a delivery had ended, or was lost for its handler, when the next one of its message began;
 - the lock was held by one at a time, and by none for longer than its time to live after a call that
   was ended at a random instant;
-- what runs for longer than its visibility was worked on once.
+- what runs for longer than its visibility was worked on once, and one request extended many;
+- what a program that stops had not begun, or not finished in time, counts as not delivered.
 
 PATTERND_FULL=1 goes on for a minute. When a way fails, the ledgers and the logs of all daemons and
 servers are kept in build/ledger/.
@@ -40,6 +41,7 @@ PROGRAMS = 2
 SECONDS, FULL_SECONDS = 3, 60
 MESSAGES = 60  # that each program sends in SECONDS
 VISIBILITY_MS, LOCK_TTL_MS = 2500, 1500
+DRAINED_MOST = 3  # deliveries that were on their way to a program that had closed its connection
 LATE_NS = 250_000_000  # of a program on a busy machine
 STOPPED_S = (0.5, 3.5)  # the latter ends deliveries
 SETTLED_S = 40
@@ -160,6 +162,12 @@ class Ledger:
         reader.join(10)
         assert status == 0, f"a program has ended with {status}: {self.steps('failed')}"
 
+    def kill(self):
+        """Those that a failed check leaves."""
+        for program, _ in self.programs:
+            program.kill()
+            program.wait()
+
     def await_work(self, seconds):
         """Until each message that was sent was worked on."""
         deadline = time.monotonic() + seconds
@@ -176,15 +184,15 @@ class Ledger:
 def check_deliveries(ledger):
     """Returns how many messages were worked on more than once."""
     deliveries, over = collections.defaultdict(list), {}
+    done = {line["by"]: line["at"] for line in ledger.steps("done")}  # and its handlers with it
     for line in ledger.steps("begin", "end", "lost"):
-        key = (line["message"], line["receives"])
         if line["step"] == "begin":
             deliveries[line["message"]].append(line)
         else:
-            over.setdefault(key, line["at"])
-    for message, begins in deliveries.items():
+            over.setdefault(line["receipt"], line["at"])
+    for begins in deliveries.values():
         for earlier, later in zip(begins, begins[1:]):
-            until = over.get((message, earlier["receives"]))
+            until = over.get(earlier["receipt"], done.get(earlier["by"]))
             assert until and until < later["at"] + LATE_NS, f"two deliveries at once: {earlier}, {later}, {until}"
     return sum(len(begins) > 1 for begins in deliveries.values())
 
@@ -201,12 +209,44 @@ def check_lock(ledger):
     assert not late, f"a lock was held by none for {late} ms"
 
 
+def check_extensions(ledger, port):
+    """A request extended several messages, as they were worked on at once."""
+    begins = {line["receipt"]: line["at"] for line in ledger.steps("begin")}
+    worked_ns = [line["at"] - begins[line["receipt"]] for line in ledger.steps("end")]
+    extensions = sum(int(ns / 1e6 / (VISIBILITY_MS / 3)) for ns in worked_ns)
+    requests = {"queue_delivery_extend": 0, "queue_delivery_extend_many": 0}
+    for line in asked(port, "/metrics").splitlines():
+        for operation in requests:
+            if line.startswith(f'patternd_http_requests_total{{operation="{operation}"'):
+                requests[operation] += int(line.rpartition(" ")[2])
+    alone, many = requests.values()
+    assert alone == 0 and 0 < many < extensions / 2, f"{extensions} extensions: {requests}"
+    return f"{extensions} extensions by {many} requests"
+
+
+def check_returns(ledger):
+    """Each delivery to a program that stopped was returned, and did not count."""
+    begins = ledger.steps("begin")
+    counted = [line for line in begins if line["receives"] > 1]
+    assert len(counted) <= DRAINED_MOST, f"{len(counted)} of {len(begins)} came after one that counts: {counted[:5]}"
+    return f"{begun_again(ledger)} returned while they ran"
+
+
+def begun_again(ledger):
+    begins = ledger.steps("begin")
+    return len(begins) - len({line["message"] for line in begins})
+
+
+def asked(port, path):
+    command = ["curl", "-sf", f"http://127.0.0.1:{port}{path}"]
+    return subprocess.run(command, capture_output=True, check=True, timeout=10, text=True).stdout
+
+
 def check_queue(ledger, port):
     """What was acknowledged is gone, and what is gone was worked on: nothing is left, nor lost."""
 
     def counts(queue):
-        command = ["curl", "-sf", f"http://127.0.0.1:{port}/queues/{queue}"]
-        told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=10).stdout)
+        told = json.loads(asked(port, f"/queues/{queue}"))
         return {state: told[state] for state in ("ready", "delayed", "in_flight", "dead")}
 
     wait_until(lambda: not any(counts("work").values()), 15, f"an empty queue: {counts('work')}")
@@ -248,6 +288,12 @@ def programs_ended(stage, ledger, rng):
     ledger.end()
 
 
+def programs_drained(stage, ledger, rng):
+    """They hold more than they work on, and some of that takes longer than they may take."""
+    ledger.start()
+    ledger.end()
+
+
 def nothing_but_slow_work(stage, ledger, rng):
     pass
 
@@ -259,21 +305,24 @@ WAYS = [
     (redis_stopped, SLOWER),
     (redis_failed_over, {}),
     (programs_ended, {"INTERRUPTS": "1"}),
-    (nothing_but_slow_work, {"SLOW_SHARE": "1", "MESSAGES": 4}),
+    (programs_drained, {"SLOW_SHARE": "0.05", "MESSAGES": 200, "WORK_MS": "100", "DRAIN_MS": "300"}),
+    (nothing_but_slow_work, {"SLOW_SHARE": "1", "MESSAGES": 40, "CONCURRENCY": "20"}),
 ]
+USUAL = {"SLOW_SHARE": "0.1", "WORK_MS": "30", "DRAIN_MS": "20000", "CONCURRENCY": "4"}
 
 
 def check(way, more, language, program, folder, seconds):
     rng = random.Random(way.__name__)
-    stage = Stage(program, folder / way.__name__)
+    stage, ledger = Stage(program, folder / way.__name__), None
     try:
         messages = more.get("MESSAGES", MESSAGES) * seconds // SECONDS
-        variables = {"SECONDS": str(seconds), "SLOW_SHARE": "0.1"} | more | {"MESSAGES": str(messages)}
+        variables = {"SECONDS": str(seconds)} | USUAL | more | {"MESSAGES": messages}
+        variables = {name: str(value) for name, value in variables.items()}
         variables |= {"VISIBILITY_MS": str(VISIBILITY_MS), "LOCK_TTL_MS": str(LOCK_TTL_MS)}
         ledger = Ledger(language, stage.daemon.port, folder / f"{way.__name__}.jsonl", variables)
         wait_until(lambda: len({line["message"] for line in ledger.steps("begin")}) >= 6, 30, "work")
         deadline, count = time.monotonic() + seconds, 0
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline or way is programs_drained and count < 20 and not begun_again(ledger):
             time.sleep(rng.uniform(0.2, 0.8))
             ledger.write({"at": time.monotonic_ns(), "step": "fault"})
             way(stage, ledger, rng)
@@ -284,10 +333,17 @@ def check(way, more, language, program, folder, seconds):
         twice = check_deliveries(ledger)
         check_lock(ledger)
         check_queue(ledger, stage.daemon.port)
-        assert way is not nothing_but_slow_work or not twice, f"{twice} were worked on twice"
         worked, locks = len(ledger.steps("end")), len(ledger.steps("enter"))
-        return f"{way.__name__} {count} times: {worked} deliveries, {twice} messages twice, {locks} locks"
+        seen = [f"{worked} deliveries, {twice} messages twice, {locks} locks"]
+        if way is nothing_but_slow_work:
+            assert not twice, f"{twice} were worked on twice"
+            seen.append(check_extensions(ledger, stage.daemon.port))
+        if way is programs_drained:
+            seen.append(check_returns(ledger))
+        return f"{way.__name__} {count} times: {', '.join(seen)}"
     finally:
+        if ledger is not None:
+            ledger.kill()
         stage.close()
 
 

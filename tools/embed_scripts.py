@@ -8,13 +8,13 @@ A script file reads:
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
     --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what is
                                above works without them. A long list takes several lines
-    --@otherwise wake lock     the same, and makes all below a function of its own, which Redis
+    --@otherwise wake lock     the same, and makes all below a separate function, which Redis
                                makes only when the script gets there: for what usual calls return
                                before
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
                                or a replica)
     --@idempotent              wraps the script with lua/lib/idempotency.lua: a replay returns the
-                               reply again. Not for a reply that lets a client go on
+                               reply again. Do not use it for a reply that lets a client go on
     --@idempotent proof        the same for a script that grants something for a time
     --@idempotent window       the same for a decision that holds for a time; a replay after that
                                decides again
@@ -27,7 +27,7 @@ A script file reads:
     --@reply 0 held: owner text  a form of the reply; replies.py has all of it
     --@shape holder: owner text  items that several replies have
 
-A script that includes `names` may make the first key of a resource: its last key, before that of
+A script that includes `names` may make the first key of a resource: its last key, before the key of
 the record, is the index of names.
 
 and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency

@@ -5,7 +5,7 @@ Each file of web/ui and web/docs is served under its own path there, index.html 
 icon.svg as favicon.ico; beside them are the files of packages that web/package.json lists under
 "embed" (tools/fetch_npm.py has brought them). Licences of packages are put together as
 docs/licenses.txt. Each is compressed by gzip, and sent so. Writes web_assets.c, and licenses.txt
-for packages of ours to ship.
+for our packages to ship.
 """
 import gzip
 import hashlib

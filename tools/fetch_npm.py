@@ -3,7 +3,7 @@
 
 web/package.json lists the files ("embed", "licenses"), web/package-lock.json which packages they
 are of: each tarball must have the lock's sha512. What is needed of it is kept in web/.packages, so
-that only the first build needs the network. The registry is npm's, or that of the variable
+that only the first build needs the network. The registry is npm's, or the one of the variable
 npm_config_registry. Nothing of a package is run.
 """
 import base64

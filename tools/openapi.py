@@ -72,7 +72,7 @@ def is_map(schema):
 
 
 def c_int(n):
-    return "INT64_MIN" if n == -(2**63) else f"INT64_C({n})"  # its digits alone would be no int64_t yet
+    return "INT64_MIN" if n == -(2**63) else f"INT64_C({n})"  # its digits alone would not be an int64_t yet
 
 
 def c_list(items):

@@ -86,7 +86,7 @@ def groups():
 
 
 def help_of(option):
-    """Its lines of --help: two columns; what is too wide for the first has a line of its own."""
+    """Its lines of --help: two columns; what is too wide for the first has a separate line."""
     default = f" [{option.default}]" if option.default != "" else ""
     left = f"  {option.usage}"
     lines = textwrap.wrap(

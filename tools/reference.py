@@ -37,13 +37,16 @@ CONSTANTS = [
     ("requests pipelined behind one that waits or streams", "service/http/response.c", "MAX_PIPELINED_BYTES", "bytes"),
     ("events that a slow listener is behind", "service/request/stream.c", "MAX_BYTES", "bytes"),
     ("a reply of Redis, beside message bodies", "service/redis/connection.c", "REPLY_BYTES", "bytes"),
-    ("commands waiting to be written to Redis, a connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
+    ("commands that wait to be written to Redis, per connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
     ("a bearer token", "service/access/access.c", "MAX_TOKEN_BYTES", "bytes"),
     ("tokens in the file of `--tokens`", "service/access/token_file.c", "MAX_TOKENS", "tokens"),
     ("the file of `--tokens`", "service/access/token_file.c", "MAX_FILE_BYTES", "bytes"),
     ("origins of `--cors-origins`", "service/access/cors.c", "MAX_ORIGINS", "origins"),
     ("addresses of `--listen`", "service/net/listener.h", "LISTENER_ADDRESSES_MAX", "addresses"),
     ("the prefix of keys", "service/process/config.c", "MAX_PREFIX", "bytes"),
+    ("open requests of push", "service/outbound/outbound.h", "OUTBOUND_MOST", "requests"),
+    ("the header of an answer to a push", "service/outbound/outbound.h", "OUTBOUND_HEAD_MAX", "bytes"),
+    ("the body of an answer to a push, as a result", "service/outbound/outbound.h", "OUTBOUND_BODY_MAX", "bytes"),
 ]
 
 
@@ -130,7 +133,7 @@ def access():
 
 
 def conventions(contract):
-    """The sections of the contract's description, each with a heading of its own."""
+    """The sections of the contract's description, each with its own heading."""
     out = []
     for part in re.split(r"\n(?=\*\*[A-Z][\w ]*\.?\*\*)", contract["info"]["description"]):
         found = re.match(r"\*\*([A-Z][\w ]*?)\.?\*\*\s*(.*)", part, re.S)
@@ -224,7 +227,7 @@ def options():
             "Each option is a flag (`--pool-size 4`), a variable (`PATTERND_POOL_SIZE=4`) and a line of the `--config` file "
             "(`pool-size = 4`). A flag overrides a variable, a variable the file. `patternd --check-config` prints the options "
             "in force with their sources, and each fault of them and their files; secrets are redacted. SIGHUP rereads "
-            "tokens, certificates and passwords, not the options and not policies. Why each default is what it is, and how to choose another: "
+            "tokens, certificates, passwords and targets of push, not the options and not policies. Why each default is what it is, and how to choose another: "
             "[defaults](reference/defaults.md#options)."
         ),
         "",
@@ -341,6 +344,11 @@ def metric_rows(folder):
     ]
 
 
+def without(rows, others):
+    """The rows of a table that another does not have."""
+    return [row for row in rows if row not in others[2:]]
+
+
 def metrics_page():
     out = [
         "# Metrics",
@@ -357,10 +365,19 @@ def metrics_page():
         "",
         *metric_rows("service"),
         "",
+        "## Push",
+        "",
+        wrapped(
+            "These are about the targets that `--push` names ([push](push.md)), and 0 without it. `GET /push` has each "
+            "of them. `patternd_outbound_requests_total` counts their requests, and those to a `ready_path`."
+        ),
+        "",
+        *metric_rows("handlers/push"),
+        "",
         "## Single queues, policies and locks",
         "",
         wrapped(
-            "By default those of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
+            "By default these are the metrics of queues and policies that this daemon serves: `--metrics-names 'queues:*,policies:*'`. "
             "An entry is `KIND:GLOB`; `*` matches any run of bytes, at most twice. Name the locks to watch: "
             "`--metrics-names 'queues:*,policies:*,locks:report'`. An empty option has none. A name without `*` has its "
             "series from the start, others from their first use by this daemon; an empty receive is a use. A kind has at "
@@ -379,7 +396,7 @@ def metrics_page():
             "`patternd_queue_dead_letters_total`."
         ),
         "",
-        *metric_rows("handlers"),
+        *without(metric_rows("handlers"), metric_rows("handlers/push")),
     ]
     return "\n".join(out) + "\n"
 

@@ -36,7 +36,7 @@ class Tables:
         return f"[{name}](#{anchor(name)})"
 
     def members(self, schema):
-        """{name: (schema, is required)} of an object, those of allOf included."""
+        """{name: (schema, is required)} of an object, the fields of allOf included."""
         found = {}
         for part in schema.get("allOf", []):
             found |= self.members(resolved(self.contract, part)[1])
@@ -142,7 +142,7 @@ class Tables:
             rows.append(f"| {status} | {', '.join(kinds)} | {one_line(answer['description'])} |")
         problems = operation.get("x-problems", [])
         listed = ", ".join(f"`{code}`" for code in problems)
-        return [*rows, "", f"Problems: {listed}, and [those of every operation](../errors.md)." if listed else "", ""]
+        return [*rows, "", f"Problems: {listed}, and [the codes of every operation](../errors.md)." if listed else "", ""]
 
     def objects(self):
         """A table for each object that was referred to, and for those that these refer to."""

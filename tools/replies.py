@@ -20,8 +20,8 @@ A shape names what several replies have. A script or a part of scripts declares 
 A shape alone, in place of the first items, is what a reply begins with: `--@reply 0: sale`.
 
 The enum of lock_acquire has LOCK_ACQUIRE_TAKEN = 1 and LOCK_ACQUIRE_OWNER = 2, the item's
-position; that of the shape LOCK_HOLDER_OWNER = 0 and LOCK_HOLDER_ITEMS = 3, how many they are. The
-positions of a shape that replies begin with are those in the reply.
+position. The enum of the shape has LOCK_HOLDER_OWNER = 0 and LOCK_HOLDER_ITEMS = 3, the number of
+its items. If replies begin with a shape, its positions are positions in the reply.
 """
 import re
 import sys

@@ -14,6 +14,7 @@ export class Lease {
   #timeMs;
   #expires = Infinity;
   #until = Infinity;
+  #next = Infinity; // when it is extended
   #extending = Promise.resolve();
   #isOver = false;
 
@@ -74,15 +75,15 @@ export class Lease {
 
   /**
    * Extends it to `timeMs` from now. One extension follows the other, since the last one counts.
-   * None has a key: its record would be one more in Redis, and twice does no harm.
+   * None has a key: its record would be one more in Redis, and twice does no harm. `send` makes the
+   * request, and resolves with when it began.
    */
-  async _extend(path, body, timeMs, { timeoutMs = this._client.timeoutMs, signal, headers } = {}) {
+  async _extend(send, timeMs, { timeoutMs = this._client.timeoutMs, signal } = {}) {
     const deadline = now() + Math.min(timeoutMs, this.#expires - now());
     this.#expires = Math.min(this.#expires, Lease.expiry(now(), timeMs)); // it may be shortened, and not answered
     const earlier = this.#extending;
     this.#extending = settledWithin(earlier, deadline - now(), signal).then(() => {
-      const options = { key: '', signal, headers, timeoutMs: Math.max(deadline - now(), 1) };
-      return this._client.request('POST', `${path}/extend`, body, options);
+      return send({ key: '', signal, timeoutMs: Math.max(deadline - now(), 1) });
     });
     try {
       const { sent } = await this.#extending;
@@ -103,13 +104,23 @@ export class Lease {
     }
   }
 
+  /** It is extended now if that would come soon, since others are. */
+  _join() {
+    if (this.#timer && now() < this.#until && this.#next - now() <= this.#timeMs / 6) {
+      clearTimeout(this.#timer);
+      this.#renew();
+    }
+  }
+
   #schedule(pause) {
     clearTimeout(this.#timer);
+    this.#next = now() + pause;
     this.#timer = setTimeout(() => this.#renew(), pause);
     this.#timer.unref?.();
   }
 
   async #renew() {
+    this.#next = Infinity;
     const remaining = this.#expires - now();
     if (remaining <= 0) {
       this.#over();

@@ -27,7 +27,11 @@ export class Lock extends Lease {
   }
 
   _renew(ttlMs, timeoutMs) {
-    return this._extend(this.#path, { ttl_ms: ttlMs }, ttlMs, { timeoutMs, headers: this.#headers });
+    const send = (options) => {
+      const more = { ...options, headers: this.#headers };
+      return this._client.request('POST', `${this.#path}/extend`, { ttl_ms: ttlMs }, more);
+    };
+    return this._extend(send, ttlMs, { timeoutMs });
   }
 
   _problem(detail) {

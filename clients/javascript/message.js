@@ -1,5 +1,6 @@
 /** A delivery: extended until it is acknowledged, rejected or lost. */
 import { now } from './clock.js';
+import { Extender } from './extender.js';
 import { Lease } from './lease.js';
 import { fromContract, pathOf, reasonOf, toContract } from './names.js';
 import { Problem } from './problem.js';
@@ -9,14 +10,15 @@ const SURE_SHARE = 1 / 3; // of the visibility, that has to be left for sure
 
 export class Message extends Lease {
   #path;
-  #settlePath;
+  #queuePath;
+  #extender;
   #visibilityMs;
   #isDoubtful = false;
   #settling = Promise.resolve();
 
   constructor(client, queue, reply, visibilityMs) {
     super(client, visibilityMs);
-    this.#settlePath = `${pathOf('queues', queue)}/settle`;
+    this.#queuePath = pathOf('queues', queue);
     this.#path = pathOf('queues', queue, 'deliveries', reply.receipt);
     this.#visibilityMs = visibilityMs;
     this._isSettled = false;
@@ -49,7 +51,7 @@ export class Message extends Lease {
       return true;
     }
     try {
-      await this._extend(this.#path, { visibility_ms: this.#visibilityMs }, this.#visibilityMs, options);
+      await this.#extend(this.#visibilityMs, undefined, options);
     } catch (problem) {
       if (!ENDED.has(problem.code)) {
         throw problem;
@@ -60,17 +62,35 @@ export class Message extends Lease {
     return true;
   }
 
+  #extend(visibilityMs, progress, options) {
+    const body = { visibility_ms: visibilityMs, progress };
+    const send = (more) => this._client.request('POST', `${this.#path}/extend`, body, more);
+    return this._extend(send, visibilityMs, options);
+  }
+
+  /** Together with others of its queue. */
   _renew(visibilityMs, timeoutMs) {
-    return this._extend(this.#path, { visibility_ms: visibilityMs }, visibilityMs, { timeoutMs });
+    const send = (options) => this.#extender.extend(this, visibilityMs, options.timeoutMs);
+    return this._extend(send, visibilityMs, { timeoutMs });
+  }
+
+  _keep(expires, until) {
+    super._keep(expires, until);
+    this.#extender = Extender.of(this._client, this.#queuePath);
+    this.#extender.add(this);
+  }
+
+  _end() {
+    super._end();
+    this.#extender?.delete(this);
   }
 
   async extend(visibilityMs = this.#visibilityMs, progress = undefined, options = {}) {
-    const body = { visibility_ms: visibilityMs, progress };
     if (this._isOver || this._isSettled) {
       return false;
     }
     try {
-      await this._extend(this.#path, body, visibilityMs, options);
+      await this.#extend(visibilityMs, progress, options);
     } catch (problem) {
       if (!ENDED.has(problem.code)) {
         throw problem;
@@ -88,14 +108,14 @@ export class Message extends Lease {
         return true;
       }
       const body = { complete: [{ receipt: this.receipt, result }] };
-      const answer = await this._client.request('POST', this.#settlePath, body, { ...options, key: '' });
+      const answer = await this._client.request('POST', `${this.#queuePath}/settle`, body, { ...options, key: '' });
       return answer.body.deliveries[0].outcome === 'acknowledged';
     });
   }
 
-  reject(delayMs, { reason, dead, ...options } = {}) {
+  reject(delayMs, { reason, dead, counted, ...options } = {}) {
     return this.#settle('rejected', async () => {
-      const body = toContract({ delayMs, reason: reason && reasonOf(reason), dead });
+      const body = toContract({ delayMs, reason: reason && reasonOf(reason), dead, counted });
       await this._client.request('POST', `${this.#path}/reject`, body, options);
       return true;
     });

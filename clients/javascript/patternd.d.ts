@@ -221,6 +221,8 @@ export interface RejectOptions extends CallOptions {
   reason?: string | undefined;
   /** Makes it a dead letter at once. */
   dead?: boolean | undefined;
+  /** False: the message did not fail. `receives` goes back by one, and it has no backoff. */
+  counted?: boolean | undefined;
 }
 
 export interface LoopOptions extends ReceiveOptions {
@@ -232,7 +234,7 @@ export interface WorkOptions extends ReceiveOptions {
   concurrency?: number | undefined;
   /** Ends the loop, as SIGTERM does. */
   stop?: Signal | undefined;
-  /** For how long what was received is worked on after a stop: 20 s. */
+  /** For how long what runs may go on after a stop: 20 s. Then it is returned, uncounted. */
   drainMs?: number | undefined;
   /**
    * Whether SIGTERM and SIGINT end the loop: true. A second one returns what still runs at once.

@@ -1,4 +1,4 @@
-/** The transport of Node.js: HTTP, HTTPS with files of your own, and Unix sockets. */
+/** The transport of Node.js: HTTP, HTTPS with your own files, and Unix sockets. */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';

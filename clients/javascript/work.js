@@ -16,7 +16,7 @@ const PAUSE_MAX_MS = 5000;
 const ROWS_MAX = 100;
 const RESULT_MAX = 65536;
 const RESULTS_MAX = 524288;
-/** Refusals that repetition cannot mend. */
+/** Refusals that a repetition cannot change. */
 const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
@@ -71,6 +71,7 @@ export class Work {
       }
     } finally {
       this.#stopped.abort();
+      this.#returnWaiting(); // not before: the last turn would take it again
       await this.#drain(drainMs);
       stop?.removeEventListener('abort', end);
       ignore();
@@ -182,7 +183,7 @@ export class Work {
   // The handlers
 
   #begin() {
-    while (this.#waiting.length && this.#running.size < this.#options.concurrency) {
+    while (!this.#stopped.signal.aborted && this.#waiting.length && this.#running.size < this.#options.concurrency) {
       const { message, isCurrent } = this.#waiting.shift();
       this.#running.add(message);
       this.#run(message, isCurrent);
@@ -378,17 +379,31 @@ export class Work {
     }
   }
 
-  /** The limit of a stop: what still runs is lost for its handler, and all go back. */
+  /** The limit of a stop: what still runs goes back, and is lost for its handler. */
   #giveUp() {
-    const held = [...this.#running, ...this.#waiting.map(({ message }) => message)];
-    for (const message of held.filter((one) => !one._isSettled && !one._isOver)) {
-      const row = { receipt: message.receipt, delay_ms: 0, reason: 'the worker stopped' };
-      this.#outcomes.push({ message, kind: 'reject', row, size: 0, isReturned: true });
-      message._lose(message._problem('the worker stopped'));
+    this.#returnWaiting();
+    for (const message of this.#running) {
+      if (this.#return(message)) {
+        message._lose(message._problem('the worker stopped'));
+      }
     }
     this.#running.clear();
-    this.#waiting = [];
     this.#wake();
+  }
+
+  #returnWaiting() {
+    this.#waiting.forEach(({ message }) => this.#return(message));
+    this.#waiting = [];
+  }
+
+  /** It did not fail: this delivery does not count. False: it has ended. */
+  #return(message) {
+    const isHeld = !message._isSettled && !message._isOver;
+    if (isHeld) {
+      const row = { receipt: message.receipt, delay_ms: 0, counted: false };
+      this.#add({ message, kind: 'reject', row, size: 0, isReturned: true });
+    }
+    return isHeld;
   }
 }
 

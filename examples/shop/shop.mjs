@@ -2,7 +2,7 @@
 // A small shop that uses patternd, in JavaScript with the client of clients/javascript. What it
 // shows is in ../README.md.
 import { setTimeout as sleep } from 'node:timers/promises';
-// In a program of yours, after `npm install ./clients/javascript`: from 'patternd'.
+// In your program, after `npm install ./clients/javascript`: from 'patternd'.
 import { Client, LockHeld, LockLost } from '../../clients/javascript/patternd.js';
 
 const patternd = new Client(process.env.PATTERND_URL ?? 'http://127.0.0.1:8379');

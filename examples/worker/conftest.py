@@ -1,2 +1,2 @@
-"""Fixtures: a daemon of its own for each test, and a client of it."""
+"""Fixtures: a separate daemon for each test, and a client of it."""
 pytest_plugins = ["patternd.testing"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // A worker for a queue of mails, until SIGTERM; its test is mails.test.mjs.
 import { pathToFileURL } from 'node:url';
-// In a program of yours, after `npm install ./clients/javascript`: from 'patternd'.
+// In your program, after `npm install ./clients/javascript`: from 'patternd'.
 import { Client } from '../../clients/javascript/patternd.js';
 
 export function workMails(client, deliver, options) {

@@ -1,7 +1,7 @@
-// The worker, tested beside a daemon of its own: node --test examples/worker/
+// The worker, tested beside its own daemon: node --test examples/worker/
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-// In a program of yours: from 'patternd/testing'.
+// In your program: from 'patternd/testing'.
 import { daemon } from '../../clients/javascript/testing.js';
 import { workMails } from './mails.mjs';
 

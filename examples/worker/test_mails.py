@@ -1,4 +1,4 @@
-"""The worker, tested beside a daemon of its own: pytest examples/worker"""
+"""The worker, tested beside its own daemon: pytest examples/worker"""
 import threading
 import time
 

@@ -300,8 +300,8 @@ void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 /* ---- POST /bloom/{name}/add, /lookup ---- */
 
 /*
- * The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of
- * places, most empty.
+ * The number of a hash: the number of an equal hash before it, or a new one. `table` has a power
+ * of two of places, most empty.
  */
 static size_t number_of(struct bloom_work *w, size_t *table, size_t places, const XXH128_canonical_t *hash)
 {

@@ -81,8 +81,8 @@ static void out_entry(struct json_out *o, const struct reply *r)
 }
 
 /*
- * The same version is always the same text. Of a 304 no body is sent, but its Content-Length must
- * be that of the 200.
+ * The same version is always the same text. A 304 has no body, but it must have the Content-Length
+ * of the 200.
  */
 static void answer_value(struct request *req, int status, struct text key, const struct reply *r)
 {
@@ -288,7 +288,7 @@ static void answer_ticket(struct request *req, struct text key, const struct rep
 	answer_end(req);
 }
 
-/* The same for all that wait for it. */
+/* Answers each request that waits for the value. */
 static void answer_stored(struct request *req, const struct reply *r)
 {
 	const struct cache_fill_input *in = req->input;

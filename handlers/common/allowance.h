@@ -29,9 +29,9 @@ struct allowance_provider {
 	/* Whether there is such a policy. */
 	void (*find)(struct request *req, struct text policy, allowance_done done);
 	/*
-	 * Takes as much as the policy admits for that key now, at most `most`. req->work and
-	 * req->on_disconnect are those of before when `done` is called. Records nothing under an
-	 * Idempotency-Key.
+	 * Takes as much as the policy admits for that key now, at most `most`. When `done` is
+	 * called, req->work and req->on_disconnect are what they were before. Records nothing under
+	 * an Idempotency-Key.
 	 */
 	void (*take)(struct request *req, struct text policy, struct text key, int64_t most, allowance_done done);
 };

@@ -27,7 +27,7 @@
 
 enum { HANDLER_SECRET_DIGITS = 32 };
 
-/* Starts a call whose first key is that of the resource. */
+/* Starts a call whose first key is the resource's. */
 struct call *handler_call(struct request *req, const struct script *s, const char *kind, struct text name);
 /* An argument that may be absent, which is "". */
 void handler_call_optional(struct call *c, bool has, int64_t value);
@@ -59,8 +59,8 @@ void handler_delete(struct request *req, struct call *c, const char *kind, struc
 void handler_answer_cursor(struct request *req);
 
 /*
- * A cursor that is a number of 1 to 2^53 - 1: an offset, a hash. Absent it is 0. False: it is no
- * such number, which was answered.
+ * A cursor that is a number of 1 to 2^53 - 1: an offset, a hash. It is 0 when absent. Returns
+ * false, after an answer, if it is not such a number.
  */
 bool handler_cursor(struct request *req, struct text cursor, int64_t *at);
 void handler_out_cursor(struct json_out *o, bool has, int64_t at);

@@ -9,6 +9,7 @@
 #include "http/server.h"
 #include "net/tls.h"
 #include "operations.h"
+#include "outbound/outbound.h"
 #include "process/config.h"
 #include "process/metrics.h"
 #include "process/zone_data.h"
@@ -142,6 +143,7 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_object(o, "libraries");
 	out_string(o, "libmicrohttpd", http_server_library());
 	out_string(o, "gnutls", tls_library());
+	out_text_or_null(o, "libcurl", text_of(outbound_library()));
 	out_close(o);
 	out_object(o, "time_zones");
 	out_string(o, "folder", config()->zoneinfo);

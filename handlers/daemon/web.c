@@ -1,7 +1,7 @@
 /*
  * web: serves the pages, which need no token: what they ask of the daemon does; see web.h.
  *
- * They are no part of the contract, and one operation outside of its table.
+ * They do not belong to the contract, and are one operation outside of its table.
  */
 #include "daemon/web.h"
 
@@ -29,7 +29,7 @@ static void send(struct request *req, const struct web_asset *asset)
 	answer_header(req, "Referrer-Policy", "no-referrer");
 	if (!is_known)
 		answer_header(req, "Content-Encoding", "gzip");
-	/* Of a 304 no body is sent, but its Content-Length must be that of the 200. */
+	/* A 304 has no body, but its Content-Length must be the one of the 200. */
 	answer_body(req, is_known ? 304 : 200, asset->content_type, asset->body);
 }
 
@@ -42,7 +42,7 @@ static const struct web_asset *asset_of(struct text path)
 }
 
 /*
- * Relative, for proxies that serve the daemon below a path of theirs. 302: 308 would outlive a
+ * Relative, for proxies that serve the daemon below another path. 302: 308 would outlive a
  * change of --ui.
  */
 static void redirect(struct request *req, const char *to)

@@ -1,7 +1,7 @@
 /*
  * feeds: capped streams of JSON values, the newest first. Each operation is one script
  * (lua/feeds/feed_*.lua); only a feed that has to lose many items at once takes several calls of
- * it. An id is that of the stream, "<ms>-<number>", and a cursor is the id of a page's last item.
+ * it. An id is the stream's, "<ms>-<number>", and a cursor is the id of a page's last item.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ void feed_list(struct request *req, const struct feed_list_input *in)
 
 enum { ID_DIGITS = 2 * TEXT_DIGITS };
 
-/* The id of the first item of a push; those of the others count on from it. */
+/* The id of the first item of a push; the ids of the others count on from it. */
 struct pushed {
 	int64_t ms, seq;
 	int64_t size; /* when all that it drops is dropped */

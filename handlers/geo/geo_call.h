@@ -6,7 +6,7 @@
  *	static void send_put(req) { ...; geo_cell_key(...); geo_send(req, c, on_put); }
  *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }
  *
- * Only Redis knows how many cells a set has. So each request calls first as if it had those of a
+ * Only Redis knows how many cells a set has. So each request first assumes the number of a
  * set without settings; a script that knows better returns how many there are, and the request
  * starts again with these.
  */
@@ -16,7 +16,7 @@
 #include "common/handler.h"
 #include "common/kinds.h"
 
-/* Those of a set without settings: the contract's default, and lua/geo/lib_geo_default.lua. */
+/* Of a set without settings: the contract's default, and lua/geo/lib_geo_default.lua. */
 enum { GEO_DEFAULT_CELLS = 16 };
 
 /* By the contract's enum. */
@@ -39,8 +39,8 @@ void geo_begin(struct request *req, void (*send)(struct request *req));
 bool geo_is_again(struct request *req, const struct reply *r);
 
 /*
- * Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in
- * the north a little lower.
+ * Adds two arguments: the position in a form that Redis can store and find. 180 degrees becomes
+ * -180, and the northern bound is a little lower.
  */
 void geo_call_position(struct call *c, double longitude, double latitude);
 
@@ -55,7 +55,7 @@ void geo_cell_key(struct call *c, struct text set, size_t cell);
 void geo_send(struct request *req, struct call *c, call_done done);
 
 /*
- * Members in the order of their cells, those of one cell in their own: which of them comes when.
+ * Members in the order of their cells, and members of one cell in the given order.
  * Keys of their cells go into the call. NULL without memory.
  */
 struct geo_order {

@@ -1,5 +1,5 @@
 /*
- * geo_score: see geo/score.h. The sums are those of geohash.c in Redis, step by step, so that both
+ * geo_score: see geo/score.h. It computes as geohash.c in Redis does, step by step, so that both
  * round alike. A score has 26 bits of longitude and 26 of latitude in turn, longitude first.
  */
 #include "geo/score.h"

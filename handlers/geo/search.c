@@ -59,7 +59,7 @@ struct geo_found {
 	int64_t score;
 };
 /*
- * A search under way. The members of a page come behind those of the pages before, which are found
+ * A search under way. The members of a page follow the members of earlier pages, which are found
  * again: `skipped` is their number, and the cursor. One more than the page takes is asked for, so
  * that the last page is known to be the last.
  */
@@ -182,7 +182,7 @@ static bool is_left_out(const struct geo_nearby_list_input *in, const struct geo
 	return in->exclude_member && s->set == 0 && text_equal(member, in->member);
 }
 
-/* Those of a reply come between those that were found so far; both are in order. */
+/* Merges the members of a reply with the members found so far; both are in order. */
 static void merge(struct request *req, struct geo_search *s, const struct reply *r)
 {
 	const struct geo_nearby_list_input *in = req->input;
@@ -354,7 +354,7 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 	return false;
 }
 
-/* False: that was no cursor. */
+/* Returns false if the text is not a cursor. */
 static bool read_cursor(const struct geo_nearby_list_input *in, struct geo_search *s)
 {
 	size_t digits = in->cursor.at ? strspn(in->cursor.at, "0123456789") : 0;

@@ -1,5 +1,5 @@
 /*
- * keys: the keys in Redis below the daemon's prefix, those of other programs included. Each
+ * keys: the keys in Redis below the daemon's prefix, keys of other programs included. Each
  * operation is one script (lua/keys/key_*.lua).
  *
  * Nothing outside the prefix can be named: a key is always the prefix and what the client gave.
@@ -33,8 +33,8 @@ static struct call *key_call(struct request *req, const struct script *s, struct
 }
 
 /*
- * The same for a change, with what the key may be a part of: the key up to its hash tag, and the
- * waiters of that.
+ * Makes a call that changes the key. It also has the keys of the resource that the key may belong
+ * to: the key up to its hash tag, and that resource's waiters.
  */
 static struct call *key_change_call(struct request *req, const struct script *s, struct text key)
 {

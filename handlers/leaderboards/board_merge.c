@@ -1,9 +1,8 @@
 /*
  * leaderboard_merge: makes a board of other boards. The scripts lua/leaderboard_merge_*.lua are
  * called in turn, each of them a bounded step: begin; for each source add, until it was walked
- * through; rank, until all are ranked; end. What is built lies aside under keys with a TTL of their
- * own until the end puts it in the board's place in one step, so nothing needs to be undone when a
- * step fails.
+ * through; rank, until all are ranked; end. The result is built under separate keys with a TTL. The
+ * end puts it in the board's place in one step, so nothing needs to be undone when a step fails.
  *
  * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a
  * page of the source, which is then added to what is built.
@@ -28,7 +27,7 @@ struct board_merge {
 	size_t source; /* that is being added; their count: ranking */
 	char cursor[CURSOR_SIZE];
 	int64_t built, ranked; /* members so far */
-	size_t pending;        /* states, of the board behind those of its sources */
+	size_t pending;        /* states; the board's follows its sources' */
 	struct board_state *states;
 };
 

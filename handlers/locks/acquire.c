@@ -31,7 +31,7 @@ static void revoke(struct request *req, const struct lock_acquisition *acquisiti
 	struct call *c = call_script(req, &lock_revoke_script);
 
 	lock_call_keys(c, acquisition->names[0], lock_parts_to_change);
-	call_record_key(c);
+	call_record_key(c, call_key_name(req, KEY_LOCK, acquisition->names[0], NULL));
 	call_text(c, acquisition->token_hash);
 	call_may_fail(c);
 	call_send(c, on_revoked);

@@ -41,7 +41,7 @@ struct lock_acquisition {
 
 extern const struct lock_safety lock_single; /* on the only server */
 
-/* False: the metadata is too large, which was answered. GET returns that of 16 holders at once. */
+/* False: the metadata is too large, which was answered. GET returns 16 holders' at once. */
 bool lock_metadata_fits(struct request *req, struct text given);
 /* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
 struct text lock_metadata(struct text given);
@@ -75,7 +75,7 @@ struct lock_holder {
 
 /* The members of an open object. */
 void lock_out_holder(struct json_out *o, const struct lock_holder *holder);
-/* `holders`: those of a reply, each a lock_holder (lua/locks/lib_lock.lua) from item `first` on. */
+/* `holders`: of a reply, each a lock_holder (lua/locks/lib_lock.lua), from item `first` on. */
 void lock_out_holders(struct json_out *o, struct request *req, const struct reply *r, size_t first, bool has_metadata);
 
 void lock_answer_not_holder(struct request *req, struct text name);

@@ -1,11 +1,16 @@
-/* lock_metrics: see locks/lock_metrics.h. Waiters are those of lua/locks/lock_get.lua. */
+/*
+ * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. lua/locks/lock_get.lua
+ * counts waiters and holders.
+ */
 #include "locks/lock_metrics.h"
 
 #include "call/measure.h"
+#include "common/figures.h"
 #include "locks/lock_call.h"
+#include "locks/quorum_locks.h"
 #include "process/named.h"
 
-enum { ACQUIRED, REFUSED, TIMED_OUT, WAITERS_AT };
+enum { ACQUIRED, REFUSED, TIMED_OUT, WAITERS_AT, HOLDERS_AT, CELLS };
 
 static const char *const outcomes[] = { "acquired", "refused", "timed_out", NULL };
 
@@ -25,6 +30,7 @@ static struct named_kind kind = {
 	.families = families,
 	.family_count = sizeof(families) / sizeof(families[0]),
 	.histogram = &wait_kind,
+	.cell_count = CELLS,
 };
 
 static void ended(const struct request *req, struct text name, size_t outcome)
@@ -56,8 +62,25 @@ static struct call *look(struct request *req, struct text name)
 
 static void read(double *cells, const struct request *req, const struct reply *r)
 {
+	bool is_held = reply_outcome(r) == LOCK_GET_HELD;
+
 	(void)req;
 	cells[WAITERS_AT] = (double)reply_int(r, LOCK_GET_WAITER_COUNT);
+	cells[HOLDERS_AT] = is_held ? (double)reply_int(r, LOCK_GET_HOLDER_COUNT) : 0;
+}
+
+/* ---- GET /locks/{name}/history ---- */
+
+static void out_sample(struct json_out *o, const double *cells)
+{
+	out_int(o, "holders", (int64_t)cells[HOLDERS_AT]);
+	out_int(o, "waiting", (int64_t)cells[WAITERS_AT]);
+}
+
+void lock_history_get(struct request *req, const struct lock_history_get_input *in)
+{
+	if (!lock_quorum_has_no(req, "history of a lock"))
+		figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 
 void lock_metrics_open(void)

@@ -1,8 +1,8 @@
 /*
  * lock_slots: locks in several slots of a Cluster, which no script reaches all: acquired slot by
- * slot, those of one slot at once. A refused request waits at that slot and keeps the locks before
- * it; all requests go in the order of the slots, so no two wait for each other. When the time ends,
- * or the client leaves, all are released before the answer.
+ * slot, and the locks of one slot at once. A refused request waits at that slot and keeps the
+ * locks before it; all requests go in the order of the slots, so no two wait for each other. When
+ * the time ends, or the client leaves, all are released before the answer.
  *
  * While it waits, its locks last as long as it may wait. At the end all are extended to ttl_ms,
  * which also shows that none was lost.

@@ -193,12 +193,15 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 	struct call *c = call_script(req, &lock_get_script);
 
 	(void)part;
-	lock_call_keys(c, name, lock_parts_to_change); /* a shorter look */
+	lock_call_keys(c, name, lock_parts_to_change); /* as lists look */
 	return c;
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
+	int64_t since_us = reply_outcome(r) == LOCK_GET_FREE ? 0 : reply_int(r, LOCK_GET_FIRST_ARRIVED_AT_US);
+	int64_t longest_ms = req->now_ms - since_us / 1000;
+
 	(void)part;
 	if (reply_outcome(r) == LOCK_GET_FREE)
 		return;
@@ -208,6 +211,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_int(o, "fence", reply_int(r, LOCK_GET_FENCE));
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
 	out_int(o, "waiter_count", reply_int(r, LOCK_GET_WAITER_COUNT));
+	out_int_or_null(o, "longest_wait_ms", since_us > 0, longest_ms > 0 ? longest_ms : 0);
 	out_int(o, "holder_count", reply_int(r, LOCK_GET_HOLDER_COUNT));
 	lock_out_holders(o, req, r, LOCK_GET_HOLDERS, false);
 	out_close(o);

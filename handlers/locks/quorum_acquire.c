@@ -158,9 +158,8 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 						: NULL;
 
 	if (field)
-		answer_field_problem(
-			req, P_UNSUPPORTED_WITH_QUORUM, field,
-			"is not available with --lock-quorum, where a lock is exclusive and acquired once");
+		answer_field_problem(req, P_UNSUPPORTED_WITH_QUORUM, field,
+				     "is not supported with --lock-quorum, which has no shared mode and no re-entry");
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",
@@ -170,7 +169,7 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 }
 
 /*
- * Each has a token of its own: a release of the attempt before may still reach a server, by a
+ * Each has its own token: a release of the attempt before may still reach a server, by a
  * connection that was lost.
  */
 static void attempt(struct request *req)

@@ -6,9 +6,8 @@ struct lock_round *lock_quorum_begin(struct request *req, const struct quorum_lo
 	struct quorum_lock *w = arena_alloc(&req->arena, sizeof(*w));
 
 	if (req->asked.idempotency_key.at) {
-		answer_field_problem(
-			req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
-			"has no meaning for locks on a quorum of servers: none of them knows what all answered");
+		answer_field_problem(req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
+				     "is not supported with --lock-quorum: no single server can store the record");
 		return NULL;
 	}
 	if (w)

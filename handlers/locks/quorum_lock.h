@@ -24,8 +24,8 @@ struct lock_round *lock_quorum_begin(struct request *req, const struct quorum_lo
 struct lock_safety lock_quorum_safety(const struct lock_round *r, size_t acknowledged);
 
 /*
- * By the daemon's own clock: those of the servers may differ, and none of them is the lock's. Null
- * for a free lock.
+ * By the daemon's own clock: the clocks of the servers may differ, and none of them is the lock's.
+ * Null for a free lock.
  */
 void lock_quorum_out_left(struct json_out *o, int64_t left_ms);
 
@@ -35,7 +35,7 @@ void lock_quorum_out_holders(struct json_out *o, const struct lock_quorum_holder
 
 /*
  * Wherever it may be held, so also on servers that did not answer; by a request without a client.
- * It is no release by a client: the servers still remember the last one.
+ * It is not a release by a client: the servers still remember the last one.
  */
 void lock_quorum_release_all(struct lock_round *r);
 

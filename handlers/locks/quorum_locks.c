@@ -1,6 +1,6 @@
 /*
  * lock_quorum: see locks/quorum_locks.h. All but acquiring (quorum_acquire.c). The rounds are
- * quorum_round.c's, the scripts those of any lock.
+ * quorum_round.c's, the scripts are the ones of any lock.
  */
 #include "locks/quorum_locks.h"
 
@@ -19,8 +19,8 @@ static bool has_extended(const struct lock_vote *v)
 }
 
 /*
- * That of most servers; of equals the smaller one, which is safe. A server that missed the common
- * one has another.
+ * The fence that most servers report; of equally frequent ones the smaller, which is safe. A server
+ * that missed the common fence has another.
  */
 static int64_t common_fence(const struct lock_round *r)
 {

@@ -38,7 +38,7 @@ struct lock_round {
 
 	struct loop_timer deadline;
 	size_t pending;
-	unsigned number, first; /* of the round; that of the attempt's first */
+	unsigned number, first; /* of the round; of the attempt's first round */
 	void (*decide)(struct lock_round *r);
 };
 

@@ -80,11 +80,18 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 	out_int(o, "sent", reply_int(r, QUEUE_GET_SENT));
 }
 
-static void write_oldest(struct json_out *o, const struct request *req, const struct reply *r)
+static void write_times(struct json_out *o, const struct request *req, const struct reply *r)
 {
 	int64_t oldest_ready_at_ms = reply_int(r, QUEUE_GET_OLDEST_READY_AT_MS);
+	int64_t schedule_at_ms = reply_int(r, QUEUE_GET_SCHEDULE_AT_MS);
 
 	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
+	out_int_or_null(o, "next_schedule_at_ms", schedule_at_ms >= 0, schedule_at_ms);
+}
+
+static bool is_paused(const struct reply *r)
+{
+	return reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1;
 }
 
 static void on_state_again(struct request *req, const struct reply *r)
@@ -95,7 +102,7 @@ static void on_state_again(struct request *req, const struct reply *r)
 	write_counts(o, in->name, r);
 	out_int(o, "expired", reply_int(r, QUEUE_GET_EXPIRED));
 	out_int(o, "died", reply_int(r, QUEUE_GET_DIED));
-	write_oldest(o, req, r);
+	write_times(o, req, r);
 	write_settings(o, r, QUEUE_GET_SETTINGS);
 	answer_end(req);
 }
@@ -112,7 +119,10 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 
-	if (reply_int(r, QUEUE_GET_IS_SCHEDULE_DUE) == 1)
+	int64_t at_ms = reply_int(r, QUEUE_GET_SCHEDULE_AT_MS);
+	bool is_due = at_ms >= 0 && at_ms <= req->now_ms && !is_paused(r);
+
+	if (is_due)
 		queue_run_schedules(req, in->name, get_again);
 	else
 		on_state_again(req, r);
@@ -305,8 +315,8 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	(void)part;
 	out_object(o, NULL);
 	write_counts(o, name, r);
-	write_oldest(o, req, r);
-	out_bool(o, "paused", reply_int(r, QUEUE_GET_SETTINGS + QUEUE_SETTINGS_PAUSED) == 1);
+	write_times(o, req, r);
+	out_bool(o, "paused", is_paused(r));
 	out_close(o);
 }
 

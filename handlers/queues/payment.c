@@ -2,6 +2,7 @@
 #include "queues/payment.h"
 
 #include "common/allowance.h"
+#include "common/kinds.h"
 #include "queues/queue_call.h"
 
 /*
@@ -50,42 +51,94 @@ static void on_gone(struct request *req, const struct reply *r)
 		p->on_disconnect(req, NULL);
 }
 
+static bool is_of(const struct queue_payment *p, size_t i)
+{
+	return p->deliveries[i].queue == p->policies[p->at].queue;
+}
+
+/* Those of the policy's queue that are not paid are not handed out. */
+static void drop_unpaid(struct queue_payment *p)
+{
+	size_t kept = p->first;
+
+	for (size_t i = p->first; i < p->count; i++)
+		if (!is_of(p, i) || p->deliveries[i].is_paid)
+			p->deliveries[kept++] = p->deliveries[i];
+	p->was_refused |= kept < p->count;
+	p->count = kept;
+}
+
 /* What could not be returned is delivered again when its visibility ends. */
 static void on_returned(struct request *req, const struct reply *r)
 {
 	struct queue_payment *p = req->work;
 
 	(void)r;
+	drop_unpaid(p);
 	p->at++;
 	pay_next(req);
 }
 
-static bool is_of(const struct queue_payment *p, size_t i)
-{
-	return p->deliveries[i].queue == p->policies[p->at].queue;
-}
-
-/* Those of the policy's queue behind the first `granted` are not handed out. */
-static void return_rest(struct request *req, int64_t granted, int64_t hold_ms)
+static void return_unpaid(struct request *req, int64_t hold_ms)
 {
 	struct queue_payment *p = req->work;
-
-	hold_ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
-	p->hold_ms = p->was_refused && p->hold_ms < hold_ms ? p->hold_ms : hold_ms;
-	p->was_refused = true;
 	struct call *c = queue_call(req, &queue_delivery_return_script, p->queues[p->policies[p->at].queue]);
-	size_t kept = p->first;
 
-	for (size_t i = p->first; i < p->count; i++) {
-		if (!is_of(p, i) || granted-- > 0)
-			p->deliveries[kept++] = p->deliveries[i];
-		else if (!p->is_replay)
+	for (size_t i = p->first; i < p->count; i++)
+		if (is_of(p, i) && !p->deliveries[i].is_paid)
 			queue_payment_call_delivery(req, c, p->acknowledge, p->deliveries[i].m);
-	}
-	p->count = kept;
 	call_int(c, hold_ms);
 	call_may_fail(c);
 	call_send(c, on_returned);
+}
+
+/* ---- With an Idempotency-Key ---- */
+
+static bool is_in(const struct reply *r, struct text sequence)
+{
+	for (size_t i = QUEUE_DELIVERY_PAY_SEQUENCE; i < r->count; i++)
+		if (text_equal(reply_text(r, i), sequence))
+			return true;
+	return false;
+}
+
+/* Without a decision none is handed out: a retry decides, or their visibility ends. */
+static void on_decided(struct request *req, const struct reply *r)
+{
+	struct queue_payment *p = req->work;
+
+	if (!r)
+		p->undecided = req->result->failed;
+	for (size_t i = p->first; i < p->count; i++)
+		if (is_of(p, i))
+			p->deliveries[i].is_paid =
+				r && is_in(r, reply_text(p->deliveries[i].m, QUEUE_DELIVERY_SEQUENCE));
+	drop_unpaid(p);
+	p->at++;
+	pay_next(req);
+}
+
+static void decide(struct request *req, bool is_all, int64_t hold_ms)
+{
+	struct queue_payment *p = req->work;
+	size_t queue = p->policies[p->at].queue;
+	struct call *c = queue_call(req, &queue_delivery_pay_script, p->queues[queue]);
+	struct text nonce = reply_text(p->deliveries[p->first].m, QUEUE_DELIVERY_STORED_STATE);
+
+	call_record_key(c, call_key_name(req, KEY_QUEUE, p->queues[0], NULL));
+	call_int(c, (int64_t)queue);
+	call_text(c, arena_copy(&req->arena, nonce.at, nonce.len < NONCE_DIGITS ? nonce.len : NONCE_DIGITS));
+	if (is_all)
+		call_string(c, "");
+	else
+		call_int(c, hold_ms);
+	for (size_t i = p->first; i < p->count; i++) {
+		struct text sequence = reply_text(p->deliveries[i].m, QUEUE_DELIVERY_SEQUENCE);
+		if (is_of(p, i) && p->deliveries[i].is_paid)
+			call_text(c, arena_copy(&req->arena, sequence.at, sequence.len));
+	}
+	call_may_fail(c);
+	call_send(c, on_decided);
 }
 
 static int64_t unpaid(const struct queue_payment *p)
@@ -100,17 +153,28 @@ static int64_t unpaid(const struct queue_payment *p)
 static void on_paid(struct request *req, const struct allowance *a)
 {
 	struct queue_payment *p = req->work;
+	int64_t hold_ms = a->failed || !a->exists ? HOLD_FAILED_MS : a->more_in_ms;
+	int64_t granted = a->granted;
+	bool is_all = granted >= unpaid(p);
 
 	if (a->failed)
 		p->failed = a->failed;
 	else if (!a->exists)
 		p->missing = p->policies[p->at].name;
-	if (a->granted >= unpaid(p)) {
+	for (size_t i = p->first; i < p->count; i++)
+		if (is_of(p, i))
+			p->deliveries[i].is_paid = granted-- > 0;
+	hold_ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
+	if (!is_all && hold_ms < p->hold_ms)
+		p->hold_ms = hold_ms;
+	if (req->asked.idempotency_key.at) {
+		decide(req, is_all, hold_ms);
+	} else if (is_all) {
 		p->at++;
 		pay_next(req);
-		return;
+	} else {
+		return_unpaid(req, hold_ms);
 	}
-	return_rest(req, a->granted, a->failed || !a->exists ? HOLD_FAILED_MS : a->more_in_ms);
 }
 
 static void pay_next(struct request *req)
@@ -127,6 +191,7 @@ static void pay_next(struct request *req)
 
 void queue_payment_begin(struct request *req, struct queue_payment *p)
 {
+	p->hold_ms = HOLD_MAX_MS;
 	p->work = req->work;
 	p->on_disconnect = req->on_disconnect;
 	req->work = p;

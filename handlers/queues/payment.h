@@ -3,6 +3,10 @@
  *
  * What the policy admits is handed out; the rest returns to its queue as if it had not been
  * received, and the queue is held until there may be more.
+ *
+ * With an Idempotency-Key several daemons may pay for the same messages. The first that has paid
+ * decides for all, in the record of the receive (lua/queues/queue_delivery_pay.lua). So of a
+ * request that is sent twice at once, both answers have the same messages.
  */
 #ifndef PATTERND_QUEUE_PAYMENT_H
 #define PATTERND_QUEUE_PAYMENT_H
@@ -15,6 +19,7 @@ enum { QUEUES_MAX = 16 /* of a receive */ };
 struct queue_delivery {
 	size_t queue;
 	const struct reply *m;
+	bool is_paid; /* payment.c's */
 };
 
 struct queue_policy {
@@ -28,14 +33,14 @@ struct queue_payment {
 	struct queue_delivery *deliveries; /* (ref) those from `first` on are not paid yet */
 	size_t first, count;               /* count: how many there are; in the end, how many are paid */
 	bool acknowledge;                  /* they are done already: to return one takes its content */
-	bool is_replay;                    /* its client may work on them: none is returned */
 	struct queue_policy policies[QUEUES_MAX];
 	size_t policy_count;
 
-	bool was_refused;    /* a policy had no room for some */
-	int64_t hold_ms;     /* then: how long the first of these queues is held */
-	struct text missing; /* a policy that does not exist; absent: all do */
-	struct call *failed; /* of a policy that could not be asked; NULL: none */
+	bool was_refused;       /* some are not handed out */
+	int64_t hold_ms;        /* then: how long the first of these queues is held, at most */
+	struct text missing;    /* a policy that does not exist; absent: all do */
+	struct call *failed;    /* of a policy that could not be asked; NULL: none */
+	struct call *undecided; /* of a record that could not be changed; NULL: none */
 
 	void (*done)(struct request *req, const struct queue_payment *p);
 	void *work; /* payment.c's */

@@ -89,10 +89,24 @@ void queue_answer_no_receipt(struct request *req, const char *pointer, struct te
 		queue.at);
 }
 
-void queue_answer_dead_and_delayed(struct request *req, const char *pointer)
+const char *queue_reject_conflict(const struct queue_reject *r)
+{
+	if (!r->dead)
+		return NULL;
+	return r->has_delay_ms ? "/delay_ms" : !r->counted ? "/counted" : NULL;
+}
+
+void queue_answer_reject_conflict(struct request *req, const char *pointer)
 {
 	answer_field_problem(req, P_INVALID_VALUE, pointer,
 			     "cannot be combined with dead, since a dead letter is not redelivered");
+}
+
+void queue_call_reject(struct call *c, const struct queue_reject *r)
+{
+	queue_call_optional(c, r->has_delay_ms, r->delay_ms);
+	call_text(c, r->reason);
+	call_int(c, r->dead ? 1 : r->counted ? 0 : 2);
 }
 
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt)

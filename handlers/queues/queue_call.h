@@ -35,8 +35,28 @@ struct text queue_receipt(struct request *req, struct text queue, struct text se
 bool queue_is_receipt(struct request *req, struct text queue, struct text t);
 /* 400: what the pointer names is no receipt of the queue. */
 void queue_answer_no_receipt(struct request *req, const char *pointer, struct text queue);
-/* 400: a dead letter has no delay, which the pointer names. */
-void queue_answer_dead_and_delayed(struct request *req, const char *pointer);
+/* How a delivery is rejected. */
+struct queue_reject {
+	bool has_delay_ms, dead, counted;
+	int64_t delay_ms;
+	struct text reason;
+};
+/* Of any of the contract's types. */
+#define QUEUE_REJECT_OF(item)                                                                           \
+	(struct queue_reject)                                                                           \
+	{                                                                                               \
+		.has_delay_ms = (item)->has_delay_ms, .dead = (item)->dead, .counted = (item)->counted, \
+		.delay_ms = (item)->delay_ms, .reason = (item)->reason                                  \
+	}
+/*
+ * The member that cannot be combined with `dead`, which it has, as in "/delay_ms"; NULL when there
+ * is none.
+ */
+const char *queue_reject_conflict(const struct queue_reject *r);
+/* 400 for it: `pointer` is to that member. */
+void queue_answer_reject_conflict(struct request *req, const char *pointer);
+/* Three arguments: the delay, the reason and the kind. */
+void queue_call_reject(struct call *c, const struct queue_reject *r);
 /* Sequence and nonce of a receipt, two arguments. */
 void queue_call_receipt(struct request *req, struct call *c, struct text receipt);
 

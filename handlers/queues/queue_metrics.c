@@ -1,11 +1,23 @@
-/* queue_metrics: see queue_metrics.h. Figures of Redis are those of lua/queues/queue_get.lua. */
+/*
+ * queue_metrics: see queue_metrics.h, and GET /queues/{name}/history. Figures of Redis are those of
+ * lua/queues/queue_get.lua.
+ */
 #include "queues/queue_metrics.h"
 
 #include "call/measure.h"
+#include "common/figures.h"
 #include "process/named.h"
 #include "queues/queue_call.h"
 
-enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 5, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT, DIED_AT };
+enum {
+	STATES_AT = QUEUE_REJECTED + 1,
+	STATES = 5,
+	OLDEST_AT = STATES_AT + STATES,
+	EXPIRED_AT,
+	DIED_AT,
+	SENT_AT,
+	CELLS
+};
 /* In the order of queue_states. */
 static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD,
 				       QUEUE_GET_BLOCKED };
@@ -29,8 +41,9 @@ static struct named_kind kind = {
 	.label = "queue",
 	.families = families,
 	.family_count = sizeof(families) / sizeof(families[0]),
+	.cell_count = CELLS,
 };
-static_assert((int)DIED_AT < (int)NAMED_CELLS, "a queue has more cells than there is room for");
+static_assert((int)CELLS <= (int)NAMED_CELLS, "a queue has more cells than there is room for");
 
 void queue_metrics_count(const struct request *req, struct text queue, enum queue_event event, size_t n)
 {
@@ -57,6 +70,24 @@ static void read(double *cells, const struct request *req, const struct reply *r
 	cells[OLDEST_AT] = oldest_at_ms >= 0 ? (double)(req->now_ms - oldest_at_ms) / 1000 : 0;
 	cells[EXPIRED_AT] = (double)reply_int(r, QUEUE_GET_EXPIRED);
 	cells[DIED_AT] = (double)reply_int(r, QUEUE_GET_DIED);
+	cells[SENT_AT] = (double)reply_int(r, QUEUE_GET_SENT);
+}
+
+/* ---- GET /queues/{name}/history ---- */
+
+static void out_sample(struct json_out *o, const double *cells)
+{
+	for (size_t i = 0; i < STATES; i++)
+		out_int(o, queue_states[i], (int64_t)cells[STATES_AT + i]);
+	out_int_or_null(o, "oldest_ready_ms", cells[STATES_AT] > 0, (int64_t)(cells[OLDEST_AT] * 1000 + 0.5));
+	out_int(o, "sent", (int64_t)cells[SENT_AT]);
+	out_int(o, "expired", (int64_t)cells[EXPIRED_AT]);
+	out_int(o, "died", (int64_t)cells[DIED_AT]);
+}
+
+void queue_history_get(struct request *req, const struct queue_history_get_input *in)
+{
+	figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 
 void queue_metrics_open(void)

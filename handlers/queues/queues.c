@@ -130,15 +130,16 @@ static void on_rejected(struct request *req, const struct reply *r)
 
 void queue_delivery_reject(struct request *req, const struct queue_delivery_reject_input *in)
 {
-	if (in->dead && in->has_delay_ms) {
-		queue_answer_dead_and_delayed(req, "/delay_ms");
+	struct queue_reject how = QUEUE_REJECT_OF(in);
+	const char *conflict = queue_reject_conflict(&how);
+
+	if (conflict) {
+		queue_answer_reject_conflict(req, conflict);
 		return;
 	}
 	struct call *c = delivery_call(req, &queue_delivery_reject_script, in->name, in->receipt);
 	if (!c)
 		return;
-	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
-	call_text(c, in->reason);
-	call_int(c, in->dead);
+	queue_call_reject(c, &how);
 	call_send(c, on_rejected);
 }

@@ -14,7 +14,7 @@
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
 
-enum { BODIES_MAX = 1 << 20 };
+enum { BODIES_MAX = 1 << 20, PAYING_LOOK_MS = 100 };
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
@@ -143,7 +143,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_DELIVERY_QUEUE);
 		if (queue < order->at || queue >= end)
 			return false;
-		order->deliveries[order->count++] = (struct queue_delivery){ queue, m };
+		order->deliveries[order->count++] = (struct queue_delivery){ .queue = queue, .m = m };
 		order->body_bytes += reply_text(m, QUEUE_DELIVERY_CONTENT).len;
 	}
 	return true;
@@ -190,7 +190,12 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
 	if (p->was_refused) /* a queue in another slot does not know of it */
 		wait_look_in(req, p->hold_ms);
-	if (order->count == 0 && p->failed)
+	if (order->count == 0 && p->undecided)
+		answer_problem_effect(req, P_NO_ANSWER, EFFECT_UNKNOWN,
+				      "messages were taken, but it was not recorded that they are paid for: %s; a "
+				      "retry with this Idempotency-Key gets them",
+				      call_problem_text(p->undecided));
+	else if (order->count == 0 && p->failed)
 		call_problem_answer(p->failed);
 	else if (order->count == 0 && p->missing.at)
 		handler_answer_missing(req, "policy", p->missing);
@@ -210,9 +215,17 @@ static void pay(struct request *req, size_t first)
 	p->first = first;
 	p->count = order->count;
 	p->acknowledge = order->acknowledge;
-	p->is_replay = order->was_replayed;
 	p->done = on_paid;
 	queue_payment_begin(req, p);
+}
+
+/* The first request with its Idempotency-Key may still be paying for what it took. */
+static void await_payment(struct request *req)
+{
+	wait_look_in(req, PAYING_LOOK_MS);
+	if (!wait_park(req, attempt))
+		answer_problem(req, P_REQUEST_IN_PROGRESS,
+			       "the first request with this Idempotency-Key is still spending the queue's policy");
 }
 
 static void on_received(struct request *req, const struct reply *r)
@@ -234,6 +247,10 @@ static void on_received(struct request *req, const struct reply *r)
 		return;
 	}
 	order->must_exist = false;
+	if (taken == QUEUE_MESSAGE_RECEIVE_PAYING) {
+		await_payment(req);
+		return;
+	}
 	if (taken == 0 && reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE) == 1) { /* the script had its fill of work */
 		receive(req);
 		return;

@@ -6,7 +6,6 @@
 #include "queues/settle.h"
 
 #include "common/kinds.h"
-#include "queues/queue_call.h"
 #include "queues/queue_metrics.h"
 
 enum { RESULT_MAX_BYTES = 65536 };
@@ -62,8 +61,8 @@ static bool check_row(struct request *req, struct queue_settle *s, size_t i)
 		answer_field_problem(req, P_INVALID_VALUE, pointer_to(req, s, i, "/queue"), "must be one of queues");
 	else if (!queue_is_receipt(req, row->queue, row->receipt))
 		queue_answer_no_receipt(req, pointer_to(req, s, i, is_object ? "/receipt" : ""), row->queue);
-	else if (row->dead && row->has_delay_ms)
-		queue_answer_dead_and_delayed(req, pointer_to(req, s, i, "/delay_ms"));
+	else if (row->ending == QUEUE_REJECT && queue_reject_conflict(&row->how))
+		queue_answer_reject_conflict(req, pointer_to(req, s, i, queue_reject_conflict(&row->how)));
 	else if (row->result.len > RESULT_MAX_BYTES)
 		answer_field_problem(req, P_OUT_OF_RANGE, pointer_to(req, s, i, "/result"),
 				     "has %zu bytes as JSON; %d are allowed", row->result.len, RESULT_MAX_BYTES);
@@ -114,9 +113,7 @@ static void add_row(struct request *req, struct call *c, const struct queue_sett
 	if (row->ending == QUEUE_COMPLETE) {
 		call_text(c, stores ? row->result : TEXT(""));
 	} else if (row->ending == QUEUE_REJECT) {
-		queue_call_optional(c, row->has_delay_ms, row->delay_ms);
-		call_text(c, row->reason);
-		call_int(c, row->dead);
+		queue_call_reject(c, &row->how);
 	}
 }
 

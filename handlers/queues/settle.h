@@ -15,7 +15,7 @@
 #ifndef PATTERND_QUEUE_SETTLE_H
 #define PATTERND_QUEUE_SETTLE_H
 
-#include "common/handler.h"
+#include "queues/queue_call.h"
 
 enum queue_ending { QUEUE_ACKNOWLEDGE, QUEUE_COMPLETE, QUEUE_REJECT };
 
@@ -35,10 +35,8 @@ struct queue_settling {
 	struct text queue, receipt;
 	enum queue_ending ending;
 	struct text result;      /* to complete it */
-	bool has_delay_ms, dead; /* to reject it */
-	int64_t delay_ms;
-	struct text reason;
-	size_t of_queue; /* where `queue` is in the list */
+	struct queue_reject how; /* to reject it */
+	size_t of_queue;         /* where `queue` is in the list */
 	enum queue_settled outcome;
 };
 
@@ -65,9 +63,7 @@ void queue_settle_add(struct queue_settle *s, struct queue_settling row);
 
 /* Members of a delivery, of any of the contract's types. */
 #define QUEUE_SETTLE_COMPLETED(item) .receipt = (item)->receipt, .ending = QUEUE_COMPLETE, .result = (item)->result
-#define QUEUE_SETTLE_REJECTED(item)                                                               \
-	.receipt = (item)->receipt, .ending = QUEUE_REJECT, .has_delay_ms = (item)->has_delay_ms, \
-	.delay_ms = (item)->delay_ms, .reason = (item)->reason, .dead = (item)->dead
+#define QUEUE_SETTLE_REJECTED(item) .receipt = (item)->receipt, .ending = QUEUE_REJECT, .how = QUEUE_REJECT_OF(item)
 
 /* False when the request was answered with the first that is wrong; nothing is settled then. */
 bool queue_settle_check(struct request *req, struct queue_settle *s);

@@ -48,7 +48,7 @@ struct limit_policy {
 };
 
 /*
- * What a limit counts under: a policy, or a check with a limit of its own. With neither, the limit
+ * What a limit counts under: a policy, or a check with its own limit. With neither, the limit
  * is in the request and has no name. A check must never reach the state of a policy.
  */
 struct limit_account {

@@ -86,7 +86,7 @@ static void ask(struct request *req, int64_t cost)
 
 	t->limits->checks[0].cost = cost;
 	struct call *call = limit_call(req, &(struct slots_group){ first, 1 }, false);
-	call_without_record(call); /* the record is that of the request's own step */
+	call_without_record(call); /* the request's own step has the record */
 	call_may_fail(call);
 	call_send(call, on_asked);
 }

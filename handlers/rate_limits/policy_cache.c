@@ -1,9 +1,9 @@
 /*
  * policy_cache: see rate_limits/policy_cache.h.
  *
- * Policies of the file never expire. Those of Redis are fresh for a second, counted from when Redis
- * was asked; in the second half of it one request refreshes them, so that no other one waits for
- * that. Stale ones are kept: while Redis is away they decide whether a limit fails open.
+ * Policies of the file never expire. Policies of Redis are fresh for a second, counted from when
+ * Redis was asked; in the second half of it one request refreshes them, so that no other one waits
+ * for that. Stale ones are kept: while Redis is away they decide whether a limit fails open.
  */
 #include "rate_limits/policy_cache.h"
 

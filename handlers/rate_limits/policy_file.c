@@ -7,24 +7,16 @@
  * rows of the contract, so the two cannot differ.
  */
 #include "json/read.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "contract/inner.h"
 #include "contract/input.h"
+#include "process/object_file.h"
 #include "rate_limits/policy_cache.h"
 #include "rate_limits/policy_file.h"
 
-enum { MAX_FILE_BYTES = 1024 * 1024 };
-
-static const struct operation *put_operation(void)
-{
-	size_t i = 0;
-
-	while (i < operation_count - 1 && strcmp(operations[i].id, "ratelimit_policy_put") != 0)
-		i++;
-	return &operations[i];
-}
+enum { WHY_BYTES = 512 };
 
 /* `at` is a JSON pointer below the policy. */
 static bool refuse(const char *name, const char *at, const char *why)
@@ -60,8 +52,7 @@ static bool load_policy(struct request *req, const char *name, struct text body)
 {
 	struct limit_policy policy;
 
-	req->http_done = true; /* its answer goes to no client */
-	req->op = put_operation();
+	req->op = inner_operation("ratelimit_policy_put");
 	req->asked.path_values[0] = arena_copy(&req->arena, name, strlen(name));
 	req->asked.body = body;
 	const struct ratelimit_policy_put_input *in = input_fill(req);
@@ -86,55 +77,15 @@ static bool load_one(const struct json *value)
 	return ok;
 }
 
-/* The whole file; absent, with what is wrong on stderr, when it cannot be read. */
-static struct text read_file(struct arena *arena, const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *bytes = arena_grow(arena, NULL, 0, MAX_FILE_BYTES + 1);
-	size_t len = f && bytes ? fread(bytes, 1, MAX_FILE_BYTES, f) : 0;
-	bool is_whole = f && bytes && feof(f);
-
-	if (!bytes)
-		fprintf(stderr, "patternd: --policies: there is no memory for %s\n", path);
-	else if (!f || ferror(f))
-		fprintf(stderr, "patternd: --policies: %s: %s\n", path, strerror(errno));
-	else if (!is_whole)
-		fprintf(stderr, "patternd: --policies: %s: has more than %d bytes\n", path, MAX_FILE_BYTES);
-	if (f)
-		fclose(f);
-	if (!is_whole)
-		return (struct text){ 0 };
-	bytes[len] = '\0';
-	return (struct text){ bytes, len };
-}
-
-/* Each member of the file is read as the body of a PUT. */
-static const void *place_of_policy(const void *parent, struct text key, bool *opaque)
-{
-	(void)parent;
-	(void)key;
-	*opaque = true;
-	return NULL;
-}
-
 static bool load_all(struct arena *arena, const char *path)
 {
-	struct text file = read_file(arena, path);
-	struct json_error error;
-	bool ok = true;
+	char why[WHY_BYTES];
+	const struct json *root = object_file_read(arena, path, why, sizeof(why));
+	bool ok = root != NULL;
 
-	if (!file.at)
-		return false;
-	const struct json *root = json_read(arena, file, place_of_policy, NULL, &error);
 	if (!root)
-		fprintf(stderr, "patternd: --policies: %s:%zu:%zu: %s\n", path, error.line, error.column,
-			error.why ? error.why : "there is no memory for it");
-	else if (root->kind != JSON_IS_OBJECT)
-		fprintf(stderr, "patternd: --policies: %s: must be a JSON object, each member a name and its policy\n",
-			path);
-	if (!root || root->kind != JSON_IS_OBJECT)
-		return false;
-	for (const struct json *policy = root->first; policy; policy = policy->next)
+		fprintf(stderr, "patternd: --policies: %s\n", why);
+	for (const struct json *policy = root ? root->first : NULL; policy; policy = policy->next)
 		ok = load_one(policy) && ok;
 	return ok;
 }

@@ -19,7 +19,7 @@ static void set_check(struct limit_check *c, struct text name, struct text polic
 	c->cost = cost;
 }
 
-/* Only by a policy: checks with limits of their own differ in their names. */
+/* Only by a policy: checks with their own limits differ in their names. */
 static bool share_state(const struct limit_check *a, const struct limit_check *b)
 {
 	return a->account.policy.at && text_equal(a->account.policy, b->account.policy) && text_equal(a->key, b->key);
@@ -39,7 +39,7 @@ static bool are_distinct(struct request *req, const struct limit_request *limits
 			snprintf(at, sizeof(at), "/checks/%zu", i);
 			if (same_name)
 				answer_field_problem(req, P_INVALID_VALUE, at,
-						     "is named '%s', as is /checks/%zu; give each a name of its own",
+						     "is named '%s', as is /checks/%zu; give each its own name",
 						     a->name.at, k);
 			else
 				answer_field_problem(req, P_INVALID_VALUE, at,

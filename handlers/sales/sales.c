@@ -32,7 +32,7 @@ int sale_state(const struct request *req, int64_t opens_at_ms, int64_t closes_at
 	return req->now_ms < opens_at_ms ? SALE_UPCOMING : SALE_OPEN;
 }
 
-/* 0 is no instant, and no limit. */
+/* 0 is neither an instant nor a limit. */
 void sale_out_setting(struct json_out *o, const char *key, int64_t value)
 {
 	out_int_or_null(o, key, value != 0, value);

@@ -1,6 +1,6 @@
 /*
  * semaphores: at most so many at once, with permits that expire. Each operation is one script
- * (lua/semaphores/semaphore_*.lua); waiters have a wait queue like that of a lock.
+ * (lua/semaphores/semaphore_*.lua); waiters have a wait queue, as for a lock.
  *
  * A permit is a secret like a lock's token: only its holder gets it, Redis its digest.
  */

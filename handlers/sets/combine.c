@@ -1,5 +1,5 @@
 /*
- * set_combine: what several sets have together: GET /sets/combine.
+ * set_combine: unions, intersections and differences of several sets: GET /sets/combine.
  *
  * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for
  * their sizes; then each slot unites its own, or the slot of the set that counts (the smallest for

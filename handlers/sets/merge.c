@@ -2,11 +2,11 @@
  * set_merge: makes a set of other sets: POST /sets/{name}/merge. The members of one set after the
  * other (of a union), or of the set that counts (the smallest of an intersection, the first of a
  * difference), come here page by page. The sets beside it return which of them stay, and those are
- * added to what is built. It lies aside under a key with a TTL of its own until the last step puts
+ * added to what is built. It lies aside under a key with its own TTL until the last step puts
  * it in the set's place, so nothing needs to be undone when a step fails.
  *
  * Each step is one script that works on some 5000 members at most, whatever the sets have, and a
- * Cluster's slots are no different: every script has the keys of one slot.
+ * It is the same with slots of a Cluster: every script has the keys of one slot.
  */
 #include <stdio.h>
 

@@ -35,7 +35,7 @@ struct visitor_days {
 };
 
 /*
- * Determines the days, and makes the call. The day is `date`, or that of at_ms, or today.
+ * Determines the days, and makes the call. The day is `date`, or the day of at_ms, or today.
  * `in_body`: where from and to were given.
  */
 void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, int64_t at_ms, struct text date);

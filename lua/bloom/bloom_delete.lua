@@ -18,7 +18,7 @@ if #KEYS - 1 < segments then
 end
 if filter then
   for key = 2, segments + 1 do
-    redis.call('STRLEN', KEYS[key]) -- fails here, and not half-way, when one of them is no string
+    redis.call('STRLEN', KEYS[key]) -- fails here, and not halfway, if one of them is not a string
   end
 end
 return { bloom_free(segments) and 1 or -3, now }

@@ -10,8 +10,8 @@
 -- A digit is '1' when the item was added, '0' when it was there before, or is a false positive.
 -- full: the newest layer is, and another would make the filter larger than 2^32 bits: nothing done.
 -- created: the filter is there now, without items: call again.
--- Errors: WRONGTYPE, nothing done. O(items * (hashes + layers)), in all at most 160 bits and those
--- of one item; or one segment is allocated.
+-- Errors: WRONGTYPE, nothing done. O(items * (hashes + layers)), in all at most 160 bits and the
+-- bits of one item; or one segment is allocated.
 --@include time names expiry bloom
 --@idempotent parts
 local now = now_ms()
@@ -33,7 +33,7 @@ if newest.items >= newest.capacity then
 elseif filter.segments < filter.keys - 1 then
   local key = filter.segments + 2
   if redis.call('STRLEN', KEYS[key]) > 0 then
-    redis.call('UNLINK', KEYS[key]) -- of a filter whose hash was removed by hand: its bits are none of ours
+    redis.call('UNLINK', KEYS[key]) -- of a filter whose hash was removed by hand: its bits do not count
   end
   redis.call('SETBIT', KEYS[key], bloom_bytes(newest, key) * 8 - 1, 0)
   bloom_expire_segment(key, expires_at({ KEYS[1] }))

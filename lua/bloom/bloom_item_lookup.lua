@@ -5,7 +5,8 @@
 --@reply -2 more_keys: bloom_more
 -- A digit is '1' when the item is there, or is a false positive, and '0' when it is not. A filter
 -- that does not exist has no items.
--- Errors: WRONGTYPE. O(items * (hashes + layers)), in all at most 160 bits and those of one item.
+-- Errors: WRONGTYPE. O(items * (hashes + layers)), in all at most 160 bits and the bits of one
+-- item.
 --@include time bloom
 --@reads
 local now = now_ms()

@@ -5,7 +5,7 @@
 -- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated),
 --            and for each layer, from layer:1 on, "<bits> <hashes> <capacity> <items> <bits that
 --            are set>"; or, while it is being deleted, deleting and segments (how many are left).
---            Its expiry is that of the filter
+--            It expires with the filter
 -- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all
 --            layers. A string of hundreds of MiB would hold Redis for as many ms where it is
 --            allocated; one of these takes half a millisecond. They expire with the hash, but of
@@ -185,7 +185,7 @@ local function bloom_expire(filter, now, ttl)
   return at
 end
 
--- The reply of a filter; expires_at_ms -1: never. set_bits counts those of a layer that are set.
+-- The reply of a filter; expires_at_ms -1: never. set_bits counts the set bits of a layer.
 --@shape bloom_filter: capacity int, error_rate real, expires_at_ms int, layers (bloom_layer)...
 --@shape bloom_layer: bits int, hashes int, capacity int, size int, set_bits int
 local function bloom_reply(outcome, now, filter, at)

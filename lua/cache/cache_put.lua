@@ -38,7 +38,7 @@ end
 
 if not version and redis.call('EXISTS', KEYS[5]) == 1 then
 --@include waiters
-  waiters_read(KEYS[1], KEYS[5], now, '') -- an error if it is no wait queue
+  waiters_read(KEYS[1], KEYS[5], now, '') -- an error if it is not a wait queue
   waiters_wake_all(KEYS[1], KEYS[5], 0)
   redis.call('UNLINK', KEYS[5])
 end

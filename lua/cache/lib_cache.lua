@@ -1,7 +1,7 @@
 -- A cached value is a hash with a TTL: `value`, JSON text, and `version`. Beside it are, each
--- with a TTL of its own:
+-- with its own TTL:
 --   fence  the highest fence seen; kept until a day after the value's end
---   fill   the fill ticket that is out
+--   fill   the valid fill ticket
 --   again  the instants at which an invalidation is to be repeated, as a sorted set: no value and
 --          no ticket that is made before one of them lives longer than until it
 --   waiters  the wait queue of clients that wait for a value; there is none while there is one
@@ -41,8 +41,8 @@ local function cache_keep_fence(key, fence, until_ms)
   local kept_at = math.max(redis.call('PEXPIRETIME', key), until_ms + FENCE_KEPT_MS)
   redis.call('SET', key, digits(fence), 'PXAT', digits(kept_at))
 end
--- cache_end(key, now, at): the instant `at`, or that of the next repeated invalidation when it
--- comes first. O(log n).
+-- cache_end(key, now, at): the instant `at`, or the next repeated invalidation if that comes
+-- first. O(log n).
 local function cache_end(key, now, at)
   local again = redis.call('ZRANGEBYSCORE', key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
   return math.min(at, tonumber(again[2] or at))

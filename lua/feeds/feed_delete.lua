@@ -5,7 +5,7 @@
 --@include time
 --@flags allow-oom
 local now = now_ms()
-redis.call('XLEN', KEYS[1]) -- fails here, and not half-way, when it is no stream
+redis.call('XLEN', KEYS[1]) -- fails here, and not halfway, if it is not a stream
 local removed = redis.call('UNLINK', KEYS[1])
 redis.call('UNLINK', KEYS[2])
 return { removed, now }

@@ -1,8 +1,8 @@
 -- Searches that miss no member. GEOSEARCH checks each member's distance exactly, but looks only
 -- into squares around a bounding box, and this box is too small where a circle or a box reaches
 -- beyond a pole (it looks at one side of it), and for a wide box (it takes w / cos for the length
--- of a parallel's chord). The date line is no seam to it. Wants geo/lib_geo.lua. A shape is {kind
--- ('radius' or 'box'), radius or width, height of a box, unit}.
+-- of a parallel's chord). The date line needs no special case. Wants geo/lib_geo.lua. A shape is
+-- {kind ('radius' or 'box'), radius or width, height of a box, unit}.
 
 local NORTHMOST, BEYOND = math.rad(85.05112878), 1 + 1e-9
 -- Radians: less than from a stored position to the edge of any square.

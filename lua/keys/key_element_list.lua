@@ -55,8 +55,8 @@ local function add_element(element, beside)
   bytes = bytes + math.min(#element, TEXT_BYTES) + math.min(#beside, TEXT_BYTES)
 end
 
--- Those of a step's elements that come after digest `after`, in the order of their digests, which
--- they get as [3].
+-- The elements of a step whose digests are after `after`, in the order of their digests. Each gets
+-- its digest as [3].
 local function in_order(elements, after)
   local left = {}
   for _, element in ipairs(elements) do
@@ -96,7 +96,7 @@ end
 
 local _, is_match = star_match(match)
 
--- The same of a list, whose steps are indices.
+-- Makes a page of a list, whose steps are indices.
 local function page_range(from)
   local index = tonumber(from)
   for _, value in ipairs(redis.call('LRANGE', KEYS[1], from, digits(index + count - 1))) do

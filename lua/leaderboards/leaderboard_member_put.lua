@@ -73,7 +73,7 @@ if is_new then
   name_made(KEYS[1])
 end
 if not is_same then
-  -- The ranks first: all fails here, and not half-way, when they are no sorted set. The old place
+  -- The ranks first: all fails here, and not halfway, if they are not a sorted set. The old place
   -- goes after the new one came: a set without members would be a new key, without its TTL.
   redis.call('ZADD', KEYS[3], '0', element)
   local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1

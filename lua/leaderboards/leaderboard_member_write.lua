@@ -53,7 +53,7 @@ for i = first_put, #ARGV, named + 1 do
   members[#members + 1] = ARGV[i]
 end
 local size = redis.call('ZCARD', KEYS[3])
-redis.call('HLEN', KEYS[2]) -- fails here, and not half-way, when it is no hash
+redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if is_new and #members == 0 then
   return {1, now, 0, 0, 0, 0, 0}
 end

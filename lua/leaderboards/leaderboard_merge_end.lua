@@ -18,7 +18,7 @@ local now = math.floor(now_us / 1000)
 local size, board_keys = tonumber(ARGV[2]), {KEYS[1], KEYS[2], KEYS[3]}
 local board = read_board(KEYS[1])
 local old_size = redis.call('ZCARD', KEYS[3])
-redis.call('HLEN', KEYS[2]) -- fails here, and not half-way, when it is no hash
+redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if board and board.text ~= ARGV[1] and old_size > 0 then
   return {-2, now, -1, board.text, ARGV[1]}
 end

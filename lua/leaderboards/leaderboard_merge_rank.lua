@@ -2,8 +2,8 @@
 -- KEYS  1 what is built (leaderboards/lib_board_merge.lua), 2 its ranks so far: sorted set as in
 --       leaderboards/lib_board.lua, TTL
 -- ARGV  1 cursor of HSCAN, '0' to begin, 2 the dimensions, 3 how many members what is built must
---       have by now, 4 how many are ranked, 5 the number that a member must bear, which is that of
---       the last source of an intersection; '' for any
+--       have by now, 4 how many are ranked, 5 the number that a member must bear: the last
+--       source's of an intersection; '' for any
 --@reply 0: next_cursor text, ranked int, members int
 --@reply -3 lost
 --@reply -4 too_large: member text, dimension text

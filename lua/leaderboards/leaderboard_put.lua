@@ -14,7 +14,7 @@
 local now = now_ms()
 local board, max = read_board(KEYS[1]), tonumber(ARGV[3])
 local size = redis.call('ZCARD', KEYS[3])
-redis.call('HLEN', KEYS[2]) -- fails here, and not half-way, when it is no hash
+redis.call('HLEN', KEYS[2]) -- fails here, and not halfway, if it is not a hash
 if board and board.text ~= ARGV[1] and size > 0 then
   return {-1, now, board.text}
 elseif not board then

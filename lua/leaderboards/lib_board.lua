@@ -97,11 +97,11 @@ local function bound(board, size, max)
   return size - math.max(excess, 0)
 end
 
--- A member in replies: the element is that of the ranks, the position from 0, the dimensions a line
--- each.
+-- A member in replies: the element is the member's of the ranks, the position from 0, the
+-- dimensions a line each.
 --@shape board_member: dimensions text, position int, element text
 
--- checked_place(place, dimensions): raises WRONGTYPE when these bytes are no place: too few, or
+-- checked_place(place, dimensions): raises WRONGTYPE when these bytes are not a place: too few, or
 -- numbers of more than 53 bits. What a merge built has a byte more.
 local function checked_place(place, dimensions)
   local _, head = form_of(dimensions)

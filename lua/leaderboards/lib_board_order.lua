@@ -11,7 +11,7 @@ local function equals_of(ranks, head)
 end
 
 -- position_of(ranks, element, dimensions, order): of an element that belongs there; WRONGTYPE where
--- the ranks are not those of the board. O(log n).
+-- the ranks do not belong to the board. O(log n).
 local function position_of(ranks, element, dimensions, order)
   local rank = redis.call('ZRANK', ranks, element)
   if not rank then
@@ -62,8 +62,8 @@ local function ascending(ranks, from, to, dimensions)
 end
 
 -- range_of(ranks, dimensions, min, max): the first position, in the order of the sorted set, of the
--- members whose first score is `min` to `max`, and the one behind their last. '' is no bound. O(log
--- n).
+-- members whose first score is `min` to `max`, and the one behind their last. '' means no bound.
+-- O(log n).
 local function range_of(ranks, dimensions, min, max)
   local most, format = form_of(dimensions), dimensions == 1 and '>I8' or '>I4'
   local first, behind = 0, redis.call('ZCARD', ranks)
@@ -81,7 +81,7 @@ end
 
 -- page_at(now, ranks, board, order, first, behind, offset, count): the reply with a page of the
 -- list that is at the positions from `first` to before `behind`: `count` members from that offset
--- on. The dimensions are a line each; the position is that of the first element; next is the offset
+-- on. The dimensions are a line each; the position is the first element's; next is the offset
 -- of the next page, -1 at the end.
 --@shape board_page: dimensions text, next int, position int, elements [board_elements]
 --@shape board_elements: element text...

@@ -9,11 +9,13 @@
 -- The third value is how long the grant lasts. The record is kept so long, and at least a minute: a
 -- late retry still learns that the grant has ended. Without a proof the third value is how long a
 -- decision holds. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
-local fingerprint, most_ms = ARGV[#ARGV]:sub(1, 64), tonumber(ARGV[#ARGV]:sub(65))
+local fingerprint = ARGV[#ARGV]
 ARGV[#ARGV] = nil
 if fingerprint == '' then
   return body(KEYS, ARGV)
 end
+local most_ms
+fingerprint, most_ms = fingerprint:sub(1, 64), tonumber(fingerprint:sub(65))
 local record = KEYS[#KEYS]
 KEYS[#KEYS] = nil
 local stored = redis.call('GET', record)

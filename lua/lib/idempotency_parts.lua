@@ -9,12 +9,14 @@
 --                 reply, kept from the first part on
 -- Returns what body returns. For a part that is done: {'replayed', the stored reply with the
 -- present now_ms}. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
-local fingerprint, kept_ms, part = ARGV[#ARGV]:sub(1, 64), ARGV[#ARGV]:sub(65), ARGV[#ARGV - 1]
+local fingerprint, part = ARGV[#ARGV], ARGV[#ARGV - 1]
 ARGV[#ARGV] = nil
 ARGV[#ARGV] = nil
 if fingerprint == '' then
   return body(KEYS, ARGV)
 end
+local kept_ms
+fingerprint, kept_ms = fingerprint:sub(1, 64), fingerprint:sub(65)
 local record = KEYS[#KEYS]
 KEYS[#KEYS] = nil
 local kept = redis.call('HMGET', record, 'fingerprint', 'part:' .. part)

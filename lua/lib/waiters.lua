@@ -4,7 +4,7 @@
 --              o<ticket>  it was called: the resource is offered to it until that instant, Unix ms
 --              w<ticket>  a watcher: its daemon tries again at that instant, Unix ms
 -- A ticket is "<instance_id>.<number>.<mode>", the instance 16 hex digits; the mode is the
--- resource's. Each daemon has a channel of its own for each resource that it waits for, "<first
+-- resource's. Each daemon has its own channel for each resource that it waits for, "<first
 -- key>@<instance_id>" (a sharded one: it lives in the key's slot), and receives there
 --   "<number> <ms>"  that ticket should try again in so long
 --   "!"              its tickets were dropped: all should join again
@@ -13,7 +13,7 @@
 -- time, and a watcher that is OFFER_MS late, show that their daemon died. All tickets of that
 -- daemon are dropped: no heartbeats. Should it be alive, its waiters join again where they were. A
 -- message that no connection received is for a daemon that died, or that just subscribes again and
--- then tries all of its tickets: the offer lasts UNHEARD_MS, and the daemon is no watcher.
+-- then tries all of its tickets: the offer lasts UNHEARD_MS, and the daemon is not a watcher.
 local OFFER_MS, UNHEARD_MS, WAITERS_MS = 1000, 200, 62000
 local ARRIVALS = 100000000000000 -- marks are below it, until the year 5138
 local WAITING = digits(ARRIVALS)
@@ -44,7 +44,7 @@ local function waiters_count(key)
   return redis.call('ZCOUNT', key, WAITING, '+inf')
 end
 
--- The first that was not called. A negative count of LIMIT is no limit.
+-- The first that was not called. A negative count of LIMIT means no limit.
 local function waiters_find_head(w)
   local count = next(w.dead) and -1 or #w.called + #w.late + 1
   w.head = nil
@@ -230,8 +230,8 @@ local function waiters_watch(w, at_ms)
     return
   end
 
-  -- By at a daemon looks that is not one of `but`: one that does so anyway, or else that of the
-  -- first possible ticket. Returns its instance.
+  -- Appoints a daemon, not one of `but`, that looks by `at`: one that looks anyway, or else the
+  -- daemon of the first possible ticket. Returns its instance.
   local function appoint(at, but, tickets)
     for _, watcher in ipairs(w.watchers) do
       if watcher.at_ms <= at and not but[waiters_instance(watcher.ticket)] then

@@ -1,4 +1,4 @@
--- A lock is a hash whose TTL is that of its last holder: fence (the highest given out with it),
+-- A lock is a hash with the TTL of its last holder: fence (the highest given out with it),
 -- owner, mode, metadata, and what lock_acquire adds:
 --   exclusive  `t:<token hash>`: since when, for each token of the one holder
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a
@@ -115,7 +115,7 @@ local function lock_free(lock)
   end
 end
 
--- The TTL of a shared lock: that of its last reader. False when there is none, and it is free.
+-- The TTL of a shared lock: the TTL of its last reader. False when there is none, and it is free.
 local function lock_keep_for_readers(lock)
   local last = redis.call('ZRANGE', lock.readers_key, '-1', '-1', 'WITHSCORES')[2]
   if not last or tonumber(last) < lock.now then

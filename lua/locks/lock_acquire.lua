@@ -10,7 +10,7 @@
 -- ARGV[5]  hash of the new token
 -- ARGV[6]  the new token, sealed: returned as it is, so that a replay can return the first
 --          token
--- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or that of the token presented
+-- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or the mode of the given token
 -- ARGV[8]  ticket (lib/waiters.lua), '' for a request that does not wait
 -- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
 --          queues
@@ -220,6 +220,11 @@ for i, n in ipairs(names) do
 end
 if ticket ~= '' and wait_ms > 0 then
   next_at = look_at < math.huge and look_at or -1
+end
+-- Those in front have left their wait queues in this call: the next attempt is made at once.
+if not blocking then
+  blocking, next_at = names[1], now
+  blocking.offered_until = now
 end
 local reply = { 0, now, next_at, which, waiters_count(blocking.waiters.key) }
 if not blocking.lock then

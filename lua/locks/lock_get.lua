@@ -1,11 +1,12 @@
 -- lock_get: the holders of a lock, and until when.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or
---       only the first three, for a shorter look: the fence of a free lock is then 0, and all
+--       only the first three, as lists look: the fence of a free lock is then 0, and all
 --       metadata ''
 --@reply 0 held: waiter_count int, fence int, mode text, expires_at_ms int, holder_count int,
--- holders (lock_holder)...
+-- first_arrived_at_us int, holders (lock_holder)...
 --@reply -1 free: waiter_count int, fence int
--- fence is the last one.
+-- fence is the last one. first_arrived_at_us is when the first waiter arrived, as lists look; else
+-- it is -1.
 -- Errors: WRONGTYPE. O(1).
 --@include time last_fence waiters lock
 --@reads
@@ -15,7 +16,13 @@ local waiters = waiters_count(KEYS[3])
 if not lock then
   return {-1, now, waiters, KEYS[4] and last_fence(KEYS[4]) or 0}
 end
-local reply = {0, now, waiters, lock.fence, lock.mode, lock.expires_at_ms, lock.holder_count}
+local first
+if waiters > 0 and not KEYS[4] then
+  first = redis.call('ZRANGE', KEYS[3], WAITING, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
+end
+local reply = {
+  0, now, waiters, lock.fence, lock.mode, lock.expires_at_ms, lock.holder_count, tonumber(first or -1),
+}
 for _, value in ipairs(lock_holders(lock, KEYS[4])) do
   reply[#reply + 1] = value
 end

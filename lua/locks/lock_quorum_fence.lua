@@ -1,6 +1,6 @@
 -- lock_quorum_fence: raises a lock's fence to the highest that any server of a majority proposed,
 -- so that the next one is above it whichever majority grants that. A token that does not hold the
--- lock here learns the number all the same, but that is no acknowledgement: here the next holder
+-- lock here learns the number as well, but that is not an acknowledgement: here the next holder
 -- may have got its fence already.
 -- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL
 -- ARGV  1 hash of the token; 2 the fence

@@ -5,7 +5,7 @@
 -- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
 --@reply 1 released, 0 released_before, -1 not_holder: holds int, held_fence int
 -- holds: how many tokens of this holder are left. held_fence: the fence of the lock, 0 when no
--- client holds it. released_before: the last release was that of this token, within a minute,
+-- client holds it. released_before: the last release was by this token, within a minute,
 -- whether another client holds the lock now or not. not_holder: the token does not hold it (any
 -- more), or the lock is free; nothing is released twice.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
@@ -18,7 +18,7 @@ local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
 local now = now_ms()
 
 -- Most locks have one holder with one token, and no waiters when it is released. They are answered
--- before the other libraries, as in lock_acquire. With GET, SET refuses a key that is no string.
+-- before the other libraries, as in lock_acquire. With GET, SET refuses a key that is not a string.
 if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
   local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence')
   if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then

@@ -6,8 +6,10 @@
 --                      other); the settings that were PUT; seq, the last sequence given; sent, how
 --                      many messages were stored; expired, how many were dropped for their ttl;
 --                      died, how many became dead letters; trim_at, before which nothing is
---                      trimmed; two fields a message, <sequence> and <sequence>s (below), and what
---                      queues/lib_queue_schedule.lua has
+--                      trimmed; rules (queues/lib_queue_rules.lua); full, if `concurrency` refused
+--                      a receive; held_until, for its policy; group_paused_until, the end of the
+--                      longest pause; two fields a message, <sequence> and <sequence>s (below),
+--                      and what queues/lib_queue_schedule.lua has
 --   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 +
 --                      due_ms
 --   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to

@@ -28,17 +28,35 @@ local function current_delivery(seq, nonce, state)
   return m
 end
 
--- Plans that a current delivery failed: its message is due again after delay_ms (below 0: the
--- queue's backoff), dead when it was delivered often enough or is_dead is set, or dropped when it
--- is past its ttl. Returns 'due', 'dead' or 'expired'; m.at is then due_ms, died_at_ms or 0.
-local function give_back(m, delay_ms, reason, is_dead)
+-- As if a message had not been received: its delivery does not count. It is due at `at`.
+local function uncount(m, at)
+  clear_delivery(m)
+  m.receives, m.worker, m.at = m.receives - 1, '', at
+end
+
+-- When a message was sent. A long content is not read for that: its sequence is, but for the last
+-- of a batch, the same instant.
+local function sent_at_of(m)
+  local content = m.size ~= 'b' and redis.call('HGET', queue_key, m.seq)
+  return content and read_header(content).sent_at or math.min(math.floor(m.seq / 1000), now)
+end
+
+-- Plans that a current delivery ends without an acknowledgement. Its message is due again after
+-- delay_ms (below 0: the queue's backoff), dead when it was delivered often enough, or dropped when
+-- it is past its ttl. `kind` is '0', '1': it is dead at once, or '2': the delivery does not count,
+-- so its message is never dead, and without a delay it is due since it was sent, in front of what
+-- came later. Returns 'due', 'dead' or 'expired'; m.at is then due_ms, died_at_ms or 0.
+local function give_back(m, delay_ms, reason, kind)
   local state
-  if is_dead then
+  if kind == '1' then
     state = 'dead'
     die(m, now, reason)
   elseif is_expired(m) then
     state = 'expired'
     m.at = 0
+  elseif kind == '2' then
+    state = 'due'
+    uncount(m, delay_ms > 0 and now + delay_ms or sent_at_of(m))
   else
     state = end_delivery(m, now, delay_ms < 0 and backoff_ms(m) or delay_ms, reason)
   end

@@ -119,7 +119,8 @@ end
 -- its group, and so its mark, until it is gone, unless it was put back because its group was held;
 -- any other takes its place among those of its group.
 local function put_due_of_group(m)
-  local keeps = rules and rules.order == 'strict' and (m.place == flight_key or m.receives > 0)
+  local keeps = rules and rules.order == 'strict'
+    and (m.place == flight_key or m.place == delayed_key or m.receives > 0)
   if keeps and m.place == delayed_key then
     keeps = redis.call('ZSCORE', busy_key, m.group .. TAKEN .. m.member:sub(1, 18))
   elseif keeps then

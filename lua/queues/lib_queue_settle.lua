@@ -1,22 +1,6 @@
 -- The body of queue_delivery_settle and queue_delivery_complete: with stores_results, what has a
--- result gets it.
+-- result gets it. Wants queues/lib_queue_settle_look.lua.
 local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
-local first_completed = 3 + 2 * tonumber(ARGV[1])
-local first_rejected = first_completed + 3 * tonumber(ARGV[2])
-local count, fields = 0, {}
-local function add_fields(first, last, step)
-  for i = first, last, step do
-    count = count + 1
-    fields[count] = ARGV[i] .. 's'
-  end
-end
-add_fields(3, first_completed - 1, 2)
-add_fields(first_completed, first_rejected - 1, 3)
-add_fields(first_rejected, #ARGV, 5)
-fields[count + 1], fields[count + 2], fields[count + 3] = 'layout', 'rules', 'full'
-local states = redis.call('HMGET', queue_key, unpack(fields))
-local layout, rules_text, frees = states[count + 1], states[count + 2], states[count + 3]
---@include queue_layout
 local result_ms = rules_text and tonumber(rules_text:match('^result_ms=(%d+)'))
 local reply, effects = { 0, now }, 0
 -- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
@@ -84,7 +68,7 @@ for i = first_rejected, #ARGV, 5 do
     m, is_cancelled = current_delivery(seq, nonce, states[#reply - 1])
   end
   if m then
-    give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4] == '1')
+    give_back(m, tonumber(ARGV[i + 2]), ARGV[i + 3] ~= '' and ARGV[i + 3] or 'rejected', ARGV[i + 4])
     ended[seq] = nonce
     reply[1] = reply[1] + 1
   end

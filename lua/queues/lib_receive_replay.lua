@@ -1,16 +1,23 @@
--- A replay: the deliveries of then that are still current.
+-- A replay: the deliveries of then that are still current, or all if they were done at once.
 local current = { granted[1], now, 0, -1 }
 for i = 5, #granted do
   local item = granted[i]
-  local hash = KEYS[item[5] * 13 + 1]
-  local state = redis.call('HGET', hash, item[1] .. 's')
-  local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
-  -- Of a message that was cancelled the content is gone.
-  if is_same and state:sub(17, 29) > instant and redis.call('HEXISTS', hash, item[1]) == 1 then
-    item[4] = tonumber(state:sub(17, 29))
+  if item[1] == '' then -- a policy that is not paid for
+    if now - granted[2] < 2000 then
+      return { -2, now }
+    end
     current[#current + 1] = item
-  elseif item[1] == '' then -- a policy
+  elseif proof == 'done' then
     current[#current + 1] = item
+  else
+    local hash = KEYS[item[5] * 13 + 1]
+    local state = redis.call('HGET', hash, item[1] .. 's')
+    local is_same = state and state:sub(1, 16) == item[3]:sub(1, 16)
+    -- Of a message that was cancelled the content is gone.
+    if is_same and state:sub(17, 29) > instant and redis.call('HEXISTS', hash, item[1]) == 1 then
+      item[4] = tonumber(state:sub(17, 29))
+      current[#current + 1] = item
+    end
   end
 end
 return current

@@ -23,10 +23,12 @@ local result_ms = queue_rules and tonumber(queue_rules:match('^result_ms=(%d+)')
 local remembered_until, member = digits(now + math.max(150000, result_ms or 0)), field
 local done = nonce .. remembered_until .. 'd'
 local end_of_id, end_of_group
-if state:find('\t', 32, true) then -- it has options; perhaps an id, or a group
+local options = state:find('\t', 32, true)
+local id = options and state:match('^\t%d+\t%d+\t([^\t]*)\t\t[^\t]*\t\t', options) -- no group, no mark
+if options and not id then
 --@include queue_types queue_message
   local m = read_state(state)
-  m.seq, member = seq, field .. m.group
+  m.seq, member, id = seq, field .. m.group, m.id
   if m.marks ~= '' then
 --@include queue_settings queue_change queue_plan queue_ended queue_delivery
     if not current_delivery(seq, nonce, state) then -- it was cancelled
@@ -34,20 +36,18 @@ if state:find('\t', 32, true) then -- it has options; perhaps an id, or a group
       return { -2, now }
     end
     follow(m)
-    end_of_id = commit
+    end_of_id, id = commit, nil
     m.place = flight_key
     unmark(m)
   else
-    if m.group ~= '' then
 --@include queue_group_end
-    end
-    if m.id ~= '' then
-      redis.call('ZCARD', flight_key)
---@include queue_settings queue_done
-      end_of_id = function()
-        remember_ids({ m.id }, result_ms or 0)
-      end
-    end
+  end
+end
+if id and id ~= '' then
+  redis.call('ZCARD', flight_key)
+--@include queue_types queue_settings queue_done
+  end_of_id = function()
+    remember_ids({ id }, result_ms or 0)
   end
 end
 local serve

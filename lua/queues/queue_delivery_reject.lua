@@ -1,8 +1,9 @@
--- queue_delivery_reject: a current delivery failed; its message is due again, dead when it was
--- delivered often enough, or dropped when it is past its ttl.
+-- queue_delivery_reject: a current delivery failed, or, uncounted, did not begin. Its message is
+-- due again, dead when it was delivered often enough, or dropped when it is past its ttl.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
---       reason ('': not given), 5 '1': dead at once
+--       reason ('': not given), 5 '0', '1': dead at once, '2': uncounted, so that its backoff is
+--       none, and its reason is not kept
 --@reply 1: id text, is_dead int, at_ms int
 --@reply -1 stale, -2 cancelled
 -- at_ms is due_ms (0: dropped), or died_at_ms where is_dead is 1. stale: the delivery is no longer
@@ -18,6 +19,6 @@ if not m then
   return { is_cancelled and -2 or -1, now }
 end
 local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
-local state = give_back(m, tonumber(ARGV[3]), reason, ARGV[5] == '1')
+local state = give_back(m, tonumber(ARGV[3]), reason, ARGV[5])
 commit()
 return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

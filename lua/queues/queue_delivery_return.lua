@@ -10,56 +10,17 @@
 -- due since it was sent: in front of what came later, at the latest where it was.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
---@include queue_ended queue_delivery
+--@include queue_ended queue_delivery queue_return
 --@flags allow-oom
 local reply = { 0, now }
 
--- The message of a content and a state that were removed; its id is its own again, unless another
--- message has it by now.
-local function brought_back(seq, state, content)
-  local m, header = read_state(state), read_header(content)
-  m.seq, m.sent_at = seq, header.sent_at
-  local holder = m.id ~= '' and redis.call('HGET', ids_key, m.id)
-  if holder and holder ~= seq then
-    m.id = ''
-    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\t\n]*', '%1', 1)
-  elseif m.id ~= '' then
-    plan('ZREM', done_key, m.id)
-    plan('HSET', ids_key, m.id, seq)
-  end
-  plan('HSET', queue_key, seq, content)
-  plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
-  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted meanwhile
-  return m
-end
-
-local function still_delivered(seq, nonce)
-  local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
-  local m = current_delivery(seq, nonce, stored[2])
-  m = stored[1] and m
-  if m then
-    m.sent_at = read_header(stored[1]).sent_at
-  end
-  return m
-end
-
 for i = 1, #ARGV - 2, 3 do
-  local seq, state, content = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local m
-  if content ~= '' then
-    m = brought_back(seq, state, content)
-  else
-    m = still_delivered(seq, state:sub(1, 16))
-  end
-  if m then
-    clear_delivery(m)
-    m.receives, m.worker, m.at = m.receives - 1, '', m.sent_at
-    put_due(m)
+  if bring_back(ARGV[i], ARGV[i + 1], ARGV[i + 2]) then
     reply[1] = reply[1] + 1
   end
 end
-if #ARGV % 3 == 1 and (reply[1] > 0 or redis.call('EXISTS', queue_key) == 1) then
-  plan('HSET', queue_key, 'held_until', digits(now + tonumber(ARGV[#ARGV])))
+if #ARGV % 3 == 1 then
+  hold_queue(ARGV[#ARGV])
 end
 commit()
 if reply[1] > 0 then -- of a queue that was deleted meanwhile, too

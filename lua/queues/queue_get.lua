@@ -1,9 +1,9 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
--- expired int, sent int, died int, settings (queue_settings), is_schedule_due int
--- oldest_ready_at_ms -1: nothing is ready. is_schedule_due is 1 when a schedule came due and the
--- queue is not paused, else 0.
+-- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int
+-- oldest_ready_at_ms -1: nothing is ready. schedule_at_ms is the next instant of a schedule, which
+-- may have passed, and -1 without schedules.
 -- Deliveries whose visibility ended count as what they will be once settled: the first 250
 -- exactly, which is what a change of the settings settles, more as ready. A message past its ttl
 -- counts until a receive meets it.
@@ -67,5 +67,5 @@ local reply = {
   0, now, ready, redis.call('ZCARD', order_key), delayed, in_flight, dead, oldest, expired, setting('sent'), died,
 }
 add_settings(reply, rules)
-reply[#reply + 1] = setting('schedule_at') <= now and setting('paused') == 0 and 1 or 0
+reply[#reply + 1] = setting('schedule_at') < math.huge and setting('schedule_at') or -1
 return reply

@@ -8,6 +8,7 @@
 --       wait, ms; 0: this is its last try, it leaves the wait queues; 7 how long it has waited, us;
 --       8 absent or '', or '1': each queue must exist, '2': only whether the one queue does is
 --       wanted, 9 the worker, percent-encoded; absent without one
+--@reply -2 paying
 --@reply -1 absent: queue int
 --@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
 --@shape queue_delivery: sequence text, content text, stored_state text, visible_until_ms int,
@@ -18,11 +19,12 @@
 -- changed then. A paused queue hands out nothing. A waiter takes nothing while others wait before
 -- it: they are called.
 -- A replay returns those deliveries that are still current, with the visible_until_ms of now; with
--- ARGV[4] all, as then. Makes the messages of schedules that came due (50). Makes ready what came
--- due (500 a queue; of more at once, the rest follows in the next call, behind what is ready then),
--- settles deliveries whose visibility ended (100), drops messages past their ttl (1000), trims
--- (queues/lib_queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is
--- longer.
+-- ARGV[4] all, as then. What a policy admits is recorded later (queue_delivery_pay): paying, if the
+-- first request took them less than 2 s ago, and may still ask. Makes the messages of schedules
+-- that came due (50). Makes ready what came due (500 a queue; of more at once, the rest follows in
+-- the next call, behind what is ready then), settles deliveries whose visibility ended (100),
+-- drops messages past their ttl (1000), trims (queues/lib_queue_trim.lua). The bodies of one reply
+-- stay within 1 MiB, unless the first alone is longer.
 -- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
 -- Where a message is, and what moves it (this script: *):
@@ -85,4 +87,4 @@ for i = 0, queue_count - 1 do -- behind the messages, as a row without a sequenc
     reply[#reply + 1] = { '', queues[i].policy[2], queues[i].policy[1], 0, i }
   end
 end
-return reply, not acknowledges, lasts_ms
+return reply, acknowledges and 'done' or 'lent', lasts_ms

@@ -11,14 +11,14 @@
 --
 -- What the scripts of all limits reply of a decision; retry_at_ms is -1 when it is allowed,
 -- more_at_ms 0 when the limit is full. limit and window_ms are the given ones: a replay must return
--- those of then, also when its policy has others by now.
+-- them even if its policy has others by now.
 --@shape limit_decision: capacity int, remaining int, retry_at_ms int, reset_at_ms int,
 -- more_at_ms int, limit int, window_ms int
 --@shape limit_taken: decision (limit_decision)
 
 local GCRA_FORM, GCRA_BYTES = 1095910215, 44 -- the bytes 'GCRA'
 
--- The units that drain in a millisecond, and those of a drop.
+-- The units that drain in a millisecond, and the units of a drop.
 local function gcra_units(limit, window)
   local divisor, rest = limit, window
   while rest > 0 do

@@ -32,7 +32,7 @@ local function read_sale()
 end
 
 -- claim_of(record): {state, quantity, expires_at_ms, user}; nil when there is no such claim, or it
--- is no record.
+-- is not a record.
 local function claim_of(record)
   local state, quantity, expires_at_ms, user = string.match(record or '', '^(%l+) (%d+) (%d+) (.+)$')
   if not state then
@@ -41,8 +41,8 @@ local function claim_of(record)
   return {state = state, quantity = tonumber(quantity), expires_at_ms = tonumber(expires_at_ms), user = user}
 end
 
--- is_claim(text): whether a claim that is not there may have been one. Else the text is no claim at
--- all.
+-- is_claim(text): whether a claim that is not there may have been one. Else the text is not a
+-- claim at all.
 local function is_claim(text)
   return string.find(text, '^%d+%.%x+$') ~= nil
 end
@@ -63,7 +63,7 @@ local function take_back(sale, claims)
   redis.call('HDEL', claims_key, unpack(claims))
   redis.call('ZREM', holds_key, unpack(claims))
   sale.has_all_keys = false -- maybe: a key without elements is gone
-  sale.held = redis.call('HINCRBY', sale_key, 'held', digits(0 - sum)) -- not -0, which is no integer to Redis
+  sale.held = redis.call('HINCRBY', sale_key, 'held', digits(0 - sum)) -- not -0, which is not an integer to Redis
 end
 
 -- settle(sale, now): takes back what was held until now, at most SETTLED_MOST claims. False when

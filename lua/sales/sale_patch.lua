@@ -3,7 +3,7 @@
 -- ARGV  as sale_put; '' stays as it is
 --@reply 1 changed, 0 again, -2 stock_below_sold: sale
 --@reply -1 absent, -3 closes_before_open
--- They are those of change (sales/lib_sale.lua), and absent.
+-- They are the outcomes of change (sales/lib_sale.lua), and absent.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
 local sale = read_sale()

@@ -4,7 +4,7 @@
 --       5 hold_ms, 6 retention_ms (0: it never expires)
 --@reply 2 new, 1 replaced, 0 again, -2 stock_below_sold: sale
 --@reply -3 closes_before_open
--- They are those of change (sales/lib_sale.lua).
+-- They are the outcomes of change (sales/lib_sale.lua).
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time names expiry sale
 local sale = read_sale()

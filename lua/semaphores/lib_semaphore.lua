@@ -1,4 +1,4 @@
--- A semaphore is two keys, their TTL that of the last permit: a hash of limit and
+-- A semaphore is two keys with the TTL of the last permit: a hash of limit and
 -- `o:<permit hash>`: owner; and the sorted set `permits`: permit hash by expires_at_ms, or by minus
 -- the instant until which its release is remembered, so that a repeated release succeeds. Wants
 -- lib/time.lua and lib/waiters.lua.

@@ -3,7 +3,7 @@
 -- from there.
 local total_key = table.remove(KEYS)
 
--- total_is_sketch(): whether the page keeps one. Raises WRONGTYPE for what is no sketch. O(1).
+-- total_is_sketch(): whether the page keeps one. Raises WRONGTYPE if it is not a sketch. O(1).
 local function total_is_sketch()
   local head = redis.call('GETRANGE', total_key, '0', '3')
   if head ~= '' and head ~= 'HYLL' then

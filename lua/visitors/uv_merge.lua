@@ -22,7 +22,7 @@ if day_is_wrong(now, ARGV[1]) then
 end
 local days, merged = tonumber(ARGV[2]), 0
 local has_total, written = total_is_sketch(), {}
-redis.call('PFCOUNT', unpack(KEYS)) -- fails here, and not half-way, when one of them is no sketch
+redis.call('PFCOUNT', unpack(KEYS)) -- fails here, and not halfway, if one of them is not a sketch
 for day = 1, days do
   local sources = {}
   for i = day + days, #KEYS, days do

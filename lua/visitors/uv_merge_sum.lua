@@ -12,7 +12,7 @@
 --@include time days names page total
 local KEPT_MS = 10000 -- should it end half-way
 local has_total, written = total_is_sketch(), {}
-redis.call('PFCOUNT', unpack(KEYS, 2)) -- fails here, and not half-way, when one of them is no sketch
+redis.call('PFCOUNT', unpack(KEYS, 2)) -- fails here, and not halfway, if one of them is not a sketch
 local merged, is_merged = 0, {}
 for i = 3, #ARGV, 2 do
   local day = tonumber(ARGV[i])

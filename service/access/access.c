@@ -207,7 +207,10 @@ bool access_admit_input(struct request *req, const void *input)
 
 	if (!table || !op->needs_token || !depends_on_input(op))
 		return true;
-	/* Looked up again: SIGHUP may have changed the tokens while the body came. */
+	/*
+	 * The token is looked up again, because SIGHUP may have changed the tokens while the body
+	 * came.
+	 */
 	const struct token_file_entry *t = req->caller.token_digest ? find(req->caller.token_digest) : NULL;
 	if (!t)
 		return refuse_token(req);

@@ -1,7 +1,7 @@
 /*
  * access: bearer tokens and their scopes. With --tokens every operation requires a token, except
- * those that need none, and the scopes that openapi/ states (x-scope). Without --tokens this
- * costs one comparison a request.
+ * those that need none, and the scopes that openapi/ states (x-scope). Without --tokens this costs
+ * one comparison per request.
  *
  * Checked in two steps: the token and the names in the path before the first byte of the body; the
  * names in query and body before the handler runs. A request that was admitted is not checked again
@@ -27,12 +27,12 @@ void access_print(void);
 void access_reload(void);
 
 /*
- * After the headers, of which `times` were `authorization`. False: the request was answered with
- * 401 or 403, which never reveals whether the token exists.
+ * Call it after the headers; `times` of them were `authorization`. False: the request was answered
+ * with 401 or 403, which never reveals whether the token exists.
  */
 bool access_admit(struct request *req, struct text authorization, unsigned times);
 
-/* After the input was decoded: the same for the names in it. */
+/* Call it after the input was decoded: as access_admit, for the names in the input. */
 bool access_admit_input(struct request *req, const void *input);
 
 #endif

@@ -16,7 +16,7 @@ bool site_serves_host(struct request *req, struct text host);
 
 /*
  * By the headers Host, Origin and Sec-Fetch-Site, each of which may be absent: the daemon's own
- * pages, those of --cors-origins, and programs. False: the request has been answered.
+ * pages, pages of --cors-origins, and programs. False: the request has been answered.
  */
 bool site_is_allowed(struct request *req, struct text host, struct text origin, struct text site);
 

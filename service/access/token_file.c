@@ -162,7 +162,7 @@ static bool read_line(const struct token_file_reader *r, struct text line)
 
 /* ---- The file ---- */
 
-static const struct token_file *sorted; /* qsort has no argument of its own */
+static const struct token_file *sorted; /* qsort passes no argument */
 
 static int compare(const void *a, const void *b)
 {

@@ -151,10 +151,10 @@ void call_tag(struct call *c, size_t tag)
 	c->result.tag = tag;
 }
 
-void call_record_key(struct call *c)
+void call_record_key(struct call *c, struct text first_key)
 {
-	if (c->req->asked.idempotency_key.at && c->keys.count > 0)
-		push(c, &c->keys, idempotency_record_key(c->req, c->keys.at[0], c->part));
+	if (c->req->asked.idempotency_key.at)
+		push(c, &c->keys, idempotency_record_key(c->req, first_key, c->part));
 }
 
 static void push_record(struct call *c)
@@ -169,7 +169,7 @@ static void push_record(struct call *c)
 	/* no permission is kept without its proof */
 	assert(c->script->replay == (c->part.at ? REPLAY_DONE : req->op->replay));
 	c->has_record = true;
-	call_record_key(c);
+	call_record_key(c, keys->at[0]);
 	push(c, &c->args, idempotency_fingerprint(req));
 }
 

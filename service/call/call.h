@@ -1,16 +1,16 @@
 /*
  * call: one atomic step in Redis, a script or a plain command.
  *
- *	struct call *c = call_script(req, &lock_acquire_script);
- *	call_key(c, KEY_LOCK, in->name, NULL);
- *	call_key(c, KEY_LOCK, in->name, "fence");
- *	call_int(c, in->ttl_ms);
- *	call_send(c, on_acquired);
+ * 	struct call *c = call_script(req, &lock_acquire_script);
+ * 	call_key(c, KEY_LOCK, in->name, NULL);
+ * 	call_key(c, KEY_LOCK, in->name, "fence");
+ * 	call_int(c, in->ttl_ms);
+ * 	call_send(c, on_acquired);
  *
  * Scripts are the files in lua/, embedded by the build with their SHA1; tools/embed_scripts.py
  * documents their form. A failure (no connection, no reply, LOADING, READONLY, OOM, WRONGTYPE, a
- * reused Idempotency-Key) is answered by itself: `done` sees only replies of the forms that
- * the script declares. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
+ * reused Idempotency-Key) is answered here: `done` sees only replies of the forms that the script
+ * declares. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
  *
  * For scripts marked @idempotent, call_send appends the key of the idempotency record and the
  * fingerprint when the request carries an Idempotency-Key, and an empty fingerprint otherwise.
@@ -28,7 +28,7 @@
 
 struct request;
 
-/* A key's name; the channel of a resource is that of its first key. In the request's arena. */
+/* A key's name; the channel of a resource is its first key's. In the request's arena. */
 struct text call_key_name(struct request *req, const char *kind, struct text name, const char *part);
 
 /* Starts a call; owned by the request's arena. */
@@ -57,31 +57,34 @@ void call_real(struct call *c, double value); /* %.17g */
 /* Leaves the idempotency record alone: the reply only looks, and must not be stored. */
 void call_without_record(struct call *c);
 
-/* One more key: the idempotency record, for a call that undoes its effect; none without one. */
-void call_record_key(struct call *c);
+/*
+ * Adds the key of the idempotency record, for a call that changes or undoes the effect of another
+ * call with the same first key. Adds none if the request has no record.
+ */
+void call_record_key(struct call *c, struct text first_key);
 
 /*
- * The reply has an idempotency record of its own, beside those of the request's other calls. It
+ * The reply has its own idempotency record, beside the records of the request's other calls. It
  * reports what was done, and grants nothing.
  */
 void call_record_part(struct call *c, struct text part);
 
-/* A key that holds something else is not a problem of the request: `done` gets NULL then. */
+/* If a key has another type, the request is not answered with the problem: `done` gets NULL. */
 void call_skip_foreign(struct call *c);
 
 /*
- * A failure of it is not yet a problem of the request: `done` gets NULL and result->failed, perhaps
- * within call_send, so that the handler can compensate earlier steps. It is followed to its end
- * even when the client disconnects.
+ * If the call fails, the request is not answered with the problem: `done` gets NULL and
+ * result->failed, perhaps within call_send, so that the handler can compensate earlier steps. The
+ * call is followed to its end even if the client disconnects.
  */
 void call_may_fail(struct call *c);
 /*
- * When it had an effect, `done` waits until so many replicas have acknowledged it, or its time has
- * run out; result->acked and result->replicas are the counts.
+ * If the call had an effect, `done` is called once so many replicas have acknowledged it, or its
+ * time has ended; result->acked and result->replicas are the counts.
  */
 void call_replicas(struct call *c, unsigned replicas);
 
-/* Sends it to a server of --lock-quorum, from 1, instead of that of --redis. */
+/* Sends it to a server of --lock-quorum, from 1, instead of the server of --redis. */
 void call_member(struct call *c, unsigned server);
 unsigned call_members(void); /* how many there are */
 

@@ -9,7 +9,7 @@
 /* Errors that Redis returns before anything ran. */
 static const struct {
 	enum problem problem;
-	bool reconnect; /* this server should no longer be ours */
+	bool reconnect; /* the daemon should no longer use this server */
 } error_rows[ERROR_COUNT] = {
 	[ERROR_OTHER] = { P_REDIS_UNAVAILABLE, false }, /* why no connection is usable */
 	[ERROR_WRONGTYPE] = { P_FOREIGN_KEY, false },
@@ -32,7 +32,7 @@ static const struct {
 	[ERROR_MAX_CLIENTS] = { P_REDIS_UNAVAILABLE, false },
 };
 
-/* Why no connection is usable: at fault is the server, never a key. */
+/* Why no connection is usable. The fault is the server's, never a key's. */
 static enum problem problem_of_trouble(enum redis_error error)
 {
 	enum problem problem = error_rows[error].problem;
@@ -51,7 +51,7 @@ static enum effect effect_of(const struct call *c)
 	return c->writes ? EFFECT_UNKNOWN : EFFECT_NONE;
 }
 
-/* A bug in a script: Lua's error message is of use in the log only. */
+/* A bug in a script: only the log has Lua's error message. */
 static void answer_script_error(const struct call *c, struct text error)
 {
 	struct request *req = c->req;

@@ -1,6 +1,6 @@
 /*
- * call_problem: what a request is answered when its call has no reply: Redis could not be asked,
- * did not answer, or returned an error.
+ * call_problem: the answer to a request whose call has no reply: Redis could not be asked, did not
+ * answer, or returned an error.
  */
 #ifndef PATTERND_CALL_PROBLEM_H
 #define PATTERND_CALL_PROBLEM_H
@@ -13,7 +13,7 @@ struct call;
 
 /* Answers the problem of a call without a reply (result->failed). */
 void call_problem_answer(struct call *c);
-/* True when it may have run all the same. */
+/* True when the call may have run nevertheless. */
 bool call_problem_is_unknown(const struct call *c);
 /* True when Redis had no memory for it; it did not run. */
 bool call_problem_is_memory(const struct call *c);

@@ -12,7 +12,7 @@
 #include "request/answer.h"
 #include "topology/replicas.h"
 
-/* A call that fails at once ends inside of the `done` of the one before. */
+/* A call that fails at once ends within the `done` of the previous call. */
 static void run_done(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req; /* `done` may rewind the arena to before this call */
@@ -60,7 +60,7 @@ static bool send_whole(struct call *c)
 	return put_on_wire(c);
 }
 
-/* After a rejection or a deferral. True: it was sent again, or could not be, which was answered. */
+/* After a rejection or a deferral. True: it was sent again, or that failed and was answered. */
 static bool resend(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
 	if (outcome == REDIS_DEFERRED) {
@@ -130,7 +130,7 @@ static void count_record(const struct call *c, const struct reply *reply)
 	metrics_add(METRIC_idempotency_record_bytes, reply_text_bytes(reply));
 }
 
-/* After a reply that may be another call's: so may be those behind it. */
+/* After a reply that may be another call's: then the following replies may be, too. */
 static void renew(struct redis_node *sent_to)
 {
 	static const char why[] = "a reply of another form than agreed";
@@ -218,7 +218,7 @@ static void on_late(struct loop_timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
 
-	if (c->req->state != CALLING || c->req->http_done || !c->done)
+	if (c->req->state != CALLING || c->req->asker_done || !c->done)
 		return;
 	c->is_late = true;
 	take_failure(c, REDIS_UNKNOWN);
@@ -230,7 +230,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
 	bool lives = req->state == CALLING && c->parkings == req->pending.parkings &&
-		     (!req->http_done || req->background || req->on_disconnect || !c->done || c->may_fail);
+		     (!req->asker_done || req->background || req->on_disconnect || !c->done || c->may_fail);
 
 	loop_timer_stop(&c->late);
 	if (outcome == REDIS_ANSWERED)
@@ -252,15 +252,15 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 		take_reply(c, reply);
 	else
 		take_failure(c, outcome);
-	/* A handler that neither answered nor called would leave its client waiting. */
+	/* If the handler neither answered nor called, its client would wait for ever. */
 	if (req->state == CALLING && !is_disconnected && !req->background && req->pending.calls == 1)
 		answer_internal(req, "the handler ended without an answer");
 	request_call_ended(req);
 }
 
 /*
- * A call may build on what an earlier one of its request read. So all go to the same replica of a
- * server, and once one went to the primary, the others do, too.
+ * A call may depend on what an earlier call of its request read. So all calls go to the same
+ * replica of a server, and once one went to the primary, so do the others.
  */
 static void allow_replica(struct call *c)
 {

@@ -4,7 +4,7 @@
 
 struct call;
 
-/* Sends it; a failure to is answered, unless the call may fail. */
+/* Sends it. If that fails, the request is answered, unless the call may fail. */
 void call_wire_send(struct call *c);
 
 #endif

@@ -1,4 +1,6 @@
-/* list: a look at each name found, and the response; see list.h. Knows no kind of key. */
+/*
+ * list: reads each name that was found, and writes the response; see list.h. Knows no kind of key.
+ */
 #include "call/list.h"
 
 #include <string.h>
@@ -36,7 +38,7 @@ static void on_look(struct request *req, const struct reply *reply)
 	const struct found *f = &l->found[req->result->tag];
 
 	l->looks_owed--;
-	if (reply) /* without it the key is not ours */
+	if (reply) /* a key without it is not the daemon's */
 		l->of->item(req->answer.out, req, f->name, f->part, reply);
 	if (l->looks_owed == 0)
 		finish(req, l);

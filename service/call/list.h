@@ -6,8 +6,8 @@
  *	list_keys(req, &locks, in->match, in->cursor, in->limit);
  *
  * Names of an index come each once and in order, but in a Cluster. All else is a SCAN: an item may
- * come twice. A page that is not full after 100 ms, that of an index after a second, is answered as
- * it is, with a cursor and "complete": false.
+ * come twice. A page that is not full after 100 ms, or after a second if it reads an index, is
+ * answered as it is, with a cursor and "complete": false.
  */
 #ifndef PATTERND_LIST_H
 #define PATTERND_LIST_H
@@ -17,7 +17,7 @@
 /* `match` as in match.h, absent for all; `cursor` absent at the start; `of` is static. */
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit);
 
-/* The same, of keys that have this type only ("zset"); NULL for all. */
+/* As list_keys, only for keys of this type ("zset"); NULL for all. */
 void list_typed_keys(struct request *req, const struct list_of *of, struct text match, const char *type,
 		     struct text cursor, int64_t limit);
 

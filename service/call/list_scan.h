@@ -4,10 +4,10 @@
 
 #include "call/listing.h"
 
-/* Moves to a cursor, absent at the start. False: it is none of this list's. */
+/* Moves to a cursor, absent at the start. False: it is not a cursor of this list. */
 bool list_scan_at(struct request *req, struct listing *l, struct text cursor);
 
-/* Looks on from there: adds to `found`, sets `next`, and ends in `go_on`. */
+/* Reads on from there: adds to `found`, sets `next`, and calls `go_on` at the end. */
 void list_scan(struct request *req, struct listing *l);
 
 #endif

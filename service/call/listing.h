@@ -37,9 +37,9 @@ struct listing {
 	/* Called after each step: takes the next one, or answers. */
 	void (*go_on)(struct request *req, struct listing *l);
 	/*
-	 * The place that is read next. A page may hold fewer keys than one SCAN step found: a
-	 * step's keys are listed in the order of a hash, and the cursor is then that step's own
-	 * with the last hash listed, so that keys that appear or vanish meanwhile hide no others.
+	 * The place that is read next. A page may have fewer keys than one SCAN step found. The
+	 * keys of a step are listed in the order of a hash. The cursor is then the step's cursor
+	 * with the last listed hash, so that keys that appear or vanish do not hide others.
 	 */
 	int slot;         /* of the Cluster's node that is asked; REDIS_ANYWHERE without one */
 	struct text step; /* of a scan */

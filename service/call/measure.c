@@ -4,10 +4,11 @@
 #include <assert.h>
 
 #include "core/loop.h"
+#include "process/metrics.h"
 #include "request/request.h"
 
-/* Rounds end when nothing has scraped for five minutes. */
-enum { MOST_MEASURES = 4, ROUND_US = 5000000, SCRAPES_END_US = 300000000 };
+/* A scrape is enough for five minutes. */
+enum { MOST_MEASURES = 4, ROUND_US = 1000 * MEASURE_ROUND_MS, SCRAPES_END_US = 300000000 };
 
 static const struct operation operation = { .id = "measure", .method = "GET" };
 static const struct measure *measures[MOST_MEASURES];
@@ -15,7 +16,7 @@ static size_t measure_count;
 static size_t kind_at, name_at; /* the name that is asked now or next */
 static unsigned asked;          /* the birth of that name */
 static bool is_asking, has_failed;
-static int64_t scraped_us;
+static int64_t scraped_us; /* 0: never */
 static struct loop_timer next_round;
 
 void measure_register(const struct measure *m)
@@ -24,13 +25,25 @@ void measure_register(const struct measure *m)
 	measures[measure_count++] = m;
 }
 
+static bool is_scraped(void)
+{
+	return scraped_us && loop_now_us() - scraped_us <= SCRAPES_END_US;
+}
+
+static void sample(const struct measure *m, size_t i)
+{
+	named_sample(m->kind, i, metrics_started_at_ms() + metrics_uptime_ms());
+}
+
 static void on_measured(struct request *req, const struct reply *r)
 {
 	const struct measure *m = measures[kind_at];
 
 	has_failed = !r && req->result->failed;
-	if (r && m->kind->names[name_at].born == asked)
-		m->read(named_measured(m->kind, name_at), req, r);
+	if (!r || m->kind->names[name_at].born != asked)
+		return;
+	m->read(named_measured(m->kind, name_at), req, r);
+	sample(m, name_at);
 }
 
 static void ask_next(void);
@@ -61,36 +74,60 @@ static void ask(const struct measure *m)
 /* The next name of this round. A round ends with the last name, or when Redis did not answer. */
 static void ask_next(void)
 {
-	while (kind_at < measure_count && name_at >= measures[kind_at]->kind->count) {
-		kind_at++;
-		name_at = 0;
+	while (kind_at < measure_count) {
+		const struct measure *m = measures[kind_at];
+		bool is_kind = m->look && name_at < m->kind->count;
+		if (is_kind && named_is_wanted(m->kind, name_at, is_scraped()))
+			break;
+		name_at = is_kind ? name_at + 1 : 0;
+		kind_at += !is_kind;
 	}
 	if (kind_at < measure_count && !has_failed)
 		ask(measures[kind_at]);
 }
 
+/* Redis may be away: counters are the daemon's own. */
+static void sample_counters(void)
+{
+	for (size_t m = 0; m < measure_count; m++)
+		for (size_t i = 0; !measures[m]->look && i < measures[m]->kind->count; i++)
+			if (named_is_wanted(measures[m]->kind, i, is_scraped()))
+				sample(measures[m], i);
+}
+
+/* Whether a round would have a name, now or soon. */
+static bool is_wanted(void)
+{
+	for (size_t i = 0; i < measure_count; i++)
+		if ((measures[i]->kind->is_on && is_scraped()) || named_is_looked_at(measures[i]->kind))
+			return true;
+	return false;
+}
+
 static void begin_round(struct loop_timer *t)
 {
-	if (loop_now_us() - scraped_us > SCRAPES_END_US)
+	if (!is_wanted())
 		return;
 	loop_timer_set(t, loop_now_us() + ROUND_US);
+	sample_counters();
 	if (is_asking)
 		return;
-	if (kind_at >= measure_count) /* else the last round failed: go on behind that name */
+	if (kind_at >= measure_count) /* else the last round failed: continue after that name */
 		kind_at = name_at = 0;
 	has_failed = false;
 	ask_next();
 }
 
-void measure_scraped(void)
+void measure_looked(void)
 {
-	bool is_on = false;
-
-	for (size_t i = 0; i < measure_count; i++)
-		is_on = is_on || measures[i]->kind->is_on;
-	scraped_us = loop_now_us();
-	if (!is_on || loop_timer_is_set(&next_round))
+	if (loop_timer_is_set(&next_round))
 		return;
 	next_round.expired = begin_round;
 	begin_round(&next_round);
+}
+
+void measure_scraped(void)
+{
+	scraped_us = loop_now_us();
+	measure_looked();
 }

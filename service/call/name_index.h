@@ -1,10 +1,11 @@
 /*
  * name_index: which names of a kind exist, without a look at all keys.
  *
- * An index is a sorted set of names, <prefix>names:{<tag>}:<kind>. One server has one a kind, with
- * an empty tag; a Cluster one for each slot that has names of the kind, in that slot, so that the
- * script that makes a name writes both. lua/lib/names.lua adds names, lua/names/name_page.lua reads
- * them, and the daemon then removes those that are gone (name_forget).
+ * An index is a sorted set of names, <prefix>names:{<tag>}:<kind>. One server has one index per
+ * kind, with an empty tag; a Cluster one for each slot that has names of the kind, in that slot, so
+ * that the script that makes a name writes both. lua/lib/names.lua adds names,
+ * lua/names/name_page.lua reads them, and the daemon then removes names that no longer exist
+ * (name_forget).
  */
 #ifndef PATTERND_NAME_INDEX_H
 #define PATTERND_NAME_INDEX_H

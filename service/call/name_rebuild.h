@@ -13,7 +13,7 @@ struct name_rebuild {
 
 /*
  * Looks at all keys, by SCAN of 500, and adds the names of these kinds (ended by NULL) that the
- * indexes do not have. It takes as long as it takes, other requests go on meanwhile; it ends when
+ * indexes do not have. It has no time limit, and other requests are served meanwhile. It ends when
  * the client disconnects. `done` answers.
  */
 void name_rebuild_start(struct request *req, const char *const *kinds,

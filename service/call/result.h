@@ -15,7 +15,7 @@ typedef void (*call_done)(struct request *req, const struct reply *reply);
 struct call_result {
 	size_t tag;               /* of call_tag */
 	struct call *failed;      /* the call when it has no reply (call_may_fail), else NULL */
-	bool replayed;            /* the reply is that of an earlier request with the same Idempotency-Key */
+	bool replayed;            /* an earlier request with the same Idempotency-Key got the reply */
 	unsigned acked, replicas; /* replicas that acknowledged it, and that are connected (call_replicas) */
 };
 

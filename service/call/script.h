@@ -15,7 +15,7 @@ struct script {
 	char sha1[41];                  /* hex digits */
 	enum replay replay;             /* of its idempotency record; REPLAY_NONE: it keeps none */
 	bool writes;                    /* false: a lost reply has effect none */
-	bool indexed; /* its last key, before that of the record, is the index of names (name_index.h) */
+	bool indexed;                   /* its last key, before the record's, is the index of names (name_index.h) */
 };
 
 #endif

@@ -3,13 +3,13 @@
  *
  * All keys of a script lie in one slot. An operation over names of several slots goes group by
  * group in the order of the slots, and releases what it acquired when a later group rejects it: so
- * no circle of waiters can form, no limit is exceeded and nothing is half kept; but it is not
+ * no circle of waiters can form, no limit is exceeded and no part stays acquired; but it is not
  * atomic. Without a Cluster there is one group, and one script.
  *
- *	const struct slots *s = slots_of(req, in->names.items, in->names.count);
- *	if (!s || !slots_bear_key(req, s))
- *		return;
- *	if (s->count > 1) ... one call a group, each with call_may_fail
+ * 	const struct slots *s = slots_of(req, in->names.items, in->names.count);
+ * 	if (!s || !slots_bear_key(req, s))
+ * 		return;
+ * 	if (s->count > 1) ... one call a group, each with call_may_fail
  */
 #ifndef PATTERND_SLOTS_H
 #define PATTERND_SLOTS_H

@@ -21,14 +21,14 @@ struct call {
 	const char *verb, *form;     /* of a plain command, and of its reply; static */
 	bool writes;
 	bool without_record;
-	struct text part; /* of the request, with an idempotency record of its own; absent: it is the whole */
+	struct text part; /* of the request, with its own idempotency record; absent: it is the whole */
 	bool has_record;  /* the script keeps its reply for a replay, if it has an effect */
 	bool sent_whole;  /* after NOSCRIPT */
 	struct call_strings keys, args;
 	struct text *command; /* keys and args as they are sent, behind the head of the command */
 	size_t command_count;
 	call_done done;    /* NULL: nothing is to be done */
-	unsigned parkings; /* those of the request when it was sent */
+	unsigned parkings; /* the request's when it was sent */
 	struct call_result result;
 	bool skips_foreign;
 	bool may_fail; /* and how it did: */

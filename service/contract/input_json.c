@@ -62,7 +62,7 @@ static bool refuse_type(struct validation *v, const struct field *field, const s
 				is_quoted(field, value) ? "; leave the quotes out" : "");
 }
 
-/* True for a real number that is no integer, or beyond the reals that are exact integers. */
+/* True for a real number that is not an integer, or beyond the reals that are exact integers. */
 static bool has_fraction(const struct json *value)
 {
 	return value->kind == JSON_IS_REAL &&
@@ -132,7 +132,7 @@ static bool store_json_int(struct validation *v, const struct field *field, cons
 static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
 		       const struct json *value, void *slot);
 
-/* A value of the client's own. Only a body of several can hold one that is too large. */
+/* A value of any JSON. Only a body with several of them can have one that is too large. */
 static bool store_any(struct validation *v, const struct json_pointer *at, struct text value, void *slot)
 {
 	size_t most = (size_t)config()->max_body_bytes, quotes = *value.at == '"' ? 2 : 0;
@@ -277,7 +277,7 @@ static void match_members(struct validation *v, const struct field *fields, size
 	}
 }
 
-/* `values` are those of the members beside it. */
+/* `values` are the values of the members beside it. */
 static void fill_member(struct validation *v, const struct field *fields, size_t i, const struct json_pointer *at,
 			const struct json *const values[MAX_FIELDS], void *into)
 {

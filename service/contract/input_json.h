@@ -8,7 +8,7 @@
 
 /*
  * Stores what `object` has of the fields of a body; NULL: no body was sent. What is unknown,
- * missing or wrong is noted below `at`; one that is no object, at `at`.
+ * missing or wrong is noted below `at`; a value that is not an object, at `at`.
  */
 void input_json_fill(struct validation *v, const struct field *fields, size_t count, const struct json *object,
 		     const struct json_pointer *at, void *into);

@@ -1,9 +1,9 @@
 /*
  * path_hint: which operation was probably meant by a path or method that does not exist.
  *
- * It is found by the segments of the known paths: one may be misspelled, missing, or one too many.
- * A segment too many is the verb of an operation (POST /locks/x/acquire), or a name that belongs
- * into the query (/geo/shops/nearby).
+ * It is found by the segments of the known paths: one segment may be misspelled, missing or
+ * superfluous. A superfluous segment is the verb of an operation (POST /locks/x/acquire), or a name
+ * that belongs into the query (/geo/shops/nearby).
  */
 #ifndef PATTERND_PATH_HINT_H
 #define PATTERND_PATH_HINT_H

@@ -127,7 +127,9 @@ static const struct operation *next_of_path(const struct resource *r, const stru
 	return NULL;
 }
 
-/* True when an operation takes anything behind these segments: what cannot be decoded, too. */
+/*
+ * True when an operation accepts anything after these segments, even text that cannot be decoded.
+ */
 static bool takes_tail(const struct text *segments, size_t count)
 {
 	const struct resource *r = count ? resource_of(segments[0]) : &nothing;
@@ -200,7 +202,9 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
 	size_t least = SIZE_MAX;
 
-	/* The operations of a path are those with the fewest parameters, as next_of_path has it. */
+	/*
+	 * The operations of a path have the fewest parameters of all that match: see next_of_path.
+	 */
 	while ((op = next_match(r, op, segments, count))) {
 		size_t n = parameters_of(op);
 		if (n < least) {

@@ -2,7 +2,7 @@
  * route: from a raw request target to an operation and the decoded values of its path and query.
  *
  * The path is cut at '/' first and decoded afterwards, so that %2F is a byte of a name. Everything
- * is decoded with lengths; a NUL byte or a bad escape is refused, never passed on.
+ * is decoded with its length. A NUL byte or a bad escape is refused.
  */
 #ifndef PATTERND_ROUTE_H
 #define PATTERND_ROUTE_H

@@ -17,7 +17,7 @@ struct json_pointer {
 	size_t index;
 };
 
-/* The errors of one request. Large: to be begun, not zeroed. */
+/* The errors of one request. It is large: call validation_begin, do not zero it. */
 struct validation {
 	struct request *req; /* (ref) */
 	size_t count;
@@ -30,7 +30,7 @@ struct validation {
 
 void validation_begin(struct validation *v, struct request *req);
 
-/* Notes an error; beyond VALIDATION_ERRORS_MAX none. Always false, to be returned. */
+/* Notes an error, up to VALIDATION_ERRORS_MAX. Returns false, for the caller to return. */
 bool validation_error(struct validation *v, const struct json_pointer *at, enum problem p, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

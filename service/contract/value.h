@@ -31,10 +31,10 @@ bool value_parse_real(struct text value, double *real);
 /* "true" or "false". */
 bool value_is_truth(struct text value);
 
-/* Of a field that was not given: its default, which is zero for one that has none. */
+/* Stores the default of a field that was not given; zero if it has no default. */
 void value_default(const struct field *field, void *into);
 
-/* The same, or an error for one that is required. `field` is one of `fields`. */
+/* As value_default, or an error if the field is required. `field` is one of `fields`. */
 void value_absent(struct validation *v, const struct field *field, const struct json_pointer *at,
 		  const struct field *fields, void *into);
 

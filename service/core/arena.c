@@ -159,7 +159,7 @@ void arena_rewind(struct arena *a, struct arena_mark to)
 	ASAN_POISON_MEMORY_REGION(a->next, (size_t)(a->end - a->next));
 }
 
-/* The newest piece, at `at`, has these bytes, and what is behind it is free. */
+/* Gives the newest piece, at `at`, these bytes, and frees the rest of the block. */
 static void *place_newest(struct arena *a, char *at, size_t size)
 {
 	a->next = at + room_for(size);

@@ -2,9 +2,9 @@
  * arena: memory that lives as long as its request.
  *
  * Allocation is a pointer bump; arena_free frees everything at once. The first block comes from a
- * small cache, so that an ordinary request calls malloc not at all. When memory runs out `failed`
- * is set and stays set: callers that build something in several steps may check once, at the end.
- * What is allocated counts in the budget of all requests (budget.h).
+ * small cache, so that an ordinary request does not call malloc. When memory runs out `failed` is
+ * set and stays set: callers that build something in several steps may check once, at the end. What
+ * is allocated counts in the budget of all requests (budget.h).
  */
 #ifndef PATTERND_ARENA_H
 #define PATTERND_ARENA_H

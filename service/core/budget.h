@@ -17,7 +17,7 @@ enum budget_use {
 	BUDGET_UNLIMITED, /* counted only: a problem, or the response to a change that was made */
 };
 
-/* Until it is called there is no limit. */
+/* Sets the limit; before it is called there is none. */
 void budget_limit(size_t bytes);
 
 /* False when they exceed the limit: nothing is counted then. */

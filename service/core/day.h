@@ -24,7 +24,7 @@ bool day_parse(struct text text, int64_t *day);
 /* A day outside the range is printed as the nearest that has a text. */
 void day_print(int64_t day, char out[DAY_TEXT_SIZE]);
 
-/* The same as numbers, of any year: the month is 1 to 12. */
+/* Days of any year as numbers; the month is 1 to 12. */
 int64_t day_of_date(int64_t year, int64_t month, int64_t day);
 void day_to_date(int64_t days, int64_t *year, int64_t *month, int64_t *day);
 

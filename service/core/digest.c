@@ -1,6 +1,7 @@
 /* digest: see digest.h. */
 #include "core/digest.h"
 
+#include <nettle/hmac.h>
 #include <nettle/sha2.h>
 
 _Static_assert(DIGEST_BYTES == SHA256_DIGEST_SIZE, "SHA-256");
@@ -12,4 +13,14 @@ void digest_sha256(struct text of, unsigned char out[DIGEST_BYTES])
 	sha256_init(&state);
 	sha256_update(&state, of.len, (const uint8_t *)of.at);
 	sha256_digest(&state, DIGEST_BYTES, out);
+}
+
+void digest_hmac_sha256(struct text key, const struct text *parts, size_t count, unsigned char out[DIGEST_BYTES])
+{
+	struct hmac_sha256_ctx state;
+
+	hmac_sha256_set_key(&state, key.len, (const uint8_t *)key.at);
+	for (size_t i = 0; i < count; i++)
+		hmac_sha256_update(&state, parts[i].len, (const uint8_t *)parts[i].at);
+	hmac_sha256_digest(&state, DIGEST_BYTES, out);
 }

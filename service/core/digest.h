@@ -1,5 +1,5 @@
 /*
- * digest: SHA-256, which cannot fail.
+ * digest: SHA-256 and HMAC-SHA256 (RFC 2104), which cannot fail.
  *
  * By Nettle, from which GnuTLS has it, since that works on the caller's memory: GnuTLS's own
  * function allocates.
@@ -12,5 +12,7 @@
 enum { DIGEST_BYTES = 32 };
 
 void digest_sha256(struct text of, unsigned char out[DIGEST_BYTES]);
+/* Of all the parts, one behind the other. */
+void digest_hmac_sha256(struct text key, const struct text *parts, size_t count, unsigned char out[DIGEST_BYTES]);
 
 #endif

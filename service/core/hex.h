@@ -15,10 +15,10 @@ static inline char hex_digit(unsigned value)
 /* 0 to 15; -1 when `c` is not a hexadecimal digit. */
 int hex_value(char c);
 
-/* Two digits a byte and a NUL. */
+/* Writes two digits per byte and a NUL. */
 void hex_write(const unsigned char *bytes, size_t count, char *out);
 
-/* So many random digits, at most 128 and even, and a NUL, from the kernel. */
+/* Writes so many random digits from the kernel, an even number of at most 128, and a NUL. */
 void hex_random(char *out, size_t digits);
 
 #endif

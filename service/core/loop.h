@@ -27,7 +27,10 @@ bool loop_watch(struct loop_watch *w, uint32_t events);
 bool loop_rewatch(struct loop_watch *w, uint32_t events);
 void loop_unwatch(struct loop_watch *w); /* the descriptor stays open */
 
-/* A member of another struct, stopped before that is freed. Setting it later costs nothing. */
+/*
+ * A member of another struct, stopped before that is freed. Moving it to a later time costs
+ * nothing.
+ */
 struct loop_timer {
 	void (*expired)(struct loop_timer *t);
 	int64_t due_us; /* on the clock of loop_now_us; in `expired` it must be set later than now */
@@ -46,7 +49,9 @@ static inline bool loop_timer_is_set(const struct loop_timer *t)
 
 /* The monotonic clock at the start of this iteration, in microseconds. */
 int64_t loop_now_us(void);
-/* True when this iteration took 5 ms already: leave what can wait to the next. */
+/*
+ * True when this iteration has taken 5 ms already: leave work that can wait to the next iteration.
+ */
 bool loop_iteration_is_long(void);
 /* The wall clock as of now, Unix milliseconds: for logs and first guesses, never for a decision. */
 int64_t loop_wall_ms(void);

@@ -7,7 +7,10 @@
 
 #include "core/text.h"
 
-/* The edits (Damerau-Levenshtein, ASCII letters of either case alike) from one name to another. */
+/*
+ * The number of edits (Damerau-Levenshtein, ignoring the case of ASCII letters) from one name to
+ * another.
+ */
 enum { NEAREST_FAR = 255 }; /* too many: it was hardly meant */
 unsigned nearest_edits(struct text given, struct text known);
 

@@ -8,8 +8,8 @@
 #include "core/text.h"
 
 /*
- * Writes a text encoded, all but the unreserved characters, with digits of upper case, and a NUL.
- * Returns the length, at most three bytes a byte.
+ * Writes a text with all but the unreserved characters encoded, in digits of upper case, and a NUL.
+ * Returns the length, at most three bytes per byte.
  */
 size_t percent_encode(struct text t, char *out);
 /* Decodes %XX in place, adds a NUL. False: a bad escape or a NUL byte. UTF-8 is not checked. */

@@ -43,10 +43,13 @@ static inline bool text_equal(struct text a, struct text b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-/* The bytes up to `stop`, taken off *rest together with it; the last piece leaves *rest absent. */
+/*
+ * Removes the bytes up to `stop`, and `stop`, from *rest, and returns the bytes. After the last
+ * piece *rest is absent.
+ */
 struct text text_cut(struct text *rest, char stop);
 
-/* A port or the like: 0 to 65535 in one to five digits; -1 when it is not. */
+/* The value of 0 to 65535 in one to five digits, such as a port; -1 for any other text. */
 int text_u16(struct text digits);
 
 /* A number in decimal digits, written into `buffer`. */

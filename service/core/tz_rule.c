@@ -113,8 +113,8 @@ static int64_t instant_of(const struct tz_day *d, int64_t year)
 }
 
 /*
- * Summer time that ends when, or after, that of the next year begins never ends: RFC 9636 has
- * permanent summer time as 0/0,J365/25. One that is as long as nothing never begins.
+ * Summer time never ends if it ends when, or after, the summer time of the next year begins: RFC
+ * 9636 writes permanent summer time as 0/0,J365/25. If it has no length, it never begins.
  */
 static void settle(struct tz_rule *rule)
 {
@@ -160,7 +160,7 @@ static int64_t year_of(int64_t at)
 	return year;
 }
 
-/* A time of 167 hours may lie a week beside the year of its day. */
+/* A time of up to 167 hours may be a week outside of the year of its day. */
 struct tz_change tz_rule_latest(const struct tz_rule *rule, int64_t at)
 {
 	struct tz_change latest = { INT64_MIN, rule->standard_s };

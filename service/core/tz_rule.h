@@ -31,7 +31,7 @@ struct tz_change {
 	int32_t offset_s;
 };
 
-/* False when the text is no rule of RFC 9636. */
+/* Returns false if the text is not a rule of RFC 9636. */
 bool tz_rule_read(struct tz_rule *rule, struct text text);
 
 /* Of a rule that changes: its latest change that is not after `at`, and the first one after it. */

@@ -4,7 +4,7 @@
 enum { HEADER_BYTES = 44, VERSION_AT = 4, COUNTS_AT = 20, TYPE_BYTES = 6, BYTE_BITS = 8 };
 enum { TIME_BYTES_OF_1 = 4, TIME_BYTES_OF_2 = 8, LEAP_BYTES = 4 };
 enum { OFFSET_S_LEAST = -89999, OFFSET_S_MOST = 93599 };
-/* Before the Big Bang nothing changed; a text has four digits for a year. */
+/* Nothing changed before the Big Bang, and the text of a date has four digits for the year. */
 #define BIG_BANG_S (-(INT64_C(1) << 59))
 #define YEAR_9999_S INT64_C(253402300799)
 
@@ -121,7 +121,7 @@ static const char *read_footer(struct tzif *zone, struct text file, int64_t last
 	if (end == file.at + 1)
 		return NULL;
 	if (!tz_rule_read(&zone->rule, (struct text){ file.at + 1, (size_t)(end - file.at - 1) }))
-		return "has a footer that is no rule";
+		return "has a footer that is not a rule";
 	if (!zone->rule.changes)
 		return zone->rule.standard_s == last.offset_s ? NULL : "has a footer that contradicts its last change";
 	if (zone->count > 0 && last.offset_s != zone->rule.standard_s && last.offset_s != zone->rule.summer_s)
@@ -156,7 +156,7 @@ const char *tzif_read(struct tzif *zone, struct text file)
 	return read_footer(zone, file, last_at);
 }
 
-/* Whether the rule, from the change before on, makes the last change. */
+/* Whether the rule makes the last change, when it is followed from the change before. */
 static bool is_of_rule(const struct tzif *zone, int64_t since)
 {
 	const struct tz_change *last = &zone->changes[zone->count - 1];

@@ -386,14 +386,19 @@ void http_response_end(struct client *c)
 	c->req = NULL;
 	c->suspended = false;
 	c->grace_polls = 0;
-	request_http_done(req);
+	request_asker_done(req);
+}
+
+void http_response_begin(struct client *c, struct request *req)
+{
+	static const struct request_asker client = { on_answered, on_streamed, is_disconnected, on_disconnected };
+
+	req->asker = &client;
+	req->exchange = c;
+	c->req = req;
 }
 
 void http_response_open(bool (*check_draining)(void))
 {
-	static const struct request_callbacks callbacks = { on_answered, on_streamed, is_disconnected,
-							    on_disconnected };
-
 	draining = check_draining;
-	request_set_http(&callbacks);
 }

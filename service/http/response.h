@@ -17,6 +17,9 @@
 /* Called once. While `draining` returns true, each response is its connection's last. */
 void http_response_open(bool (*draining)(void));
 
+/* The connection's next request: its asker is HTTP. */
+void http_response_begin(struct client *c, struct request *req);
+
 /* The request was answered, or streams. False: the connection must be closed. */
 bool http_response_send(struct client *c);
 

@@ -121,12 +121,11 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	struct request *req = request_new(target, strlen(target));
 	if (!req)
 		return NULL;
-	req->exchange = c;
+	http_response_begin(c, req);
 	req->asked.header = http_head_value;
 	req->asked.only_health = c->server->is_health;
 	if (req->asked.only_health)
 		req->arena.bounded = false; /* HEALTH_CONNECTIONS bounds its memory */
-	c->req = req;
 	c->headers_seen = false;
 	c->server->request_count++;
 	client_deadline_in(c, c->server->timeouts.header_ms);

@@ -17,7 +17,7 @@ struct json_out {
 	char *at;
 	size_t len;
 	size_t size;
-	bool broken; /* something raw was no JSON */
+	bool broken; /* something raw was not JSON */
 	bool comma;  /* the next value needs a comma before it */
 	unsigned depth;
 	char closers[32]; /* what out_close will write, innermost last */

@@ -13,15 +13,15 @@
 
 #include "core/hex.h"
 
-enum { MAX_DEPTH = 32, EASY_DIGITS = 18 };
+enum { MAX_DEPTH = 32, OWN_DEPTH = 8, EASY_DIGITS = 18 };
 
 struct reader {
 	struct arena *arena;
 	const char *at;
-	const char *why; /* NULL: out of memory */
-	unsigned depth;
-	json_place *place_of; /* NULL: nothing is opaque */
-	bool opaque;          /* the value is only checked; what is allocated goes at its end */
+	const char *why;        /* NULL: out of memory */
+	unsigned depth, deeper; /* and how much deeper than MAX_DEPTH it may be */
+	json_place *place_of;   /* NULL: nothing is opaque */
+	bool opaque;            /* the value is only checked; what is allocated goes at its end */
 };
 
 static bool fail(struct reader *r, const char *why)
@@ -328,13 +328,16 @@ static bool read_all(struct reader *r, struct json *v, char closer, const void *
 	return true;
 }
 
-/* Of what is only checked, the members of an object stay until it ends, and nothing else. */
+/*
+ * Of a value that is only checked, the members of an object are kept until it ends, and nothing
+ * else.
+ */
 static bool read_many(struct reader *r, struct json *v, char closer, const void *place)
 {
 	struct arena_mark before = arena_mark(r->arena);
 
 	v->kind = closer == '}' ? JSON_IS_OBJECT : JSON_IS_ARRAY;
-	if (++r->depth > MAX_DEPTH)
+	if (++r->depth > MAX_DEPTH + r->deeper)
 		return fail(r, "it is nested more than 32 levels deep");
 	r->at++;
 	skip_space(r);
@@ -419,10 +422,24 @@ const struct json *json_read(struct arena *arena, struct text text, json_place *
 	return NULL;
 }
 
-bool json_read_is_valid(struct arena *arena, struct text text)
+const struct json *json_read_own(struct arena *arena, struct text text, json_place *place_of, const void *root)
 {
-	struct reader r = { .arena = arena, .at = text.at, .opaque = true };
+	struct reader r = { .arena = arena, .at = text.at, .place_of = place_of, .deeper = OWN_DEPTH };
+	struct json *v = arena_alloc(arena, sizeof(*v));
+
+	assert(text.at[text.len] == '\0');
+	return v && read_document(&r, text, v, root) ? v : NULL;
+}
+
+bool json_read_is_valid_within(struct arena *arena, struct text text, unsigned levels)
+{
+	struct reader r = { .arena = arena, .at = text.at, .opaque = true, .depth = levels };
 	struct json unread = { 0 };
 
 	return text.at && read_document(&r, text, &unread, NULL);
+}
+
+bool json_read_is_valid(struct arena *arena, struct text text)
+{
+	return json_read_is_valid_within(arena, text, 0);
 }

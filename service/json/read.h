@@ -17,8 +17,8 @@ struct json_error {
 };
 
 /*
- * The place of a member (of an item: no key) of what is at `parent`, in the terms of the caller.
- * Sets *opaque where the value is only to be checked.
+ * Returns the caller's place of a member, or of an item (without a key), of the value at `parent`.
+ * Sets *opaque if the value is only to be checked.
  */
 typedef const void *json_place(const void *parent, struct text key, bool *opaque);
 
@@ -31,9 +31,17 @@ const struct json *json_read(struct arena *arena, struct text text, json_place *
 			     struct json_error *error);
 
 /*
+ * Reads what the daemon wrote itself, around values from outside: it may be eight levels deeper.
+ * NULL: it cannot be read.
+ */
+const struct json *json_read_own(struct arena *arena, struct text text, json_place *place_of, const void *root);
+
+/*
  * Whether the text is JSON that json_read accepts. The arena is as before, but may have
  * failed.
  */
 bool json_read_is_valid(struct arena *arena, struct text text);
+/* And still is within so many levels of others. */
+bool json_read_is_valid_within(struct arena *arena, struct text text, unsigned levels);
 
 #endif

@@ -22,6 +22,20 @@ struct text json_tree_string(const struct json *object, const char *key)
 	return m && m->kind == JSON_IS_TEXT ? m->text : (struct text){ 0 };
 }
 
+int64_t json_tree_int(const struct json *object, const char *key, int64_t absent)
+{
+	const struct json *m = json_tree_member(object, key);
+
+	return m && m->kind == JSON_IS_INTEGER ? m->integer : absent;
+}
+
+bool json_tree_is_true(const struct json *object, const char *key)
+{
+	const struct json *m = json_tree_member(object, key);
+
+	return m && m->kind == JSON_IS_BOOL && m->truth;
+}
+
 static bool has_duplicate_key(const struct json *object)
 {
 	for (const struct json *a = object->first; a; a = a->next)
@@ -31,7 +45,7 @@ static bool has_duplicate_key(const struct json *object)
 	return false;
 }
 
-/* The same for many members. The seed keeps clients from choosing keys that collide. */
+/* For objects with many members. The seed keeps clients from choosing keys that collide. */
 static bool has_duplicate_key_hashed(const struct json **table, size_t places, const struct json *object)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)&table ^ (uint64_t)(uintptr_t)table;

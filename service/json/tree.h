@@ -35,11 +35,17 @@ struct json {
 	};
 };
 
-/* The member of an object; NULL when it is none, or has none of that name. */
+/* The member of an object; NULL if the value is not an object, or has no member of that name. */
 const struct json *json_tree_member(const struct json *object, const char *key);
 
 /* The text of a member that is a string; absent when there is none. */
 struct text json_tree_string(const struct json *object, const char *key);
+
+/* The integer of a member; `absent` when there is none. */
+int64_t json_tree_int(const struct json *object, const char *key, int64_t absent);
+
+/* Whether a member is true. */
+bool json_tree_is_true(const struct json *object, const char *key);
 
 /* Whether two members of an object have the same name: 1 or 0; -1: no memory to compare many. */
 int json_tree_has_duplicate(struct arena *arena, const struct json *object);

@@ -44,7 +44,9 @@ static void on_retry(struct loop_timer *t)
 	resume_accepting(container_of(t, struct acceptor, retry));
 }
 
-/* The error belongs to one client, which is gone: the next accept may succeed (accept(2)). */
+/*
+ * The error belongs to one client, which has disconnected: the next accept may succeed (accept(2)).
+ */
 static bool is_passing(int error)
 {
 	return error == ECONNABORTED || error == EINTR || error == EPROTO || error == ENETDOWN ||
@@ -116,7 +118,10 @@ bool acceptor_open(struct acceptor *a, const char *option, const char *list, mod
 {
 	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
 	size_t count = listener_addresses_parse(option, list, addresses);
-	/* [::] alone serves IPv4 too; beside other addresses it would take the place of 0.0.0.0. */
+	/*
+	 * If [::] is the only address, it serves IPv4 as well; beside others it would conflict with
+	 * 0.0.0.0.
+	 */
 	struct listener_options options = { .option = option, .mode = mode, .only_v6 = count > 1 };
 
 	a->retry.expired = on_retry;

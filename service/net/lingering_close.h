@@ -7,7 +7,7 @@
 #ifndef PATTERND_LINGERING_CLOSE_H
 #define PATTERND_LINGERING_CLOSE_H
 
-/* At once. Such a connection no longer counts as a client, and has a descriptor of its own. */
+/* At once. Such a connection no longer counts as a client, and has its own descriptor. */
 enum { LINGERING_CLOSES_MAX = 32 };
 
 /*

@@ -174,8 +174,9 @@ static void note_address(struct listener *l)
 }
 
 /*
- * SO_REUSEADDR only helps when the other socket had it, too. A client has not: as long as the port
- * is the local end of its connection, and a minute longer, the port cannot be listened on.
+ * SO_REUSEADDR only helps when the other socket had it, too. A client's socket has not: while the
+ * port is the local end of its connection, and for a minute longer, no process can listen on the
+ * port.
  */
 static const char *port_in_use(const char *port)
 {
@@ -217,7 +218,7 @@ static struct sockaddr_un unix_address(const char *path)
 	return to;
 }
 
-/* Removes a socket that no process listens on. NULL, or why `path` is not free. */
+/* Removes a socket on which no process listens. Returns NULL, or why `path` is in use. */
 static const char *clear_stale(const char *path)
 {
 	struct sockaddr_un to = unix_address(path);
@@ -239,7 +240,7 @@ static const char *clear_stale(const char *path)
 	return unlink(path) == 0 || errno == ENOENT ? NULL : strerror(errno);
 }
 
-/* By the umask: before a chmod afterwards, other users could connect. */
+/* The umask sets the mode: before a later chmod, other users could connect. */
 static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 {
 	struct sockaddr_un at = unix_address(path);

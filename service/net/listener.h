@@ -44,7 +44,10 @@ struct listener_options {
 /* Writes the address as in the option. */
 void listener_address_print(const struct listener_address *a, char *out, size_t size);
 
-/* True for a loopback address, localhost if it has no other, and a Unix socket. */
+/*
+ * True for a loopback address, for localhost if all its addresses are loopback, and for a Unix
+ * socket.
+ */
 bool listener_address_is_private(const struct listener_address *a);
 
 /* Binds and listens. False after one line on stderr. */

@@ -1,8 +1,8 @@
 /*
  * resolve: getaddrinfo_a, which reports its end by a signal; see resolve.h.
  *
- * Owns the requests to glibc until each has ended, also when its look-ups were cancelled. A look-up
- * of a name that is being resolved joins the request.
+ * Owns each request to glibc until it has ended, even if its look-ups were cancelled. A look-up of
+ * a name that is being resolved joins the request.
  */
 #include "net/resolve.h"
 
@@ -105,7 +105,9 @@ static struct resolve_request *start(const char *host, const char *port)
 	struct gaicb *list[] = { &r->gai };
 	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
 	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
-	/* If memory ran out late, the request has begun, and is glibc's until it has ended. */
+	/*
+	 * If memory ran out late, the request has begun, and belongs to glibc until it has ended.
+	 */
 	if (!ok && gai_error(&r->gai) == 0 && !r->gai.ar_result) {
 		free(r);
 		return NULL;

@@ -13,7 +13,7 @@ struct resolve_request;
 /* A look-up, in the caller's memory until `done` was called or it was cancelled. */
 struct resolve_lookup {
 	/*
-	 * All addresses of the name, not all of which need answer; NULL: none, `why` is the reason.
+	 * All addresses of the name, some of which may not answer; NULL: none, `why` is the reason.
 	 */
 	void (*done)(struct resolve_lookup *l, const struct addrinfo *found, const char *why);
 	struct resolve_request *request; /* NULL: not under way */
@@ -22,7 +22,7 @@ struct resolve_lookup {
 
 /* Looks a name up. For an IP literal `done` is called before this returns. */
 void resolve_name(struct resolve_lookup *l, const char *host, const char *port);
-void resolve_cancel(struct resolve_lookup *l); /* also when it is not under way */
+void resolve_cancel(struct resolve_lookup *l); /* has no effect when none is under way */
 
 /* The n-th address, modulo their number. */
 const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n);

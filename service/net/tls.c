@@ -139,7 +139,7 @@ static size_t address_of(const char *name, unsigned char address[16])
 	return inet_pton(AF_INET, name, address) == 1 ? 4 : inet_pton(AF_INET6, name, address) == 1 ? 16 : 0;
 }
 
-/* Whether the server's certificate has the name; an address must be there as an address. */
+/* Whether the server's certificate has the name. An IP address must be in it as an address. */
 static bool has_name(const struct tls_session *s)
 {
 	unsigned count = 0;
@@ -157,7 +157,10 @@ static bool has_name(const struct tls_session *s)
 	return has;
 }
 
-/* Within the handshake, before any data is sent. 0: the server is the one that was meant. */
+/*
+ * Called within the handshake, before any data is sent. 0: the certificate is the expected
+ * server's.
+ */
 static int verify(gnutls_session_t tls)
 {
 	struct tls_session *s = gnutls_session_get_ptr(tls);
@@ -301,8 +304,8 @@ static void explain_protocol(struct tls_session *s, int error)
 		break;
 	default:
 		/*
-		 * A context that was made short of memory fails like this, too: it must be made
-		 * again, as after a rejection.
+		 * A context that was made while memory was short can fail in this way, too. It must
+		 * be made again, as after a rejection.
 		 */
 		s->refused = !s->is_up && error != GNUTLS_E_MEMORY_ERROR;
 		EXPLAIN(s, "TLS: %s", gnutls_strerror(error));

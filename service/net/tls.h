@@ -48,7 +48,7 @@ ssize_t tls_read(struct tls_session *s, char *at, size_t size);
  */
 ssize_t tls_write(struct tls_session *s, const char *at, size_t len);
 
-/* After EAGAIN, of a read too: wait until the socket is writable, instead of readable. */
+/* After EAGAIN, even of a read: wait until the socket is writable, instead of readable. */
 bool tls_wants_write(const struct tls_session *s);
 
 /* After a failure: what went wrong, and whether a retry would fail the same way. */

@@ -162,7 +162,7 @@ static bool load_line(char *line, const char *path, int number)
 {
 	char where[LINE_MAX_BYTES];
 
-	/* A # starts a comment at the start of the line or after a blank only. */
+	/* A # starts a comment only at the start of a line or after a blank. */
 	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
 		if (hash == line || hash[-1] == ' ' || hash[-1] == '\t') {
 			*hash = '\0';
@@ -203,7 +203,7 @@ static bool load_file(const char *path)
 			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
 				sizeof(line) - 2);
 			ok = false;
-			break; /* what follows is no line */
+			break; /* what follows is not a line */
 		}
 		ok = load_line(line, path, number) && ok;
 	}
@@ -366,13 +366,12 @@ void config_out(struct json_out *o)
 			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
 }
 
-/* Users might look for their data in the other one. */
+/* Users might expect their data in the other Redis. */
 static bool names_two_redis(void)
 {
 	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
 		return false;
-	fputs("patternd: --embedded runs a Redis of its own, and --redis names another: take one of them out\n",
-	      stderr);
+	fputs("patternd: --embedded runs its own Redis, and --redis names another: take one of them out\n", stderr);
 	return true;
 }
 

@@ -11,7 +11,7 @@
 #include "json/out.h"
 
 /*
- * One member an option: text, secrets and choices as strings, integers and flags as numbers.
+ * One member per option: text, secrets and choices as strings, integers and flags as numbers.
  * `embedded` is NULL when off, "" for a temporary folder.
  */
 struct config {

@@ -21,7 +21,7 @@ struct exposition {
 /* One line, as printf, of at most 512 bytes. Without memory it is left out. */
 void exposition_add(struct exposition *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same of parts and a value, of any length: there may be thousands of such lines. */
+/* Adds a line of parts and a value, of any length: there may be thousands of such lines. */
 void exposition_line(struct exposition *e, const struct text *parts, size_t n, struct text value);
 
 /* HELP and TYPE of a family: "counter", "gauge" or "histogram". */

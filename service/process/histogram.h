@@ -1,7 +1,8 @@
 /*
  * histogram: durations by bucket, as Prometheus counts them.
  *
- * A kind is a static table of bounds, with the bounds as text too: a scrape writes thousands.
+ * A kind is a static table of bounds, which also has them as text, because a scrape writes
+ * thousands.
  */
 #ifndef PATTERND_HISTOGRAM_H
 #define PATTERND_HISTOGRAM_H

@@ -192,8 +192,9 @@ static size_t add_escaped(struct line *l, struct text t)
 }
 
 /*
- * At most `most` bytes of a text, which may come from outside: a JSON string, in the text format
- * (logfmt) only where a blank, quote or `=` is in it. Bytes that are not UTF-8 become U+FFFD.
+ * Writes at most `most` bytes of a text, which may come from outside, as a JSON string. In the text
+ * format (logfmt) it is one only if it has a blank, quote or `=`. Bytes that are not UTF-8 become
+ * U+FFFD.
  */
 static void member_cut(struct line *l, const char *name, struct text value, size_t most)
 {

@@ -1,8 +1,8 @@
 /*
- * log: one line an event on stderr, JSON or text.
+ * log: one line per event on stderr, JSON or text.
  *
- * Lines are gathered and written once a loop iteration. A full pipe never blocks the daemon: lines
- * are dropped and counted.
+ * Lines are gathered and written once per loop iteration. A full pipe never blocks the daemon:
+ * lines are dropped and counted.
  */
 #ifndef PATTERND_LOG_H
 #define PATTERND_LOG_H
@@ -23,7 +23,7 @@ void log_open(void);
 /* An event of the daemon itself: a short name ("redis_connected") and a sentence. */
 void log_event(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* What is logged of a request that was answered. */
+/* The parts of the log line of an answered request. */
 struct log_request {
 	struct text request_id;
 	struct text trace_id; /* absent: none came */
@@ -41,7 +41,7 @@ struct log_request {
 };
 void log_request(const struct log_request *r);
 
-/* Whether --access-log takes a request. --log-level is of events only. */
+/* Whether --access-log includes a request. --log-level is for events only. */
 bool log_takes_request(bool is_notable);
 
 /* SIGUSR1: switches between the requests of --access-log and all, and logs which. */

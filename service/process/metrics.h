@@ -46,7 +46,7 @@ struct metrics_totals {
 };
 void metrics_totals(struct metrics_totals *out);
 
-/* The duration that `part` of these requests did not exceed, as near as the buckets show. */
+/* The duration that the share `part` of these requests did not exceed, as the buckets show it. */
 double metrics_quantile_ms(const struct metrics_totals *of, double part);
 
 /* The value of a gauge now; 0 when there is none of that name. */

@@ -59,44 +59,89 @@ static bool admits(const struct named_kind *kind, struct text name)
 	return false;
 }
 
-/* A name that was only seen may be anyone's typing error: it gives way to one with an event. */
+/* A name without an event may be a typing error, so a name with an event replaces it. */
 static bool gives_way(const struct named *n, bool to_event)
 {
 	bool is_idle = loop_now_us() - n->used_us > NAMED_IDLE_US;
 
-	return !n->is_fixed && (is_idle || (to_event && !n->has_event));
+	return n->is_admitted && !n->is_fixed && (is_idle || (to_event && !n->has_event));
 }
 
-/* Where a new name goes: behind the others, or in place of one of them. NULL: nowhere. */
+static size_t count_of(const struct named_kind *kind, bool is_admitted)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kind->count; i++)
+		count += kind->names[i].is_admitted == is_admitted;
+	return count;
+}
+
+/*
+ * Where a new name that is admitted goes: behind the others, or in place of one of them. NULL:
+ * nowhere.
+ */
 static struct named *place(const struct named_kind *kind, bool for_event)
 {
 	struct named *idle = NULL;
 
-	if (kind->count < NAMED_MOST)
+	if (count_of(kind, true) < NAMED_MOST)
 		return &kind->names[kind->count];
-	for (struct named *n = kind->names; n < kind->names + NAMED_MOST; n++)
+	for (struct named *n = kind->names; n < kind->names + kind->count; n++)
 		if (gives_way(n, for_event) && (!idle || n->used_us < idle->used_us))
 			idle = n;
 	return idle;
 }
 
-/* One more name. NULL: there are too many, or there is no memory. */
-static struct named *add(struct named_kind *kind, struct text name, bool for_event)
+/* As place, for a name that is only looked at. */
+static struct named *place_looked(const struct named_kind *kind)
+{
+	struct named *oldest = NULL;
+
+	if (count_of(kind, false) < NAMED_LOOKED)
+		return &kind->names[kind->count];
+	for (struct named *n = kind->names; n < kind->names + kind->count; n++)
+		if (!n->is_admitted && (!oldest || n->looked_us < oldest->looked_us))
+			oldest = n;
+	return oldest;
+}
+
+static bool has_table(struct named_kind *kind)
+{
+	if (!kind->names)
+		kind->names = calloc(NAMED_MOST + NAMED_LOOKED, sizeof(*kind->names));
+	return kind->names;
+}
+
+static void forget(struct named *n)
+{
+	free((void *)(uintptr_t)n->name.at);
+	free(n->samples);
+	*n = (struct named){ 0 };
+}
+
+/* One more name, at its place. NULL: there is none, or there is no memory. */
+static struct named *add_at(struct named_kind *kind, struct named *n, struct text name)
 {
 	static unsigned births;
 
-	if (!kind->names)
-		kind->names = calloc(NAMED_MOST, sizeof(*kind->names));
-	struct named *n = kind->names ? place(kind, for_event) : NULL;
 	char *room = n ? malloc(3 * name.len + 2) : NULL;
 	if (!room)
 		return NULL;
 	kind->count += n == &kind->names[kind->count];
-	free((void *)(uintptr_t)n->name.at);
+	forget(n);
 	memcpy(room, name.at, name.len);
 	room[name.len] = '\0';
 	*n = (struct named){ .name = { room, name.len }, .born = ++births };
 	n->label = exposition_label(room + name.len + 1, n->name);
+	return n;
+}
+
+static struct named *add(struct named_kind *kind, struct text name, bool for_event)
+{
+	struct named *n = has_table(kind) ? add_at(kind, place(kind, for_event), name) : NULL;
+
+	if (n)
+		n->is_admitted = true;
 	return n;
 }
 
@@ -108,7 +153,10 @@ static struct named *known(struct named_kind *kind, struct text name)
 	return NULL;
 }
 
-/* The name, for `n` events of it. NULL: it is not admitted, or there are too many. */
+/*
+ * Returns the name, to which `n` events are added. NULL: it is not admitted, or there are too many
+ * names.
+ */
 static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 {
 	struct named *it = known(kind, name);
@@ -116,6 +164,9 @@ static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 	if (!it && admits(kind, name)) {
 		it = add(kind, name, n > 0);
 		kind->dropped += it ? 0 : n;
+	} else if (it && !it->is_admitted && admits(kind, name)) { /* there was no room when it was looked at */
+		it->is_admitted = count_of(kind, true) < NAMED_MOST;
+		kind->dropped += it->is_admitted ? 0 : n;
 	}
 	if (it) {
 		it->used_us = loop_now_us();
@@ -126,7 +177,7 @@ static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 
 void named_count(struct named_kind *kind, struct text name, size_t cell, uint64_t n)
 {
-	struct named *it = kind->is_on && n ? use(kind, name, n) : NULL;
+	struct named *it = n && named_counts(kind) ? use(kind, name, n) : NULL;
 
 	if (it)
 		it->cells[cell] += (double)n;
@@ -142,6 +193,46 @@ void named_duration(struct named_kind *kind, struct text name, int64_t us)
 {
 	if (kind->is_on && admits(kind, name))
 		histogram_measure(&kind->durations, kind->histogram, us);
+}
+
+/* ---- Looks ---- */
+
+static bool is_looked_at(const struct named *n)
+{
+	return n->looked_us && loop_now_us() - n->looked_us <= NAMED_LOOK_US;
+}
+
+/* A name that was looked at long ago was not counted since: it begins again. */
+const struct named *named_look(struct named_kind *kind, struct text name)
+{
+	struct named *it = known(kind, name);
+
+	if (it && !it->is_admitted && !is_looked_at(it))
+		it = add_at(kind, it, name);
+	else if (!it && admits(kind, name))
+		it = add(kind, name, false);
+	if (!it && has_table(kind))
+		it = add_at(kind, place_looked(kind), name);
+	if (it)
+		kind->looked_us = it->looked_us = loop_now_us();
+	return it;
+}
+
+bool named_is_wanted(const struct named_kind *kind, size_t i, bool is_scraped)
+{
+	const struct named *n = &kind->names[i];
+
+	return (n->is_admitted && is_scraped) || is_looked_at(n);
+}
+
+void named_sample(struct named_kind *kind, size_t i, int64_t at_ms)
+{
+	struct named *n = &kind->names[i];
+
+	if (!n->samples)
+		n->samples = sample_ring_new(kind->cell_count);
+	if (n->samples)
+		sample_ring_add(n->samples, at_ms, n->cells);
 }
 
 double *named_measured(struct named_kind *kind, size_t i)
@@ -216,7 +307,7 @@ void named_close(void)
 {
 	for (struct named_kind *k = kinds; k; k = k->next) {
 		for (size_t i = 0; i < k->count; i++)
-			free((void *)(uintptr_t)k->names[i].name.at);
+			forget(&k->names[i]);
 		free(k->names);
 		k->names = NULL;
 		k->count = 0;
@@ -267,7 +358,8 @@ static void out_kind(struct exposition *e, const struct named_kind *kind)
 		for (size_t i = 0; i < kind->count; i++) {
 			const struct named *n = &kind->names[i];
 			bool is_fresh = n->measured_us && loop_now_us() - n->measured_us <= NAMED_STALE_US;
-			for (size_t value = 0; value < cells && (is_fresh || !f->measured); value++)
+			bool is_shown = n->is_admitted && (is_fresh || !f->measured);
+			for (size_t value = 0; value < cells && is_shown; value++)
 				out_cell(e, kind, f, n, cell, value);
 		}
 		cell += cells;

@@ -52,7 +52,7 @@ struct text zone_data_version(struct arena *a)
 	return arena_copy(a, line.at + sizeof(before) - 1, line.len - (sizeof(before) - 1));
 }
 
-/* Names of files that are no zones of IANA's, or that mean another one on each machine. */
+/* Names of files that are not zones of IANA's, or that mean another one on each machine. */
 static bool is_foreign(struct text name)
 {
 	static const char *const names[] = { "localtime", "posixrules", "Factory" };

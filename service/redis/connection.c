@@ -104,7 +104,7 @@ enum redis_error connection_error(const struct redis_connection *c)
 	return c->handshake.error;
 }
 
-/* At a replica half of it: the other half is for the primary, which is asked next. */
+/* A replica has half of the time: the other half is for the primary, which is asked next. */
 static int64_t reply_timeout_us(const struct redis_connection *c)
 {
 	return config()->redis_timeout_ms * 1000 / (c->target->replica ? 2 : 1);
@@ -114,7 +114,7 @@ static int64_t reply_timeout_us(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Not closed at its last reply: replica_ack.c may still add a WAIT in this iteration. */
+/* At its last reply it stays open: replica_ack.c may still add a WAIT in this iteration. */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)
@@ -132,7 +132,7 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 		connection_drain(c); /* the next handshake rejects the server and gives the reason */
 }
 
-/* Is the configuration still safe? Asked once a minute; if idle, only while it is not: on_timer. */
+/* Is the configuration still safe? Each minute; if idle, only while it is not (on_timer). */
 static void check_server(struct redis_connection *c)
 {
 	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };

@@ -64,12 +64,12 @@ struct redis_memory connection_memory(const struct redis_connection *c);
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count);
 void connection_flush(struct redis_connection *c);
 
-/* The same with `received`, only while it is ready. */
+/* As connection_send, for a connection with `received`; only while it is ready. */
 bool connection_write(struct redis_connection *c, const struct text *args, size_t count);
 
 /* Closes a ready connection, and reconnects. */
 void connection_drop(struct redis_connection *c, const char *why);
-/* The same for a server that misbehaves: reconnects after a long pause. */
+/* As connection_drop, for a server that misbehaves: reconnects after a long pause. */
 void connection_reject(struct redis_connection *c, const char *why);
 
 /* Accepts no more calls; connection_flush closes it once all are answered, and it reconnects. */

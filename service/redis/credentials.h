@@ -16,21 +16,21 @@ struct tls_session;
 
 /*
  * Reads the files that the options name. False: one line on stderr gives the reason. `url` is
- * that of --redis.
+ * the URL of --redis.
  */
 bool credentials_open(const char *url);
 void credentials_close(void);
 
 /*
- * The password for a server: of --redis and its replicas that of its file, else the URL's; of
- * --lock-quorum the URL's, else that of the file; for a Sentinel that of --sentinel-password-file.
- * "" when there is none.
+ * The password for a server. For --redis and its replicas: the file's, else the URL's. For
+ * --lock-quorum: the URL's, else the file's. For a Sentinel: from --sentinel-password-file. "" when
+ * there is none.
  */
 const char *credentials_password(const struct redis_url *url);
 
 /*
- * True for the servers of --redis that take all calls: they get the same credentials, and one that
- * rejects them holds up the others. A replica that is only read from does not.
+ * True for the servers of --redis that take all calls. They get the same credentials, so one that
+ * rejects them holds up the attempts at the others. A replica that is only read from does not.
  */
 bool credentials_are_shared(const struct redis_url *url);
 

@@ -186,9 +186,9 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 	if (is_cluster && h->kind != REDIS_CLUSTER)
 		return reject(h, "it is a Cluster node; it goes with redis+cluster://host:port");
 	if (strcmp(mode, "sentinel") != 0 && h->kind == REDIS_SENTINEL)
-		return reject(h, "it is no Sentinel");
+		return reject(h, "it is not a Sentinel");
 	if (!is_cluster && h->kind == REDIS_CLUSTER)
-		return reject(h, "it is no Cluster node; a single server goes with redis://");
+		return reject(h, "it is not a Cluster node; use redis:// for a single server");
 	if (strcmp(role, "slave") != 0 || h->kind == REDIS_CLUSTER || h->url->replica)
 		return true;
 	h->error = ERROR_READONLY;

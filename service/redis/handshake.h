@@ -52,8 +52,8 @@ struct redis_handshake {
 void handshake_set_preload(const struct text *preload);
 
 /*
- * Writes the commands, then the scripts if `has_scripts` and it has not loaded them, and last ACL
- * WHOAMI. False without memory. `h` is zeroed, or of the handshake before.
+ * Writes the commands, then the scripts if `has_scripts` and they were not loaded, and last ACL
+ * WHOAMI. False without memory. `h` is zeroed, or is the one of the previous handshake.
  */
 bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
 

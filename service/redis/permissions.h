@@ -22,7 +22,7 @@ enum { PERMISSIONS_MOST = 128, PERMISSION_ARGS = 10, PERMISSION_USER_BYTES = 128
  * From tools/permissions.py. A line each: "HSET $ x x", "MEMORY|USAGE $"; $ is a key or a channel.
  */
 extern const char permissions[];
-extern const size_t permission_count, permission_count_cluster; /* those of a Cluster last */
+extern const size_t permission_count, permission_count_cluster; /* the permissions for a Cluster are last */
 
 /* The permissions of one connection's user. */
 struct permissions_report {

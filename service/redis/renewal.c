@@ -9,7 +9,10 @@ enum { RETRY_US = 2 * 1000 * 1000 };
 
 static struct redis_connection *renewing; /* NULL: none */
 
-/* Only while all connections to its server are ready: the closed one may take long to come back. */
+/*
+ * A connection is renewed only while all connections to its server are ready, because it may take
+ * long to connect again.
+ */
 static bool can_renew(const struct redis_connection *c)
 {
 	bool can = c->renew && c->state == READY;

@@ -136,7 +136,10 @@ enum redis_error replica_ack_error(const struct replica_ack *a)
 	return a->error;
 }
 
-/* The waiters of a pending WAIT end right after this, when it is lost; the others have no WAIT. */
+/*
+ * When the connection is lost, the waiters of a pending WAIT end right after this; the others have
+ * no WAIT.
+ */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct replica_ack *a = connection_context(c);

@@ -1,7 +1,7 @@
 /*
- * replica_ack: a connection of its own for writes that replicas acknowledge.
+ * replica_ack: a separate connection for writes that replicas acknowledge.
  *
- * WAIT counts only writes of its own connection and blocks it meanwhile. Calls are answered as on
+ * WAIT counts only writes of the same connection and blocks it meanwhile. Calls are answered as on
  * any other connection. A call may then wait for replicas (replica_ack_await): one WAIT serves all
  * that asked until it is written, and `done` is called again with REDIS_ACKNOWLEDGED. One WAIT is
  * pending at a time; later calls use the next.

@@ -29,7 +29,10 @@ double reply_real(const struct reply *r, size_t i);
 struct text reply_text(const struct reply *r, size_t i);
 const struct reply *reply_item(const struct reply *r, size_t i); /* an array in it */
 
-/* What can be read so: an integer or its digits; a number or its text; a text of either type. */
+/*
+ * Whether an item can be read so: an integer or its digits; a number or its text; a text of either
+ * type.
+ */
 bool reply_is_int(const struct reply *item);
 bool reply_is_real(const struct reply *item);
 bool reply_is_text(const struct reply *item);
@@ -38,14 +41,14 @@ bool reply_is_text(const struct reply *item);
 size_t reply_text_bytes(const struct reply *r);
 
 /*
- * While a reply is read whose form was checked (reply_form.h): an item of another type than is read
+ * Set while a reply is read whose form was checked (reply_form.h). Reading an item of another type
  * is then a defect, and asserted.
  */
 void reply_expect_types(bool expect);
 
 /*
- * In the `done` of an answered call: its reply is not one of its call, so those behind it may be
- * replies of other calls, too. When `done` returns, the connection is closed, and the effect of its
+ * Call it in the `done` of an answered call whose reply cannot be its own. Then later replies may
+ * belong to other calls, too. When `done` returns, the connection is closed, and the effect of its
  * pending calls is unknown. `why` is static; NULL before each `done`.
  */
 void reply_note_mismatch(const char *why);

@@ -5,7 +5,7 @@
 
 static bool items_fit(struct reply *const *items, size_t count, const char **form);
 
-/* Behind the bracket that closes the array in which `form` is; the end without one. */
+/* The position after the bracket that closes the array of `form`, or the end of the form. */
 static const char *behind(const char *form)
 {
 	for (size_t depth = 0; *form; form++) {

@@ -15,7 +15,7 @@
 
 #include "redis/reply.h"
 
-/* What scripts reply begins so; the items of a script's own follow. */
+/* The form with which replies of scripts begin; a script's own items follow. */
 enum { REPLY_OUTCOME, REPLY_NOW_MS, REPLY_OWN };
 
 static inline int64_t reply_outcome(const struct reply *r)
@@ -32,7 +32,7 @@ struct reply_form {
 /* Whether it is {outcome, now_ms, ...} as one of these forms, which end with one without items. */
 bool reply_form_matches(const struct reply *r, const struct reply_form *forms);
 
-/* The same for the reply of a plain command, which is described as one item. */
+/* Whether the reply of a plain command is as described by one item. */
 bool reply_form_fits(const struct reply *r, const char *item);
 
 #endif

@@ -1,4 +1,4 @@
-/* reply_reader: hiredis's reader with object functions of our own; see redis/reply_reader.h. */
+/* reply_reader: hiredis's reader with our own object functions; see redis/reply_reader.h. */
 #include "redis/reply_reader.h"
 
 #include <hiredis/read.h>
@@ -49,7 +49,7 @@ static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 }
 
 /*
- * The items of a short array have their room at once; a server may announce a long one that never
+ * Only a short array gets room for its items at once: a server may announce a long array that never
  * comes.
  */
 static struct reply **new_items(struct reply_reader *r, size_t count)

@@ -2,7 +2,7 @@
  * reply_reader: RESP bytes in, one `struct reply` after the other out.
  *
  * hiredis's reader parses. The objects are in an arena that is emptied after each reply. Everything
- * that the server chooses is bounded: any bytes end in an error at worst.
+ * that the server chooses is bounded, so any bytes lead to an error at worst.
  */
 #ifndef PATTERND_REPLY_READER_H
 #define PATTERND_REPLY_READER_H

@@ -1,5 +1,5 @@
 /*
- * resp: see redis/resp.h. hiredis's formatter would first build each command in memory of its own.
+ * resp: see redis/resp.h. hiredis's formatter would first build each command in its own memory.
  */
 #include "redis/resp.h"
 

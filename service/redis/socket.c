@@ -46,7 +46,7 @@ static void fail_tls(struct redis_socket *s)
 
 static void want_write(struct redis_socket *s, bool wanted)
 {
-	/* Without memory for it, the next loop iteration or event tries again. */
+	/* If there is no memory for it, the next loop iteration or event tries again. */
 	if (s->wants_write != wanted && loop_rewatch(&s->watch, (s->held ? 0U : EPOLLIN) | (wanted ? EPOLLOUT : 0U)))
 		s->wants_write = wanted;
 }

@@ -154,7 +154,7 @@ static void take_over(struct subscriber *s)
 	set_timer(s);
 }
 
-/* Messages may be lost, or are: as if the connection had been. */
+/* Messages are lost or may be: handled as a lost connection. */
 static void take_over_now(struct subscriber *s)
 {
 	if (has_successor(s))
@@ -174,7 +174,7 @@ static void name_marker(struct subscriber *s)
 {
 	unsigned long long random = 0;
 
-	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* it differs from those of other daemons */
+	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* other daemons have another one */
 	snprintf(s->marker, sizeof(s->marker), "%srenewal:%016llx", config()->prefix, random);
 }
 
@@ -217,7 +217,10 @@ static void mark(struct subscriber *s)
 	renewal_hold(s->next.connection, true);
 }
 
-/* A message while the connection is renewed. True: it is the marker, or came by the former one. */
+/*
+ * A message while the connection is renewed. True: it is the marker, or came by the former
+ * connection.
+ */
 static bool is_known(struct subscriber *s, const struct reply *reply)
 {
 	bool is_marker = text_is(reply_text(reply, 1), s->marker);
@@ -321,8 +324,8 @@ static void log_error(struct subscriber *s, struct text error)
 }
 
 /*
- * The server unsubscribed it, not the daemon. A slot that moves takes along all its channels, also
- * one that is subscribed elsewhere by now.
+ * The server unsubscribed it, not the daemon. A slot that moves takes all its channels with it,
+ * even a channel that is subscribed elsewhere by now.
  */
 static bool was_unsubscribed(struct subscriber *s, struct text channel)
 {

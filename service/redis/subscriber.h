@@ -6,7 +6,7 @@
  * remember channels: subscribe again after a loss. It must not know requests.
  *
  * When the connection is renewed, its successor subscribes to all channels before it takes over.
- * Redis writes a marker, published on a channel of its own, to both of them at once: all messages
+ * Redis writes a marker, published on a separate channel, to both of them at once: all messages
  * before the marker are taken from the former connection, all after it from the successor. So none
  * is lost or comes twice. Without the marker in time the successor takes over as after a loss.
  */

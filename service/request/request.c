@@ -12,17 +12,31 @@ enum {
 	FIRST_BODY_BYTES = 2048
 }; /* of a chunked body, whose size is not known; only larger ones count against the budget */
 
-static struct request_callbacks http;
 static void (*wait_ended)(struct request *req);
-
-void request_set_http(const struct request_callbacks *callbacks)
-{
-	http = *callbacks;
-}
 
 void request_set_wait(void (*ended)(struct request *req))
 {
 	wait_ended = ended;
+}
+
+static void ignore(struct request *req)
+{
+	(void)req;
+}
+
+static bool stays(struct request *req)
+{
+	(void)req;
+	return false;
+}
+
+static const struct request_asker none = { ignore, ignore, stays, ignore };
+
+static struct text no_header(struct request *req, const char *name)
+{
+	(void)req;
+	(void)name;
+	return (struct text){ 0 };
 }
 
 struct request *request_new(const char *target, size_t target_len)
@@ -35,6 +49,8 @@ struct request *request_new(const char *target, size_t target_len)
 	req->arena = arena;
 	req->asked.target = arena_copy(&req->arena, target, target_len);
 	req->started_us = loop_now_us();
+	req->asker = &none;
+	req->asked.header = no_header;
 	req->asked.request_id = TEXT("-"); /* until its headers are read */
 	if (!req->asked.target.at) {
 		arena_free(&arena);
@@ -53,7 +69,7 @@ struct request *request_background(const struct operation *op, void *work, void 
 	req->op = op;
 	req->work = work;
 	req->ended = ended;
-	req->background = req->http_done = true;
+	req->background = req->asker_done = true;
 	req->arena.bounded = false; /* the limit is for clients' requests */
 	req->state = CALLING;
 	req->pending.calls = 1; /* until request_background_start */
@@ -110,7 +126,7 @@ bool request_take_body(struct request *req, const char *bytes, size_t len, size_
 
 static void free_when_unneeded(struct request *req)
 {
-	if (!req->http_done || req->pending.calls > 0)
+	if (!req->asker_done || req->pending.calls > 0)
 		return;
 	if (req->pending.waiter)
 		wait_ended(req);
@@ -152,8 +168,8 @@ void request_move(struct request *req, enum request_state to)
 		return;
 	if (req->pending.waiter)
 		wait_ended(req);
-	if (!req->http_done)
-		http.answered(req);
+	if (!req->asker_done)
+		req->asker->answered(req);
 }
 
 void request_compensate(struct request *req, const struct reply *reply)
@@ -163,8 +179,8 @@ void request_compensate(struct request *req, const struct reply *reply)
 	req->pending.is_disconnected = true;
 	req->on_disconnect = NULL;
 	req->arena.bounded = false;
-	if (!req->http_done)
-		http.disconnected(req);
+	if (!req->asker_done)
+		req->asker->disconnected(req);
 	if (on_disconnect)
 		on_disconnect(req, reply);
 	if (req->pending.waiter)
@@ -173,26 +189,20 @@ void request_compensate(struct request *req, const struct reply *reply)
 
 void request_streamed(struct request *req)
 {
-	if (!req->http_done)
-		http.streamed(req);
+	if (!req->asker_done)
+		req->asker->streamed(req);
 }
 
 bool request_is_disconnected(struct request *req)
 {
-	return req->http_done || req->pending.is_disconnected || (req->pending.waiter && http.is_disconnected(req));
+	return req->asker_done || req->pending.is_disconnected ||
+	       (req->pending.waiter && req->asker->is_disconnected(req));
 }
 
-static struct text no_header(struct request *req, const char *name)
+void request_asker_done(struct request *req)
 {
-	(void)req;
-	(void)name;
-	return (struct text){ 0 };
-}
-
-void request_http_done(struct request *req)
-{
-	assert(!req->http_done);
-	req->http_done = true;
+	assert(!req->asker_done);
+	req->asker_done = true;
 	req->asked.header = no_header;
 	if (req->pending.stream)
 		req->pending.stream_disconnected(req->pending.stream);
@@ -220,6 +230,12 @@ void request_call_ended(struct request *req)
 		end_attempt(req);
 	else
 		free_when_unneeded(req);
+}
+
+void request_expect_answer(struct request *req)
+{
+	request_move(req, CALLING);
+	req->pending.calls++;
 }
 
 int64_t request_ms_until(const struct request *req, int64_t at_ms)

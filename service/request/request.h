@@ -1,15 +1,17 @@
 /*
  * request: what the daemon knows of one HTTP request, from its target to its last byte.
  *
- *	READING --> CALLING --> ANSWERED       freed when the HTTP side is done with it (http_done)
+ *	READING --> CALLING --> ANSWERED       freed when its asker is done with it (asker_done)
  *	   |         |  ^ |        ^           and no reply is pending (pending.calls == 0)
  *	   |     PARKED-+ STREAMING|
  *	   +-----------------------+               READING may go to STREAMING, too
  *
- * One owner at a time: http.c while READING, STREAMING and ANSWERED, the pending calls while
+ * One owner at a time: its asker while READING, STREAMING and ANSWERED, the pending calls while
  * CALLING, wait.c while PARKED. request_move moves it between states and asserts the move; it is
  * answered exactly once. When the client disconnects while replies are pending, the request stays
  * until they arrive; then they are dropped, or the handler compensates them (`on_disconnect`).
+ *
+ * The asker is HTTP (http/response.c), or the daemon itself (contract/inner.h).
  *
  * A parked request keeps its memory address, its input and its handler's work. What its latest
  * attempt allocated is released (`pending.attempt`).
@@ -66,7 +68,7 @@ struct request_asked {
 	struct text traceparent; /* TRACEPARENT_LEN bytes of a valid one */
 	struct text accept;
 	const struct request_conditions *conditions; /* NULL: neither came; valid until it is answered */
-	/* The value of a header; set by http.c, valid until it is answered. */
+	/* The value of a header, absent until the asker sets it; valid until it is answered. */
 	struct text (*header)(struct request *req, const char *name);
 	bool only_health; /* it came by --health-listen, which serves nothing but health */
 };
@@ -84,7 +86,7 @@ struct request_pending {
 	unsigned calls;            /* replies that have not come yet */
 	unsigned replica_turn;     /* picks the replica that it reads from; 0: none was chosen yet */
 	bool reads_primary;        /* a read that a replica may serve went to the primary */
-	bool is_disconnected;      /* the client is; the HTTP side need not know yet */
+	bool is_disconnected;      /* the client is; the asker need not know yet */
 	int64_t sent_us;           /* when the latest call was sent: its reply is newer */
 	struct waiter *waiter;     /* NULL when it does not wait */
 	struct arena_mark attempt; /* set by wait_begin: memory beyond it belongs to one attempt */
@@ -110,13 +112,23 @@ struct request_answer {
 	size_t header_count;
 };
 
+/* What the asker of a request learns, and answers. Static. */
+struct request_asker {
+	void (*answered)(struct request *req); /* answered, or streaming, while the asker waits for it */
+	void (*streamed)(struct request *req); /* its stream has more */
+	/* True when the client of a request that waited has disconnected by now. */
+	bool (*is_disconnected)(struct request *req);
+	void (*disconnected)(struct request *req); /* it did: close */
+};
+
 struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
-	bool http_done;             /* the HTTP side is done with it */
-	bool background;            /* never had a client; its steps run all the same */
+	bool asker_done;            /* the asker is done with it */
+	bool background;            /* never had an asker; its steps run all the same */
 	const struct operation *op; /* NULL: none matched, and a problem was answered */
-	void *exchange;             /* (ref) http.c's side */
+	const struct request_asker *asker;
+	void *exchange; /* (ref) the asker's side */
 	int64_t started_us;
 	struct request_asked asked;
 	struct request_caller caller;
@@ -141,7 +153,10 @@ struct request {
 	void (*ended)(struct request *req); /* of a background request: it is done; see answer.problem */
 };
 
-/* A new request in its own arena; NULL without memory. Takes a copy of the target. */
+/*
+ * A new request in its own arena, without an asker until one is set; NULL without memory. Takes
+ * a copy of the target.
+ */
 struct request *request_new(const char *target, size_t target_len);
 
 /*
@@ -161,15 +176,21 @@ bool request_expect_body(struct request *req, size_t len);
  */
 bool request_take_body(struct request *req, const char *bytes, size_t len, size_t limit);
 
-/* Asserts that the move is allowed. ANSWERED calls http.c. */
+/* Asserts that the move is allowed. ANSWERED calls the asker. */
 void request_move(struct request *req, enum request_state to);
 
 /* How long it was parked or has streamed, in microseconds: not time spent on it. */
 int64_t request_waited_us(const struct request *req);
 
-/* http.c is done with it, or a call has ended: frees it when neither is left. */
-void request_http_done(struct request *req);
+/* The asker is done with it, or a call has ended: frees it when neither is left. */
+void request_asker_done(struct request *req);
 void request_call_ended(struct request *req);
+
+/*
+ * It will be answered by something else than a reply of Redis: until request_call_ended, which
+ * follows the answer, it stays.
+ */
+void request_expect_answer(struct request *req);
 
 /* Its stream has more, or ended. */
 void request_streamed(struct request *req);
@@ -180,15 +201,7 @@ bool request_is_disconnected(struct request *req);
 /* The client disconnected: calls on_disconnect with the reply, NULL for none. */
 void request_compensate(struct request *req, const struct reply *reply);
 
-/* Set once by http.c and wait.c. */
-struct request_callbacks {
-	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
-	void (*streamed)(struct request *req); /* its stream has more */
-	/* True when the client of a request that waited has disconnected by now. */
-	bool (*is_disconnected)(struct request *req);
-	void (*disconnected)(struct request *req); /* it did: close */
-};
-void request_set_http(const struct request_callbacks *callbacks);
+/* Set once by wait.c. */
 void request_set_wait(void (*ended)(struct request *req));
 
 /* ---- For handlers ---- */

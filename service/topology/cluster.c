@@ -277,7 +277,7 @@ static void retire_others(void)
 			retire(n);
 }
 
-/* Behind its master, each range has the replicas that have not failed. */
+/* After its master, each range lists the replicas that have not failed. */
 static void take_replicas(const struct reply *map, const struct redis_node *reporter)
 {
 	struct redis_url url;

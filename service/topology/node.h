@@ -40,7 +40,7 @@ struct redis_node_callbacks {
 
 /* Returns a new node, which starts to connect; NULL without memory. Copies `url`. */
 struct redis_node *node_new(const struct redis_url *url, const struct redis_node_callbacks *callbacks);
-/* The same with so many connections, without a subscriber, and not in the list. */
+/* A node with so many connections, without a subscriber, that is not in the list. */
 struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks,
 				  unsigned connections);
 void node_free(struct redis_node *n);
@@ -51,7 +51,7 @@ struct redis_node *node_first(void);
 /* No attempt to connect has failed yet. */
 bool node_is_new(const struct redis_node *n);
 
-/* It is not usable, nor will it be soon: it was tried. True for NULL. */
+/* True if it was tried and is not usable, so that it will not be usable soon; true for NULL. */
 bool node_is_away(const struct redis_node *n);
 
 /* Usable connections to the nodes of the list. */
@@ -67,7 +67,7 @@ bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
 enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);
 void node_flush(struct redis_node *n);
 
-/* As its connections learned it, each at another time: the newest. */
+/* The newest of what its connections learned, each at another time. */
 struct redis_memory node_memory(const struct redis_node *n);
 
 /* The server misbehaves or is no longer the right one: reconnects after the pending calls. */

@@ -104,7 +104,7 @@ bool quorum_check(const char *list)
 		if (why)
 			return refuse(url_count + 1, why);
 		url->kind = REDIS_QUORUM;
-		if (is_listed(url)) /* by another name: redis/handshake.c */
+		if (is_listed(url)) /* the same server under another name is found by redis/handshake.c */
 			return refuse(url_count + 1, "it is in the list twice");
 		url_count++;
 	}

@@ -23,7 +23,7 @@ void replica_age_sample(struct replica_age *age, struct text info, int64_t asked
 static const char *why_apart(const struct replica_age *age, struct text info)
 {
 	if (!info_is(info, "role", "slave"))
-		return "it is no replica";
+		return "it is not a replica";
 	if (!info_is(info, "master_link_status", "up"))
 		return "its link to the primary is down";
 	if (!age->history[0] || !info_is(info, "master_replid", age->history))

@@ -1,10 +1,9 @@
 /*
  * replica_age: how old a replica's data is, by offsets of the replication stream. Pure.
  *
- * A replica that has applied the offset which its primary had at a moment has all that the primary
- * had then. So the age is an upper bound, exact to the pause between two samples of the primary,
- * and does not grow while nothing is written. Offsets count only within one history, which has an
- * id.
+ * A replica that has applied an offset of its primary has all data that the primary had at that
+ * offset. So the age is an upper bound, exact to the pause between two samples of the primary, and
+ * does not grow while nothing is written. Offsets count only within one history, which has an id.
  */
 #ifndef PATTERND_TOPOLOGY_REPLICA_AGE_H
 #define PATTERND_TOPOLOGY_REPLICA_AGE_H

@@ -1,4 +1,4 @@
-/* replicas: see topology/replicas.h. Owns the nodes of the replicas, not those of the primaries. */
+/* replicas: see topology/replicas.h. Owns the nodes of the replicas, but no primary's. */
 #include "topology/replicas.h"
 
 #include <stdio.h>
@@ -124,7 +124,7 @@ static void on_primary(struct redis_call *call, enum redis_outcome outcome, cons
 	ask(r, r->node, info, on_replica);
 }
 
-/* A primary that is away is not asked; its replicas get too old, also when they still answer. */
+/* A primary that is away is not asked, so its replicas become too old even if they still answer. */
 static void ask_offsets(struct replica *r)
 {
 	r->asked_us = loop_now_us();
@@ -271,7 +271,7 @@ void replicas_end(void)
 	for (struct replica *r = replicas; r; r = r->next) {
 		if (r->listed || !r->primary)
 			continue;
-		log_event(LOG_INFO, "replica_left", "%s is no replica any more", r->node->url.address);
+		log_event(LOG_INFO, "replica_left", "%s is not a replica any more", r->node->url.address);
 		r->primary = NULL;
 		node_retire(r->node);
 	}

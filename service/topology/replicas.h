@@ -15,12 +15,12 @@
 /* True when --read-from is replica. */
 bool replicas_enabled(void);
 
-/* Checks the options; `kind` is that of --redis. False: one line on stderr names what is wrong. */
+/* Checks the options; `kind` is --redis's. False: one line on stderr names what is wrong. */
 bool replicas_check(enum redis_kind kind);
 
 /* After replicas_check. A single server, `primary`, has the replicas of --redis-replicas. */
 bool replicas_open(struct redis_node *primary);
-/* After the primaries were freed, which end the probes. */
+/* Call it after the primaries were freed, which ends the probes. */
 void replicas_close(void);
 
 /*
@@ -33,8 +33,8 @@ void replicas_add(const struct redis_url *url, struct redis_node *primary);
 void replicas_end(void);
 
 /*
- * One of the primary's replicas whose link is up and whose data is young enough. The same `turn`
- * gets the same one while that serves; else the next one does. NULL: none serves.
+ * Returns a replica of the primary whose link is up and whose data is young enough. The same `turn`
+ * gets the same replica while it serves reads, then the next one. NULL: no replica serves.
  */
 struct redis_node *replicas_choose(const struct redis_node *primary, unsigned turn);
 
@@ -47,7 +47,7 @@ void replicas_hold(const struct redis_node *primary);
 /* Writes the buffered commands. Call it once per event-loop iteration. */
 void replicas_flush(void);
 
-/* Frees what serves no more. No call may refer to it. */
+/* Frees the nodes of replicas that left the list. No call may refer to them. */
 void replicas_sweep(void);
 
 struct replica_info {

@@ -86,7 +86,7 @@ static void set_current(struct sentinel *s)
 	asked_us = loop_now_us();
 }
 
-/* Asks the next one that is connected; if there is none, the first to connect. */
+/* Asks the next Sentinel that is connected; if there is none, the first one that connects. */
 static void ask_next(void)
 {
 	size_t count = urls->count, next = current ? (size_t)(current - sentinels) + 1 : 0;

@@ -2,8 +2,8 @@
  * sentinel: which server is the master, as Sentinels report it (Redis documentation, "Sentinel
  * client spec").
  *
- * Stays connected to all of them, and follows the first to publish +switch-master. One of them is
- * asked; the next one, when it is lost or the master that it named does not serve.
+ * Stays connected to all of them, and follows the first to publish +switch-master. Asks one of
+ * them, and the next one if its connection is lost or the master that it named does not serve.
  */
 #ifndef PATTERND_TOPOLOGY_SENTINEL_H
 #define PATTERND_TOPOLOGY_SENTINEL_H
@@ -15,8 +15,9 @@
 #include "redis/url.h"
 
 /*
- * Calls `found` with each reported address, also when it has not changed. With `listed`, asks each
- * second for the replicas, too, and calls it with the reply. Borrows `from`. False without memory.
+ * Calls `found` with each reported address, even if it has not changed. With `listed`, also asks
+ * for the replicas each second, and calls `listed` with the reply. Borrows `from`. False without
+ * memory.
  */
 bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port),
 		   void (*listed)(const struct reply *replicas));

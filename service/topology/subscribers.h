@@ -1,4 +1,4 @@
-/* subscribers: which server's subscriber has a channel, and those of all servers. */
+/* subscribers: which server's subscriber has a channel, and the subscribers of all servers. */
 #ifndef PATTERND_SUBSCRIBERS_H
 #define PATTERND_SUBSCRIBERS_H
 
@@ -13,7 +13,7 @@ struct subscriber *subscribers_at(struct text channel);
 
 /*
  * Calls `visit` for each server that has slots; without a Cluster that is the one server. Its
- * subscriber is NULL while it is not up; `is_away` is that of topology_is_away.
+ * subscriber is NULL while it is not up; `is_away` is what topology_is_away returns.
  */
 void subscribers_visit(void (*visit)(void *context, struct subscriber *s, bool is_away), void *context);
 

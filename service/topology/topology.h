@@ -28,9 +28,9 @@ struct subscriber_callbacks;
 bool topology_check(void);
 
 /*
- * After topology_check: starts to connect. `url` is that of --redis. `preload`: scripts that each
- * connection loads once; ends with an absent text, or is NULL. False: one line on stderr gives the
- * reason.
+ * After topology_check: starts to connect. `url` is the URL of --redis. `preload`: scripts that
+ * each connection loads once; ends with an absent text, or is NULL. False: one line on stderr
+ * gives the reason.
  */
 bool topology_open(const char *url, const struct text *preload);
 void topology_close(void);
@@ -69,7 +69,7 @@ void topology_await_replicas(struct redis_call *call);
 /* True when a call with this key would be sent now. */
 bool topology_serves(struct text key);
 
-/* Nor will it soon: its server was tried, or there is none. */
+/* True when a call with this key cannot be sent soon: its server was tried, or there is none. */
 bool topology_is_away(struct text key);
 
 /* For topology/subscribers.c: the node that has a slot; NULL: none is known. */
@@ -80,7 +80,7 @@ void topology_flush(void);
 
 /*
  * The server that a call went to (call->node) misbehaves or is no longer the right one: reconnects
- * after the pending calls. `why` is what it returned, or words.
+ * after the pending calls. `why` is the reply or the reason.
  */
 void topology_reject(struct redis_node *node, const char *why);
 

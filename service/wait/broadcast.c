@@ -1,7 +1,7 @@
 /*
- * broadcast: see broadcast.h. What it knows of each server is the note of its subscriber.
+ * broadcast: see broadcast.h. The note of a subscriber is the state of its server.
  *
- * Without listeners the channel is kept for a while, as those of channel.c are.
+ * Without listeners the channel is kept for a while, as channel.c does.
  */
 #include "wait/broadcast.h"
 
@@ -61,7 +61,7 @@ void broadcast_update(void)
 	update(has_moved); /* messages about a key that has another server now may be lost */
 }
 
-/* A server that has no slots any more may still be subscribed, though no listener is left. */
+/* A server without slots may still be subscribed, even if no listener is left. */
 void broadcast_renew(struct subscriber *s)
 {
 	if (!name.at)
@@ -147,7 +147,7 @@ static void forget_name(void)
 	progress = (struct progress){ 0 };
 }
 
-/* A reply that is still to come would be taken for that to the next SUBSCRIBE. */
+/* A reply that is still to come would be taken for the reply to the next SUBSCRIBE. */
 static void on_sweep(struct loop_timer *t)
 {
 	if (listeners)

@@ -1,10 +1,10 @@
 /*
- * broadcast: one classic channel that is subscribed at every server at once, for listeners to more
- * than they can name.
+ * broadcast: one classic channel that is subscribed at every server, for listeners to patterns,
+ * whose topics they cannot name.
  *
- * A message on it begins with the key that it is about and a newline. It is taken only from the
- * server that has this key: PUBLISH in a Cluster reaches the subscribers of all nodes. So messages
- * about one key come in order, and once, as those of a sharded channel do.
+ * A message on it begins with the key that it is about and a newline. It is accepted only from the
+ * server that has this key, because PUBLISH in a Cluster reaches the subscribers of all nodes. So
+ * messages about one key come in order, and once, as messages of a sharded channel do.
  */
 #ifndef PATTERND_BROADCAST_H
 #define PATTERND_BROADCAST_H
@@ -19,7 +19,10 @@ struct subscriber;
 struct broadcast_listener {
 	bool is_listening;
 	struct broadcast_listener *next, *previous;
-	/* One server more is subscribed, or slots have moved: messages before may be missed. */
+	/*
+	 * One more server is subscribed, or slots have moved: earlier messages may have been
+	 * missed.
+	 */
 	void (*subscribed)(struct broadcast_listener *l);
 	/* Both live until this returns; may unlisten. */
 	void (*message)(struct broadcast_listener *l, struct text key, struct text message);

@@ -200,7 +200,7 @@ static void unsubscribed(struct channel *ch)
 }
 
 /*
- * The server of before needs no UNSUBSCRIBE: when it lost the channel's slot it unsubscribes by
+ * The former server needs no UNSUBSCRIBE: when it lost the channel's slot it unsubscribes by
  * itself, and when it became a replica its connections are closed.
  */
 void channel_subscribe(struct channel *ch)
@@ -254,8 +254,8 @@ static void on_down(struct subscriber *s)
 }
 
 /*
- * It is not subscribed before the next map: by this one it would be at the same server, which
- * accepts that even as a replica.
+ * It is not subscribed before the next map. By the present map it would be subscribed at the same
+ * server, which accepts that even as a replica.
  */
 static bool on_taken_away(struct subscriber *s, struct text name)
 {
@@ -270,7 +270,7 @@ static bool on_taken_away(struct subscriber *s, struct text name)
 	return true;
 }
 
-/* Which channel is not known. The others are confirmed all the same. */
+/* The reply does not name the channel. The other channels are still confirmed. */
 static void on_misdirected(struct subscriber *s)
 {
 	for (struct channel *ch = channels; ch; ch = ch->next)

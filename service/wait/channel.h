@@ -28,7 +28,9 @@ struct channel_waiter {
 struct channel_listener {
 	struct channel *channel; /* (ref) */
 	struct channel_listener *next, *previous;
-	/* No message is missed from now on. Called again after each time when one may have been. */
+	/*
+	 * From now on no message is missed. Called again whenever a message may have been missed.
+	 */
 	void (*subscribed)(struct channel_listener *l);
 	void (*message)(struct channel_listener *l, struct text message); /* lives until this returns; may unlisten */
 };

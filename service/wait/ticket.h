@@ -3,11 +3,12 @@
  * leave.
  *
  * A ticket is "<instance_id>.<number>.<tail>": 16 hex digits of this daemon since its start, 16 of
- * the request, and what the resource must know of the waiter: printable ASCII without blanks. A
- * ticket without a request would be offered what others wait for, a second each time; so when a
- * request ends its ticket leaves by the script of its resource. While Redis is away the departure
- * is kept and retried, for as long as a ticket can be in a wait queue. Beyond DEPARTURES_MAX, or
- * without memory, the ticket stays until an offer to it lapses, as that of a daemon that died.
+ * the request, and what the resource must know of the waiter: printable ASCII without blanks. The
+ * resource would be offered to a ticket without a request, for a second each time. So when a
+ * request ends, the script of its resource removes its ticket. While Redis is away the departure is
+ * kept and retried, for as long as a ticket can be in a wait queue. Beyond DEPARTURES_MAX, or
+ * without memory, the ticket stays until an offer to it lapses, as the ticket of a daemon that
+ * died.
  */
 #ifndef PATTERND_TICKET_H
 #define PATTERND_TICKET_H
@@ -39,7 +40,7 @@ void ticket_open(void);
 
 /* Returns its length, without the NUL. `tail` has at most TICKET_TAIL_MAX bytes. */
 size_t ticket_print(char to[TICKET_SIZE], uint64_t number, struct text tail);
-/* What ticket_print wrote at its end; empty when it is no ticket. */
+/* What ticket_print wrote at its end; empty when it is not a ticket. */
 struct text ticket_tail(struct text ticket);
 
 /* The channel of this daemon's tickets for the resource of that key. */

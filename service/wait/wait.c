@@ -106,7 +106,7 @@ void wait_on(struct request *req, struct text key)
 		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send reports */
 }
 
-/* One that is not subscribed yet is attempted anyway once it is: see wait_park. */
+/* A request whose channels are not subscribed yet is attempted once they are: see wait_park. */
 void wait_on_late(struct request *req)
 {
 	if (req->pending.waiter && waiter_is_subscribed(req->pending.waiter))
@@ -132,7 +132,7 @@ void wait_shares(struct request *req)
 		req->pending.waiter->shares = true;
 }
 
-/* The channel whose waiters an attempt of `w` may answer. NULL: that of none. */
+/* The channel whose waiters an attempt of `w` may answer. NULL: of no channel. */
 static struct channel *shared_channel(const struct waiter *w)
 {
 	return w->shares && w->count ? w->channels[0].channel : NULL;
@@ -146,7 +146,7 @@ static void end_attempt(struct waiter *w)
 		ch->scout = NULL;
 }
 
-/* A request that parked later may have come after what the reply reports had ended. */
+/* A request that parked later may have come after the state that the reply reports. */
 void wait_share(struct request *req, const struct reply *r,
 		void (*answer)(struct request *other, const struct reply *r))
 {
@@ -296,8 +296,8 @@ static void retry(struct waiter *w)
 }
 
 /*
- * While its server is away, or without memory for an attempt, it waits until its time ends; and
- * while the attempt of another may answer it.
+ * It stays parked while its server is away, without memory for an attempt, and while the attempt of
+ * another request may answer it.
  */
 static bool may_retry(const struct waiter *w)
 {
@@ -308,7 +308,10 @@ static bool may_retry(const struct waiter *w)
 	return w->expired || w->count == 0 || (topology_serves(w->channels[0].channel->name) && !budget_is_full());
 }
 
-/* Of thousands at once the last would be answered too late; but one an iteration always goes on. */
+/*
+ * An iteration attempts a limited number, or the last of thousands would be answered too late; it
+ * always attempts at least one.
+ */
 bool wait_run(void)
 {
 	unsigned max_in_flight = (unsigned)config()->max_in_flight / 2 + 1;

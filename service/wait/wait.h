@@ -47,8 +47,8 @@ bool wait_has_room(struct request *req);
 void wait_on(struct request *req, struct text key);
 
 /*
- * In a `done`, behind wait_on: an attempt was made before the request joined its channels, and may
- * have missed a message since. It is attempted once more as soon as they are subscribed.
+ * Call it in a `done`, after wait_on: the attempt was made before the request joined its channels,
+ * and may have missed a message. It is attempted once more as soon as they are subscribed.
  */
 void wait_on_late(struct request *req);
 
@@ -56,13 +56,14 @@ void wait_on_late(struct request *req);
 void wait_on_none(struct request *req);
 
 /*
- * Behind wait_on: what its attempt finds there may answer all requests that wait for that resource.
- * Those that are woken are then attempted one at a time, so that the first can answer the others.
+ * Call it after wait_on: the attempt may answer all requests that wait for that resource. Woken
+ * requests are then attempted one at a time, so that the first can answer the others.
  */
 void wait_shares(struct request *req);
 /*
- * In a `done`: the reply answers the other requests that parked there before this attempt was sent,
- * as many as an iteration may attempt. `answer` must answer, and their tickets must have left.
+ * Call it in a `done`: the reply answers the other requests that parked there before this attempt
+ * was sent, as many as an iteration may attempt. `answer` must answer, and their tickets must have
+ * left.
  */
 void wait_share(struct request *req, const struct reply *r,
 		void (*answer)(struct request *other, const struct reply *r));
@@ -80,17 +81,17 @@ int64_t wait_queued_us(const struct request *req);
  * older than wait_begin.
  */
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail);
-/* In a `done`: Redis answered that the ticket is in no wait queue any more. */
+/* Call it in a `done`: Redis answered that the ticket is in no wait queue any more. */
 void wait_ticket_left(struct request *req);
 
 /* After an attempt: it tries again at that instant of Redis's clock, if not earlier; -1: never. */
 void wait_look_at(struct request *req, int64_t at_ms);
-/* The same in so many milliseconds. */
+/* As wait_look_at, in so many milliseconds. */
 void wait_look_in(struct request *req, int64_t ms);
 
 /*
- * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken.
- * False: its time has run out. What was allocated in the arena since wait_begin is released; the
+ * Call it in a `done`. True: the request continues to wait, and `retry` is called when it is woken.
+ * False: its time has ended. What was allocated in the arena since wait_begin is released; the
  * input, and what `work` had before, stay.
  */
 bool wait_park(struct request *req, void (*retry)(struct request *req));
@@ -99,7 +100,10 @@ bool wait_park(struct request *req, void (*retry)(struct request *req));
 
 bool wait_open(void);
 void wait_close(void);
-/* Once an iteration, before commands are written: attempts woken requests. True: call again. */
+/*
+ * Call it once per iteration, before commands are written: it attempts woken requests. True: call
+ * it again.
+ */
 bool wait_run(void);
 /* All waiting requests are attempted a last time. */
 void wait_drain(void);

@@ -26,7 +26,7 @@ enum waiter_state { WAITER_ATTEMPTING, WAITER_PARKED, WAITER_READY };
 struct waiter {
 	struct request *req; /* (ref) */
 	enum waiter_state state;
-	bool subscribed;                  /* its channels were, when this attempt began */
+	bool subscribed;                  /* its channels were subscribed when this attempt began */
 	bool retry_due;                   /* a wake-up came during this attempt */
 	bool expired;                     /* its time to wait */
 	bool shares;                      /* wait_shares was called */

@@ -67,6 +67,8 @@ static void a_refusal_has_the_number_of_waiters(void **state)
 	assert_in_range(int_at(a, "/holders/0/ttl_ms"), 1, 60000);
 	assert_int_equal(int_at(a, "/waiter_count"), 2);
 	assert_int_equal(pair_number("/locks", "/items/0/waiter_count"), 2);
+	int64_t waited_ms = pair_number("/locks/a/waiters", "/items/0/waiting_ms");
+	assert_in_range(pair_number("/locks", "/items/0/longest_wait_ms"), waited_ms, waited_ms + 60000);
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 60);
 	assert_null(strstr(a.body, text_at(held, "/token")));
 	raw_close(one);

@@ -355,7 +355,7 @@ static void test_servers_of_another_kind(void **state)
 	assert_not_used(&node, "redis", "it is a Cluster node; it goes with redis+cluster://", "redis_unavailable");
 	server_stop(&node);
 	server_start(&alone);
-	assert_not_used(&alone, "redis+cluster", "it is no Cluster node; a single server goes with redis://",
+	assert_not_used(&alone, "redis+cluster", "it is not a Cluster node; use redis:// for a single server",
 			"redis_unavailable");
 	server_command(&alone, "REPLICAOF 127.0.0.1 1");
 	assert_not_used(&alone, "redis", "it is a replica; patternd needs the master", "redis_read_only");

@@ -221,6 +221,31 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 	assert_string_equal(text_at(message("GET", "a", NULL), "/reason"), "no such order");
 }
 
+/* Without an end of its own, since a delivery that does not count is no failure. */
+static void an_uncounted_reject_is_no_attempt(void **state)
+{
+	(void)state;
+	send_body("{\"body\":1,\"id\":\"a\",\"max_receives\":1}");
+	for (int i = 0; i < 3; i++) {
+		struct answer a = receive("{\"worker\":\"w\"}");
+		assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+		a = reject(receipt_in(a), "{\"counted\":false,\"reason\":\"busy\"}");
+		assert_status(a, 200);
+		assert_false(bool_at(a, "/dead"));
+		assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(message("GET", "a", NULL), "/sent_at_ms"));
+		a = message("GET", "a", NULL);
+		assert_string_equal(text_at(a, "/state"), "ready"); /* it has no backoff */
+		assert_int_equal(int_at(a, "/receives"), 0);
+		assert_true(json_is_null(json_at(a, "/reason")));
+		assert_true(json_is_null(json_at(a, "/worker")));
+	}
+	int64_t before_ms = server_now_ms(&redis);
+	struct answer a = reject(receipt_in(receive(NULL)), "{\"counted\":false,\"delay_ms\":60000}");
+	assert_in_range(int_at(a, "/deliver_at_ms") - 60000, before_ms, server_now_ms(&redis));
+	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
+	assert_true(bool_at(reject(receipt_in(receive(NULL)), "{\"counted\":true}"), "/dead"));
+}
+
 /* Of a message past its ttl nothing is left. */
 static void what_is_rejected_past_its_ttl_is_neither(void **state)
 {
@@ -272,6 +297,7 @@ static const struct refusal {
 	{ "POST", "/queues/receive", "{\"queues\":[\"q\"],\"acknowledge\":true,\"visibility_ms\":5}", "invalid_value",
 	  "/visibility_ms" },
 	{ "POST", "/queues/q/deliveries/$/reject", "{\"dead\":true,\"delay_ms\":0}", "invalid_value", "/delay_ms" },
+	{ "POST", "/queues/q/deliveries/$/reject", "{\"dead\":true,\"counted\":false}", "invalid_value", "/counted" },
 	{ "POST", "/queues/q/settle", "{}", "missing_field", "/acknowledge" },
 	{ "POST", "/queues/q/settle", "{\"acknowledge\":[],\"reject\":[]}", "missing_field", "/acknowledge" },
 	{ "POST", "/queues/q/settle", "{\"acknowledge\":[\"$\",\"$\",\"x\"]}", "invalid_receipt", "/acknowledge/2" },
@@ -280,6 +306,15 @@ static const struct refusal {
 	{ "POST", "/queues/q/settle",
 	  "{\"reject\":[{\"receipt\":\"$\"},{\"receipt\":\"$\",\"dead\":true,\"delay_ms\":0}]}", "invalid_value",
 	  "/reject/1/delay_ms" },
+	{ "POST", "/queues/q/settle", "{\"reject\":[{\"receipt\":\"$\",\"dead\":true,\"counted\":false}]}",
+	  "invalid_value", "/reject/0/counted" },
+	{ "POST", "/queues/receive",
+	  "{\"queues\":[\"q\"],\"settle\":{\"reject\":[{\"queue\":\"q\",\"receipt\":\"$\",\"dead\":true,"
+	  "\"counted\":false}]}}",
+	  "invalid_value", "/settle/reject/0/counted" },
+	{ "POST", "/queues/q/extend", "{\"receipts\":[]}", "out_of_range", "/receipts" },
+	{ "POST", "/queues/q/extend", "{\"receipts\":[\"$\",\"$\"]}", "invalid_value", "/receipts/1" },
+	{ "POST", "/queues/q/extend", "{\"receipts\":[\"$\",\"x\"]}", "invalid_receipt", "/receipts/1" },
 	{ "PATCH", MESSAGES "/ready", "{}", "missing_field", "/delay_ms" },
 	{ "PATCH", MESSAGES "/ready", "{\"delay_ms\":0,\"deliver_at_ms\":0}", "invalid_value", "/deliver_at_ms" },
 	{ "PATCH", MESSAGES "/lives", "{\"delay_ms\":60001}", "invalid_value", "/delay_ms" },
@@ -356,6 +391,7 @@ int main(void)
 		cmocka_unit_test_teardown(extending_counts_from_now, forget_all),
 		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
 		cmocka_unit_test_teardown(a_rejected_message_is_due_again_or_dead, forget_all),
+		cmocka_unit_test_teardown(an_uncounted_reject_is_no_attempt, forget_all),
 		cmocka_unit_test_teardown(what_is_rejected_past_its_ttl_is_neither, forget_all),
 		cmocka_unit_test_teardown(what_the_handlers_refuse_is_named, forget_all),
 	};

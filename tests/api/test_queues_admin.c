@@ -178,9 +178,9 @@ static void queues_are_listed_with_their_counts(void **state)
 	struct answer a = http(client, "GET", "/queues", NULL);
 	int64_t oldest_ms = int_at(a, "/items/0/oldest_ready_ms");
 	assert_in_range(oldest_ms, 0, int_at(queue("GET", NULL), "/oldest_ready_ms"));
-	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:b}", "name", "q", "ready", 2, "blocked",
-				   0, "delayed", 1, "in_flight", 1, "dead", 1, "sent", 5, "oldest_ready_ms",
-				   (json_int_t)oldest_ms, "paused", 1);
+	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:n, s:b}", "name", "q", "ready", 2,
+				   "blocked", 0, "delayed", 1, "in_flight", 1, "dead", 1, "sent", 5, "oldest_ready_ms",
+				   (json_int_t)oldest_ms, "next_schedule_at_ms", "paused", 1);
 	assert_true(json_equal(json_at(a, "/items/0"), wanted));
 	json_decref(wanted);
 	assert_status(post("/purge", NULL, NULL), 200);

@@ -280,6 +280,24 @@ static void times_of_cron_are_those_of_a_calendar(void **state)
 	}
 }
 
+/* A queue has the earliest instant of its schedules, also in the list and while it is paused. */
+static void a_queue_has_its_next_instant(void **state)
+{
+	(void)state;
+	put("late", "{\"every_ms\":86400000,\"body\":1}");
+	put("soon", "{\"every_ms\":600000,\"body\":1}");
+	int64_t next_ms = int_at(schedule("GET", "soon", NULL), "/next_at_ms");
+	assert_int_equal(int_at(queue("GET", NULL), "/next_schedule_at_ms"), next_ms);
+	assert_int_equal(int_at(http(client, "GET", "/queues", NULL), "/items/0/next_schedule_at_ms"), next_ms);
+	for (int i = 0; i < 2; i++)
+		assert_status(schedule("DELETE", i ? "late" : "soon", NULL), 204);
+	assert_true(json_is_null(json_at(queue("GET", NULL), "/next_schedule_at_ms")));
+	put("s", "{\"every_ms\":100,\"body\":1}");
+	configure("{\"paused\":true}");
+	pass_ms(2 * EVERY_MS);
+	assert_true(int_at(queue("GET", NULL), "/next_schedule_at_ms") < server_now_ms(&redis));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +309,7 @@ int main(void)
 		cmocka_unit_test_teardown(fields_are_merged, forget_all),
 		cmocka_unit_test_teardown(a_schedule_ends, forget_all),
 		cmocka_unit_test_teardown(schedules_are_listed_and_deleted, forget_all),
+		cmocka_unit_test_teardown(a_queue_has_its_next_instant, forget_all),
 		cmocka_unit_test_teardown(times_of_cron_are_those_of_a_calendar, forget_all),
 	};
 

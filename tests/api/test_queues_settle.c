@@ -1,5 +1,6 @@
 /*
- * Many deliveries settled at once over HTTP: an outcome for each, refusals, and what a retry gets.
+ * Many deliveries settled or extended at once over HTTP: an outcome for each, and what a retry
+ * gets.
  */
 #include "queue_asked.h"
 
@@ -94,6 +95,66 @@ static void each_has_its_reason_or_is_dead(void **state)
 	assert_counts(0, 1, 0, 2);
 }
 
+/* In a settle, and in both receives. */
+static void each_may_be_uncounted(void **state)
+{
+	(void)state;
+	send_body("{\"body\":1,\"id\":\"a\",\"max_receives\":1}");
+	snprintf(receipts[0], sizeof(receipts[0]), "%s", receipt_in(receive(NULL)));
+	assert_result(settle("{\"reject\":[{\"receipt\":\"$1\",\"counted\":false}]}", NULL), 0, receipts[0],
+		      "rejected");
+	struct answer a = receive(NULL);
+	for (int of_several = 0; of_several < 2; of_several++) {
+		char body[256];
+		snprintf(body, sizeof(body), "{%s\"settle\":{\"reject\":[{%s\"receipt\":\"%s\",\"counted\":false}]}}",
+			 of_several ? "\"queues\":[\"q\"]," : "", of_several ? "\"queue\":\"q\"," : "", receipt_in(a));
+		a = http(client, "POST", of_several ? "/queues/receive" : "/queues/q/receive", body);
+		assert_string_equal(text_at(a, "/deliveries/0/outcome"), "rejected");
+		assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+	}
+}
+
+static void assert_extended(struct answer a, int i, const char *outcome)
+{
+	char pointer[64];
+
+	assert_result(a, i, receipts[i], outcome);
+	snprintf(pointer, sizeof(pointer), "/deliveries/%d/visible_until_ms", i);
+	if (strcmp(outcome, "extended") == 0)
+		assert_in_range(server_now_ms(&redis) + 70000 - int_at(a, pointer), 0, SOON_MS);
+	else
+		assert_true(json_is_null(json_at(a, pointer)));
+}
+
+static void many_are_extended_at_once(void **state)
+{
+	char body[512];
+
+	(void)state;
+	configure("{\"visibility_ms\":70000}");
+	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\"},{\"body\":1,\"id\":\"c\"}]}");
+	for (int i = 0; i < 3; i++)
+		snprintf(receipts[i], sizeof(receipts[i]), "%s", receipt_in(receive("{\"visibility_ms\":20000}")));
+	assert_status(extend(receipts[0], "{\"visibility_ms\":20000,\"progress\":{\"percent\":40}}"), 200);
+	assert_status(acknowledge(receipts[1]), 204);
+	assert_status(http(client, "DELETE", "/queues/q/messages/c?in_flight=true", NULL), 204);
+	snprintf(body, sizeof(body), "{\"receipts\":[\"%s\",\"%s\",\"%s\"]}", receipts[0], receipts[1], receipts[2]);
+	struct answer a = post("/extend", body, NULL);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "q");
+	assert_extended(a, 0, "extended");
+	assert_extended(a, 1, "not_current");
+	assert_extended(a, 2, "cancelled");
+	assert_int_equal(int_at(message("GET", "a", NULL), "/visible_until_ms"),
+			 int_at(a, "/deliveries/0/visible_until_ms"));
+	assert_int_equal(int_at(message("GET", "a", NULL), "/progress/percent"), 40);
+	snprintf(body, sizeof(body), "{\"receipts\":[\"%s\"],\"visibility_ms\":1000}", receipts[0]);
+	a = post("/extend", body, KEY "one");
+	assert_in_range(server_now_ms(&redis) + 1000 - int_at(a, "/deliveries/0/visible_until_ms"), 0, SOON_MS);
+	assert_status(acknowledge(receipts[0]), 204);
+	assert_extended(post("/extend", body, KEY "one"), 0, "not_current"); /* a retry is no replay */
+}
+
 static void a_hundred_fit(void **state)
 {
 	char body[BATCH * 64 + 128], *at = body + sprintf(body, "{\"acknowledge\":[");
@@ -130,6 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(each_gets_its_outcome_in_order, forget_all),
 		cmocka_unit_test_teardown(each_has_its_reason_or_is_dead, forget_all),
+		cmocka_unit_test_teardown(each_may_be_uncounted, forget_all),
+		cmocka_unit_test_teardown(many_are_extended_at_once, forget_all),
 		cmocka_unit_test_teardown(a_hundred_fit, forget_all),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_outcomes, forget_all),
 	};

@@ -402,6 +402,27 @@ static void one_policy_pays_for_queues_in_several_slots(void **state)
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 }
 
+/* The queue with the policy is not the first, by which the record is known. */
+static void a_record_of_several_queues_is_paid_once(void **state)
+{
+	char policy[128], beside[16];
+
+	(void)state;
+	put("/ratelimit/policies", "p", "{\"limit\":1,\"window_ms\":86400000}");
+	snprintf(policy, sizeof(policy), "{\"policy\":{\"name\":\"p\",\"key\":\"%s\"}}", high);
+	snprintf(beside, sizeof(beside), "%s", name_beside(low, 1));
+	put("/queues", beside, policy);
+	send(low, 0);
+	send(beside, 1);
+	send(beside, 2);
+	const char *body = queues(low, beside, name_beside(low, 2), ",\"limit\":9");
+	struct answer a = http(pair.c[0], "POST", "/queues/receive", body, "Idempotency-Key: k");
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 2);
+	must_have(a, 1, beside, 1);
+	assert_string_equal(http(pair.c[1], "POST", "/queues/receive", body, "Idempotency-Key: k").body, a.body);
+	assert_int_equal(count_of(beside, "/ready"), 1);
+}
+
 static int open_on_a_cluster(void **state)
 {
 	slots_on_a_cluster();
@@ -425,6 +446,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_is_not_missing, pair_forget),
 		cmocka_unit_test_teardown(dead_letters_stay_in_their_slot, pair_forget),
 		cmocka_unit_test_teardown(one_policy_pays_for_queues_in_several_slots, pair_forget),
+		cmocka_unit_test_teardown(a_record_of_several_queues_is_paid_once, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);

@@ -1,7 +1,7 @@
 // What the tests of /ui share: a daemon with something of everything, and ways to look for it.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -98,6 +98,16 @@ export async function rowHas(page, text, ...wanted) {
 export async function counts(locator, wanted) {
   for (const end = Date.now() + 10_000; (await locator.count()) !== wanted; await sleep(20))
     assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);
+}
+
+/** What axe finds in the page. */
+export async function faults(page) {
+  await page.evaluate(await readFile(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8'));
+  return page.evaluate(async () => {
+    const { violations, passes } = await window.axe.run();
+    if (passes.length < 10) return ['axe has checked nothing'];
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+  });
 }
 
 /** A daemon that answers clients with the token 'secret', which may do these things. */

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { LANGUAGES, exampleRequest } from '../../web/docs/samples.js';
@@ -71,8 +72,23 @@ test('where tokens are asked for, the page asks for one', { timeout: 180_000 }, 
   );
 });
 
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const run = promisify(execFile);
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** What runs a program with the clients for Python and JavaScript, and answers what it prints. */
+async function clients(t) {
+  const folder = await mkdtemp(join(tmpdir(), 'patternd-clients-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(join(ROOT, 'clients/javascript'), join(folder, 'node_modules/patternd'));
+  const env = { ...process.env, PYTHONPATH: join(ROOT, 'clients/python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const said = async (...command) => (await run(...command, { cwd: folder, env, timeout: 60_000 })).stdout;
+  return {
+    python: (source) => said('python3', ['-c', source]),
+    node: (source) => said('node', ['--input-type=module', '-e', source]),
+  };
+}
 
 /** Opens the first operation of a path, and returns its row. */
 async function unfold(page, path) {
@@ -92,15 +108,99 @@ test('samples are shown before anything is sent, and work', { timeout: 180_000 }
     await row.getByRole('button', { name: language, exact: true }).click();
     shown[language] = await row.locator('.samples pre').innerText();
   }
-  // The first one acquires; the others are answered with 409 until its lease ends.
+  // Those of the clients acquire and release; then curl acquires, and they find the lock held.
+  const { python, node } = await clients(t);
+  assert.match(await python(shown.Python), /fencing token \d+/);
+  assert.match(await node(shown.JavaScript), /fencing token \d+/);
   const first = (await run('sh', ['-c', `${shown.curl} -s`])).stdout;
   assert.ok(JSON.parse(first).fence > 0, first);
-  await assert.rejects(run('python3', ['-c', shown.Python]), /HTTP Error 409/);
-  assert.match((await run('node', ['--input-type=module', '-e', shown.JavaScript])).stdout, /^409 .*lock_held/s);
+  await assert.rejects(python(shown.Python), /holds|held/);
+  await assert.rejects(node(shown.JavaScript), /LockHeld/);
   assert.match(shown.Go, /http\.NewRequest\("POST", "http.*\/locks\/.*strings\.NewReader\(`\{/s);
   // The language chosen holds for the next operation.
   const other = await unfold(page, '/queues/{name}');
   assert.match(await other.locator('.samples pre').innerText(), /^package main/);
+  stage.assertClean();
+});
+
+test('samples use the calls that the clients have', { timeout: 180_000 }, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const spec = await (await fetch(`${stage.url}/openapi.json`)).json();
+  const { python, node } = await clients(t);
+  const sample = (language, path, method) =>
+    LANGUAGES[language](exampleRequest(spec, stage.url, path, method, false));
+  for (const [language, start] of [
+    ['Python', python],
+    ['JavaScript', node],
+  ]) {
+    assert.match(await start(sample(language, '/ratelimit', 'post')), /^allowed/);
+    assert.match(await start(sample(language, '/counters/{name}/increment', 'post')), /counters/);
+    assert.match(await start(sample(language, '/topics/{name}', 'post')), /name/);
+    assert.match(await start(sample(language, '/queues/{name}/messages', 'post')), /messages|id/);
+    assert.match(sample(language, '/queues/{name}/receive', 'post'), /\.work\(/);
+    assert.match(sample(language, '/topics/stream', 'get'), /c\.listen\(/);
+  }
+  const withToken = exampleRequest(spec, stage.url, '/locks/{name}', 'post', true);
+  assert.match(LANGUAGES.Python(withToken), /^import os\n[^]*token=os\.environ\["PATTERND_TOKEN"\]/);
+  assert.match(LANGUAGES.JavaScript(withToken), /token: process\.env\.PATTERND_TOKEN/);
+});
+
+test('the search finds operations by their names, fields and codes', { timeout: 180_000 }, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const page = await stage.visit('/docs');
+  await page.locator('.opblock').first().waitFor();
+  const filter = page.getByLabel('Search operations, fields and codes');
+  const finds = async (phrase, ...paths) => {
+    await filter.fill(phrase);
+    for (const path of paths) await page.locator(`.opblock [data-path="${path}"]`).first().waitFor();
+    await page.locator('.opblock [data-path="/healthz"]').waitFor({ state: 'detached' });
+  };
+  await finds('redrive', '/queues/{name}/redrive');
+  await finds('oldest_ready_ms', '/queues', '/queues/{name}');
+  await counts(page.locator('.opblock [data-path="/locks"]'), 0);
+  await finds('Lock_Held', '/locks/{name}');
+  await finds('schedule delete', '/queues/{name}/schedules/{id}');
+  await filter.fill('zzzz');
+  await counts(page.locator('.opblock'), 0);
+  await filter.fill('');
+  await page.locator('.opblock [data-path="/healthz"]').waitFor();
+
+  const row = await unfold(page, '/locks/{name}');
+  await row.getByText('Problems: reserved_name, lock_held').click();
+  await row.getByText('Another client holds the lock').first().waitFor();
+  const link = row.getByRole('link', { name: 'lock_held', exact: true });
+  const answer = await fetch(new URL(await link.getAttribute('href'), page.url()));
+  assert.equal((await answer.json()).code, 'lock_held');
+  stage.assertClean();
+});
+
+test('each try is a request of its own', { timeout: 180_000 }, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const page = await stage.visit('/docs');
+  await page.locator('.opblock').first().waitFor();
+  const row = page.locator('.opblock', { has: page.locator('[data-path="/counters/{name}/increment"]') }).first();
+  await row.locator('.opblock-summary-control').click();
+  await row.getByRole('button', { name: 'Try it out' }).click();
+  const execute = async () => {
+    const [answer] = await Promise.all([
+      page.waitForResponse(/\/increment$/),
+      row.getByRole('button', { name: 'Execute' }).click(),
+    ]);
+    assert.equal(answer.status(), 200);
+    assert.equal(await answer.headerValue('Idempotent-Replayed'), null);
+    const { 'idempotency-key': key, 'x-request-id': id } = await answer.request().allHeaders();
+    assert.equal(id, undefined);
+    return key;
+  };
+  const keys = [await execute(), await execute()];
+  assert.match(keys[0], /^[0-9a-f]{32}$/);
+  assert.notEqual(keys[0], keys[1]);
+  await row.locator('tr[data-param-name="Idempotency-Key"] input').fill('mine');
+  assert.equal(await execute(), 'mine');
+  assert.equal(await tryIt(page, '/healthz').then((status) => status.slice(0, 3)), '200');
   stage.assertClean();
 });
 

@@ -54,16 +54,17 @@ test('what needs a person comes first', SLOW, async (t) => {
   await until(async () => (await api(stage.url, 'GET', '/locks/busy')).waiter_count === 1);
   await until(async () => (await samplesOf(stage.url)).some((one) => one.refusals_per_second > 0));
   const page = await stage.visit('/ui');
-  await has(page, 'Dead letters', '2');
-  assert.equal(await tile(page, 'Dead letters').getByRole('link').getAttribute('href'), '#/queues/dead');
-  await has(page, 'Oldest ready message', / s|ms/);
-  assert.equal(await tile(page, 'Oldest ready message').getByRole('link').innerText(), 'old');
-  await has(page, 'Locks with waiters', '1 waiting');
-  await has(page, 'Refusals a second', /[0-9]/);
-  await has(page, 'Errors a second', '0');
+  const finding = page.locator('.findings li', { hasText: 'Dead letters' });
+  await finding.filter({ hasText: '2 messages' }).waitFor({ state: 'visible' });
+  assert.equal(await finding.getByRole('link', { name: 'dead' }).getAttribute('href'), '#/queues/dead/dead');
+  await has(page, 'Dead letters', '2 queues');
+  await has(page, 'Messages due', '1');
+  await has(page, 'Waiting for locks', '1 lock held');
+  await has(page, 'Refusals / s', /[0-9]/);
+  await has(page, 'Errors / s', '0');
   await has(page, 'Redis', 'answers');
   await has(page, 'Memory of Redis', /[KM]iB/);
-  await has(page, 'Requests a second', '99 % within');
+  await has(page, 'Requests / s', /99 % within/);
   stage.assertClean();
 });
 
@@ -71,9 +72,9 @@ test('an empty daemon reports that it is empty', SLOW, async (t) => {
   const stage = await open();
   t.after(() => stage.close());
   const page = await stage.visit('/ui');
-  await has(page, 'Dead letters', 'no queue yet');
-  await has(page, 'Oldest ready message', 'none');
-  await has(page, 'Locks with waiters', 'no lock held');
+  await has(page, 'Dead letters', '0 queues');
+  await has(page, 'Waiting for locks', '0 locks held');
+  await page.getByText(/^Nothing needs a person\. Looked at /).waitFor({ state: 'visible' });
   stage.assertClean();
 });
 
@@ -91,7 +92,7 @@ test('a page just opened has a past, and asks for new samples only', SLOW, async
   assert.equal(polls()[0].searchParams.get('after_at_ms'), '0');
   await until(() => polls().length >= 3);
   assert.ok(Number(polls()[2].searchParams.get('after_at_ms')) > 0);
-  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 1); // each 10 s
+  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 0); // the daemon looks, not the page
   const hide = (hidden) =>
     page.evaluate((value) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
@@ -117,7 +118,76 @@ test('lists that a token may not read are named, and the rest is shown', SLOW, a
   await page.evaluate(() => sessionStorage.setItem('patternd-token', 'informed'));
   await page.goto(`${stage.url}/ui`);
   await has(page, 'Redis', 'answers');
-  for (const title of ['Dead letters', 'Locks with waiters']) await has(page, title, '–');
+  for (const title of ['Dead letters', 'Messages due', 'Waiting for locks'])
+    await has(page, title, /not known.*'(queues|locks):list'/s);
+  await page.locator('.findings li.unknown', { hasText: "'queues:list'" }).waitFor({ state: 'visible' });
+  assert.equal(await page.getByText('Nothing needs a person').isVisible(), false);
+});
+
+test('while Redis is away nothing is shown as 0, and the page is red', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  await trouble(stage.url);
+  const page = await stage.visit('/ui');
+  await has(page, 'Dead letters', '2');
+  const answer = await api(stage.url, 'GET', '/overview');
+  const unknown = ['queues', 'locks'].map((of) => ({ of, code: 'redis_unavailable', detail: 'Redis does not answer' }));
+  const away = { severity: 'error', name: 'redis:6379', value: null, unit: null, since_at_ms: null, until_ms: null };
+  const findings = [{ kind: 'redis_away', detail: 'Redis cannot be used: refused', ...away }];
+  const json = { ...answer, queues: null, locks: null, unknown, findings, finding_count: 1 };
+  await page.route(/\/overview$/, (route) => route.fulfill({ json }));
+  await page.locator('.findings li.error', { hasText: 'Redis is away' }).waitFor({ state: 'visible' });
+  for (const title of ['Dead letters', 'Messages due', 'Waiting for locks'])
+    await has(page, title, /not known.*Redis does not answer/s);
+  await page.unroute(/\/overview$/);
+  await page.route(/\/overview$/, (route) => route.fulfill({ json: { ...answer, complete: false } }));
+  await has(page, 'Dead letters', 'at least 2');
+  await page.locator('.findings li.unknown', { hasText: 'A second was not enough' }).waitFor({ state: 'visible' });
+  stage.assertClean();
+});
+
+test('one sample makes a chart of a minute, with its times', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  await until(async () => (await samplesOf(stage.url)).length >= 1);
+  const page = await stage.visit('/healthz');
+  await page.addInitScript(() => {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    window.labels = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+      window.labels.push(text);
+      return draw.call(this, text, ...rest);
+    };
+  });
+  await page.route(/\/info\/history/, async (route) => {
+    const answer = await route.fetch();
+    const { samples, ...rest } = await answer.json();
+    const isFirst = route.request().url().endsWith('=0');
+    await route.fulfill({ response: answer, json: { ...rest, samples: isFirst ? samples.slice(-1) : [] } });
+  });
+  await page.goto(`${stage.url}/ui`);
+  await page.locator('.plots canvas').nth(3).waitFor({ state: 'visible' });
+  const times = (await page.evaluate(() => window.labels)).filter((text) => /^\d\d:\d\d:\d\d$/.test(text));
+  assert.ok(new Set(times).size >= 3, `the times of the axis: ${times}`);
+  stage.assertClean();
+});
+
+test('a queue, a lock and a policy have a past', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  await trouble(stage.url);
+  await api(stage.url, 'PUT', '/ratelimit/policies/few', { limit: 1, window_ms: 60_000 });
+  const places = { 'queues/dead': 'Depth', 'locks/busy': 'Holders and waiters', 'limits/few': 'Decisions a second' };
+  const page = await stage.visit('/ui');
+  for (const [place, title] of Object.entries(places)) {
+    await page.evaluate((to) => (location.hash = `#/${to}`), place);
+    const figure = page.locator('figure', { hasText: title });
+    await figure.locator('canvas').waitFor({ state: 'visible' });
+  }
+  await page.evaluate(() => (location.hash = '#/queues/dead'));
+  await page.locator('figure', { hasText: 'Depth' }).locator('.key.dead', { hasText: 'dead 2' }).waitFor();
+  await page.locator('dt', { hasText: 'In / min' }).locator('xpath=..').filter({ hasText: /[0-9]/ }).waitFor();
+  stage.assertClean();
 });
 
 test('it fits a phone and a wide screen, light and dark', SLOW, async (t) => {

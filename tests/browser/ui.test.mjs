@@ -184,7 +184,7 @@ test('a queue is redriven elsewhere, paused, opened, rescheduled, cancelled in a
 
   await go(page, 'queues', 'plain', 'delayed');
   await page.getByRole('button', { name: 'Reschedule plain later', exact: true }).click();
-  await page.getByLabel('Seconds from now').fill('60');
+  await page.getByLabel('From now').fill('1 min');
   await confirm('Reschedule');
   await said('is due in');
   assert.ok((await api(stage.url, 'GET', '/queues/plain/messages/plain%20later')).deliver_at_ms < Date.now() + 61_000);
@@ -197,7 +197,7 @@ test('a queue is redriven elsewhere, paused, opened, rescheduled, cancelled in a
   assert.equal((await page.request.get(`${stage.url}/queues/plain/messages/${messages[0].id}`)).status(), 404);
 
   await page.getByRole('button', { name: 'Purge plain', exact: true }).click();
-  await page.getByLabel('Messages that are').selectOption('ready');
+  await page.getByLabel('Messages that are').selectOption({ label: 'ready (1)' });
   await confirm('Purge messages');
   await said('Removed: 1.');
   assert.deepEqual([(await queue()).ready, (await queue()).delayed], [0, 1]);
@@ -212,9 +212,10 @@ test('a schedule shows its instants, is run, limited and deleted', SLOW, async (
 
   await go(page, 'queues', 'plain');
   await page.getByRole('link', { name: 'Schedules', exact: true }).click();
-  await rowHas(page, 'plain nightly', '30 2 * * *', 'Asia/Tokyo', '2027-03-27 17:30:00 UTC');
+  await rowHas(page, 'plain nightly', '30 2 * * *, Asia/Tokyo', 'not begun until then');
+  await shows(row(page, 'plain nightly').locator('time[title$="2027-03-27 17:30:00 UTC"]'));
   await page.getByRole('link', { name: 'plain nightly' }).click();
-  await rowHas(page, '2027-03-28 02:30:00 +09:00', '2027-03-27 17:30:00 UTC');
+  await shows(row(page, '2027-03-28 02:30:00 +09:00').locator('time[title$="2027-03-27 17:30:00 UTC"]'));
   await counts(page.getByRole('table', { name: 'Next instants' }).locator('tbody tr'), 5);
   await shows(page.locator('dd', { hasText: 'Asia/Tokyo, data' }));
 
@@ -251,10 +252,10 @@ test('a limit is tried out, and forgotten', SLOW, async (t) => {
   await go(page, 'limits');
   for (const [label, value] of [
     ['Limit', '5'],
-    ['Window, s', '600'],
+    ['Window', '10 min'],
     ['Burst', '3'],
     ['Tries', '8'],
-    ['Tries per second', '50'],
+    ['Tries / s', '50'],
   ])
     await page.getByLabel(label, { exact: true }).fill(value);
   await page.getByRole('button', { name: 'Try it' }).click();
@@ -318,24 +319,166 @@ test('a token is asked for', SLOW, async (t) => {
   assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
 });
 
-test('a token without a scope can be replaced', SLOW, async (t) => {
+test('a token without a scope shows what it may, and can be replaced', SLOW, async (t) => {
   const better = createHash('sha256').update('better').digest('hex');
-  const stage = await guarded(t, `locks:list\n${better} info:read locks:list queues:list`);
-  const page = await stage.visit('/ui#/locks');
+  const stage = await guarded(t, `locks:list policies:list\n${better} info:read locks:list queues:list`);
+  const page = await stage.visit('/ui');
+  const notice = page.getByRole('status').filter({ hasText: "the token lacks the scope 'info:read'" });
   const another = page.getByRole('button', { name: 'Enter another token' });
   await give(page, 'secret');
-  await shows(page.getByRole('alert').filter({ hasText: "the token lacks the scope 'info:read'" }));
+  await shows(notice);
+  await rowHas(page, 'Locks', 'may list it');
+  await rowHas(page, 'Queues', 'lacks queues:list');
+  await shows(page.getByText('It may list 2 of '));
+  await page.getByRole('row', { name: 'Locks' }).getByRole('link').click();
+  await shows(page.getByText('No lock is held.'));
   await another.click();
   await page.getByRole('button', { name: 'Cancel' }).click();
-  await shows(page.getByRole('alert').filter({ hasText: 'info:read' }));
+  await shows(notice);
   await another.click();
   await give(page, 'better');
+  await notice.waitFor({ state: 'hidden' });
   await shows(page.getByText('No lock is held.'));
-  await counts(another, 0);
-  await go(page, 'topics');
+  await counts(another.locator('visible=true'), 0);
   await go(page, 'sets');
   await shows(page.getByRole('alert').filter({ hasText: 'sets:list' }));
+  await page.getByText('What to do').click();
+  await shows(page.getByRole('alert').filter({ hasText: 'send SIGHUP' }));
   await shows(another);
+  await page.getByRole('button', { name: 'Change token' }).click();
+  await give(page, 'secret');
+  await shows(notice);
+});
+
+test('/ finds a queue, a lock, a policy and a page by name', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const search = page.getByRole('combobox', { name: /^Search/ });
+  const option = (name) => page.getByRole('option', { name, exact: true });
+  const title = (name) => shows(page.getByRole('heading', { name, level: 1, exact: true }));
+  await page.getByRole('link', { name: 'Locks' }).waitFor();
+  await page.keyboard.press('/');
+  await search.fill('pla');
+  await shows(option('plain queue'));
+  await shows(option('plain lock'));
+  await shows(option('pla lock of this name')); // free locks are in no list
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowDown');
+  assert.equal(await search.getAttribute('aria-activedescendant'), 'finder-0');
+  await page.keyboard.press('Enter');
+  await title('plain');
+  assert.match(page.url(), /#\/(queues|locks)\/plain$/);
+
+  await page.keyboard.press('/');
+  await search.fill('repli');
+  await option('replies policy').click();
+  await title('replies');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await search.fill(HOSTILE);
+  await shows(option(`${HOSTILE} queue`));
+  await search.fill('leader');
+  await shows(option('Leaderboards page'));
+  await page.keyboard.press('Enter');
+  await title('Leaderboards');
+  await page.keyboard.press('/');
+  await search.fill('no such thing');
+  await shows(page.getByText("Nothing is named like 'no such thing'."));
+  await page.keyboard.press('Escape');
+  await search.waitFor({ state: 'hidden' });
+  await go(page, 'queues');
+  const filter = page.getByLabel('Filter queues by name');
+  await filter.click();
+  await page.keyboard.type('a/b'); // a name has slashes, too
+  assert.equal(await filter.inputValue(), 'a/b');
+  stage.assertClean();
+});
+
+test('a destructive dialog says how many', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const says = async (button, text) => {
+    await page.getByRole('button', { name: button, exact: true }).first().click();
+    await shows(page.getByRole('dialog').getByText(text));
+    await page.getByRole('button', { name: 'Keep' }).click();
+  };
+  await api(stage.url, 'PUT', '/sets/plain/members/second');
+  for (const [view, text] of [
+    ['sets', 'It holds: 2 members.'],
+    ['semaphores', 'It holds: 1 of 3 permits held.'],
+    ['counters', 'It holds: 1 counter.'],
+    ['feeds', 'It holds: 1 item.'],
+    ['leaderboards', 'It holds: 2 members.'],
+    ['geo', 'It holds: 2 members.'],
+    ['visitors', 'About 3 visitors of the last 365 days'],
+  ]) {
+    await go(page, view);
+    await row(page, 'plain').waitFor();
+    await says('Delete plain', text);
+  }
+  await go(page, 'keys', 'set:{plain}');
+  await says('Delete set:{plain}', 'It is a set of 2 elements.');
+  await go(page, 'queues', 'plain');
+  await says('Purge plain', 'It holds 4 messages.');
+  await says('Delete queue plain', 'Its 4 messages, 1 schedule and its settings are removed');
+  await page.getByRole('button', { name: 'Purge plain', exact: true }).click();
+  const states = page.getByLabel('Messages that are').locator('option');
+  assert.deepEqual(await states.allInnerTexts(), ['dead (1)', 'ready (2)', 'delayed (1)', 'in any state (4)']);
+  await page.getByRole('button', { name: 'Keep' }).click();
+  stage.assertClean();
+});
+
+test('a schedule is paused and resumed, and one that no worker asks for is late', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const said = (text) => shows(page.getByRole('status').filter({ hasText: text }));
+  await api(stage.url, 'PUT', '/queues/timed/schedules/hourly', { cron: '@hourly', body: 1 });
+  await api(stage.url, 'POST', '/queues/timed/schedules/hourly/run');
+  await go(page, 'queues', 'timed');
+  await shows(page.getByRole('heading', { name: 'Schedules' }));
+  await page.getByRole('button', { name: 'Pause hourly', exact: true }).click();
+  await page.getByLabel('For how long').fill('2 d');
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+  await said("'hourly' is paused, and sends again in 2 d");
+  const { start_at_ms: start } = await api(stage.url, 'GET', '/queues/timed/schedules/hourly');
+  assert.ok(Math.abs(start - Date.now() - 172_800_000) < 60_000);
+  await page.getByRole('button', { name: /^(Resume|Start now) hourly$/ }).click();
+  await said("'hourly' goes on in");
+  assert.equal((await api(stage.url, 'GET', '/queues/timed/schedules/hourly')).start_at_ms, null);
+
+  await page.route(/\/queues\/timed\/schedules\?/, async (route) => {
+    const answer = await route.fetch();
+    const list = await answer.json();
+    list.items[0].next_at_ms = Date.now() - 180_000;
+    await route.fulfill({ response: answer, json: list });
+  });
+  await shows(page.locator('.late', { hasText: 'due for 3 min: no worker receives from this queue' }));
+  stage.assertClean();
+});
+
+test('a key under a shadow policy is not shown as refused', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'PUT', '/ratelimit/policies/watched', { limit: 1, window_ms: 600_000, shadow: true });
+  for (let calls = 0; calls < 3; calls++)
+    await api(stage.url, 'POST', '/ratelimit', { key: 'shady', policy: 'watched' });
+  await go(page, 'limits');
+  await rowHas(page, 'shady', 'allowed: shadow only, else refused for');
+  await counts(row(page, 'shady').locator('.badge'), 0);
+  await row(page, 'shady').getByRole('link').click();
+  await shows(page.locator('dd', { hasText: 'is allowed: the policy is in shadow' }));
+  stage.assertClean();
+});
+
+test("the daemon's own records are hidden among keys until they are asked for", SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await fetch(`${stage.url}/counters/plain/increment`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'once' },
+    body: '{"counters":{"likes":1}}',
+  });
+  await go(page, 'keys');
+  await shows(row(page, 'counter:{plain}'));
+  const own = page.locator('td.head').filter({ hasText: /^(idem|names):/ });
+  await counts(own, 0);
+  await page.getByLabel("The daemon's own records too").check();
+  await shows(own.filter({ hasText: 'idem:' }).first());
+  stage.assertClean();
 });
 
 test('a cancelled token dialog does not open again', SLOW, async (t) => {

@@ -88,6 +88,15 @@ class Groups(unittest.TestCase):
         story = GroupStory("groups-strict").send(0, "a").send(10, "b").receive(20, "a").done(40, "a")
         self.assertEqual(story.emptied(blocked=1).broken(queues), ["books", "no accepted message is lost"])
 
+    def test_purged_while_it_was_extended(self):
+        for purged_at, wanted in (35, []), (25, ["one delivery at a time"]):
+            story = GroupStory("groups-strict").send(0, "a", "purged").receive(10, "a")
+            sent = {"receipt": story.receipts["a"], "body": "a"}
+            story.call("queue.extend", story.name, 30, 40, 200, sent | {"visibility_ms": 600}, {"id": "a"})
+            story.call("queue.purge", story.name, purged_at, purged_at + 4, 200, {"group": "purged"}, {"purged": 1})
+            story.call("queue.acknowledge", story.name, 50, 55, 410, sent, {"code": "receipt_expired"}).emptied()
+            self.assertEqual(story.broken(queues), wanted)
+
     def test_cancelled_purged_or_expired(self):
         for how in "group.cancel", "queue.purge":
             story = GroupStory("groups-strict").send(0, "a")

@@ -13,11 +13,6 @@ static char method[16];
 static struct text names[GIVEN_HEADERS + 1], values[GIVEN_HEADERS + 1];
 static size_t header_count;
 
-static void was_answered(struct request *req)
-{
-	(void)req;
-}
-
 static struct text find_header(struct request *req, const char *name)
 {
 	(void)req;
@@ -29,11 +24,9 @@ static struct text find_header(struct request *req, const char *name)
 
 struct request *given_request(struct text line)
 {
-	static const struct request_callbacks nobody = { .answered = was_answered };
 	const char *blank = memchr(line.at, ' ', line.len);
 	size_t len = blank ? (size_t)(blank - line.at) : line.len;
 
-	request_set_http(&nobody);
 	snprintf(method, sizeof(method), "%.*s", (int)len, line.at);
 	struct request *req = blank ? request_new(blank + 1, line.len - len - 1) : request_new(line.at + line.len, 0);
 	CHECK(req);
@@ -46,7 +39,7 @@ struct request *given_request(struct text line)
 
 void given_end(struct request *req)
 {
-	request_http_done(req);
+	request_asker_done(req);
 }
 
 /* As libmicrohttpd hands them on: cut at the first NUL byte. */

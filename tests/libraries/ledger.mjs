@@ -6,9 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, LockHeld, LockLost, Problem } from '../../clients/javascript/patternd.js';
 
 const [url, name] = process.argv.slice(2);
-const { MESSAGES, SECONDS, SLOW_SHARE, VISIBILITY_MS, LOCK_TTL_MS } = Object.fromEntries(
-  Object.entries(process.env).map(([variable, value]) => [variable, Number(value)]),
-);
+const given = Object.fromEntries(Object.entries(process.env).map(([variable, value]) => [variable, Number(value)]));
+const { MESSAGES, SECONDS, SLOW_SHARE, WORK_MS, CONCURRENCY, DRAIN_MS, VISIBILITY_MS, LOCK_TTL_MS } = given;
 const client = new Client(url, { timeoutMs: 20000, attemptMs: 700, warn: (text) => say('warned', { text }) });
 const other = new Client(url, { timeoutMs: 20000, attemptMs: 700, warn: () => {} });
 const stop = new AbortController();
@@ -45,15 +44,16 @@ async function send() {
 }
 
 async function handle(message) {
-  const told = { message: message.body, receives: message.receives };
+  const told = { message: message.body, receipt: message.receipt, receives: message.receives };
   say('begin', told);
   message.lost.addEventListener('abort', () => say('lost', told));
-  await random(Math.random() < SLOW_SHARE ? 2 * VISIBILITY_MS : 30);
+  await random(Math.random() < SLOW_SHARE ? 2 * VISIBILITY_MS : WORK_MS);
   say('end', { ...told, lost: message.lost.aborted });
 }
 
 function work() {
-  return client.queue('work').work(handle, { visibilityMs: VISIBILITY_MS, waitMs: 1000, stop: stop.signal });
+  const options = { concurrency: CONCURRENCY, visibilityMs: VISIBILITY_MS, waitMs: 1000, drainMs: DRAIN_MS };
+  return client.queue('work').work(handle, { ...options, stop: stop.signal });
 }
 
 /** Calls of the plain kind, each ended by its signal at a random instant. */

@@ -19,7 +19,9 @@ url, name = sys.argv[1:3]
 MESSAGES, SECONDS, VISIBILITY_MS, LOCK_TTL_MS = (
     int(os.environ[variable]) for variable in ("MESSAGES", "SECONDS", "VISIBILITY_MS", "LOCK_TTL_MS")
 )
-SLOW_SHARE = float(os.environ["SLOW_SHARE"])
+SLOW_SHARE, CONCURRENCY = float(os.environ["SLOW_SHARE"]), int(os.environ["CONCURRENCY"])
+WORK_MS, DRAIN_MS = int(os.environ["WORK_MS"]), int(os.environ["DRAIN_MS"])
+OPTIONS = {"visibility_ms": VISIBILITY_MS, "wait_ms": 1000, "drain_ms": DRAIN_MS}
 client = Client(url, timeout_ms=20000, attempt_ms=700)
 other = Client(url, timeout_ms=20000, attempt_ms=700)
 stop = threading.Event()
@@ -45,12 +47,16 @@ def send():
 
 
 def work_s():
-    return random_s(2 * VISIBILITY_MS / 1000 if random.random() < SLOW_SHARE else 0.03)
+    return random_s((2 * VISIBILITY_MS if random.random() < SLOW_SHARE else WORK_MS) / 1000)
+
+
+def about(message):
+    return {"message": message.body, "receipt": message.receipt, "receives": message.receives}
 
 
 def handle(message):
     """Looks at `lost` while it works, as a handler should."""
-    told = {"message": message.body, "receives": message.receives}
+    told = about(message)
     say("begin", **told)
     is_lost = message.lost.wait(work_s())
     say("lost" if is_lost else "end", **told)
@@ -59,7 +65,7 @@ def handle(message):
 
 
 async def handle_aio(message):
-    told = {"message": message.body, "receives": message.receives}
+    told = about(message)
     say("begin", **told)
     try:
         await asyncio.sleep(work_s())
@@ -70,7 +76,7 @@ async def handle_aio(message):
 
 
 def work():
-    client.queue("work").work(handle, 4, stop=stop, visibility_ms=VISIBILITY_MS, wait_ms=1000)
+    client.queue("work").work(handle, CONCURRENCY, stop=stop, **OPTIONS)
 
 
 def work_aio():
@@ -80,7 +86,7 @@ def work_aio():
         threading.Thread(target=lambda: (stop.wait(), loop.call_soon_threadsafe(stopped.set)), daemon=True).start()
         async with patternd.aio.Client(url, timeout_ms=20000, attempt_ms=700) as asking:
             queue = asking.queue("work")
-            await queue.work(handle_aio, 4, stop=stopped, visibility_ms=VISIBILITY_MS, wait_ms=1000)
+            await queue.work(handle_aio, CONCURRENCY, stop=stopped, **OPTIONS)
 
     asyncio.run(run())
 
@@ -134,8 +140,8 @@ def receive_plain(number):
     queue = client.queue("plain")
     received = interrupt(lambda: queue.receive(wait_ms=5000, visibility_ms=VISIBILITY_MS), 0.03)
     if received is not None:
-        say("begin", message=received.body, receives=received.receives)
-        say("end", message=received.body, receives=received.receives)
+        say("begin", **about(received))
+        say("end", **about(received))
         received.acknowledge()
 
 

@@ -80,6 +80,11 @@ def filled(name, count, **settings):
     return queue
 
 
+def stored(queue):
+    """All messages that are ready."""
+    return client.request("GET", f"/queues/{queue.name}/messages", query={"state": "ready", "limit": 1000}).body["items"]
+
+
 def is_empty(queue):
     counts = queue.get()
     return counts["ready"] + counts["delayed"] + counts["in_flight"] + counts["dead"] == 0
@@ -215,13 +220,41 @@ def test_a_stop_finishes_what_was_received(is_aio, name):
 
 
 @for_both
-def test_at_the_limit_of_a_stop_all_go_back(is_aio, name):
-    queue, told = filled(name, 5), []
+def test_a_stop_returns_what_has_not_begun(is_aio, name):
+    """At once, and uncounted: with `max_receives` 1 a delivery that counts would be the last."""
+    queue, seen, go_on = filled(name, 60, max_receives=1), [], threading.Event()
 
     def handle(message):
+        seen.append(message.body)
+        return message.body < 10 or go_on.wait(10)
+
+    async def handle_aio(message):
+        seen.append(message.body)
+        while message.body >= 10 and not go_on.is_set():
+            await asyncio.sleep(0.01)
+
+    loop = Loop(name, handle_aio if is_aio else handle, is_aio, concurrency=2)
+    until(lambda: len(seen) == 12 and queue.get()["in_flight"] == 50, "all are held, and two run")
+    loop.stop.set()
+    until(lambda: queue.get()["in_flight"] == 2, "what has not begun is returned")
+    left = [(item["body"], item["receives"]) for item in stored(queue)]
+    assert left == [(body, 0) for body in range(12, 60)], left
+    go_on.set()
+    loop.end()
+    counts = queue.get()
+    assert (counts["in_flight"], counts["ready"], counts["dead"], len(seen)) == (0, 48, 0, 12), counts
+
+
+@for_both
+def test_at_the_limit_of_a_stop_all_go_back(is_aio, name):
+    queue, begun, told = filled(name, 5, max_receives=1), [], []
+
+    def handle(message):
+        begun.append(message.body)
         told.append(message.lost.wait(10))
 
     async def handle_aio(message):
+        begun.append(message.body)
         try:
             await asyncio.sleep(10)
         except asyncio.CancelledError:
@@ -229,11 +262,12 @@ def test_at_the_limit_of_a_stop_all_go_back(is_aio, name):
             raise
 
     loop = Loop(name, handle_aio if is_aio else handle, is_aio, concurrency=2, drain_ms=300)
-    until(lambda: queue.get()["in_flight"] == 2, "two run")
+    until(lambda: len(begun) == 2, "two run")
     loop.end(2)
     until(lambda: told == [True, True], "their handlers are told")
     counts = queue.get()
-    assert (counts["in_flight"], counts["ready"]) == (0, 5), counts
+    assert (counts["in_flight"], counts["ready"], counts["dead"]) == (0, 5, 0), counts
+    assert {(item["receives"], item["reason"]) for item in stored(queue)} == {(0, None)}
 
 
 @for_both
@@ -312,6 +346,37 @@ def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
 
 
 @for_both
+def test_one_request_extends_what_is_held(is_aio, name):
+    """Also what was received at other times: 20 messages, each a third of the visibility later."""
+
+    def counts():
+        return requests("queue_delivery_extend_many"), requests("queue_delivery_extend")
+
+    queue, seen, (before, alone) = filled(name, 0), [], counts()
+    loop = Loop(name, sleeping(is_aio, seen, 3), is_aio, concurrency=20, visibility_ms=1500)
+    for number in range(20):
+        queue.send(number)
+        time.sleep(0.02)
+    until(lambda: is_empty(queue), "all are done", 10)
+    loop.end()
+    extended, alone = counts()[0] - before, counts()[1] - alone
+    assert sorted(seen) == list(range(20)), "worked on twice"
+    assert 5 <= extended <= 20 and alone == 0, f"{extended} requests for 20 messages of 3 s, {alone} of one"
+
+
+def test_an_interrupt_strands_nothing():
+    """An exception of a signal handler, at any step of the main thread, ends all threads of the
+    loop, and returns its messages.
+    """
+    queue = filled("interrupted", 5, max_receives=1)
+    command = [sys.executable, "-B", __file__, started.url, queue.name, "interrupted"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 0, said.stderr[-2000:]
+    counts = queue.get()
+    assert (counts["in_flight"], counts["ready"], counts["dead"]) == (0, 5, 0), counts
+
+
+@for_both
 def test_signals(is_aio, name):
     queue = filled(name, 4)
     for signals, states in ((1, (0, 2)), (2, (0, 2))):
@@ -337,6 +402,65 @@ def say(text):
     os.write(1, f"{text}\n".encode())  # in one piece, as several threads do
 
 
+STEPPED = ("_worker.py", "threading.py", "contextlib.py")
+
+
+class Interrupted(BaseException):
+    """What a signal handler raises, as a soft time limit does."""
+
+
+def raise_at(step):
+    """At that step of the interpreter in this thread, in what starts the loop and waits for it;
+    returns the count.
+    """
+    steps = [0]
+
+    def trace(frame, event, _):
+        if frame.f_code.co_name == "__init__" or not frame.f_code.co_filename.endswith(STEPPED):
+            return None
+        frame.f_trace_opcodes = True
+        steps[0] += event == "opcode"
+        if steps[0] == step:
+            sys.settrace(None)
+            raise Interrupted
+        return trace
+
+    sys.settrace(trace)
+    return steps
+
+
+def be_interrupted(url, name):
+    """Interrupts `work` at each step of its thread, until one is past the last, and while it
+    waits.
+    """
+
+    def alarm(*_):
+        raise Interrupted
+
+    signal.signal(signal.SIGALRM, alarm)
+    asking = Client(url)
+    queue, idle, step = asking.queue(name), threading.active_count(), 0
+    queue.get()
+    while True:
+        step, stop = step + 1, threading.Event()
+        end = threading.Timer(0.1, stop.set)
+        begin = raise_at if step % 10 else lambda _: signal.setitimer(signal.ITIMER_REAL, 0.05)
+        end.start()
+        try:
+            steps = begin(step)
+            queue.work(lambda message: message.lost.wait(10), 2, stop=stop, drain_ms=0, signals=False)
+            is_past = step % 10 and steps[0] < step
+        except Interrupted:
+            is_past = False
+        finally:
+            sys.settrace(None)
+        end.cancel()
+        until(lambda: threading.active_count() <= idle + 1, f"step {step}: the threads end")  # 1 extends
+        until(lambda: queue.get()["in_flight"] == 0, f"step {step}: the messages go back")
+        if is_past or step > 600:
+            return
+
+
 def be_worker(url, queue, kind):
     def handle(message):
         say("begin")
@@ -352,7 +476,9 @@ def be_worker(url, queue, kind):
         async with patternd.aio.Client(url) as asking:
             await asking.queue(queue).work(handle_aio, 2)
 
-    if kind == "aio":
+    if kind == "interrupted":
+        be_interrupted(url, queue)
+    elif kind == "aio":
         asyncio.run(work())
     else:
         Client(url).queue(queue).work(handle, 2)
@@ -370,4 +496,4 @@ logging.getLogger("patternd").addHandler(handler)
 with daemon() as started:
     client = started.client()
     port = int(started.url.rsplit(":", 1)[1])
-    run_tests(globals(), alone=["test_a_turn_is_one_request"])
+    run_tests(globals(), alone=["test_a_turn_is_one_request", "test_one_request_extends_what_is_held"])

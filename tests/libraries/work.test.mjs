@@ -77,6 +77,27 @@ test('a turn is one request: it settles and receives', async () => {
   assert(after[1] - before[1] <= 1 + 3, `${after[1] - before[1]} settles`);
 });
 
+// Alone, since it counts requests.
+test('one request extends what is held, also what was received at other times', async () => {
+  const queue = await filled('extended', 0);
+  const counts = async () => [await requests('queue_delivery_extend_many'), await requests('queue_delivery_extend')];
+  const before = await counts();
+  const seen = [];
+  const loop = working(queue, (message) => seen.push(message.body) && sleep(3000), {
+    concurrency: 20,
+    visibilityMs: 1500,
+  });
+  for (let n = 0; n < 20; n++) {
+    await queue.send(n);
+    await sleep(20);
+  }
+  await until(() => isEmpty(queue), 'all are done', 10000);
+  await loop.end();
+  const [extended, alone] = (await counts()).map((count, i) => count - before[i]);
+  assert.equal(seen.length, 20, 'worked on twice');
+  assert(extended >= 5 && extended <= 20 && alone === 0, `${extended} requests for 20 messages of 3 s, ${alone} of one`);
+});
+
 // Each test has names of its own.
 describe('work', { concurrency: 20 }, () => {
   test('as many at once as it may; what is fast is received ahead, in batches', async () => {
@@ -166,7 +187,35 @@ describe('work', { concurrency: 20 }, () => {
     assert.equal(warnedOf('results').length, 3, warnedOf('results'));
   });
 
-  test('a stop takes no more, and finishes what was received', async () => {
+  test('a stop returns what has not begun, uncounted', async () => {
+    const queue = await filled('unbegun', 60, { maxReceives: 1 }); // a delivery that counts is the last
+    const seen = [];
+    let goOn;
+    const going = new Promise((resolve) => (goOn = resolve));
+    const loop = working(
+      queue,
+      ({ body }) => {
+        seen.push(body);
+        return body < 10 ? null : going;
+      },
+      { concurrency: 2 },
+    );
+    const held = async () => (await queue.get()).inFlight;
+    await until(async () => seen.length === 12 && (await held()) === 50, 'all are held, and two run');
+    const done = loop.end();
+    await until(async () => (await held()) === 2, 'what has not begun is returned');
+    const { items } = (await client.request('GET', '/queues/unbegun/messages?limit=100')).body;
+    assert.deepEqual(
+      items.map(({ body, receives }) => [body, receives]),
+      Array.from({ length: 48 }, (_, n) => [n + 12, 0]),
+    );
+    goOn();
+    await done;
+    const { inFlight, ready, dead } = await queue.get();
+    assert.deepEqual([inFlight, ready, dead, seen.length], [0, 48, 0, 12]);
+  });
+
+  test('a stop takes no more, and finishes what runs', async () => {
     const queue = await filled('stopped', 50);
     const begun = [];
     const ended = [];
@@ -197,25 +246,30 @@ describe('work', { concurrency: 20 }, () => {
   });
 
   test('at the limit of a stop what still runs is told, and all go back', async () => {
-    const queue = await filled('limited', 3);
+    const queue = await filled('limited', 3, { maxReceives: 1 });
     const told = [];
+    let begun = 0;
     const loop = working(
       queue,
       (message) =>
         new Promise(() =>
-          message.lost.addEventListener('abort', () => {
+          ++begun && message.lost.addEventListener('abort', () => {
             told.push(message.lost.reason.detail);
           }),
         ),
       { concurrency: 2, drainMs: 200 },
     );
-    await until(async () => (await queue.get()).inFlight === 2, 'two run');
+    await until(() => begun === 2, 'two run');
     const began = performance.now();
     await loop.end();
     assert(performance.now() - began < 2000);
     assert.equal(told.length, 2);
     assert.match(told[0], /the worker stopped/);
-    assert.equal((await queue.get()).ready, 3);
+    const { items } = (await client.request('GET', '/queues/limited/messages')).body;
+    assert.deepEqual(
+      items.map(({ receives, reason }) => [receives, reason]),
+      Array(3).fill([0, null]),
+    );
   });
 
   test('a signal of the system stops it, a second one at once', async () => {

@@ -285,15 +285,25 @@ int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const c
 	return outcome(r);
 }
 
-int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
-			      const char *reason, bool dead)
+static int64_t reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
+		      const char *reason, const char *kind)
 {
 	const char *nonce;
 	const char *seq = cut(receipt, &nonce);
 
-	run(r, &queue_delivery_reject_script, queue_keys(queue),
-	    ARGS(seq, nonce, number(delay_ms), reason, dead ? "1" : "0"));
+	run(r, &queue_delivery_reject_script, queue_keys(queue), ARGS(seq, nonce, number(delay_ms), reason, kind));
 	return outcome(r);
+}
+
+int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
+			      const char *reason, bool dead)
+{
+	return reject(r, queue, receipt, delay_ms, reason, dead ? "1" : "0");
+}
+
+int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms)
+{
+	return reject(r, queue, receipt, delay_ms, "not now", "2");
 }
 
 /* Adds the halves of a receipt to ARGV, copied to `halves`. */
@@ -306,6 +316,21 @@ static size_t add_receipt(const char **args, size_t n, char halves[2][32], const
 	args[n++] = halves[0];
 	args[n++] = halves[1];
 	return n;
+}
+
+int64_t queue_delivery_extend_many(struct redis_server *r, const char *queue, const char *const receipts[],
+				   int64_t visibility_ms)
+{
+	static char halves[BATCH_MAX][2][32];
+	const char *args[2 * BATCH_MAX + 2] = { number(visibility_ms) };
+	size_t n = 1;
+
+	for (; *receipts; receipts++)
+		n = add_receipt(args, n, halves[n / 2], *receipts);
+	args[n] = NULL;
+	run(r, &queue_delivery_extend_many_script, queue_keys(queue), args);
+	assert_int_equal(r->reply->elements, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + n / 2);
+	return outcome(r);
 }
 
 int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const char *const done[],

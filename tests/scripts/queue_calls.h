@@ -93,6 +93,12 @@ int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, co
 int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 			      const char *reason, bool dead);
+/* A reject that does not count. */
+int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms);
+
+/* Many at once, a list of receipts that ends with NULL; returns how many were extended. */
+int64_t queue_delivery_extend_many(struct redis_server *r, const char *queue, const char *const receipts[],
+				   int64_t visibility_ms);
 
 /*
  * Many at once, lists of receipts that end with NULL, all rejects with one delay; returns how many

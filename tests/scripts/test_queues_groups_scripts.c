@@ -246,8 +246,11 @@ static const char *end_one(int how)
 		queue_delivery_reject(&r, "q", receipt, any(2) ? 0 : any(30), "", !any(5));
 		return "reject";
 	} else if (how == 2) {
-		queue_delivery_extend(&r, "q", receipt, 1 + any(30));
+		queue_delivery_extend_many(&r, "q", ARGS(receipt), 1 + any(30));
 		return "extend";
+	} else if (how == 3) {
+		queue_delivery_uncount(&r, "q", receipt, any(2) ? 0 : any(30));
+		return "reject uncounted";
 	}
 	const char *other = NULL;
 	char first[RECEIPT_BYTES];
@@ -299,8 +302,8 @@ static const char *do_something(void)
 		return receive_some();
 	if (what < 82) {
 		for (int more = any(6); more > 0; more--)
-			end_one(any(3) ? 0 : any(4));
-		return end_one(what % 4);
+			end_one(any(3) ? 0 : any(5));
+		return end_one(what % 5);
 	}
 	if (what < 93)
 		return change_one(what % 3);

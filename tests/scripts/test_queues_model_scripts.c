@@ -21,7 +21,7 @@ enum { MESSAGES = 60, STEPS = 800, VISIBILITY_MS = 50, MAX_RECEIVES = 3, BASE_MS
 enum place { GONE, DUE, FLIGHT, DEAD };
 struct model {
 	enum place place;
-	int64_t arrival, at; /* due_ms, visible_until_ms or died_at_ms */
+	int64_t arrival, sent_at, at; /* due_ms, visible_until_ms or died_at_ms */
 	int priority, receives;
 	char id[24], receipt[64];
 };
@@ -82,17 +82,22 @@ static struct model *any_of(enum place place)
 static void send_one(void)
 {
 	static int64_t arrivals;
+	static char large[9000];
 	struct model *m = any_of(GONE);
 
 	if (!m)
 		return;
 	int64_t delay_ms = ONE_OF(0, 0, 0, 5, 60);
-	*m = (struct model){
-		.place = DUE, .arrival = ++arrivals, .at = now_ms + delay_ms, .priority = ONE_OF(0, 4, 4, 9)
-	};
+	*m = (struct model){ .place = DUE,
+			     .arrival = ++arrivals,
+			     .sent_at = now_ms,
+			     .at = now_ms + delay_ms,
+			     .priority = ONE_OF(0, 4, 4, 9) };
+	snprintf(large, sizeof(large), "\"%*s\"", (int)sizeof(large) - 8, "");
 	snprintf(m->id, sizeof(m->id), "m%" PRId64, arrivals);
 	assert_int_equal(queue_message_send(&r, "q",
 					    (struct outgoing){ .id = random_below(2) ? m->id : NULL,
+							       .body = random_below(8) ? NULL : large,
 							       .priority = m->priority,
 							       .delay_ms = delay_ms }),
 			 1);
@@ -131,8 +136,30 @@ static void end_one(void)
 		m->place = GONE;
 		return;
 	}
+	if (random_below(2)) { /* it does not count: it is never dead, and in front again */
+		assert_int_equal(queue_delivery_uncount(&r, "q", m->receipt, delay_ms), 1);
+		m->place = DUE;
+		m->receives--;
+		m->at = delay_ms > 0 ? now_ms + delay_ms : m->sent_at;
+		return;
+	}
 	assert_int_equal(queue_delivery_reject(&r, "q", m->receipt, delay_ms, "no", false), 1);
 	end_delivery(m, now_ms, delay_ms < 0 ? backoff_of(m) : delay_ms);
+}
+
+static void extend_some(void)
+{
+	const char *current[MESSAGES + 1] = { NULL };
+	size_t count = 0;
+
+	for (size_t i = 0; i < MESSAGES; i++) {
+		if (all[i].place != FLIGHT || random_below(3))
+			continue;
+		current[count++] = all[i].receipt;
+		all[i].at = now_ms + 2 * VISIBILITY_MS;
+	}
+	if (count)
+		assert_int_equal(queue_delivery_extend_many(&r, "q", current, 2 * VISIBILITY_MS), count);
 }
 
 static void patch_one(void)
@@ -145,7 +172,11 @@ static void patch_one(void)
 		return;
 	assert_int_equal(queue_message_patch(&r, "q", m->id, delay_ms, -1, priority), 1);
 	if (m->place == DEAD)
-		*m = (struct model){ .place = DUE, .arrival = m->arrival, .at = now_ms, .priority = m->priority };
+		*m = (struct model){ .place = DUE,
+				     .arrival = m->arrival,
+				     .sent_at = m->sent_at,
+				     .at = now_ms,
+				     .priority = m->priority };
 	snprintf(m->id, sizeof(m->id), "%s", item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_ID)->str);
 	if (delay_ms >= 0)
 		m->at = now_ms + delay_ms;
@@ -214,8 +245,8 @@ static void assert_listed(void)
 
 static void every_step_is_as_in_the_model(void **state)
 {
-	static void (*const operations[])(void) = { send_one, send_one, send_one,  receive_some, receive_some,
-						    end_one,  end_one,  patch_one, delete_one };
+	static void (*const operations[])(void) = { send_one, send_one, send_one,    receive_some, receive_some,
+						    end_one,  end_one,  extend_some, patch_one,    delete_one };
 	struct queue_settings settings = standard_settings;
 
 	(void)state;

@@ -79,6 +79,8 @@ static void end_one(void)
 		return;
 	if (random_below(2))
 		acknowledged += queue_delivery_acknowledge(&r, "q", receipt) == 1;
+	else if (random_below(8) == 0)
+		queue_delivery_uncount(&r, "q", receipt, ONE_OF(-1, 10));
 	else
 		queue_delivery_reject(&r, "q", receipt, ONE_OF(-1, 0, 10), "no", false);
 }
@@ -219,7 +221,7 @@ static void whatever_meets_it_first(void **state)
 					       redrive,      purge,    look,         change_settings,
 					       put_schedule, look,     put_schedule, run_schedule };
 	(void)state;
-	random_begin(11);
+	random_begin(12);
 	made_at_ms = now_ms;
 	put_schedule();
 	for (int i = 0; i < STEPS; i++) {

@@ -153,12 +153,15 @@ static void end_one(void)
 
 	if (!*receipt)
 		return;
-	switch (random_below(4)) {
+	switch (random_below(5)) {
 	case 0:
-		queue_delivery_reject(&r, "q", receipt, ONE_OF(-1, 0, 30, 2000), "no", false);
+		queue_delivery_uncount(&r, "q", receipt, ONE_OF(-1, 0, 30, 2000));
 		break;
 	case 1:
-		queue_delivery_extend(&r, "q", receipt, ONE_OF(5, 400, 3000));
+		queue_delivery_reject(&r, "q", receipt, ONE_OF(-1, 0, 30, 2000), "no", false);
+		break;
+	case 2:
+		queue_delivery_extend_many(&r, "q", ARGS(receipt), ONE_OF(5, 400, 3000));
 		break;
 	default:
 		queue_delivery_acknowledge(&r, "q", receipt);

@@ -18,27 +18,12 @@
 
 #define NOTHING ((struct text){ NULL, 0 })
 
-static inline void asked_was_answered(struct request *req)
-{
-	(void)req;
-}
-
-static inline struct text asked_no_header(struct request *req, const char *name)
-{
-	(void)req;
-	(void)name;
-	return NOTHING;
-}
-
 /* `body` is absent, or is copied into the request. */
 static inline struct request *asked(const char *method, struct text target, struct text body)
 {
-	static const struct request_callbacks no_http = { .answered = asked_was_answered };
-	request_set_http(&no_http);
 	struct request *req = request_new(target.at, target.len);
 	assert_non_null(req);
 	req->asked.method = method;
-	req->asked.header = asked_no_header;
 	if (body.at)
 		req->asked.body = arena_copy(&req->arena, body.at, body.len);
 	return req;
@@ -46,7 +31,7 @@ static inline struct request *asked(const char *method, struct text target, stru
 
 static inline void asked_end(struct request *req)
 {
-	request_http_done(req);
+	request_asker_done(req);
 }
 
 /* A member of the answer, "" when there is none; lives until the next call. */

@@ -151,7 +151,7 @@ static void what_is_damaged_is_refused(void **state)
 		{ { .count = 1, .at = { INT64_MAX }, .footer = "" }, 0, 0, "out of order" },
 		{ { .count = 1, .at = { 1 }, .type = { 1 }, .footer = "EST5" }, 0, 0, "contradicts" },
 		{ { .count = 1, .at = { 1 }, .type = { 1 }, .footer = "EST5EDT,M3.2.0,M11.1.0" }, 0, 0, "contradicts" },
-		{ { .footer = "no rule" }, 0, 0, "no rule" },
+		{ { .footer = "no rule" }, 0, 0, "not a rule" },
 		{ { .count = 0 }, 0, 'X', "whole" },
 		{ { .count = 0 }, 31, 1, "leap seconds" },
 		{ { .count = 0 }, 35, 1, "whole" },

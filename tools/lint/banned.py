@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: functions that write without a bound, hide errors, or keep state of their own are not
+"""Lint: functions that write without a bound, hide errors, or keep hidden state are not
 called.
 """
 import re

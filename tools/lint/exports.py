@@ -3,9 +3,9 @@
 only they call is tested through what the daemon calls. A header x.h, or
 x_private.h, declares what x.c defines, or what the build makes.
 
-A name begins with its place: in service/, that of a function begins with its file's, which the
-folder's may precede (http_server_run of http/server.c). Of the folders of handlers/ each has first
-words of its own.
+A name begins with its place: in service/, a function's name begins with its file's, which the
+folder's may precede (http_server_run of http/server.c). Each folder of handlers/ has its own
+first words.
 
 Asks nm about the objects of the release build, which is brought up to date first. Another build
 folder may be named.

@@ -40,6 +40,7 @@ def line_with(path, text):
 
 KIB, MIB = 1024, 1024 * 1024
 RECEIVES = 32  # of 1 MiB that are answered at once
+OPEN_PUSHES = 256  # at most, of one daemon
 DEFAULTS = {option.flag: option.default for _, group in options.groups() for option in group if option.kind == "INT"}
 
 
@@ -53,7 +54,8 @@ def memory(container):
     requests, redis = value("max-request-memory"), value("pool-size")
     commands = min(requests, 64 * MIB * redis)
     replies = redis * (8 * MIB + 2 * value("max-body-bytes"))
-    return 10 * MIB + 20 * KIB * value("max-connections") + requests + commands + replies + RECEIVES * MIB
+    push = MIB + 30 * KIB * OPEN_PUSHES if given.get("PATTERND_PUSH") else 0
+    return 10 * MIB + 20 * KIB * value("max-connections") + requests + commands + replies + RECEIVES * MIB + push
 
 
 def check_daemon(path, pod, container):
@@ -90,6 +92,9 @@ def check_object(path, thing):
         beside = {p.name for p in path.parent.glob("*.yaml")} - {path.name}
         for name in sorted(beside ^ set(thing["resources"])):
             lint.finding(path, 1, f"{name} is in the folder or among the resources, not both")
+        for name in (name for made in thing.get("configMapGenerator", []) for name in made["files"]):
+            if not (path.parent / name).is_file():
+                lint.finding(path, line_with(path, name), f"there is no file {name}")
     if thing.get("kind") == "Deployment":
         template = thing["spec"]["template"]
         if not thing["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():

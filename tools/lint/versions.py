@@ -16,6 +16,8 @@ PLACES = {
     "clients/javascript/package.json": r'^  "version": "(.+)",$',
     "docker/kubernetes/standalone/deployment.yaml": r"image: patternd:(\S+)$",
     "docker/kubernetes/standalone/kustomization.yaml": r"newTag: ([^ }]+)",
+    "docker/kubernetes/push/deployment.yaml": r"image: patternd:(\S+)$",
+    "docker/kubernetes/push/kustomization.yaml": r"newTag: ([^ }]+)",
     "docker/kubernetes/sidecar/deployment.yaml": r"image: patternd:(\S+)$",
     "docker/kubernetes/sidecar/kustomization.yaml": r"newTag: ([^ }]+)",
 }

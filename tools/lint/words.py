@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Lint: the words that we write. Pages, comments, docstrings, the contract, and the texts of the
-program: plain English, by terms of docs/glossary.md.
+"""Lint: the words that we write. Pages, comments, docstrings, the contract, the texts of the
+program and of drawings: plain English, by terms of docs/glossary.md.
 
-A word of WORDS is replaced by the one beside it. A sentence of a page has at most LONGEST words.
-What is in code marks (`...`) or quotation marks is not ours.
+A word of WORDS is replaced by the one beside it, a phrase of PHRASES is written as that has it. A
+sentence of a page has at most LONGEST words. What is in code marks (`...`) or quotation marks is
+not ours.
 """
-import io
 import re
 import sys
-import tokenize
 
+import prose
 import tree
 
 # What is not written, and what is instead.
@@ -31,113 +31,69 @@ WORDS = [
 FOUND = re.compile(
     rf"(?<![\w'-])(?=\w)(?:{'|'.join(f'(?P<w{i}>{word})' for i, (word, _) in enumerate(WORDS))})(?![\w-])", re.I
 )
+AMOUNT = r"\d+|[KMG]iB|bits?|bytes?|messages|requests|calls?|commands|decisions|items|pairs|operations|scripts|wake-ups"
+EACH = r"second|minute|hour|day|week|month|item|page|node|server|key|name|request|message|call|step|slot|user"
+# Phrases that have to be read twice, and how to write them. A capital letter begins a sentence.
+PHRASES = [
+    (r"\b[Oo]f (?:ours|yours|theirs)\b", "our, your, their, or the noun"),
+    (r"\b[Oo]f (?:its|their|your|our) own(?=\s*(?:[.,;:)]|(?:for|in|by|with|on|that|and|or|to)\b))", "its own ..., or a separate ..."),
+    (r"\b(?:is|are|was|were) no (?!longer|more|less|other|worse|better|way|need|reason)(?=\w)", "is not a ..."),
+    (r"\b(?:[Tt]hat|[Tt]hose) of\b", "repeat the noun: the key of ..., the messages of ..."),
+    (r"\b[Oo]nes? by (?!one\b)", "repeat the noun: a decision by ..."),
+    (r"\b(?:Absent|Given|Unset|Null),", "When absent, ..."),
+    (r"\b(?:reckon\w*|mend(?:s|ed|ing)?)\b", "compute, expect; fix, correct"),
+    (rf"\b(?:{AMOUNT}) an? (?:{EACH})\b(?! (?:is|are|can|may|has|time)\b)", "per: bits per item, 500 per call"),
+    (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),
+]
+PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
+# Comments that were not read for PHRASES yet.
+UNREAD = re.compile(r"(?:tests|bench|handlers/(?:queues|push)|lua/queues|service/(?:request|http|outbound))/")
+LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph
 LONGEST = 25
-# Folders whose comments are checked; pages are checked everywhere.
-CODE = "service handlers lua openapi tools packaging web examples docker bench clients tests".split()
-TEXTS = ("service", "handlers")  # the literals here are what the program writes
-NAMED = {"Makefile", "CMakeLists.txt"}
-QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|\u201c[^\u201d]*\u201d|https?://\S+')
-C_PARTS = re.compile(r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<literal>"(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])*\'', re.S)
-C_FUNCTION = re.compile(r"^[a-z][\w *]*?(?P<name>\w+)\([^;]*?\)\n\{", re.M)
-HASH = re.compile(r"(?:^|(?<=\s))#(?!!)[^\n]*", re.M)
-LUA = re.compile(r"--[^\n]*")
-SKIPPED = re.compile(r"^(?: {4}|\t)[^\n]*$|^<!--.*?-->$|^#+ [^\n]*$|^\|[^\n]*$", re.M | re.S)
+DRAWN = re.compile(r"<[^>]*>")  # what is left of a drawing is its texts
+NO_PROSE = re.compile(r"^( *)```.*?^\1```$|^<!-- bench: written.*?^<!-- bench: end -->$", re.M | re.S)
 
 
-def blanked(text, keep):
-    """The text with all blank but what `keep` matches."""
-    out, at = [], 0
-    for match in keep:
-        out += [tree.blank(text[at : match[0]]), text[match[0] : match[1]]]
-        at = match[1]
-    return "".join(out) + tree.blank(text[at:])
+
+def phrases(text):
+    """(offset, phrase, how to write it) of each of PHRASES."""
+    flat = LEADER.sub(lambda m: " " * len(m.group()), text)
+    for pattern, how in PHRASED:
+        for match in pattern.finditer(flat):
+            if not (re.search(r" no $", match.group()) and flat[: match.start()].rstrip().lower().endswith("there")):
+                yield match.start(), " ".join(match.group().split()), how
 
 
-def is_python(path, text):
-    return path.suffix == ".py" or text.startswith("#!/usr/bin/env python3")
-
-
-def unquoted(text):
-    """The text without what is quoted; the quotes of a docstring do not count."""
-    return QUOTED.sub(lambda m: tree.blank(m.group()), text.replace('"""', "   "))
-
-
-def python_prose(text):
-    """Spans of comments and docstrings."""
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    before = tokenize.NEWLINE
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        is_doc = token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.NL)
-        if token.type == tokenize.COMMENT or is_doc:
-            yield starts[token.start[0] - 1] + token.start[1], starts[token.end[0] - 1] + token.end[1]
-        if token.type not in (tokenize.COMMENT, tokenize.NL):
-            before = token.type
-
-
-def prose_of(path, text):
-    """Its prose, at its lines; None: it has none of ours."""
-    is_code = path.parts[0] in CODE or str(path) in NAMED
-    if path.suffix == ".md":
-        return text
-    if not is_code or "#!/bin" in text[:7] and path.suffix == ".json":
-        return None
-    if path.suffix in (".c", ".h", ".def", ".js", ".mjs", ".css"):
-        literals = path.parts[0] in TEXTS
-        parts = list(C_PARTS.finditer(text))
-        spans = [m.span() for m in parts if m["comment"] or (literals and m["literal"] and " " in m["literal"])]
-        spans += [m.span("name") for m in C_FUNCTION.finditer(text)]
-        text = C_FUNCTION.sub(lambda m: m.group().replace("_", " "), text)
-        return blanked(C_PARTS.sub(lambda m: unquoted(m.group()) if m["comment"] else m.group(), text), sorted(spans))
-    if path.suffix == ".lua":
-        return blanked(text, [m.span() for m in LUA.finditer(text)])
-    if is_python(path, text):
-        return blanked(text, list(python_prose(text)))
-    if path.suffix == ".yaml" and path.parts[0] == "openapi":
-        return text
-    if path.suffix in (".yaml", ".yml", ".conf", ".cfg", ".sh", ".cmake", ".txt", "") or text.startswith("#!"):
-        return blanked(text, [m.span() for m in HASH.finditer(text)])
-    return None
-
-
-def sentences(text):
-    """(offset, words) of each sentence of a page's paragraphs and list items, clauses behind a
-    colon or a semicolon apart.
-    """
-    text = SKIPPED.sub(lambda m: tree.blank(m.group()), text)
-    for part in re.finditer(r"\S(?:.|\n(?!\s*\n|\s*[-*] |\s*\d+\. ))*", text):
-        at = part.start()
-        for sentence in re.split(r"(?<=[.?!:;])\s", part.group()):
-            yield at, sentence.split()
-            at += len(sentence) + 1
-
-
-lint = tree.Lint("Write it as the finding asks. The rules: WORDS, LONGEST and CODE of tools/lint/words.py.")
+lint = tree.Lint(
+    "Write it as the finding asks. The rules: WORDS, PHRASES and LONGEST of tools/lint/words.py, CODE of "
+    "tools/lint/prose.py."
+)
 for path in tree.files():
-    if path.suffix in (".json", ".svg", ".png", ".ico") or path == tree.pathlib.Path(sys.argv[0]):
+    if path.suffix in (".json", ".png", ".ico") or path == tree.pathlib.Path(sys.argv[0]):
         continue
     try:
         text = path.read_text()
     except UnicodeDecodeError:
         continue
-    prose = prose_of(path, text)
-    if prose is None:
+    written = DRAWN.sub(lambda m: tree.blank(m.group()), text) if path.suffix == ".svg" else prose.prose_of(path, text)
+    if written is None:
         continue
     if path.suffix == ".md":
-        prose = re.sub(r"^( *)```.*?^\1```$", lambda m: tree.blank(m.group()), prose, flags=re.M | re.S)
-    if path.suffix in (".md", ".yaml", ".lua") or is_python(path, text):
-        prose = unquoted(prose)
-    for match in FOUND.finditer(prose):
+        written = NO_PROSE.sub(lambda m: tree.blank(m.group()), written)
+    if path.suffix in (".md", ".yaml", ".lua") or prose.is_python(path, text):
+        written = prose.unquoted(written)
+    for match in FOUND.finditer(written):
         lint.finding(
-            path, tree.line_of(prose, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}"
+            path, tree.line_of(written, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}"
         )
+    for offset, phrase, how in phrases(written) if not UNREAD.match(str(path)) else ():
+        lint.finding(path, tree.line_of(written, offset), f"'{phrase}': {how}")
     if path.suffix == ".md":
-        for offset, words in sentences(prose):
+        for offset, words in prose.sentences(written):
             if len(words) > LONGEST:
                 lint.finding(
                     path,
-                    tree.line_of(prose, offset),
+                    tree.line_of(written, offset),
                     f"{len(words)} words: '{' '.join(words[:6])} ...'; at most {LONGEST}",
                 )
 lint.done()

@@ -19,6 +19,54 @@ async function contract(bearer) {
   return answer.json();
 }
 
+/** What the daemon has for each code of a problem, asked once. */
+function explainer(bearer) {
+  let known = null;
+  return () => {
+    known ??= problemKinds(bearer).catch((error) => {
+      known = null;
+      throw error;
+    });
+    return known;
+  };
+}
+
+async function problemKinds(bearer) {
+  const headers = bearer ? { Authorization: `Bearer ${bearer}` } : {};
+  const kinds = new Map();
+  for (let cursor = ''; cursor !== null; ) {
+    const answer = await fetch(`problems?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`, { headers });
+    if (!answer.ok) throw new Error(`GET /problems was answered with ${answer.status}.`);
+    const page = await answer.json();
+    for (const kind of page.items) kinds.set(kind.code, kind);
+    cursor = page.next_cursor;
+  }
+  return kinds;
+}
+
+// The example of a header would be sent by each try: the same key makes the second one a replay of
+// the first, the same id makes all requests one in the logs, and no lock has the token.
+function withoutExamples({ components: { parameters }, paths }) {
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  for (const one of [...Object.values(parameters), ...operations.flatMap((operation) => operation.parameters ?? [])])
+    if (one.in === 'header' && !one.required) delete one.example;
+  parameters.IdempotencyKey.description += '\nIf it is empty, this page sends a new one with each try.';
+}
+
+const freshKey = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** Whether the operation of a request takes an Idempotency-Key. */
+function takesKey(spec, base, { method, url }) {
+  const asked = new URL(url).pathname.slice(new URL(base).pathname.replace(/\/$/, '').length).split('/');
+  return Object.entries(spec.paths).some(([path, item]) => {
+    const steps = path.split('/');
+    const fits = steps.length === asked.length && steps.every((one, at) => one.startsWith('{') || one === asked[at]);
+    const keyed = item[method.toLowerCase()]?.parameters?.some((one) => one.$ref?.endsWith('/IdempotencyKey'));
+    return fits && keyed;
+  });
+}
+
 function show(spec, bearer) {
   access.remove();
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '');
@@ -31,6 +79,7 @@ function show(spec, bearer) {
   const { first, rest } = splitDescription(spec.info.description);
   spec.servers = [{ url: base, description: 'This daemon.' }];
   spec.info.description = first;
+  withoutExamples(spec);
   nameControls(document.getElementById('api'));
   const ui = window.SwaggerUIBundle({
     dom_id: '#api',
@@ -40,7 +89,13 @@ function show(spec, bearer) {
     displayRequestDuration: true,
     filter: true,
     validatorUrl: null, // no other host is asked
-    plugins: [docsPlugin({ spec, base, withToken: bearer !== '', rules: rest })],
+    plugins: [docsPlugin({ spec, base, withToken: bearer !== '', rules: rest, explain: explainer(bearer) })],
+    requestInterceptor(request) {
+      const given = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'idempotency-key');
+      const isKeyed = takesKey(spec, base, { method: 'GET', ...request });
+      if (isKeyed && !given) request.headers['Idempotency-Key'] = freshKey();
+      return request;
+    },
     onComplete() {
       if (bearer) ui.preauthorizeApiKey('bearer', bearer);
     },

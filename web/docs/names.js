@@ -11,6 +11,8 @@ function name(root) {
   for (const select of root.querySelectorAll('select:not([aria-label])'))
     if (!select.labels.length)
       select.ariaLabel = select.matches('.examples-select-element') ? 'Example' : (textNear(select) ?? 'Choice');
+  for (const input of root.querySelectorAll('.operation-filter-input'))
+    input.placeholder = input.ariaLabel = 'Search operations, fields and codes';
   for (const pre of root.querySelectorAll('pre:not([tabindex])')) pre.tabIndex = 0;
 }
 

@@ -1,6 +1,8 @@
-// What /docs adds to Swagger UI: samples before the parameters of each operation, and the rules of
-// the contract folded behind its first paragraph.
+// What /docs adds to Swagger UI: samples before the parameters of each operation and its problems
+// after them, a filter that finds more than tags, and the rules of the contract folded behind its
+// first paragraph.
 import { LANGUAGES, exampleRequest } from './samples.js';
+import { commonCodes, searchOf } from './search.js';
 
 const languages = Object.keys(LANGUAGES);
 let chosen = languages[0]; // one choice for all operations
@@ -34,23 +36,72 @@ function samples(React, { spec, base, withToken }) {
   };
 }
 
+/** The problems of an operation: each code with what it means, and a link to its page. */
+function problems(React, { spec, explain }) {
+  const e = React.createElement;
+  const common = commonCodes(spec);
+  return function Problems({ path, method }) {
+    const [known, setKnown] = React.useState(null);
+    const own = spec.paths[path][method]['x-problems'] ?? [];
+    const row = (code) => {
+      const { status, title, help } = known?.get(code) ?? {};
+      return e(
+        'li',
+        { key: code },
+        e('a', { href: `problems/${code}` }, e('code', null, code)),
+        help ? ` ${status}, ${title}. ${help}` : '',
+      );
+    };
+    const list = (summary, codes) =>
+      codes.length === 0
+        ? null
+        : e(
+            'details',
+            { onToggle: () => explain().then(setKnown, () => {}) },
+            e('summary', null, summary),
+            e('ul', null, ...codes.map(row)),
+          );
+    return e(
+      'div',
+      { className: 'problems' },
+      list(`Problems: ${own.join(', ')}`, own),
+      list('Problems of every operation', common),
+    );
+  };
+}
+
 /** The description's first paragraph, and what follows it. */
 export function splitDescription(text) {
   const [first, ...rest] = text.split(/\n{2,}/);
   return { first, rest: rest.join('\n\n') };
 }
 
-/** `context`: {spec, base, withToken, rules}. */
+/**
+ * `context`: {spec, base, withToken, rules, explain(): a promise of what the daemon has for each
+ * code}.
+ */
 export function docsPlugin(context) {
   return ({ React, getComponent }) => {
     const e = React.createElement;
     const Samples = samples(React, context);
+    const Problems = problems(React, context);
+    const matches = searchOf(context.spec);
     const topics = [...context.rules.matchAll(/^\*\*(.+?)\.?\*\*/gm)].map((found) => found[1].toLowerCase());
     return {
+      fn: {
+        opsFilter: (tagged, phrase) =>
+          tagged
+            .map((tag) =>
+              tag.update('operations', (operations) =>
+                operations.filter((one) => matches(one.get('path'), one.get('method'), phrase)),
+              ),
+            )
+            .filter((tag) => tag.get('operations').size > 0),
+      },
       wrapComponents: {
         parameters: (Parameters) => (props) => {
           const [path, method] = props.pathMethod;
-          return e('div', null, e(Samples, { path, method }), e(Parameters, props));
+          return e('div', null, e(Samples, { path, method }), e(Parameters, props), e(Problems, { path, method }));
         },
         InfoContainer: (Info) => (props) =>
           e(

@@ -1,5 +1,5 @@
-// How to send an operation's example without this page: in curl, Python, JavaScript and Go, each
-// with no more than what the language brings along.
+// How to send an operation's example without this page: with curl, with the clients for Python and
+// JavaScript, and in Go with its standard library.
 
 const isStream = (operation) =>
   Object.entries(operation.responses ?? {}).some(
@@ -22,19 +22,24 @@ function exampleOf(spec, parameter) {
   return parameter.example ?? firstOf(parameter.examples) ?? schema.example ?? schema.examples?.[0] ?? schema.default;
 }
 
-/** The request that an operation's examples make: {method, url, headers, body, stream}. */
+/**
+ * The request that an operation's examples make: {operation, names: the values of its path, method,
+ * base, path, url, headers, body, stream}.
+ */
 export function exampleRequest(spec, base, path, method, withToken) {
   const item = spec.paths[path];
   const operation = item[method];
   const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((p) => resolve(spec, p));
   const query = [];
+  const names = [];
   let filled = path;
   for (const parameter of parameters) {
     const example = exampleOf(spec, parameter);
     const isShown = parameter.required || parameter.example !== undefined || parameter.examples;
-    if (parameter.in === 'path')
-      filled = filled.replace(`{${parameter.name}}`, encodeURIComponent(example ?? parameter.name));
-    else if (parameter.in === 'query' && isShown)
+    if (parameter.in === 'path') {
+      names.push(String(example ?? parameter.name));
+      filled = filled.replace(`{${parameter.name}}`, encodeURIComponent(names.at(-1)));
+    } else if (parameter.in === 'query' && isShown)
       for (const value of [example ?? parameter.name].flat())
         query.push(`${encodeURIComponent(parameter.name)}=${encodeURIComponent(value)}`);
   }
@@ -43,10 +48,15 @@ export function exampleRequest(spec, base, path, method, withToken) {
   const headers = {};
   const isOpen = operation.security?.length === 0;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  if (withToken && !isOpen) headers.Authorization = null; // the token itself is no part of a sample
+  if (withToken && !isOpen) headers.Authorization = null; // the token itself does not belong into a sample
+  const target = filled + (query.length ? `?${query.join('&')}` : '');
   return {
+    operation: operation.operationId,
+    names,
     method: method.toUpperCase(),
-    url: base + filled + (query.length ? `?${query.join('&')}` : ''),
+    base,
+    path: target,
+    url: base + target,
     headers,
     body,
     stream: isStream({ responses: mapValues(operation.responses, (answer) => resolve(spec, answer)) }),
@@ -80,37 +90,124 @@ function headerLines(headers, write) {
   return Object.entries(headers).map(([name, value]) => write(JSON.stringify(name), value));
 }
 
-function python({ method, url, headers, body, stream }) {
-  const named = headerLines(headers, (name, value) =>
-    value === null ? `${name}: "Bearer " + os.environ["PATTERND_TOKEN"]` : `${name}: ${JSON.stringify(value)}`,
-  );
-  const lines = ['import json', ...('Authorization' in headers ? ['import os'] : []), 'import urllib.request', ''];
-  if (body === undefined) lines.shift();
-  lines.push('request = urllib.request.Request(', `    ${JSON.stringify(url)},`, `    method="${method}",`);
-  if (named.length) lines.push(`    headers={${named.join(', ')}},`);
-  if (body !== undefined) lines.push(`    data=json.dumps(${pythonValue(body)}).encode(),`);
-  lines.push(')', 'with urllib.request.urlopen(request) as answer:');
-  if (stream) lines.push('    for line in answer:', '        print(line.decode(), end="", flush=True)');
-  else lines.push('    print(answer.status, answer.read().decode())');
-  return lines.join('\n');
+const text = JSON.stringify;
+const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+const without = (object, ...keys) => Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+const topicsOf = ({ names, path }) =>
+  names.length ? names : new URLSearchParams(path.split('?')[1]).getAll('name');
+
+// Operations for which the clients have special calls. Each answers the lines after the client
+// was made; the first is what else is imported.
+const PYTHON = {
+  lock_acquire: ({ names: [name], body }) => [
+    'LockHeld',
+    'try:',
+    `    with c.lock(${pythonArguments(name, body)}) as lock:`,
+    '        print("held until the block ends, fencing token", lock.fence)',
+    'except LockHeld as held:',
+    '    raise SystemExit(held.detail)',
+  ],
+  lock_hold: ({ names: [name], body }) => [
+    '',
+    `with c.hold(${pythonArguments(name, body ?? {})}) as lock:`,
+    '    print("held as long as the program lives, fencing token", lock.fence)',
+  ],
+  queue_message_receive: ({ names: [name] }) => [
+    '',
+    'def handle(message):',
+    '    print(message.id, message.body)  # acknowledged when this returns',
+    '',
+    `c.queue(${text(name)}).work(handle)`,
+  ],
+  ratelimit_take: ({ body }) => [
+    '',
+    `decision = c.limit(${pythonArguments(body.key, without(body, 'key'))})`,
+    'print("allowed" if decision.allowed else "refused")',
+  ],
+  topic_publish: ({ names: [name], body }) => ['', `print(c.publish(${text(name)}, ${pythonValue(body.body)}))`],
+  topic_stream: listening,
+  topic_list_stream: listening,
+};
+
+function listening(request) {
+  return [
+    '',
+    `with c.listen(${topicsOf(request).map(text).join(', ')}) as events:`,
+    '    for event in events:',
+    '        print(event.type, event.topic, event.body)',
+  ];
 }
 
-function javascript({ method, url, headers, body, stream }) {
-  const named = headerLines(headers, (name, value) =>
-    value === null ? `${name}: "Bearer " + process.env.PATTERND_TOKEN` : `${name}: ${JSON.stringify(value)}`,
-  );
-  const lines = [`const answer = await fetch(${JSON.stringify(url)}, {`, `  method: "${method}",`];
-  if (named.length) lines.push(`  headers: { ${named.join(', ')} },`);
-  if (body !== undefined) lines.push(`  body: JSON.stringify(${JSON.stringify(body)}),`);
-  lines.push('});');
-  if (stream)
-    lines.push(
-      'for await (const text of answer.body.pipeThrough(new TextDecoderStream())) {',
-      '  console.log(text);',
-      '}',
-    );
-  else lines.push('console.log(answer.status, await answer.text());');
-  return lines.join('\n');
+const pythonArguments = (name, body) =>
+  [text(name), ...Object.entries(body).map(([key, value]) => `${key}=${pythonValue(value)}`)].join(', ');
+
+function python(request) {
+  const { operation, method, base, path, headers, body } = request;
+  const withToken = 'Authorization' in headers;
+  const [also, ...lines] = PYTHON[operation]?.(request) ?? [
+    '',
+    `answer = c.request(${[text(method), text(path), ...(body === undefined ? [] : [pythonValue(body)])].join(', ')})`,
+    'print(answer.body)',
+  ];
+  return [
+    ...(withToken ? ['import os', ''] : []),
+    `from patternd import Client${also && `, ${also}`}`,
+    '',
+    `c = Client(${text(base)}${withToken ? ', token=os.environ["PATTERND_TOKEN"]' : ''})`,
+    ...lines,
+  ].join('\n');
+}
+
+const JAVASCRIPT = {
+  lock_acquire: ({ names: [name], body }) => [
+    `await c.lock(${text(name)}, ${options(body)}, async (lock) => {`,
+    '  console.log("held until this ends, fencing token", lock.fence);',
+    '});',
+  ],
+  lock_hold: ({ names: [name], body }) => [
+    `const hold = await c.hold(${text(name)}, ${options(body ?? {})});`,
+    'console.log("held as long as the program lives, fencing token", hold.fence);',
+  ],
+  queue_message_receive: ({ names: [name] }) => [
+    `await c.queue(${text(name)}).work(async (message) => {`,
+    '  console.log(message.id, message.body); // acknowledged when this returns',
+    '});',
+  ],
+  ratelimit_take: ({ body }) => [
+    `const { allowed } = await c.limit(${text(body.key)}, ${options(without(body, 'key'))});`,
+    'console.log(allowed ? "allowed" : "refused");',
+  ],
+  topic_publish: ({ names: [name], body }) => [`console.log(await c.publish(${text(name)}, ${text(body.body)}));`],
+  topic_stream: following,
+  topic_list_stream: following,
+};
+
+function following(request) {
+  return [
+    `for await (const event of await c.listen(${text(topicsOf(request))})) {`,
+    '  console.log(event.type, event.topic, event.body);',
+    '}',
+  ];
+}
+
+const options = (body) =>
+  `{ ${Object.entries(body)
+    .map(([key, value]) => `${camel(key)}: ${text(value)}`)
+    .join(', ')} }`;
+
+function javascript(request) {
+  const { operation, method, base, path, headers, body } = request;
+  const withToken = 'Authorization' in headers ? ', { token: process.env.PATTERND_TOKEN }' : '';
+  const said = [text(method), text(path), ...(body === undefined ? [] : [text(body)])].join(', ');
+  return [
+    "import { Client } from 'patternd';",
+    '',
+    `const c = new Client(${text(base)}${withToken});`,
+    ...(JAVASCRIPT[operation]?.(request) ?? [
+      `const answer = await c.request(${said});`,
+      'console.log(answer.body);',
+    ]),
+  ].join('\n');
 }
 
 function goText(text) {

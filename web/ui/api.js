@@ -180,24 +180,26 @@ export function hasToken() {
  * short and repeat, so what is known is kept by its name; after `pages` of them, or `most` items,
  * it is enough. `more`: there are more, and `next` is the cursor of those.
  */
-export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {} }) {
+export async function list(where, options) {
+	const { match, name, pages = 8, most = 500, signal, cursor = null, query = {}, keep = () => true } = options;
 	const items = new Map();
 	let next = cursor;
+	let left = pages;
 	do {
 		const params = new URLSearchParams({ limit: Math.min(most, 500), ...query });
 		if (match) params.set('match', match);
 		if (next) params.set('cursor', next);
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
-		for (const item of page.items) items.set(name(item), item);
+		for (const item of page.items) if (keep(item)) items.set(name(item), item);
 		next = page.next_cursor;
-	} while (next && --pages > 0 && items.size < most);
+	} while (next && --left > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 	return { items: sorted, more: next !== null, next };
 }
 
 /**
- * Whether the list of a kind has this very name. A `match` takes two stars at most, so those of a
- * name behind the second are left to the comparison.
+ * Whether the list of a kind has this very name. A `match` takes two stars at most, so
+ * further stars of a name are left to the comparison.
  */
 export async function isListed(where, name, signal) {
 	const [first, second, ...rest] = name.split('*');
@@ -206,5 +208,5 @@ export async function isListed(where, name, signal) {
 	return found.items.some((one) => one.name === name);
 }
 
-/** Names that contain a text, which may have stars of its own. */
+/** Names that contain a text, which may contain stars. */
 export const containing = (text) => (text === '' || text.includes('*') ? text : `*${text}*`);

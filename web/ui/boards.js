@@ -2,15 +2,16 @@
 import { path } from './api.js';
 import { field } from './dialog.js';
 import { back, buttons, el, facts, route } from './dom.js';
-import { expiry, number } from './format.js';
+import { number, plural } from './format.js';
 import { listing } from './listing.js';
-import { removal } from './simple.js';
+import { EXPIRES, expires, removal } from './simple.js';
 import { cursorTable, ROWS, table } from './table.js';
 
 const KIND = {
 	path: 'leaderboards',
 	one: 'leaderboard',
 	name: (board) => board.name,
+	holds: (board) => plural(board.size, 'member'),
 	loss: 'All members and their scores are removed.',
 };
 const make = (name) => ['PUT', path('leaderboards', name), { dimensions: ['points'] }];
@@ -34,11 +35,7 @@ function openAll(page) {
 			},
 			{ title: 'Ranks by', kind: 'wide', text: (one) => one.dimensions.join(', then ') },
 			{ title: 'Members', number: true, text: (one) => number(one.size), sort: (one) => one.size },
-			{
-				title: 'Expires',
-				text: (one) => expiry(one.expires_at_ms),
-				sort: (one) => one.expires_at_ms,
-			},
+			EXPIRES,
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(removal(page, KIND)) }] : []),
 		],
 	});
@@ -109,7 +106,7 @@ function openOne(page, name) {
 			['Members', number(board.size)],
 			['Ranks by', board.dimensions.join(', then ')],
 			['Keeps', board.max_members === null ? 'all members' : `the first ${number(board.max_members)}`],
-			['Expires', expiry(board.expires_at_ms)],
+			['Expires', expires(board)],
 		]);
 		await ranks.look();
 	};

@@ -1,13 +1,14 @@
 // The one dialog: asks before something is done that cannot be undone, and for what it needs.
 import { el } from './dom.js';
+import { exactDuration, parseDuration } from './format.js';
 
 const by = (id) => document.getElementById(id);
 
 /**
  * Resolves with the values of the fields by name, or null when nothing shall be done. `go` and
  * `keep` are the words of the two buttons. A field: {name, label, type, ...}, the rest being
- * attributes of its input; `options` make it a select, `rows` a text area; check(value) answers
- * what is wrong with it.
+ * attributes of its input; `options`, texts or {value, text}, make it a select, `rows` a text area;
+ * check(value) answers what is wrong with it.
  */
 export function askUser({ title, text = '', go, keep = 'Cancel', danger = false, fields = [] }) {
 	const dialog = by('dialog');
@@ -47,8 +48,9 @@ export async function confirmRemoval({ title, go, text }) {
 
 /** A label with its input, select or text area. */
 export function field({ label, options, value, check, ...attributes }) {
-	const input = options
-		? el('select', attributes, ...options.map((text) => el('option', { value: text }, text)))
+	const choices = options?.map((one) => el('option', { value: one.value ?? one }, one.text ?? one));
+	const input = choices
+		? el('select', attributes, ...choices)
 		: el(attributes.rows ? 'textarea' : 'input', attributes);
 	if (value !== undefined && value !== null) input.value = value;
 	if (check) {
@@ -57,6 +59,28 @@ export function field({ label, options, value, check, ...attributes }) {
 		judge();
 	}
 	return el('label', { class: 'field' }, el('span', {}, label), input);
+}
+
+/**
+ * A field for a duration as people write it. `ms` is what it begins with, `min` and `max` bound it;
+ * it may stay empty unless it is `required`. parseDuration reads what was written.
+ */
+export function durationField({ ms = null, min = 0, max = Infinity, required = true, ...rest }) {
+	return {
+		placeholder: 'such as 1 h 30 min',
+		...rest,
+		autocomplete: 'off',
+		spellcheck: 'false',
+		required,
+		value: ms === null ? '' : exactDuration(ms),
+		check(text) {
+			if (text.trim() === '') return null; // `required` judges that
+			const wanted = parseDuration(text);
+			if (wanted === null) return 'Write a number with a unit, such as 14 d, 1 h 30 min or 500 ms.';
+			if (wanted < min) return `It is ${exactDuration(min)} at least.`;
+			return wanted > max ? `It is ${exactDuration(max)} at most.` : null;
+		},
+	};
 }
 
 export async function askForToken() {

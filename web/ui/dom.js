@@ -1,5 +1,6 @@
 // Elements that are kept while what they show changes. Whatever the API returns becomes text nodes
 // here, never markup.
+import { instant, utc } from './format.js';
 
 /**
  * An element. Properties that begin with "on" are listeners, the others attributes; null and false
@@ -29,13 +30,37 @@ export function setText(node, text) {
 	if (node.textContent !== string) node.textContent = string;
 }
 
+/**
+ * A point in time that shows its UTC when the mouse rests on it. words(ms) is what is
+ * shown: the time in the browser's zone, or for instance how long it is until then; `none` is
+ * shown for null.
+ */
+export function moment(words = instant, none = '–') {
+	const node = el('time');
+	return {
+		node,
+		update(ms) {
+			const isKnown = ms !== null && ms !== undefined;
+			setText(node, isKnown ? words(ms) : none);
+			if (isKnown) {
+				const whole = words === instant ? [utc(ms)] : [instant(ms), utc(ms)];
+				node.title = [...new Set(whole)].join(', ');
+				node.dateTime = new Date(ms).toISOString();
+			} else {
+				node.removeAttribute('title');
+				node.removeAttribute('datetime');
+			}
+		},
+	};
+}
+
 /** Where a view is, as a link. */
 export function route(...parts) {
 	return '#/' + parts.map(encodeURIComponent).join('/');
 }
 
 /**
- * Makes the children of `parent` those of `items`. A child lives as long as its key, and with it
+ * Makes `parent` have the children of `items`. A child lives as long as its key, and with it
  * the focus. make(item) answers {node, update(item)}.
  */
 export function keyed(parent, items, key, make) {
@@ -86,7 +111,10 @@ export function buttons(...those) {
 	};
 }
 
-/** Names with their values. show([[name, value], ...]) */
+/**
+ * Names with their values. show([[name, value], ...]); a value that is {at, words, none} is a point
+ * in time, {link, text} a link.
+ */
 export function facts(label) {
 	const node = el('dl', { class: 'facts', 'aria-label': label });
 	return {
@@ -98,12 +126,38 @@ export function facts(label) {
 				([name]) => name,
 				([name]) => {
 					const value = el('dd');
-					return {
-						node: el('div', {}, el('dt', {}, name), value),
-						update: (pair) => setText(value, pair[1]),
-					};
+					const node = el('div', {}, el('dt', {}, name), value);
+					return { node, update: valueOf(value) };
 				},
 			);
+		},
+	};
+}
+
+/** Shows a value of a fact in an element. */
+function valueOf(node) {
+	let made = null; // what shows a point in time or a link
+	return ([, value]) => {
+		if (value === null || typeof value !== 'object') {
+			made = null;
+			setText(node, value);
+			return;
+		}
+		if (!made) {
+			made = 'at' in value ? moment(value.words, value.none) : link();
+			node.replaceChildren(made.node);
+		}
+		made.update('at' in value ? value.at : value);
+	};
+}
+
+function link() {
+	const node = el('a');
+	return {
+		node,
+		update({ text, link: to }) {
+			setText(node, text);
+			node.setAttribute('href', to);
 		},
 	};
 }

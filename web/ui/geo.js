@@ -2,10 +2,10 @@
 import { list, path } from './api.js';
 import { field } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { expiry, number, rough } from './format.js';
+import { number, plural, rough } from './format.js';
 import { listing } from './listing.js';
 import { Atlas } from './map.js';
-import { removal } from './simple.js';
+import { EXPIRES, expires, removal } from './simple.js';
 import { table } from './table.js';
 
 const METRES = { m: 1, km: 1000, mi: 1609.34, ft: 0.3048 };
@@ -19,6 +19,7 @@ const KIND = {
 	path: 'geo',
 	one: 'geo set',
 	name: (set) => set.name,
+	holds: (set) => plural(set.size, 'member'),
 	loss: 'All its members and their positions are removed.',
 };
 const make = (name) => ['PUT', path('geo', name, 'members', 'rider-1'), { longitude: 13.4, latitude: 52.5 }];
@@ -38,11 +39,7 @@ function openAll(page) {
 			},
 			{ title: 'Members', number: true, text: (one) => number(one.size), sort: (one) => one.size },
 			{ title: 'Cells', number: true, text: (one) => number(one.cells) },
-			{
-				title: 'Expires',
-				text: (one) => expiry(one.expires_at_ms),
-				sort: (one) => one.expires_at_ms,
-			},
+			EXPIRES,
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(removal(page, KIND)) }] : []),
 		],
 	});
@@ -168,7 +165,7 @@ function openOne(page, name) {
 		about.show([
 			['Members', number(set.size)],
 			['On the map', number(known.items.length)],
-			['Expires', expiry(set.expires_at_ms)],
+			['Expires', expires(set)],
 		]);
 		drawing.show(known.items, new Set(nearby?.items.map((one) => one.member)), asked && circle(asked));
 		setText(

@@ -1,8 +1,8 @@
 // The keys in Redis as they are: by prefix and type, how long they live, and what is inside.
 import { containing, path } from './api.js';
-import { askUser, confirmRemoval, field } from './dialog.js';
+import { askUser, confirmRemoval, durationField, field } from './dialog.js';
 import { back, buttons, el, facts, keyed, route, setText } from './dom.js';
-import { duration, number } from './format.js';
+import { duration, number, parseDuration, plural } from './format.js';
 import { listing, literal, searchForm } from './listing.js';
 import { cursorTable, ROWS, table } from './table.js';
 
@@ -32,7 +32,9 @@ function removal(page) {
 			const sure = await confirmRemoval({
 				title: `Delete the key '${item.key}'?`,
 				go: 'Delete key',
-				text: 'A resource may have several keys. Deleting one of them can leave it incomplete; prefer the page of its kind.',
+				text:
+					`${await contents(page, item)} A resource may have several keys. ` +
+					'Deleting one of them can leave it incomplete; prefer the page of its kind.',
 			});
 			if (sure)
 				await page.act(
@@ -44,6 +46,21 @@ function removal(page) {
 		},
 	};
 }
+
+/** What a key holds, in a sentence; nothing where it cannot be read. */
+async function contents(page, { key, key_base64: base64 }) {
+	try {
+		const { type, size } = await page.ask('GET', pathTo(key, base64));
+		if (size === null) return '';
+		return type === 'string' ? `It holds ${plural(size, 'byte')}.` : `It is a ${type} of ${plural(size, 'element')}.`;
+	} catch {
+		return '';
+	}
+}
+
+// Records of Idempotency-Key and lists of names: the daemon makes them by itself, and /ui by each
+// of its actions.
+const OWN = /^(idem|names):/;
 
 function openAll(page) {
 	const all = table({
@@ -65,6 +82,7 @@ function openAll(page) {
 	const type = field({ label: 'Type', name: 'type', options: TYPES });
 	const select = type.lastChild;
 	select.onchange = () => look.begin();
+	const own = el('input', { type: 'checkbox', onchange: () => look.begin() });
 	const prefixes = el('div', { class: 'buttons', role: 'group', 'aria-label': 'Prefixes on this page' });
 	page.root.append(
 		el(
@@ -80,6 +98,7 @@ function openAll(page) {
 		open: (name) => route('keys', name),
 		shown: all,
 		none: 'Redis has no key of this daemon.',
+		keep: ({ key }) => own.checked || OWN.test(search.elements[0].value) || !OWN.test(key),
 		query: () => (select.value === ANY ? {} : { type: select.value }),
 		filter: {
 			label: 'Keys that begin with',
@@ -90,6 +109,7 @@ function openAll(page) {
 	const search = page.root.querySelector('.search');
 	search.after(prefixes);
 	search.append(type);
+	prefixes.before(el('label', { class: 'choice' }, own, "The daemon's own records too"));
 	return async () => {
 		const counts = new Map();
 		for (const { key } of await look()) {
@@ -188,15 +208,23 @@ async function setTtl(page, at, key) {
 	const said = await askUser({
 		title: `Time to live of '${key}'`,
 		go: 'Set',
-		text: 'Redis removes the key after this time. Without a number it is kept for ever.',
-		fields: [{ name: 'seconds', label: 'Seconds', type: 'number', min: 1, max: 3155760000, step: 1 }],
+		text: 'Redis removes the key after this time. Without a time it is kept for ever.',
+		fields: [
+			durationField({
+				name: 'duration',
+				label: 'From now',
+				min: 1,
+				max: 3155760000000,
+				required: false,
+			}),
+		],
 	});
-	if (said)
-		await page.act(
-			'PUT',
-			`${at}/ttl`,
-			{ ttl_ms: said.seconds === '' ? null : Number(said.seconds) * 1000 },
-			() =>
-				`'${key}' lives ${said.seconds === '' ? 'for ever' : `for ${duration(said.seconds * 1000)}`}.`,
-		);
+	if (!said) return;
+	const ttl = said.duration.trim() === '' ? null : parseDuration(said.duration);
+	await page.act(
+		'PUT',
+		`${at}/ttl`,
+		{ ttl_ms: ttl },
+		() => `'${key}' lives ${ttl === null ? 'for ever' : `for ${duration(ttl)}`}.`,
+	);
 }

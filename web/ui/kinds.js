@@ -1,11 +1,11 @@
-// The kinds that share one view (simple.js): a row each. `columns` are those of the list beside the
-// name, `facts` of a state, `parts` what is inside of one. make(name) is the request that makes
-// one, `loss` what its deletion means; exists(state) where GET answers for every name, and `listed`
-// where an empty one exists if the list has it. Of a part, `remove` is what deletes an item: {one,
-// name(item), at(item): the parts of its path, loss}; `set` is what sets it by PUT: {fields(item),
-// body(values)}.
+// The kinds that share one view (simple.js): a row each. `columns` are the columns of the list
+// beside the name, `facts` of a state, `parts` what is inside of one. make(name) is the request
+// that makes one, `loss` what its deletion means, holds(state) how much is lost by it;
+// exists(state) where GET answers for every name, and `listed` where an empty one exists if the
+// list has it. Of a part, `remove` is what deletes an item: {one, name(item), at(item): the parts
+// of its path, loss}; `set` is what sets it by PUT: {fields(item), body(values)}.
 import { path } from './api.js';
-import { duration, instant, number, rough } from './format.js';
+import { duration, number, plural, rough } from './format.js';
 
 const name = (item) => item.name;
 const count = (title, of) => ({ title, number: true, text: (item) => number(of(item)), sort: of });
@@ -53,17 +53,26 @@ export const KINDS = {
 			path('semaphores', one, 'permits'),
 			{ limit: 3, ttl_ms: 60000, owner: 'worker-1' },
 		],
+		holds: (state) => `${number(state.permits_held)} of ${plural(state.limit ?? 0, 'permit')} held`,
 		loss: 'All permits are free at once. Clients that hold one are not notified and may go on working.',
 	},
 	fences: {
 		title: 'Fences',
 		one: 'fence',
 		name,
-		columns: [count('Highest fencing token', (item) => item.highest)],
-		facts: (state) => [['Highest fencing token', number(state.highest)]],
+		columns: [
+			{
+				title: 'Highest fencing token',
+				number: true,
+				text: (item) => String(item.highest),
+				sort: (item) => item.highest,
+			},
+		],
+		facts: (state) => [['Highest fencing token', String(state.highest)]],
 		exists: (state) => state.highest !== null,
 		none: 'No fencing token was checked.',
 		make: (one) => ['POST', path('fences', one), { fence: 1 }],
+		holds: (state) => `fencing token ${state.highest}`,
 		loss: 'The next check accepts any fencing token, also one of a former lock holder.',
 	},
 	counters: {
@@ -118,6 +127,7 @@ export const KINDS = {
 		],
 		none: 'There are no counters.',
 		make: (one) => ['POST', path('counters', one, 'increment'), { counters: { likes: 1 } }],
+		holds: (state) => plural(Object.keys(state.counters).length, 'counter'),
 		loss: 'All counters of the group start again from 0.',
 	},
 	checkins: {
@@ -128,8 +138,8 @@ export const KINDS = {
 		expires: true,
 		facts: (state) => [
 			['Days in the last year', number(state.count)],
-			['Current streak', `${number(state.current_streak)} days`],
-			['Longest streak', `${number(state.longest_streak)} days`],
+			['Current streak', plural(state.current_streak, 'day')],
+			['Longest streak', plural(state.longest_streak, 'day')],
 			['First day', state.first_day ?? '–'],
 		],
 		exists: (state) => state.first_day !== null,
@@ -144,6 +154,7 @@ export const KINDS = {
 		],
 		none: 'There are no check-ins.',
 		make: (one) => ['PUT', path('checkins', one, 'days', new Date().toISOString().slice(0, 10))],
+		holds: (state) => `${plural(state.count, 'day')} of the last year`,
 		loss: 'All days and streaks are forgotten.',
 	},
 	bloom: {
@@ -184,6 +195,7 @@ export const KINDS = {
 		],
 		none: 'There are no Bloom filters.',
 		make: (one) => ['PUT', path('bloom', one), { capacity: 10000, error_rate: 0.01 }],
+		holds: (state) => plural(state.size, 'item'),
 		loss: 'The filter forgets all that was added.',
 	},
 	bitmaps: {
@@ -203,6 +215,7 @@ export const KINDS = {
 		parts: [{ title: `Bits of the first ${BITS_SHOWN} bytes`, value: (state) => bits(state.base64) }],
 		none: 'There are no bitmaps.',
 		make: (one) => ['PUT', path('bitmaps', one, 'bits', '7'), { value: 1 }],
+		holds: (state) => plural(state.bytes, 'byte'),
 		loss: 'All bits are 0 again.',
 	},
 	cache: {
@@ -240,12 +253,13 @@ export const KINDS = {
 				},
 				columns: [
 					{ title: 'Item', kind: 'wide code', text: ({ item }) => json(item) },
-					{ title: 'Pushed', text: (item) => instant(item.pushed_at_ms) },
+					{ title: 'Pushed', kind: 'when', time: (item) => item.pushed_at_ms },
 				],
 			},
 		],
 		none: 'There are no feeds.',
 		make: (one) => ['POST', path('feeds', one, 'items'), { items: [{ text: 'hello' }] }],
+		holds: (state) => plural(state.size, 'item'),
 		loss: 'All items are removed.',
 	},
 	sets: {
@@ -279,6 +293,7 @@ export const KINDS = {
 		],
 		none: 'There are no sets.',
 		make: (one) => ['PUT', path('sets', one, 'members', 'red')],
+		holds: (state) => plural(state.size, 'member'),
 		loss: 'All members are removed.',
 	},
 };

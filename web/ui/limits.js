@@ -1,8 +1,9 @@
 // Rate limits: policies, keys that have state and what is left of each, and a trial.
 import { list, path } from './api.js';
-import { askUser, confirmRemoval } from './dialog.js';
-import { back, buttons, el, facts, route } from './dom.js';
-import { duration, number } from './format.js';
+import { askUser, confirmRemoval, durationField } from './dialog.js';
+import { back, buttons, el, facts, route, setText } from './dom.js';
+import { duration, number, parseDuration, rough } from './format.js';
+import { growth, historyOf, lately } from './history.js';
 import { listing } from './listing.js';
 import { sample } from './sample.js';
 import { table } from './table.js';
@@ -64,7 +65,8 @@ function openAll(page) {
 		sample(...make('replies')),
 	);
 	const add = el('button', { type: 'button', onclick: () => edit(page, null) }, 'New policy');
-	const keys = keyTable((by) => look.turn(by));
+	const shadows = new Set(); // names of policies that only report
+	const keys = keyTable((by) => look.turn(by), shadows);
 	const trial = page.write ? tester(page) : null;
 	page.root.append(
 		el('div', { class: 'between' }, el('h2', {}, 'Policies'), ...(page.write ? [add] : [])),
@@ -83,10 +85,10 @@ function openAll(page) {
 		make: ['POST', '/ratelimit', { key: 'client-1', limit: 10, window_ms: 60000 }],
 	});
 	return async () => {
-		const [stored] = await Promise.all([
-			list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal }),
-			look(),
-		]);
+		const stored = await list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal });
+		shadows.clear();
+		for (const { name, shadow } of stored.items) if (shadow) shadows.add(name);
+		await look();
 		policies.show(stored.items);
 		policies.node.hidden = stored.items.length === 0;
 		noPolicy.hidden = !policies.node.hidden;
@@ -96,7 +98,7 @@ function openAll(page) {
 
 const withoutRedis = (one) => (one.on_error === 'open' ? 'lets through' : 'refuses');
 
-function keyTable(turn) {
+function keyTable(turn, shadows) {
 	return table({
 		label: 'Keys',
 		key: (one) => JSON.stringify([accountOf(one), one.algorithm, one.key]),
@@ -113,7 +115,7 @@ function keyTable(turn) {
 			{
 				title: 'Now',
 				kind: 'state',
-				make: verdict,
+				make: () => verdict(shadows),
 				sort: (one) => one.retry_after_ms ?? -1,
 			},
 			{ title: 'Counts under', text: accountInWords, sort: accountInWords },
@@ -136,16 +138,21 @@ function meter() {
 	};
 }
 
-function verdict() {
+/** Whether the next call is allowed. A policy in shadow refuses none: what it would do is muted. */
+function verdict(shadows) {
 	const node = el('span');
 	return {
 		node,
 		update(one) {
-			node.textContent = one.allowed ? 'allowed' : `refused for ${duration(one.retry_after_ms)}`;
-			node.className = one.allowed ? 'nought' : 'badge down';
+			const isShadow = shadows.has(one.policy);
+			setText(node, one.allowed ? 'allowed' : refusal(one, isShadow));
+			node.className = one.allowed || isShadow ? 'nought' : 'badge paused';
 		},
 	};
 }
+
+const refusal = ({ retry_after_ms: rest }, isShadow) =>
+	isShadow ? `allowed: shadow only, else refused for ${duration(rest)}` : `refused for ${duration(rest)}`;
 
 /* ---- A policy ---- */
 
@@ -177,14 +184,30 @@ const policyRemoval = (page) => ({
 	},
 });
 
+const PLOTS = [
+	{
+		title: 'Decisions a second',
+		text: rough,
+		steps: undefined,
+		series: [
+			{ label: 'allowed', colour: 'good', of: growth((one) => one.allowed, 1000) },
+			{ label: 'refused', colour: 'delayed', of: growth((one) => one.refused, 1000) },
+			{ label: 'refused in shadow', colour: 'idle', of: growth((one) => one.shadow_refused, 1000) },
+			{ label: 'without Redis', colour: 'bad', of: growth((one) => one.degraded, 1000) },
+		],
+	},
+];
+
 function openPolicy(page, name) {
 	let latest = { name };
 	const about = facts('Policy');
+	const past = historyOf(page, path('ratelimit', 'policies', name), PLOTS);
 	const bar = buttons(editing(page), policyRemoval(page))(() => latest);
 	page.root.append(
 		back('limits', 'All limits'),
 		...(page.write ? [bar.node] : []),
 		about.node,
+		past.node,
 		el('h2', {}, 'Use it'),
 		el('div', { class: 'card' }, sample('POST', '/ratelimit', { key: 'client-1', policy: name })),
 	);
@@ -198,7 +221,10 @@ function openPolicy(page, name) {
 		if (!one) return;
 		latest = one;
 		bar.update(one);
+		const samples = await past.look();
 		about.show([
+			['Allowed / min', lately(samples, (sample) => sample.allowed)],
+			['Refused / min', lately(samples, (sample) => sample.refused)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', perWindow(one)],
 			['Burst', one.burst === null ? '–' : number(one.burst)],
@@ -219,7 +245,13 @@ function policyFields(one) {
 		...(one ? [] : [{ name: 'name', label: 'Name', required: true, maxlength: 512 }]),
 		{ name: 'algorithm', label: 'Algorithm', options: ALGORITHMS, value: one?.algorithm ?? 'gcra' },
 		{ ...WHOLE, name: 'limit', label: 'Limit', value: one?.limit ?? 100 },
-		{ ...WHOLE, name: 'window_ms', label: 'Window, ms', value: one?.window_ms ?? 60000 },
+		durationField({
+			name: 'window',
+			label: 'Window',
+			ms: one?.window_ms ?? 60000,
+			min: 1,
+			max: 31622400000,
+		}),
 		{ ...WHOLE, name: 'burst', label: 'Burst, of gcra only', required: false, value: one?.burst },
 		{
 			name: 'on_error',
@@ -248,7 +280,7 @@ async function edit(page, one) {
 	const wanted = {
 		algorithm: said.algorithm,
 		limit: Number(said.limit),
-		window_ms: Number(said.window_ms),
+		window_ms: parseDuration(said.window),
 		burst: said.burst && said.algorithm === 'gcra' ? Number(said.burst) : null,
 		on_error: said.on_error,
 		count_refused: said.count_refused === 'yes',
@@ -273,6 +305,7 @@ function openKey(page, account, algorithm, key) {
 	const by = accountQuery(account);
 	const at = `${path('ratelimit', 'keys', key)}?${new URLSearchParams({ ...by, algorithm })}`;
 	const own = { key, limit: 10, window_ms: 60000 };
+	let latest = { capacity: 0, remaining: 0 };
 	const level = el('progress', { class: 'level', 'aria-label': 'Used' });
 	const about = facts('State of the key');
 	const bar = buttons({
@@ -283,7 +316,9 @@ function openKey(page, account, algorithm, key) {
 			const sure = await confirmRemoval({
 				title: `Forget '${key}'?`,
 				go: 'Forget key',
-				text: `Its limit${by.policy || by.check ? ` under '${accountInWords(by)}'` : ''} is whole again at once.`,
+				text:
+					`It has used ${number(latest.capacity - latest.remaining)} of ${number(latest.capacity)}. ` +
+					`Its limit${by.policy || by.check ? ` under '${accountInWords(by)}'` : ''} is whole again at once.`,
 			});
 			if (sure) await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
 		},
@@ -308,15 +343,32 @@ function openKey(page, account, algorithm, key) {
 			],
 		});
 		if (!one) return;
+		latest = one;
+		const isShadow = by.policy !== undefined && !one.allowed && (await isInShadow(page, by.policy));
 		level.max = Math.max(one.capacity, 1);
 		level.value = one.capacity - one.remaining;
 		about.show([
 			['Remaining', `${number(one.remaining)} of ${number(one.capacity)}`],
-			['One more', one.allowed ? 'is allowed' : `is allowed in ${duration(one.retry_after_ms)}`],
+			['One more', nextInWords(one, isShadow)],
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
 			['Counts under', accountInWords(one)],
 			['Algorithm', inWords(one.algorithm)],
 			['Limit', one.limit ? `${number(one.limit)} in ${duration(one.window_ms)}` : '–'],
 		]);
 	};
+}
+
+function nextInWords({ allowed, retry_after_ms: rest }, isShadow) {
+	if (allowed) return 'is allowed';
+	return isShadow ? 'is allowed: the policy is in shadow' : `is allowed in ${duration(rest)}`;
+}
+
+/** Whether a policy only reports; a token that may not read it learns no more than the state. */
+async function isInShadow(page, policy) {
+	try {
+		return (await page.ask('GET', path('ratelimit', 'policies', policy))).shadow;
+	} catch (error) {
+		if (!error.said) throw error;
+		return false;
+	}
 }

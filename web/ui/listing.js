@@ -8,14 +8,14 @@ const PAGES = 20; // requests for one list at most: a page of few names among ma
 /**
  * {what: 'locks', where: the path of the API, name(item): what identifies it, open(name):
  * the route to one, shown: {node, show(items, around)}, none: words for an empty list, make:
- * [method, path, body] of a request that fills it, query(): further parameters, filter: {label,
- * match(text)}}. Answers how to refresh it, which answers the items.
+ * [method, path, body] of a request that fills it, query(): further parameters, keep(item): whether
+ * it is shown, filter: {label, match(text)}}. Answers how to refresh it, which answers the items.
  *
  * Up to 500 names are one block, in which all is sorted; further ones are read when they are
  * turned to.
  */
 export function listing(page, options) {
-	const { what, where, name, open, shown, none, make, query = () => ({}), filter = {} } = options;
+	const { what, where, name, open, shown, none, make, query = () => ({}), keep, filter = {} } = options;
 	const { label = `Filter ${what} by name`, match = containing, placeholder } = filter;
 	let text = '';
 	let cursors = [null]; // of the blocks up to the one that is shown
@@ -52,6 +52,7 @@ export function listing(page, options) {
 			cursor,
 			pages: PAGES,
 			query: query(),
+			keep,
 			signal: page.signal,
 		});
 		if (asked !== text || cursor !== cursors.at(-1)) return [];

@@ -2,7 +2,8 @@
 import { path } from './api.js';
 import { confirmRemoval } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { duration, instant, number } from './format.js';
+import { duration, number, plural } from './format.js';
+import { historyOf } from './history.js';
 import { listing } from './listing.js';
 import { table } from './table.js';
 
@@ -27,6 +28,12 @@ function openAll(page) {
 			},
 			{ title: 'Holder', kind: 'name', text: holder, sort: holder },
 			{ title: 'Waiters', number: true, make: waiters, sort: (lock) => lock.waiter_count },
+			{
+				title: 'Longest wait',
+				number: true,
+				text: ({ longest_wait_ms: wait }) => (wait === null ? '–' : duration(wait)),
+				sort: (lock) => lock.longest_wait_ms,
+			},
 			{ title: 'Mode', text: (lock) => lock.mode, sort: (lock) => lock.mode },
 			{ title: 'Held for', number: true, text: age, sort: (lock) => -lock.fence },
 			{
@@ -34,12 +41,6 @@ function openAll(page) {
 				number: true,
 				text: (lock) => duration(lock.ttl_ms),
 				sort: (lock) => lock.ttl_ms,
-			},
-			{
-				title: 'Holders',
-				number: true,
-				text: (lock) => number(lock.holder_count),
-				sort: (lock) => lock.holder_count,
 			},
 			{ title: 'Fence', number: true, kind: 'long', text: (lock) => String(lock.fence) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : []),
@@ -87,9 +88,7 @@ function release(page) {
 			const sure = await confirmRemoval({
 				title: `Release '${lock.name}' by force?`,
 				go: 'Release lock',
-				text:
-					`'${holder(lock)}' holds it for another ${duration(lock.ttl_ms)}, is not notified, and may go on with its work. ` +
-					'Only a check of the fencing token stops it.',
+				text: consequences(lock),
 			});
 			if (sure)
 				await page.act(
@@ -102,9 +101,29 @@ function release(page) {
 	};
 }
 
+function consequences({ ttl_ms: left, waiter_count: waiters, ...lock }) {
+	const next = waiters ? ` ${plural(waiters, 'request waits', 'requests wait')} for it.` : '';
+	const those =
+		lock.mode === 'shared'
+			? `${plural(lock.holder_count, 'reader')} hold it for another ${duration(left)}, are not notified, and may go on with their work.`
+			: `'${holder(lock)}' holds it for another ${duration(left)}, is not notified, and may go on with its work.`;
+	return `${those} Only a check of the fencing token stops ${lock.mode === 'shared' ? 'them' : 'it'}.${next}`;
+}
+
+const PLOTS = [
+	{
+		title: 'Holders and waiters',
+		series: [
+			{ label: 'hold it', colour: 'accent', fill: true, of: (one) => one.holders },
+			{ label: 'wait', colour: 'delayed', of: (one) => one.waiting },
+		],
+	},
+];
+
 function openOne(page, name) {
 	let latest = { name, held: false, holder_count: 0, holders: [] };
 	const state = facts('Lock');
+	const past = historyOf(page, path('locks', name), PLOTS);
 	const metadata = el('pre', { class: 'card' });
 	const bar = buttons(release(page))(() => latest);
 	const holders = table({
@@ -115,7 +134,7 @@ function openOne(page, name) {
 			{ title: 'Holder', kind: 'head', text: (one) => one.owner ?? 'no label' },
 			{ title: 'Held for', number: true, text: age },
 			{ title: 'Remaining', number: true, text: (one) => duration(one.ttl_ms) },
-			{ title: 'Until', text: (one) => instant(one.expires_at_ms) },
+			{ title: 'Until', kind: 'when', time: (one) => one.expires_at_ms },
 			{ title: 'Holds', number: true, text: (one) => number(one.holds) },
 			{ title: 'Fence', number: true, kind: 'long', text: (one) => String(one.fence) },
 		],
@@ -125,7 +144,7 @@ function openOne(page, name) {
 		key: (one) => String(one.position),
 		empty: 'No request waits for it.',
 		columns: [
-			{ title: 'Position', number: true, text: (one) => number(one.position) },
+			{ title: 'Position', number: true, kind: 'rank', text: (one) => number(one.position) },
 			{ title: 'Waiter', kind: 'name', text: (one) => one.owner ?? 'no label' },
 			{ title: 'Mode', text: (one) => one.mode },
 			{ title: 'Waiting for', number: true, text: (one) => duration(one.waiting_ms) },
@@ -137,6 +156,7 @@ function openOne(page, name) {
 		back('locks', 'All locks'),
 		...(page.write ? [bar.node] : []),
 		state.node,
+		past.node,
 		el('h2', {}, 'Holders'),
 		holders.node,
 		el('h2', {}, 'Waiters'),
@@ -176,6 +196,7 @@ function openOne(page, name) {
 		]);
 		holders.show(latest.holders);
 		await showWaiters();
+		await past.look();
 		const given = latest.holders.map((one) => one.metadata).filter((one) => one !== null);
 		setText(metadata, given.map((one) => JSON.stringify(one, null, 2)).join('\n') || 'none');
 	};

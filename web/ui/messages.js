@@ -1,9 +1,9 @@
-// The messages of a queue in one state: 50 a page, one found by its id, and what can be done with
+// The messages of a queue in one state: 50 per page, one found by its id, and what can be done with
 // some of them.
 import { path } from './api.js';
-import { askUser, confirmRemoval } from './dialog.js';
+import { askUser, confirmRemoval, durationField } from './dialog.js';
 import { buttons, el, setText } from './dom.js';
-import { duration, instant, number } from './format.js';
+import { expiry, number, parseDuration, plural, untilOrAt } from './format.js';
 import { cursorTable, ROWS } from './table.js';
 
 const DUE = { in_flight: 'Visible again', dead: 'Died' };
@@ -11,8 +11,8 @@ const isSettled = ({ state }) => state !== 'in_flight' && state !== 'done';
 const isDead = ({ state }) => state === 'dead';
 
 /**
- * {node, search: the form that finds one by its id, choose(state), look()} of the queue whose path
- * is `at`.
+ * {node, search: the form that finds a message by its id, choose(state), look()} of the queue whose
+ * path is `at`.
  */
 export function messagesOf(page, at) {
 	const place = el('div', { class: 'stack tight' });
@@ -117,8 +117,8 @@ function bulkOf(page, at, shown) {
 	deleted.onclick = async () => {
 		const chosen = shown.selected();
 		const sure = await confirmRemoval({
-			title: `Delete ${number(chosen.length)} messages?`,
-			go: `Delete ${number(chosen.length)} messages`,
+			title: `Delete ${plural(chosen.length, 'message')}?`,
+			go: `Delete ${plural(chosen.length, 'message')}`,
 			text: 'They are removed for good, and their ids are forgotten.',
 		});
 		if (!sure) return;
@@ -147,8 +147,13 @@ function columnsOf(page, at, state) {
 		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
 		...(state === 'dead' ? [] : [{ title: 'Priority', number: true, text: (message) => message.priority }]),
 		{ title: 'Receives', number: true, text: (message) => message.receives },
-		{ title: DUE[state] ?? 'Due', kind: 'when', text: due },
-		{ title: 'Sent', kind: 'when', text: (message) => instant(message.sent_at_ms) },
+		{
+			title: DUE[state] ?? 'Due',
+			kind: 'when',
+			time: dueAt,
+			words: state === 'in_flight' ? expiry : untilOrAt,
+		},
+		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 	];
 	if (state === 'in_flight' || state === null) columns.push({ title: 'Progress', kind: 'wide', text: progress });
 	if (state === 'in_flight' || state === 'dead' || state === null)
@@ -189,12 +194,9 @@ function progress({ progress: reported }) {
 	return `${reported.percent} %${reported.note === null ? '' : `: ${reported.note}`}`;
 }
 
-function due({ state, deliver_at_ms: next, visible_until_ms: until, died_at_ms: died, done_at_ms: done }) {
-	const at = next ?? until ?? died ?? done;
-	const rest = at - Date.now();
-	if (state === 'delayed' || state === 'in_flight') return rest > 0 ? `in ${duration(rest)}` : 'now';
-	return instant(at);
-}
+/** When it is received next, or was settled. */
+const dueAt = ({ deliver_at_ms: next, visible_until_ms: until, died_at_ms: died, done_at_ms: done }) =>
+	next ?? until ?? died ?? done;
 
 /** A column of any JSON; a long one is folded. */
 function folded(of) {
@@ -234,24 +236,15 @@ async function reschedule(page, at, message) {
 		go: 'Reschedule',
 		text: 'It is due that long from now.',
 		fields: [
-			{
-				name: 'seconds',
-				label: 'Seconds from now',
-				type: 'number',
-				min: 0,
-				max: 3155760000,
-				step: 1,
-				required: true,
-				value: '0',
-			},
+			durationField({ name: 'duration', label: 'From now', ms: 0, max: 3155760000000 }),
 		],
 	});
 	if (said)
 		await page.act(
 			'PATCH',
 			at + path('messages', message.id),
-			{ delay_ms: Number(said.seconds) * 1000 },
-			(changed) => `'${changed.id}' is due ${due(changed)}.`,
+			{ delay_ms: parseDuration(said.duration) },
+			(changed) => `'${changed.id}' is due ${expiry(dueAt(changed))}.`,
 		);
 }
 

@@ -1,13 +1,14 @@
 // The overview: what needs a person, what the daemon did in the last minutes, and what runs.
 import { Gone } from './api.js';
-import { el, facts, keyed, route, setText } from './dom.js';
-import { bytes, duration, instant, number, rough, took } from './format.js';
+import { attention, sums } from './attention.js';
+import { el, facts, keyed, setText } from './dom.js';
+import { bytes, duration, number, rough, took } from './format.js';
+import { columns } from './history.js';
 import { BYTES, COUNTS, plot, timeZone } from './plot.js';
 
 const EVERY_MS = 2000; // as the daemon takes samples
-const LISTS_EVERY_MS = 10_000;
-const PAGE = 100;
 const SAMPLES = 150;
+const GAP_MS = 10_000;
 
 const PLOTS = [
 	{
@@ -47,13 +48,16 @@ const PLOTS = [
 ];
 
 export function open(page) {
-	const attention = el('dl', { class: 'tiles attention', 'aria-label': 'Now' });
+	const needs = attention();
+	const now = el('dl', { class: 'tiles attention', 'aria-label': 'Now' });
 	const since = el('p', { class: 'muted' });
 	const plots = PLOTS.map(plot);
 	const about = facts('What runs');
 	const options = facts('Options');
 	page.root.append(
-		attention,
+		el('h2', { class: 'first' }, 'What needs a person'),
+		needs.node,
+		now,
 		el('h2', {}, 'The last five minutes'),
 		since,
 		el('div', { class: 'plots' }, ...plots.map(({ node }) => node)),
@@ -64,7 +68,6 @@ export function open(page) {
 
 	let samples = [];
 	let started = null;
-	let lists = null;
 	page.every_ms = EVERY_MS;
 	return async () => {
 		const info = await page.ask('GET', '/info');
@@ -73,111 +76,42 @@ export function open(page) {
 		const after = samples.at(-1)?.at_ms ?? 0;
 		const { samples: newest } = await page.ask('GET', `/info/history?after_at_ms=${after}`);
 		samples = [...samples, ...newest].slice(-SAMPLES);
-		if (!lists || performance.now() - lists.at > LISTS_EVERY_MS) lists = await lookAtLists(page);
-		keyed(attention, glance(info, samples.at(-1) ?? null, lists), ({ name }) => name, tile);
+		const { overview, why } = await lookAround(page);
+		if (overview) needs.show(overview);
+		else needs.fail(why);
+		keyed(now, glance(info, samples.at(-1) ?? null, overview, why), ({ name }) => name, tile);
 		setText(since, samples.length ? `Times in ${timeZone()}.` : 'The first figures come after two seconds.');
-		for (const [at, { series }] of PLOTS.entries()) plots[at].show(columns(samples, series));
+		for (const [at, { series }] of PLOTS.entries()) plots[at].show(columns(samples, series, GAP_MS));
 		about.show(running(info));
 		options.show(Object.entries(info.options).map(([name, value]) => [`--${name}`, value || '–']));
 	};
 }
 
-/** Seconds, then the values of each series; a pause of the daemon is a gap. */
-function columns(samples, series) {
-	const rows = [];
-	for (const one of samples) {
-		const last = rows.at(-1);
-		if (last && one.at_ms / 1000 - last[0] > 10) rows.push([last[0] + 1, ...series.map(() => null)]);
-		rows.push([one.at_ms / 1000, ...series.map(({ of }) => of(one))]);
+/** {overview}, or {why} where this token may not have it. */
+async function lookAround(page) {
+	try {
+		return { overview: await page.ask('GET', '/overview'), why: '' };
+	} catch (error) {
+		if (error instanceof Gone) throw error;
+		return { overview: null, why: error.said?.detail ?? error.message };
 	}
-	return [0, ...series].map((_, at) => rows.map((row) => row[at]));
-}
-
-/** The first page of queues and of locks: {items, more}, or {why} where it cannot be read. */
-async function lookAtLists(page) {
-	const look = async (path) => {
-		try {
-			const { items, next_cursor: next, complete } = await page.ask('GET', `${path}?limit=${PAGE}`);
-			if (items.length === 0 && !complete) return { why: 'none was found in time' };
-			return { items, more: next !== null };
-		} catch (error) {
-			if (error instanceof Gone) throw error;
-			return { why: error.said?.title ?? error.message };
-		}
-	};
-	return { at: performance.now(), queues: await look('/queues'), locks: await look('/locks') };
 }
 
 const sum = (items, of) => items.reduce((all, one) => all + of(one), 0);
-const largest = (items, of) => items.reduce((best, one) => (best && of(best) >= of(one) ? best : one), null);
-const unread = (name, { why }) => ({ name, value: '–', note: why });
-const seen = ({ items, more }, what) => (more ? `of the first ${number(items.length)} ${what}` : '');
-
 /** Tiles {name, value, kind, note, link}, what needs a person first. */
-function glance(info, latest, { queues, locks }) {
+function glance(info, latest, overview, why) {
 	return [
-		deadLetters(queues),
-		oldestMessage(queues),
-		lockWaiters(locks),
-		rate('Refusals a second', latest?.refusals_per_second, 'by rate limits'),
-		rate('Errors a second', latest?.errors_per_second, 'status 500 and above', 'bad'),
+		...sums(overview, why),
+		rate('Refusals / s', latest?.refusals_per_second, 'by rate limits'),
+		rate('Errors / s', latest?.errors_per_second, 'status 500 and above', 'bad'),
 		redis(info, latest),
 		redisMemory(info.redis.nodes),
 		{
-			name: 'Requests a second',
+			name: 'Requests / s',
 			value: rough(latest?.requests_per_second),
 			note: latest?.p99_ms == null ? `up for ${duration(info.uptime_ms)}` : `99 % within ${took(latest.p99_ms)}`,
 		},
 	];
-}
-
-function deadLetters(queues) {
-	const name = 'Dead letters';
-	if (!queues.items) return unread(name, queues);
-	const dead = queues.items.filter((one) => one.dead > 0);
-	const worst = largest(dead, (one) => one.dead);
-	if (!worst) return { name, value: '0', note: queues.items.length ? seen(queues, 'queues') : 'no queue yet' };
-	const others = dead.length - 1;
-	return {
-		name,
-		value: number(sum(dead, (one) => one.dead)),
-		kind: 'bad',
-		note: others ? `and ${others} more` : seen(queues, 'queues'),
-		link: { text: worst.name, to: route('queues', worst.name) },
-	};
-}
-
-function oldestMessage(queues) {
-	const name = 'Oldest ready message';
-	if (!queues.items) return unread(name, queues);
-	const waiting = queues.items.filter((one) => one.oldest_ready_ms !== null);
-	const oldest = largest(waiting, (one) => one.oldest_ready_ms);
-	if (!oldest) {
-		return { name, value: 'none', note: queues.items.length ? seen(queues, 'queues') : 'no queue yet' };
-	}
-	return {
-		name,
-		value: duration(oldest.oldest_ready_ms),
-		note: oldest.paused ? 'paused' : `${number(sum(waiting, (one) => one.ready))} ready in all`,
-		link: { text: oldest.name, to: route('queues', oldest.name) },
-	};
-}
-
-function lockWaiters(locks) {
-	const name = 'Locks with waiters';
-	if (!locks.items) return unread(name, locks);
-	const wanted = locks.items.filter((one) => one.waiter_count > 0);
-	const worst = largest(wanted, (one) => one.waiter_count);
-	if (!worst) {
-		const held = locks.items.length;
-		return { name, value: '0', note: held ? `${number(held)}${locks.more ? ' or more' : ''} held` : 'no lock held' };
-	}
-	return {
-		name,
-		value: number(wanted.length),
-		note: `${number(worst.waiter_count)} waiting`,
-		link: { text: worst.name, to: route('locks', worst.name) },
-	};
 }
 
 const rate = (name, value, note, kind) => ({ name, value: rough(value), note, kind: value > 0 ? kind : null });
@@ -209,18 +143,12 @@ function redisMemory(nodes) {
 
 function tile({ name }) {
 	const value = el('dd', { class: 'value' });
-	const link = el('a', { hidden: true });
-	const note = el('span');
+	const note = el('dd', { class: 'note' });
 	return {
-		node: el('div', {}, el('dt', {}, name), value, el('dd', { class: 'note' }, link, ' ', note)),
+		node: el('div', {}, el('dt', {}, name), value, note),
 		update(latest) {
 			setText(value, latest.value);
-			value.className = `value ${latest.kind ?? ''}`.trim();
-			link.hidden = !latest.link;
-			if (latest.link) {
-				setText(link, latest.link.text);
-				link.setAttribute('href', latest.link.to);
-			}
+			value.className = `value ${latest.kind || ''}`.trim();
 			setText(note, latest.note ?? '');
 		},
 	};
@@ -232,7 +160,7 @@ const node = ({ address, version, connections }) =>
 function running(info) {
 	return [
 		['Version', info.version],
-		['Since', instant(info.started_at_ms)],
+		['Since', { at: info.started_at_ms }],
 		['Up for', duration(info.uptime_ms)],
 		['Listens on', info.addresses.join(', ')],
 		['Health', info.health_addresses.join(', ') || '–'],
@@ -241,6 +169,7 @@ function running(info) {
 		[
 			'Libraries',
 			Object.entries(info.libraries)
+				.filter(([, version]) => version !== null)
 				.map((pair) => pair.join(' '))
 				.join(', '),
 		],

@@ -12,8 +12,13 @@ const zones = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
 /** The zone of all times on the page. */
 export const timeZone = () => zones.formatToParts().find(({ type }) => type === 'timeZoneName').value;
 
-/** Steps of an axis: of what is counted, and of bytes. */
+/** Steps of an axis: of what is counted, of milliseconds, and of bytes. */
 export const COUNTS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
+export const SPANS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
+	[1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400, 172800, 604800, 2592000, 31536000].map(
+		(seconds) => seconds * 1000,
+	),
+);
 export const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function options(width, { series, text, time, steps }) {
@@ -33,8 +38,7 @@ function options(width, { series, text, time, steps }) {
 		scales: {
 			x: {
 				time,
-				range: (_, first, last) =>
-					time && last ? [Math.min(first, last - 60), last] : [0, last || 1],
+				range: (drawn, first, last) => rangeOf(drawn.data[0], time, first, last),
 			},
 			y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] },
 		},
@@ -49,6 +53,13 @@ function options(width, { series, text, time, steps }) {
 		],
 		series: [{}, ...series.map(line)],
 	};
+}
+
+/** Of one sample uPlot makes a scale of years: it is the end of a minute here. */
+function rangeOf(times, time, first, last) {
+	const end = times.length === 1 ? times[0] : last;
+	if (!time || !end) return [0, end || 1];
+	return [Math.min(times.length === 1 ? end : first, end - 60), end];
 }
 
 /** An axis as wide as its longest label. */
@@ -76,8 +87,8 @@ function line(one) {
 
 /**
  * A plot with its heading. series: [{label, colour, fill, dots, dash}], colours by their names in
- * the style sheet; text(value) for the axis and the legend; `steps` are those of the axis; without
- * `time` the seconds count from 0.
+ * the style sheet; text(value) for the axis and the legend; `steps` are the axis's; without `time`
+ * the seconds count from 0.
  * show(data, shown): seconds, then the values of each series, null being a gap; `shown` is for the
  * legend, if not the latest.
  */
@@ -89,6 +100,7 @@ export function plot({ title, series, text, steps, time = true }) {
 		...series.map((one, at) => el('span', { class: `key ${one.colour}` }, one.label, ' ', values[at])),
 	);
 	const canvas = el('div', { class: 'plot', 'aria-hidden': 'true' });
+	const none = el('p', { class: 'empty' }, 'The first figures come in a few seconds.');
 	const node = el(
 		'figure',
 		{ class: 'card' },
@@ -101,7 +113,9 @@ export function plot({ title, series, text, steps, time = true }) {
 	function draw() {
 		drawn?.destroy();
 		drawn = null;
+		if (data[0].length === 0) canvas.replaceChildren(none);
 		if (data[0].length === 0 || canvas.clientWidth === 0) return;
+		none.remove();
 		drawn = new window.uPlot(options(canvas.clientWidth, { series, text, time, steps }), data, canvas);
 	}
 	new ResizeObserver(() => {
@@ -120,31 +134,4 @@ export function plot({ title, series, text, steps, time = true }) {
 			else draw();
 		},
 	};
-}
-
-const GAP_S = 10;
-
-/** Values over time, for the last `span` seconds; what was missed is a gap. */
-export class History {
-	constructor(width, span) {
-		this.columns = Array.from({ length: width + 1 }, () => []);
-		this.span = span;
-	}
-
-	add(at, values) {
-		const times = this.columns[0];
-		if (times.length && at <= times.at(-1)) return;
-		if (times.length && at - times.at(-1) > GAP_S)
-			this.put(
-				times.at(-1) + 1,
-				values.map(() => null),
-			);
-		this.put(at, values);
-		while (times[0] < at - this.span) this.columns.forEach((column) => column.shift());
-	}
-
-	put(at, values) {
-		this.columns[0].push(at);
-		values.forEach((value, column) => this.columns[column + 1].push(value));
-	}
 }

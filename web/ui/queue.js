@@ -1,33 +1,44 @@
 // One queue: its depth over time, its messages by state, and its settings.
 import { isListed, path } from './api.js';
-import { askUser } from './dialog.js';
+import { askUser, durationField } from './dialog.js';
 import { back, buttons, el, facts, setText, route } from './dom.js';
-import { duration, number } from './format.js';
+import { duration, expiry, number, parseDuration, plural } from './format.js';
+import { growth, historyOf, lately } from './history.js';
 import { messagesOf } from './messages.js';
-import { COUNTS, History, plot } from './plot.js';
-import { actions, make, settingsOf, STATES, words } from './queue_actions.js';
+import { SPANS } from './plot.js';
+import { actions, make, settingsOf, STATES, total, words } from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
-import { Rates } from './rates.js';
+import { schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
 
-const SPAN_S = 600;
-// Depths of each queue since its page was opened first.
-const depths = new Map();
+const left = (queue) => queue.sent - total(queue); // acknowledged, expired, deleted
+const MINUTE_MS = 60000;
 
-function remember(queue) {
-	if (!depths.has(queue.name)) depths.set(queue.name, new History(STATES.length, SPAN_S));
-	const history = depths.get(queue.name);
-	history.add(
-		Date.now() / 1000,
-		STATES.map((state) => queue[state]),
-	);
-	return history;
-}
+const PLOTS = [
+	{
+		title: 'Depth',
+		series: STATES.map((one) => ({ label: words(one), colour: one, of: (sample) => sample[one] })),
+	},
+	{
+		title: 'Messages a minute',
+		text: (value) => (value === null || value === undefined ? '–' : number(Math.round(value))),
+		series: [
+			{ label: 'in', colour: 'accent', of: growth((one) => one.sent, MINUTE_MS) },
+			{ label: 'out', colour: 'ready', of: growth(left, MINUTE_MS) },
+			{ label: 'died', colour: 'dead', of: growth((one) => one.died, MINUTE_MS) },
+		],
+	},
+	{
+		title: 'Age of the oldest ready message',
+		text: (ms) => (ms === null || ms === undefined ? '–' : duration(ms)),
+		steps: SPANS,
+		series: [{ label: 'due for', colour: 'accent', fill: true, of: (one) => one.oldest_ready_ms ?? 0 }],
+	},
+];
 
 export function openOne(page, name, state) {
 	const at = path('queues', name);
 	let latest = { name };
-	const rates = new Rates();
 	const bar = buttons(
 		{ label: 'Send a message', about: () => `to ${name}`, act: () => send(page, at) },
 		...actions(page),
@@ -41,14 +52,17 @@ export function openOne(page, name, state) {
 	const badge = el('span', { class: 'badge paused', hidden: true }, 'paused: it delivers no message');
 	const about = facts('Queue');
 	const settings = settingsOf(page, name);
-	const depth = plot({
-		title: 'Depth',
-		text: number,
-		steps: COUNTS,
-		series: STATES.map((one) => ({ label: words(one), colour: one })),
-	});
+	const past = historyOf(page, at, PLOTS);
 	const messages = messagesOf(page, at);
 	const groups = groupsOf(page, at);
+	const schedules = schedulesOf(page, name);
+	let hasSchedules = false; // a later page may be empty
+	const recurring = el(
+		'section',
+		{ class: 'stack tight', hidden: true },
+		el('h2', {}, 'Schedules'),
+		schedules.node,
+	);
 	const tabs = stateTabs(STATES.includes(state) ? state : 'ready', (one) => {
 		history.replaceState(null, '', route('queues', name, one));
 		messages.choose(one);
@@ -59,16 +73,17 @@ export function openOne(page, name, state) {
 			'div',
 			{ class: 'buttons' },
 			back('queues', 'All queues'),
-			el('a', { href: route('queues', name, 'schedules') }, 'Schedules'),
+			el('a', { class: 'small', href: route('queues', name, 'schedules') }, 'Schedules'),
 			badge,
 		),
 		...(page.write ? [bar.node] : []),
 		about.node,
-		depth.node,
+		past.node,
 		el('h2', {}, 'Messages'),
 		el('div', { class: 'between' }, tabs.node, messages.search),
 		messages.node,
 		groups.node,
+		recurring,
 		el('h2', {}, 'Settings'),
 		settings.node,
 	);
@@ -84,23 +99,26 @@ export function openOne(page, name, state) {
 		latest = { ...queue, paused: queue.settings.paused };
 		badge.hidden = !latest.paused;
 		bar.update(latest);
-		depth.show(remember(latest).columns);
 		tabs.show(queue);
 		settings.show(queue);
-		rates.add([queue]);
+		const samples = await past.look();
 		about.show([
-			['In / min', rates.words(name, 'sent')],
-			['Out / min', rates.words(name, 'left')],
+			['In / min', lately(samples, (one) => one.sent)],
+			['Out / min', lately(samples, left)],
 			[
 				'Oldest ready message',
 				queue.oldest_ready_ms === null ? '–' : `due for ${duration(queue.oldest_ready_ms)}`,
 			],
+			['Next schedule', { at: queue.next_schedule_at_ms, words: expiry, none: 'none' }],
 			['Sent so far', number(queue.sent)],
 			['Expired so far', number(queue.expired)],
 			['Dead letters so far', number(queue.died)],
 		]);
 		await messages.look();
 		await groups.look();
+		const recurs = await schedules.look();
+		hasSchedules ||= recurs?.length > 0;
+		recurring.hidden = !hasSchedules;
 	};
 }
 
@@ -151,15 +169,7 @@ async function send(page, at) {
 				required: true,
 				check: notJson,
 			},
-			{
-				name: 'delay',
-				label: 'Delay, seconds',
-				type: 'number',
-				min: 0,
-				step: 1,
-				value: 0,
-				required: true,
-			},
+			durationField({ name: 'delay', label: 'Delay', ms: 0 }),
 			{
 				name: 'priority',
 				label: 'Priority, 0 is first',
@@ -177,7 +187,7 @@ async function send(page, at) {
 			`${at}/messages`,
 			{
 				body: JSON.parse(said.body),
-				delay_ms: Number(said.delay) * 1000,
+				delay_ms: parseDuration(said.delay),
 				...(said.priority !== '' && { priority: Number(said.priority) }),
 			},
 			({ messages: [sent] = [{}] }) => `Sent${sent.id ? `: '${sent.id}'` : ''}.`,
@@ -190,7 +200,19 @@ async function remove(page, at, queue) {
 		danger: true,
 		go: 'Delete queue',
 		keep: 'Keep',
-		text: 'Its messages and settings are removed for good.',
+		text: `${await contents(page, at, queue)} and its settings are removed for good.`,
 	});
 	if (said) await page.act('DELETE', at, undefined, () => `The queue '${queue.name}' is deleted.`);
+}
+
+/** How much a queue holds, as far as this token may know. */
+async function contents(page, at, queue) {
+	const messages = `Its ${plural(total(queue), 'message')}`;
+	try {
+		const { items, next_cursor: more } = await page.ask('GET', `${at}/schedules?limit=100`);
+		const some = more ? 'more than 100 schedules' : plural(items.length, 'schedule');
+		return more || items.length ? `${messages}, ${some}` : messages;
+	} catch {
+		return `${messages}, its schedules`;
+	}
 }

@@ -1,8 +1,8 @@
 // What can be done with a whole queue, in the list and on its own page.
 import { path } from './api.js';
-import { askUser } from './dialog.js';
+import { askUser, durationField } from './dialog.js';
 import { el, facts } from './dom.js';
-import { duration, number } from './format.js';
+import { duration, number, parseDuration, plural } from './format.js';
 
 export const STATES = ['ready', 'blocked', 'delayed', 'in_flight', 'dead'];
 export const words = (state) => state.replace('_', ' ');
@@ -43,22 +43,26 @@ export function actions(page) {
 	];
 }
 
+const redrivable = (dead) => {
+	if (dead > 1000) return `1,000 of its ${number(dead)} dead messages become`;
+	return `Its ${plural(dead, 'dead message becomes', 'dead messages become')}`;
+};
+
 async function redrive(page, queue) {
 	const said = await askUser({
 		title: `Redrive '${queue.name}'?`,
 		go: 'Redrive',
 		keep: 'Keep them dead',
-		text: `Up to 1000 of its ${number(queue.dead)} dead messages become ready, the longest dead first.`,
+		text: `${redrivable(queue.dead)} ready, the longest dead first.`,
 		fields: [
 			{ name: 'to', label: 'Into another queue', placeholder: queue.name },
-			{
+			durationField({
 				name: 'interval',
-				label: 'Milliseconds between two',
-				type: 'number',
+				label: 'Time between two',
 				min: 1,
 				max: 3600000,
-				step: 1,
-			},
+				required: false,
+			}),
 		],
 	});
 	if (said)
@@ -67,7 +71,7 @@ async function redrive(page, queue) {
 			path('queues', queue.name, 'redrive'),
 			{
 				...(said.to ? { to: said.to } : {}),
-				...(said.interval ? { interval_ms: Number(said.interval) } : {}),
+				...(said.interval ? { interval_ms: parseDuration(said.interval) } : {}),
 			},
 			({ redriven, duplicates }) => {
 				const left = `Still dead, since their ids are taken there: ${number(duplicates)}.`;
@@ -86,29 +90,28 @@ async function pause(page, queue, paused) {
 }
 
 async function purge(page, queue) {
+	const all = total(queue);
+	// Where dead letters are, they are what most people mean.
+	const states = ['dead', ...STATES].filter((state, at, list) => queue[state] > 0 && list.indexOf(state) === at);
+	const choices = [
+		...states.map((state) => ({ value: state, text: `${words(state)} (${number(queue[state])})` })),
+		{ value: '', text: `in any state (${number(all)})` },
+	];
 	const said = await askUser({
 		title: `Purge '${queue.name}'?`,
 		danger: true,
 		go: 'Purge messages',
 		keep: 'Keep',
-		text: 'Removed messages cannot be restored.',
-		fields: [
-			{
-				name: 'state',
-				label: 'Messages that are',
-				options: ['dead', 'ready', 'blocked', 'delayed', 'in flight', 'in any state'],
-			},
-		],
+		text: `It holds ${plural(all, 'message')}. Removed messages cannot be restored.`,
+		fields: [{ name: 'state', label: 'Messages that are', options: choices }],
 	});
-	if (said) {
-		const body = said.state === 'in any state' ? {} : { state: said.state.replace(' ', '_') };
+	if (said)
 		await page.act(
 			'POST',
 			path('queues', queue.name, 'purge'),
-			body,
+			said.state ? { state: said.state } : {},
 			({ purged }) => `Removed: ${number(purged)}.`,
 		);
-	}
 }
 
 /** The settings of a queue, and a button that changes them. */
@@ -150,39 +153,49 @@ function rulesOf(settings) {
 	].filter(([, value]) => value);
 }
 
-const SETTINGS = [
-	['visibility_ms', 'Visibility, ms'],
-	['max_receives', 'Receives until dead'],
-	['dedupe_ms', 'Ids remembered for, ms'],
-	['dead_retention_ms', 'Dead letters kept for, ms'],
+const DURATIONS = [
+	['visibility_ms', 'Visibility', { min: 1 }],
+	['dedupe_ms', 'Ids remembered for'],
+	['dead_retention_ms', 'Dead letters kept for'],
 ];
 
 async function change(page, name, settings) {
-	const whole = { type: 'number', min: 0, step: 1, required: true };
+	const { base_ms: base, max_ms: longest } = settings.backoff;
 	const said = await askUser({
 		title: `Settings of '${name}'`,
 		go: 'Save',
 		text: 'New settings apply from the next step of each message on. With both backoffs 0, a message is due at once.',
 		fields: [
-			...SETTINGS.map(([field, label]) => ({ ...whole, name: field, label, value: settings[field] })),
-			{ ...whole, name: 'base_ms', label: 'First backoff, ms', value: settings.backoff.base_ms },
-			{ ...whole, name: 'max_ms', label: 'Longest backoff, ms', value: settings.backoff.max_ms },
+			...DURATIONS.map(([field, label, rest]) =>
+				durationField({ name: field, label, ms: settings[field], ...rest }),
+			),
 			{
-				...whole,
-				name: 'result_ms',
-				label: 'Results kept for, ms; 0: not at all',
-				value: settings.result_ms ?? 0,
+				name: 'max_receives',
+				label: 'Receives until dead',
+				type: 'number',
+				min: 1,
+				step: 1,
+				required: true,
+				value: settings.max_receives,
 			},
+			durationField({ name: 'base_ms', label: 'First backoff', ms: base }),
+			durationField({ name: 'max_ms', label: 'Longest backoff', ms: longest }),
+			durationField({
+				name: 'result_ms',
+				label: 'Results kept for; 0: not at all',
+				ms: settings.result_ms ?? 0,
+			}),
 		],
 	});
 	if (!said) return;
-	const body = {};
-	for (const [field] of SETTINGS) if (Number(said[field]) !== settings[field]) body[field] = Number(said[field]);
-	const results = Number(said.result_ms) || null;
-	if (results !== settings.result_ms) body.result_ms = results;
-	const backoff = { base_ms: Number(said.base_ms), max_ms: Number(said.max_ms) };
-	const before = settings.backoff;
-	if (backoff.base_ms !== before.base_ms || backoff.max_ms !== before.max_ms) body.backoff = backoff;
+	const wanted = {
+		...Object.fromEntries(DURATIONS.map(([field]) => [field, parseDuration(said[field])])),
+		max_receives: Number(said.max_receives),
+		result_ms: parseDuration(said.result_ms) || null,
+	};
+	const body = Object.fromEntries(Object.entries(wanted).filter(([field, value]) => value !== settings[field]));
+	const backoff = { base_ms: parseDuration(said.base_ms), max_ms: parseDuration(said.max_ms) };
+	if (backoff.base_ms !== base || backoff.max_ms !== longest) body.backoff = backoff;
 	if (Object.keys(body).length)
 		await page.act('PATCH', path('queues', name), body, () => `The settings of '${name}' are saved.`);
 }

@@ -1,8 +1,8 @@
 // The groups of a queue: how many messages each has, why it waits, pause and resume.
 import { path } from './api.js';
-import { askUser } from './dialog.js';
+import { askUser, durationField } from './dialog.js';
 import { buttons, el } from './dom.js';
-import { duration, expiry, number } from './format.js';
+import { duration, expiry, number, parseDuration } from './format.js';
 import { cursorTable, ROWS } from './table.js';
 
 const WHY = {
@@ -54,7 +54,7 @@ function columnsOf(page, at) {
 		{ title: 'Ready', number: true, text: ({ ready }) => number(ready) },
 		{ title: 'Blocked', number: true, text: ({ blocked }) => number(blocked) },
 		{ title: 'In flight', number: true, text: (one) => number(one.in_flight) },
-		{ title: 'Oldest', kind: 'when', text: ({ oldest_at_ms: sent }) => (sent ? age(sent) : '–') },
+		{ title: 'Oldest', kind: 'when', time: ({ oldest_at_ms: sent }) => sent, words: age },
 		{ title: 'Waits because', kind: 'wide', text: why },
 		...(page.write ? [{ title: '', kind: 'actions', make: offered }] : []),
 	];
@@ -74,23 +74,20 @@ async function pause(page, at, group) {
 		go: 'Pause',
 		text: 'None of its messages is delivered until then; sending goes on.',
 		fields: [
-			{
-				name: 'seconds',
-				label: 'For how many seconds',
-				type: 'number',
+			durationField({
+				name: 'duration',
+				label: 'For how long',
+				ms: 60000,
 				min: 1,
-				max: 31622400,
-				step: 1,
-				required: true,
-				value: '60',
-			},
+				max: 366 * 86400000,
+			}),
 		],
 	});
 	if (said)
 		await page.act(
 			'POST',
 			`${at}${path('groups', group)}/pause`,
-			{ for_ms: Number(said.seconds) * 1000 },
+			{ for_ms: parseDuration(said.duration) },
 			(now) => `'${group}' is paused, ends ${expiry(now.until_ms)}.`,
 		);
 }

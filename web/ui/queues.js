@@ -48,7 +48,7 @@ function openAll(page) {
 				text: (queue) => rates.words(queue.name, what),
 				sort: (queue) => rates.of(queue.name, what),
 			})),
-			...(page.write ? [{ title: '', kind: 'actions', make: buttons(...actions(page)) }] : []),
+			...(page.write ? [{ title: '', kind: 'actions few', make: buttons(...actions(page)) }] : []),
 		],
 	});
 	const sums = el('dl', { class: 'tiles narrow', 'aria-label': 'All queues that are listed' });

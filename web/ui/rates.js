@@ -1,4 +1,4 @@
-// How many messages a minute come into a queue and leave it, from two looks of this page.
+// How many messages per minute come into a queue and leave it, from two looks of this page.
 import { number } from './format.js';
 import { total } from './queue_actions.js';
 

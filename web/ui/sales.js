@@ -1,15 +1,16 @@
 // Sales: what is left, held and sold, when each opens and closes, and its claims.
 import { path } from './api.js';
 import { back, buttons, el, facts, keyed, route, setText, svg } from './dom.js';
-import { duration, expiry, instant, number } from './format.js';
+import { duration, number, untilOrAt } from './format.js';
 import { listing } from './listing.js';
-import { removal } from './simple.js';
+import { expires, removal } from './simple.js';
 import { cursorTable, ROWS } from './table.js';
 
 const KIND = {
 	path: 'sales',
 	one: 'sale',
 	name: (sale) => sale.name,
+	holds: (sale) => `${number(sale.confirmed)} sold, ${number(sale.held)} held, ${number(sale.remaining)} left`,
 	loss: 'Its stock and all claims are removed. A claim that is held can no longer be confirmed.',
 };
 const make = (name) => ['PUT', path('sales', name), { stock: 100, per_user: 2 }];
@@ -122,17 +123,12 @@ function card(name, heading = null) {
 					sale.per_user === null ? 'any number' : `${number(sale.per_user)} at most`,
 				],
 				['Held for', duration(sale.hold_ms)],
-				['Opens', sale.opens_at_ms ? when(sale.opens_at_ms) : 'from the start'],
-				['Closes', sale.closes_at_ms ? when(sale.closes_at_ms) : 'never'],
-				['Expires', expiry(sale.expires_at_ms)],
+				['Opens', { at: sale.opens_at_ms, words: untilOrAt, none: 'from the start' }],
+				['Closes', { at: sale.closes_at_ms, words: untilOrAt, none: 'never' }],
+				['Expires', expires(sale)],
 			]);
 		},
 	};
-}
-
-function when(at) {
-	const left = at - Date.now();
-	return left > 0 ? `in ${duration(left)}` : instant(at);
 }
 
 /** One bar of what is sold, held and left. */

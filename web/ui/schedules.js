@@ -1,9 +1,9 @@
-// The schedules of a queue: a list of them, and one with its next instants, in UTC and as the
-// clocks of its zone show them.
+// The schedules of a queue: a list of them, and one with its next instants, by the clocks of the
+// browser and as the clocks of its zone show them.
 import { path } from './api.js';
-import { askUser, confirmRemoval } from './dialog.js';
-import { buttons, el, facts, route } from './dom.js';
-import { duration, number } from './format.js';
+import { askUser, confirmRemoval, durationField } from './dialog.js';
+import { buttons, el, facts, moment, route, setText } from './dom.js';
+import { duration, expiry, number, parseDuration, plural } from './format.js';
 import { sample } from './sample.js';
 import { cursorTable, ROWS, table } from './table.js';
 
@@ -13,12 +13,14 @@ const make = (name) => [
 	{ cron: '30 2 * * *', body: { any: 'JSON' } },
 ];
 
-const utc = (ms) => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+const LATE_MS = 10_000; // an instant that passed longer ago waits for a receiver, not for a poll
+const LONGEST_PAUSE_MS = 366 * 86400000;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
-const rest = (ms) => (ms > Date.now() ? `in ${duration(ms - Date.now())}` : 'now');
+const isPaused = ({ start_at_ms: start }) => start > Date.now();
+const hasBegun = ({ last_at_ms: last, missed, skipped }) => last !== null || missed + skipped > 0;
 const times = ({ cron, every_ms: every }) => cron ?? `each ${duration(every)}`;
-const zone = ({ cron, time_zone: name }) => (cron === null ? '–' : name);
+const timesAndZone = (one) => (one.cron === null ? times(one) : `${times(one)}, ${one.time_zone}`);
 
 const back = (to, words) => el('a', { class: 'back', href: to }, words);
 
@@ -31,13 +33,52 @@ function actions(page, name) {
 	const at = ({ id }) => path('queues', name, 'schedules', id);
 	return buttons(
 		{ label: 'Run now', about: ({ id }) => id, act: (one) => run(page, at(one), one) },
+		{
+			label: 'Start now',
+			about: ({ id }) => id,
+			when: (one) => isPaused(one) && !hasBegun(one),
+			act: (one) => resume(page, at(one), one),
+		},
+		{
+			label: 'Pause',
+			about: ({ id }) => id,
+			when: (one) => !isPaused(one),
+			act: (one) => pause(page, at(one), one),
+		},
+		{
+			label: 'Resume',
+			about: ({ id }) => id,
+			when: (one) => isPaused(one) && hasBegun(one),
+			act: (one) => resume(page, at(one), one),
+		},
 		{ label: 'Set limit', about: ({ id }) => `of ${id}`, act: (one) => limit(page, at(one), one) },
 		{ label: 'Delete', about: ({ id }) => id, danger: true, act: (one) => remove(page, at(one), one) },
 	);
 }
 
-function openAll(page, name) {
-	const shown = cursorTable(
+/** How long it is until the next instant, or why none came. */
+function dueNote() {
+	const node = el('span');
+	return {
+		node,
+		update(one) {
+			const late = Date.now() - one.next_at_ms;
+			setText(node, dueInWords(one, late));
+			node.className = late > LATE_MS ? 'late' : isPaused(one) ? 'count delayed' : '';
+		},
+	};
+}
+
+function dueInWords(one, late) {
+	if (late > LATE_MS) return `due for ${duration(late)}: no worker receives from this queue`;
+	const words = expiry(one.next_at_ms);
+	if (!isPaused(one)) return words;
+	return `${words}, ${hasBegun(one) ? 'paused' : 'not begun'} until then`;
+}
+
+/** {node, look()}: the schedules of a queue as a table; look answers the items. */
+export function schedulesOf(page, name) {
+	return cursorTable(
 		{
 			label: 'Schedules',
 			key: (one) => one.id,
@@ -48,14 +89,14 @@ function openAll(page, name) {
 					text: (one) => one.id,
 					link: (one) => route('queues', name, 'schedules', one.id),
 				},
-				{ title: 'Times', text: times },
-				{ title: 'Zone', text: zone },
-				{ title: 'Next', kind: 'when', text: (one) => utc(one.next_at_ms) },
-				{ title: 'In', text: (one) => rest(one.next_at_ms) },
+				{ title: 'Times', text: timesAndZone },
+				{ title: 'Next', kind: 'when', time: (one) => one.next_at_ms },
+				{ title: 'That is', kind: 'note', make: dueNote },
+				{ title: 'Last', kind: 'when', time: (one) => one.last_at_ms },
 				{ title: 'Sent', number: true, text: (one) => number(one.sent) },
 				{ title: 'Missed', number: true, text: (one) => number(one.missed) },
 				{ title: 'Skipped', number: true, text: (one) => number(one.skipped) },
-				...(page.write ? [{ title: '', kind: 'actions', make: actions(page, name) }] : []),
+				...(page.write ? [{ title: '', kind: 'actions many', make: actions(page, name) }] : []),
 			],
 		},
 		(cursor) => {
@@ -64,6 +105,10 @@ function openAll(page, name) {
 		},
 		() => page.refresh(),
 	);
+}
+
+function openAll(page, name) {
+	const shown = schedulesOf(page, name);
 	const none = el(
 		'div',
 		{ class: 'card nothing', hidden: true },
@@ -88,16 +133,19 @@ function openSchedule(page, name, id) {
 		key: (one) => String(one.at_ms),
 		columns: [
 			{ title: 'In its zone', kind: 'when', text: (one) => local(one.local_time) },
-			{ title: 'In UTC', kind: 'when', text: (one) => utc(one.at_ms) },
-			{ title: 'In', text: (one) => rest(one.at_ms) },
+			{ title: 'Here', kind: 'when', time: (one) => one.at_ms },
+			{ title: 'In', text: (one) => expiry(one.at_ms) },
 		],
 	});
 	const body = el('pre');
+	const note = dueNote();
+	const nextAt = moment();
 	bar.update(latest);
 	page.root.append(
 		back(route('queues', name, 'schedules'), `All schedules of ${name}`),
 		el('h2', {}, id),
 		...(page.write ? [bar.node] : []),
+		el('p', {}, 'Next: ', nextAt.node, ', ', note.node),
 		about.node,
 		el('h2', {}, 'Next instants'),
 		next.node,
@@ -114,12 +162,16 @@ function openSchedule(page, name, id) {
 		if (!one) return;
 		latest = one;
 		bar.update(one);
+		nextAt.update(one.next_at_ms);
+		note.update(one);
 		next.show(one.next);
 		body.textContent = JSON.stringify(one.body, null, 2);
 		about.show([
 			['Times', times(one)],
 			['Zone', one.time_zone + (one.time_zone_version ? `, data ${one.time_zone_version}` : '')],
-			['Last', one.last_at_ms === null ? '–' : utc(one.last_at_ms)],
+			['Last', { at: one.last_at_ms }],
+			['Begins', one.start_at_ms === null ? 'at once' : { at: one.start_at_ms }],
+			['Ends', one.end_at_ms === null ? 'never' : { at: one.end_at_ms }],
 			['Limit', one.limit === null ? 'none' : number(one.limit)],
 			['Jitter', one.jitter_ms ? `up to ${duration(one.jitter_ms)}` : 'none'],
 			['While one is not done', one.overlap === 'skip' ? 'skips' : 'sends'],
@@ -134,6 +186,35 @@ function openSchedule(page, name, id) {
 
 async function run(page, at, { id }) {
 	await page.act('POST', `${at}/run`, undefined, (made) => `'${id}' sent '${made.message_id}'.`);
+}
+
+async function pause(page, at, one) {
+	const phase = one.cron === null ? ' It counts its interval from that time on.' : '';
+	const said = await askUser({
+		title: `Pause the schedule '${one.id}'?`,
+		go: 'Pause',
+		text: `It sends no message until then, and none for the instants that pass.${phase}`,
+		fields: [
+			durationField({
+				name: 'duration',
+				label: 'For how long',
+				ms: 3600000,
+				min: 1000,
+				max: LONGEST_PAUSE_MS,
+			}),
+		],
+	});
+	if (said)
+		await page.act(
+			'PATCH',
+			at,
+			{ start_at_ms: Date.now() + parseDuration(said.duration) },
+			(now) => `'${one.id}' is paused, and sends again ${expiry(now.next_at_ms)}.`,
+		);
+}
+
+async function resume(page, at, { id }) {
+	await page.act('PATCH', at, { start_at_ms: null }, (now) => `'${id}' goes on ${expiry(now.next_at_ms)}.`);
 }
 
 async function limit(page, at, one) {
@@ -163,11 +244,11 @@ async function limit(page, at, one) {
 		);
 }
 
-async function remove(page, at, { id }) {
+async function remove(page, at, { id, sent }) {
 	const sure = await confirmRemoval({
 		title: `Delete the schedule '${id}'?`,
 		go: 'Delete schedule',
-		text: 'It sends no further message. Messages that it sent stay.',
+		text: `It sends no further message. It has sent ${plural(sent, 'message')}; those that are in the queue stay.`,
 	});
 	if (sure) await page.act('DELETE', at, undefined, () => `The schedule '${id}' is deleted.`);
 }

@@ -17,7 +17,7 @@ export function viewOf(kind) {
  * one of its name, about(item) what the button is about.
  */
 export function removal(page, kind) {
-	const { path: where, one, name, loss, about = name, at = (item) => path(where, name(item)) } = kind;
+	const { path: where, one, name, loss, holds, about = name, at = (item) => path(where, name(item)) } = kind;
 	return {
 		label: 'Delete',
 		about,
@@ -26,7 +26,7 @@ export function removal(page, kind) {
 			const sure = await confirmRemoval({
 				title: `Delete the ${one} '${name(item)}'?`,
 				go: `Delete ${one}`,
-				text: loss,
+				text: `${holds ? await contents(page, at(item), holds) : ''}${loss}`,
 			});
 			if (sure)
 				await page.act(
@@ -39,7 +39,26 @@ export function removal(page, kind) {
 	};
 }
 
-const EXPIRES = { title: 'Expires', text: (item) => expiry(item.expires_at_ms), sort: (item) => item.expires_at_ms };
+/** How much there is, as of now and as far as this token may know. */
+async function contents(page, at, holds) {
+	try {
+		return `It holds: ${holds(await page.ask('GET', at))}. `;
+	} catch {
+		return '';
+	}
+}
+
+/** When something expires, as a value of facts. */
+export const expires = ({ expires_at_ms: at }) => ({ at, words: expiry, none: 'never' });
+
+/** The expiry as a column. */
+export const EXPIRES = {
+	title: 'Expires',
+	time: (item) => item.expires_at_ms,
+	words: expiry,
+	none: 'never',
+	sort: (item) => item.expires_at_ms,
+};
 
 function openAll(page, kind) {
 	const { one, path: where, view, name, columns, expires, none, make } = kind;
@@ -100,7 +119,7 @@ function openOne(page, kind, name) {
 		const more = kind.also ? await kind.also(page, at, state) : {};
 		about.show([
 			...kind.facts({ ...state, ...more }),
-			...(kind.expires ? [['Expires', expiry(state.expires_at_ms)]] : []),
+			...(kind.expires ? [['Expires', expires(state)]] : []),
 		]);
 		for (const part of shown) await part.look(state);
 	};
@@ -130,7 +149,7 @@ function actions(page, at, { remove, set }) {
 	return [{ title: '', kind: 'actions', make }];
 }
 
-/** What is inside of one: rows of its state, a list of its own, or a value as it is. */
+/** What is inside of one: rows of its state, its own list, or a value as it is. */
 function partOf(page, at, part) {
 	const { title, columns, rows, list, key, empty, value } = part;
 	if (value) {

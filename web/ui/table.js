@@ -1,12 +1,13 @@
 // Tables that keep their rows: sorted by a column, 50 rows a page, with rows to select.
-import { el, keyed, setText } from './dom.js';
+import { el, keyed, moment, setText } from './dom.js';
 import { number } from './format.js';
 
 export const ROWS = 50;
 
 /**
  * A column: {title, text(item)} for words, with link(item) for linked ones, or {title,
- * make(current)} for a node and its update: current() is the row's item. `number` aligns to the
+ * make(current)} for a node and its update: current() is the row's item, or {title, time(item),
+ * words(ms), none} for a point in time, as moment has it. `number` aligns to the
  * right; sort(item) is what the column is sorted by, the highest first if `number`.
  *
  * show(items, {before, more}): `before` items come before these, `more` may follow; turn(by) is
@@ -153,10 +154,15 @@ function tableRow(columns, first) {
 	};
 }
 
-function cell({ title, number: isNumber, text, link, make, kind }, current) {
-	const made = make ? make(current) : linked(text, link);
+function cell({ title, number: isNumber, text, link, make, time, words, none, kind }, current) {
+	const made = make ? make(current) : time ? timed(time, words, none) : linked(text, link);
 	const classes = [isNumber && 'number', kind].filter(Boolean).join(' ');
 	return { node: el('td', { 'data-title': title, class: classes || null }, made.node), update: made.update };
+}
+
+function timed(time, words, none) {
+	const { node, update } = moment(words, none);
+	return { node, update: (item) => update(time(item)) };
 }
 
 function linked(text, link) {

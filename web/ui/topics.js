@@ -2,7 +2,7 @@
 import { acts, Gone, listen, path } from './api.js';
 import { field } from './dialog.js';
 import { back, el, facts, route, setText } from './dom.js';
-import { instant, number } from './format.js';
+import { number } from './format.js';
 import { listing } from './listing.js';
 import { sample } from './sample.js';
 import { table } from './table.js';
@@ -61,7 +61,7 @@ function openOne(page, name) {
 		key: (one) => String(one.count),
 		empty: 'Nothing was published since this page was opened.',
 		columns: [
-			{ title: 'Published', kind: 'when', text: (one) => instant(one.published_at_ms) },
+			{ title: 'Published', kind: 'when', time: (one) => one.published_at_ms },
 			...(isPattern ? [{ title: 'Topic', text: (one) => one.topic }] : []),
 			{ title: 'Body', kind: 'wide code', text: (one) => JSON.stringify(one.body) },
 		],

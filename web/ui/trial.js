@@ -1,8 +1,8 @@
 // The trial of a limit: it draws how the bucket fills and drains.
 import { ask, path, Problem } from './api.js';
-import { field } from './dialog.js';
+import { durationField, field } from './dialog.js';
 import { el, setText } from './dom.js';
-import { number, rough } from './format.js';
+import { number, parseDuration, rough } from './format.js';
 import { plot } from './plot.js';
 
 const OWN = 'own numbers';
@@ -12,12 +12,12 @@ const FIELDS = [
 	{ name: 'policy', label: 'Policy', options: [OWN] },
 	{ name: 'algorithm', label: 'Algorithm', options: ['gcra', 'sliding window', 'fixed window'] },
 	{ name: 'limit', label: 'Limit', type: 'number', min: 1, max: 1000000000, value: '10', required: true },
-	{ name: 'seconds', label: 'Window, s', type: 'number', min: 1, max: 31622400, value: '5', required: true },
+	durationField({ name: 'window', label: 'Window', ms: 5000, min: 1, max: 31622400000 }),
 	{ name: 'burst', label: 'Burst', type: 'number', min: 1, max: 1000000000, value: '8', required: true },
 	{ name: 'tries', label: 'Tries', type: 'number', min: 1, max: 500, value: '40', required: true },
 	{
 		name: 'rate',
-		label: 'Tries per second',
+		label: 'Tries / s',
 		type: 'number',
 		min: 0.1,
 		max: 50,
@@ -27,7 +27,7 @@ const FIELDS = [
 	},
 ];
 
-/** A limit is tried with a key of its own, which is deleted afterwards. */
+/** A limit is tried with its own key, which is deleted afterwards. */
 export function tester(page) {
 	let running = null;
 	page.signal.addEventListener('abort', () => running?.abort());
@@ -39,7 +39,7 @@ export function tester(page) {
 			{ label: 'level', colour: 'accent', fill: true },
 			{ label: 'full at', colour: 'muted', dash: [4, 4] },
 			{ label: 'allowed', colour: 'good', dots: true },
-			{ label: 'refused', colour: 'bad', dots: true },
+			{ label: 'refused', colour: 'delayed', dots: true },
 		],
 	});
 	const start = el('button', { type: 'submit', class: 'primary' }, 'Try it');
@@ -52,7 +52,7 @@ export function tester(page) {
 	const input = (name) => form.elements[name];
 	input('policy').onchange = () => {
 		const own = input('policy').value === OWN;
-		for (const name of ['algorithm', 'limit', 'seconds', 'burst']) input(name).disabled = !own;
+		for (const name of ['algorithm', 'limit', 'window', 'burst']) input(name).disabled = !own;
 	};
 	form.onsubmit = async (event) => {
 		event.preventDefault();
@@ -97,7 +97,7 @@ function demand(form) {
 	const key = `ui-trial-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
 	if (value('policy') !== OWN) return { key, policy: value('policy') };
 	const algorithm = value('algorithm').replace(' ', '_');
-	const numbers = { algorithm, limit: Number(value('limit')), window_ms: Number(value('seconds')) * 1000 };
+	const numbers = { algorithm, limit: Number(value('limit')), window_ms: parseDuration(value('window')) };
 	return algorithm === 'gcra' ? { key, ...numbers, burst: Number(value('burst')) } : { key, ...numbers };
 }
 

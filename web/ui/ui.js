@@ -1,15 +1,19 @@
 // The page around the views: which one is shown, when it is refreshed, and what is reported when
 // something fails.
-import { acts, ask, changeToken, daemon, Gone, Problem } from './api.js';
+import { openAccess } from './access.js';
+import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
 import { el, nothing, route, setText } from './dom.js';
+import { clock } from './format.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
+import { finder, isTyped } from './finder.js';
 import * as geo from './geo.js';
 import * as keys from './keys.js';
 import { KINDS } from './kinds.js';
 import * as limits from './limits.js';
 import * as locks from './locks.js';
 import * as overview from './overview.js';
+import * as push from './push.js';
 import * as queues from './queues.js';
 import * as sales from './sales.js';
 import { viewOf } from './simple.js';
@@ -26,7 +30,7 @@ const simple = (name) => [name, { title: KINDS[name].title, ...viewOf(KINDS[name
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it,
 // and may choose which of the other parts is the name of what is shown (`named`). Kinds without a
-// picture or actions of their own share one view (simple.js).
+// special picture or actions share one view (simple.js).
 const GROUPS = [
 	['', [['', { title: 'Overview', ...overview }]]],
 	['Coordination', [['locks', { title: 'Locks', ...locks }], simple('semaphores'), simple('fences')]],
@@ -34,6 +38,7 @@ const GROUPS = [
 		'Messages',
 		[
 			['queues', { title: 'Queues', ...queues }],
+			['push', { title: 'Push', ...push }],
 			['topics', { title: 'Topics', ...topics }],
 		],
 	],
@@ -59,6 +64,9 @@ const GROUPS = [
 	['Redis', [['keys', { title: 'Keys', ...keys }]]],
 ];
 const VIEWS = new Map(GROUPS.flatMap(([, views]) => views));
+const TITLES = [...VIEWS].map(([view, { title }]) => [view, title]);
+// What is known of the daemon with a token that lacks info:read.
+const HIDDEN = { version: '', options: {} };
 
 const by = (id) => document.getElementById(id);
 let info = null;
@@ -126,8 +134,7 @@ class Page {
 	}
 
 	/**
-	 * The same of several requests [{method, path, body}], four at a time; done(count) in
-	 * words.
+	 * Sends several requests [{method, path, body}], four at a time; done(count) in words.
 	 */
 	async actAll(requests, done) {
 		acts();
@@ -197,9 +204,8 @@ function say(text) {
 	say.timer = setTimeout(() => setText(by('said'), ''), 8000);
 }
 
-/**
- * A problem in words. That of a refresh goes when the next refresh succeeds, and is not shown
- * twice; that of an action stays until the next action.
+/** * Shows a problem in words. The problem of a refresh disappears when the next refresh succeeds,
+ * and is not shown twice; the problem of an action stays until the next action.
  */
 function showProblem(error, of = 'act') {
 	const box = by('problem');
@@ -229,8 +235,24 @@ function showProblem(error, of = 'act') {
 			? [el('button', { type: 'button', onclick: enterAnother }, 'Enter another token')]
 			: []),
 		el('small', {}, where),
+		...(code ? [explanation(code)] : []),
 	);
 	box.hidden = false;
+}
+
+/** What the daemon explains of a code, asked for when it is opened. */
+function explanation(code) {
+	const text = el('p', {}, 'Asking the daemon.');
+	const node = el('details', {}, el('summary', {}, 'What to do'), text);
+	node.addEventListener('toggle', async () => {
+		if (!node.open) return;
+		try {
+			setText(text, (await ask('GET', `/problems/${encodeURIComponent(code)}`)).help);
+		} catch (error) {
+			setText(text, error.message);
+		}
+	});
+	return node;
 }
 
 function enterToken() {
@@ -239,10 +261,11 @@ function enterToken() {
 	begin();
 }
 
-/** The token lacks a scope, which the problem names. Cancel keeps the token. */
+/** Also when the token lacks a scope, which the problem names. Cancel keeps the token. */
 async function enterAnother() {
 	if (!(await changeToken())) return;
 	by('problem').hidden = true;
+	info = null; // what was shown is what the former token could see
 	begin();
 }
 
@@ -273,7 +296,7 @@ function navigate() {
 	setText(by('title'), (view.named?.(current.names) ?? current.names[0]) || view.title);
 	document.title = `${by('title').textContent} · patternd`;
 	by('view').replaceChildren(current.root, current.absent);
-	current.look = view.open(current);
+	current.look = info === HIDDEN && first === '' ? openAccess(current, TITLES.slice(1)) : view.open(current);
 	if (moved) {
 		scrollTo(0, 0);
 		by('title').focus();
@@ -282,11 +305,24 @@ function navigate() {
 }
 
 async function learn() {
-	info = await ask('GET', '/info');
+	let lacks = '';
+	try {
+		info = await ask('GET', '/info');
+	} catch (error) {
+		if (error.said?.code !== 'forbidden') throw error;
+		info = HIDDEN;
+		lacks = error.said.detail;
+	}
 	setText(by('version'), info.version);
 	by('mode').hidden = info.options.ui === 'write';
 	setText(by('mode'), 'read only');
+	by('notice').hidden = lacks === '';
+	setText(by('lacks'), `${lacks}. So whether this page may change things is not known, and it offers no change.`);
+	by('token').hidden = !hasToken();
 }
+
+/** On a phone the API reference is in the menu, too. */
+const reference = () => el('a', { class: 'narrow-only', href: 'docs' }, 'API reference');
 
 function fillNav() {
 	for (const [group, views] of GROUPS)
@@ -298,6 +334,7 @@ function fillNav() {
 				...views.map(([name, { title }]) =>
 					el('a', { href: name ? `#/${name}` : '#/', 'data-view': name }, title),
 				),
+				...(group === 'Redis' ? [reference()] : []),
 			),
 		);
 }
@@ -311,6 +348,15 @@ function openMenu(isOpen) {
 async function start() {
 	fillNav();
 	by('menu').onclick = () => openMenu(by('menu').getAttribute('aria-expanded') === 'false');
+	const search = finder(TITLES);
+	by('find').onclick = search.open;
+	document.addEventListener('keydown', (event) => {
+		if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
+		event.preventDefault();
+		search.open();
+	});
+	by('token').onclick = enterAnother;
+	by('another').onclick = enterAnother;
 	by('theme').value = theme.chosen();
 	by('theme').onchange = () => {
 		theme.choose(by('theme').value);
@@ -318,9 +364,12 @@ async function start() {
 	};
 	daemon.addEventListener('lost', () => {
 		by('banner').hidden = false;
+		setText(by('as-of'), clock(Date.now()));
+		by('view').classList.add('stale');
 	});
 	daemon.addEventListener('found', async () => {
 		by('banner').hidden = true;
+		by('view').classList.remove('stale');
 		await begin();
 	});
 	document.addEventListener('visibilitychange', () => current?.refresh());

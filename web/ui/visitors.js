@@ -3,7 +3,7 @@ import { path } from './api.js';
 import { bars, spark } from './days.js';
 import { confirmRemoval, field } from './dialog.js';
 import { back, buttons, el, facts, route, setText } from './dom.js';
-import { number } from './format.js';
+import { number, plural } from './format.js';
 import { listing } from './listing.js';
 import { table } from './table.js';
 
@@ -92,10 +92,12 @@ function removal(page) {
 		about: (one) => one.name,
 		danger: true,
 		act: async ({ name }) => {
+			const { uv } = await counts(page, name, 365).catch(() => ({ uv: null }));
+			const many = uv ? `About ${plural(uv.count, 'visitor')} of the last 365 days, and all before,` : 'The visitors of all days';
 			const sure = await confirmRemoval({
 				title: `Delete the visitors of '${name}'?`,
 				go: 'Delete visitors',
-				text: 'The visitors of all days are forgotten. Its page views stay.',
+				text: `${many} are forgotten. Its page views stay.`,
 			});
 			if (sure)
 				await page.act(
@@ -119,7 +121,7 @@ function openOne(page, name, days = '30') {
 	const sums = facts('In these days');
 	const none = el('p', { class: 'muted', hidden: true }, 'No visit was counted in these days.');
 	const visitors = bars({ title: 'Unique visitors a day', colour: 'accent' });
-	const views = bars({ title: 'Page views a day', colour: 'delayed' });
+	const views = bars({ title: 'Page views a day', colour: 'ready' });
 	page.root.append(
 		back('visitors', 'All pages'),
 		el('div', { class: 'row' }, choice),

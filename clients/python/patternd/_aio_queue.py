@@ -16,8 +16,8 @@ from ._work import Options
 class Message(Delivery):
     """A delivery. `lost` is set when another worker may have it: stop the work then.
 
-    With `async with` it is acknowledged at the end, and rejected when the block raises. Its members
-    and methods are those of `patternd.Message`.
+    With `async with` it is acknowledged at the end, and rejected when the block raises. It has
+    the members and methods of `patternd.Message`.
     """
 
     def __init__(
@@ -46,9 +46,14 @@ class Message(Delivery):
         return await self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
 
     async def reject(
-        self, delay_ms: Optional[float] = None, *, reason: Optional[str] = None, dead: bool = False
+        self,
+        delay_ms: Optional[float] = None,
+        *,
+        reason: Optional[str] = None,
+        dead: bool = False,
+        counted: bool = True,
     ) -> bool:
-        body = _steps.rejection(delay_ms, reason, dead)
+        body = _steps.rejection(delay_ms, reason, dead, counted)
         return await self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
     async def extend(
@@ -90,7 +95,7 @@ class Message(Delivery):
 
 
 class Queue:
-    """Made by Client.queue; its methods are those of `patternd.Queue`."""
+    """Made by Client.queue; it has the methods of `patternd.Queue`."""
 
     def __init__(self, transport: Transport, keeper: Keeper, name: str) -> None:
         self.name, self._path = name, path_of("queues", name)

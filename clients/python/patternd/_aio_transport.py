@@ -7,8 +7,8 @@ import time
 from typing import Any, Awaitable, Callable, Optional, TypeVar
 
 from ._http import AnswerReader, BadAnswer
-from ._lease import Lease, Leases
-from ._problems import Problem, unanswered
+from ._lease import Lease, Leases, extension, not_extended
+from ._problems import Problem
 from ._requests import Call, Pause, Response, Settings, Steps
 
 T = TypeVar("T")
@@ -189,7 +189,7 @@ class Transport:
 class Keeper:
     """Extends the leases of a client, by one timer and a short task for each extension."""
 
-    def __init__(self, run: Callable[[Steps[float]], Awaitable[float]]) -> None:
+    def __init__(self, run: Callable[[Steps[Any]], Awaitable[Any]]) -> None:
         self._run_steps, self._leases = run, Leases()
         self._timer: Optional[asyncio.TimerHandle] = None
         self._wakes_at, self._loop = math.inf, None  # type: float, Optional[asyncio.AbstractEventLoop]
@@ -215,16 +215,14 @@ class Keeper:
         if not math.isinf(self._wakes_at) and self._loop is not None:
             self._timer = self._loop.call_later(max(self._wakes_at - now, 0), self._look)
 
-    def _begin(self, lease: Lease) -> None:
-        task = asyncio.ensure_future(self._extend(lease))
+    def _begin(self, leases: list[Lease]) -> None:
+        task = asyncio.ensure_future(self._extend(leases))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _extend(self, lease: Lease) -> None:
+    async def _extend(self, leases: list[Lease]) -> None:
         try:
-            lease.extended(await self._run_steps(lease.extend(lease.left_ms(time.monotonic()))))
-        except Problem as problem:
-            lease.failed(problem)
+            await self._run_steps(extension(leases))
         except Exception as error:
-            lease.failed(unanswered("POST", "extend", error, "unknown"))
+            not_extended(leases, error)
         self._look()

@@ -85,7 +85,7 @@ class Worker(Generic[M]):
         """No more is taken: the receive that waits is cancelled, which closes its connection."""
         self._work.is_stopping = True
         if self._turn is not None:
-            self._turn.cancel()
+            self._loop.call_later(0 if self._signals > 1 else self._work.grace_s(), self._turn.cancel)
         self._notify()
 
     async def _watch(self) -> None:
@@ -189,9 +189,10 @@ class Worker(Generic[M]):
         return work.outage.failed(failure) if failure else 0.0
 
     async def _drain(self, limit_s: float) -> None:
-        """Waits for what was received; at the limit, or at a second signal, returns it."""
+        """Waits for what runs; at the limit, or at a second signal, returns it."""
         self._end()
         work, until = self._work, time.monotonic() + limit_s
+        work.return_waiting()
         try:
             while time.monotonic() < until and self._signals < 2 and not work.is_idle:
                 await self._wait(until - time.monotonic())

@@ -9,33 +9,37 @@ import os
 import threading
 import time
 import weakref
-from typing import Callable, Optional
+from typing import Any, Callable, Hashable, Optional, Sequence
 
 from ._problems import ENDED, Problem, unanswered
 from ._requests import PAUSE_MAX_S, PAUSE_S, Steps
 
 SAFE = 0.00099  # seconds of a millisecond; 1 % is left to clocks that run apart
 IDLE_S = 1.0
+BATCH_MAX = 100  # that one request extends
 
 
 class Lease:
-    """`extend` makes the steps of an extension that may take so many ms, and returns the new
-    `expires`. `on_lost` is called once. Neither may refer to the lock or message that has the
-    lease.
+    """`extend` makes the steps of an extension of leases, which may take so many ms. `on_lost` is
+    called once. Neither may refer to the lock or message that has the lease.
 
-    It is extended at each third of `time_ms`, until `until`. `expires` counts from when the request
-    was sent that granted it: Redis's time began later.
+    It is extended at each third of `time_ms`, until `until`, together with others of its `batch`;
+    without one, alone. `expires` counts from when the request was sent that granted it: Redis's
+    time began later.
     """
 
     def __init__(
         self,
         time_ms: float,
         expires: float,
-        extend: Callable[[float], Steps[float]],
+        extend: Callable[[Sequence[Lease], float], Steps[Any]],
         on_lost: Callable[[], None],
         until: float = math.inf,
+        name: str = "",
+        batch: Optional[Hashable] = None,
     ) -> None:
-        self.extend, self.expires = extend, expires
+        self.extend, self.expires, self.name = extend, expires, name
+        self.batch = id(self) if batch is None else batch
         self._on_lost, self._time_s, self._until = on_lost, time_ms / 1000, until
         self.is_ended = self.is_lost = self.is_extending = self._is_settled = False
         now = time.monotonic()
@@ -51,6 +55,11 @@ class Lease:
         if self.is_extending or self._is_settled or now >= self._until:
             return self.expires
         return min(self._next, self.expires)
+
+    def may_join(self, now: float) -> bool:
+        """Whether it is extended with others that are due: its own extension comes soon."""
+        is_kept = not self.is_ended and not self.is_extending and not self._is_settled and now < self._until
+        return is_kept and self._next - now <= self._time_s / 6
 
     def left_ms(self, now: float) -> float:
         return max((self.expires - now) * 1000, 0)
@@ -97,23 +106,46 @@ class Leases:
         lease.end()
         self._refs.pop(id(lease), None)
 
-    def look(self, now: float, begin: Callable[[Lease], None]) -> float:
-        """Begins the extensions that are due, and returns when to look again."""
+    def look(self, now: float, begin: Callable[[list[Lease]], None]) -> float:
+        """Begins the extensions that are due, each with others that are due soon, and returns when
+        to look again."""
+        due: dict[Hashable, list[Lease]] = {}
+        soon: dict[Hashable, list[Lease]] = {}
         earliest = math.inf
         for number, ref in list(self._refs.items()):
             lease = ref()
-            due = lease.due(now) if lease is not None else math.inf
+            at = lease.due(now) if lease is not None else math.inf
             if lease is None or lease.is_ended:
                 self._refs.pop(number, None)
-            elif due <= now:
-                lease.is_extending = True
-                begin(lease)
-                due = lease.expires
-            earliest = min(earliest, due)
+            elif at <= now:
+                due.setdefault(lease.batch, []).append(lease)
+                at = lease.expires
+            elif lease.may_join(now):
+                soon.setdefault(lease.batch, []).append(lease)
+            earliest = min(earliest, at)
+        for batch, leases in due.items():
+            leases.extend(soon.get(batch, ()))
+            for at in range(0, len(leases), BATCH_MAX):
+                some = leases[at : at + BATCH_MAX]
+                for lease in some:
+                    lease.is_extending = True
+                begin(some)
         return earliest
 
     def __len__(self) -> int:
         return len(self._refs)
+
+
+def extension(leases: Sequence[Lease]) -> Steps[Any]:
+    """The steps that extend leases of one batch."""
+    now = time.monotonic()
+    return leases[0].extend(leases, max(lease.left_ms(now) for lease in leases))
+
+
+def not_extended(leases: Sequence[Lease], error: Exception) -> None:
+    problem = error if isinstance(error, Problem) else unanswered("POST", "extend", error, "unknown")
+    for lease in leases:
+        lease.failed(problem)
 
 
 class Keeper:
@@ -124,7 +156,7 @@ class Keeper:
     none here: dicts and `_wake`, which is released to wake the thread, change in one step.
     """
 
-    def __init__(self, run: Callable[[Steps[float]], float]) -> None:
+    def __init__(self, run: Callable[[Steps[Any]], Any]) -> None:
         self._run_steps = run
         self._begin_anew()
 
@@ -169,15 +201,13 @@ class Keeper:
             pause = min(self._wakes_at, max(idle_until, now + IDLE_S)) - now
             wake.acquire(timeout=max(pause, 0))
 
-    def _begin(self, lease: Lease) -> None:
-        threading.Thread(target=self._extend, args=(lease,), daemon=True).start()
+    def _begin(self, leases: list[Lease]) -> None:
+        threading.Thread(target=self._extend, args=(leases,), daemon=True).start()
 
-    def _extend(self, lease: Lease) -> None:
+    def _extend(self, leases: list[Lease]) -> None:
         try:
-            lease.extended(self._run_steps(lease.extend(lease.left_ms(time.monotonic()))))
-        except Problem as problem:
-            lease.failed(problem)
+            self._run_steps(extension(leases))
         except Exception as error:
-            lease.failed(unanswered("POST", "extend", error, "unknown"))
+            not_extended(leases, error)
         finally:
             self._notify()

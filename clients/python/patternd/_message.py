@@ -19,9 +19,9 @@ def delivery_lease(
     max_work_ms: float,
     on_lost: Callable[[], None],
 ) -> Lease:
-    body = {"visibility_ms": visibility_ms}
-    extend = functools.partial(_steps.delivery_extend, queue, delivered.row["receipt"], body)
-    return Lease(visibility_ms, delivered.expires, extend, on_lost, time.monotonic() + max_work_ms / 1000)
+    extend = functools.partial(_steps.deliveries_extend, queue, visibility_ms)
+    until, batch = time.monotonic() + max_work_ms / 1000, (queue, visibility_ms)
+    return Lease(visibility_ms, delivered.expires, extend, on_lost, until, delivered.row["receipt"], batch)
 
 
 def lock_lease(name: str, granted: _steps.Granted, ttl_ms: float, on_lost: Callable[[], None]) -> Lease:

@@ -45,9 +45,18 @@ class Message(Delivery):
         """
         return self._settle(_steps.delivery_acknowledge(self.queue, self.receipt, result))
 
-    def reject(self, delay_ms: Optional[float] = None, *, reason: Optional[str] = None, dead: bool = False) -> bool:
-        """Returns it to the queue, due after `delay_ms` or the backoff; or makes it dead."""
-        body = _steps.rejection(delay_ms, reason, dead)
+    def reject(
+        self,
+        delay_ms: Optional[float] = None,
+        *,
+        reason: Optional[str] = None,
+        dead: bool = False,
+        counted: bool = True,
+    ) -> bool:
+        """Returns it to the queue, due after `delay_ms` or the backoff; or makes it dead. With
+        counted=False the message did not fail: `receives` goes back by one, and it has no backoff.
+        """
+        body = _steps.rejection(delay_ms, reason, dead, counted)
         return self._settle(_steps.delivery_reject(self.queue, self.receipt, body))
 
     def extend(self, visibility_ms: Optional[float] = None, *, progress: Optional[Mapping[str, Any]] = None) -> bool:
@@ -161,8 +170,8 @@ class Queue:
 
         A message is acknowledged when `handler` returns; what it returns, unless None, is the
         result. It is rejected when `handler` raises, due again after the queue's backoff. An outage
-        ends nothing. On a stop no more is taken, and what was received is worked on, for up to
-        `drain_ms`; the rest is returned. A second signal returns all at once.
+        ends nothing. On a stop no more is begun, and what runs may end within `drain_ms`. The rest
+        is returned, which does not count as a delivery. A second signal returns all at once.
         """
         Worker(
             self._transport,

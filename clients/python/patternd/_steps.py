@@ -5,10 +5,10 @@ import json
 import random
 import time
 import uuid
-from typing import Any, Iterable, Mapping, NamedTuple, Optional
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from ._http import Event
-from ._lease import SAFE
+from ._lease import SAFE, Lease
 from ._problems import ENDED, Problem
 from ._requests import PAUSE_S, Call, Pause, Steps, given, path_of
 
@@ -103,11 +103,12 @@ def lock_acquire(name: str, body: dict[str, Any]) -> Steps[Granted]:
     return Granted(granted["fence"], granted["token"], response.sent + waited_ms / 1000 + granted["ttl_ms"] * SAFE)
 
 
-def lock_extend(name: str, token: str, ttl_ms: float, within_ms: float) -> Steps[float]:
+def lock_extend(name: str, token: str, ttl_ms: float, leases: Sequence[Lease], within_ms: float) -> Steps[None]:
+    """Of the one lease of a lock."""
     headers = {"Lock-Token": token}
     path = path_of("locks", name) + "/extend"
     answer = yield Call("POST", path, {"ttl_ms": ttl_ms}, headers=headers, key="", within_ms=within_ms)
-    return answer.sent + float(answer.body["ttl_ms"]) * SAFE
+    leases[0].extended(answer.sent + float(answer.body["ttl_ms"]) * SAFE)
 
 
 def lock_release(name: str, token: str, left_ms: float) -> Steps[bool]:
@@ -156,6 +157,18 @@ def delivery_extend(
     return answer.sent + float(body["visibility_ms"]) * SAFE
 
 
+def deliveries_extend(queue: str, visibility_ms: float, leases: Sequence[Lease], within_ms: float) -> Steps[None]:
+    """Extends many deliveries by one request. Each has its receipt as the name of its lease."""
+    body = {"receipts": [lease.name for lease in leases], "visibility_ms": visibility_ms}
+    answer = yield Call("POST", path_of("queues", queue) + "/extend", body, key="", within_ms=within_ms)
+    outcomes = {row["receipt"]: row["outcome"] for row in answer.body["deliveries"]}
+    for lease in leases:
+        if outcomes[lease.name] == "extended":
+            lease.extended(answer.sent + visibility_ms * SAFE)
+        else:
+            lease.lose()
+
+
 def delivery_acknowledge(queue: str, receipt: str, result: Any) -> Steps[bool]:
     """False: the delivery had ended."""
     if result is not None:
@@ -182,9 +195,11 @@ def delivery_reject(queue: str, receipt: str, body: dict[str, Any]) -> Steps[boo
     return True
 
 
-def rejection(delay_ms: Optional[float], reason: Optional[str], dead: bool) -> dict[str, Any]:
+def rejection(
+    delay_ms: Optional[float], reason: Optional[str] = None, dead: bool = False, counted: bool = True
+) -> dict[str, Any]:
     reason = reason and reason.encode("utf-8", "replace")[:1000].decode("utf-8", "ignore")
-    return given(delay_ms=delay_ms, reason=reason or None, dead=dead or None)
+    return given(delay_ms=delay_ms, reason=reason or None, dead=dead or None, counted=None if counted else False)
 
 
 def page(path: str, query: Mapping[str, Any]) -> Steps[tuple[list[dict[str, Any]], Optional[str]]]:

@@ -9,7 +9,7 @@ import collections
 import json
 import math
 import time
-from typing import Any, Generic, NamedTuple, Optional, Protocol, TypeVar
+from typing import Any, Generic, Iterable, NamedTuple, Optional, Protocol, TypeVar
 
 from ._lease import SAFE, Lease
 from ._problems import Problem
@@ -17,6 +17,7 @@ from ._requests import Call, Outage, Response, Steps, given, log, path_of
 from ._steps import rejection
 
 AHEAD_S, SETTLE_S = 0.5, 0.01
+GRACE_S = 0.5  # at a stop, of a turn that may not be waiting yet: what it takes is on its way
 ROWS_MAX, RESULT_MAX, RESULTS_MAX = 100, 65536, 524288
 REFUSALS = (400, 413, 422)
 
@@ -66,6 +67,7 @@ class Work(Generic[M]):
         self.outcomes: collections.deque[Outcome] = collections.deque()
         self._sending: dict[int, list[Outcome]] = {}  # of requests under way
         self.is_stopping = False
+        self._turn_began = -math.inf
         self.outage = Outage(f"work on queue {options.queue!r}")
         self._mean_s = math.inf
         self._path = path_of("queues", options.queue)
@@ -85,12 +87,21 @@ class Work(Generic[M]):
         """Batches are as large as half of what is held ahead, unless a handler would wait."""
         return not self.is_stopping and self.room() > (self._ahead() // 2 if self.waiting else 0)
 
+    def grace_s(self) -> float:
+        """For how long a stop leaves the turn that is under way alone."""
+        return max(self._turn_began + GRACE_S - time.monotonic(), 0.0)
+
     def received(self, messages: list[M]) -> None:
         self.waiting.extend(messages)
 
+    def return_waiting(self) -> None:
+        """What a stop finds received and not begun goes back, once no turn would take it again."""
+        self._return(self.waiting)
+        self.waiting.clear()
+
     def begin(self) -> Optional[M]:
         """The next message to work on. One that was lost while it waited is another worker's."""
-        while self.waiting:
+        while self.waiting and not self.is_stopping:
             message = self.waiting.popleft()
             if not message.lease.is_ended:
                 self.running.add(message)
@@ -100,7 +111,7 @@ class Work(Generic[M]):
     def finish(self, message: M, seconds: float, outcome: Optional[Outcome]) -> None:
         """A handler is done. What it settled itself, or lost, needs no outcome."""
         self._mean_s = seconds if math.isinf(self._mean_s) else 0.8 * self._mean_s + 0.2 * seconds
-        if message in self.running:  # else it was returned at the limit of the stop
+        if message in self.running:  # else it went back at the limit of the stop
             self.running.discard(message)
             if outcome is None or message.is_settled:
                 message.give_up()
@@ -125,18 +136,23 @@ class Work(Generic[M]):
     def failed(self, message: M, error: BaseException) -> Outcome:
         """A handler has raised: the message is due again after the queue's backoff."""
         log.warning("message %r of queue %r: its handler raised", message.id, self.options.queue, exc_info=error)
-        row = {"receipt": message.receipt, **rejection(None, f"{type(error).__name__}: {error}", False)}
+        row = {"receipt": message.receipt, **rejection(None, f"{type(error).__name__}: {error}")}
         return Outcome(message, "reject", row, 0, time.monotonic())
 
     def give_up(self) -> None:
-        """The limit of a stop: what still runs is lost for its handler, and all go back."""
-        for message in [*self.running, *self.waiting]:
-            if not message.lease.is_ended and not message.is_settled:
-                row = {"receipt": message.receipt, **rejection(0, "the worker stopped", False)}
-                self.outcomes.append(Outcome(message, "reject", row, 0, time.monotonic()))
+        """The limit of a stop: what still runs goes back, and is lost for its handler."""
+        self._return(self.running)
+        for message in self.running:
+            if not message.is_settled:
                 message.lease.lose()
         self.running.clear()
-        self.waiting.clear()
+
+    def _return(self, messages: Iterable[M]) -> None:
+        """They did not fail: this delivery does not count."""
+        for message in messages:
+            if not message.lease.is_ended and not message.is_settled:
+                row = {"receipt": message.receipt, **rejection(0, counted=False)}
+                self.outcomes.append(Outcome(message, "reject", row, 0, time.monotonic()))
 
     @property
     def is_settled(self) -> bool:
@@ -178,8 +194,12 @@ class Work(Generic[M]):
         body = given(limit=limit, wait_ms=options.wait_ms, visibility_ms=options.visibility_ms, worker=options.worker)
         if outcomes:
             body["settle"] = self._rows(outcomes)
+        self._turn_began = time.monotonic()
         call = Call("POST", self._path + "/receive", body, key="", wait_ms=options.wait_ms, is_single=True)
-        answer = yield from self._settling(outcomes, call)
+        try:
+            answer = yield from self._settling(outcomes, call)
+        finally:
+            self._turn_began = -math.inf
         if answer is None:
             return None, [], 0.0
         unreceived = answer.body.get("unreceived")

@@ -1,6 +1,7 @@
 """Works a queue by threads: the blocking driver of `_work.Work`."""
 from __future__ import annotations
 
+import _thread
 import contextlib
 import signal
 import threading
@@ -19,7 +20,12 @@ RETURN_MS = 2000  # how long the return of messages may take, after the limit of
 
 
 class Worker(Generic[M]):
-    """The caller's thread receives; `settle` and `handle` run in other threads."""
+    """`_drive` receives, `_settle` and `_handle` run beside it, each in a separate thread.
+
+    The caller's thread only waits, since it may be the main thread: there an exception of a signal
+    handler may come at any step, also between the acquisition of a Condition and its block, and the
+    Condition is locked for ever then (`_lease.Keeper`).
+    """
 
     def __init__(
         self,
@@ -35,22 +41,21 @@ class Worker(Generic[M]):
         self._changed = threading.Condition()
         self._cut, self._signals, self._has_ended = Cut(), 0, False
         self._failure: Optional[BaseException] = None
+        self._is_driven = self._is_aborted = False
+        self._done = threading.Lock()  # held until the end
+        self._done.acquire()
 
     def run(self, signals: bool) -> None:
-        threads = [threading.Thread(target=self._handle, daemon=True) for _ in range(self._options.concurrency)]
-        threads.append(threading.Thread(target=self._settle, daemon=True))
-        limit_s = 0.0  # by an exception that is no Problem, what runs is returned at once
         with self._catch(signals):
             try:
-                for thread in threads:
-                    thread.start()
-                self._receive()
-                limit_s = self._options.drain_ms / 1000
-            except Problem:
-                limit_s = self._options.drain_ms / 1000
+                _thread.start_new_thread(self._start, ())  # in one step, unlike Thread.start()
+                self._done.acquire()
+            except BaseException:  # what runs is returned at once
+                self._is_aborted = True
+                self._cut.cut()
+                if self._is_driven:
+                    self._done.acquire(timeout=2 * RETURN_MS / 1000)
                 raise
-            finally:
-                self._drain(limit_s)
         if self._failure is not None:
             raise self._failure
 
@@ -62,24 +67,57 @@ class Worker(Generic[M]):
 
         def count(*_: object) -> None:  # no lock here: this runs between two steps of the main thread
             self._signals += 1
-            self._cut.cut()
+            if self._is_hurried() or not self._work.grace_s():
+                self._cut.cut()
 
-        before = [(number, signal.signal(number, count)) for number in caught]
+        before = [(number, signal.getsignal(number)) for number in caught]
         try:
+            for number in caught:
+                signal.signal(number, count)
             yield
         finally:
             for number, handler in before:
                 signal.signal(number, handler)
 
+    def _start(self) -> None:
+        threading.Thread(target=self._drive, daemon=True).start()
+
+    def _drive(self) -> None:
+        """Receives until the end, and drains then."""
+        # In this order, and `run` in the other: it waits for this thread, or this takes nothing.
+        self._is_driven = True
+        limit_s, failure = 0.0, None  # type: float, Optional[BaseException]
+        try:
+            if not self._is_aborted:
+                loops = [self._handle] * self._options.concurrency + [self._settle]
+                for loop in loops:
+                    threading.Thread(target=loop, daemon=True).start()
+                self._receive()
+                limit_s = self._options.drain_ms / 1000
+        except Problem as problem:
+            limit_s, failure = self._options.drain_ms / 1000, problem
+        except BaseException as error:  # what runs is returned at once
+            failure = error
+        try:
+            self._drain(limit_s)
+        finally:
+            self._failure = failure or self._failure
+            self._done.release()
+
     def _is_stopped(self) -> bool:
-        return self._signals > 0 or (self._stop is not None and self._stop.is_set())
+        return self._signals > 0 or self._is_aborted or (self._stop is not None and self._stop.is_set())
+
+    def _is_hurried(self) -> bool:
+        return self._signals > 1 or self._is_aborted
 
     def _end(self) -> None:
         """No more is taken."""
         with self._changed:
             self._work.is_stopping = True
             self._changed.notify_all()
-        self._cut.cut()
+        timer = threading.Timer(0 if self._is_hurried() else self._work.grace_s(), self._cut.cut)
+        timer.daemon = True
+        timer.start()
 
     def _receive(self) -> None:
         work = self._work
@@ -154,17 +192,19 @@ class Worker(Generic[M]):
         return work.outage.failed(failure) if failure else 0.0
 
     def _drain(self, limit_s: float) -> None:
-        """Waits for what was received; at the limit, or at a second signal, returns it."""
+        """Waits for what runs; at the limit, or at a second signal, returns it."""
         self._end()
         work, until = self._work, time.monotonic() + limit_s
         try:
             with self._changed:
-                while time.monotonic() < until and self._signals < 2 and not work.is_idle:
+                work.return_waiting()
+                while time.monotonic() < until and not self._is_hurried() and not work.is_idle:
                     self._changed.wait(LOOK_S)
         finally:
             until = time.monotonic() + RETURN_MS / 1000
             with self._changed:
                 self._has_ended = True
+                work.return_waiting()
                 work.give_up()
                 self._changed.notify_all()
             while not work.is_settled and time.monotonic() < until:

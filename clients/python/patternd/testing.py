@@ -1,4 +1,4 @@
-"""A daemon with a Redis of its own, for tests:
+"""A daemon with its own Redis, for tests:
 
     with patternd.testing.daemon() as daemon:
         daemon.client().queue("mails").send({"to": "ann"})
@@ -6,8 +6,8 @@
 and for pytest, after `pytest_plugins = ["patternd.testing"]` in conftest.py, the fixtures
 `patternd_daemon` (a new one for each test) and `patternd_client` (its client).
 
-The program is the one that is named, else that of the variable PATTERND, else `patternd` in PATH.
-It needs redis-server in PATH. Its data is deleted when it ends.
+The program is the one that is named, else the value of the variable PATTERND, else `patternd` in
+PATH. It needs redis-server in PATH. Its data is deleted when it ends.
 """
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ def check(history, findings):
             check_rate(findings, name, found, play.RATE | {"algorithm": "gcra"}, [])
         else:
             takes = [c for c in history.of("group.take", on=name) if c.is_ok and not history.may_be_lost(c)]
-            paid = [(m, d) for m, d in found if d.call.worker != "bookkeeper"]  # which took the policy away
+            # The bookkeeper has taken the policy away.
+            paid = [(m, d) for m, d in found if not d.call.worker.startswith("bookkeeper")]
             check_rate(findings, name, paid, play.BUDGET, takes)
 
 

@@ -33,6 +33,7 @@ class Message:
         # Not delayed, and nothing but an acknowledgement ends it.
         self.is_plain = not self.sent.sent["delay_ms"] and "ttl_ms" not in self.sent.sent
         self.may_be_done = "ttl_ms" in self.sent.sent
+        self.may_count_again = False  # a rejection that does not count lowers its receives
 
     def may_be_removed(self, call):
         """By a cancellation or a purge."""
@@ -40,7 +41,7 @@ class Message:
             self.may_be_done, self.is_plain = True, False
             for delivery in self.deliveries:
                 if delivery.asked < call.gave_up:
-                    delivery.until = min(delivery.until, call.start)
+                    delivery.may_be_removed(call)
 
     def ids(self):
         answered = {call.got["messages"][0]["id"] for call in self.tries if call.is_ok}
@@ -52,8 +53,12 @@ class Delivery:
         self.call, self.asked, self.known = answer, tries[0].start, answer.end
         self.id, self.receipt, self.receives = got["id"], got["receipt"], got["receives"]
         self.until = self.asked + answer.sent["visibility_ms"] * 1000 - ROUNDING_US
-        self.calls, self.finished = list(tries), None
+        self.calls, self.finished, self.removals = list(tries), None, []
         self.at_latest = self.known + answer.sent["visibility_ms"] * 1000 + ROUNDING_US
+
+    def may_be_removed(self, call):
+        self.removals.append(call)
+        self.until = min(self.until, call.start)
 
     def ended_by(self, time):
         """The call that surely ended it before that time; True for its time alone."""
@@ -66,7 +71,8 @@ class Delivery:
             return
         if call.what == "queue.extend":
             until = begun + call.sent["visibility_ms"] * 1000 - ROUNDING_US
-            self.until = until if call.is_ok else min(self.until, until)
+            later = [removal.start for removal in self.removals if removal.gave_up > call.start]
+            self.until = min([until, *later]) if call.is_ok else min(self.until, until)
             self.at_latest = max(self.at_latest, call.end + call.sent["visibility_ms"] * 1000 + ROUNDING_US)
         else:
             self.until = min(self.until, call.start)
@@ -149,16 +155,22 @@ def read_uses(history, findings, name, messages, deliveries):
 
 
 def uses_in(call):
-    """The uses of deliveries in a call: a receive acknowledges what its worker has done."""
-    if call.what != "queue.receive":
+    """The uses of deliveries in a call: a receive acknowledges what its worker has done, and one
+    extension may be of many.
+    """
+    if call.what == "queue.receive":
+        sent = [("queue.acknowledge", {"receipt": r, "body": body}) for r, body in call.sent.get("done", {}).items()]
+    elif call.sent.get("is_one_of_many"):
+        sent = [(call.what, call.sent)]
+    else:
         return [call]
     outcomes = {d["receipt"]: d["outcome"] for d in call.got.get("deliveries", ())} if call.is_ok else {}
     uses = []
-    for receipt, body in call.sent.get("done", {}).items():
+    for what, of_use in sent:
         use = copy.copy(call)
-        use.what, use.sent = "queue.acknowledge", {"receipt": receipt, "body": body}
-        outcome = outcomes.get(receipt, "acknowledged")  # without an answer, the call's effect counts
-        if outcome != "acknowledged":
+        use.what, use.sent = what, of_use
+        outcome = outcomes.get(of_use["receipt"])  # without an answer, the call's effect counts
+        if outcome not in (None, "acknowledged", "extended"):
             code = "message_cancelled" if outcome == "cancelled" else "receipt_expired"
             use.status, use.effect, use.got = 410, "none", {"code": code}
         uses.append(use)
@@ -173,6 +185,8 @@ def read_use(history, findings, name, messages, deliveries, call, begun):
         message.may_be_done = True
         if call.is_ok and not message.acknowledged:
             message.acknowledged = call
+    if call.what == "queue.reject" and not call.sent.get("counted", True):
+        message.may_count_again = True
     if call.code == "receipt_expired" and call.end < delivery.until:
         if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
             findings.count("deliveries lost by a failover")
@@ -210,7 +224,7 @@ def check_deliveries(history, findings, name, message):
     findings.count("deliveries", len(message.deliveries))
     findings.count("duplicates", max(0, len(message.deliveries) - 1))
     last = None  # of those before, the one that lasts longest
-    begins_again = bool(history.of("queue.redrive", on=name))  # its receives
+    begins_again = message.may_count_again or bool(history.of("queue.redrive", on=name))  # its receives
     for delivery in sorted(message.deliveries, key=lambda d: (0 if begins_again else d.receives, d.known)):
         if delivery.known < message.due - ROUNDING_US:
             findings.violation(

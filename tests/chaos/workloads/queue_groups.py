@@ -54,9 +54,7 @@ def consume(client):
     name = client.rng.choice(list(OWN))
     visibility_ms = client.rng.choice((400, 800, queues.VISIBILITY_MOST_MS))
     most, wait_ms = client.rng.choice((1, 1, 3, 10)), client.rng.choice((0, 200, 1000))
-    # A receive from a queue with a policy that is sent twice at once with one key may get what the
-    # other of both returns, since the policy refuses it: docs/queue-groups.md.
-    for message in queues.receive(client, name, most, wait_ms, visibility_ms, may_repeat=name != SHARED):
+    for message in queues.receive(client, name, most, wait_ms, visibility_ms):
         if client.chance(0.06):
             sent = {"receipt": message["receipt"], "body": message["body"]}
             path = queues.of_delivery(name, message) + "/reject"

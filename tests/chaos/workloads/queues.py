@@ -1,6 +1,6 @@
 """Queues: each message has a number of its own, so that the checks can follow it. Some are received
-by waiting workers; some are acknowledged late, or by the next receive, rejected, extended, or
-cancelled in flight.
+by waiting workers; some are acknowledged late, or by the next receive, rejected, with or without
+counting, extended, or cancelled in flight.
 """
 import time
 
@@ -35,14 +35,14 @@ def produce_for_waiters(client):
     client.pause(0.05, 0.25)
 
 
-def receive(client, name, most, wait_ms, visibility_ms, may_repeat=True):
+def receive(client, name, most, wait_ms, visibility_ms):
     """What the worker has done of this queue ends in the same request."""
     request = ("queue.receive", name, "POST", f"/queues/{name}/receive")
     body, done = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}, done_by(client).pop(name, {})
     sent = {**body, "done": done}
     if done:
         body["settle"] = {"acknowledge": list(done)}
-    ask = client.settle if may_repeat and client.chance(0.3) else client.call
+    ask = client.settle if client.chance(0.3) else client.call
     answer = ask(*request, sent=sent, body=body)
     return answer.body["messages"] if answer.is_ok else []
 
@@ -91,11 +91,26 @@ def work_on(client, name, message):
     if fate < 0.06:  # died at work
         return
     if fate < 0.12:
+        counted = client.chance(0.5)
         client.call(
-            "queue.reject", name, "POST", of_delivery(name, message) + "/reject", sent=sent, body={"delay_ms": 0}
+            "queue.reject",
+            name,
+            "POST",
+            of_delivery(name, message) + "/reject",
+            sent={**sent, "counted": counted},
+            body={"delay_ms": client.rng.choice((0, 0, 50)), "counted": counted},
         )
         return
-    if fate < 0.18:
+    if fate < 0.15:
+        client.call(
+            "queue.extend",
+            name,
+            "POST",
+            f"/queues/{name}/extend",
+            sent={**sent, "visibility_ms": 600, "is_one_of_many": True},
+            body={"receipts": [message["receipt"]], "visibility_ms": 600},
+        )
+    elif fate < 0.18:
         ask = client.settle if client.chance(0.5) else client.call
         ask(
             "queue.extend",

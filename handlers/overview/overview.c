@@ -1,0 +1,339 @@
+/*
+ * overview: see overview/overview.h. GET /overview asks operations of the contract, as a client
+ * would, and knows no pattern.
+ *
+ * One round is under way at most: all requests that come meanwhile wait for its answer, and those
+ * that come soon after it get the same text. Nothing is asked without a request.
+ */
+#include "overview/overview.h"
+
+#include <stdlib.h>
+
+#include "common/handler.h"
+#include "overview/overview_find.h"
+#include "overview/overview_source.h"
+#include "process/metrics.h"
+
+enum {
+	ROUND_US = 1000000,
+	SHARED_US = 2000000,
+	SHARED_TIMES = 10, /* an answer that took longer is shared for longer */
+	GROUPS_MOST = 8,   /* queues whose groups are asked */
+};
+
+/* In the order of their ends: the groups are asked last. */
+enum { DAEMON, PUSH, LOCKS, QUEUES, SOURCES };
+static const char *const names[SOURCES] = { "daemon", "push", "locks", "queues" };
+
+struct waiting {
+	struct request *req;
+	struct waiting *next;
+};
+
+struct round {
+	struct loop_timer deadline;
+	struct arena arena; /* cursors */
+	struct overview_source sources[SOURCES], groups;
+	size_t group_at; /* the item that is asked about */
+	struct overview_items items;
+	struct overview_sums sums;
+	int64_t began_us, began_at_ms;
+};
+
+static struct round *round_now; /* NULL: none is under way */
+static struct waiting *waiting;
+static struct arena shared_arena;
+static struct text shared;
+static int64_t shared_until_us;
+static double shared_up; /* whether Redis was usable */
+
+/* ---- The answer ---- */
+
+static void out_sums(struct json_out *o, const struct round *r)
+{
+	const struct overview_sums *s = &r->sums;
+
+	if (r->sources[QUEUES].state == OVERVIEW_UNKNOWN) {
+		out_null(o, "queues");
+	} else {
+		out_object(o, "queues");
+		out_int(o, "count", s->queues);
+		out_int(o, "ready", s->ready);
+		out_int(o, "blocked", s->blocked);
+		out_int(o, "delayed", s->delayed);
+		out_int(o, "in_flight", s->in_flight);
+		out_int(o, "dead", s->dead);
+		out_int(o, "paused", s->paused);
+		out_close(o);
+	}
+	if (r->sources[LOCKS].state == OVERVIEW_UNKNOWN) {
+		out_null(o, "locks");
+	} else {
+		out_object(o, "locks");
+		out_int(o, "count", s->locks);
+		out_int(o, "waiters", s->waiters);
+		out_close(o);
+	}
+	if (r->sources[PUSH].state == OVERVIEW_UNKNOWN) {
+		out_null(o, "push");
+	} else {
+		out_object(o, "push");
+		out_int(o, "targets", s->targets);
+		out_int(o, "backing_off", s->backing_off);
+		out_close(o);
+	}
+}
+
+static void out_unknown(struct json_out *o, const char *of, const struct overview_source *s)
+{
+	if (s->state != OVERVIEW_UNKNOWN)
+		return;
+	out_object(o, NULL);
+	out_string(o, "of", of);
+	out_string(o, "code", s->code);
+	out_string(o, "detail", s->why);
+	out_close(o);
+}
+
+/* Absent without memory. */
+static struct text answer_of(struct round *r, struct arena *arena)
+{
+	struct json_out o;
+	bool is_complete = r->groups.state != OVERVIEW_CUT;
+
+	for (size_t i = 0; i < SOURCES; i++)
+		is_complete = is_complete && r->sources[i].state != OVERVIEW_CUT;
+	out_init(&o, arena, 2048);
+	out_object(&o, NULL);
+	out_int(&o, "at_ms", r->began_at_ms);
+	out_bool(&o, "complete", is_complete);
+	overview_items_out(&r->items, &o);
+	out_sums(&o, r);
+	out_array(&o, "unknown");
+	for (size_t i = 0; i < SOURCES; i++)
+		out_unknown(&o, names[i], &r->sources[i]);
+	out_unknown(&o, "groups", &r->groups);
+	out_close(&o);
+	out_close(&o);
+	return out_all(&o);
+}
+
+static void send(struct request *req)
+{
+	struct text own = shared.at ? arena_copy(&req->arena, shared.at, shared.len) : shared;
+
+	if (own.at)
+		answer_body(req, 200, "application/json", own);
+	else
+		answer_no_memory(req, EFFECT_NONE);
+}
+
+/* An answer of before Redis was lost, or found, is of no use. */
+static bool is_fresh(void)
+{
+	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up;
+}
+
+static void send_all(void)
+{
+	while (waiting) {
+		struct request *req = waiting->req;
+		waiting = waiting->next; /* it lies in the arena of the request */
+		send(req);
+		request_call_ended(req);
+	}
+}
+
+/* ---- A round ---- */
+
+static void end_round(void)
+{
+	struct round *r = round_now;
+
+	if (!r)
+		return;
+	for (size_t i = 0; i < SOURCES; i++)
+		overview_source_end(&r->sources[i]);
+	overview_source_end(&r->groups);
+	loop_timer_stop(&r->deadline);
+	arena_free(&r->arena);
+	free(r);
+	round_now = NULL;
+}
+
+static void finish(struct round *r)
+{
+	int64_t took_us = loop_now_us() - r->began_us;
+
+	arena_free(&shared_arena);
+	shared_arena = (struct arena){ 0 };
+	shared = answer_of(r, &shared_arena);
+	shared_until_us = r->began_us + (took_us * SHARED_TIMES > SHARED_US ? took_us * SHARED_TIMES : SHARED_US);
+	shared_up = metrics_gauge_now("redis_up");
+	end_round();
+	send_all();
+}
+
+static void ask_groups(struct round *r);
+
+static void take_groups(struct overview_source *s, const struct json *answer, int64_t now_ms)
+{
+	struct round *r = s->context;
+	struct overview_item *item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->group_at];
+
+	if (overview_find_groups(item, json_tree_member(answer, "items"), now_ms))
+		r->group_at++;
+	else
+		overview_items_remove(&r->items, OVERVIEW_GROUPS_BLOCKED, r->group_at);
+}
+
+static void on_groups(struct overview_source *s)
+{
+	ask_groups(s->context);
+}
+
+/* Why the messages of each queue are blocked, one queue after the other; then the round ends. */
+static void ask_groups(struct round *r)
+{
+	const struct overview_item *item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->group_at];
+	bool has_more = r->group_at < r->items.count[OVERVIEW_GROUPS_BLOCKED] && r->group_at < GROUPS_MOST;
+
+	if (r->groups.state == OVERVIEW_READ && has_more) {
+		r->groups.name = text_of(item->name);
+		overview_source_begin(&r->groups);
+	}
+	if (r->groups.state != OVERVIEW_ASKING)
+		finish(r);
+}
+
+static bool all_ended(const struct round *r)
+{
+	for (size_t i = 0; i < SOURCES; i++)
+		if (r->sources[i].state == OVERVIEW_ASKING)
+			return false;
+	return true;
+}
+
+static void on_ended(struct overview_source *s)
+{
+	struct round *r = s->context;
+
+	if (all_ended(r))
+		ask_groups(r);
+}
+
+static void on_deadline(struct loop_timer *t)
+{
+	struct round *r = container_of(t, struct round, deadline);
+
+	for (size_t i = 0; i < SOURCES; i++)
+		overview_source_cut(&r->sources[i]);
+	overview_source_cut(&r->groups);
+	finish(r);
+}
+
+/* ---- What is asked ---- */
+
+static void take_queues(struct overview_source *s, const struct json *answer, int64_t now_ms)
+{
+	struct round *r = s->context;
+	const struct json *items = json_tree_member(answer, "items");
+
+	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
+		overview_find_queue(&r->items, &r->sums, item, now_ms);
+}
+
+static void take_locks(struct overview_source *s, const struct json *answer, int64_t now_ms)
+{
+	struct round *r = s->context;
+	const struct json *items = json_tree_member(answer, "items");
+
+	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
+		overview_find_lock(&r->items, &r->sums, item, now_ms);
+}
+
+static void take_push(struct overview_source *s, const struct json *answer, int64_t now_ms)
+{
+	struct round *r = s->context;
+	const struct json *items = json_tree_member(answer, "items");
+
+	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
+		overview_find_target(&r->items, &r->sums, item, now_ms);
+}
+
+static void take_info(struct overview_source *s, const struct json *answer, int64_t now_ms)
+{
+	struct round *r = s->context;
+
+	(void)now_ms;
+	overview_find_daemon(&r->items, answer);
+}
+
+/* False without memory. */
+static bool begin_round(void)
+{
+	static const struct overview_source asked[SOURCES] = {
+		[DAEMON] = { .operation = "info_get", .take = take_info },
+		[PUSH] = { .operation = "push_list", .take = take_push, .is_list = true },
+		[LOCKS] = { .operation = "lock_list", .take = take_locks, .is_list = true },
+		[QUEUES] = { .operation = "queue_list", .take = take_queues, .is_list = true },
+	};
+	struct round *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return false;
+	r->deadline.expired = on_deadline;
+	r->began_us = loop_now_us();
+	r->began_at_ms = loop_wall_ms();
+	if (!loop_timer_set(&r->deadline, r->began_us + ROUND_US)) {
+		free(r);
+		return false;
+	}
+	round_now = r;
+	r->groups = (struct overview_source){ .operation = "queue_group_list",
+					      .take = take_groups,
+					      .ended = on_groups,
+					      .context = r,
+					      .arena = &r->arena,
+					      .state = OVERVIEW_READ };
+	for (size_t i = 0; i < SOURCES; i++) {
+		r->sources[i] = asked[i];
+		r->sources[i].ended = on_ended;
+		r->sources[i].context = r;
+		r->sources[i].arena = &r->arena;
+		overview_source_begin(&r->sources[i]);
+	}
+	if (all_ended(r)) /* without memory none was asked: at the deadline, as any round */
+		loop_timer_set(&r->deadline, loop_now_us());
+	return true;
+}
+
+void overview_get(struct request *req, const struct overview_get_input *in)
+{
+	(void)in;
+	if (is_fresh()) {
+		send(req);
+		return;
+	}
+	struct waiting *w = arena_alloc(&req->arena, sizeof(*w));
+	if (!w || (!round_now && !begin_round())) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*w = (struct waiting){ req, waiting };
+	waiting = w;
+	request_expect_answer(req);
+}
+
+void overview_close(void)
+{
+	end_round();
+	while (waiting) {
+		struct request *req = waiting->req;
+		waiting = waiting->next;
+		request_call_ended(req);
+	}
+	arena_free(&shared_arena);
+	shared_arena = (struct arena){ 0 };
+	shared = (struct text){ 0 };
+}

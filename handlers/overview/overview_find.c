@@ -1,0 +1,223 @@
+/* overview_find: see overview/overview_find.h. */
+#include "overview/overview_find.h"
+
+#include <stdio.h>
+
+#include "core/budget.h"
+#include "process/config.h"
+
+enum {
+	OLD_MS = 60000,  /* a message that is due for so long waits for more than the next receive */
+	LATE_MS = 10000, /* of a schedule, and of a waiter for a lock */
+	NEARLY_FULL_PERCENT = 90,
+	/* Large responses are refused from seven eighths on: more may never be reached. */
+	REQUESTS_NEARLY_FULL_PERCENT = 80,
+};
+
+/* Of a noun, and of the verb behind it. */
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static const char *verb(int64_t n)
+{
+	return n == 1 ? "is" : "are";
+}
+
+/* ---- Queues ---- */
+
+static void add_old(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
+{
+	long long oldest_ms = json_tree_int(queue, "oldest_ready_ms", -1), ready = json_tree_int(queue, "ready", 0);
+	long long in_flight = json_tree_int(queue, "in_flight", 0);
+	struct overview_item *item =
+		oldest_ms > OLD_MS ? overview_items_add(items, OVERVIEW_MESSAGES_WAITING, name, oldest_ms) : NULL;
+
+	if (!item)
+		return;
+	item->since_at_ms = now_ms - oldest_ms;
+	if (json_tree_is_true(queue, "paused"))
+		overview_items_set_detail(item, "%lld message%s %s due, and the queue is paused", ready, plural(ready),
+					  verb(ready));
+	else if (in_flight == 0)
+		overview_items_set_detail(item, "%lld message%s %s due, and none is in flight", ready, plural(ready),
+					  verb(ready));
+	else
+		overview_items_set_detail(item, "%lld message%s %s due, and workers have %lld", ready, plural(ready),
+					  verb(ready), in_flight);
+}
+
+static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
+{
+	int64_t at_ms = json_tree_int(queue, "next_schedule_at_ms", now_ms);
+
+	if (json_tree_is_true(queue, "paused") || now_ms - at_ms <= LATE_MS)
+		return;
+	struct overview_item *item = overview_items_add(items, OVERVIEW_SCHEDULE_MISSED, name, now_ms - at_ms);
+	if (!item)
+		return;
+	item->since_at_ms = at_ms;
+	overview_items_set_detail(item, "a schedule is due, and no worker receives from the queue to make its message");
+}
+
+static void add_blocked(struct overview_items *items, const struct json *queue, struct text name)
+{
+	long long blocked = json_tree_int(queue, "blocked", 0);
+
+	if (blocked == 0 || json_tree_int(queue, "ready", 0) > 0 || json_tree_int(queue, "in_flight", 0) > 0)
+		return;
+	struct overview_item *item = overview_items_add(items, OVERVIEW_GROUPS_BLOCKED, name, blocked);
+	if (item)
+		overview_items_set_detail(item, "%lld message%s %s due, and wait%s for their groups", blocked,
+					  plural(blocked), verb(blocked), blocked == 1 ? "s" : "");
+}
+
+void overview_find_queue(struct overview_items *items, struct overview_sums *sums, const struct json *queue,
+			 int64_t now_ms)
+{
+	struct text name = json_tree_string(queue, "name");
+	long long dead = json_tree_int(queue, "dead", 0);
+	struct overview_item *item = dead > 0 ? overview_items_add(items, OVERVIEW_DEAD_LETTERS, name, dead) : NULL;
+
+	if (item)
+		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
+					  plural(dead), dead == 1 ? "s" : "");
+	add_old(items, queue, name, now_ms);
+	add_blocked(items, queue, name);
+	add_missed(items, queue, name, now_ms);
+	sums->queues++;
+	sums->ready += json_tree_int(queue, "ready", 0);
+	sums->blocked += json_tree_int(queue, "blocked", 0);
+	sums->delayed += json_tree_int(queue, "delayed", 0);
+	sums->in_flight += json_tree_int(queue, "in_flight", 0);
+	sums->dead += dead;
+	sums->paused += json_tree_is_true(queue, "paused");
+}
+
+bool overview_find_groups(struct overview_item *item, const struct json *groups, int64_t now_ms)
+{
+	long long paused = 0, limited = 0, backoff = 0, blocked = item->value;
+	int64_t oldest_at_ms = now_ms;
+
+	for (const struct json *g = groups ? groups->first : NULL; g; g = g->next) {
+		struct text reason = json_tree_string(g, "reason");
+		int64_t at_ms = json_tree_int(g, "oldest_at_ms", now_ms), until_ms = json_tree_int(g, "until_ms", 0);
+		if (json_tree_int(g, "blocked", 0) == 0)
+			continue;
+		paused += text_is(reason, "paused");
+		limited += text_is(reason, "limited");
+		backoff += text_is(reason, "backoff");
+		oldest_at_ms = at_ms < oldest_at_ms ? at_ms : oldest_at_ms;
+		if (until_ms > 0 && (item->until_ms == 0 || until_ms < item->until_ms))
+			item->until_ms = until_ms;
+	}
+	item->since_at_ms = oldest_at_ms;
+	overview_items_set_detail(item,
+				  "%lld message%s %s due, and wait%s for their groups: %lld %s paused, %lld limited, "
+				  "%lld in a backoff",
+				  blocked, plural(blocked), verb(blocked), blocked == 1 ? "s" : "", paused,
+				  verb(paused), limited, backoff);
+	return now_ms - oldest_at_ms > OLD_MS;
+}
+
+/* ---- Locks, push ---- */
+
+void overview_find_lock(struct overview_items *items, struct overview_sums *sums, const struct json *lock,
+			int64_t now_ms)
+{
+	long long waiters = json_tree_int(lock, "waiter_count", 0), holders = json_tree_int(lock, "holder_count", 0);
+	int64_t longest_ms = json_tree_int(lock, "longest_wait_ms", 0);
+	const struct json *list = json_tree_member(lock, "holders");
+	struct text owner =
+		list && list->kind == JSON_IS_ARRAY ? json_tree_string(list->first, "owner") : (struct text){ 0 };
+
+	sums->locks++;
+	sums->waiters += waiters;
+	struct overview_item *item =
+		longest_ms > LATE_MS
+			? overview_items_add(items, OVERVIEW_LOCK_WAITING, json_tree_string(lock, "name"), longest_ms)
+			: NULL;
+	if (!item)
+		return;
+	item->since_at_ms = now_ms - longest_ms;
+	if (holders > 1)
+		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %lld clients share", waiters,
+					  plural(waiters), waiters == 1 ? "s" : "", holders);
+	else
+		overview_items_set_detail(item, "%lld request%s wait%s for the lock, which %.*s holds", waiters,
+					  plural(waiters), waiters == 1 ? "s" : "",
+					  (int)(owner.at ? owner.len : sizeof("another client") - 1),
+					  owner.at ? owner.at : "another client");
+}
+
+void overview_find_target(struct overview_items *items, struct overview_sums *sums, const struct json *target,
+			  int64_t now_ms)
+{
+	(void)now_ms;
+	sums->targets++;
+	if (!text_is(json_tree_string(target, "state"), "backing_off"))
+		return;
+	sums->backing_off++;
+	struct overview_item *item =
+		overview_items_add(items, OVERVIEW_PUSH_BACKING_OFF, json_tree_string(target, "name"), -1);
+	if (!item)
+		return;
+	struct text why = json_tree_string(json_tree_member(target, "last_failure"), "detail");
+	struct text reason = why.at ? why : json_tree_string(target, "reason"), url = json_tree_string(target, "url");
+	item->until_ms = json_tree_int(target, "until_ms", 0);
+	overview_items_set_detail(item, "nothing is sent to %.*s for a while: %.*s", (int)url.len, url.at,
+				  (int)reason.len, reason.at ? reason.at : "");
+}
+
+/* ---- The daemon ---- */
+
+static void add_server(struct overview_items *items, enum overview_kind kind, struct text address, struct text error)
+{
+	struct overview_item *item = overview_items_add(items, kind, address, -1);
+
+	if (item)
+		overview_items_set_detail(item, "%s cannot be used: %.*s",
+					  kind == OVERVIEW_REDIS_AWAY ? "Redis" : "a server of the Cluster",
+					  (int)error.len, error.at ? error.at : "");
+}
+
+static void add_memory(struct overview_items *items, struct text name, const char *of, const char *bound,
+		       long long used, long long most, int percent)
+{
+	struct overview_item *item =
+		most > 0 && used > most / 100 * percent
+			? overview_items_add(items, OVERVIEW_MEMORY_FULL, name, used / (most / 100 + 1))
+			: NULL;
+
+	if (item)
+		overview_items_set_detail(item, "%s %lld of the %lld bytes of %s", of, used, most, bound);
+}
+
+void overview_find_daemon(struct overview_items *items, const struct json *info)
+{
+	const struct json *redis = json_tree_member(info, "redis"), *nodes = json_tree_member(redis, "nodes");
+	struct text error = json_tree_string(redis, "error");
+	bool is_up = json_tree_is_true(redis, "connected"),
+	     is_cluster = text_is(json_tree_string(info, "mode"), "cluster");
+	size_t count = 0, away = 0;
+
+	for (const struct json *n = nodes ? nodes->first : NULL; n; n = n->next) {
+		bool is_away = !json_tree_is_true(n, "connected");
+		count++;
+		away += is_away;
+		if (is_away && is_cluster)
+			add_server(items, OVERVIEW_SHARD_AWAY, json_tree_string(n, "address"),
+				   json_tree_string(n, "error"));
+		if (!is_away)
+			add_memory(items, json_tree_string(n, "address"), "Redis uses", "its maxmemory",
+				   json_tree_int(n, "used_memory_bytes", 0), json_tree_int(n, "max_memory_bytes", 0),
+				   NEARLY_FULL_PERCENT);
+	}
+	if (!is_up && (!is_cluster || away == count))
+		add_server(items, OVERVIEW_REDIS_AWAY, json_tree_string(redis, "address"), error);
+	else if (!is_up && away == 0) /* slots that no server serves */
+		add_server(items, OVERVIEW_SHARD_AWAY, (struct text){ 0 }, error);
+	add_memory(items, (struct text){ 0 }, "requests use", "--max-request-memory", (long long)budget_used(),
+		   config()->max_request_memory, REQUESTS_NEARLY_FULL_PERCENT);
+}

@@ -1,0 +1,61 @@
+/*
+ * overview_items: what needs a person: the worst of each kind, and how many there are in all. Knows
+ * how they are ordered and written, not how they are found.
+ */
+#ifndef PATTERND_OVERVIEW_ITEMS_H
+#define PATTERND_OVERVIEW_ITEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/text.h"
+#include "json/out.h"
+
+/* In the order of the contract's enum: worst first. */
+enum overview_kind {
+	OVERVIEW_REDIS_AWAY,
+	OVERVIEW_SHARD_AWAY,
+	OVERVIEW_MEMORY_FULL,
+	OVERVIEW_PUSH_BACKING_OFF,
+	OVERVIEW_DEAD_LETTERS,
+	OVERVIEW_MESSAGES_WAITING,
+	OVERVIEW_GROUPS_BLOCKED,
+	OVERVIEW_SCHEDULE_MISSED,
+	OVERVIEW_LOCK_WAITING,
+	OVERVIEW_KINDS
+};
+
+enum { OVERVIEW_NAME_BYTES = 256, OVERVIEW_DETAIL_BYTES = 320, OVERVIEW_MOST_OF_KIND = 20, OVERVIEW_MOST = 100 };
+
+struct overview_item {
+	int64_t value;                  /* -1: it is not a number */
+	int64_t since_at_ms;            /* 0: not known */
+	int64_t until_ms;               /* 0: none, or not known */
+	char name[OVERVIEW_NAME_BYTES]; /* "": the daemon itself */
+	char detail[OVERVIEW_DETAIL_BYTES];
+};
+
+struct overview_items {
+	struct overview_item of[OVERVIEW_KINDS][OVERVIEW_MOST_OF_KIND];
+	size_t count[OVERVIEW_KINDS]; /* that are kept */
+	int64_t found;                /* also those that are not */
+};
+
+/*
+ * Adds one with this name, cut if it is long, and value. NULL: those that are kept of its kind are
+ * worse.
+ */
+struct overview_item *overview_items_add(struct overview_items *items, enum overview_kind kind, struct text name,
+					 int64_t value);
+
+/* Takes one that was added away. */
+void overview_items_remove(struct overview_items *items, enum overview_kind kind, size_t i);
+
+void overview_items_set_detail(struct overview_item *item, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Writes `finding_count` and `findings` into an open object. Sorts them. */
+void overview_items_out(struct overview_items *items, struct json_out *o);
+
+#endif

@@ -1,0 +1,124 @@
+/* push_outcome: see push_outcome.h. */
+#include "push/push_outcome.h"
+
+#include <stdio.h>
+
+#include "core/backoff.h"
+#include "process/log.h"
+
+enum {
+	BACKOFF_MIN_MS = 100,
+	BACKOFF_MAX_MS = 10000,
+	PAUSE_MIN_MS = 1000,
+	PAUSE_MAX_MS = 60000,
+	PAUSE_LONGEST_MS = 3600000, /* whatever its Retry-After has, for its message, too */
+	/* So often in a row a program may ask for a pause at no cost to its messages. */
+	FREE_PAUSES = 100,
+};
+
+static const char counts[] = "it counts as a failure", returns[] = "it returns";
+
+static int64_t next_backoff_ms(unsigned *failures)
+{
+	return backoff_ms((*failures)++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, BACKOFF_MIN_MS);
+}
+
+/* Of several that were open at once the longest counts. */
+static void back_off(struct push_target *t, enum push_trouble trouble, int64_t ms, const char *why)
+{
+	int64_t until_us = push_state_in_ms(ms);
+
+	if (t->trouble == PUSH_NO_TROUBLE && why)
+		log_event(LOG_WARN, "push_backs_off", "%s to %s: %s", t->settings->queue.at, t->settings->url.at, why);
+	t->trouble = trouble;
+	t->allowed = 1;
+	if (t->backs_off_until_us < until_us)
+		t->backs_off_until_us = until_us;
+}
+
+void push_outcome_not_ready(struct push_target *t, const char *why)
+{
+	back_off(t, PUSH_NOT_READY, next_backoff_ms(&t->failures), why);
+}
+
+int64_t push_outcome_not_received(struct push_target *t, int status)
+{
+	int64_t ms = next_backoff_ms(&t->receive_failures);
+	char why[64];
+
+	snprintf(why, sizeof(why), "a receive from the queue is answered %d", status);
+	/* What is wrong with Redis has lines of its own in the log. */
+	if (t->trouble == PUSH_NO_TROUBLE)
+		back_off(t, PUSH_NOT_RECEIVED, ms, status < 500 ? why : NULL);
+	return ms;
+}
+
+/* One that was open before the target backed off does not end the pause. */
+static void go_on(struct push_target *t)
+{
+	if (push_state_backs_off(t))
+		return;
+	if (t->trouble != PUSH_NO_TROUBLE)
+		log_event(LOG_INFO, "push_goes_on", "%s to %s", t->settings->queue.at, t->settings->url.at);
+	t->trouble = PUSH_NO_TROUBLE;
+	t->failures = t->pauses = 0;
+	if (t->allowed < t->settings->concurrency)
+		t->allowed++;
+}
+
+/* ---- The end of a request ---- */
+
+static void on_done(struct push_target *t, struct push_job *j)
+{
+	if (j->out.is_larger)
+		log_event(LOG_WARN, "push_result_dropped", "%s: the answer to message '%s' has more than 64 KiB",
+			  t->settings->queue.at, push_state_logged_id(j));
+	t->counts[PUSH_COUNT_ACKNOWLEDGED]++;
+	push_state_end(t, j, PUSH_ACKNOWLEDGE, true, -1);
+	go_on(t);
+}
+
+static void on_failed(struct push_target *t, struct push_job *j)
+{
+	j->is_dead = j->answer.verdict == PUSH_DEAD;
+	t->counts[j->is_dead ? PUSH_COUNT_DEAD : PUSH_COUNT_FAILED]++;
+	push_state_end(t, j, PUSH_REJECT, true, -1);
+	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it is a dead letter" : counts);
+}
+
+/* Nothing was sent: the message is due at once, here after a while or at another daemon. */
+static void on_unreached(struct push_target *t, struct push_job *j)
+{
+	t->counts[PUSH_COUNT_UNREACHED]++;
+	push_state_end(t, j, PUSH_REJECT, false, 0);
+	push_state_note_failure(t, j, j->answer.reason, returns);
+	t->must_check = t->settings->ready_url.at != NULL;
+	if (t->trouble != PUSH_NOT_REACHED || !push_state_backs_off(t))
+		back_off(t, PUSH_NOT_REACHED, next_backoff_ms(&t->failures), j->answer.reason);
+}
+
+static void on_busy(struct push_target *t, struct push_job *j)
+{
+	int64_t ms = j->answer.retry_after_ms;
+
+	if (t->trouble != PUSH_SENT_AWAY || !push_state_backs_off(t))
+		t->pauses++; /* else it was open with the one that began the pause */
+	if (ms < 0)
+		ms = backoff_ms(t->pauses - 1, PAUSE_MIN_MS, PAUSE_MAX_MS, PAUSE_MIN_MS);
+	if (ms > PAUSE_LONGEST_MS)
+		ms = PAUSE_LONGEST_MS;
+	t->counts[PUSH_COUNT_BUSY]++;
+	push_state_end(t, j, PUSH_REJECT, t->pauses > FREE_PAUSES, ms);
+	push_state_note_failure(t, j, j->answer.reason, j->is_counted ? counts : returns);
+	back_off(t, PUSH_SENT_AWAY, ms, j->answer.reason);
+}
+
+void push_outcome_take(struct push_target *t, struct push_job *j)
+{
+	static void (*const by_verdict[])(struct push_target *, struct push_job *) = {
+		[PUSH_DONE] = on_done, [PUSH_FAILED] = on_failed,       [PUSH_DEAD] = on_failed,
+		[PUSH_BUSY] = on_busy, [PUSH_UNREACHED] = on_unreached,
+	};
+
+	by_verdict[j->answer.verdict](t, j);
+}

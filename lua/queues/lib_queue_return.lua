@@ -1,0 +1,57 @@
+-- Brings deliveries back, as if their messages had not been received. Wants
+-- queues/lib_queue_plan.lua and queues/lib_queue_delivery.lua.
+
+-- The message of a content and a state that were removed; its id is its own again, unless another
+-- message has it by now.
+local function brought_back(seq, state, content)
+  local m, header = read_state(state), read_header(content)
+  m.seq, m.sent_at = seq, header.sent_at
+  local holder = m.id ~= '' and redis.call('HGET', ids_key, m.id)
+  if holder and holder ~= seq then
+    m.id = ''
+    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\t\n]*', '%1', 1)
+  elseif m.id ~= '' then
+    plan('ZREM', done_key, m.id)
+    plan('HSET', ids_key, m.id, seq)
+  end
+  plan('HSET', queue_key, seq, content)
+  plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
+  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted meanwhile
+  return m
+end
+
+local function still_delivered(seq, nonce)
+  local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
+  local m = current_delivery(seq, nonce, stored[2])
+  m = stored[1] and m
+  if m then
+    m.sent_at = read_header(stored[1]).sent_at
+  end
+  return m
+end
+
+-- Plans that the message of a delivery is due since it was sent: in front of what came later, at
+-- the latest where it was. `content` is that of a delivery which is done already, else ''. False:
+-- the delivery is not current, and is left alone.
+local function bring_back(seq, state, content)
+  local m
+  if content ~= '' then
+    m = brought_back(seq, state, content)
+  else
+    m = still_delivered(seq, state:sub(1, 16))
+  end
+  if not m then
+    return false
+  end
+  uncount(m, m.sent_at)
+  put_due(m)
+  return true
+end
+
+-- Plans that the queue hands out nothing for so many ms, if it has a policy yet.
+local function hold_queue(ms)
+  check_types()
+  if rules and rules.policy then
+    plan('HSET', queue_key, 'held_until', digits(now + tonumber(ms)))
+  end
+end

@@ -1,0 +1,424 @@
+/*
+ * GET /overview: each kind of finding from what is in Redis, worst first and with its bounds; what
+ * is not known is null; one look for all that ask, and none without them. (A Cluster that lost a
+ * shard: tests/faults/test_overview_away.c.)
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/leap.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 8000, SHARED_S = 11, MANY = 10000, ASKERS = 20 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+static volatile int64_t *redis_clock_us; /* Redis's clock goes by changes only */
+static int64_t seen_at_ms;
+
+static struct answer overview(void)
+{
+	struct answer a = http(client, "GET", "/overview", NULL);
+
+	assert_status(a, 200);
+	return a;
+}
+
+static bool is_new(struct answer *a)
+{
+	*a = overview();
+	return int_at(*a, "/at_ms") != seen_at_ms;
+}
+
+/* One that was begun after this call. */
+static struct answer look(void)
+{
+	struct answer a;
+
+	seen_at_ms = int_at(overview(), "/at_ms");
+	leap(&patternd, SHARED_S);
+	nap_ms(2); /* at_ms is by a clock that does not leap */
+	wait_until(is_new(&a), 2 * SHARED_S * 1000);
+	return a;
+}
+
+/* The first finding of a kind; NULL without one. */
+static const json_t *finding(struct answer a, const char *kind)
+{
+	const json_t *list = json_at(a, "/findings");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *f = json_array_get(list, i);
+		if (strcmp(json_string_value(json_object_get(f, "kind")), kind) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+static int64_t number(const json_t *finding, const char *member)
+{
+	assert_non_null(finding);
+	assert_true(json_is_integer(json_object_get(finding, member)));
+	return json_integer_value(json_object_get(finding, member));
+}
+
+static void assert_text(const json_t *finding, const char *member, const char *wanted)
+{
+	assert_non_null(finding);
+	assert_string_equal(json_string_value(json_object_get(finding, member)), wanted);
+}
+
+static void assert_detail(const json_t *finding, const char *wanted)
+{
+	assert_text(finding, "detail", wanted);
+}
+
+static void done(const char *method, const char *target, const char *body)
+{
+	struct answer a = http(client, method, target, body);
+
+	assert_true(a.status >= 200 && a.status <= 204);
+}
+
+/* Receives one message, and makes it a dead letter. */
+static void kill_one(const char *queue)
+{
+	char target[256];
+
+	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
+	struct answer a = http(client, "POST", target, NULL);
+	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s/reject", queue, text_at(a, "/messages/0/receipt"));
+	done("POST", target, "{\"dead\":true}");
+}
+
+/* ---- What is found ---- */
+
+static void nothing_needs_a_person(void **state)
+{
+	(void)state;
+	done("POST", "/queues/calm/messages", "{\"messages\":[{\"body\":1},{\"body\":2,\"delay_ms\":600000}]}");
+	done("POST", "/locks/calm", "{\"ttl_ms\":600000}");
+	struct answer a = look();
+	assert_true(bool_at(a, "/complete"));
+	assert_int_equal(int_at(a, "/finding_count"), 0);
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 0);
+	assert_int_equal(json_array_size(json_at(a, "/unknown")), 0);
+	json_t *wanted = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "count", 1, "ready", 1, "blocked", 0,
+				   "delayed", 1, "in_flight", 0, "dead", 0, "paused", 0);
+	assert_true(json_equal(json_at(a, "/queues"), wanted));
+	json_decref(wanted);
+	assert_int_equal(int_at(a, "/locks/count"), 1);
+	assert_int_equal(int_at(a, "/locks/waiters"), 0);
+	assert_int_equal(int_at(a, "/push/targets"), 0);
+}
+
+static void make_trouble(void)
+{
+	done("POST", "/queues/old/messages", "{\"body\":1}");
+	done("POST", "/queues/shut/messages", "{\"messages\":[{\"body\":1},{\"body\":2}]}");
+	done("PATCH", "/queues/shut", "{\"paused\":true}");
+	done("PUT", "/queues/late/schedules/s", "{\"every_ms\":1000,\"body\":1}");
+	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}"); /* no one expects it */
+	done("POST", "/queues/held/messages",
+	     "{\"messages\":[{\"body\":1,\"group\":\"g\"},{\"body\":2,\"group\":\"g\"}]}");
+	done("POST", "/queues/held/groups/g/pause", "{\"for_ms\":3600000}");
+	for (int i = 0; i < 3; i++) {
+		const char *queue = i ? "more-dead" : "dead";
+		char target[64];
+		snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+		done("POST", target, "{\"body\":1}");
+		kill_one(queue);
+	}
+	done("POST", "/locks/a", "{\"ttl_ms\":600000,\"owner\":\"worker-7\"}");
+}
+
+static void all_that_waits_is_found(void **state)
+{
+	(void)state;
+	make_trouble();
+	struct raw *waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
+	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
+	struct answer a = look();
+	assert_int_equal(int_at(a, "/finding_count"), 2); /* nothing is old yet */
+	assert_text(finding(a, "dead_letters"), "name", "more-dead");
+	assert_int_equal(number(finding(a, "dead_letters"), "value"), 2);
+	assert_detail(finding(a, "dead_letters"), "2 dead letters wait for a redrive or a purge");
+	assert_string_equal(text_at(a, "/findings/1/name"), "dead");
+
+	*redis_clock_us += 20000000;
+	a = look();
+	assert_int_equal(number(finding(a, "lock_waiting"), "value"), 20000);
+	assert_detail(finding(a, "lock_waiting"), "1 request waits for the lock, which worker-7 holds");
+	assert_text(finding(a, "schedule_missed"), "name", "late");
+	assert_in_range(number(finding(a, "schedule_missed"), "value"), 19000, 20000);
+	assert_int_equal(number(finding(a, "schedule_missed"), "since_at_ms"),
+			 server_now_ms(&redis) - number(finding(a, "schedule_missed"), "value"));
+	assert_null(finding(a, "messages_waiting"));
+	assert_null(finding(a, "groups_blocked"));
+	raw_close(waiting);
+
+	*redis_clock_us += 50000000;
+	a = look();
+	assert_text(finding(a, "groups_blocked"), "name", "held");
+	assert_int_equal(number(finding(a, "groups_blocked"), "value"), 2);
+	assert_detail(finding(a, "groups_blocked"),
+		      "2 messages are due, and wait for their groups: 1 is paused, 0 limited, 0 in a backoff");
+	assert_int_equal(number(finding(a, "groups_blocked"), "since_at_ms"), server_now_ms(&redis) - 70000);
+	assert_int_equal(number(finding(a, "groups_blocked"), "until_ms"), server_now_ms(&redis) + 3600000 - 70000);
+	assert_int_equal(number(finding(a, "messages_waiting"), "value"), 70000);
+	assert_int_equal(int_at(a, "/finding_count"), 6); /* two of old messages; no lock waits any more */
+	assert_int_equal(int_at(a, "/queues/paused"), 1);
+	static const char *const order[] = { "dead_letters",     "dead_letters",   "messages_waiting",
+					     "messages_waiting", "groups_blocked", "schedule_missed" };
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
+}
+
+static void a_target_that_is_not_called_is_found(void **state)
+{
+	struct daemon d = { 0 };
+	struct client *usual = client;
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/push.json", temp_dir());
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "{\"jobs\":{\"url\":\"http://127.0.0.1:%d/jobs\"}}", free_port());
+	fclose(file);
+	daemon_start(&d, "--redis", redis.url, "--push", path);
+	client = client_open(d.port);
+	done("POST", "/queues/jobs/messages", "{\"body\":1}");
+	wait_until(metric_of(&d, "push_targets_backing_off") == 1, SOON_MS);
+	struct answer a = overview();
+	assert_text(finding(a, "push_backing_off"), "name", "jobs");
+	assert_text(finding(a, "push_backing_off"), "severity", "error");
+	assert_true(number(finding(a, "push_backing_off"), "until_ms") > 0);
+	assert_int_equal(int_at(a, "/push/targets"), 1);
+	assert_int_equal(int_at(a, "/push/backing_off"), 1);
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+}
+
+static void memory_that_is_nearly_full_is_found(void **state)
+{
+	struct daemon d = { 0 };
+	struct client *usual = client;
+
+	(void)state;
+	server_command(&redis, "SETRANGE foreign 40000000 x");
+	const char *used = strstr(server_command(&redis, "INFO memory")->str, "used_memory:");
+	long long most = atoll(used + strlen("used_memory:")) / 19 * 20;
+	server_command(&redis, "CONFIG SET maxmemory %lld", most);
+	daemon_start(&d, "--redis", redis.url);
+	client = client_open(d.port);
+	struct answer a = overview();
+	assert_in_range(number(finding(a, "memory_full"), "value"), 91, 99);
+	assert_text(finding(a, "memory_full"), "unit", "percent");
+	server_command(&redis, "CONFIG SET maxmemory 0");
+	server_command(&redis, "DEL foreign");
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+}
+
+/* ---- What is not known ---- */
+
+static const char *unknown(struct answer a, const char *of)
+{
+	const json_t *list = json_at(a, "/unknown");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "of")), of) == 0)
+			return json_string_value(json_object_get(json_array_get(list, i), "code"));
+	return "";
+}
+
+static bool is_away(void)
+{
+	struct answer a = overview();
+
+	return finding(a, "redis_away") && json_is_null(json_at(a, "/queues"));
+}
+
+/* Never zeros, nor an answer of before, from the moment that the daemon knows. */
+static void what_cannot_be_asked_is_null(void **state)
+{
+	(void)state;
+	look();
+	server_kill(&redis);
+	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
+	assert_true(is_away());
+	struct answer a = overview();
+	assert_true(json_is_null(json_at(a, "/locks")));
+	assert_string_equal(unknown(a, "queues"), "redis_unavailable");
+	assert_string_equal(unknown(a, "locks"), "redis_unavailable");
+	assert_text(finding(a, "redis_away"), "severity", "error");
+	assert_int_equal(int_at(a, "/push/targets"), 0);
+	server_restart(&redis);
+	wait_until(!is_away(), SOON_MS);
+	assert_int_equal(json_array_size(json_at(look(), "/unknown")), 0);
+}
+
+/* All that ask meanwhile get the one answer, within its second; a client may leave. */
+static void a_redis_that_hangs_is_not_waited_for(void **state)
+{
+	struct raw *asker[ASKERS];
+	json_int_t at_ms = 0;
+
+	(void)state;
+	seen_at_ms = int_at(look(), "/at_ms");
+	if (daemon_is_sanitized())
+		skip();
+	leap(&patternd, SHARED_S);
+	server_signal(&redis, SIGSTOP);
+	int64_t began_ms = monotonic_ms();
+	for (int i = 0; i < ASKERS; i++) {
+		asker[i] = raw_connect(patternd.port);
+		assert_true(raw_text(asker[i], "GET /overview HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+	}
+	raw_reset(asker[0]);
+	for (int i = 1; i < ASKERS; i++) {
+		struct answer a = raw_answer(asker[i], SOON_MS);
+		assert_int_equal(a.status, 200);
+		assert_true(json_is_null(json_at(a, "/queues")));
+		assert_true(*unknown(a, "queues")); /* no_answer; by the timeout of a call, redis_unavailable */
+		assert_true(at_ms == 0 || int_at(a, "/at_ms") == at_ms);
+		at_ms = int_at(a, "/at_ms");
+		raw_close(asker[i]);
+	}
+	assert_true(monotonic_ms() - began_ms < patience_ms(2500));
+	server_signal(&redis, SIGCONT);
+	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, SOON_MS);
+}
+
+/* ---- What it costs ---- */
+
+static void one_look_is_for_all_and_ends(void **state)
+{
+	(void)state;
+	done("POST", "/queues/one/messages", "{\"body\":1}");
+	look();
+	long long scripts = server_scripts_run(&redis);
+	look();
+	assert_int_equal(server_scripts_run(&redis) - scripts, 3); /* two pages of names, and the queue */
+	for (int i = 0; i < 100; i++)
+		overview();
+	assert_int_equal(server_scripts_run(&redis) - scripts, 3);
+	if (daemon_is_sanitized())
+		skip();
+	for (int i = 0; i < 20; i++) { /* an hour in which no one looks */
+		leap(&patternd, 180);
+		client_reconnect(client);
+		wait_until(http(client, "GET", "/healthz", NULL).status == 200, SOON_MS);
+	}
+	assert_int_equal(server_scripts_run(&redis) - scripts, 3);
+}
+
+/* Beyond any bound there is less in the answer, and `complete` is false. */
+static void ten_thousand_queues_are_bounded(void **state)
+{
+	struct daemon d = { 0 };
+	struct client *usual = client;
+
+	(void)state;
+	server_command(&redis, "EVAL %s 0",
+		       "local now = redis.call('TIME')[1] * 1000 "
+		       "for i = 1, 10000 do "
+		       "  redis.call('HSET', 'p:queue:{q' .. i .. '}', 'sent', 1) "
+		       "  redis.call('ZADD', 'p:queue:{q' .. i .. '}:dead', string.format('%.0f', now), 'm') "
+		       "  redis.call('ZADD', 'p:names:{}:queue', 0, 'q' .. i) "
+		       "end");
+	daemon_start(&d, "--redis", redis.url); /* its time does not leap */
+	client = client_open(d.port);
+	int64_t began_ms = monotonic_ms();
+	struct answer a = overview();
+	assert_true(monotonic_ms() - began_ms < patience_ms(2000));
+	int64_t count = int_at(a, "/queues/count");
+	assert_true(count > 0 && (bool_at(a, "/complete") ? count >= MANY : count < MANY));
+	assert_int_equal(int_at(a, "/queues/dead"), int_at(a, "/finding_count"));
+	assert_int_equal(json_array_size(json_at(a, "/findings")), 20);
+	seen_at_ms = int_at(a, "/at_ms");
+	assert_int_equal(int_at(overview(), "/at_ms"), seen_at_ms);
+	assert_true(metric_value(&d, "loop_longest_iteration_seconds") * 1000 < (double)patience_ms(250));
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+}
+
+/* ---- */
+
+static int forget(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	client_forget(client);
+	return 0;
+}
+
+static void start_redis_by_clock(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/clock", temp_dir());
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, sizeof(*redis_clock_us)), 0);
+	redis_clock_us = mmap(NULL, sizeof(*redis_clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(redis_clock_us, MAP_FAILED);
+	close(fd);
+	*redis_clock_us = INT64_C(1795219450378000);
+	redis.proc.env = clock_read_from(path);
+	server_start(&redis);
+	redis.proc.env = NULL; /* after a restart it goes by the clock of the machine */
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	start_redis_by_clock();
+	may_leap(&patternd);
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape is no look */
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(nothing_needs_a_person, forget),
+		cmocka_unit_test_teardown(all_that_waits_is_found, forget),
+		cmocka_unit_test_teardown(a_target_that_is_not_called_is_found, forget),
+		cmocka_unit_test_teardown(memory_that_is_nearly_full_is_found, forget),
+		cmocka_unit_test_teardown(one_look_is_for_all_and_ends, forget),
+		cmocka_unit_test_teardown(ten_thousand_queues_are_bounded, forget),
+		cmocka_unit_test_teardown(a_redis_that_hangs_is_not_waited_for, forget),
+		cmocka_unit_test_teardown(what_cannot_be_asked_is_null, forget),
+	};
+
+	return cmocka_run_group_tests_name("overview", tests, set_up, tear_down);
+}

@@ -1,0 +1,98 @@
+// GET /ui: the targets of push, with one that answers, one that is away and one that is busy.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { api, counts, faults, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
+import { open } from './stage.mjs';
+
+/** A program that answers each request with this status and these headers; its address. */
+async function program(t, status, headers = {}) {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(status, headers).end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${server.address().port}/jobs`;
+}
+
+/** The file of --push. */
+async function file(t, targets) {
+  const folder = await mkdtemp(join(tmpdir(), 'patternd-push-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, 'push.json'), JSON.stringify(targets));
+  return join(folder, 'push.json');
+}
+
+const send = (url, queue) => api(url, 'POST', `/queues/${name(queue)}/messages`, { body: 1 });
+const tile = (page, title) =>
+  page.locator('.attention > div', { has: page.locator('dt', { hasText: new RegExp(`^${title}$`) }) });
+
+test('targets are listed, with why one is not called', SLOW, async (t) => {
+  const away = 'http://127.0.0.1:9/jobs';
+  const targets = {
+    mails: { url: await program(t, 204), concurrency: 3 },
+    [HOSTILE]: { url: await program(t, 422, { 'Patternd-Dead': 'no such%20<b>customer' }) },
+    away: { url: away },
+    busy: { url: await program(t, 429, { 'Retry-After': '600' }) },
+  };
+  const stage = await open('--push', await file(t, targets));
+  t.after(() => stage.close());
+  for (const queue of Object.keys(targets)) await send(stage.url, queue);
+  const page = await stage.visit('/ui#/push');
+  await rowHas(page, 'mails', 'on', '0 of 2', targets.mails.url);
+  await rowHas(page, HOSTILE, 'no such%20<b>customer');
+  await rowHas(page, 'away', 'not reached', 'called again', away);
+  await rowHas(page, 'busy', 'busy', 'called again in 9 min', 'HTTP 429');
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [390, 'dark'],
+  ]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await faults(page), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it is too wide');
+  }
+  await page.getByLabel('Filter targets by queue').fill('ma');
+  await row(page, 'away').waitFor({ state: 'detached' });
+  await row(page, 'mails').getByRole('link', { name: 'mails' }).click();
+  await shows(page.locator('dd', { hasText: '0 of 2 that are allowed' }));
+  await shows(page.locator('dd', { hasText: /^30\s+s$/ }));
+  await page.getByRole('link', { name: 'The queue' }).click();
+  await shows(page.getByRole('heading', { name: 'Settings' }));
+  await go(page, 'push', 'absent');
+  await shows(page.getByText("No target has the queue 'absent'."));
+  await go(page, '');
+  await shows(tile(page, 'Programs not called').filter({ hasText: '2' }));
+  const finding = page.locator('.findings li', { hasText: 'A program is not called' });
+  assert.equal(await finding.getByRole('link', { name: 'away' }).getAttribute('href'), '#/push/away');
+  stage.assertClean();
+});
+
+test('a daemon without targets explains where they come from', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const page = await stage.visit('/ui#/push');
+  await shows(page.getByText('This daemon pushes to no program.'));
+  await counts(page.locator('#view table:visible, #view input:visible'), 0);
+  await go(page, '');
+  await shows(tile(page, 'Dead letters'));
+  await counts(tile(page, 'Programs not called'), 0);
+  stage.assertClean();
+});
+
+test('targets need info:read, as the page does', SLOW, async (t) => {
+  const stage = await guarded(t, 'queues:*');
+  const page = await stage.visit('/ui#/push');
+  await give(page, 'secret');
+  await shows(page.getByRole('alert').filter({ hasText: "the token lacks the scope 'info:read'" }));
+  await counts(page.locator('#view th:visible, #view button:visible'), 0);
+});

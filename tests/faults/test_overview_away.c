@@ -1,0 +1,118 @@
+/*
+ * GET /overview of a Cluster that lost a shard, and of a daemon that never reached its Redis: what
+ * is away is named, and what could not be asked is null, never a zero.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/cluster_stage.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 15000 };
+
+/* The first finding of a kind; NULL without one. */
+static const json_t *finding(struct answer a, const char *kind)
+{
+	const json_t *list = json_at(a, "/findings");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "kind")), kind) == 0)
+			return json_array_get(list, i);
+	return NULL;
+}
+
+static bool is_null(struct answer a, const char *pointer)
+{
+	return json_is_null(json_at(a, pointer));
+}
+
+/* It is answered in time, whatever is away. */
+static struct answer overview(void)
+{
+	int64_t began_ms = monotonic_ms();
+	struct answer a = http(client, "GET", "/overview", NULL);
+
+	assert_status(a, 200);
+	assert_true(monotonic_ms() - began_ms < patience_ms(2000));
+	return a;
+}
+
+static bool names_the_shard(int node)
+{
+	char address[64];
+	struct answer a = overview();
+	const json_t *f = finding(a, "shard_away");
+
+	snprintf(address, sizeof(address), "127.0.0.1:%d", cluster.nodes[node].server.port);
+	return f && strcmp(json_string_value(json_object_get(f, "name")), address) == 0 && is_null(a, "/queues") &&
+	       is_null(a, "/locks") && json_array_size(json_at(a, "/unknown")) == 2;
+}
+
+static bool knows_all(int64_t queues)
+{
+	struct answer a = overview();
+
+	return bool_at(a, "/complete") && json_array_size(json_at(a, "/unknown")) == 0 &&
+	       json_array_size(json_at(a, "/findings")) == 0 && int_at(a, "/queues/count") == queues;
+}
+
+static void a_shard_that_is_away_is_named(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
+	wait_until(knows_all(STAGE_NAMES), SOON_MS);
+	int node = cluster_owner_of(&cluster, stage_names[0]);
+	cluster_kill(&cluster, node);
+	wait_until(names_the_shard(node), SOON_MS);
+	assert_null(finding(overview(), "redis_away"));
+	cluster_be_patient(&cluster);
+	cluster_restart(&cluster, node);
+	cluster_wait_well(&cluster);
+	wait_until(send_to(stage_names[0]).status == 201, SOON_MS);
+	wait_until(json_array_size(json_at(overview(), "/findings")) == 0, SOON_MS);
+}
+
+static void all_shards_away_are_redis_away(void **state)
+{
+	(void)state;
+	for (int i = 0; i < CLUSTER_MASTERS; i++)
+		cluster_kill(&cluster, i);
+	wait_until(finding(overview(), "redis_away") && is_null(overview(), "/queues"), SOON_MS);
+}
+
+static void a_redis_that_was_never_reached_is_away(void **state)
+{
+	struct daemon d = { 0 };
+	struct client *usual = client;
+	char url[64];
+
+	(void)state;
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", free_port());
+	daemon_launch(&d, "--redis", url);
+	client = client_open(d.port);
+	struct answer a = overview();
+	assert_non_null(finding(a, "redis_away"));
+	assert_true(is_null(a, "/queues") && is_null(a, "/locks"));
+	assert_int_equal(json_array_size(json_at(a, "/unknown")), 2);
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_shard_that_is_away_is_named, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(all_shards_away_are_redis_away, cluster_of_masters,
+						cluster_stage_close),
+		cmocka_unit_test(a_redis_that_was_never_reached_is_away),
+	};
+
+	return cmocka_run_group_tests_name("overview", tests, NULL, NULL);
+}

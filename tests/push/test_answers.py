@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""What each kind of answer does to a message that was pushed."""
+import time
+
+from pushing import OK, App, Daemon, answer, main, wait_for
+
+# A counted failure is due again so late that it cannot come again by itself.
+LATE = {"backoff": {"base_ms": 3600000, "max_ms": 3600000}}
+
+
+def hang(request):
+    request.app.ending.wait(30)
+
+
+def drip(request, first, drop):
+    """Sends `first`, then `drop` for ever."""
+    request.connection.sendall(first)
+    while not request.app.ending.wait(0.001):
+        request.connection.sendall(drop)
+
+
+def send(request, bytes_sent):
+    request.connection.sendall(bytes_sent)
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+FAILURES = {
+    "hang": (hang, "no answer within 700 ms"),
+    "nothing": (lambda r: None, ""),
+    "half_of_a_status": (lambda r: send(r, b"HTTP/1.1 20"), ""),
+    "half_of_a_head": (lambda r: send(r, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: b"), ""),
+    "head_without_its_end": (lambda r: send(r, b"HTTP/1.1 200 OK\r\nX-A: b\r\n"), ""),
+    "only_a_status": (lambda r: send(r, b"HTTP/1.1 204 No Content\r\n"), ""),
+    "half_of_a_body": (lambda r: send(r, b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345"), ""),
+    "half_of_the_chunks": (
+        lambda r: send(r, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"), ""),
+    "only_100": (lambda r: send(r, b"HTTP/1.1 100 Continue\r\n\r\n"), ""),
+    "only_103": (lambda r: send(r, b"HTTP/1.1 103 Early Hints\r\nX-A: b\r\n\r\n"), ""),
+    "endless_head": (lambda r: drip(r, b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 100), "larger than 16 KiB"),
+    "endless_header": (lambda r: drip(r, b"HTTP/1.1 200 OK\r\nX-A: ", b"b" * 1000), "too long"),
+    "endless_100": (lambda r: drip(r, b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "larger than 16 KiB"),
+    "endless_body": (lambda r: drip(r, b"HTTP/1.1 200 OK\r\n\r\n", b"b" * 1000000), "larger than 16 MiB"),
+    "endless_chunks": (
+        lambda r: drip(r, CHUNKED, b"f4240\r\n" + b"b" * 1000000 + b"\r\n"),
+        "larger than 16 MiB"),
+    "endless_chunk_size": (
+        lambda r: drip(r, CHUNKED, b"0" * 1000), ""),
+    "slow_drops": (
+        lambda r: drip(r, b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"b"), "no answer within 700 ms"),
+    "garbage": (lambda r: b"\x00\xff\r\n\r\n -1\r\n" * 20, "no HTTP/1.1"),
+    "other_protocol": (lambda r: b"SSH-2.0-OpenSSH_9.2\r\n", "no HTTP/1.1"),
+    "status_of_four_digits": (lambda r: b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", ""),
+    "status_0": (lambda r: b"HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n", ""),
+    "switch": (lambda r: b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", ""),
+    "negative_length": (lambda r: b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n12", ""),
+    "status_301": (lambda r: answer(301, b"", f"Location: http://127.0.0.1:{r.app.other}/moved"), "HTTP 301"),
+    "status_307": (lambda r: answer(307, b"", f"Location: http://127.0.0.1:{r.app.other}/moved"), "HTTP 307"),
+    "status_304": (lambda r: b"HTTP/1.1 304 Not Modified\r\n\r\n", "HTTP 304"),
+    "status_400": (lambda r: answer(400, {"no": 1}), "HTTP 400"),
+    "status_401": (lambda r: answer(401, b"", 'WWW-Authenticate: Basic realm="x"'), "HTTP 401"),
+    "status_404": (lambda r: answer(404, b"no"), "HTTP 404"),
+    "status_407": (lambda r: answer(407, b"", 'Proxy-Authenticate: Basic realm="x"'), "HTTP 407"),
+    "status_417": (lambda r: answer(417), "HTTP 417"),
+    "status_500": (lambda r: answer(500, b"x" * 70000), "HTTP 500"),
+    "status_599": (lambda r: answer(599), "HTTP 599"),
+}  # fmt: skip
+
+
+def test_failures():
+    """Each counts, and no other request is sent; what counts is due after the backoff."""
+    with App() as other:
+        apps = {name: App(act) for name, (act, _) in FAILURES.items()}
+        for app in apps.values():
+            app.other = other.port
+        with Daemon({name: {"url": app.url, "timeout_ms": 700} for name, app in apps.items()}) as daemon:
+            ids = {}
+            for name in apps:
+                daemon.put(name, **LATE)
+                ids[name] = daemon.send(name, {"of": name})[0]
+            for name, (_, reason) in FAILURES.items():
+                message = wait_for(
+                    lambda name=name: (m := daemon.message(name, ids[name])) and m["state"] == "delayed" and m,
+                    what=lambda name=name: (name, daemon.message(name, ids[name]), daemon.target(name)),
+                )
+                assert message["receives"] == 1 and message["reason"], (name, message)
+                assert reason in message["reason"], (name, message)
+                failed = daemon.target(name)
+                assert failed["counts"]["failed"] == 1 and failed["state"] == "on", (name, failed)
+                assert failed["last_failure"]["detail"] == message["reason"], (name, failed)
+                assert len(apps[name].requests) == 1, (name, [r.line for r in apps[name].requests])
+                print("  ", name, "->", message["reason"])
+            assert other.connections == 0
+            wait_for(lambda: len(daemon.events("push_failed")) == len(FAILURES))
+            wait_for(lambda: daemon.metric("patternd_push_requests_open") == 0)
+            # A target that failed goes on.
+            for name, app in apps.items():
+                app.answer = lambda request: OK
+                daemon.send(name, "again")
+            for name, app in apps.items():
+                wait_for(lambda app=app: len(app.requests) == 2, what=name)
+        for app in apps.values():
+            app.__exit__()
+
+
+DONE = {
+    "204": OK,
+    "200": answer(200),
+    "299": answer(299, b"<html>"),
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n0\r\nX-Trailer: 1\r\n\r\n",
+    "until_it_closes": b"HTTP/1.0 200 OK\r\n\r\nall of it",
+    "after_100": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n" + OK,
+    "lines_by_lf": b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
+    "no_json": answer(200, b"{", "Content-Type: application/json"),
+    "nul_in_header": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-A: \xff\xfe\r\n\r\n",
+    "larger": answer(200, b'"' + b"x" * 70000 + b'"', "Content-Type: application/json"),
+    "much_larger": answer(200, b"x" * 5000000),
+    "encoded": answer(200, b"\x1f\x8b\x08", "Content-Type: application/json", "Content-Encoding: gzip"),
+}
+
+
+def test_done():
+    """Any 2xx acknowledges, whatever its body."""
+
+    def act(request):
+        if request.json == "until_it_closes":
+            return request.connection.sendall(DONE["until_it_closes"])
+        return DONE[request.json]
+
+    with App(act) as app, Daemon({"q": app}) as daemon:
+        ids = {name: daemon.send("q", name)[0] for name in DONE}
+        for name in DONE:
+            wait_for(lambda name=name: daemon.message("q", ids[name]) is None, what=name)
+        wait_for(lambda: daemon.is_empty("q"))
+        app.check_once()
+        assert len(app.requests) == len(DONE)
+        counts = daemon.target("q")["counts"]
+        assert counts.pop("acknowledged") == len(DONE) and not any(counts.values()), counts
+        wait_for(lambda: len(daemon.events("push_result_dropped")) == 2)
+
+
+def test_dead():
+    """Patternd-Dead makes a dead letter at once, whatever the status."""
+    said = {
+        "plain": (answer(422, b"", "Patternd-Dead: no such customer"), "no such customer"),
+        "fine": (answer(200, b"", "patternd-dead:  really  "), "really"),
+        "busy": (answer(503, b"", "Patternd-Dead: x"), "x"),
+        "empty": (answer(400, b"", "Patternd-Dead:"), "HTTP 400"),
+        "utf8": (answer(400, b"", "Patternd-Dead: \xc3\xbc"), "ü"),
+        "hostile": (answer(400, b"", "Patternd-Dead: \xff\x01\x1b[31m" + "y" * 2000), "???[31m" + "y" * 248),
+        "cut": (answer(400, b"", "Patternd-Dead: " + "y" * 254 + "\xc3\xbc"), None),
+    }
+    with App(lambda r: said[r.json][0]) as app, Daemon({"q": app}) as daemon:
+        for name, (_, reason) in said.items():
+            message_id = daemon.send("q", name)[0]
+            message = wait_for(
+                lambda i=message_id: (m := daemon.message("q", i)) and m["state"] == "dead" and m,
+                what=lambda i=message_id: (i, daemon.message("q", i)),
+            )
+            assert message["receives"] == 1 and reason in (None, message["reason"]), (name, message)
+            assert reason or message["reason"].startswith("yyy"), (name, message)
+        assert daemon.target("q")["counts"]["dead"] == len(said)
+        app.check_once()
+
+
+def test_busy():
+    """429 and 503 return the message uncounted, and the target calls nothing until then."""
+    waits = {"1": 1, None: 1, "soon": 1}
+    for status in (429, 503):
+        for value in waits:
+            said = [answer(status, b"", *([f"Retry-After: {value}"] if value else [])), OK]
+            with App(lambda r, said=said: said.pop(0)) as app, Daemon({"q": app}) as daemon:
+                message_id = daemon.send("q", 1)[0]
+                wait_for(lambda: len(app.requests) == 1)
+                busy = wait_for(lambda: (t := daemon.target("q"))["reason"] == "busy" and t)
+                assert busy["reason"] == "busy" and busy["allowed"] == 1, busy
+                assert busy["until_ms"] - time.time() * 1000 <= 1500, busy
+                wait_for(lambda: daemon.message("q", message_id)["state"] == "delayed")
+                message = daemon.message("q", message_id)
+                assert message["receives"] == 0 and message["reason"] is None, message
+                other = daemon.send("q", 2)[0]  # due now, and not pushed before the pause ends
+                said.append(OK)
+                wait_for(lambda: daemon.is_empty("q"), what=lambda: daemon.target("q"))
+                first, *later = app.requests
+                assert all(r.at - first.at > 0.45 for r in later) and len(later) == 2, (status, value)
+                assert {r.delivery for r in later} == {(message_id, 1), (other, 1)}
+                goes_on = daemon.target("q")
+                assert goes_on["state"] == "on" and goes_on["reason"] is None, goes_on
+                assert goes_on["counts"]["busy"] == 1 and goes_on["counts"]["failed"] == 0, goes_on
+
+
+def test_busy_dates():
+    """Retry-After may be a date; what is long ago is now; a year is not waited for."""
+    date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 60))
+    for value, least, most in (
+        (date, 50, 61), ("Thu, 01 Jan 1970 00:00:01 GMT", 0, 0), ("0", 0, 0), ("99999999999999999999", 3590, 3600)
+    ):  # fmt: skip
+        said = [answer(429, b"", f"Retry-After: {value}")]
+        with App(lambda r, said=said: said.pop(0) if said else OK) as app, Daemon({"q": app}) as daemon:
+            daemon.send("q", 1)
+            if most == 0:
+                wait_for(lambda: daemon.is_empty("q"))
+                continue
+            busy = wait_for(lambda: (t := daemon.target("q"))["reason"] == "busy" and t)
+            assert least * 1000 <= busy["until_ms"] - time.time() * 1000 <= most * 1000, (value, busy)
+
+
+def test_busy_at_once():
+    """Several that are busy at the same time are one pause, and the longest counts."""
+    gate = []
+
+    def act(request):
+        if not gate and request.json == "warm":
+            return OK
+        wait_for(lambda: len(gate) > 0)
+        if request.json == "long":
+            return answer(429, b"", "Retry-After: 20")
+        time.sleep(0.05)
+        return answer(503)
+
+    with App(act) as app, Daemon({"q": {"url": app.url, "concurrency": 20}}) as daemon:
+        daemon.send("q", *["warm"] * 25)
+        wait_for(lambda: daemon.is_empty("q") and daemon.target("q")["allowed"] == 20)
+        daemon.send("q", *(["short"] * 19 + ["long"]))
+        wait_for(lambda: app.active == 20)
+        gate.append(1)
+        wait_for(lambda: app.active == 0)
+        busy = wait_for(lambda: (t := daemon.target("q"))["counts"]["busy"] == 20 and t)
+        assert 15000 < busy["until_ms"] - time.time() * 1000 < 21000, busy
+        delayed = daemon.ask("GET", "/queues/q/messages?state=delayed")[2]["items"]
+        delays = [message["deliver_at_ms"] - time.time() * 1000 for message in delayed]
+        assert sum(d < 2500 for d in delays) >= 19, delays
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Room for others: requests that are closed free their place, and memory that is short stops
+nothing for ever.
+"""
+import threading
+
+from pushing import OK, App, Daemon, main, wait_for
+
+
+def test_cancelled_requests_make_room():
+    """Requests that are closed, as their deliveries are gone, make room for other targets."""
+
+    def act(request):
+        if request.json == "holds":
+            wait_for(request.is_left, 30)
+            return None
+        return OK
+
+    app = App(act)
+    with Daemon({"big": {"url": app.url, "concurrency": 256}, "small": app}) as daemon:
+        daemon.send("big", *["quick"] * 300)
+        wait_for(lambda: daemon.is_empty("big") and daemon.target("big")["allowed"] == 256)
+        ids = daemon.send("big", *["holds"] * 256)
+        wait_for(lambda: app.active == 256)
+        small = daemon.send("small", *range(10))
+        wait_for(lambda: daemon.target("big")["open"] == 256)
+        for message_id in ids[:2]:
+            daemon.ask("DELETE", f"/queues/big/messages/{message_id}?in_flight=true")
+        wait_for(lambda: daemon.is_empty("small"), 9, lambda: daemon.targets())
+        assert {r.delivery for r in app.requests if r.header("Patternd-Queue") == "small"} == {(i, 1) for i in small}
+        for message_id in ids[2:]:
+            daemon.ask("DELETE", f"/queues/big/messages/{message_id}?in_flight=true")
+        wait_for(lambda: app.active == 0, 10)
+        assert daemon.target("big")["counts"]["lost"] == 256
+    app.__exit__()
+
+
+def test_little_memory():
+    """More than --max-request-memory has room for: what has none returns, and does not count."""
+    gate = threading.Event()
+    app = App(lambda request: gate.wait(1) or OK)
+    options = ("--max-body-bytes", "100000", "--max-request-memory", "1400000")
+    with Daemon({"q": {"url": app.url, "concurrency": 64, "timeout_ms": 60000}}, *options) as daemon:
+        daemon.put("q", max_receives=3)
+        daemon.send("q", *["warm"] * 70)
+        wait_for(lambda: daemon.target("q")["allowed"] == 64 and daemon.is_empty("q"), 30, lambda: daemon.target("q"))
+        daemon.put("q", max_receives=3, paused=True)
+        ids = [daemon.send("q", "x" * 90000)[0] for _ in range(12)]
+        daemon.put("q", max_receives=3)
+        wait_for(lambda: daemon.is_empty("q"), 40, lambda: (daemon.counts("q"), daemon.target("q")))
+        for message_id in ids:
+            assert [r.delivery[1] for r in app.pushes(message_id)] == [1], message_id
+    app.__exit__()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+/*
+ * Many deliveries extended by one call of queue_delivery_extend_many, on a real Redis: each as
+ * queue_delivery_extend would extend it, at a cost that does not grow with them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { NOT_CURRENT, EXTENDED, CANCELLED, MINUTE_MS = 60000 };
+
+static char receipts[BATCH_MAX][64];
+
+static void receive(int count, int64_t visibility_ms, const char *nonce)
+{
+	assert_int_equal(queue_message_receive(&r, "q", count, visibility_ms, nonce), count);
+	for (size_t i = 0; i < (size_t)count; i++)
+		snprintf(receipts[i], sizeof(receipts[0]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
+}
+
+static int64_t ends_at(const char *id)
+{
+	assert_int_equal(queue_message_get(&r, "q", id), 0);
+	return item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer;
+}
+
+static void each_has_its_outcome(void **state)
+{
+	const struct outgoing batch[] = { { .id = "a" }, { .id = "b" }, { .id = "c" }, { .id = "d" }, { .id = "e" } };
+
+	(void)state;
+	queue_send_all(&r, "q", batch, 5);
+	receive(5, MINUTE_MS, NONCE_A);
+	int64_t before_ms = received(&r, 4, RECEIVED_VISIBLE_UNTIL)->integer;
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[1]), 1);
+	assert_int_equal(queue_message_cancel(&r, "q", "c"), 1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipts[3], 0, "", false), 1);
+	const char *const *named = ARGS(receipts[0], receipts[1], receipts[2], receipts[3]);
+	assert_int_equal(queue_delivery_extend_many(&r, "q", named, 5 * MINUTE_MS), 1);
+	int64_t until_ms = item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_VISIBLE_UNTIL_MS);
+	assert_int_equal(until_ms, item_int(&r, REPLY_NOW_MS) + 5 * MINUTE_MS);
+	static const int outcomes[] = { EXTENDED, NOT_CURRENT, CANCELLED, NOT_CURRENT };
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + i), outcomes[i]);
+	assert_int_equal(ends_at("a"), until_ms);
+	assert_int_equal(ends_at("e"), before_ms); /* not named */
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
+}
+
+static void without_a_time_it_is_the_queues(void **state)
+{
+	struct queue_settings settings = standard_settings;
+
+	(void)state;
+	settings.visibility_ms = 7000;
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive(1, MINUTE_MS, NONCE_A);
+	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), -1), 1);
+	assert_int_equal(ends_at("a"), item_int(&r, REPLY_NOW_MS) + 7000);
+}
+
+/* A delivery that ends sooner now: the waiter must not sleep until its old end. */
+static void a_waiter_looks_at_a_sooner_end(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		queue_message_send(&r, "q", (struct outgoing){ 0 });
+	receive(3, MINUTE_MS, NONCE_A);
+	queue_wait(&r, "q", QUEUE_TICKET(DAEMON_A, 1, 1), 60000, 0);
+	line_published(&r);
+	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), 5), 1);
+	assert_string_not_equal(line_published(&r), "");
+	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0], receipts[1], receipts[2]),
+						    2 * MINUTE_MS),
+			 3);
+	assert_string_equal(line_published(&r), "");
+}
+
+static int64_t commands(void)
+{
+	static const char count[] = "local n = 0 for calls in redis.call('INFO', 'commandstats')"
+				    ":gmatch('cmdstat_[hz]%a+:calls=(%d+)') do n = n + calls end return n";
+	int64_t n = server_command(&r, "EVAL %s 0", count)->integer;
+
+	server_command(&r, "CONFIG RESETSTAT");
+	return n;
+}
+
+static void a_hundred_cost_what_one_costs(void **state)
+{
+	const struct outgoing batch[BATCH_MAX] = { 0 };
+	const char *all[BATCH_MAX + 1] = { NULL };
+
+	(void)state;
+	queue_send_all(&r, "q", batch, BATCH_MAX);
+	receive(BATCH_MAX, MINUTE_MS, NONCE_A);
+	for (size_t i = 0; i < BATCH_MAX; i++)
+		all[i] = receipts[i];
+	commands();
+	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), MINUTE_MS), 1);
+	int64_t one = commands();
+	assert_int_equal(queue_delivery_extend_many(&r, "q", all, MINUTE_MS), BATCH_MAX);
+	assert_int_equal(commands(), one);
+}
+
+static void a_full_redis_extends(void **state)
+{
+	(void)state;
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive(1, MINUTE_MS, NONCE_A);
+	server_command(&r, "CONFIG SET maxmemory 1");
+	assert_int_equal(queue_delivery_extend_many(&r, "q", ARGS(receipts[0]), MINUTE_MS), 1);
+	server_command(&r, "CONFIG SET maxmemory 0");
+}
+
+static int open_all(void **state)
+{
+	script_stage_open_by_clock(state);
+	line_attend(&r, "p:queue:{q}");
+	line_subscribe(&r, "p:queue:{q}");
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	line_subscribe(&r, NULL);
+	return script_stage_close(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(each_has_its_outcome, script_stage_empty),
+		cmocka_unit_test_setup(without_a_time_it_is_the_queues, script_stage_empty),
+		cmocka_unit_test_setup(a_waiter_looks_at_a_sooner_end, script_stage_empty),
+		cmocka_unit_test_setup(a_hundred_cost_what_one_costs, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_extends, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("queue scripts, extend many", tests, open_all, close_all);
+}

@@ -1,0 +1,69 @@
+// The figures of one queue, lock or policy over the last five minutes: the daemon takes them while
+// a page looks, and for five minutes after.
+import { el } from './dom.js';
+import { number, rough } from './format.js';
+import { COUNTS, plot } from './plot.js';
+
+const MOST = 60; // samples that the daemon keeps
+const GAPS = 2.5; // intervals without a sample make a gap
+
+/**
+ * Plots of a history: [{title, text, series: [{label, colour, of(sample, before)}]}]; of() answers
+ * a value, or null where it is not known. {node, look(): the samples, the earliest first}. The node
+ * is hidden where the token may not see them.
+ */
+export function historyOf(page, at, plots) {
+	const drawn = plots.map((one) => plot({ text: number, steps: COUNTS, ...one }));
+	const node = el('div', { class: 'plots', hidden: true }, ...drawn.map((one) => one.node));
+	let samples = [];
+	return {
+		node,
+		async look() {
+			let found;
+			try {
+				found = await page.ask('GET', `${at}/history?after_at_ms=${samples.at(-1)?.at_ms ?? 0}`);
+			} catch (error) {
+				if (error.said?.status !== 403) throw error;
+				return [];
+			}
+			samples = [...samples, ...found.samples].slice(-MOST);
+			node.hidden = false;
+			plots.forEach(({ series }, index) =>
+				drawn[index].show(columns(samples, series, found.interval_ms * GAPS)),
+			);
+			return samples;
+		},
+	};
+}
+
+/** Seconds, then the values of each series; a pause between samples is a gap. */
+export function columns(samples, series, gap_ms) {
+	const rows = [];
+	let before = null;
+	for (const one of samples) {
+		if (before && one.at_ms - before.at_ms > gap_ms) {
+			rows.push([before.at_ms / 1000 + 1, ...series.map(() => null)]);
+			before = null;
+		}
+		const earlier = before;
+		rows.push([one.at_ms / 1000, ...series.map(({ of }) => of(one, earlier))]);
+		before = one;
+	}
+	return [0, ...series].map((_, at) => rows.map((row) => row[at]));
+}
+
+/** How much a total grew in `per` milliseconds; null for the first sample, and after a reset. */
+export const growth = (of, per) => (one, before) => {
+	if (!before) return null;
+	const change = of(one) - of(before);
+	return change < 0 ? null : (change * per) / (one.at_ms - before.at_ms);
+};
+
+/** The same over the latest minute of samples, in words. */
+export function lately(samples, of, per = 60000) {
+	const last = samples.at(-1);
+	const first = samples.find(({ at_ms: at }) => last.at_ms - at <= 60000);
+	if (!last || first === last) return '–';
+	const rate = growth(of, per)(last, first);
+	return rate === null ? '–' : rough(rate);
+}

@@ -1,0 +1,128 @@
+// Push: the targets of this daemon, why one calls nothing, and how its requests ended.
+import { list } from './api.js';
+import { back, el, facts, nothing, route, setText } from './dom.js';
+import { duration, expiry, instant, number } from './format.js';
+import { searchForm } from './listing.js';
+import { table } from './table.js';
+
+const MOST = 1000; // targets that are read
+const WHY = { not_ready: 'not ready', not_reached: 'not reached', busy: 'busy', not_received: 'no Redis' };
+const BADGES = { on: 'up', backing_off: 'down', checking: 'paused', stopping: 'paused' };
+const NONE = 'This daemon pushes to no program. Its operator names the targets in the file of --push.';
+
+export function open(page) {
+	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
+}
+
+/** All targets; of one that stops and its successor each. */
+async function targets(page) {
+	const key = (one) => `${one.name} ${one.state === 'stopping'}`;
+	const found = await list('/push', { name: key, most: MOST, pages: MOST, signal: page.signal });
+	return found.items.map((one) => ({ ...one, key: key(one) }));
+}
+
+const undone = ({ counts: { failed, dead, lost } }) => failed + dead + lost;
+const failure = ({ last_failure: last }) => (last ? `${last.detail}, ${instant(last.at_ms)}` : '–');
+
+function openAll(page) {
+	let text = '';
+	const none = nothing(NONE);
+	const all = table({
+		label: 'Targets',
+		key: (one) => one.key,
+		empty: 'No targets match.',
+		columns: [
+			{
+				title: 'Queue',
+				kind: 'head',
+				text: (one) => one.name,
+				sort: (one) => one.name,
+				link: (one) => route('push', one.name),
+			},
+			{ title: 'Program', kind: 'wide code', text: (one) => one.unix_socket ?? one.url },
+			{ title: 'State', make: stateOf, sort: (one) => one.state },
+			{
+				title: 'Open',
+				number: true,
+				text: (one) => `${number(one.open)} of ${number(one.allowed)}`,
+				sort: (one) => one.open,
+			},
+			{
+				title: 'Acknowledged',
+				number: true,
+				text: (one) => number(one.counts.acknowledged),
+				sort: (one) => one.counts.acknowledged,
+			},
+			{ title: 'Failed', number: true, text: (one) => number(undone(one)), sort: undone },
+			{ title: 'Last failure', kind: 'wide', text: failure, sort: (one) => one.last_failure?.at_ms },
+		],
+	});
+	const search = searchForm({
+		label: 'Filter targets by queue',
+		placeholder: 'Filter',
+		change: (latest) => {
+			text = latest;
+			page.refresh();
+		},
+	});
+	page.root.append(search, all.node, none);
+	return async () => {
+		const found = await targets(page);
+		none.hidden = found.length > 0;
+		search.hidden = all.node.hidden = found.length === 0;
+		all.show(found.filter(({ name }) => name.includes(text)));
+	};
+}
+
+/** The state, or why it backs off and until when. */
+function stateOf() {
+	const badge = el('span');
+	const when = el('span', { class: 'muted' });
+	return {
+		node: el('span', {}, badge, ' ', when),
+		update({ state, reason, until_ms: until }) {
+			const isOff = state === 'backing_off';
+			setText(badge, isOff ? (WHY[reason] ?? reason) : state);
+			badge.className = `badge ${BADGES[state] ?? ''}`;
+			setText(when, isOff ? `called again ${expiry(until)}` : '');
+		},
+	};
+}
+
+function openOne(page, name) {
+	const state = stateOf();
+	const about = facts(`Target ${name}`);
+	const counts = facts('How requests ended');
+	page.root.append(
+		back('push', 'All targets'),
+		el('div', { class: 'buttons' }, state.node, el('a', { href: route('queues', name) }, 'The queue')),
+		about.node,
+		el('h2', {}, 'How requests ended'),
+		counts.node,
+	);
+	return async () => {
+		const one = (await targets(page)).findLast((target) => target.name === name);
+		if (!one) {
+			page.absent.replaceChildren(back('push', 'Back to the list'), nothing(`No target has the queue '${name}'.`));
+			return page.shows(null);
+		}
+		page.shows(one);
+		state.update(one);
+		about.show([
+			['Program', one.url],
+			['Unix socket', one.unix_socket ?? '–'],
+			['Open now', `${number(one.open)} of ${number(one.allowed)} that are allowed`],
+			['Concurrency', number(one.concurrency)],
+			['Time for an answer', duration(one.timeout_ms)],
+			['Last failure', failure(one)],
+		]);
+		counts.show([
+			['Acknowledged', number(one.counts.acknowledged)],
+			['Failed', number(one.counts.failed)],
+			['Dead at once', number(one.counts.dead)],
+			['Asked for a pause', number(one.counts.busy)],
+			['Not reached', number(one.counts.unreached)],
+			['Lease lost', number(one.counts.lost)],
+		]);
+	};
+}
