@@ -429,7 +429,8 @@ def run_page(program, page):
         return findings, count
     port = embedded.free_port()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        daemon = stack.enter_context(embedded.Daemon(program, *shown_files.put(folder, text, port)))
+        options = ("--redis-timeout-ms", "10000", *shown_files.put(folder, text, port))
+        daemon = stack.enter_context(embedded.Daemon(program, *options))
         session = Session()
         shell = Shell(folder, daemon.port, port)
         try:

@@ -25,18 +25,26 @@ class Interrupted(BaseException):
     """What a signal handler raises, as a soft time limit does."""
 
 
-def interrupted(call, after):
-    """Ends a call by an exception out of a signal handler; the test's thread is the main one."""
+def interrupted(call, after, begins=lambda: True):
+    """Ends a call by an exception out of a signal handler, so many seconds after it begins; the test's
+    thread is the main one.
+    """
 
     def interrupt(*_):
         raise Interrupted
 
+    def alarm():
+        until(begins, "the call begins")
+        time.sleep(after)
+        os.kill(os.getpid(), signal.SIGALRM)
+
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, after)
+    thread = threading.Thread(target=alarm)
+    thread.start()
     try:
         return raised(Interrupted, call)[0]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        thread.join()
         signal.signal(signal.SIGALRM, before)
 
 
@@ -58,7 +66,7 @@ def test_an_exception_closes_the_connection_of_each_call_that_waits():
     ]
     for call in calls:
         count = gate.count
-        error = interrupted(call, 0.05)  # its traceback refers to all that the call had
+        error = interrupted(call, 0.05, lambda: gate.count > count)  # its traceback refers to all that the call had
         assert gate.count == count + 1, gate.count
         until(lambda: not gate.sockets, "the connection ends")
         del error

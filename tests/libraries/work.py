@@ -279,7 +279,7 @@ def test_it_goes_on_after_an_outage_and_warns_once(is_aio, name):
     time.sleep(1.2)
     queue.send("after")
     gate.open()
-    until(lambda: "after" in seen and is_empty(queue), "it goes on", 10)
+    until(lambda: "after" in seen and is_empty(queue), "it goes on", 30)
     loop.end()
     own = [line for line in warnings if f"'{name}'" in line]
     assert len(own) == 2 and "again after" in own[1], own
@@ -293,7 +293,7 @@ def test_an_outcome_outlives_an_outage(is_aio, name):
     gate.shut()
     time.sleep(1)
     gate.open()
-    until(lambda: is_empty(queue), "all are acknowledged", 10)
+    until(lambda: is_empty(queue), "all are acknowledged", 30)
     loop.end()
     assert sorted(seen) == [0, 1, 2, 3], "worked on twice"
 
@@ -329,7 +329,7 @@ def test_a_handler_is_told_in_time_that_its_message_is_lost(is_aio, name):
     until(lambda: told, "it is told")
     assert told[0][0] and told[0][1] - began[0] < 0.95, (told, began)
     gate.open()
-    until(lambda: len(began) == 2, "it is delivered again", 10)
+    until(lambda: len(began) == 2, "it is delivered again", 30)
     loop.stop.set()
     queue.delete()  # the next extension ends the second delivery
     until(lambda: len(told) == 2, "it is told")
@@ -340,7 +340,7 @@ def test_a_handler_is_told_in_time_that_its_message_is_lost(is_aio, name):
 def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
     queue, seen = filled(name, 6), []
     loop = Loop(name, sleeping(is_aio, seen, 0.9), is_aio, concurrency=3, visibility_ms=500)
-    until(lambda: is_empty(queue), "all are done", 10)
+    until(lambda: is_empty(queue), "all are done", 30)
     loop.end()
     assert sorted(seen) == list(range(6)), "worked on twice"
 
@@ -357,7 +357,7 @@ def test_one_request_extends_what_is_held(is_aio, name):
     for number in range(20):
         queue.send(number)
         time.sleep(0.02)
-    until(lambda: is_empty(queue), "all are done", 10)
+    until(lambda: is_empty(queue), "all are done", 30)
     loop.end()
     extended, alone = counts()[0] - before, counts()[1] - alone
     assert sorted(seen) == list(range(20)), "worked on twice"

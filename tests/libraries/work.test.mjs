@@ -91,7 +91,7 @@ test('one request extends what is held, also what was received at other times', 
     await queue.send(n);
     await sleep(20);
   }
-  await until(() => isEmpty(queue), 'all are done', 10000);
+  await until(() => isEmpty(queue), 'all are done', 30000);
   await loop.end();
   const [extended, alone] = (await counts()).map((count, i) => count - before[i]);
   assert.equal(seen.length, 20, 'worked on twice');
@@ -111,7 +111,7 @@ describe('work', { concurrency: 20 }, () => {
       seen.add(message.body);
       atOnce--;
     });
-    await until(() => seen.size === 2000, 'all are worked on', 10000);
+    await until(() => seen.size === 2000, 'all are worked on', 30000);
     await loop.end();
     assert.equal(most, 4);
     assert(await isEmpty(queue));
@@ -365,7 +365,7 @@ describe('work', { concurrency: 20 }, () => {
       },
       { visibilityMs: 900, concurrency: 1 },
     );
-    await until(() => isEmpty(queue), 'all are done', 10000);
+    await until(() => isEmpty(queue), 'all are done', 30000);
     await loop.end();
     assert.deepEqual(
       seen,

@@ -110,6 +110,7 @@ def test_poison():
             poison = daemon.send("q", "kill", max_receives=3)[0]
             others = daemon.send("q", *[1] * 40, max_receives=100)
             wait_for(lambda: list(daemon.counts("q").values()) == [0, 0, 0, 0, 1], 25, lambda: daemon.counts("q"))
+            wait_for(lambda: app.starts == 4, what=lambda: app.starts)
         finally:
             is_over.set()
             guard.join()

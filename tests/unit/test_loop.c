@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -163,12 +164,20 @@ static int64_t stall_once(void)
 	return 1;
 }
 
+static int64_t cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
 static int64_t work_once(void)
 {
-	int64_t end_ms = loop_wall_ms() + 60;
+	int64_t end_ms = loop_wall_ms() + 60, end_us = cpu_us() + 5 * MS;
 
 	if (++iterations == 2)
-		while (loop_wall_ms() < end_ms)
+		while (loop_wall_ms() < end_ms || cpu_us() < end_us)
 			;
 	if (iterations == 3)
 		loop_stop();
