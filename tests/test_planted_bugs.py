@@ -82,25 +82,24 @@ class Loader:
         self.server.start()
         self.server.wait_up()
         shutil.copytree(TOP / "lua", self.lua)
-        self.sound = self.sources("*/*.lua")
+        self.sound = self.sources(embed_scripts.scripts_of(self.lua))
 
-    def sources(self, pattern):
-        paths = [p for p in self.lua.glob(pattern) if p.parent.name != "lib" and not p.name.startswith("lib_")]
+    def sources(self, paths):
         return {path.stem: embed_scripts.assemble(path, self.lua / "lib")["source"] for path in paths}
 
-    @staticmethod
-    def pattern_of(file):
-        """The scripts that a file may be part of: itself, those of its folder, or all."""
-        _, folder, name = pathlib.PurePath(file).parts
-        if folder == "lib":
-            return "*/*.lua"
-        return f"{folder}/*.lua" if name.startswith("lib_") else f"{folder}/{name}"
+    def scripts_with(self, file):
+        """Those that a file may be part of: itself, those of its pattern, or all."""
+        path, scripts = self.lua.parent / file, embed_scripts.scripts_of(self.lua)
+        if path in scripts:
+            return [path]
+        pattern = path.relative_to(self.lua).parts[0]
+        return scripts if pattern == "lib" else [p for p in scripts if p.relative_to(self.lua).parts[0] == pattern]
 
     def errors(self, file, text):
         """Of the scripts that the changed file is part of."""
         with self.lock:
             (self.lua.parent / file).write_text(text)
-            sources = self.sources(self.pattern_of(file))
+            sources = self.sources(self.scripts_with(file))
             differing = {name: source for name, source in sources.items() if source != self.sound[name]}
             shutil.copy(TOP / file, self.lua.parent / file)
         replies = {name: redis(self.port, "SCRIPT", "LOAD", source) for name, source in differing.items()}

@@ -1,7 +1,7 @@
 /*
  * cron: the five fields of crontab(5), as Debian's cron reads them: minute, hour, day of month,
  * month, day of week; and its names, such as @daily. Pure: knows no clock and no time zone.
- * lua/queues/lib_queue_recurrence.lua finds the instants that match.
+ * lua/queues/schedules/lib_queue_recurrence.lua finds the instants that match.
  */
 #ifndef PATTERND_CRON_H
 #define PATTERND_CRON_H

@@ -1,7 +1,7 @@
 /*
  * extend: POST /queues/{name}/extend: many deliveries of a queue get more time, by one call of
- * lua/queues/queue_delivery_extend_many.lua. One delivery, which may report progress, is in
- * queues.c.
+ * lua/queues/deliveries/queue_delivery_extend_many.lua. One delivery, which may report progress,
+ * is in queues.c.
  */
 #include "common/handler.h"
 #include "queues/queue_call.h"

@@ -1,7 +1,7 @@
 /*
  * queue_groups: the groups of a queue: the list, pause and resume, purge and redrive of one. Each
- * step is one script (lua/queues/queue_group_*.lua). What groups do to messages is in the scripts
- * of messages.
+ * step is one script (lua/queues/groups/queue_group_*.lua). What groups do to messages is in the
+ * scripts of messages.
  */
 #include "queues/groups.h"
 
@@ -9,7 +9,7 @@
 
 #include "queues/queue_call.h"
 
-/* A group as lua/queues/lib_queue_group_look.lua gives it; the object is open. */
+/* A group as lua/queues/groups/lib_queue_group_look.lua gives it; the object is open. */
 static void out_group(struct json_out *o, const struct reply *r)
 {
 	struct text reason = reply_text(r, QUEUE_GROUP_REASON);

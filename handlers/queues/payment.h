@@ -5,8 +5,8 @@
  * received, and the queue is held until there may be more.
  *
  * With an Idempotency-Key several daemons may pay for the same messages. The first that has paid
- * decides for all, in the record of the receive (lua/queues/queue_delivery_pay.lua). So of a
- * request that is sent twice at once, both answers have the same messages.
+ * decides for all, in the record of the receive (lua/queues/deliveries/queue_delivery_pay.lua). So
+ * of a request that is sent twice at once, both answers have the same messages.
  */
 #ifndef PATTERND_QUEUE_PAYMENT_H
 #define PATTERND_QUEUE_PAYMENT_H

@@ -5,7 +5,7 @@
  * there is more, parts that each begin with a tab and a letter:
  *
  *	<tab> t traceparent <tab> h headers as a JSON object
- *	<tab> s the schedule as a JSON object (lua/queues/lib_queue_fire.lua) <tab> = body
+ *	<tab> s the schedule as a JSON object (lua/queues/schedules/lib_queue_fire.lua) <tab> = body
  *
  * None but the body, which is the last, holds a tab, and no body alone begins with one.
  */

@@ -3,9 +3,9 @@
  *
  * What the request settles ends before its first attempt (settle.c), so later attempts do not
  * settle. From then on no problem is its answer: the client must learn what was settled.
- * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several
- * slots, one call a queue. Messages for a client that left return to their queue
- * (lua/queues/queue_delivery_return.lua).
+ * One script takes them (lua/queues/receive/queue_message_receive.lua); in a Cluster, of queues in
+ * several slots, one call a queue. Messages for a client that left return to their queue
+ * (lua/queues/deliveries/queue_delivery_return.lua).
  */
 #include "queues/receive.h"
 #include "common/handler.h"

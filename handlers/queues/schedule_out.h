@@ -1,6 +1,6 @@
 /*
  * schedule_out: a schedule as the API returns it, of the shapes that the scripts return
- * (lua/queues/lib_queue_schedule.lua).
+ * (lua/queues/schedules/lib_queue_schedule.lua).
  */
 #ifndef PATTERND_SCHEDULE_OUT_H
 #define PATTERND_SCHEDULE_OUT_H

@@ -1,7 +1,7 @@
 /*
  * schedules: messages that recur. A schedule is stored with its next instant; nothing runs in the
  * background: the receive, or the look, that finds the instant past makes the message
- * (lua/queues/lib_queue_fire.lua), and waiters wake for it as for a delayed message.
+ * (lua/queues/schedules/lib_queue_fire.lua), and waiters wake for it as for a delayed message.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

@@ -1,6 +1,6 @@
 /*
- * settle: see settle.h. The scripts are lua/queues/queue_delivery_settle.lua; where there are
- * results to store, queue_delivery_complete.lua; for one acknowledgement,
+ * settle: see settle.h. The scripts are lua/queues/deliveries/queue_delivery_settle.lua; where
+ * there are results to store, queue_delivery_complete.lua; for one acknowledgement,
  * queue_delivery_acknowledge.lua.
  */
 #include "queues/settle.h"

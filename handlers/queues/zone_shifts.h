@@ -1,7 +1,7 @@
 /*
  * zone_shifts: how the clocks of a time zone change, as a schedule keeps it. The scripts find the
- * instants of a schedule with it alone (lua/queues/lib_queue_recurrence.lua), so that they are the
- * same over daemons with different time zone data. The form, seconds throughout:
+ * instants of a schedule with it alone (lua/queues/schedules/lib_queue_recurrence.lua), so that
+ * they are the same over daemons with different time zone data. The form, seconds throughout:
  *
  *	offset[ at:offset]...[;standard summer begins ends]
  *

@@ -9,7 +9,7 @@
 --                      trimmed; rules (queues/lib_queue_rules.lua); full, if `concurrency` refused
 --                      a receive; held_until, for its policy; group_paused_until, the end of the
 --                      longest pause; two fields a message, <sequence> and <sequence>s (below),
---                      and what queues/lib_queue_schedule.lua has
+--                      and what queues/schedules/lib_queue_schedule.lua has
 --   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 +
 --                      due_ms
 --   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to
@@ -20,7 +20,8 @@
 --   6  ...:ids         hash: id given by a sender to its sequence, while the message exists
 --   7  ...:done        sorted set: the id of an acknowledged message by the instant until which it
 --                      is remembered
---   8  ...:schedules   sorted set: id of a schedule by next_at_ms (queues/lib_queue_schedule.lua)
+--   8  ...:schedules   sorted set: id of a schedule by next_at_ms
+--                      (queues/schedules/lib_queue_schedule.lua)
 --   9  ...:waiters     its wait queue (lib/waiters.lua)
 --  10  ...:order       sorted set, all scores 0: messages that wait for others of their group
 --  11  ...:busy        sorted set, all scores 0: marks of groups

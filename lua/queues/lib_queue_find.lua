@@ -1,11 +1,12 @@
--- One message by its public id. Wants queues/lib_queue_ended.lua.
+-- One message by its public id. Wants queues/deliveries/lib_queue_ended.lua.
 
 -- The message of a sequence as find() returns it; with `given`, only if its sender gave that id
 -- ('': none).
 local function find_sequence(seq, given)
   local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
   if stored[2] and stored[2]:sub(30, 30) == 'd' then
-    local is_kept = #stored[2] > 57 -- queues/lib_queue_result.lua
+    -- Longer: what queues/deliveries/lib_queue_result.lua keeps.
+    local is_kept = #stored[2] > 57
     if is_kept and given and read_state(NO_NONCE .. NO_END .. stored[2]:sub(58)).id ~= given then
       is_kept = false
     end

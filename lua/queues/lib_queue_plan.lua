@@ -163,7 +163,7 @@ local function give_up_id(m)
   plan('HSET', queue_key, m.seq, header_of(header) .. body_of(content))
 end
 
--- Plans what end_delivery or end_visibility returned (queues/lib_queue_ended.lua).
+-- Plans what end_delivery or end_visibility returned (queues/deliveries/lib_queue_ended.lua).
 local function settle(m, state)
   if state == 'expired' then
     drop(m)

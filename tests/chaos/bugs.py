@@ -17,7 +17,7 @@ BUGS = {
         # A message that is delivered stays where it can be delivered.
         [
             (
-                "lua/queues/lib_receive_write.lua",
+                "lua/queues/receive/lib_receive_write.lua",
                 "  redis.call('ZREM', ready_key, unpack(q.members))\n",
                 "",
             )
@@ -58,7 +58,7 @@ BUGS = {
         # A result is stored with other digits.
         [
             (
-                "lua/queues/lib_queue_settle.lua",
+                "lua/queues/deliveries/lib_queue_settle.lua",
                 "redis.call('SET', results[i], results[i + 1],",
                 "redis.call('SET', results[i], results[i + 1]:gsub('%d', '0'),",
             )
@@ -67,7 +67,7 @@ BUGS = {
     ),
     "an end that wakes no waiter": (
         # What ends a message forgets the daemons that wait for it.
-        [("lua/queues/lib_queue_result.lua", "      wake_daemons(list, queue_key", "      local _ = (list and queue_key")],
+        [("lua/queues/deliveries/lib_queue_result.lua", "      wake_daemons(list, queue_key", "      local _ = (list and queue_key")],
         {"waiters are woken"},
     ),
     "a name apart from its key": (
@@ -121,7 +121,7 @@ BUGS = {
     "two of a strict group": (
         # A strict group has room for two messages in flight.
         [
-            ("lua/queues/lib_receive_group.lua", "and math.huge or 1\n", "and math.huge or 2\n"),
+            ("lua/queues/receive/lib_receive_group.lua", "and math.huge or 1\n", "and math.huge or 2\n"),
         ],
         {"strict groups run one at a time", "strict groups keep the order"},
     ),
@@ -129,7 +129,7 @@ BUGS = {
         # Not the first blocked message of a group becomes its head, but the last.
         [
             (
-                "lua/queues/lib_queue_groups.lua",
+                "lua/queues/groups/lib_queue_groups.lua",
                 "redis.call('ZRANGE', order_key, '[' .. group .. '\\0', '(' .. group .. PAST_PLACES, 'BYLEX', 'LIMIT', '0', '1')[1]",
                 "redis.call('ZRANGE', order_key, '(' .. group .. PAST_PLACES, '[' .. group .. '\\0', 'BYLEX', 'REV', 'LIMIT', '0', '1')[1]",
             ),
@@ -149,7 +149,7 @@ BUGS = {
     ),
     "a rate that is not spent": (
         # Deliveries are not counted.
-        [("lua/queues/lib_receive_write.lua", "if q.spent and q.spent > 0 then", "if q.spent and q.spent > 99 then")],
+        [("lua/queues/receive/lib_receive_write.lua", "if q.spent and q.spent > 0 then", "if q.spent and q.spent > 99 then")],
         {"limits hold"},
     ),
     "a policy that is not asked": (
@@ -160,7 +160,7 @@ BUGS = {
     "a policy paid by each daemon": (
         # Of a receive that is sent twice at once, each daemon hands out what it paid for itself.
         [
-            ("lua/queues/lib_receive_replay.lua", "< 2000", "< 0"),
+            ("lua/queues/receive/lib_receive_replay.lua", "< 2000", "< 0"),
             ("handlers/queues/payment.c", "\tif (req->asked.idempotency_key.at) {", "\tif (!p) {"),
         ],
         {"one delivery at a time", "one key, one effect"},
@@ -169,7 +169,7 @@ BUGS = {
         # The head of a group is ready by when it was sent, not in turn.
         [
             (
-                "lua/queues/lib_queue_turn.lua",
+                "lua/queues/groups/lib_queue_turn.lua",
                 "place:sub(1, 1) .. instant",
                 "place:sub(1, 1) .. place:sub(2, 14)",
             ),

@@ -26,8 +26,8 @@ class Interrupted(BaseException):
 
 
 def interrupted(call, after, begins=lambda: True):
-    """Ends a call by an exception out of a signal handler, so many seconds after it begins; the test's
-    thread is the main one.
+    """Ends a call by an exception out of a signal handler, so many seconds after it begins; the
+    test's thread is the main one.
     """
 
     def interrupt(*_):

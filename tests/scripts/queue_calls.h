@@ -146,7 +146,10 @@ struct queue_settings {
 extern const struct queue_settings standard_settings;
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 
-/* What jitter makes of a backoff for the delivery of a receipt: lua/queues/lib_queue_ended.lua. */
+/*
+ * What jitter makes of a backoff for the delivery of a receipt:
+ * lua/queues/deliveries/lib_queue_ended.lua.
+ */
 int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms);
 
 struct queue_counts {

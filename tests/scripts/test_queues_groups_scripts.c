@@ -1,7 +1,7 @@
 /*
  * Groups of queues: thousands of random steps with each order and rule, after each of which the
- * keys must keep what lua/queues/lib_queue_groups.lua promises, and first deliveries their order;
- * and bugs which that must find. Redis's clock is the test's.
+ * keys must keep what lua/queues/groups/lib_queue_groups.lua promises, and first deliveries their
+ * order; and bugs which that must find. Redis's clock is the test's.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-RECURRENCE = pathlib.Path(__file__).resolve().parents[2] / "lua/queues/lib_queue_recurrence.lua"
+RECURRENCE = pathlib.Path(__file__).resolve().parents[2] / "lua/queues/schedules/lib_queue_recurrence.lua"
 MINUTE = 60
 # ARGV: a list of {mask, shifts, after, until} in ms. Returns for each the instants behind `after`
 # that are not behind `until`, and how many instants_between finds from the first to the last.

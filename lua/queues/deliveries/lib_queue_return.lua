@@ -1,5 +1,5 @@
 -- Brings deliveries back, as if their messages had not been received. Wants
--- queues/lib_queue_plan.lua and queues/lib_queue_delivery.lua.
+-- queues/lib_queue_plan.lua and queues/deliveries/lib_queue_delivery.lua.
 
 -- The message of a content and a state that were removed; its id is its own again, unless another
 -- message has it by now.

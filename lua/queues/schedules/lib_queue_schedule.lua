@@ -1,4 +1,4 @@
--- Schedules of a queue. Wants queues/lib_queue.lua and queues/lib_queue_recurrence.lua.
+-- Schedules of a queue. Wants queues/lib_queue.lua and queues/schedules/lib_queue_recurrence.lua.
 --   KEYS[8]  sorted set: id by the next instant
 --   in the queue's hash:
 --     `:<id>`  what the schedule is, a table by cmsgpack: json_id, every (nil: a mask), cron, mask,

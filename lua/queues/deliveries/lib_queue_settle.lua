@@ -1,5 +1,5 @@
 -- The body of queue_delivery_settle and queue_delivery_complete: with stores_results, what has a
--- result gets it. Wants queues/lib_queue_settle_look.lua.
+-- result gets it. Wants queues/deliveries/lib_queue_settle_look.lua.
 local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
 local result_ms = rules_text and tonumber(rules_text:match('^result_ms=(%d+)'))
 local reply, effects = { 0, now }, 0
@@ -11,7 +11,8 @@ local remembered_until = digits(now + math.max(150000, result_ms or 0))
 local flight, done, contents, ids = {}, {}, {}, {}
 local results = {} -- key and result
 
--- Plans that a delivery is done; `kind` is what became of its result (queues/lib_queue_result.lua).
+-- Plans that a delivery is done; `kind` is what became of its result
+-- (queues/deliveries/lib_queue_result.lua).
 local function acknowledge(i, seq, nonce, state, m, kind)
   effects = effects + 1
   ended[seq] = nonce

@@ -1,4 +1,4 @@
--- The delivery that a receipt names. Wants queues/lib_queue_ended.lua.
+-- The delivery that a receipt names. Wants queues/deliveries/lib_queue_ended.lua.
 
 -- Plans that the delivery of a cancelled message ends, since its worker learns of it. That is
 -- remembered for 150 s, as an acknowledgement is.

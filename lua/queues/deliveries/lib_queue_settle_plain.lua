@@ -1,6 +1,6 @@
 -- What most calls are: acknowledgements of messages without a group, in a queue without rules. They
 -- are made here, and the script returns; nothing is written if there is anything else.
--- Wants queues/lib_queue_settle_look.lua.
+-- Wants queues/deliveries/lib_queue_settle_look.lua.
 local is_plain = not ARGV[first_completed] and not rules_text
 local reply, ended, flight, done, contents, ids = { count, now }, {}, {}, {}, {}, {}
 local remembered_until = digits(now + 150000)

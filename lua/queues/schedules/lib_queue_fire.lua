@@ -1,6 +1,6 @@
--- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua,
--- queues/lib_queue_store.lua and queues/lib_queue_ended.lua. read_waiters() comes before, where the
--- script serves the waiters then.
+-- The instant of a schedule has come. Wants queues/schedules/lib_queue_schedule.lua,
+-- queues/lib_queue_store.lua and queues/deliveries/lib_queue_ended.lua. read_waiters() comes
+-- before, where the script serves the waiters then.
 
 -- The message before this one is in the queue, and is not a dead letter. Its delivery may have
 -- ended: it is settled first.

@@ -47,8 +47,8 @@
 -- Of the due messages of a group one is ready, its head; the others are blocked. The first of them
 -- is the next head once the head was taken, or, when the group has as many in flight as it may,
 -- once one of those is gone. A head whose group is paused, or spent its rate, is blocked again, and
--- the group is held until that instant (queues/lib_queue_groups.lua). A cancelled, expired or
--- purged message is gone.
+-- the group is held until that instant (queues/groups/lib_queue_groups.lua). A cancelled, expired
+-- or purged message is gone.
 --@include time queue
 --@flags allow-oom
 --@idempotent proof

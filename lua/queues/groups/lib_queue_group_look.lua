@@ -1,5 +1,5 @@
 -- A group as a look shows it. Wants queues/lib_queue.lua; reads what promote() writes
--- (queues/lib_queue_groups.lua).
+-- (queues/groups/lib_queue_groups.lua).
 
 --@shape queue_group: group text, ready int, blocked int, in_flight int, oldest_at_ms int,
 -- reason text, until_ms int
