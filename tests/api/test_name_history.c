@@ -114,7 +114,8 @@ static void a_lock_has_holders_and_waiters(void **state)
 	struct raw *waiting = waiter_at(&patternd, "/locks/l", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{l}") == 1, SOON_MS);
 	samples_of("locks/l");
-	wait_for_sample("locks/l");
+	for (int i = 0; i < 3 && number("locks/l", "waiting") != 1; i++) /* which may just be trying again */
+		wait_for_sample("locks/l");
 	assert_int_equal(number("locks/l", "holders"), 1);
 	assert_int_equal(number("locks/l", "waiting"), 1);
 	raw_close(waiting);

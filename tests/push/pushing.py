@@ -1,12 +1,14 @@
 """For the tests of push: programs that get messages, with a socket of their own so that they can
 answer as badly as they like; the daemon with its file of targets; a Redis that can be harmed.
 
-Each test_*.py here is a program: `test_x.py PATTERND` runs its functions test_*, one after the
-other; `test_x.py PATTERND NAME...` some of them.
+Each test_*.py here is a program: `test_x.py PATTERND` runs its functions test_*, each in a process;
+`test_x.py PATTERND NAME...` some of them.
 """
 import collections
+import concurrent.futures
 import contextlib
 import http.client
+import io
 import json
 import os
 import pathlib
@@ -400,19 +402,28 @@ def check_config(text, *options):
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else None
 
 
-def main():
-    names = sys.argv[2:]
-    module = sys.modules["__main__"]
-    tests = [f for name, f in vars(module).items() if name.startswith("test_") and (not names or name in names)]
-    failed = 0
-    for test in tests:
-        began = time.monotonic()
+def run(name):
+    """Whether a test passed, and what it printed."""
+    printed, began = io.StringIO(), time.monotonic()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
-            test()
-            print(f"{test.__name__}: passed in {time.monotonic() - began:.1f} s", flush=True)
+            vars(sys.modules["__main__"])[name]()
+            has_passed = True
         except Exception:
-            failed += 1
-            print(f"{test.__name__}: FAILED in {time.monotonic() - began:.1f} s", flush=True)
             traceback.print_exc()
-            sys.stderr.flush()
-    sys.exit(1 if failed or not tests else 0)
+            has_passed = False
+    how = "passed" if has_passed else "FAILED"
+    return has_passed, f"{name}: {how} in {time.monotonic() - began:.1f} s\n{printed.getvalue()}"
+
+
+def main(at_once=1):
+    """`at_once` tests at the same time, each in a process, where they mostly wait."""
+    names = [name for name in vars(sys.modules["__main__"]) if name.startswith("test_")]
+    names = [name for name in names if not sys.argv[2:] or name in sys.argv[2:]]
+    failed = 0
+    with concurrent.futures.ProcessPoolExecutor(at_once) as pool:
+        for done in [pool.submit(run, name) for name in names]:
+            has_passed, printed = done.result()
+            failed += not has_passed
+            print(printed, end="", flush=True)
+    sys.exit(1 if failed or not names else 0)

@@ -232,4 +232,4 @@ def test_busy_at_once():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=4)

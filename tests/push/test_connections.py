@@ -209,4 +209,4 @@ def test_answer_before_the_body():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=4)

@@ -140,4 +140,4 @@ def test_away_at_first():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=2)

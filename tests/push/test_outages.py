@@ -89,4 +89,4 @@ def test_stopped_for_a_moment():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=2)

@@ -198,4 +198,4 @@ def test_results():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

@@ -92,4 +92,4 @@ def test_slow_start():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

@@ -133,4 +133,4 @@ def test_drain_returns():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

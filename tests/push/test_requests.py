@@ -179,4 +179,4 @@ def test_localhost():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=2)

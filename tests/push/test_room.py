@@ -54,4 +54,4 @@ def test_little_memory():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=2)

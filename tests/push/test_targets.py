@@ -288,4 +288,4 @@ def test_only_the_targets():
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=2)
