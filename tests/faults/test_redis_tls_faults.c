@@ -252,17 +252,17 @@ static void test_large_requests(void **state)
 /*
  * Redis reads nothing more: some requests are on their way, some were never sent. A request with
  * effect "none" was not carried out. The proxy stops reading, instead of Redis behind it: the
- * kernel's receive buffer grows with what is read, and could hold all of them.
+ * kernel's receive buffer grows with what is read, and could hold all of them. False: there were
+ * none of a kind, since a busy machine took longer to ask than the first waits.
  */
-static void test_not_sent(void **state)
+static bool none_is_carried_out(const char *body)
 {
-	enum { REQUESTS = 24, BODY = 900000 };
+	enum { REQUESTS = 24 };
 	struct raw *senders[REQUESTS];
-	char *body = large_body(BODY), head[200];
+	char head[200];
 	bool not_sent[REQUESTS];
 	int none = 0, unknown = 0, carried_out = 0;
 
-	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .hold_up = true });
 	for (int i = 0; i < REQUESTS; i++) {
 		senders[i] = raw_connect(patternd.port);
@@ -289,7 +289,18 @@ static void test_not_sent(void **state)
 	start(NULL);
 	print_message("%d not sent, %d unknown\n", none, unknown);
 	assert_int_equal(carried_out, 0);
-	assert_true(none > 0 && unknown > 0); /* else little was shown */
+	return none > 0 && unknown > 0;
+}
+
+static void test_not_sent(void **state)
+{
+	enum { BODY = 900000, TRIES = 5 };
+	char *body = large_body(BODY);
+	int tries = 0;
+
+	(void)state;
+	while (!none_is_carried_out(body))
+		assert_true(++tries < TRIES); /* else little was shown */
 	free(body);
 }
 
