@@ -307,7 +307,7 @@ static void a_node_leaves(void **state)
 {
 	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
-		assert_status(get_lock(stage_names[i]), 200);
+		wait_until(get_lock(stage_names[i]).status == 200, SOON_MS);
 	struct raw *w = waiter_parked(&patternd, &redis, stage_names[2], "{\"wait_ms\":30000}");
 	dismiss_node_2();
 	for (int i = 0; i < STAGE_NAMES; i++)
