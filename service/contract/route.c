@@ -110,24 +110,6 @@ static size_t parameters_of(const struct operation *op)
 }
 
 /*
- * The next operation of the path itself, as next_match. A path that also matches one with more
- * parameters has none of its operations: its name is reserved there.
- */
-static const struct operation *next_of_path(const struct resource *r, const struct operation *op,
-					    const struct text *segments, size_t count)
-{
-	const struct operation *least = NULL, *other = NULL;
-
-	while ((other = next_match(r, other, segments, count)))
-		if (!least || parameters_of(other) < parameters_of(least))
-			least = other;
-	while ((op = next_match(r, op, segments, count)))
-		if (parameters_of(op) == parameters_of(least))
-			return op;
-	return NULL;
-}
-
-/*
  * True when an operation accepts anything after these segments, even text that cannot be decoded.
  */
 static bool takes_tail(const struct text *segments, size_t count)
@@ -148,15 +130,25 @@ static bool method_matches(const struct operation *op, const char *method)
 	       (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
 }
 
-/* All operations of a path, whatever their methods. */
+/*
+ * All operations of a path, whatever their methods. A path that also matches one with more
+ * parameters has none of its operations: its name is reserved there.
+ */
 static size_t operations_of(const struct text *segments, size_t count, const struct operation *found[ROUTE_METHODS_MAX])
 {
 	const struct resource *r = resource_of(segments[0]);
 	const struct operation *op = NULL;
-	size_t n = 0;
+	size_t n = 0, least = SIZE_MAX;
 
-	while ((op = next_of_path(r, op, segments, count)) && n < ROUTE_METHODS_MAX)
-		found[n++] = op;
+	while ((op = next_match(r, op, segments, count))) {
+		size_t parameters = parameters_of(op);
+		if (parameters < least) {
+			least = parameters;
+			n = 0;
+		}
+		if (parameters == least && n < ROUTE_METHODS_MAX)
+			found[n++] = op;
+	}
 	return n;
 }
 
@@ -198,26 +190,15 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
-	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL, *found[ROUTE_METHODS_MAX];
-	size_t least = SIZE_MAX;
-
-	/*
-	 * The operations of a path have the fewest parameters of all that match: see next_of_path.
-	 */
-	while ((op = next_match(r, op, segments, count))) {
-		size_t n = parameters_of(op);
-		if (n < least) {
-			least = n;
-			req->op = NULL;
-		}
-		if (n == least && !req->op && method_matches(op, req->asked.method))
-			req->op = op;
-	}
-	if (req->op)
-		return true;
+	const struct operation *found[ROUTE_METHODS_MAX];
 	size_t found_count = operations_of(segments, count, found);
 	char hint[PATH_HINT_BYTES];
+
+	for (size_t i = 0; i < found_count && !req->op; i++)
+		if (method_matches(found[i], req->asked.method))
+			req->op = found[i];
+	if (req->op)
+		return true;
 	if (found_count)
 		refuse_method(req, found, found_count, path_hint(req->asked.method, segments, count, true, hint));
 	else

@@ -248,7 +248,7 @@ static void each_end_wakes_the_next_over_daemons(void **state)
 
 /* ---- Many waiters ---- */
 
-enum { CROWD = 64, TURNS = 6 };
+enum { CROWD = 64, TURNS = 3 };
 
 struct turn {
 	int64_t fence, from_us, to_us;

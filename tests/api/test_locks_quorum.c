@@ -2,10 +2,8 @@
  * Locks on a majority of three servers, all of which work. (When some do not:
  * test_locks_quorum_faults.c.)
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,48 +283,10 @@ static void fences_rise_though_the_highest_is_forgotten(void **state)
 	}
 }
 
-enum { RACERS = 6, GRANTS = 120 };
-
-static atomic_int inside, grants, overlaps;
-static atomic_llong last_fence, falls;
-
-static void *race(void *arg)
-{
-	unsigned seed = (unsigned)(size_t)arg;
-	struct client *c = client_open(quorum.d[seed % 2].port);
-
-	while (grants < GRANTS) {
-		struct answer a = http(c, "POST", "/locks/race", "{\"ttl_ms\":30000}");
-		if (a.status != 201) {
-			nap_ms(rand_r(&seed) % 20);
-			client_forget(c);
-			continue;
-		}
-		overlaps += atomic_fetch_add(&inside, 1) != 0;
-		int64_t fence = json_integer_value(json_at(a, "/fence"));
-		falls += atomic_exchange(&last_fence, fence) >= fence;
-		nap_ms(1);
-		inside--;
-		grants++;
-		quorum_release(c, "/locks/race", json_string_value(json_at(a, "/token")));
-		client_forget(c);
-	}
-	client_close(c);
-	return NULL;
-}
-
 static void one_at_a_time_holds_it_and_fences_rise(void **state)
 {
-	pthread_t racers[RACERS];
-
 	(void)state;
-	for (size_t i = 0; i < RACERS; i++)
-		assert_int_equal(pthread_create(&racers[i], NULL, race, (void *)i), 0);
-	for (size_t i = 0; i < RACERS; i++)
-		pthread_join(racers[i], NULL);
-	assert_int_equal(overlaps, 0);
-	assert_int_equal(falls, 0);
-	wait_until(quorum_copies("race") == 0, SOON_MS);
+	quorum_race("{\"ttl_ms\":30000}", 120);
 }
 
 /* ---- Other operations and resources ---- */

@@ -2,11 +2,9 @@
  * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps
  * nothing in between.
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,46 +146,10 @@ static void a_daemon_that_leaves_lets_none_wait(void **state)
 
 /* ---- Many ---- */
 
-enum { RACERS = 6, GRANTS = 15 };
-
-static atomic_int inside, overlaps, refused;
-static atomic_llong last_fence, falls;
-
-static void *race(void *arg)
-{
-	struct client *c = client_open(quorum.d[(size_t)arg % 2].port);
-
-	for (int i = 0; i < GRANTS; i++) {
-		struct answer a = http(c, "POST", "/locks/race", "{\"ttl_ms\":30000,\"wait_ms\":60000}");
-		if (a.status != 201) {
-			refused++;
-			continue;
-		}
-		overlaps += atomic_fetch_add(&inside, 1) != 0;
-		int64_t fence = json_integer_value(json_at(a, "/fence"));
-		falls += atomic_exchange(&last_fence, fence) >= fence;
-		nap_ms(1);
-		inside--;
-		quorum_release(c, "/locks/race", json_string_value(json_at(a, "/token")));
-		client_forget(c);
-	}
-	client_close(c);
-	return NULL;
-}
-
 static void all_that_wait_get_it_one_at_a_time(void **state)
 {
-	pthread_t racers[RACERS];
-
 	(void)state;
-	for (size_t i = 0; i < RACERS; i++)
-		assert_int_equal(pthread_create(&racers[i], NULL, race, (void *)i), 0);
-	for (size_t i = 0; i < RACERS; i++)
-		pthread_join(racers[i], NULL);
-	assert_int_equal(overlaps, 0);
-	assert_int_equal(falls, 0);
-	assert_int_equal(refused, 0);
-	wait_until(quorum_copies("race") == 0, SOON_MS);
+	assert_int_equal(quorum_race("{\"ttl_ms\":30000,\"wait_ms\":60000}", 90), 0);
 }
 
 int main(void)

@@ -13,16 +13,10 @@
 #include <cmocka.h>
 
 #include "../support/contract.h"
-#include "../support/daemon.h"
-#include "../support/http.h"
-#include "../support/redis_server.h"
+#include "../support/stage.h"
 #include "../support/tokens.h"
 
 enum { SCOPES_MAX = 128, OPERATIONS_MAX = 192, SCOPE_BYTES = 64, CELL_BYTES = 96 };
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
 
 /* The table: which scopes an operation needs. */
 static char scopes[SCOPES_MAX][SCOPE_BYTES]; /* "locks:*:read" */
@@ -106,35 +100,23 @@ static void read_table(void)
 
 /* ---- All operations with all scopes ---- */
 
-static int set_up(void **state)
+/* A token for each scope of the table. */
+static void print_tokens(FILE *out)
 {
-	char *path = NULL, token[SCOPE_BYTES];
+	char token[SCOPE_BYTES];
 
-	(void)state;
-	assert_true(contract_count() <= OPERATIONS_MAX);
-	read_table();
-	if (asprintf(&path, "%s/tokens", temp_dir()) < 0)
-		return -1;
-	FILE *out = fopen(path, "we");
 	for (size_t i = 0; i < scope_count; i++) {
 		snprintf(token, sizeof(token), "only-%zu", i);
 		token_print(out, token, scopes[i]);
 	}
-	fclose(out);
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url, "--tokens", path);
-	client = client_open(patternd.port);
-	free(path);
-	return 0;
 }
 
-static int tear_down(void **state)
+static int set_up(void **state)
 {
 	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
+	assert_true(contract_count() <= OPERATIONS_MAX);
+	read_table();
+	return stage_open_with_tokens(print_tokens);
 }
 
 /* By the table, whether this scope alone suffices. */
@@ -185,5 +167,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(each_operation_with_each_scope) };
 
-	return cmocka_run_group_tests_name("scopes", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("scopes", tests, set_up, stage_close);
 }

@@ -12,17 +12,12 @@
 
 #include <cmocka.h>
 
-#include "../support/daemon.h"
 #include "../support/per_operation.h"
 #include "../support/raw.h"
-#include "../support/redis_server.h"
+#include "../support/stage.h"
 #include "../support/tokens.h"
 
 enum { SCOPE_BYTES = 512, NEEDS_MAX = 24, ACTIONS_MAX = 128 };
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
 
 /*
  * One scope that the example request of an operation needs, "kind:name:action" or "kind:action";
@@ -207,29 +202,9 @@ static void print_tokens(FILE *out)
 
 static int set_up(void **state)
 {
-	char *path = NULL;
-
 	(void)state;
 	learn_actions();
-	if (asprintf(&path, "%s/tokens", temp_dir()) < 0)
-		return -1;
-	FILE *out = fopen(path, "we");
-	print_tokens(out);
-	fclose(out);
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url, "--tokens", path);
-	client = client_open(patternd.port);
-	free(path);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
+	return stage_open_with_tokens(print_tokens);
 }
 
 /* ---- The requests ---- */
@@ -390,5 +365,5 @@ int main(void)
 		{ "near misses", near_misses },         { "just that", just_that },
 		{ "before the body", before_the_body },
 	};
-	return run_per_operation("access", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);
+	return run_per_operation("access", tests, sizeof(tests) / sizeof(tests[0]), set_up, stage_close);
 }

@@ -66,10 +66,13 @@ static void send_number(int number)
 
 static struct raw *crowd[CROWD];
 
+/* One after the other, so that each gets its message in its turn. */
 static void gather(const struct daemon *d)
 {
-	for (int i = 0; i < CROWD; i++)
+	for (int i = 0; i < CROWD; i++) {
 		crowd[i] = waiter(d, queue, LONG);
+		wait_until(all_parked(d, i + 1), SOON_MS);
+	}
 	wait_until(subscribers_of(&redis, queue) == 1 && all_parked(d, CROWD), SOON_MS);
 }
 

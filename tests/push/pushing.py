@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -74,6 +75,12 @@ class Request:
     def delivery(self):
         """What must be seen once."""
         return self.header("Patternd-Message-Id"), int(self.header("Patternd-Receives", 0))
+
+    def wait_left(self, seconds=30):
+        """Until its sender has closed the connection. Hundreds wait so."""
+        poll = select.poll()
+        poll.register(self.connection, select.POLLIN)
+        assert poll.poll(seconds * 1000 * PATIENCE) and self.is_left(), f"open for {seconds} s"
 
     def is_left(self):
         """Whether its sender has closed the connection."""

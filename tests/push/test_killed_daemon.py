@@ -10,7 +10,7 @@ from pushing import OK, App, Daemon, Redis, main, wait_for
 def test_killed_daemon():
     def act(request):
         if request.json == "slow" and request.header("Patternd-Receives") == "1":
-            wait_for(request.is_left, 30)
+            request.wait_left()
             return None
         return OK
 

@@ -11,7 +11,7 @@ from pushing import OK, App, Daemon, Redis, main, wait_for
 
 def hold(request):
     """Until its daemon leaves it."""
-    wait_for(request.is_left, 30)
+    request.wait_left()
     request.left_at = time.monotonic()
 
 

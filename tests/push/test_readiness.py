@@ -55,7 +55,7 @@ def test_ready_and_hanging():
 
     def act(request):
         if request.method == "GET" and len(request.app.requests) == 1:
-            wait_for(request.is_left, 20)
+            request.wait_left(20)
             return None
         return OK
 

@@ -100,7 +100,7 @@ def test_drain():
         with Daemon({}, redis=redis) as daemon:
             assert all(daemon.message("q", i) is None for i in slow) and daemon.is_empty("q")
         # One that takes longer than --drain-ms is closed; its message comes when its lease ends.
-        app.answer = lambda request: wait_for(request.is_left, 20) and None
+        app.answer = lambda request: request.wait_left(20)
         with Daemon({"q": app}, "--drain-ms", "500", redis=redis) as daemon:
             message_id = daemon.send("q", "long")[0]
             wait_for(lambda: app.active == 1)

@@ -12,7 +12,7 @@ def test_cancelled_requests_make_room():
 
     def act(request):
         if request.json == "holds":
-            wait_for(request.is_left, 30)
+            request.wait_left()
             return None
         return OK
 

@@ -14,7 +14,7 @@ def test_longer_than_the_lease():
         if request.json == "quick":
             return OK
         if request.json == "cancelled":
-            wait_for(request.is_left, 30)
+            request.wait_left()
             left.append(time.monotonic())
             return None
         if request.json == "hangs":

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "raw.h"
+#include "redis_as_one.h"
 
 enum { LISTEN_MS = 10000, READY_MS = 10000, STOP_MS = 10000, ALIVE_MS = 1000, OPTIONS_MAX = 60 };
 
@@ -89,26 +90,6 @@ void daemon_launch_with(struct daemon *d, ...)
 	wait_listening(d);
 }
 
-static void wait_ready(struct daemon *d)
-{
-	if (daemon_is_ready(d, READY_MS))
-		return;
-	proc_print_tail(&d->proc);
-	daemon_kill(d);
-	fail_msg("%s does not get ready", program());
-}
-
-void daemon_start_with(struct daemon *d, ...)
-{
-	va_list options;
-
-	va_start(options, d);
-	launch(d, usual, options);
-	va_end(options);
-	wait_listening(d);
-	wait_ready(d);
-}
-
 bool daemon_try_launch_with(struct daemon *d, ...)
 {
 	va_list options;
@@ -137,27 +118,28 @@ int daemon_run_with(struct daemon *d, ...)
 	return proc_exit_status(&d->proc);
 }
 
-static int status_of(struct daemon *d, const char *path)
+/* The status of a GET, 0 without an answer; and whether its body has `text`, if it is not NULL. */
+static int status_of(struct daemon *d, const char *path, const char *text, bool *has_text)
 {
 	char request[128];
 	struct raw *r = raw_try_connect(d->health_port ? d->health_port : d->port);
-	int status = 0;
 
 	if (!r)
 		return 0;
 	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
 	raw_text(r, request);
 	struct answer a = raw_answer(r, daemon_is_sanitized() ? 5 * ALIVE_MS : ALIVE_MS);
-	status = a.status;
+	if (text)
+		*has_text = a.status == 200 && strstr(a.body, text);
 	raw_close(r);
-	return status;
+	return a.status;
 }
 
 static bool ready_or_died(void *arg)
 {
 	struct daemon *d = arg;
 
-	return status_of(d, "/readyz") == 200 || proc_ended(&d->proc, 0);
+	return status_of(d, "/readyz", NULL, NULL) == 200 || proc_ended(&d->proc, 0);
 }
 
 bool daemon_is_ready(struct daemon *d, int timeout_ms)
@@ -167,7 +149,36 @@ bool daemon_is_ready(struct daemon *d, int timeout_ms)
 
 bool daemon_is_alive(struct daemon *d)
 {
-	return !proc_ended(&d->proc, 0) && status_of(d, "/healthz") == 200;
+	return !proc_ended(&d->proc, 0) && status_of(d, "/healthz", NULL, NULL) == 200;
+}
+
+/* In a Cluster it is ready before it has reached each node. */
+static bool reaches_all_slots(void *arg)
+{
+	bool is_up = false;
+
+	return !tests_run_on_a_cluster() || status_of(arg, "/metrics", "\npatternd_redis_up 1\n", &is_up) != 200 ||
+	       is_up;
+}
+
+static void wait_ready(struct daemon *d)
+{
+	if (daemon_is_ready(d, READY_MS) && wait_for(reaches_all_slots, d, READY_MS))
+		return;
+	proc_print_tail(&d->proc);
+	daemon_kill(d);
+	fail_msg("%s does not get ready", program());
+}
+
+void daemon_start_with(struct daemon *d, ...)
+{
+	va_list options;
+
+	va_start(options, d);
+	launch(d, usual, options);
+	va_end(options);
+	wait_listening(d);
+	wait_ready(d);
 }
 
 static bool sanitizer_spoke(const struct daemon *d)

@@ -26,7 +26,7 @@ struct daemon {
 
 /*
  * Starts it with `--listen 127.0.0.1:0 --access-log all` and these options, and waits until it
- * listens and is ready.
+ * listens, is ready, and reaches all slots of a Cluster.
  */
 #define daemon_start(...) daemon_start_with(__VA_ARGS__, (const char *)NULL)
 void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));

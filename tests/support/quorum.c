@@ -1,10 +1,13 @@
 /* quorum: see quorum.h. */
 #include "quorum.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -95,4 +98,57 @@ struct answer quorum_release(struct client *c, const char *target, const char *t
 
 	snprintf(header, sizeof(header), "Lock-Token: %s", token);
 	return http(c, "DELETE", target, NULL, header);
+}
+
+/* ---- A race ---- */
+
+enum { RACERS = 6, PAUSE_MS = 20 };
+
+static struct race {
+	const char *body;
+	int wanted;
+	atomic_int inside, granted, refused, overlaps, falls;
+	atomic_llong last_fence;
+} race;
+
+static void *run_race(void *arg)
+{
+	unsigned seed = (unsigned)(size_t)arg;
+	struct client *c = client_open(quorum.d[seed % 2].port);
+
+	while (race.granted < race.wanted) {
+		struct answer a = http(c, "POST", "/locks/race", race.body);
+		if (a.status != 201) {
+			race.refused++;
+			nap_ms(rand_r(&seed) % PAUSE_MS);
+			client_forget(c);
+			continue;
+		}
+		race.overlaps += atomic_fetch_add(&race.inside, 1) != 0;
+		int64_t fence = json_integer_value(json_at(a, "/fence"));
+		race.falls += atomic_exchange(&race.last_fence, fence) >= fence;
+		nap_ms(1);
+		race.inside--;
+		race.granted++;
+		quorum_release(c, "/locks/race", json_string_value(json_at(a, "/token")));
+		client_forget(c);
+	}
+	client_close(c);
+	return NULL;
+}
+
+int quorum_race(const char *body, int grants)
+{
+	pthread_t racers[RACERS];
+
+	race.body = body;
+	race.wanted = grants;
+	for (size_t i = 0; i < RACERS; i++)
+		assert_int_equal(pthread_create(&racers[i], NULL, run_race, (void *)i), 0);
+	for (size_t i = 0; i < RACERS; i++)
+		pthread_join(racers[i], NULL);
+	assert_int_equal(race.overlaps, 0);
+	assert_int_equal(race.falls, 0);
+	wait_until(quorum_copies("race") == 0, SOON_MS);
+	return race.refused;
 }

@@ -45,6 +45,12 @@ void quorum_restart(int i, const char *const env[]);
 /* How many of the servers that run have the lock. */
 int quorum_copies(const char *name);
 
+/*
+ * Several clients take the lock `race`, by this body, until it was granted so often; fails unless
+ * one at a time has it, with rising fences. How often they were refused.
+ */
+int quorum_race(const char *body, int grants);
+
 /* DELETE with a token. */
 struct answer quorum_release(struct client *c, const char *target, const char *token);
 

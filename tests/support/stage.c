@@ -1,7 +1,10 @@
 /* stage: see stage.h. */
 #include "stage.h"
 
+#include <stdlib.h>
+
 #include "leap.h"
+#include "tokens.h"
 
 int stage_open(void **state)
 {
@@ -16,6 +19,21 @@ int stage_open_to_leap(void **state)
 {
 	may_leap(&patternd);
 	return stage_open(state);
+}
+
+int stage_open_with_tokens(void (*print)(FILE *tokens))
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *tokens = open_memstream(&text, &size);
+
+	print(tokens);
+	fclose(tokens);
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--tokens", text_file(text));
+	client = client_open(patternd.port);
+	free(text);
+	return 0;
 }
 
 int stage_close(void **state)

@@ -7,11 +7,14 @@
 #ifndef TEST_STAGE_H
 #define TEST_STAGE_H
 
+#include <stdio.h>
+
 #include "stage_parts.h"
 
 /* For the group: set up and torn down once. */
 int stage_open(void **state);
-int stage_open_to_leap(void **state); /* leap(&patternd, seconds) works */
+int stage_open_to_leap(void **state);                    /* leap(&patternd, seconds) works */
+int stage_open_with_tokens(void (*print)(FILE *tokens)); /* --tokens with what that prints: tokens.h */
 int stage_close(void **state);
 
 /* After each test: FLUSHALL. */
