@@ -118,7 +118,7 @@ int daemon_run_with(struct daemon *d, ...)
 	return proc_exit_status(&d->proc);
 }
 
-/* The status of a GET, 0 without an answer; and whether its body has `text`, unless it is NULL. */
+/* The status of a GET, 0 without an answer; and whether its body has `text`, if it is not NULL. */
 static int status_of(struct daemon *d, const char *path, const char *text, bool *has_text)
 {
 	char request[128];
