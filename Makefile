@@ -39,8 +39,8 @@ ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 DIST_PACKAGES = $(sort $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
 	python3-setuptools $(NPM_PACKAGES))
 JOBS := $(shell nproc)
-# Tests mostly wait.
-TEST_JOBS := $(shell echo $$((2 * $(JOBS))))
+# Tests mostly wait, with a sanitizer less than without.
+TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
 # What fails beside the others is tried once more, one after the other, and then shows its output.
 run_tests = ctest --preset $(1) || \
 	ctest --preset $(firstword $(1)) --rerun-failed --fixture-exclude-any exchanges --output-on-failure
@@ -106,7 +106,7 @@ check: packages-test packages-lint ## one pattern: PATTERN=locks
 test-asan: packages-test ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@$(call run_tests,asan -j $(TEST_JOBS) $(if $(CLUSTER),,--label-exclude cluster))
+	@$(call run_tests,asan -j $$((2 * $(JOBS))) $(if $(CLUSTER),,--label-exclude cluster))
 
 # TypeScript clients that two generators of npm's make of the contract, and the packages of clients/.
 test-clients: packages-clients build ## generated TypeScript clients, packages of clients/
