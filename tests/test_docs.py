@@ -27,8 +27,12 @@ Then each `python` and `js` block is run beside the same daemon, as a program th
 client of clients/: it must succeed.
 
 A block that follows `<!-- file: PATH -->` is that file of this repository, and is in the shell's
-folder by its name. A page that has a push.json is run beside a daemon with `--push push.json`, in
-which the port 3000 is a free one. The shell has it as PORT.
+folder by its name. One that follows `<!-- saved: NAME -->` is in it by that name, and in it the
+address of the daemon is right. A page that has a push.json is run beside a daemon with
+`--push push.json`, in which the port 3000 is a free one. The shell has it as PORT.
+
+`patternd` in a command is the program that is tested. Where it would listen on the port 8379, the
+page's daemon does; 8443 is a free port, to which curl goes for every name.
 """
 import contextlib
 import datetime
@@ -56,13 +60,14 @@ import other_names  # noqa: E402
 import reference  # noqa: E402
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
+SECOND_PORT = "8443"  # of a daemon that a page starts
 PAGES = ["*.md", "docs/**/*.md"]
 COMMAND_SECONDS = 20
 BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
-NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file): [^\n]+) -->\n\s*)?"
+NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file|saved): [^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
@@ -315,18 +320,31 @@ class Shell:
     file.
     """
 
-    def __init__(self, folder, port, push_port):
+    def __init__(self, folder, program, port, push_port):
+        self.address = f"127.0.0.1:{port}"
         self.background = pathlib.Path(folder, "background")
         self.background.touch()
         self.jobs = 0
-        self.seen = len(self.background.read_text())
+        self.seen = len(self.shown(self.background.read_text()))
+        second_port = embedded.free_port()
         pathlib.Path(folder, ".curlrc").write_text(
-            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:127.0.0.1:{port}"\n'
+            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:{self.address}"\n'
+            f'connect-to = ":{SECOND_PORT}:127.0.0.1:{second_port}"\n'
         )
+        programs = pathlib.Path(folder, ".bin")
+        programs.mkdir(exist_ok=True)
+        pathlib.Path(programs, "patternd").write_text(
+            f"#!/bin/bash\nPATTERND_LISTEN={self.address} exec {program} \"${{@//:{SECOND_PORT}/:{second_port}}}\"\n"
+        )
+        pathlib.Path(programs, "patternd").chmod(0o755)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
             "CURL_HOME": folder,
             "HOME": folder,
+            "PATH": f"{programs}:{os.environ['PATH']}",
             "PORT": str(push_port),
+            "PYTHONPATH": str(pathlib.Path("clients/python").resolve()),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",  # as in a terminal
         }
         self.bash = subprocess.Popen(
             ["bash", "--norc"],
@@ -351,15 +369,19 @@ class Shell:
             lines = []
             for line in self.bash.stdout:
                 if line == END + "\n":
-                    return "".join(lines)
+                    return self.shown("".join(lines))
                 lines.append(line)
         finally:
             watch.cancel()
         raise Differs(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
 
+    def shown(self, text):
+        """What came, with the address of the page."""
+        return text.replace(self.address, SHOWN_ADDRESS)
+
     def more(self):
         """The output of background commands that was not read yet."""
-        return self.background.read_text()[self.seen :]
+        return self.shown(self.background.read_text())[self.seen :]
 
     def kill(self):
         if self.bash.returncode is None:
@@ -403,8 +425,6 @@ def run_block(session, shell, text, place):
 
 def run_programs(folder, address, page, text):
     """The findings of a page's programs."""
-    pathlib.Path(folder, "node_modules").mkdir()
-    pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
     for block in PROGRAM.finditer(text):
         if block["reason"]:
             continue
@@ -431,12 +451,15 @@ def run_page(program, page):
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         options = ("--redis-timeout-ms", "10000", *shown_files.put(folder, text, port))
         daemon = stack.enter_context(embedded.Daemon(program, *options))
+        shown_files.lead(folder, text, SHOWN_ADDRESS, f"127.0.0.1:{daemon.port}")
+        pathlib.Path(folder, "node_modules").mkdir()
+        pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
         session = Session()
-        shell = Shell(folder, daemon.port, port)
+        shell = Shell(folder, program, daemon.port, port)
         try:
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
-                    shell = Shell(folder, daemon.port, port)
+                    shell = Shell(folder, program, daemon.port, port)
                 if not block["reason"]:
                     findings += run_block(
                         session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
