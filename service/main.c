@@ -142,6 +142,7 @@ static void print_hint(void)
 	char at[512];
 	const char *address = http_address(0);
 
+	lseek(STDOUT_FILENO, 0, SEEK_END); /* with "> FILE 2>&1" the log has appended to that file */
 	if (strncmp(address, "unix:", 5) == 0)
 		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);
 	else
