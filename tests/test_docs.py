@@ -326,7 +326,7 @@ class Shell:
         self.background.touch()
         self.jobs = 0
         self.seen = len(self.shown(self.background.read_text()))
-        second_port = embedded.free_port()
+        self.second_port = second_port = embedded.free_port()
         pathlib.Path(folder, ".curlrc").write_text(
             f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:{self.address}"\n'
             f'connect-to = ":{SECOND_PORT}:127.0.0.1:{second_port}"\n'
@@ -337,6 +337,8 @@ class Shell:
             f"#!/bin/bash\nPATTERND_LISTEN={self.address} exec {program} \"${{@//:{SECOND_PORT}/:{second_port}}}\"\n"
         )
         pathlib.Path(programs, "patternd").chmod(0o755)
+        if not pathlib.Path(programs, "python3").exists():
+            pathlib.Path(programs, "python3").symlink_to(sys.executable)  # which has pytest, by Debian's package
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
             "CURL_HOME": folder,
             "HOME": folder,
@@ -360,7 +362,8 @@ class Shell:
     def run(self, command):
         if command.endswith("&"):
             self.jobs += 1
-            command = f"{command[:-1]} >>{self.background} &"
+            is_elsewhere = re.search(r" >\S+ 2>&1 &$", command)
+            command = command if is_elsewhere else f"{command[:-1]} >>{self.background} &"
         watch = threading.Timer(COMMAND_SECONDS, self.kill)
         watch.start()
         try:
@@ -376,8 +379,8 @@ class Shell:
         raise Differs(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
 
     def shown(self, text):
-        """What came, with the address of the page."""
-        return text.replace(self.address, SHOWN_ADDRESS)
+        """What came, with the ports of the page."""
+        return text.replace(self.address, SHOWN_ADDRESS).replace(f":{self.second_port}", f":{SECOND_PORT}")
 
     def more(self):
         """The output of background commands that was not read yet."""
@@ -431,7 +434,11 @@ def run_programs(folder, address, page, text):
         done = subprocess.run(
             INTERPRETERS[block["language"]],
             input=block["text"].replace(SHOWN_ADDRESS, address),
-            env=os.environ | {"PYTHONPATH": str(pathlib.Path("clients/python").resolve())},
+            env=os.environ
+            | {
+                "PATH": f"{folder}/.bin:{os.environ['PATH']}",
+                "PYTHONPATH": str(pathlib.Path("clients/python").resolve()),
+            },
             cwd=folder,
             capture_output=True,
             text=True,
