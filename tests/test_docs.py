@@ -59,7 +59,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools")
 import other_names  # noqa: E402
 import reference  # noqa: E402
 
-SHOWN_ADDRESS = "127.0.0.1:8379"
+SHOWN_PORT = "8379"
+SHOWN_ADDRESS = f"127.0.0.1:{SHOWN_PORT}"
 SECOND_PORT = "8443"  # of a daemon that a page starts
 PAGES = ["*.md", "docs/**/*.md"]
 COMMAND_SECONDS = 20
@@ -321,20 +322,20 @@ class Shell:
     """
 
     def __init__(self, folder, program, port, push_port):
-        self.address = f"127.0.0.1:{port}"
+        self.port = port
+        self.second_port = embedded.free_port()
         self.background = pathlib.Path(folder, "background")
         self.background.touch()
         self.jobs = 0
         self.seen = len(self.shown(self.background.read_text()))
-        self.second_port = second_port = embedded.free_port()
         pathlib.Path(folder, ".curlrc").write_text(
-            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:{self.address}"\n'
-            f'connect-to = ":{SECOND_PORT}:127.0.0.1:{second_port}"\n'
+            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:127.0.0.1:{port}"\n'
+            f'connect-to = ":{SECOND_PORT}:127.0.0.1:{self.second_port}"\n'
         )
         programs = pathlib.Path(folder, ".bin")
         programs.mkdir(exist_ok=True)
         pathlib.Path(programs, "patternd").write_text(
-            f"#!/bin/bash\nPATTERND_LISTEN={self.address} exec {program} \"${{@//:{SECOND_PORT}/:{second_port}}}\"\n"
+            f"#!/bin/bash\nPATTERND_LISTEN=127.0.0.1:{port} exec {program} \"${{@//:{SECOND_PORT}/:{self.second_port}}}\"\n"
         )
         pathlib.Path(programs, "patternd").chmod(0o755)
         if not pathlib.Path(programs, "python3").exists():
@@ -380,7 +381,7 @@ class Shell:
 
     def shown(self, text):
         """What came, with the ports of the page."""
-        return text.replace(self.address, SHOWN_ADDRESS).replace(f":{self.second_port}", f":{SECOND_PORT}")
+        return text.replace(f":{self.port}", f":{SHOWN_PORT}").replace(f":{self.second_port}", f":{SECOND_PORT}")
 
     def more(self):
         """The output of background commands that was not read yet."""
