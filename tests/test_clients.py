@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two generators of TypeScript clients read the contract as the daemon serves it, without a
 warning; the generated clients pass `tsc --strict`, and work. So do the packages of clients/ that
-npm and pip make without a network. In a folder of its own: tests/test_clients.py PATTERND FOLDER
+npm and pip make without a network, and examples/frameworks with them. In a folder of its own:
+tests/test_clients.py PATTERND FOLDER
 """
 import os
 import pathlib
@@ -88,6 +89,8 @@ def main():
         for program in ("openapi_fetch.js", "hey_api.js", "library.mjs"):
             run(folder, "node", f"js/{program}", PATTERND_URL=url)
         run(folder, sys.executable, "library.py", PATTERND_URL=url, PYTHONPATH=str(site))
+        examples = LIBRARIES.parent / "examples/frameworks"
+        run(folder, sys.executable, "frameworks.py", str(examples), PATTERND_URL=url, PYTHONPATH=str(site))
 
 
 main()
