@@ -346,6 +346,23 @@ def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
 
 
 @for_both
+def test_what_comes_after_a_long_wait_is_worked_on_at_once(is_aio, name):
+    """The request was sent before the message, by more than the visibility."""
+    queue, receives = filled(name, 0), []
+    record = lambda message: receives.append(message.receives)  # noqa: E731
+
+    async def record_aio(message):
+        record(message)
+
+    loop = Loop(name, record_aio if is_aio else record, is_aio, visibility_ms=1000)
+    time.sleep(1.6)
+    queue.send("late")
+    until(lambda: is_empty(queue), "it is done")
+    loop.end()
+    assert receives == [1], receives
+
+
+@for_both
 def test_one_request_extends_what_is_held(is_aio, name):
     """Also what was received at other times: 20 messages, each a third of the visibility later."""
 
