@@ -1,5 +1,5 @@
-"""Blocks of a page that are files: of this repository, behind `<!-- file: PATH -->`, or of the reader
-alone, behind `<!-- saved: NAME -->`.
+"""Blocks of a page that are files: of this repository, behind `<!-- file: PATH -->`, or of the
+reader alone, behind `<!-- saved: NAME -->`.
 """
 import pathlib
 import re

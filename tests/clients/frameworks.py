@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """examples/frameworks: each program limits its users, sends a job once, and serves while there is
-no daemon. frameworks.py EXAMPLES, beside the daemon of PATTERND_URL; `express` and `patternd` are in
-node_modules of this folder.
+no daemon. frameworks.py EXAMPLES, beside the daemon of PATTERND_URL; `express` and `patternd` are
+in node_modules of this folder.
 """
 import contextlib
 import http.client
@@ -35,7 +35,9 @@ def started(name, url):
     port = str(free_port())
     command = [word.replace("PORT", port) for word in PROGRAMS[name]]
     environment = os.environ | {"PATTERND_URL": url, "PORT": port}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as program:
 
         def ask(method, path, user):
             connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=START_S)
@@ -80,7 +82,8 @@ def main():
         shutil.copy2(path, ".")
     url = os.environ["PATTERND_URL"]
     policy = json.dumps({"limit": 2, "window_ms": 60000}).encode()
-    request = urllib.request.Request(f"{url}/ratelimit/policies/api", policy, {"Content-Type": "application/json"}, method="PUT")
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}/ratelimit/policies/api", policy, headers, method="PUT")
     urllib.request.urlopen(request, timeout=START_S).close()
     for name in PROGRAMS:
         try_program(name, url)
