@@ -42,32 +42,27 @@ import os
 import pathlib
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 import xml.etree.ElementTree
 
 
 import embedded
+import page_shell
 import shown_files
+from page_shell import COMMAND_SECONDS, SHOWN_ADDRESS
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import other_names  # noqa: E402
 import reference  # noqa: E402
 
-SHOWN_PORT = "8379"
-SHOWN_ADDRESS = f"127.0.0.1:{SHOWN_PORT}"
-SECOND_PORT = "8443"  # of a daemon that a page starts
 PAGES = ["*.md", "docs/**/*.md"]
-COMMAND_SECONDS = 20
 BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
 NOBODYS = "00000000"
-END = "end-of-command"
 NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file|saved): [^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
@@ -316,83 +311,6 @@ def commands(text):
     return found
 
 
-class Shell:
-    """A bash that gets one command after the other. The output of those in the background goes to a
-    file.
-    """
-
-    def __init__(self, folder, program, port, push_port):
-        self.port = port
-        self.second_port = embedded.free_port()
-        self.background = pathlib.Path(folder, "background")
-        self.background.touch()
-        self.jobs = 0
-        self.seen = len(self.shown(self.background.read_text()))
-        pathlib.Path(folder, ".curlrc").write_text(
-            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:127.0.0.1:{port}"\n'
-            f'connect-to = ":{SECOND_PORT}:127.0.0.1:{self.second_port}"\n'
-        )
-        programs = pathlib.Path(folder, ".bin")
-        programs.mkdir(exist_ok=True)
-        pathlib.Path(programs, "patternd").write_text(
-            f"#!/bin/bash\nPATTERND_LISTEN=127.0.0.1:{port} exec {program} \"${{@//:{SECOND_PORT}/:{self.second_port}}}\"\n"
-        )
-        pathlib.Path(programs, "patternd").chmod(0o755)
-        if not pathlib.Path(programs, "python3").exists():
-            pathlib.Path(programs, "python3").symlink_to(sys.executable)  # which has pytest, by Debian's package
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
-            "CURL_HOME": folder,
-            "HOME": folder,
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "PORT": str(push_port),
-            "PYTHONPATH": str(pathlib.Path("clients/python").resolve()),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONUNBUFFERED": "1",  # as in a terminal
-        }
-        self.bash = subprocess.Popen(
-            ["bash", "--norc"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-
-    def run(self, command):
-        if command.endswith("&"):
-            self.jobs += 1
-            is_elsewhere = re.search(r" >\S+ 2>&1 &$", command)
-            command = command if is_elsewhere else f"{command[:-1]} >>{self.background} &"
-        watch = threading.Timer(COMMAND_SECONDS, self.kill)
-        watch.start()
-        try:
-            self.bash.stdin.write(f"{{ {command}\n}} </dev/null\nprintf '\\n{END}\\n'\n")
-            self.bash.stdin.flush()
-            lines = []
-            for line in self.bash.stdout:
-                if line == END + "\n":
-                    return self.shown("".join(lines))
-                lines.append(line)
-        finally:
-            watch.cancel()
-        raise Differs(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
-
-    def shown(self, text):
-        """What came, with the ports of the page."""
-        return text.replace(f":{self.port}", f":{SHOWN_PORT}").replace(f":{self.second_port}", f":{SECOND_PORT}")
-
-    def more(self):
-        """The output of background commands that was not read yet."""
-        return self.shown(self.background.read_text())[self.seen :]
-
-    def kill(self):
-        if self.bash.returncode is None:
-            os.killpg(self.bash.pid, signal.SIGKILL)  # and commands that still run in the background
-            self.bash.wait()
-
-
 def compare(session, shell, shown, came):
     """Waits until the output is as shown, with or without that of the background."""
     deadline = time.monotonic() + BACKGROUND_SECONDS
@@ -418,7 +336,7 @@ def run_block(session, shell, text, place):
         try:
             session.type(shown)
             came = shell.run(shown)
-        except (Differs, BrokenPipeError) as fault:
+        except (Differs, page_shell.HasEnded, BrokenPipeError) as fault:
             return [f"{place}: $ {shown}\n  {fault}"]
         try:
             compare(session, shell, output, came)
@@ -463,11 +381,11 @@ def run_page(program, page):
         pathlib.Path(folder, "node_modules").mkdir()
         pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
         session = Session()
-        shell = Shell(folder, program, daemon.port, port)
+        shell = page_shell.Shell(folder, program, daemon.port, port)
         try:
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
-                    shell = Shell(folder, program, daemon.port, port)
+                    shell = page_shell.Shell(folder, program, daemon.port, port)
                 if not block["reason"]:
                     findings += run_block(
                         session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
