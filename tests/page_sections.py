@@ -44,8 +44,9 @@ def check_sections(page):
     if is_pattern(page):
         if not re.fullmatch(SECTIONS, headings):
             yield f"{page}: its sections are {headings}; a page of a pattern has {SECTIONS}, in this order"
-        if not text.endswith(f"\n\nInside: [keys in Redis and scripts](internals/{page.name}).\n"):
-            yield f"{page}: its last line must be 'Inside: [keys in Redis and scripts](internals/{page.name}).'"
+        last = f"Its keys in Redis and its scripts are in [internals](internals/{page.name})."
+        if not text.endswith(f"\n\n{last}\n"):
+            yield f"{page}: its last line must be '{last}'"
         if not inside.exists():
             yield f"{page}: {inside} is not there: it has the pattern's keys and scripts"
     elif page.parent == INTERNALS and page.name != "README.md":
