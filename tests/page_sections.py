@@ -70,5 +70,5 @@ def check_failures(page):
     for row in rows[1:]:
         kind = next(i for i, pattern in enumerate(FAILURES) if re.match(pattern, row))
         if kind < last:
-            yield f"{page}: '{row}' comes too late in 'When something fails': the order is FAILURES of tests/test_docs.py"
+            yield f"{page}: '{row}' comes too late in 'When something fails': the order is FAILURES of tests/page_sections.py"
         last = max(last, kind)
