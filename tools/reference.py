@@ -195,13 +195,13 @@ def reference_of(page):
         tables = Tables(contract)
         title = " and ".join(tag["name"] for tag in mine)
         out = [f"# {title}: operations", "", MADE]
-        out += [f"Explanation: [{page}](../{page}). Rules of all operations: [reference](../reference.md).", ""]
+        out += [f"[{page}](../{page}) explains the pattern.", "[Reference](../reference.md) has the rules of all operations.", ""]
         for tag in mine:
-            out += [wrapped(tag["description"]), ""]
+            out += [wrapped(with_links(tag["description"], "../")), ""]
         out += tables.paths(own)
         for _, method, path, item, operation in own:
             out += [f"## {method} {path}", "", wrapped(operation["summary"] + f". Scope: {scopes_of(operation)}."), ""]
-            out += [wrapped(operation.get("description", "")), ""]
+            out += [wrapped(with_links(operation["description"], "../")), ""]
             out += example(contract, method, path, item, operation)
             out += [part if part.startswith("|") else wrapped(part) for part in tables.parameters(item, operation)]
             out += tables.body(operation)
@@ -452,7 +452,9 @@ def limits():
         "with the same statuses and a page in HTML, or closes the connection. With `--access-log=all` the log has a line "
         "for each.", 100)]
     out += ["", "## Of fields", ""]
-    out += textwrap.wrap("Bounds of the fields and parameters of requests, at any depth of the body.", 100)
+    out += textwrap.wrap(
+        "Bounds of the fields and query parameters of requests. [Names](reference.md#names) in paths have 1 to 200 bytes. "
+        "`x[]` is an item of the list `x`; a member of an item has its own name.", 100)
     for tag in contract["tags"]:
         rows = [row for row in bound_rows().items() if row[0][0] == tag["name"]]
         out += ["", f"### {tag['name']}", "", "| field | bounds | operations |", "|---|---|---|"] if rows else []
@@ -471,6 +473,7 @@ def bound_rows():
 
     def add(name, schema, tag, shown):
         schema = resolved(contract, schema)[1]
+        name = re.sub(r".*\[\]\.", "", name)  # a member of a list's items, by its own name
         found = [words for words in tables.bounds_of(schema).split("; ") if BOUND.match(words)]
         if found and name:
             rows.setdefault((tag, name, "; ".join(found)), {})[shown] = True
@@ -485,7 +488,7 @@ def bound_rows():
         shown = f"`{method} {path}`"
         for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
             parameter = resolved(contract, node)[1]
-            if parameter["name"] not in ("Idempotency-Key", "Idempotency-TTL-Ms", "X-Request-ID"):
+            if parameter["in"] == "query" or parameter["name"] == "Lock-Token":
                 add(parameter["name"], parameter["schema"], tag, shown)
         body = resolved(contract, operation.get("requestBody", {}))[1].get("content", {}).get("application/json")
         if body:

@@ -1,18 +1,20 @@
-"""docs/errors.md, for tools/reference.py: a heading for each code of service/request/errors.def, with
-an example of the contract.
+"""docs/errors.md, for tools/reference.py: a heading for each code of service/request/errors.def,
+with an example of the contract.
 """
 import http
+import re
 import textwrap
 
 from reference_examples import compact, wrapped_json
 from reference_fields import Tables, anchor, one_line, resolved
 
+MALFORMED = (400, 405, 406, 413, 414, 415, 417, 422, 431)
 # The groups, by what a client does: (heading, text, whether a status and a retry belong to it).
 GROUPS = (
     (
         "Fix the request",
         "A retry of the same request fails the same way. Nothing was changed.",
-        lambda status, retry: status in (400, 405, 406, 413, 414, 415, 417, 422, 431) or (status, retry) == (404, "path"),
+        lambda status, retry: status in MALFORMED or retry == "path",
     ),
     (
         "Use another token, host or origin",
@@ -38,14 +40,15 @@ GROUPS = (
     ),
     (
         "The effect can be unknown",
-        "See [did it happen?](retries.md#did-it-happen)",
+        "The change may have happened, if `effect` is `unknown`. [Did it happen?](retries.md#did-it-happen) has the cases.",
         lambda status, retry: status in (500, 504),
     ),
 )
 RETRIES = {
-    "never": "the same request fails the same way",
-    "after_delay": "the same request may succeed later",
-    "same_key": "only with the same `Idempotency-Key`, or if twice does no harm",
+    "never": "it fails the same way",
+    "after_delay": "it may succeed later, after `Retry-After` if the answer has one",
+    "same_key": "the change may have happened. Repeat it with the same `Idempotency-Key`, or if doing it twice does no "
+    "harm",
 }
 
 
@@ -64,19 +67,16 @@ def examples_of(contract):
 
 
 def objects_of(contract, pages):
-    """{code: [(object, its page)]} of the problems that have members of their own."""
+    """{code: [(object, its page)]} of the problems that have further members."""
     tables, found = Tables(contract), {}
-    page_of = {f"{tag['name']}": pages[tag["name"]] for tag in contract["tags"]}
     for item in contract["paths"].values():
         for operation in (o for o in item.values() if isinstance(o, dict) and "operationId" in o):
             for node in operation["responses"].values():
                 content = resolved(contract, node)[1].get("content", {}).get("application/problem+json")
-                for part in resolved(contract, content["schema"])[1].get("oneOf", [content["schema"]]) if content else []:
-                    if list(tables.problem_types(part)):
-                        name, one = resolved(contract, part)
-                        code = tables.members(one)["code"][0]
-                        for value in [code["const"]] if "const" in code else code.get("enum", []):
-                            found.setdefault(value, {}).setdefault(name, page_of[operation["tags"][0]])
+                for name, one in tables.own_problems(content["schema"]) if content else []:
+                    code = tables.members(one)["code"][0]
+                    for value in [code["const"]] if "const" in code else code.get("enum", []):
+                        found.setdefault(value, {}).setdefault(name, pages[operation["tags"][0]])
     return found
 
 
@@ -114,30 +114,33 @@ def page(contract, rows, made, pages):
     ]
     for at, (heading, _, _) in enumerate(GROUPS):
         mine = [row for row in rows if group_of(row[0], row[1], row[3]) == at]
+        shown = f"[{heading}](#{anchor(heading)})"
         for status in dict.fromkeys(row[1] for row in mine):
             codes = ", ".join(link(row[0]) for row in mine if row[1] == status)
-            out.append(f"| [{heading}](#{anchor(heading)}) | {status} | {codes} |")
-    out += ["", "## Members", ""]
-    out += textwrap.wrap(one_line(contract["components"]["schemas"]["Problem"]["description"]), 100)
-    out += ["", *tables.fields(contract["components"]["schemas"]["Problem"], False), ""]
-    out += [line.replace("(#", "(#") for line in error_fields(tables)]
-    out += ["`effect` of a code below is the usual one; a problem's own may differ. `retry` states:", ""]
-    out += [f"- `{name}`: {words}." for name, words in RETRIES.items()]
-    codes = ", ".join(link(code) for code in sorted(common["x-codes"] + common["x-rare-codes"]))
+            out.append(f"| {shown} | {status} | {codes} |")
+            shown = ""
+    problem = contract["components"]["schemas"]["Problem"]
+    out += ["", "## Members", "", *textwrap.wrap(one_line(problem["description"]), 100), ""]
+    out += [*tables.fields(problem, False), ""]
+    out += textwrap.wrap(
+        "The `effect` of a code below is the usual one; the effect of a problem may differ. `retry` states when to "
+        "send the same request again:", 100)
+    out += [""]
+    for name, words in RETRIES.items():
+        out += [*textwrap.wrap(f"- `{name}`: {words}.", 100, subsequent_indent="  ")]
+    out += [""]
+    out += [line for line in tables.objects() if line != "## Objects"]
+    shared = set(common["x-codes"] + common["x-rare-codes"])
     out += ["", "## Codes of every operation", ""]
     out += textwrap.wrap(
-        f"Each operation lists its own codes in the [reference](reference.md). Besides these, any operation can return: "
-        f"{codes}.",
-        100,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        "Each operation lists its own codes in the [reference](reference.md). Besides these, any operation can return "
+        "the following codes.", 100)
+    out += ["", "| status | codes |", "|---|---|"]
+    for status in sorted({row[1] for row in rows if row[0] in shared}):
+        out.append(f"| {status} | {', '.join(link(row[0]) for row in rows if row[1] == status and row[0] in shared)} |")
     for at, (heading, words, _) in enumerate(GROUPS):
         out += ["", f"## {heading}", "", *textwrap.wrap(words, 100, break_long_words=False), ""]
         for row in (r for r in rows if group_of(r[0], r[1], r[3]) == at):
             out += section(row, examples[row[0]], objects.get(row[0], {}))
-    return "\n".join(out).replace("\n\n\n", "\n\n").strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip() + "\n"
 
-
-def error_fields(tables):
-    return [line for line in tables.objects() if line != "## Objects"]

@@ -19,6 +19,8 @@ SHOWN = {
 }
 # Which of several named bodies an example shows: the one that its answer belongs to.
 BODIES = {"queue_schedule_put": "cron"}
+# Which of several named answers.
+ANSWERS = {"queue_patch": "changed", "queue_schedule_patch": "changed"}
 # Headers that a proxy sends.
 SENT = {
     "ratelimit_authorize": [("X-Real-IP", "203.0.113.7")],
@@ -56,7 +58,7 @@ def shown_body(value, kind):
 
 
 def response_of(contract, operation):
-    """(status, response) that an example shows: the first success, of a creation if there is one."""
+    """(status, response) that an example shows: 201 if there is one, else the first success."""
     found = {s: resolved(contract, r)[1] for s, r in operation["responses"].items() if str(s).startswith("2")}
     status = "201" if "201" in found else next(iter(found))
     return status, found[status]
@@ -108,7 +110,8 @@ def example(contract, method, path, item, operation):
     parameters = [resolved(contract, n)[1] for n in [*item.get("parameters", []), *operation.get("parameters", [])]]
     status, response = response_of(contract, operation)
     kind, content = next(iter(response.get("content", {}).items()), ("", {}))
-    answer = value_of(content)
+    wanted = ANSWERS.get(operation["operationId"])
+    answer = content["examples"][wanted]["value"] if wanted else value_of(content)
     values, query, headers = {}, [], list(SENT.get(operation["operationId"], []))
     for one in parameters:
         name, value = one["name"], value_of(one) or value_of(resolved(contract, one["schema"])[1])

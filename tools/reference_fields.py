@@ -1,4 +1,5 @@
 """Tables of the contract's operations, fields and objects, for tools/reference.py."""
+import json
 import re
 import textwrap
 
@@ -40,6 +41,7 @@ REPLAYS = {
     "current": "what is still granted of the first response",
     "window": "the first response until its window has passed; then the limit decides again",
 }
+PROBLEM = "../errors.md#members"
 COMMON = "../errors.md#codes-of-every-operation"
 
 
@@ -79,7 +81,8 @@ class Tables:
                 return " or ".join(dict.fromkeys(kinds))
         if name and self.members(schema):
             return self.refer(name)
-        kinds = schema.get("type", "object" if "allOf" in schema else "any")
+        kinds = "boolean" if isinstance(schema.get("const"), bool) else "object" if "allOf" in schema else "any"
+        kinds = schema.get("type", kinds)
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if "array" in kinds:
             items = self.type_of(schema.get("items", {}))
@@ -95,7 +98,7 @@ class Tables:
         if "enum" in schema and len(schema["enum"]) <= LONGEST_ENUM:
             found.append(", ".join(f"`{'null' if v is None else v}`" for v in schema["enum"]))
         if "const" in schema:
-            found.append(f"`{schema['const']}`")
+            found.append(f"`{json.dumps(schema['const']).strip(chr(34))}`")
         low, high = schema.get("minimum"), schema.get("maximum")
         if low is not None or high is not None:
             low, high = (POWERS.get(value, value) for value in (low, high))
@@ -105,7 +108,8 @@ class Tables:
         for least, most, unit in SIZES:
             if most in schema and not (most == "maxLength" and "x-max-bytes" in schema):
                 low = schema.get(least, 0)
-                found.append(f"{low} to {schema[most]} {unit}" if low else f"at most {schema[most]} {unit}")
+                span = f"{low} to {schema[most]}" if low else f"at most {schema[most]}"
+                found.append(f"{schema[most] if low == schema[most] else span} {unit}")
             elif least in schema and least != "minLength":
                 found.append(f"at least {schema[least]} {unit}")
         if "default" in schema:
@@ -125,7 +129,7 @@ class Tables:
         for key, (value, is_required) in self.members(resolved(self.contract, schema)[1]).items():
             name = f"`{key}`" + (" **required**" if is_required and is_request else "")
             if key not in left_out:
-                rows.append(f"| {name} | {self.type_of(value)} | {self.bounds_of(value)} | {self.description(value)} |")
+                rows.append(f"| {name} | {self.cells_of({'schema': value})}")
         return rows if len(rows) > 2 else []
 
     def cells_of(self, parameter):
@@ -171,16 +175,15 @@ class Tables:
         rows = self.fields(schema, True)
         return [f"{words}:", "", *rows, ""] if rows else [f"{words}: {self.type_of(schema)}.", ""]
 
-    def problem_types(self, schema):
-        """Links to the objects of a problem that have members of their own."""
-        common = self.members(self.contract["components"]["schemas"]["Problem"])
+    def own_problems(self, schema):
+        """(name, schema) of the objects of a problem that have further members."""
         for part in resolved(self.contract, schema)[1].get("oneOf", [schema]):
             name, one = resolved(self.contract, part)
-            if name and set(self.members(one)) - set(common) | ({"retry_after_ms"} & self.own_members(one)):
-                yield self.refer(name)
+            if name and self.own_members(one):
+                yield name, one
 
     def own_members(self, schema):
-        """The members that a problem has beside those of all problems, and those it redefines."""
+        """The members that a problem has beside the common ones, and the ones that it redefines."""
         found = set()
         for part in schema.get("allOf", []):
             name, one = resolved(self.contract, part)
@@ -195,11 +198,18 @@ class Tables:
                 continue
             kinds = []
             for kind, content in answer.get("content", {}).items():
-                kinds += self.problem_types(content["schema"]) if "problem" in kind else [self.type_of(content["schema"])]
-            rows.append(f"| {status} | {', '.join(kinds)} | {one_line(answer['description'])} |")
+                is_problem = kind == "application/problem+json"
+                own = [self.type_of(content["schema"])]
+                if is_problem:
+                    own = [self.refer(name) for name, _ in self.own_problems(content["schema"])]
+                kinds += own or [f"[problem]({PROBLEM})"]
+            rows.append((status, ", ".join(kinds), one_line(answer["description"])))
         problems = ", ".join(map(linked_code, operation.get("x-problems", [])))
-        listed = f"Problems: {problems}, and [those of every operation]({COMMON})." if problems else ""
-        return ["| answer | body | when |", "|---|---|---|", *rows, "", listed, ""]
+        listed = f"Problems: {problems}, and [the codes of every operation]({COMMON})." if problems else ""
+        if len(rows) == 1:
+            return [f"Answer: {' '.join(word for word in rows[0][:2] if word)}. {rows[0][2]}", "", listed, ""]
+        table = [f"| {' | '.join(row)} |" for row in rows]
+        return ["| answer | body | when |", "|---|---|---|", *table, "", listed, ""]
 
     def objects(self):
         """A table for each object that was referred to, and for those that these refer to."""
@@ -211,6 +221,6 @@ class Tables:
             common = self.members(self.contract["components"]["schemas"]["Problem"]) if is_problem else {}
             rows = self.fields(schema, False, (set(common) - self.own_members(schema)) | {"code"} if is_problem else ())
             words = textwrap.fill(one_line(schema.get("description")), 100, break_on_hyphens=False)
-            more = "It has the [members of every problem](../errors.md#members), and:" if is_problem else ""
+            more = f"It has the [members of every problem]({PROBLEM}), and:" if is_problem else ""
             out += [f"### {name}", "", words, "", *([more, ""] if more else []), *rows, ""]
         return ["## Objects", "", *out] if out else []
