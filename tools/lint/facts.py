@@ -62,7 +62,7 @@ FACTS = [
         ("service/json/read.c", r"MAX_DEPTH = (\d+)"),
         1,
         [
-            ("docs/reference.md", r"with at most (\d+) levels"),
+            ("docs/reference.md", r"with at most (\d+)\s+levels"),
             ("docs/limits.md", r"nesting of JSON \| (\d+) levels"),
             ("docs/queues.md", r"more than (\d+) levels"),
         ],
