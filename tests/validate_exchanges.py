@@ -52,8 +52,8 @@ def is_media_type(given, documented):
 
 
 def shape(detail):
-    """A detail without what varies: quoted texts, a proposal, the place of a field, and words with a
-    digit, a brace or `_`.
+    """A detail without what varies: quoted texts, a proposal, the place of a field, and words with
+    a digit, a brace or `_`.
     """
     detail = re.sub(r"'[^']*'", "''", detail.removesuffix(" (and more, see errors)"))
     detail = re.sub(r"^(?:[/?]\S*|\{\w+\}|[\w-]+:)|; did you mean ''\?$", "@", detail).removesuffix("@")
