@@ -39,8 +39,8 @@ GROUPS = (
         lambda status, retry: status == 503,
     ),
     (
-        "The effect can be unknown",
-        "The change may have happened, if `effect` is `unknown`. [Did it happen?](retries.md#did-it-happen) has the cases.",
+        "The daemon or Redis failed",
+        "If `effect` is `unknown`, the change may have happened. [Did it happen?](retries.md#did-it-happen) has the cases.",
         lambda status, retry: status in (500, 504),
     ),
 )
