@@ -45,6 +45,11 @@ PROBLEM = "../errors.md#members"
 COMMON = "../errors.md#codes-of-every-operation"
 
 
+def plain(value):
+    """A number without an exponent."""
+    return f"{value:f}".rstrip("0") if "e" in str(value) and isinstance(value, float) else value
+
+
 def linked_code(code):
     return f"[`{code}`](../errors.md#{code})"
 
@@ -101,7 +106,7 @@ class Tables:
             found.append(f"`{json.dumps(schema['const']).strip(chr(34))}`")
         low, high = schema.get("minimum"), schema.get("maximum")
         if low is not None or high is not None:
-            low, high = (POWERS.get(value, value) for value in (low, high))
+            low, high = (POWERS.get(value, plain(value)) for value in (low, high))
             found.append(
                 f"{low} to {high}" if None not in (low, high) else f"from {low}" if high is None else f"to {high}"
             )
