@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes openapi.yaml and the generated pages of docs/: tools/reference.py
 
-openapi.yaml is the whole contract in one document. reference.md and reference/ are made of it,
-options.md of options.def, errors.md of errors.def, metrics.md of metrics.def and of what service/
-and handlers/ expose, limits.md of the contract, options.def and constants of the program,
-redis-keys.md of docs/internals/, reference/defaults.md of the contract and options.def. Of
-access.md, the table of scopes.
+openapi.yaml is the whole contract in one document. reference/ is made of it, options.md of
+options.def, errors.md of errors.def and the contract's examples, metrics.md of metrics.def and of
+what service/ and handlers/ expose, limits.md of the contract, options.def and constants of the
+program, redis-keys.md of docs/internals/, reference/defaults.md of the contract and options.def.
+Of access.md only the table of scopes is generated, of reference.md the tables of headers and
+operations.
 
 Run it after a change of any. tests/test_docs.py fails until the pages are what it writes, and
 tests/test_contract_rules.py until openapi.yaml is.
