@@ -377,6 +377,33 @@ def examples(c):
                     yield content, f"{operation['operationId']}: no example of {kind}"
 
 
+def problem_examples(c):
+    """Each problem code has an example, and each example of a problem has the title, the status and
+    the type of its code, and what the daemon has in each problem.
+    """
+    known = {code: (int(status), title) for code, status, _, _, title, _ in reference.problems()}
+    found = set()
+
+    def walk(node):
+        for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+            yield from walk(inner)
+        if isinstance(node, dict) and isinstance(node.get("code"), str) and isinstance(node.get("request_id"), str):
+            yield node
+
+    for one in walk(c.doc):
+        code = one["code"]
+        found.add(code)
+        if (one["status"], one["title"], one["type"]) != (*known.get(code, ("?", "?")), f"/problems/{code}"):
+            yield one, f"the example of {code}: its status, title or type is not as in service/request/errors.def"
+        if one["status"] == 503 and "retry_after_ms" not in one:
+            yield one, f"the example of {code} lacks retry_after_ms"
+        for error in one.get("errors", []):
+            if error["detail"] not in one["detail"]:
+                yield one, f"the example of {code}: its detail is not made of its errors"
+    for code in sorted(set(known) - found):
+        yield None, f"no response has an example of the problem {code}"
+
+
 def no_secret_in_a_query(c):
     """Tokens, permits, receipts and claims travel in headers, bodies or paths, where proxies do not
     log them as queries.
@@ -429,6 +456,7 @@ RULES = (
     operation_ids,
     words,
     examples,
+    problem_examples,
     no_secret_in_a_query,
     whole,
 )

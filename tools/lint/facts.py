@@ -44,7 +44,7 @@ FACTS = [
         ("service/http/response.c", r"MAX_PIPELINED_BYTES = (\d+) \* 1024"),
         1,
         [
-            ("openapi/root.yaml", r"When more than (\d+) KiB are pending behind"),
+            ("docs/guarantees.md", r"When more than (\d+) KiB are\s+pending behind"),
             ("docs/limits.md", r"requests pipelined behind one that waits or streams \| (\d+) KiB"),
         ],
     ),
@@ -62,7 +62,7 @@ FACTS = [
         ("service/json/read.c", r"MAX_DEPTH = (\d+)"),
         1,
         [
-            ("openapi/root.yaml", r"with at most (\d+) levels"),
+            ("docs/reference.md", r"with at most (\d+)\s+levels"),
             ("docs/limits.md", r"nesting of JSON \| (\d+) levels"),
             ("docs/queues.md", r"more than (\d+) levels"),
         ],
@@ -80,7 +80,7 @@ FACTS = [
         [
             ("docs/guarantees.md", r"For (\d+) hours the same request"),
             ("docs/retries.md", r"changes something \| (\d+) h, or"),
-            ("openapi/root.yaml", r"same key and body within (\d+)\s+h"),
+            ("openapi/root.yaml", r"The response is kept for (\d+)\s+h"),
         ],
     ),
     (
