@@ -1,7 +1,7 @@
 /*
  * queue_messages: messages that are not in flight: change, cancel, list. Each operation is one
- * script (lua/queues/queue_message_*.lua). Messages on their way in are in send.c, deliveries in
- * queues.c; GET of one message is in ends.c.
+ * script (lua/queues/queue_message_*.lua). send.c sends messages, queues.c handles deliveries,
+ * ends.c GET of one message.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -83,8 +83,9 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 /* ---- GET /queues/{name}/messages ---- */
 
 /*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is ready or
- * blocked the last has more, in hexadecimal digits. False when it has another form.
+ * A cursor is <priority>.<score>.<sequence> of the last message of the page before. For ready and
+ * blocked messages, the sequence is longer and in hexadecimal digits. Returns false if the cursor
+ * has another form.
  */
 static bool parse_cursor(struct text cursor, bool is_hex, struct text *priority, struct text *score,
 			 struct text *sequence)
