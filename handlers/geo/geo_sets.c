@@ -1,4 +1,4 @@
-/* geo_sets: geo sets as such: settings, removal, list. */
+/* geo_sets: whole geo sets: settings, deletion, list. */
 #include <inttypes.h>
 
 #include "geo/geo_call.h"
@@ -11,7 +11,7 @@ static void write_set(struct json_out *o, struct text name, const struct reply *
 	handler_out_expiry(o, r, GEO_SET_EXPIRES_AT_MS);
 }
 
-/* A call about the set and all its cells. */
+/* Starts a call with the keys of the set and of all its cells. */
 static struct call *whole_call(struct request *req, const struct script *s, struct text name)
 {
 	const struct geo_work *w = req->work;

@@ -112,7 +112,7 @@ void lock_answer_expired(struct request *req, struct text name)
 			      "the original request succeeded, but the lease of '%s' has expired", name.at);
 }
 
-/* ---- Held by others ---- */
+/* ---- Locks held by other clients ---- */
 
 static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
 {
@@ -151,7 +151,7 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 
 	for (size_t i = 0; i < acquisition->count; i++)
 		lock_call_keys(c, acquisition->names[i], lock_parts_to_change);
-	call_string(c, ""); /* no ticket: wait.c removes it */
+	call_string(c, ""); /* no ticket: wait.c removes the ticket */
 	call_text(c, acquisition->token_hash);
 	return c;
 }

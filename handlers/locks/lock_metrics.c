@@ -1,6 +1,6 @@
 /*
- * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. lua/locks/lock_get.lua
- * counts waiters and holders.
+ * lock_metrics: see locks/lock_metrics.h. It also answers GET /locks/{name}/history.
+ * lua/locks/lock_get.lua counts waiters and holders.
  */
 #include "locks/lock_metrics.h"
 
@@ -88,6 +88,6 @@ void lock_metrics_open(void)
 	static const struct measure measure = { &kind, look, read };
 
 	named_register(&kind);
-	if (!*config()->lock_quorum) /* such locks have no wait queue */
+	if (!*config()->lock_quorum) /* locks on a quorum have no wait queue */
 		measure_register(&measure);
 }

@@ -1,4 +1,4 @@
-/* lock_waiters: see locks/lock_waiters.h. The list is lua/locks/lock_waiter_list.lua. */
+/* lock_waiters: see locks/lock_waiters.h. The script is lua/locks/lock_waiter_list.lua. */
 #include "locks/lock_waiters.h"
 
 #include "common/kinds.h"

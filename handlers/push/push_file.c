@@ -21,21 +21,21 @@ enum {
 	MAX_SECRET_BYTES = 512,
 };
 
-/* Where a fault is reported. */
+/* The place that is named when a fault is reported. */
 struct place {
 	const char *path, *queue;
 	char *why;
 	size_t size;
 };
 
-/* Always false. `member` is "" for the target itself. */
+/* Writes the fault and returns false. `member` is "" for the target itself. */
 static bool refuse(const struct place *at, const char *member, const char *what)
 {
 	snprintf(at->why, at->size, "%s: /%s%s%s: %s", at->path, at->queue, *member ? "/" : "", member, what);
 	return false;
 }
 
-/* As the contract has names of queues. */
+/* Checks a name by the contract's rules for names of queues. */
 static bool is_queue(struct text name)
 {
 	struct request *req = request_new("", 0);
@@ -45,7 +45,7 @@ static bool is_queue(struct text name)
 	req->op = inner_operation("queue_get");
 	req->asked.path_values[0] = arena_copy(&req->arena, name.at, name.len);
 	bool is = input_fill(req) != NULL;
-	struct arena arena = req->arena; /* the request lies inside it */
+	struct arena arena = req->arena; /* `req` itself is in the arena */
 	arena_free(&arena);
 	return is;
 }
@@ -69,7 +69,9 @@ static bool read_number(const struct place *at, const struct json *value, int64_
 	return (*out >= 1 && *out <= most) || refuse(at, value->key.at, what);
 }
 
-/* Its first line, which is the key, or, after "whsec_", the key in base64 (Standard Webhooks). */
+/*
+ * Reads the first line of the file: the key, or "whsec_" and the key in base64 (Standard Webhooks).
+ */
 static bool read_secret(struct push_settings *s, const struct place *at, const struct json *value)
 {
 	static const char prefix[] = "whsec_";
@@ -116,7 +118,7 @@ static bool read_member(struct push_settings *s, const struct place *at, const s
 		      "is unknown; a target has url, unix_socket, concurrency, timeout_ms, ready_path, secret_file");
 }
 
-/* The URL of the program that is asked whether it is ready. */
+/* Builds the URL of the program's readiness check. */
 static bool join_ready_url(struct push_settings *s, const struct place *at, struct text path)
 {
 	const char *rest = s->url.at + strlen("http://");
@@ -176,7 +178,7 @@ void push_file_free(struct push_settings *first)
 {
 	while (first) {
 		struct push_settings *next = first->next;
-		struct arena arena = first->arena; /* it lies inside it */
+		struct arena arena = first->arena; /* `first` itself is in the arena */
 		arena_free(&arena);
 		first = next;
 	}
