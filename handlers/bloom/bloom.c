@@ -60,10 +60,7 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 	return c;
 }
 
-/*
- * Returns true if the script must be called again: it needs more keys, or has done a part of its
- * work.
- */
+/* Returns true if the script must be called again: it needs more keys, or has work left. */
 static bool is_again(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
@@ -438,12 +435,7 @@ static void start(struct request *req, const struct script *s, struct text name,
 	w->name = name;
 	w->item_count = count;
 	if (take_items(req, w, items))
-		send_more(req, w,
-			  /*
-			   * the first step is sent alone: it creates the filter, and returns how
-			   * many keys it has
-			   */
-			  1);
+		send_more(req, w, 1); /* the first step creates the filter, and returns how many keys it has */
 }
 
 void bloom_item_add(struct request *req, const struct bloom_item_add_input *in)

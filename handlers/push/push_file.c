@@ -168,7 +168,7 @@ static bool read_target(const struct json *member, const struct place *at, struc
 	s->written = arena_copy(&s->arena, member->text.at, member->text.len);
 	const struct json *object = s->written.at ? json_read(&s->arena, s->written, NULL, NULL, &error) : NULL;
 	if (!is_queue(s->queue))
-		return refuse(at, "", "is no name of a queue");
+		return refuse(at, "", "is not a name of a queue");
 	if (!object || object->kind != JSON_IS_OBJECT)
 		return refuse(at, "", "must be an object with at least a url");
 	return fill(s, at, object);

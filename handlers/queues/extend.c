@@ -6,7 +6,7 @@
 #include "common/handler.h"
 #include "queues/queue_call.h"
 
-/* The values are those of the script. */
+/* The numbers of the script. */
 enum outcome { NOT_CURRENT, EXTENDED, CANCELLED };
 
 static void out_extended(struct json_out *o, struct text receipt, int64_t outcome, int64_t visible_until_ms)

@@ -113,7 +113,7 @@ static void answer_deliveries(struct request *req, bool was_lost)
 }
 
 /*
- * Takes the policies from a reply, whose rows follow those of the messages. If memory runs out, no
+ * Takes the policies from a reply, whose rows follow the rows of messages. If memory runs out, no
  * message is handed out.
  */
 static void take_in_policies(struct request *req, struct receive_order *order, const struct reply *r)

@@ -58,7 +58,7 @@ struct schedule_change {
 
 static void on_put(struct request *req, const struct reply *r)
 {
-	const struct queue_schedule_put_input *in = req->input; /* its first members are those of the input of PATCH */
+	const struct queue_schedule_put_input *in = req->input; /* the input of PATCH begins in the same way */
 	int64_t outcome = reply_outcome(r);
 
 	if (outcome > 0)

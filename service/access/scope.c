@@ -94,7 +94,7 @@ bool scope_covers_all(const struct scope *s, const struct scope_need *need)
 	return !s->kind.at || (text_equal(s->kind, need->kind) && every_name && covers_action(s, need->action));
 }
 
-/* Whether a byte is written as it is: neither a scope nor the token file gives it a meaning. */
+/* Returns true if a byte is written as it is: it has no meaning in a scope or in the token file. */
 static bool is_plain(unsigned char c, bool is_text)
 {
 	return c > ' ' && c != 0x7f && (c < 0x80 || is_text) && !strchr(":*%#", c);

@@ -7,7 +7,7 @@
 
 enum { MOST_STARS = 2 };
 
-/* The bytes of `special` match themselves in the glob. */
+/* Escapes the bytes of `special`, so that they match themselves. */
 static struct text escaped(struct request *req, struct text bytes, const char *special)
 {
 	char *at = arena_alloc(&req->arena, 2 * bytes.len + 1);

@@ -8,7 +8,10 @@
 
 #include "contract/synonym.h"
 
-/* The rule of names but for their length, which is in their descriptor. False, with a reason. */
+/*
+ * Applies the rule of names, except for their length, which their descriptor has. If it returns
+ * false, `why` has the reason.
+ */
 static bool name_is_valid(struct text name, const char **why)
 {
 	if (name.len == 0)
@@ -157,7 +160,7 @@ void value_default(const struct field *field, void *into)
 		*(int *)slot = (int)field->default_value;
 }
 
-/* Where a parameter belongs, behind "is required". */
+/* Returns where a parameter belongs, for use after "is required". */
 static const char *place_name(const struct field *field)
 {
 	return field->place == IN_HEADER  ? ", as a header"

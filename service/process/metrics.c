@@ -1,4 +1,4 @@
-/* metrics: counts, and writes them out; see metrics.h. */
+/* metrics: see metrics.h. */
 #include "process/metrics.h"
 
 #include <assert.h>
@@ -31,7 +31,7 @@ static const struct histogram_kind kinds[HISTOGRAMS] = {
 };
 
 struct operation_row {
-	uint32_t *by_status; /* STATUSES numbers, allocated at the first request; owned */
+	uint32_t *by_status; /* STATUSES numbers, allocated with the first request; owned */
 	struct histogram histograms[HISTOGRAMS];
 };
 
@@ -50,11 +50,12 @@ static struct {
 static size_t gauge_count;
 
 static uint64_t counters[METRIC_COUNT];
-static struct operation_row *rows; /* one an operation, and one for requests that matched none */
+static struct operation_row *rows; /* one per operation, and one for requests that matched none */
 static size_t operation_count;
 static const char *(*operation_name)(size_t i);
 static int64_t started_us, started_at_ms;
-static int64_t longest_us, longest_lately_us; /* request since start, and since metrics_totals, without its wait */
+/* longest request since the start, and since metrics_totals, without its wait */
+static int64_t longest_us, longest_lately_us;
 static uint64_t errors;
 
 bool metrics_open(size_t operations, const char *(*name)(size_t i))
@@ -122,7 +123,9 @@ void metrics_request(size_t operation, int status, int64_t duration_us, int64_t 
 		longest_lately_us = busy_us;
 }
 
-/* Of all operations together; each bucket counts the shorter ones, too. */
+/*
+ * Writes the histogram of all operations together. Each bucket also counts the shorter durations.
+ */
 static void out_durations(struct json_out *o)
 {
 	uint64_t count = 0;
