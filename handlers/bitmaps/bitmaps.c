@@ -70,7 +70,7 @@ static void on_bytes(struct request *req, const struct reply *r)
 
 	if (r->text.len > READ_BYTES) {
 		answer_field_problem(req, P_OUT_OF_RANGE, "?end",
-				     "lies beyond the %d bytes that an answer holds: read parts, by ?start and ?end",
+				     "is beyond the %d bytes that one answer has; read parts with ?start and ?end",
 				     READ_BYTES);
 		return;
 	}
@@ -334,7 +334,7 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_field_
 	if (*bits == 0)
 		return refuse_operation(req, i, "/type", P_INVALID_VALUE, "must be one of u1 to u63 and i1 to i64");
 	if (!op->has_offset && !op->has_element)
-		return refuse_operation(req, i, "/offset", P_MISSING_FIELD, "is required, or element instead");
+		return refuse_operation(req, i, "/offset", P_MISSING_FIELD, "is required, unless element is given");
 	if (op->has_offset && op->has_element)
 		return refuse_operation(req, i, "/element", P_INVALID_VALUE, "cannot be combined with offset");
 	if (writes && !op->has_value)

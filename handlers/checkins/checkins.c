@@ -169,7 +169,8 @@ static void on_days(struct request *req, const struct reply *r)
 		if (from > to)
 			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "must not be after the last day");
 		else
-			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "makes %lld days, more than %d",
+			answer_field_problem(req, P_OUT_OF_RANGE, "?from",
+					     "makes the range %lld days long; %d are allowed",
 					     (long long)(to - from + 1), MOST_DAYS);
 		return;
 	}

@@ -102,7 +102,7 @@ static void serve(struct request *req, const void *in)
 	else if (text_equal(path, TEXT("ui/")) || text_equal(path, TEXT("docs/")))
 		redirect(req, *path.at == 'u' ? "../ui" : "../docs");
 	else
-		answer_problem(req, P_UNKNOWN_PATH, "no page has a part '/%.*s'", (int)path.len, path.at);
+		answer_problem(req, P_UNKNOWN_PATH, "no page has the path '/%.*s'", (int)path.len, path.at);
 }
 
 static const struct operation *find_page(struct text target)

@@ -167,7 +167,7 @@ void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 		struct text item = in->items.items[i];
 		if (item.len > MAX_ITEM_BYTES) {
 			answer_field_problem(req, P_OUT_OF_RANGE, arena_printf(&req->arena, "/items/%zu", i).at,
-					     "has %zu bytes as JSON, and %d are the most", item.len, MAX_ITEM_BYTES);
+					     "has %zu bytes as JSON; %d are allowed", item.len, MAX_ITEM_BYTES);
 			return;
 		}
 		call_text(c, item);

@@ -45,11 +45,10 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 		handler_answer_missing(req, "geo set", name);
 	} else if (reply_outcome(r) == GEO_PUT_OTHER_CELLS) {
 		int64_t cells = reply_int(r, GEO_PUT_CELLS);
-		struct json_out *o =
-			answer_begin_problem(req, P_GEO_CELLS_DIFFER,
-					     "'%s' has members and %" PRId64 " as its number of cells, not %" PRId64
-					     "; ask for the same number, or use another set",
-					     name.at, cells, wanted);
+		struct json_out *o = answer_begin_problem(req, P_GEO_CELLS_DIFFER,
+							  "geo set '%s' has members and %" PRId64 " cells, not %" PRId64
+							  "; send the same number, or use another set",
+							  name.at, cells, wanted);
 		out_int(o, "cells", cells);
 		answer_end(req);
 	} else {

@@ -337,7 +337,7 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 
 	if (!point && !in->member.at)
 		answer_field_problem(req, P_MISSING_FIELD, "?longitude",
-				     "is required together with ?latitude, or ?member instead");
+				     "is required together with ?latitude, unless ?member is given");
 	else if (point && in->member.at)
 		answer_field_problem(req, P_INVALID_VALUE, "?member", "cannot be combined with a point");
 	else if (point && in->exclude_member)
@@ -346,7 +346,8 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 		answer_field_problem(req, P_MISSING_FIELD, in->has_longitude ? "?latitude" : "?longitude",
 				     "is required with the other coordinate");
 	else if (!box && !in->has_radius)
-		answer_field_problem(req, P_MISSING_FIELD, "?radius", "is required, or ?width and ?height instead");
+		answer_field_problem(req, P_MISSING_FIELD, "?radius",
+				     "is required, unless ?width and ?height are given");
 	else if (box && in->has_radius)
 		answer_field_problem(req, P_INVALID_VALUE, "?radius", "cannot be combined with a box");
 	else if (box && !(in->has_width && in->has_height))

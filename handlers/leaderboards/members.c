@@ -44,7 +44,7 @@ static void answer_page(struct request *req, struct text board, const struct rep
 	for (size_t i = 0; i < elements->count; i++) {
 		if (!board_is_element(&d, reply_text(elements, i))) {
 			answer_problem(req, P_FOREIGN_KEY,
-				       "the ranks of leaderboard '%s' hold what patternd did not put there", board.at);
+				       "another program has written to the ranks of leaderboard '%s'", board.at);
 			return;
 		}
 	}

@@ -19,11 +19,12 @@ static void on_revoked(struct request *req, const struct reply *r)
 {
 	const struct lock_acquisition *acquisition = req->work;
 
-	answer_problem_effect(req, P_NOT_ENOUGH_REPLICAS, r ? EFFECT_NONE : EFFECT_UNKNOWN,
-			      "%lld of %lld replicas acknowledged '%s' in time, %lld of which are connected; %s",
-			      (long long)acquisition->safety.acknowledged - 1, (long long)acquisition->min_replicas,
-			      acquisition->names[0].at, (long long)acquisition->safety.servers - 1,
-			      r ? "it was released" : "it could not be released either, and is held until it expires");
+	answer_problem_effect(
+		req, P_NOT_ENOUGH_REPLICAS, r ? EFFECT_NONE : EFFECT_UNKNOWN,
+		"%lld of the %lld required replicas acknowledged '%s' in time, and %lld are connected; %s",
+		(long long)acquisition->safety.acknowledged - 1, (long long)acquisition->min_replicas,
+		acquisition->names[0].at, (long long)acquisition->safety.servers - 1,
+		r ? "it was released" : "it could not be released either, and is held until it expires");
 }
 
 static void revoke(struct request *req, const struct lock_acquisition *acquisition)
@@ -56,7 +57,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 	else
 		answer_problem_effect(
 			req, P_NOT_ENOUGH_REPLICAS, EFFECT_APPLIED,
-			"'%s' was acquired before, but now %lld of %lld replicas acknowledge it in time; it stays as it is",
+			"the first request acquired '%s', but now %lld of the %lld required replicas acknowledge it; it stays held",
 			acquisition->names[0].at, (long long)req->result->acked, (long long)acquisition->min_replicas);
 }
 

@@ -74,7 +74,7 @@ static void on_release_ended(struct request *req)
 	h->calls--;
 	if (!h->is_lost)
 		end(h, req->answer.problem ? "lost" : h->ending, h->reason,
-		    req->answer.problem ? "the lock could not be released; it expires by itself" : NULL);
+		    req->answer.problem ? "the lock could not be released; it stays held until it expires" : NULL);
 	free_when_unneeded(h);
 }
 
@@ -93,7 +93,7 @@ static void release(struct lock_hold *h, const char *event, const char *reason)
 	loop_timer_stop(&h->timer);
 	struct request *req = begin_call(h, on_release_ended);
 	if (!req) {
-		end(h, "lost", "out_of_memory", "the daemon is out of memory; the lock expires by itself");
+		end(h, "lost", "out_of_memory", "the daemon is out of memory; the lock stays held until it expires");
 		return;
 	}
 	struct call *c = call_script(req, &lock_leave_script);
@@ -253,7 +253,7 @@ static void on_acquired(struct request *req, const struct lock_acquisition *acqu
 
 void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
-	if (lock_quorum_has_no(req, "lock that lives as long as its connection") ||
+	if (lock_quorum_has_no(req, "a lock that lives as long as its connection") ||
 	    lock_has_no_entry(req, "POST /locks/{name}/hold") || !wait_has_room(req))
 		return;
 	lock_acquire_begin(req, &(struct lock_acquisition){

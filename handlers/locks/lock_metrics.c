@@ -79,7 +79,7 @@ static void out_sample(struct json_out *o, const double *cells)
 
 void lock_history_get(struct request *req, const struct lock_history_get_input *in)
 {
-	if (!lock_quorum_has_no(req, "history of a lock"))
+	if (!lock_quorum_has_no(req, "the history of a lock"))
 		figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 

@@ -65,7 +65,7 @@ static void on_all_acquired(struct request *req, const struct lock_acquisition *
 
 void lock_list_acquire(struct request *req, const struct lock_list_acquire_input *in)
 {
-	if (lock_quorum_has_no(req, "taking several locks at once") || lock_has_no_entry(req, "POST /locks"))
+	if (lock_quorum_has_no(req, "acquiring several locks at once") || lock_has_no_entry(req, "POST /locks"))
 		return;
 	lock_acquire_begin(req, &(struct lock_acquisition){
 					.names = in->names.items,
@@ -221,6 +221,6 @@ void lock_list(struct request *req, const struct lock_list_input *in)
 {
 	static const struct list_of locks = { .kind = KEY_LOCK, .is_indexed = true, .look = get_one, .item = item_of };
 
-	if (!lock_quorum_has_no(req, "list of locks"))
+	if (!lock_quorum_has_no(req, "the list of locks"))
 		list_keys(req, &locks, in->match, in->cursor, in->limit);
 }

@@ -38,8 +38,8 @@ static void answer_held(struct lock_round *r)
 	else
 		o = answer_begin_problem(
 			req, P_LOCK_HELD,
-			"other clients have '%s' at %zu of %zu lock servers, and none has a majority: they came at the same "
-			"time, or lost it",
+			"no client has a majority for '%s'; others have %zu of %zu lock servers, as several tried at once "
+			"or one lost it: retry after a random pause",
 			w->name.at, lock_round_count(r, holder_of_refusal.outcome), r->of);
 	out_text(o, "name", w->name);
 	out_int(o, "waiter_count", 0);
@@ -104,7 +104,8 @@ static void on_fenced(struct lock_round *r)
 		return;
 	}
 	lock_quorum_release_all(r);
-	answer_none(r, acknowledged, left_ms > 0 ? "kept it (it is released)" : "kept it when it had expired");
+	answer_none(r, acknowledged,
+		    left_ms > 0 ? "confirmed it, so it was released" : "confirmed it after it had expired");
 }
 
 static struct call *ask_to_fence(struct lock_round *r)
@@ -169,7 +170,7 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",
-			"must be at least %lld on a quorum of servers: the difference of their clocks takes 1 %% and 2 ms",
+			"must be at least %lld with --lock-quorum, which subtracts 1 %% and 2 ms for differences of clocks",
 			(long long)lock_round_least_ttl_ms());
 	return !field && in->ttl_ms >= lock_round_least_ttl_ms();
 }

@@ -169,7 +169,7 @@ void lock_round_restart(struct lock_round *r)
 void lock_round_answer_none(struct lock_round *r, enum effect effect, size_t count, const char *what)
 {
 	answer_problem_effect(r->req, P_NO_QUORUM, effect,
-			      "%zu of %zu lock servers %s, %zu are needed; %zu answered within %lld ms%s%s", count,
+			      "%zu of %zu lock servers %s; %zu are needed, and %zu answered within %lld ms%s%s", count,
 			      r->of, what, lock_round_majority(r), r->said, (long long)timeout_ms(r),
 			      r->trouble ? "; " : "", r->trouble ? r->trouble : "");
 }

@@ -47,8 +47,8 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 		overview_items_set_detail(item, "%lld message%s %s due, and none is in flight", ready, plural(ready),
 					  verb(ready));
 	else
-		overview_items_set_detail(item, "%lld message%s %s due, and workers have %lld", ready, plural(ready),
-					  verb(ready), in_flight);
+		overview_items_set_detail(item, "%lld message%s %s due, and %lld %s in flight", ready, plural(ready),
+					  verb(ready), in_flight, verb(in_flight));
 }
 
 static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)

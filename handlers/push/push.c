@@ -215,7 +215,7 @@ void push_reload(void)
 	add_all(read);
 	read = NULL;
 	act_soon();
-	log_event(LOG_INFO, "push_read", "of the targets %u go on, %u stop and %u are new", kept, stopped, added);
+	log_event(LOG_INFO, "push_read", "targets: %u unchanged, %u stopping, %u new", kept, stopped, added);
 }
 
 /* ---- The end ---- */

@@ -55,7 +55,7 @@ static bool read_text(struct push_settings *s, const struct place *at, const str
 	if (value->kind != JSON_IS_TEXT || value->text.len == 0)
 		return refuse(at, value->key.at, "must be a string that is not empty");
 	if (memchr(value->text.at, '\0', value->text.len))
-		return refuse(at, value->key.at, "must have no NUL");
+		return refuse(at, value->key.at, "must not contain NUL");
 	*out = arena_copy(&s->arena, value->text.at, value->text.len);
 	return out->at || refuse(at, value->key.at, "there is no memory for it");
 }
@@ -95,7 +95,7 @@ static bool read_secret(struct push_settings *s, const struct place *at, const s
 	struct text digits = { key.at + sizeof(prefix) - 1, key.len - (sizeof(prefix) - 1) };
 	char *bytes = arena_alloc(&s->arena, base64_room(digits.len) + 1);
 	if (!bytes || !base64_decode(digits, bytes, &s->secret.len, why) || s->secret.len == 0)
-		return refuse(at, value->key.at, "the file's secret has no base64 behind whsec_");
+		return refuse(at, value->key.at, "the file's secret must have base64 after whsec_");
 	s->secret.at = bytes;
 	return true;
 }

@@ -26,7 +26,7 @@ static void lose(struct push_target *t, struct push_job **at)
 	push_state_note_failure(t, *at,
 				(*at)->state == PUSH_SENT ? "its request was closed, since its lease is lost"
 							  : "its lease ended before its end was stored",
-				"it comes again, unless it was cancelled");
+				"it is delivered again, unless it was cancelled");
 	push_state_drop(t, at);
 }
 

@@ -16,7 +16,7 @@ enum {
 	FREE_PAUSES = 100,
 };
 
-static const char counts[] = "it counts as a failure", returns[] = "it returns";
+static const char counts[] = "it counts as a failure", returns[] = "it returns to the queue";
 
 static int64_t next_backoff_ms(unsigned *failures)
 {
@@ -49,7 +49,7 @@ int64_t push_outcome_not_received(struct push_target *t, int status)
 	int64_t ms = next_backoff_ms(&t->receive_failures);
 	char why[64];
 
-	snprintf(why, sizeof(why), "a receive from the queue is answered %d", status);
+	snprintf(why, sizeof(why), "a receive from the queue was answered %d", status);
 	/* Problems of Redis are logged elsewhere. */
 	if (t->trouble == PUSH_NO_TROUBLE)
 		back_off(t, PUSH_NOT_RECEIVED, ms, status < 500 ? why : NULL);
@@ -62,7 +62,8 @@ static void go_on(struct push_target *t)
 	if (push_state_backs_off(t))
 		return;
 	if (t->trouble != PUSH_NO_TROUBLE)
-		log_event(LOG_INFO, "push_goes_on", "%s to %s", t->settings->queue.at, t->settings->url.at);
+		log_event(LOG_INFO, "push_goes_on", "%s to %s: messages are sent again", t->settings->queue.at,
+			  t->settings->url.at);
 	t->trouble = PUSH_NO_TROUBLE;
 	t->failures = t->pauses = 0;
 	if (t->allowed < t->settings->concurrency)
@@ -86,7 +87,7 @@ static void on_failed(struct push_target *t, struct push_job *j)
 	j->is_dead = j->answer.verdict == PUSH_DEAD;
 	t->counts[j->is_dead ? PUSH_COUNT_DEAD : PUSH_COUNT_FAILED]++;
 	push_state_end(t, j, PUSH_REJECT, true, -1);
-	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it is a dead letter" : counts);
+	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it becomes a dead letter" : counts);
 }
 
 /*

@@ -117,7 +117,7 @@ static void take_messages(struct push_target *t, const struct json *messages, in
 		if (whole)
 			continue;
 		push_state_end(t, j, PUSH_REJECT, false, RETRY_MS);
-		push_state_note_failure(t, j, "there is no memory for it", "it returns");
+		push_state_note_failure(t, j, "there is no memory for it", "it returns to the queue");
 		t->allowed = 1;
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	}

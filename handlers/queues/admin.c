@@ -151,7 +151,7 @@ static bool answer_reversed(struct request *req, const struct reply *r)
 	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
 		answer_field_problem(
 			req, P_INVALID_VALUE, "/group_concurrency",
-			"cannot be given together with a strict order, which delivers one message of a group");
+			"cannot be given together with a strict order, which delivers one message of a group at a time");
 		return true;
 	}
 	if (reply_outcome(r) == QUEUE_PUT_NOT_EMPTY) {

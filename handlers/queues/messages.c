@@ -31,7 +31,7 @@ static void on_changed(struct request *req, const struct reply *r)
 		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_PATCH_VISIBLE_UNTIL_MS));
 	} else if (outcome == QUEUE_MESSAGE_PATCH_PAST_TTL) {
 		answer_field_problem(req, P_INVALID_VALUE, in->has_delay_ms ? "/delay_ms" : "/deliver_at_ms",
-				     "is not before the end of the message's ttl_ms, in %" PRId64 " ms",
+				     "must be before the message's ttl_ms ends, in %" PRId64 " ms",
 				     request_ms_until(req, reply_int(r, QUEUE_MESSAGE_PATCH_EXPIRES_AT_MS)));
 	} else if (outcome == QUEUE_MESSAGE_PATCH_ABSENT) {
 		queue_answer_no_message(req, in->name, in->id);
@@ -48,7 +48,8 @@ void queue_message_patch(struct request *req, const struct queue_message_patch_i
 		return;
 	}
 	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
-		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms", "is required, or deliver_at_ms, or priority");
+		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms",
+				     "is required, unless deliver_at_ms or priority is given");
 		return;
 	}
 	struct call *c = queue_call(req, &queue_message_patch_script, in->name);

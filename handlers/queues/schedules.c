@@ -67,12 +67,11 @@ static void on_put(struct request *req, const struct reply *r)
 	else if (outcome == QUEUE_SCHEDULE_PUT_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
 	else if (outcome == QUEUE_SCHEDULE_PUT_NO_RECURRENCE)
-		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, or cron");
+		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, unless cron is given");
 	else if (outcome == QUEUE_SCHEDULE_PUT_NO_INSTANT)
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "matches no instant of the next 40 years");
 	else if (outcome == QUEUE_SCHEDULE_PUT_LIMIT_REACHED)
-		answer_field_problem(req, P_INVALID_VALUE, "/limit",
-				     "was reached: the instants of the schedule made %lld messages",
+		answer_field_problem(req, P_INVALID_VALUE, "/limit", "was reached: the schedule has made %lld messages",
 				     (long long)reply_int(r, QUEUE_SCHEDULE_PUT_RUNS));
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "/end_at_ms",
@@ -253,7 +252,7 @@ static void on_run(struct request *req, const struct reply *r)
 	} else if (reply_outcome(r) == QUEUE_SCHEDULE_RUN_OVERLAP) {
 		answer_problem(
 			req, P_SCHEDULE_OVERLAP,
-			"the message before of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
+			"the previous message of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
 			"allow",
 			in->id.at);
 	} else {

@@ -50,13 +50,13 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 		return false;
 	}
 	if (supersedes(m) && !m->id.at) {
-		answer_message_problem(req, i, "on_duplicate", "needs an id; only keep goes without");
+		answer_message_problem(req, i, "on_duplicate", "needs an id, unless it is keep");
 		return false;
 	}
 	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
 		answer_message_problem(
 			req, i, "traceparent",
-			"must be 2, 32, 16 and 2 lowercase hex digits with dashes between, no id of zeros only");
+			"must be 2, 32, 16 and 2 lowercase hex digits, separated by dashes; no id may be all zeros");
 		return false;
 	}
 	return true;

@@ -291,7 +291,7 @@ void queue_delivery_settle(struct request *req, const struct queue_delivery_sett
 
 	if (count == 0) {
 		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
-				     "is required, or complete or reject, with at least one receipt");
+				     "must have at least one receipt, unless complete or reject has one");
 		return;
 	}
 	struct queue_settle given = { .queues = &in->name, .queue_count = 1, .pointer = "" };

@@ -77,9 +77,10 @@ static void find_key(struct request *req)
 	if (set_key(req, &limits->checks[0].policy))
 		ratelimit_decide(req);
 	else
-		answer_field_problem(req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
-				     req->op->tail ? "has no key_header, which would name the header that has the key"
-						   : "is required, or ?key_header=, or a policy that has a key_header");
+		answer_field_problem(
+			req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
+			req->op->tail ? "has no key_header; set it to the name of the header that has the key"
+				      : "is required, unless ?key_header is given or the policy has a key_header");
 }
 
 /*

@@ -89,10 +89,11 @@ static bool is_sound(struct request *req, const struct limit *l, const char *at)
 	int64_t most = largest_burst(l);
 
 	if (l->has_burst && l->algorithm != GCRA)
-		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"), "belongs to the algorithm gcra");
+		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"),
+				     "is allowed only with the algorithm gcra");
 	else if (l->count_refused && l->algorithm != SLIDING_WINDOW)
 		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/count_refused"),
-				     "belongs to the algorithm sliding_window");
+				     "is allowed only with the algorithm sliding_window");
 	else if (l->burst > most)
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, pointer(req, at, l->has_burst ? "/burst" : "/limit"),
@@ -281,7 +282,7 @@ bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 
 void limit_answer_foreign_policy(struct request *req, struct text name)
 {
-	answer_problem(req, P_FOREIGN_KEY, "the key of the policy '%s' holds what patternd did not put there", name.at);
+	answer_problem(req, P_FOREIGN_KEY, "another program has written to the key of policy '%s'", name.at);
 }
 
 bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct limit_policy *out)

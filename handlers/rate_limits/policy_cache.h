@@ -21,7 +21,7 @@ const struct limit_policy *policy_cache_last(struct text name);
 
 /*
  * policy_cache_fix stores a policy of the file, which takes precedence over one in Redis. False:
- * memory ran out.
+ * there are too many, or memory ran out.
  */
 bool policy_cache_fix(struct text name, const struct limit_policy *p);
 const struct limit_policy *policy_cache_fixed(struct text name);               /* NULL: the file does not have it */

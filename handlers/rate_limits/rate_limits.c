@@ -45,9 +45,10 @@ static bool are_distinct(struct request *req, const struct limit_request *limits
 						     "is named '%s', as is /checks/%zu; give each its own name",
 						     a->name.at, k);
 			else
-				answer_field_problem(req, P_INVALID_VALUE, at,
-						     "counts '%s' under '%s', as does /checks/%zu", a->key.at,
-						     a->account.policy.at, k);
+				answer_field_problem(
+					req, P_INVALID_VALUE, at,
+					"counts '%s' under '%s', as does /checks/%zu; use each policy once per key",
+					a->key.at, a->account.policy.at, k);
 			return false;
 		}
 	}

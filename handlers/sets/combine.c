@@ -290,7 +290,8 @@ void set_combine(struct request *req, const struct set_combine_input *in)
 	int given = (in->union_.count > 0) + (in->intersect.count > 0) + (in->subtract.count > 0);
 
 	if (given == 0)
-		answer_field_problem(req, P_MISSING_FIELD, "?union", "is required, or ?intersect or ?subtract instead");
+		answer_field_problem(req, P_MISSING_FIELD, "?union",
+				     "is required, unless ?intersect or ?subtract is given");
 	else if (given > 1)
 		answer_field_problem(req, P_INVALID_VALUE, in->union_.count ? "?union" : "?intersect",
 				     "cannot be given together with another way to combine");

@@ -31,7 +31,8 @@ static bool refuse_twice(struct request *req, struct text name, struct text othe
 		answer_field_problem(req, P_INVALID_VALUE, "?name", "has '%s' twice", name.at);
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "?name",
-				     "has '%s', which '%s' covers: its messages would come twice", name.at, other.at);
+				     "has '%s', which '%s' covers, so its messages would arrive twice", name.at,
+				     other.at);
 	return false;
 }
 

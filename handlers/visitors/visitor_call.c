@@ -24,7 +24,7 @@ static void answer_no_range(struct request *req, const struct visitor_days *w)
 		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer, "must not be after the last day");
 	else
 		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer,
-				     "makes %lld days, more than the %lld that are allowed for %s",
+				     "makes the range %lld days long; %lld are allowed for %s",
 				     (long long)(w->to - w->from + 1), (long long)(DAYS_MAX / w->pages),
 				     w->pages > 1 ? "so many pages" : "a page");
 }

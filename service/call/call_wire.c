@@ -135,7 +135,7 @@ static void count_record(const struct call *c, const struct reply *reply)
 /* Call it after a reply that may belong to another call: then later replies may, too. */
 static void renew(struct redis_node *sent_to)
 {
-	static const char why[] = "a reply of another form than agreed";
+	static const char why[] = "a reply has an unexpected form";
 
 	reply_note_mismatch(why);
 	topology_reject(sent_to, why);

@@ -92,7 +92,7 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 	if (of->kind && match.at &&
 	    (memchr(match.at, '{', match.len) || memchr(match.at, '}', match.len) ||
 	     memchr(match.at, '\0', match.len))) {
-		answer_field_problem(req, P_INVALID_VALUE, "?match", "must not hold { or }, as no name does");
+		answer_field_problem(req, P_INVALID_VALUE, "?match", "must not contain { or }, since no name does");
 		return;
 	}
 	if (!match_glob(req, match, &glob))

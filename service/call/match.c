@@ -45,7 +45,7 @@ bool match_glob(struct request *req, struct text match, struct text *glob)
 	size_t stars = stars_of(match);
 	if (stars > MOST_STARS) {
 		answer_field_problem(req, P_INVALID_VALUE, "?match",
-				     "has %zu stars, and %d are the most; every other byte is literal", stars,
+				     "has %zu stars; %d are allowed, and every other byte is literal", stars,
 				     MOST_STARS);
 		return false;
 	}

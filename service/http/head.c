@@ -109,5 +109,5 @@ void http_head_read(struct precheck *p, struct client *c, const char *url)
 	p->head_bytes = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 	if (is_lenient && (!h.next || behind_crlf(h.next) != c->req->asked.method + p->head_bytes))
 		p->headers.flaw =
-			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
+			"each line of the head must end with CRLF and contain no NUL; no header may continue on a second line";
 }

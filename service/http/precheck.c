@@ -121,7 +121,7 @@ static bool check_framing(struct precheck *p)
 	if (encoding.at && header(p, HEADER_CONTENT_LENGTH).at)
 		return refuse_framing(p, "Content-Length and Transfer-Encoding exclude each other");
 	if (encoding.at && (encoding.len != 7 || strncasecmp(encoding.at, "chunked", 7) != 0))
-		return refuse_framing(p, "the only Transfer-Encoding is chunked");
+		return refuse_framing(p, "Transfer-Encoding must be chunked");
 	if (encoding.at && strcmp(p->version, "HTTP/1.1") != 0)
 		return refuse_framing(p, "Transfer-Encoding needs HTTP/1.1");
 	p->body_expected = encoding.at != NULL;
@@ -272,8 +272,7 @@ static bool check_target(struct precheck *p)
 	struct request *req = p->req;
 
 	if (req->asked.only_health && !is_health(req->asked.target)) {
-		answer_problem(req, P_UNKNOWN_PATH,
-			       "nothing but /healthz, /readyz and /metrics is served by --health-listen");
+		answer_problem(req, P_UNKNOWN_PATH, "--health-listen serves only /healthz, /readyz and /metrics");
 		return false;
 	}
 	if (req->asked.target.len > MAX_TARGET_BYTES) {

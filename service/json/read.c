@@ -86,14 +86,14 @@ static bool read_code_point(struct reader *r, char **to)
 	int32_t c = read_unit(r), low;
 
 	if (c < 0)
-		return fail(r, "\\u is followed by four hex digits");
+		return fail(r, "\\u must be followed by four hex digits");
 	if (c >= 0xd800 && c <= 0xdfff) {
 		if (c > 0xdbff || r->at[0] != '\\' || r->at[1] != 'u')
-			return fail(r, "a surrogate is alone");
+			return fail(r, "a surrogate is not part of a pair");
 		r->at += 2;
 		low = read_unit(r);
 		if (low < 0xdc00 || low > 0xdfff)
-			return fail(r, "a surrogate is alone");
+			return fail(r, "a surrogate is not part of a pair");
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 	}
 	*to = put_utf8(*to, c);
@@ -110,7 +110,7 @@ static bool read_escape(struct reader *r, char **to)
 	if (c == 'u')
 		return read_code_point(r, to);
 	if (!name)
-		return fail(r, "no such escape in a string");
+		return fail(r, "a string has an unknown escape");
 	*(*to)++ = meant[name - names];
 	return true;
 }
@@ -405,7 +405,7 @@ static bool read_document(struct reader *r, struct text text, struct json *v, co
 	if (!read_value(r, v, place))
 		return false;
 	skip_space(r);
-	return r->at == text.at + text.len || fail(r, "something follows behind the end");
+	return r->at == text.at + text.len || fail(r, "text follows the JSON value");
 }
 
 const struct json *json_read(struct arena *arena, struct text text, json_place *place_of, const void *root,

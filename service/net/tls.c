@@ -268,7 +268,7 @@ static void explain_alert(struct tls_session *s)
 	case GNUTLS_A_CERTIFICATE_REQUIRED:
 	case GNUTLS_A_HANDSHAKE_FAILURE: /* in TLS 1.2 this also has other causes */
 		if (!s->context->shows_certificate)
-			EXPLAIN(s, "TLS: it wants a client certificate (--redis-cert-file, --redis-key-file)");
+			EXPLAIN(s, "TLS: it requires a client certificate (--redis-cert-file, --redis-key-file)");
 		else
 			EXPLAIN(s, "TLS: it refuses the handshake: %s", reason);
 		break;
@@ -280,7 +280,7 @@ static void explain_alert(struct tls_session *s)
 	case GNUTLS_A_UNKNOWN_CA:
 	case GNUTLS_A_DECRYPT_ERROR:
 	case GNUTLS_A_ACCESS_DENIED:
-		EXPLAIN(s, "TLS: it does not accept our certificate: %s", reason);
+		EXPLAIN(s, "TLS: it does not accept the client certificate: %s", reason);
 		break;
 	default:
 		s->refused = !s->is_up;

@@ -188,7 +188,7 @@ static const char *why_of(const struct outbound *o, CURLcode code)
 	if (code == CURLE_PARTIAL_FILE)
 		return "the connection was closed within the answer";
 	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
-		return "the answer is no HTTP/1.1";
+		return "the answer is not HTTP/1.1";
 	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)
 		return "a header of the answer is too long, or there is no memory for it";
 	return curl->curl_easy_strerror(code);

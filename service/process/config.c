@@ -374,7 +374,7 @@ static bool names_two_redis(void)
 {
 	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
 		return false;
-	fputs("patternd: --embedded runs its own Redis, and --redis names another: take one of them out\n", stderr);
+	fputs("patternd: --embedded runs its own Redis, and --redis names another: set only one of them\n", stderr);
 	return true;
 }
 

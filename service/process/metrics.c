@@ -26,7 +26,7 @@ static const struct histogram_kind kinds[HISTOGRAMS] = {
 		       { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5",
 			 "1", "2.5", "10" } },
 	[WAIT] = { .name = "wait_seconds",
-		   .help = "Time that a request waited for something to happen, or streamed; only requests that did.",
+		   .help = "Time that a request waited for an event, or streamed; other requests are not counted.",
 		   HISTOGRAM_WAIT_BOUNDS },
 };
 
@@ -212,7 +212,7 @@ void metrics_out(struct json_out *o)
 static void add_requests(struct exposition *p)
 {
 	exposition_head(p, "http_requests_total", "counter",
-			"Requests answered, by operation and status (499: the client left).");
+			"Requests answered, by operation and status (499: the client disconnected).");
 	for (size_t i = 0; i <= operation_count; i++)
 		for (int s = 0; rows[i].by_status && s < STATUSES; s++)
 			if (rows[i].by_status[s])
@@ -250,8 +250,8 @@ static void add_loop(struct exposition *p)
 {
 	const struct loop_stats *stats = loop_stats();
 
-	exposition_counter(p, "loop_stalls_total", "Loop iterations of more than 20 ms: no client is served meanwhile.",
-			   stats->stalls);
+	exposition_counter(p, "loop_stalls_total",
+			   "Loop iterations of more than 20 ms, during which no client is served.", stats->stalls);
 	exposition_head(p, "loop_stall_seconds_total", "counter", "Duration of all loop stalls.");
 	exposition_add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)stats->stall_us / 1e6);
 	exposition_gauge(p, "loop_longest_iteration_seconds", "Longest loop iteration since start.",

@@ -288,7 +288,7 @@ static bool admit(struct text item)
 	if (stars > MOST_STARS || glob.len > GLOB_MAX)
 		return refuse(item, "has more than %d stars or %d bytes", MOST_STARS, GLOB_MAX);
 	if (glob_count == MOST_GLOBS)
-		return refuse(item, "is one too many: there may be %d", MOST_GLOBS);
+		return refuse(item, "is one too many: %d are allowed", MOST_GLOBS);
 	kind->is_on = true;
 	globs[glob_count].kind = kind;
 	globs[glob_count++].glob = glob;

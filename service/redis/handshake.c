@@ -147,8 +147,7 @@ bool handshake_is_safe(struct redis_handshake *h, struct text info)
 	h->risks = 0;
 	info_value(info, "maxmemory_policy", value, sizeof(value));
 	snprintf(what, sizeof(what),
-		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
-		 value);
+		 "maxmemory-policy is %s, not noeviction: when full, Redis drops locks, queues and limits", value);
 	if (value[0] && strcmp(value, "noeviction") != 0 && !unsafe(h, FINDING_EVICTION, what))
 		return false;
 	info_value(info, "aof_enabled", value, sizeof(value));
@@ -185,9 +184,9 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 	info_value(info, "role", role, sizeof(role));
 	bool is_cluster = strcmp(mode, "cluster") == 0;
 	if (strcmp(mode, "sentinel") == 0 && h->kind != REDIS_SENTINEL)
-		return reject(h, "it is a Sentinel; it goes with redis+sentinel://host:port/master");
+		return reject(h, "it is a Sentinel; use redis+sentinel://host:port/master");
 	if (is_cluster && h->kind != REDIS_CLUSTER)
-		return reject(h, "it is a Cluster node; it goes with redis+cluster://host:port");
+		return reject(h, "it is a Cluster node; use redis+cluster://host:port");
 	if (strcmp(mode, "sentinel") != 0 && h->kind == REDIS_SENTINEL)
 		return reject(h, "it is not a Sentinel");
 	if (!is_cluster && h->kind == REDIS_CLUSTER)
@@ -245,8 +244,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 		return false;
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)
-		return reject(
-			h, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
+		return reject(h, "it is a 32-bit build, whose scripts cannot print an instant; use a 64-bit build");
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		h->rejected = false;

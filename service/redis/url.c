@@ -102,8 +102,7 @@ const char *redis_url_parse(struct redis_url *out, const char *url, const char *
 	else if (strncmp(url, "unix://", 7) == 0)
 		why = parse_unix(out, url + 7);
 	else
-		return strstr(url, "://") ? "the scheme is not one that this version knows"
-					  : "the scheme is missing, redis:// in front";
+		return strstr(url, "://") ? "the scheme is unknown" : "the scheme is missing; begin with redis://";
 	return why ? why : set_password(out, password);
 }
 

@@ -328,7 +328,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 		map_changed();
 	} else if (outcome == REDIS_ANSWERED) {
 		log_event(LOG_DEBUG, "cluster_map_refused", "%s: %s", call->node->url.address,
-			  reply->type == REPLY_ERROR ? reply->text.at : "its map makes no sense");
+			  reply->type == REPLY_ERROR ? reply->text.at : "its map of slots is malformed");
 	}
 	if (map_holds()) {
 		questions = 0;

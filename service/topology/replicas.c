@@ -361,7 +361,7 @@ static const char *why_not(enum redis_kind kind)
 	if (replicas_enabled() && kind == REDIS_SERVER && !given)
 		return "--read-from replica: --redis names one server, so name its replicas (--redis-replicas URL,...)";
 	if (given && kind != REDIS_SERVER)
-		return "--redis-replicas goes with one server: Sentinels and a Cluster name their replicas, leave it out";
+		return "--redis-replicas is for a single server: Sentinels and a Cluster report their replicas; leave it out";
 	return NULL;
 }
 
