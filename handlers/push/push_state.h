@@ -2,6 +2,11 @@
  * push_state: the state of one target of --push, and its list of jobs. push_target.h describes what
  * a target does; this file must not know it.
  *
+ *	stopping     `is_stopping`: receives no more; push.c frees it once it is idle
+ *	backing_off  `backs_off_until_us` is in the future, because of `trouble`: calls nothing
+ *	checking     `must_check`: only the ready_path is asked
+ *	on           none of these: receives up to `allowed` messages, and sends them
+ *
  * All jobs are in one list, ordered by their leases, the oldest first. `count` is the number of
  * jobs in each state (push_job.h).
  */
