@@ -4,7 +4,7 @@
  *
  *	at          done              len             size
  *	|  written  |  to be written  |  free         |
- *	0-----------+-----------------+---------------+
+ *	+-----------+-----------------+---------------+
  *
  * resp_add appends at `len`. resp_write writes from `done`; when it reaches `len`, both return to
  * 0. If the free part is too small, resp_add moves [done, len) to the start, then enlarges the
