@@ -337,7 +337,7 @@ static void readers_beyond_the_list_are_counted(void **state)
 	assert_int_equal(int_at(refused, "/holder_count"), READERS);
 	assert_int_equal(json_array_size(json_at(refused, "/holders")), LISTED);
 	assert_in_range(int_at(refused, "/retry_after_ms"), 60001, 80000); /* until the last one expires */
-	assert_non_null(strstr(text_at(refused, "/detail"), "'a' is shared by 20, for another "));
+	assert_non_null(strstr(text_at(refused, "/detail"), "'a' is shared by 20 clients for another "));
 }
 
 static void a_token_enters_in_its_mode_only(void **state)

@@ -204,11 +204,11 @@ static void test_certificate_missing(void **state)
 {
 	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
-	assert_cause("wants a client certificate (--redis-cert-file");
+	assert_cause("requires a client certificate (--redis-cert-file");
 	/* With 1.2 the refusal comes within the handshake, with another text. */
 	server_command(&strict, "CONFIG SET tls-protocols TLSv1.2");
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
-	assert_cause("wants a client certificate (--redis-cert-file");
+	assert_cause("requires a client certificate (--redis-cert-file");
 	server_command(&strict, "CONFIG SET tls-protocols %s", "");
 }
 
@@ -217,7 +217,7 @@ static void test_certificate_refused(void **state)
 	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
 		      foreign_client.cert_path, "--redis-key-file", foreign_client.key_path);
-	assert_cause("does not accept our certificate");
+	assert_cause("does not accept the client certificate");
 }
 
 /* What is wrong with the files stops the start. */

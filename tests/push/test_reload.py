@@ -24,7 +24,7 @@ def test_changes():
             wait_for(lambda: len(old.requests) == 6)
             event = daemon.reload({"kept": kept, "changed": {"url": new.url}, "added": new.url})
             assert event["event"] == "push_read", event
-            assert event["message"] == "of the targets 1 go on, 2 stop and 2 are new", event
+            assert event["message"] == "targets: 1 unchanged, 2 stopping, 2 new", event
             stopping = [t["name"] for t in daemon.targets() if t["state"] == "stopping"]
             assert sorted(stopping) == ["changed", "removed"], stopping
             ids = {queue: daemon.send(queue, "quick")[0] for queue in ("kept", "removed", "changed", "added")}
