@@ -24,7 +24,7 @@ local bloom_freed_at_once = 8   -- segments
 -- For a filter that its first add creates; PUT has the same defaults.
 local bloom_usual_capacity, bloom_usual_error_rate = '10000', '0.01'
 local bloom_least_bits = 1024   -- with fewer the error rate is random
-local bloom_most_calls = 160    -- of GETBIT and SETBIT in one script: a fifth of a millisecond or two
+local bloom_most_calls = 160    -- GETBIT and SETBIT calls in one script: a fifth of a millisecond or two
 
 local function bloom_segments(bits)
   return math.ceil(bits / bloom_segment_bits)

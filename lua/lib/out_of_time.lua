@@ -3,8 +3,9 @@
 -- loop's bound on the count holds as well. These clocks advance while a script runs:
 --   TIME      Redis 7.0. From 7.2 on, and in Valkey, it stays at the script's start
 --   os.clock  Redis 7.4 and later, Valkey 8 and later: CPU time of all threads, with the I/O
---             threads INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; a call takes 7 us.
---             Without the permission +info only the bound on the count holds
+--             threads
+--   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; a call takes 7 us. Without the
+--             permission +info only the bound on the count holds
 local WALK_US = 1000
 local function clock_us()
   if rawget(_G, 'os') then

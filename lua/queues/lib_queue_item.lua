@@ -1,4 +1,4 @@
--- A message as scripts that only read return it. Needs queues/lib_queue_message.lua.
+-- A message, for scripts that return it. Needs queues/lib_queue_message.lua.
 
 --@shape queue_message: state text, at_ms int, sequence text, content text, stored_state text
 -- state is 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or 'done'; at_ms is due_ms,

@@ -1,7 +1,7 @@
 -- uv_merge: adds the visitors of source pages to a page, day by day. Days on which no source has
 -- visitors are left alone.
--- KEYS     the page to merge into (visitors/lib_page.lua); sketches, page by page, those of this
---          page first, each page's in the order of the days, at most 400; the total of this page
+-- KEYS     the page to merge into (visitors/lib_page.lua); sketches, page by page, with this page
+--          first, each page's in the order of the days, at most 400; the total of this page
 --          (visitors/lib_total.lua), to which merged days are added as well if there is one; and
 --          the index of names (lib/names.lua)
 -- ARGV[1]  the day that the caller took for today, in days since 1970, or ''

@@ -1,4 +1,4 @@
--- A group as scripts that only read return it. Needs queues/lib_queue.lua; reads what promote()
+-- The state of a group, for scripts that return it. Needs queues/lib_queue.lua; reads what promote()
 -- writes (queues/groups/lib_queue_groups.lua).
 
 --@shape queue_group: group text, ready int, blocked int, in_flight int, oldest_at_ms int,
@@ -70,7 +70,8 @@ local function oldest_of(group, blocked, head)
   return oldest < math.huge and math.floor(oldest / 1000) or -1
 end
 
--- group_of(group): the group as queue_group; nil when it has no messages and no reason.
+-- group_of(group): the group as queue_group; nil when it has no messages, and no
+-- reason keeps it.
 local function group_of(group)
   local blocked = redis.call('ZLEXCOUNT', order_key, '[' .. group .. '\0', '(' .. group .. '\1')
   local marks = group_marks(group)

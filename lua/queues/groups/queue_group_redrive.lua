@@ -17,8 +17,8 @@ if most >= 0 then
   step = math.min(step, most - total)
 end
 
--- Deliveries whose visibility ended may be dead letters: they are settled first, in a step of their
--- own.
+-- Deliveries whose visibility ended may be dead letters: they are settled first, in a
+-- separate step.
 if settle_ended('250') > 0 then
   return { 0, now, total, cursor }
 end

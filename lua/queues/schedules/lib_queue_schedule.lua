@@ -1,6 +1,7 @@
 -- What a schedule of a queue is in Redis. Needs queues/lib_queue.lua and
 -- queues/schedules/lib_queue_recurrence.lua.
---   KEYS[8]  sorted set: id by the next instant in the queue's hash:
+--   KEYS[8]  sorted set: id by the next instant
+--   in the queue's hash:
 --     `:<id>`  the schedule, a table by cmsgpack: json_id, every (nil: a mask), cron, mask, zone,
 --              zone_version ('': unknown), shifts, anchor, start, stop (0: none), limit (0: none),
 --              jitter, priority, group ('': none), overlap, next, last (0: none), last_seq ('':
