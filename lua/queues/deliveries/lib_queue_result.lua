@@ -9,8 +9,8 @@
 --     `<sequence>w`  daemons that wait for the end of that message: for each its instance (16 hex
 --                    digits, lib/waiters.lua) and until_ms (13 digits)
 --     `awaited`      the same for the whole queue, in case it is deleted
--- A waiter listens on the channels ...:result:<sequence> and ...:results of its daemon. There is no wait
--- queue, because the end is for all waiters.
+-- A waiter listens on the channels ...:result:<sequence> and ...:results of its daemon. They are
+-- not in a queue, because the end is for all of them.
 
 -- done_state(...): the state of a message that is acknowledged now.
 local function done_state(state, remembered_until, kind, result_ms)

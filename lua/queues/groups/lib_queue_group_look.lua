@@ -1,5 +1,5 @@
--- The state of a group, for scripts that return it. Needs queues/lib_queue.lua; reads what promote()
--- writes (queues/groups/lib_queue_groups.lua).
+-- The state of a group, for scripts that return it. Needs queues/lib_queue.lua; reads what
+-- promote() writes (queues/groups/lib_queue_groups.lua).
 
 --@shape queue_group: group text, ready int, blocked int, in_flight int, oldest_at_ms int,
 -- reason text, until_ms int
