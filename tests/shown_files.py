@@ -1,4 +1,4 @@
-"""Blocks of a page that are files of this repository, behind `<!-- file: PATH -->`."""
+"""Finds the blocks of a page that are files of this repository, after `<!-- file: PATH -->`."""
 import pathlib
 import re
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two generators of TypeScript clients read the contract as the daemon serves it, without a
-warning; the generated clients pass `tsc --strict`, and work. So do the packages of clients/ that
-npm and pip make without a network. In a folder of its own: tests/test_clients.py PATTERND FOLDER
+warning; the generated clients pass `tsc --strict`, and work. The packages of clients/, which
+npm and pip make without a network, work as well. It works in FOLDER:
+tests/test_clients.py PATTERND FOLDER
 """
 import os
 import pathlib

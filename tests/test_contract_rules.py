@@ -298,7 +298,7 @@ def integers_are_integers(c):
 
 
 def retry_after(c):
-    """A problem of 4xx with Retry-After has retry_after_ms in a schema of its own, and the other
+    """A problem of 4xx with Retry-After has retry_after_ms in its own schema, and the other
     way round; any problem of 503 has both.
     """
     plain = c.doc["components"]["schemas"]["Problem"]

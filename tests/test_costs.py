@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many Redis commands each script runs: tests/test_costs.py PATTERND OPENAPI.JSON [--record]
+"""Counts the Redis commands that each script runs: tests/test_costs.py PATTERND OPENAPI.JSON
+[--record]
 
 Walks the tours of bench/tours.py, and MORE_TOURS for what they leave out, and compares each script
 call with tests/scripts/costs.json. The file has a list for each tour: the scripts in the order in

@@ -472,7 +472,7 @@ static void list_shows_what_is_held(void **state)
 	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
-	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: its fence stays, and is no lock */
+	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: only its fence stays */
 	assert_status(http(client, "DELETE", "/locks/b", NULL, lock_token(text_at(gone, "/token"))), 200);
 	struct answer a = http(client, "GET", "/locks", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);

@@ -180,7 +180,7 @@ static void what_is_none_is_refused(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-/* (By pages: test_names.c.) A foreign key is no item, and has no effect. */
+/* (By pages: test_names.c.) A foreign key is not an item, and has no effect. */
 static void policies_are_listed(void **state)
 {
 	(void)state;

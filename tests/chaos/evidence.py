@@ -1,4 +1,4 @@
-"""The folder of a run: deleted at its end, but for what explains a failure."""
+"""The folder of a run. It is deleted at the end, except the files that explain a failure."""
 import pathlib
 import shutil
 import tempfile

@@ -1,7 +1,7 @@
 /*
- * What Redis may answer instead of a result: refusals before anything ran, replies of a form that
- * was not agreed, bytes that are no reply at all. Each row is sent in the place of the answer to a
- * write and to a read. The problem must have the right code and effect; a read never has an effect.
+ * What Redis may answer instead of a result: refusals before anything ran, replies of another form,
+ * bytes that are not a reply at all. Each row is sent in place of the answer to a write and to a
+ * read. The problem must have the right code and effect; a read never has an effect.
  * Afterwards everything works again.
  */
 #include <setjmp.h>

@@ -255,7 +255,7 @@ static void await(struct raw *r, const char *what)
 		judge_answer(r, raw_answer(r, ANSWER_MS), what);
 }
 
-/* The same of a stream's beginning. False: there is no stream. */
+/* Does the same for a stream's beginning. False: there is no stream. */
 static bool await_head(struct raw *r, const char *what)
 {
 	int status = r ? raw_head(r, ANSWER_MS).status : 0;
@@ -296,7 +296,7 @@ static void ask(struct raw *r, const char *method, const char *target, const cha
 	free(text);
 }
 
-/* One request over a connection of its own. */
+/* One request over its own connection. */
 static void exchange(const char *method, const char *target, const char *body, const char *headers)
 {
 	struct raw *r = come();

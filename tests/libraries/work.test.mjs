@@ -143,7 +143,7 @@ describe('work', { concurrency: 20 }, () => {
         throw new RangeError('by the test');
       }
       if (body === 2) {
-        throw new Error('\ud800'.repeat(2000)); // half a character is no JSON
+        throw new Error('\ud800'.repeat(2000)); // half a character is not JSON
       }
     });
     await until(async () => (await queue.get()).dead === 2, 'both are dead');

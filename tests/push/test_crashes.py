@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program that is killed: no message is lost, and one that kills it each time becomes a dead
+"""When a program is killed, no message is lost. A message that kills it each time becomes a dead
 letter.
 """
 import os

@@ -61,8 +61,8 @@ int64_t queue_take(struct redis_server *r, const char *queue, int max);
 #define QUEUE_TICKET(daemon, number, limit) daemon ".000000000000000" #number "." #limit
 
 /*
- * The same for a waiter, of as many as its ticket states, for a minute each. It may still wait for
- * wait_ms, and has waited for waited_us.
+ * Does the same for a waiter, with as many messages as its ticket states, for a minute each. It may
+ * still wait for wait_ms, and has waited for waited_us.
  */
 int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us);
 
@@ -171,7 +171,7 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
 /*
- * The same of a redrive into another queue, of these ids unless they are NULL; and how many were
+ * Does the same for a redrive into another queue, of these ids unless they are NULL, and counts the
  * duplicates.
  */
 int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,

@@ -229,7 +229,7 @@ static void boards_follow_their_model(void **state)
 	}
 }
 
-/* The same with a bound that changes; ties at its edge are many. */
+/* Does the same with a bound that changes; ties at its edge are many. */
 static void bounded_boards_follow_their_model(void **state)
 {
 	char text[24];
@@ -559,7 +559,7 @@ static void a_bound_comes_in_steps(void **state)
 	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer, 108);
 }
 
-/* Bytes that are no place, and settings that are none: refused, and not read as scores. */
+/* Bytes that are not a place, and settings that are not valid: refused, and not read as scores. */
 static void foreign_bytes_are_no_place(void **state)
 {
 	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",

@@ -614,7 +614,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	const struct permit_try t = { .limit = 2, .permit = "p2", .ticket = A1, .wait_ms = WAIT_MS };
 
-	for (int i = 0; i < 2; i++) { /* a hash that is no semaphore; a sorted set that is no wait queue */
+	for (int i = 0; i < 2; i++) { /* a hash that is not a semaphore; a sorted set that is not a wait queue */
 		script_stage_empty(state);
 		take(2, "p1");
 		server_command(&r, i ? "ZADD " SEMAPHORE ":waiters 1 x" : "HSET " SEMAPHORE " limit x");

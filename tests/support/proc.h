@@ -47,7 +47,7 @@ bool may_open_files(size_t wanted);
  */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
-/* The same with an expression; fails the test at the timeout. */
+/* Does the same with an expression; fails the test at the timeout. */
 #define wait_until(expression, timeout_ms)                                             \
 	do {                                                                           \
 		int64_t until_ms_ = monotonic_ms() + patience_ms(timeout_ms);          \

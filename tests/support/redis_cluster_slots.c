@@ -124,7 +124,7 @@ static size_t move_keys(struct redis_cluster *c, int slot, int from, int to, voi
 
 	source->reply = NULL; /* ours while other commands are sent */
 	for (size_t i = 0; i < found; i++) {
-		/* A key that is gone by now is no error, but NOKEY. */
+		/* A key that is gone by now is not an error, but NOKEY. */
 		must(&c->nodes[from], "MIGRATE 127.0.0.1 %d %b 0 %d", c->nodes[to].server.port, keys->element[i]->str,
 		     keys->element[i]->len, MIGRATE_MS);
 		if (between)

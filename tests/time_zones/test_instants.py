@@ -47,7 +47,7 @@ EXPRESSIONS = [
 
 
 def zones_of(folder):
-    """The names of all zones; leap seconds, and what is no zone of IANA's, are refused."""
+    """The names of all zones; leap seconds, and what is not a zone of IANA's, are refused."""
     foreign = {"posix", "right", "localtime", "posixrules", "Factory"}
     return sorted(
         str(path.relative_to(folder))

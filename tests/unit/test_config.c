@@ -135,7 +135,7 @@ static void which_source_counts(void **state)
 		{ { .file = "strict = true", .environment = { "PATTERND_STRICT=0" } }, "\"strict\":\"false\"" },
 		{ { .flags = { "--log-level", "debug" } }, "\"log-level\":\"debug\"" },
 		{ { .flags = { "--prefix", "" } }, "\"prefix\":\"\"" },
-		{ { .flags = { "--prefix", "--strict" } }, "\"strict\":\"false\"" }, /* a value is no flag */
+		{ { .flags = { "--prefix", "--strict" } }, "\"strict\":\"false\"" }, /* a value is not a flag */
 		{ { .file = NULL }, "\"embedded\":null" },
 		{ { .flags = { "--embedded" } }, "\"embedded\":\"\"" },
 		{ { .flags = { "--embedded=/d" } }, "\"embedded\":\"/d\"" },
