@@ -204,7 +204,7 @@ def own_name(c):
 
 
 def absent_is_null(c):
-    """What is absent is null or left out: no time or fence of a response is -1, and 0 is no
+    """What is absent is null or left out: no time or fence of a response is -1, and 0 is not an
     instant.
     """
     for node in c.responses.values():

@@ -368,7 +368,7 @@ class Shell:
 
 
 def compare(session, shell, shown, came):
-    """Waits until the output is as shown, with or without that of the background."""
+    """Waits until the output is as shown, with or without output of the background."""
     deadline = time.monotonic() + BACKGROUND_SECONDS
     while True:
         more = shell.more()

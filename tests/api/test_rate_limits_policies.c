@@ -1,6 +1,6 @@
 /*
  * Named limits over HTTP: stored, listed, used, changed while another daemon uses them; shadows.
- * (Those of a file: test_rate_limits_file.c; without Redis: tests/faults/test_rate_limits_away.c.)
+ * (Policies of a file: test_rate_limits_file.c; without Redis: faults/test_rate_limits_away.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

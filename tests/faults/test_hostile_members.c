@@ -319,7 +319,7 @@ static json_t *map_of(size_t members, const char *key, const json_t *value)
 	return map;
 }
 
-/* A map: its keys are data, and follow a rule of their own. */
+/* A map: its keys are data, and follow a separate rule. */
 static void walk_map(const struct walk *w, json_t *map, const json_t *schema, const char *pointer)
 {
 	static const char *const bad_keys[] = { "", "{", "}abc", ".", "..", "a\nb", "\x7f" };

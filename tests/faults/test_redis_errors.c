@@ -241,7 +241,7 @@ static void test_foreign_keys(void **state)
 	assert_int_equal(flaws, 0);
 }
 
-/* Messages of a queue that was not asked for are dropped, above all those of another queue. */
+/* Messages of a queue that was not asked for are dropped, above all messages of another queue. */
 static void test_foreign_queue(void **state)
 {
 	static const char *const numbers[] = { "2", "-1", "9223372036854775807", "-9223372036854775808" };

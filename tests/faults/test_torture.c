@@ -150,7 +150,7 @@ static bool try_start(void)
 		       (const char *[]){ "--tls-cert", own.cert_path, "--tls-key", own.key_path, "--health-listen",
 					 "127.0.0.1:0" },
 		       6 * sizeof(*more));
-	wait_until(are_connected(0), RECOVER_MS); /* those of the one before are gone */
+	wait_until(are_connected(0), RECOVER_MS); /* the former daemon's are gone */
 	return daemon_try_launch(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400",
 				 "--tokens", tokens_path, "--ready-follows-redis", more[0], more[1], more[2], more[3],
 				 more[4], more[5]);

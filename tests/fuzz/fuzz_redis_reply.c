@@ -25,7 +25,7 @@ struct call {
 
 static struct call calls[MOST_CALLS];
 static size_t sent, decided;       /* calls */
-static size_t seen;                /* of those of this connection, by the server */
+static size_t seen;                /* how many of this connection the server has seen */
 static size_t first_here;          /* its first call */
 static char sent_bytes[MOST_SENT]; /* on it, after the greeting */
 static size_t sent_len, read_at;   /* read_at: behind the reply of the latest answer */

@@ -98,7 +98,7 @@ test('one request extends what is held, also what was received at other times', 
   assert(extended >= 5 && extended <= 20 && alone === 0, `${extended} requests for 20 messages of 3 s, ${alone} of one`);
 });
 
-// Each test has names of its own.
+// Each test has its own names.
 describe('work', { concurrency: 20 }, () => {
   test('as many at once as it may; what is fast is received ahead, in batches', async () => {
     const queue = await filled('fast', 2000);

@@ -11,7 +11,7 @@ import time
 
 from pushing import OK, App, Daemon, main, wait_for
 
-# A program of its own, so that it can be killed: it notes what it begins and what it ends. A job
+# A separate program, so that it can be killed: it notes what it begins and what it ends. A job
 # that is "kill" kills it.
 PROGRAM = """
 import os, sys, time

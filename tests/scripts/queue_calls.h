@@ -142,7 +142,7 @@ struct queue_settings {
 	bool paused;
 	int64_t result_ms;
 };
-/* Those of a queue that none were PUT to, but without its backoff: what fails is due at once. */
+/* The defaults of a queue, but without backoff: a message that fails is due at once. */
 extern const struct queue_settings standard_settings;
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 

@@ -257,7 +257,7 @@ static void bounded_boards_follow_their_model(void **state)
 /* ---- Against Redis's own commands ---- */
 
 /*
- * Both must list the same members by their numbers; those of Redis count down from `turned_at`, if
+ * Both must list the same members by their numbers; Redis's count down from `turned_at`, if
  * it is not 0.
  */
 static void same_as_redis(const redisReply *wanted, int n, int turned_at)

@@ -16,7 +16,7 @@ enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 200
 
 /* ---- commands ---- */
 
-/* The node that "MOVED 5 127.0.0.1:7000" or "ASK ..." names; -1 when it is no such error. */
+/* The node that "MOVED 5 127.0.0.1:7000" or "ASK ..." names; -1 for another error. */
 static int redirected_to(const struct redis_cluster *c, const redisReply *reply, const char *kind)
 {
 	const char *colon;

@@ -8,7 +8,7 @@
 - Files that list the changes up to 2037, and files that leave them to a rule, become the same text,
   for every zone; no text takes more than 2 KiB.
 
-PATTERND_ZONES names folders of zones to try instead of the system's, such as that of another
+PATTERND_ZONES names folders of zones to try instead of the system's, such as a folder of another
 version of the database.
 """
 import datetime
