@@ -235,7 +235,7 @@ def proxy_fault(where, name, given, can_lose):
 
 
 def proxy_faults(where, can_lose=False):
-    """The proxies before the daemons ('fronts') or before Redis ('backs')."""
+    """The faults of the proxies before the daemons ('fronts') or before Redis ('backs')."""
     return [proxy_fault(where, name, given, can_lose) for name, given in PROXY_FAULTS.items()]
 
 
