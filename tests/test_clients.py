@@ -46,7 +46,7 @@ def unpack(archive, names, wanted, target):
 
 
 def pack_libraries(folder):
-    """The packages of clients/: that of npm becomes one that the programs of the folder import; the
+    """The packages of clients/: npm's becomes one that the programs of the folder import; the
     wheel is unpacked. Returns where."""
     packed = folder / "packed"
     shutil.rmtree(packed, ignore_errors=True)
