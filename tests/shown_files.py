@@ -1,5 +1,5 @@
-"""Blocks of a page that are files: of this repository, behind `<!-- file: PATH -->`, or of the
-reader alone, behind `<!-- saved: NAME -->`.
+"""Finds the blocks of a page that are files: of this repository, after `<!-- file: PATH -->`, or of
+the reader alone, after `<!-- saved: NAME -->`.
 """
 import pathlib
 import re

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two generators of TypeScript clients read the contract as the daemon serves it, without a
-warning; the generated clients pass `tsc --strict`, and work. So do the packages of clients/ that
-npm and pip make without a network, and examples/frameworks with them. In a folder of its own:
+warning; the generated clients pass `tsc --strict`, and work. The packages of clients/, which
+npm and pip make without a network, work as well, and examples/frameworks with them. It works in
+FOLDER:
 tests/test_clients.py PATTERND FOLDER
 """
 import os
@@ -46,7 +47,7 @@ def unpack(archive, names, wanted, target):
 
 
 def pack_libraries(folder):
-    """The packages of clients/: that of npm becomes one that the programs of the folder import; the
+    """The packages of clients/: npm's becomes one that the programs of the folder import; the
     wheel is unpacked. Returns where."""
     packed = folder / "packed"
     shutil.rmtree(packed, ignore_errors=True)

@@ -204,7 +204,7 @@ def own_name(c):
 
 
 def absent_is_null(c):
-    """What is absent is null or left out: no time or fence of a response is -1, and 0 is no
+    """What is absent is null or left out: no time or fence of a response is -1, and 0 is not an
     instant.
     """
     for node in c.responses.values():
@@ -298,7 +298,7 @@ def integers_are_integers(c):
 
 
 def retry_after(c):
-    """A problem of 4xx with Retry-After has retry_after_ms in a schema of its own, and the other
+    """A problem of 4xx with Retry-After has retry_after_ms in its own schema, and the other
     way round; any problem of 503 has both.
     """
     plain = c.doc["components"]["schemas"]["Problem"]

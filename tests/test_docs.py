@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tests the pages: commands are run, links and paths lead somewhere, each tag of the contract has
-its page, with its operations, the other names of things lead to them, and generated pages are
-current.
+"""Tests the pages: it runs their commands. Links and paths must lead somewhere, each tag of the
+contract must have its page with its operations, other names of things must lead to them, and
+generated pages must be current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
-shell a page, beside a daemon of its own on a private Redis. Nothing is replaced in a command; only
+shell per page, beside its own daemon on a private Redis. Nothing is replaced in a command; only
 curl's configuration leads 127.0.0.1:8379 to that daemon. So values of answers (tokens, receipts) go
 through shell variables. The output must be what is shown:
 
@@ -124,7 +124,7 @@ def with_ellipses(text):
             word = '"...": 0' if stack[-1:] == ["{"] and before in "{," else '"..."'
         out.append(word)
         if not stack and word in ("}", "]"):
-            break  # the rest is no part of it
+            break  # the rest is not a part of it
     return "".join(out) + text[at:]
 
 
@@ -310,7 +310,7 @@ def commands(text):
 
 
 def compare(session, shell, shown, came):
-    """Waits until the output is as shown, with or without that of the background."""
+    """Waits until the output is as shown, with or without output of the background."""
     deadline = time.monotonic() + BACKGROUND_SECONDS
     while True:
         more = shell.more()

@@ -108,7 +108,7 @@ test('samples are shown before anything is sent, and work', { timeout: 180_000 }
     await row.getByRole('button', { name: language, exact: true }).click();
     shown[language] = await row.locator('.samples pre').innerText();
   }
-  // Those of the clients acquire and release; then curl acquires, and they find the lock held.
+  // The clients' samples acquire and release; then curl acquires, and they find the lock held.
   const { python, node } = await clients(t);
   assert.match(await python(shown.Python), /fencing token \d+/);
   assert.match(await node(shown.JavaScript), /fencing token \d+/);

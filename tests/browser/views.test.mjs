@@ -438,7 +438,7 @@ test('a message shows its progress, then its result', SLOW, async (t) => {
   await page.getByLabel('Find a message by its id').press('Enter');
   await shows(page.getByText('done', { exact: true }));
   await shows(page.getByText(JSON.stringify({ said: HOSTILE }), { exact: true }));
-  await counts(page.getByRole('button', { name: 'Delete one' }), 0); // it is no message any more
+  await counts(page.getByRole('button', { name: 'Delete one' }), 0); // it is not a message any more
   stage.assertClean();
 });
 

@@ -360,7 +360,7 @@ static void redis_that_dies_meanwhile_is_reported_as_unknown(void **state)
 
 /* ---- Elsewhere ---- */
 
-/* Each node has a connection of its own for that, and its own replicas. */
+/* Each node has its own connection for that, and its own replicas. */
 static void every_master_of_a_cluster_asks_its_own(void **state)
 {
 	struct redis_cluster cluster = { .with_replicas = true };

@@ -86,7 +86,7 @@ static void test_other_name(void **state)
 	assert_serves();
 }
 
-/* The certificate itself is in the file of CAs: it is trusted, though it is no CA's. */
+/* The certificate itself is in the file of CAs: it is trusted, though it is not a CA's. */
 static void test_pinned(void **state)
 {
 	(void)state;
@@ -164,7 +164,7 @@ static void test_not_yet_valid(void **state)
 static void test_wrong_name(void **state)
 {
 	(void)state;
-	/* A name is no address, though it reads like one; another address is another server. */
+	/* A name is not an address, though it reads like one; another address is another server. */
 	assert_refused((struct certificate_wish){ .name = "127.0.0.1", .dns = "127.0.0.1", .by = &ca },
 		       "not for '127.0.0.1'");
 	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.2", .by = &ca },

@@ -76,7 +76,7 @@ static bool works(void)
 	return count().status == 200;
 }
 
-/* The server to which the daemon writes, by /info; -1: none of ours. */
+/* The server to which the daemon writes, by /info; -1: no server of this test. */
 static int server_in_use(void)
 {
 	struct answer a = http(client, "GET", "/info", NULL);
@@ -304,7 +304,7 @@ static void an_unknown_master_is_reported(void **state)
 	daemon_stop(&other);
 }
 
-/* The first that is asked lies; the next one does not. Ports: 0 to 2 are those of our servers. */
+/* The first that is asked lies; the next one does not. Ports 0 to 2 are our servers'. */
 static const struct {
 	const char *name, *host;
 	int port;

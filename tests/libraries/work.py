@@ -17,7 +17,7 @@ from patternd.testing import daemon
 
 
 class Loop:
-    """`work` in a thread of its own, by threads or by asyncio, until `end`."""
+    """`work` in its own thread, by threads or by asyncio, until `end`."""
 
     def __init__(self, queue, handler, is_aio=False, url=None, **options):
         self.stop, self.error = threading.Event(), None

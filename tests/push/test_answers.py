@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each kind of answer does to a message that was pushed."""
+"""Each kind of answer settles a pushed message as docs/push.md states."""
 import time
 
 from pushing import OK, App, Daemon, answer, main, wait_for

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""SIGHUP reads the file of targets again: what is the same goes on, what is gone ends what is open,
-what is new begins; with a fault in it all stay. And the end of the daemon by SIGTERM.
+"""SIGHUP rereads the file of targets: unchanged targets go on, the open requests of removed ones
+end, new ones begin; if the file has a fault, all stay. It also tests the end of the daemon by
+SIGTERM.
 """
 import signal
 import time

@@ -126,7 +126,7 @@ static void set_node_timeout(struct redis_cluster *c, int ms)
 			server_command(&c->nodes[i].server, "CONFIG SET cluster-node-timeout %d", ms);
 }
 
-/* The line of CLUSTER NODES that is about a node; those of its replicas name it too. */
+/* The line of CLUSTER NODES that is about a node; the lines of its replicas also name it. */
 static const char *line_of(const char *all, const char *id)
 {
 	const char *at = strstr(all, id);

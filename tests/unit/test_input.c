@@ -363,7 +363,7 @@ static void rates_with_a_fraction(void **state)
 	check_details(ROWS(rows));
 }
 
-/* Absent, null, and given, for each kind of optional member that a PATCH may reset. */
+/* Each state (absent, null, given) of each kind of optional member that a PATCH may reset. */
 struct patch_part {
 	int64_t n;
 };

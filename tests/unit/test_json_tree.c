@@ -342,7 +342,7 @@ static void faults_are_named(void **state)
 	arena_free_cache();
 }
 
-/* `count` members with names of their own; with `repeats` the last has the name of the first. */
+/* `count` members with different names; with `repeats` the last has the name of the first. */
 static struct text wide_object(size_t count, bool repeats)
 {
 	out_init(&out, &arena, 64);

@@ -116,7 +116,7 @@ def judge_replay(history, findings, grants, known, call, first):
 
 
 def judge_use(history, findings, grants, known, call, begun):
-    """An extension or a release: the holder's succeeds, that of another caller does not."""
+    """An extension or a release by the holder succeeds, and by another caller it does not."""
     grant = grants.get(call.sent["token"])
     if not grant:
         return
