@@ -17,8 +17,8 @@ struct resp_buffer {
 };
 
 /*
- * Copies a command in. False, and nothing is added, without memory or when 64 MiB are buffered
- * already.
+ * Copies a command in. False, and nothing is added, without memory or when the buffer would exceed
+ * 64 MiB. A command in an empty buffer may be larger: a body may have 64 MiB.
  */
 bool resp_add(struct resp_buffer *o, const struct text *args, size_t count);
 
