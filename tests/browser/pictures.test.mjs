@@ -1,5 +1,5 @@
-// The pictures of docs/, in both colour schemes: no text leaves the picture, touches another text or
-// the edge of a box, or is crossed by a line. tools/lint/pictures.py computes the contrast.
+// The pictures of docs/, in both colour schemes: no text leaves the picture, touches another text
+// or is crossed by a line. tools/lint/pictures.py computes the contrast.
 //
 // PICTURES names a folder: each picture is written there as a PNG, to be looked at.
 import assert from 'node:assert/strict';
