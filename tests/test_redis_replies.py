@@ -7,9 +7,9 @@ The tours of bench/tours.py are walked through a proxy before Redis, which runs 
 `keys`: before each script it runs the script with each key deleted, and replaced by each type, with
 pairs of keys so, and with all deleted; the reply has the documented form, or is a documented error
 that left all keys as they were. `replies`: each request is sent again for each element of each of
-its replies and each other type, with that element replaced; its keys are put back in between. A pair
-of keys is damaged one way in turn, and an element has one other type in turn; with PATTERND_FULL
-each.
+its replies and each other type, with that element replaced; its keys are put back in between. A
+pair of keys is damaged one way in turn, and an element has one other type in turn; with
+PATTERND_FULL each.
 """
 import concurrent.futures
 import contextlib

@@ -15,8 +15,9 @@ def of(calls):
 
 
 def told_over(call):
-    """An answer that calls a grant over is right if the grant ends before this instant. When a reply
-    repeats an earlier one, the daemon counts all the time since its request as time of the grant.
+    """An answer that calls a grant over is right if the grant ends before this instant. When a
+    reply repeats an earlier one, the daemon counts all the time since its request as time of the
+    grant.
     """
     return call.end + (call.end - call.start if call.effect == "applied" else 0)
 
