@@ -181,6 +181,8 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 	char mode[64], role[64];
 
 	info_value(info, "redis_mode", mode, sizeof(mode));
+	if (!mode[0])
+		info_value(info, "server_mode", mode, sizeof(mode)); /* Valkey 8 and later */
 	info_value(info, "role", role, sizeof(role));
 	bool is_cluster = strcmp(mode, "cluster") == 0;
 	if (strcmp(mode, "sentinel") == 0 && h->kind != REDIS_SENTINEL)

@@ -33,7 +33,7 @@ static bool reserve(struct resp_buffer *o, size_t more)
 		o->len -= o->done;
 		o->done = 0;
 	}
-	if (o->len + more > MAX_BYTES)
+	if (o->len && o->len + more > MAX_BYTES)
 		return false;
 	if (o->size - o->len < more) {
 		size_t size = o->size * 2 > o->len + more ? o->size * 2 : o->len + more;

@@ -28,8 +28,8 @@ struct resp_buffer {
 };
 
 /*
- * Appends a command. Returns false, and appends nothing, if memory runs out or 64 MiB are buffered
- * already.
+ * Appends a command. Returns false, and appends nothing, if memory runs out or if the buffer would
+ * exceed 64 MiB. A command in an empty buffer may be larger: a body may have 64 MiB.
  */
 bool resp_add(struct resp_buffer *o, const struct text *args, size_t count);
 

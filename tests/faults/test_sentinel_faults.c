@@ -443,7 +443,7 @@ static void a_sentinel_reports_a_switch_that_was_none(void **state)
 	snprintf(news, sizeof(news), "mymaster 127.0.0.1 %s 127.0.0.1 %s", old, port);
 	snprintf(
 		reply, sizeof(reply),
-		"+OK\r\n$21\r\nredis_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
+		"+OK\r\n$22\r\nserver_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
 		strlen(news), news);
 	struct stubborn_manner manner = { .name = "false news", .answer = reply };
 	struct stubborn *liar = stubborn_open(&manner);

@@ -345,14 +345,17 @@ static bool knows_owners(struct redis_cluster *c, int node)
 /*
  * Moves the slots from the ghosts to the real nodes, one node after the other: two nodes that take
  * the same epoch would need seconds to settle that. Forgetting the ghosts is safe only when all
- * nodes know the owners of their slots.
+ * nodes know the owners of their slots. Valkey reports no state that is ok while there are ghosts.
  */
 static void take_over(struct redis_cluster *c)
 {
+	const char *other = getenv("PATTERND_TEST_REDIS");
+
 	for (int i = 0; i < CLUSTER_MASTERS; i++) {
 		struct redis_server *node = &c->nodes[i].server;
 		long long taken = i ? info_of(c, i - 1, "cluster_my_epoch") : 0;
-		wait_until(strstr(server_command(node, "CLUSTER INFO")->str, "cluster_state:ok"), WELL_MS);
+		if (!other || !*other)
+			wait_until(strstr(server_command(node, "CLUSTER INFO")->str, "cluster_state:ok"), WELL_MS);
 		wait_until(info_of(c, i, "cluster_current_epoch") >= taken, WELL_MS);
 		must_be_ok(server_command(node, "CLUSTER FAILOVER TAKEOVER"), "CLUSTER FAILOVER TAKEOVER");
 	}
