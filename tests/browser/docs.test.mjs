@@ -64,6 +64,14 @@ test('where tokens are asked for, the page asks for one', { timeout: 180_000 }, 
   await token.fill('secret');
   await page.getByRole('button', { name: 'Read the API' }).click();
   assert.match(await tryIt(page, '/info'), /^200/);
+  const operation = page.locator('.opblock', { has: page.locator('[data-path="/info"]') });
+  await operation.locator('.problems summary').last().click();
+  const [answer] = await Promise.all([
+    page.waitForResponse(/\/problems\/unauthorized$/),
+    operation.getByRole('link', { name: 'unauthorized' }).click(),
+  ]);
+  assert.equal(answer.status(), 200); // a browser that follows a link sends no token
+  await page.getByText('"code":"unauthorized"').waitFor();
   assert.deepEqual(stage.foreign, []);
   // Chromium itself reports each 401.
   assert.deepEqual(
