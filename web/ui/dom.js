@@ -24,10 +24,20 @@ function fill(node, properties, children) {
 	return node;
 }
 
+// Where a line may end within a long name or address: after what parts its words.
+const JOINT = /(?<=[/:_;=&?@|]|,(?=\D)|\.(?=[A-Za-z]))(?=[\w"'([{<])/;
+const LONG = /\S{14}/;
+
 /** Changes a text only when it differs, so that a selection in it lives on. */
 export function setText(node, text) {
 	const string = String(text);
-	if (node.textContent !== string) node.textContent = string;
+	if (node.textContent !== string) node.replaceChildren(...breakable(string));
+}
+
+/** The text, which may break where its words are joined. */
+export function breakable(text) {
+	if (!LONG.test(text)) return [text];
+	return text.split(JOINT).flatMap((part, at) => (at ? [el('wbr'), part] : [part]));
 }
 
 /**

@@ -155,9 +155,9 @@ function columnsOf(page, at, state) {
 		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 	];
-	if (state === 'in_flight' || state === null) columns.push({ title: 'Progress', kind: 'wide', text: progress });
+	if (state === 'in_flight' || state === null) columns.push({ title: 'Progress', kind: 'note', text: progress });
 	if (state === 'in_flight' || state === 'dead' || state === null)
-		columns.push({ title: 'Worker', text: (message) => message.worker ?? '–' });
+		columns.push({ title: 'Worker', kind: 'name', text: (message) => message.worker ?? '–' });
 	if (state === 'dead' || state === null)
 		columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
 	if (state === null) columns.push({ title: 'Result', kind: 'wide', make: folded((message) => message.result) });
