@@ -81,7 +81,8 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
       page.locator('.attention').boundingBox(),
       page.locator('.attention > :last-child').boundingBox(),
     ]);
-    assert.equal(Math.round(last.x + last.width), Math.round(all.x + all.width), `the last row is not full at ${width}`);
+    const rest = all.x + all.width - last.x - last.width;
+    assert.ok(Math.abs(rest) < 1, `the last row is not full at ${width}`);
   }
   stage.assertClean();
 });

@@ -93,20 +93,23 @@ const LONG = 'tenant:4711:orders/eu-central-1/invoices-that-have-a-very-long-nam
 
 /** What takes much room: long names, many digits, a zone, reasons, workers. */
 async function fillMore(url) {
-  const messages = Array.from({ length: 60 }, (_, at) => ({ group: `customer-${at % 7}`, body: { order: at, note: 'a text which is folded in a table since it is longer than eighty letters' } }));
+  const note = 'a text which is folded in a table since it is longer than eighty letters';
+  const messages = Array.from({ length: 60 }, (_, at) => ({ group: `customer-${at % 7}`, body: { order: at, note } }));
   await api(url, 'POST', `/queues/${name(LONG)}/messages`, { messages });
   await api(url, 'POST', '/queues/orders/messages', { messages: messages.map(({ body }) => ({ body })) });
   const worker = 'host-1.eu-central-1.example/4711';
   const { messages: taken } = await api(url, 'POST', '/queues/orders/receive', { limit: 5, worker });
+  const reason = 'smtp 550: mailbox unavailable, for a reason that takes a sentence';
   for (const { receipt } of taken.slice(1))
-    await api(url, 'POST', `/queues/orders/deliveries/${receipt}/reject`, { dead: true, reason: 'smtp 550: mailbox unavailable, for a reason that takes a sentence' });
+    await api(url, 'POST', `/queues/orders/deliveries/${receipt}/reject`, { dead: true, reason });
   const progress = { percent: 40, note: 'halfway' };
   await api(url, 'POST', `/queues/orders/deliveries/${taken[0].receipt}/extend`, { progress, visibility_ms: 600_000 });
   await api(url, 'PUT', '/queues/orders/schedules/every-minute', { every_ms: 60_000, body: 1 });
   const zone = { cron: '30 2 * * *', time_zone: 'America/Argentina/Buenos_Aires', body: 1 };
   await api(url, 'PUT', '/queues/orders/schedules/nightly', zone);
   await api(url, 'POST', '/fences/shop', { fence: Date.now() * 1000 });
-  await api(url, 'POST', '/counters/plain/increment', { counters: { likes: 123456789, 'page:/very/long/path/of/a/page': 7 } });
+  const counters = { likes: 123456789, 'page:/very/long/path/of/a/page': 7 };
+  await api(url, 'POST', '/counters/plain/increment', { counters });
 }
 
 for (const width of [1280, 390])
@@ -127,6 +130,10 @@ for (const width of [1280, 390])
     await go(page, 'queues', 'orders', 'dead');
     await page.getByLabel('All on this page').check();
     await shows(page.getByText('4 selected'));
+    await page.getByLabel('Find a message by its id').fill((await page.locator('td.id').first().innerText()).trim());
+    await page.getByLabel('Find a message by its id').press('Enter');
+    await shows(page.getByText('Outcome').first());
+    assert.deepEqual(await misshapen(page), [], 'found');
     for (const label of ['Purge orders', 'Redrive orders', 'Edit settings', 'Delete queue orders']) {
       await press(page, label);
       assert.deepEqual(await misshapen(page), [], label);
@@ -134,6 +141,19 @@ for (const width of [1280, 390])
     }
     assert.deepEqual(stage.foreign, []);
   });
+
+test('the header of a page that only reads is one line on a phone', SLOW, async (t) => {
+  const { page } = await begin(t);
+  await page.setViewportSize({ width: 390, height: 800 });
+  await shows(page.locator('#mode', { hasText: 'read only' }));
+  const tops = await page.evaluate(() =>
+    [...document.querySelectorAll('header > :is(.brand, #mode, #find, .theme, #menu)')].map((one) => {
+      const { top, height } = one.getBoundingClientRect();
+      return top + height / 2;
+    }),
+  );
+  assert.ok(Math.max(...tops) - Math.min(...tops) < 10, `they are at ${tops}`);
+});
 
 test('a colour means one thing', SLOW, async (t) => {
   const { page } = await begin(t);

@@ -77,7 +77,7 @@ def check_daemon(path, pod, container):
 
 
 def check_rights(path, pod, container):
-    """What the restricted profile of Kubernetes requires, and a root file system that is only read."""
+    """What Kubernetes's profile `restricted` requires, and a read-only root file system."""
     rights = pod.get("securityContext", {}) | container.get("securityContext", {})
     wanted = {
         "runAsNonRoot": True,

@@ -1,6 +1,6 @@
 // The request that makes something, as a command to copy: what an empty view shows.
 import { hasToken } from './api.js';
-import { breakable, el, setText } from './dom.js';
+import { breakable, el, setText, whole } from './dom.js';
 
 const SAFE = /^[A-Za-z0-9_\/:.,=@%+-]+$/;
 
@@ -23,7 +23,7 @@ export function command(method, path, body) {
 export function words(command) {
 	return command
 		.split(/(?<= )(?=-)|(?<= -\S+)(?= )/)
-		.flatMap((part) => (part.startsWith('-') ? [el('span', { class: 'whole' }, part)] : breakable(part)));
+		.flatMap((part) => (part.startsWith('-') ? [whole(part)] : breakable(part)));
 }
 
 /** Such a command, with a button that copies it. */
