@@ -132,7 +132,7 @@ for (const width of [1280, 390])
     await shows(page.getByText('4 selected'));
     await page.getByLabel('Find a message by its id').fill((await page.locator('td.id').first().innerText()).trim());
     await page.getByLabel('Find a message by its id').press('Enter');
-    await shows(page.getByText('Outcome').first());
+    await shows(page.locator('td[data-title=Outcome]'));
     assert.deepEqual(await misshapen(page), [], 'found');
     for (const label of ['Purge orders', 'Redrive orders', 'Edit settings', 'Delete queue orders']) {
       await press(page, label);

@@ -145,7 +145,9 @@ function columnsOf(page, at, state) {
 		{ title: 'Id', kind: 'id', text: (message) => message.id },
 		{ title: 'Body', kind: 'wide', make: folded((message) => message.body) },
 		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
-		...(state === 'dead' ? [] : [{ title: 'Priority', number: true, text: (message) => message.priority }]),
+		...(state === 'dead' || state === null
+			? []
+			: [{ title: 'Priority', number: true, text: (message) => message.priority }]),
 		{ title: 'Receives', number: true, text: (message) => message.receives },
 		{
 			title: DUE[state] ?? 'Due',
@@ -183,7 +185,8 @@ function columnsOf(page, at, state) {
 			act: (message) => cancel(page, at, message),
 		},
 	);
-	if (page.write) columns.push({ title: '', kind: 'actions', make: offered });
+	const kind = state === null ? 'actions upright' : 'actions';
+	if (page.write) columns.push({ title: '', kind, make: offered });
 	return columns;
 }
 
