@@ -96,7 +96,7 @@ check: packages-test packages-lint ## one pattern: PATTERN=locks
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
 	@ctest --preset release -j $(TEST_JOBS) --output-on-failure --no-tests=error -R \
-		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_reference|redis_keys|from_redis_commands)$$'
+		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$'
 	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json \
 		build/exchanges/test_$(PATTERN)[._]*jsonl
 	@tools/lint/run

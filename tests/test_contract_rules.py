@@ -393,10 +393,11 @@ def whole(c):
     for path in c.doc["paths"]:
         if path.split("/")[1] in ("ui", "docs", ""):
             yield c.doc["paths"][path], f"{path} is a page: no operation"
+    pages = reference.pages_of_tags()
     for tag in c.doc["tags"]:
-        folder = tag["name"].lower().replace(" ", "_")
+        folder = pages.get(tag["name"], "").removesuffix(".md")
         if not all((TOP / p).exists() for p in (f"openapi/{folder}.yaml", f"handlers/{folder}", f"docs/{folder}.md")):
-            yield tag, f"the tag {tag['name']}: openapi/, handlers/ and docs/ must have {folder}"
+            yield tag, f"the tag {tag['name']}: openapi/ and handlers/ must have the name of its page in docs/README.md"
 
 
 def one_document(c):

@@ -54,6 +54,15 @@ import shown_files
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import other_names  # noqa: E402
 import reference  # noqa: E402
+from page_sections import (  # noqa: E402
+    DOCS,
+    INTERNALS,
+    NO_PATTERN,
+    check_failures,
+    check_sections,
+    is_pattern,
+    without_code,
+)
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
 PAGES = ["*.md", "docs/**/*.md"]
@@ -74,17 +83,6 @@ DURATION = r"(?<![\w.])\d+(?= ms\b)"
 DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
 # The sections of a page about a pattern, in this order.
-SECTIONS = [
-    "When to use it",
-    "Quick example",
-    "Guarantees",
-    "Keys in Redis",
-    "The script",
-    "When something fails",
-    "Pitfalls",
-]
-NO_PATTERN = {"daemon.md", "push.md"}  # though they have tags of the contract
-DOCS = pathlib.Path("docs")
 GLOSSARY = DOCS / "glossary.md"
 OTHER_NAMES = pathlib.Path("tests/other_names.json")
 # Commands and options that readers of Redis tutorials look for.
@@ -460,10 +458,6 @@ def sessions(program, page):
 # ---- Links, paths, tags, sections
 
 
-def without_code(text):
-    return re.sub(r"^```.*?^```$", lambda m: "\n" * m.group().count("\n"), text, flags=re.M | re.S)
-
-
 def anchors(page):
     """Anchors of headings, as GitHub makes them."""
     seen = {}
@@ -506,16 +500,6 @@ def check_operations(page, paths):
     for word in re.finditer(r"`(GET|PUT|POST|PATCH|DELETE) (/[^\s`?]*)", text):
         if not any(word[1] in methods and re.fullmatch(path, word[2]) for path, methods in known):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} {word[2]} is no operation"
-
-
-def is_pattern(page):
-    return page.parent == DOCS and page.name in reference.pages_of_tags().values() and page.name not in NO_PATTERN
-
-
-def check_sections(page):
-    headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
-    if is_pattern(page) and headings != SECTIONS:
-        yield f"{page}: its sections are {headings}; a page of a pattern has {SECTIONS}, in this order"
 
 
 def names(page, path):
@@ -602,10 +586,10 @@ def check_metrics(page, program):
 
 
 def check_kinds(page):
-    """Each kind of key has its row, made of its pattern's page."""
+    """Each kind of key has its row, made of its page in docs/internals/."""
     for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/common/kinds.h").read_text(), re.M):
         if f"`p:{kind}:{{" not in page.read_text():
-            yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its pattern's page"
+            yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its page in {INTERNALS}"
 
 
 def check_commands(page):
@@ -649,8 +633,9 @@ def main():
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []
         findings += check_other_names(page) if DOCS in page.parents else []
+        findings += [*check_sections(page), *check_failures(page)]
         if page.parent.name == "docs":
-            findings += [*check_sections(page), *check_tags(page, paths)]
+            findings += check_tags(page, paths)
         for name, check in OF_ONE_PAGE.items():
             findings += check(page) if page == pathlib.Path("docs", name) else []
         findings += check_metrics(page, program) if str(page) == "docs/metrics.md" else []

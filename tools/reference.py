@@ -4,7 +4,7 @@
 openapi.yaml is the whole contract in one document. reference.md and reference/ are made of it,
 options.md of options.def, errors.md of errors.def, metrics.md of metrics.def and of what service/
 and handlers/ expose, limits.md of the contract, options.def and constants of the program,
-redis-keys.md of the patterns' pages, reference/defaults.md of the contract and options.def. Of
+redis-keys.md of docs/internals/, reference/defaults.md of the contract and options.def. Of
 access.md, the table of scopes.
 
 Run it after a change of any. tests/test_docs.py fails until the pages are what it writes, and
@@ -71,7 +71,7 @@ def pages_of_tags():
 
 def page_of(tag):
     return pages_of_tags().get(tag["name"]) or sys.exit(
-        f"docs/README.md: the tag {tag['name']} of openapi/root.yaml needs a row with its page below 'The patterns'"
+        f"docs/README.md: the tag {tag['name']} of openapi/root.yaml needs a row with its page below 'Which pattern?'"
     )
 
 
@@ -462,17 +462,21 @@ def redis_keys():
         MADE,
         wrapped(
             "A key is `<prefix><kind>:{<name>}[:<part>]`; the prefix is `p:` here. The braces keep all keys of one resource in one "
-            "Cluster slot. These are the tables of the patterns' pages."
+            "Cluster slot. The linked pages have the type of each key, what it holds, and how long it lives."
         ),
         "",
+        "| pattern | keys |",
+        "|---|---|",
     ]
-    for page in dict.fromkeys(pages_of_tags().values()):
-        text = (TOP / "docs" / page).read_text()
-        section = re.search(r"^## Keys in Redis\n(.*?)^## ", text, re.M | re.S)
-        rows = re.findall(r"^\|.*\n", section[1], re.M) if section else []
-        if rows:
-            out += [f"## {text.splitlines()[0].removeprefix('# ')}", "", f"[{page}]({page})", "", "".join(rows)]
-    return "\n".join(out)
+    for tag, page in pages_of_tags().items():
+        place = TOP / "docs/internals" / page
+        text = place.read_text() if place.exists() else ""
+        table = text.partition("\n## Keys in Redis\n")[2].partition("\n## ")[0].partition("| field |")[0]
+        keys = re.findall(r"^\| ((?:`[^`]*:[^`]*`[ .]*)+)\|", table, re.M)
+        if keys:
+            out.append(f"| [{tag}](internals/{page}#keys-in-redis) | {' '.join(key.strip() for key in keys)} |")
+    out.append("| [`Idempotency-Key`](internals/README.md#idempotency-records) | `p:idem:{<digest>}` |")
+    return "\n".join(out) + "\n"
 
 
 def problems():

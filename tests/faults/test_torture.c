@@ -43,7 +43,7 @@ enum {
 	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
 	FOLLOWS_MS = 200,     /* time for effects that no request waits for */
 	TLS_STEP = 101,       /* each so many-th of its allocations: a handshake takes thousands */
-	PART_STEP = 5,        /* and of a part of all each so many-th call, in other modes than the plain one */
+	PART_STEP = 10,       /* and of a part of all each so many-th call, in other modes than the plain one */
 };
 
 #define FOR_GOOD UINT64_MAX

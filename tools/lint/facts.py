@@ -89,7 +89,6 @@ FACTS = [
         1000000,
         [
             ("docs/bloom.md", r"about (\d+) bits per item at one error in a hundred"),
-            ("docs/README.md", r"(\d+) bits per item"),
             ("openapi/root.yaml", r"about (\d+) bits per item at an error rate of 0.01"),
         ],
     ),
@@ -107,8 +106,8 @@ FACTS = [
     ),
 ]
 
-# Operations that change something and take no Idempotency-Key, as guarantees.md and retries.md list
-# them; PUT and DELETE are not exceptions there.
+# Operations that change something and take no Idempotency-Key, as retries.md lists them; PUT and
+# DELETE are not exceptions there.
 WITHOUT_KEY = {
     "lock_hold",
     "fence_check",
@@ -149,7 +148,7 @@ def without_key():
 
 if set(without_key()) != WITHOUT_KEY:
     wrong = ", ".join(sorted(set(without_key()) ^ WITHOUT_KEY))
-    lint.finding("docs/retries.md", 1, f"whether these take an Idempotency-Key, here, in guarantees.md and above: {wrong}")
+    lint.finding("docs/retries.md", 1, f"whether these take an Idempotency-Key, here and above: {wrong}")
 for what, decides, scale, stated in FACTS:
     is_number = number(*decides)
     for place in stated:

@@ -140,7 +140,7 @@ def judge_use(history, findings, grants, known, call, begun):
             findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded {why}", call)
     elif call.code == "not_holder" and was_released(history, grant, call):
         judge_repeated_release(history, findings, grant, call)
-    elif call.code == "not_holder" and call.end < grant.until:
+    elif call.code == "not_holder" and replays.told_over(call) < grant.until:
         if not any(history.may_be_lost(c) for c in (*grant.calls, call)):
             findings.violation(
                 "held for its time", f"{call.on}: fence {grant.fence} was lost before its time", grant.calls[0], call
