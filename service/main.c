@@ -139,9 +139,14 @@ static bool open_signals(void)
 /* --embedded is for trying patternd out: print examples. */
 static void print_hint(void)
 {
-	char at[512];
+	char at[512], loopback[512];
 	const char *address = http_address(0);
 
+	/* Every address includes the loopback, which curl and browsers reach everywhere. */
+	if (strncmp(address, "http://0.0.0.0:", 15) == 0) {
+		snprintf(loopback, sizeof(loopback), "http://127.0.0.1:%s", address + 15);
+		address = loopback;
+	}
 	if (strncmp(address, "unix:", 5) == 0)
 		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);
 	else
