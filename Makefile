@@ -28,6 +28,7 @@ VALGRIND_PACKAGES := $(TEST_PACKAGES) valgrind
 FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) libjansson-dev clang libclang-rt-dev
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl \
+	$(if $(filter-out $(NATIVE),$(ARCH)),qemu-user-static) \
 	$(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
 SITE_PACKAGES := python3 python3-yaml ca-certificates mkdocs
@@ -39,6 +40,9 @@ ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 DIST_PACKAGES = $(sort $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
 	python3-setuptools $(NPM_PACKAGES))
 JOBS := $(shell nproc)
+# The architecture to build for, of amd64 and arm64: by `make image`, and by what says so below.
+NATIVE := $(shell dpkg --print-architecture 2>/dev/null)
+ARCH := $(NATIVE)
 # Tests mostly wait, with a sanitizer less than without.
 TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
 # What fails beside the others is tried once more, one after the other, and then shows its output.
@@ -245,8 +249,8 @@ test-deb: packages-roots ## the package in fresh Debian roots
 	@$(SUDO) packaging/try_deb bookworm
 	@$(SUDO) packaging/try_deb trixie
 
-image: packages-image ## the container image
-	@$(SUDO) env ENGINE=$(ENGINE) docker/build
+image: packages-image ## the container images; ARCH=arm64 or amd64: for the other architecture
+	@$(SUDO) env ENGINE=$(ENGINE) ARCH=$(ARCH) docker/build
 
 dist: packages-dist ## all files of a release in dist/, from the last commit
 	@$(SUDO) packaging/dist
