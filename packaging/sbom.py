@@ -3,8 +3,8 @@
 output.
 
 The source and its files in DIST, the npm packages whose files are in the program
-(web/package-lock.json), and the Debian packages that the images have code of, as var/lib/dpkg/status.d
-in each of them names these.
+(web/package-lock.json), and the Debian packages that the images have code of, as
+var/lib/dpkg/status.d in each of them names these.
 """
 import datetime
 import hashlib

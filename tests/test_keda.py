@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docker/kubernetes/keda asks a daemon of docker/kubernetes/standalone, as its files describe both, and
-finds the numbers that it scales by. tests/test_keda.py PATTERND
+"""KEDA, as docker/kubernetes/keda configures it, gets the numbers that it scales by from a daemon
+of docker/kubernetes/standalone. tests/test_keda.py PATTERND
 """
 import hashlib
 import pathlib
