@@ -69,10 +69,12 @@ SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
-# Installs what is missing of the packages in $(1), and starts none of their services; prints nothing
+# Installs what is missing of the packages in $(1), of this machine's architecture where none is named, and starts none of their services; prints nothing
 # and needs no root when nothing is.
 define install
-	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	@missing=$$(for p in $(1); do arch=$${p#*:}; [ "$$arch" != "$$p" ] || arch=$(NATIVE); \
+		dpkg-query -W -f '$${Status} $${Architecture}\n' $$p 2>/dev/null | grep -qE "ok installed (all|$$arch)$$" || echo $$p; \
+	done); \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ -n "$(SUDO)" ] && ! command -v $(SUDO) >/dev/null; then \
 		echo "Debian packages are missing, and there is no sudo here. An administrator can install them:"; \
