@@ -69,8 +69,8 @@ SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
-# Installs what is missing of the packages in $(1), of this machine's architecture where none is named, and starts none of their services; prints nothing
-# and needs no root when nothing is.
+# Installs what is missing of the packages in $(1), and starts none of their services; prints nothing
+# and needs no root when nothing is. A package is of this machine's architecture, or PACKAGE:ARCH.
 define install
 	@missing=$$(for p in $(1); do arch=$${p#*:}; [ "$$arch" != "$$p" ] || arch=$(NATIVE); \
 		dpkg-query -W -f '$${Status} $${Architecture}\n' $$p 2>/dev/null | grep -qE "ok installed (all|$$arch)$$" || echo $$p; \
