@@ -12,8 +12,10 @@ TEST_PACKAGES := $(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev python3
 	busybox nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
-# pip builds the Python client's package, mypy judges its types.
-CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy
+# pip builds the Python client's package, mypy judges its types; Flask and Django are for
+# examples/frameworks.
+CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy \
+	python3-flask python3-django
 # prometheus for its promtool.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus mkdocs $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside the peers of
@@ -115,7 +117,7 @@ check: packages-test packages-lint ## one pattern: PATTERN=locks
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
 	@ctest --preset release -j $(TEST_JOBS) --output-on-failure --no-tests=error -R \
-		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_reference|redis_keys|from_redis_commands)$$'
+		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^(contract_rules|script_costs)$$|^docs/($(PATTERN)|README|errors|limits|metrics|reference|folder_internals|folder_reference|redis_keys|from_redis_commands)$$'
 	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json \
 		build/exchanges/test_$(PATTERN)[._]*jsonl
 	@tools/lint/run

@@ -87,7 +87,7 @@ static void accept_client(int listener)
 	watch(fd);
 }
 
-/* A client's bytes: with the last of a request its command is added to those of the iteration. */
+/* A client's bytes: with the last of a request its command joins the iteration's commands. */
 static void read_client(int fd)
 {
 	char request[REQUEST_BYTES];

@@ -1,4 +1,4 @@
-/* patterns: what the patterns do beside requests; see patterns.h. */
+/* patterns: see patterns.h. */
 #include "patterns.h"
 
 #include "daemon/history.h"

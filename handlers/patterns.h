@@ -1,5 +1,6 @@
 /*
- * patterns: what the daemon does for its patterns beside requests. Called by service/main.c.
+ * patterns: what the daemon does for its patterns outside of requests: files, timers, pushes. Only
+ * service/main.c calls it. It lists the patterns that need this and must not know what they do.
  */
 #ifndef PATTERND_PATTERNS_H
 #define PATTERND_PATTERNS_H
@@ -7,28 +8,34 @@
 #include <stdbool.h>
 
 /*
- * Called once, when the options were read. False: a line on stderr for each fault, and
- * the daemon does not start.
+ * Call it once, after the options were read. Returns false if the daemon must not start; stderr has
+ * a line for each fault.
  */
 bool patterns_open(void);
 
-/* Prints what the files of the options have, as comments on stdout. */
+/* Prints the contents of the files that options name, as comments on stdout. */
 void patterns_print(void);
 
-/* Prints requests to try, each a line on stdout, of the daemon at this URL. */
+/* Prints example requests to the daemon at this URL, one line each, on stdout. */
 void patterns_print_examples(const char *url);
 
-/* Called once, when loop and metrics are open: starts timers. False: a line on stderr. */
+/*
+ * Starts timers. Call it once, when the loop and the metrics are open. Returns false after a line
+ * on stderr.
+ */
 bool patterns_start(void);
 
-/* SIGHUP: rereads files. */
+/* Rereads the files, after SIGHUP. */
 void patterns_reload(void);
 
-/* Begins nothing more by itself; and whether something that it began is under way. */
+/*
+ * patterns_drain: the patterns begin no more work outside of requests. patterns_are_busy: such work
+ * is still under way.
+ */
 void patterns_drain(void);
 bool patterns_are_busy(void);
 
-/* Ends what is under way. Redis can still be called. */
+/* Ends the work that is under way. Redis can still be called. */
 void patterns_close(void);
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { CHECK_S = 2, RESPONSE_BYTES = 8192, URL_BYTES = 512 };
 
-/* The daemon to ask, and the path. */
+/* The address of the daemon, and the path. */
 struct check_target {
 	struct listener_address to;
 	char path[URL_BYTES];
@@ -54,7 +54,7 @@ static bool refuse_https(void)
 	return false;
 }
 
-/* The first address of an option's list; where TCP is HTTPS, the first Unix socket. */
+/* Finds the first address in an option's list. If TCP is HTTPS, it finds the first Unix socket. */
 static bool first_address(const char *option, const char *list, bool tcp_is_https, struct listener_address *out)
 {
 	struct listener_address all[LISTENER_ADDRESSES_MAX];
@@ -82,7 +82,7 @@ static bool target_of_options(struct check_target *target)
 	return first_address("listen", config()->listen, *config()->tls_cert, &target->to);
 }
 
-/* Takes scheme://HOST:PORT/path apart. */
+/* Splits scheme://HOST:PORT/path. */
 static bool target_of_url(struct check_target *target, const char *url)
 {
 	char address[URL_BYTES];
@@ -123,7 +123,7 @@ static void on_timeout(int number)
 {
 	(void)number;
 	(void)!write(STDOUT_FILENO, timeout_text,
-		     strlen(timeout_text)); /* stdout may be closed: the exit status still reports it */
+		     strlen(timeout_text)); /* stdout may be closed; the exit status still has the result */
 	_exit(EXIT_FAILURE);
 }
 
@@ -140,7 +140,7 @@ static int connect_unix(const char *path)
 	return -1;
 }
 
-/* For a daemon that listens on every address, the loopback. */
+/* Returns the loopback for a daemon that listens on every address. */
 static const char *connectable_host(const char *host)
 {
 	if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "*") == 0)
@@ -167,7 +167,7 @@ static int connect_tcp(const struct listener_address *to)
 	return fd;
 }
 
-/* The response as far as it fits, with a NUL. False when there is none. */
+/* Reads the response as far as it fits, and adds a NUL. False: there is none. */
 static bool ask(const struct check_target *target, char response[RESPONSE_BYTES])
 {
 	int fd = target->to.is_unix ? connect_unix(target->to.host) : connect_tcp(&target->to);
@@ -187,7 +187,7 @@ static bool ask(const struct check_target *target, char response[RESPONSE_BYTES]
 	return len > 0;
 }
 
-/* The detail of a problem, if the response is one. */
+/* Prints the detail, if the response is a problem. */
 static void print_detail(const char *response)
 {
 	const char *body = strstr(response, "\r\n\r\n");
@@ -201,7 +201,7 @@ static void print_detail(const char *response)
 	arena_free(&arena);
 }
 
-/* The status of "HTTP/1.1 200 OK"; 0 when it is not HTTP. */
+/* Returns the status of "HTTP/1.1 200 OK"; 0 if the response is not HTTP. */
 static long status_of(const char *response)
 {
 	return strncmp(response, "HTTP/1.", 7) == 0 && response[8] == ' ' ? strtol(response + 9, NULL, 10) : 0;

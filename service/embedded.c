@@ -1,4 +1,4 @@
-/* embedded: fork, lock, exec and stop of the private redis-server; see embedded.h. */
+/* embedded: see embedded.h. It forks, locks, executes and stops the private redis-server. */
 #include "embedded.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static bool refuse(const char *what, const char *why)
 }
 
 /*
- * Waits until a child has ended, or a time has passed. SIGCHLD is blocked: the event loop reads it,
- * which does not run now.
+ * Waits until a child has ended, or the time has passed. SIGCHLD is blocked, since the event loop
+ * reads it, which does not run here.
  */
 static void wait_for_child(int ms)
 {
@@ -52,7 +52,9 @@ static void wait_for_child(int ms)
 	sigtimedwait(&set, NULL, &most);
 }
 
-/* Searches PATH as execlp does, first of all: without the program no other check matters. */
+/*
+ * Searches PATH as execlp does. This comes first, since without the program no other check matters.
+ */
 static bool find_program(const char *name)
 {
 	char path[PATH_BYTES];
@@ -96,7 +98,7 @@ static bool make_folder(const char *dir)
 	return fits ? true : refuse(dir, "its path is too long");
 }
 
-/* True when the daemon that wrote the lock file runs, not only its redis-server. */
+/* Returns true if the daemon that wrote the lock file runs, and not only its redis-server. */
 static bool lock_holder_runs(void)
 {
 	char text[32] = "";
@@ -110,7 +112,7 @@ static bool lock_holder_runs(void)
  * A lock cannot be waited for with a timeout, and a server that still saves its data holds it for
  * longer than a step.
  *
- * The redis-server inherits the lock with the open file: after a kill -9 of the daemon the folder
+ * The redis-server inherits the lock with the open file: after a kill -9 of the daemon, the folder
  * stays locked until the server has written its data and exited.
  */
 static bool lock_folder(void)
@@ -137,10 +139,10 @@ static void run_server(pid_t daemon_pid)
 {
 	char log_file[PATH_BYTES + 32];
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* the server saves and exits with the daemon, even on kill -9 */
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* the server saves and exits with the daemon, even after kill -9 */
 	if (getppid() != daemon_pid)
 		_exit(1);
-	setpgid(0, 0); /* only the daemon handles Ctrl-C */
+	setpgid(0, 0); /* so that only the daemon handles Ctrl-C */
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -152,7 +154,10 @@ static void run_server(pid_t daemon_pid)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* The last line of the server's log, reported because a temporary folder is removed. */
+/*
+ * Returns the last line of the server's log, which is reported because a temporary folder is
+ * removed.
+ */
 static const char *last_log_line(void)
 {
 	static char line[512] = "nothing";
@@ -168,8 +173,8 @@ static const char *last_log_line(void)
 }
 
 /*
- * Waits until the server has made its socket, which takes some 20 ms, or has exited, which ends a
- * step at once. Nothing is served before.
+ * Waits until the server has made its socket, which takes about 20 ms, or has exited, which ends a
+ * step at once. The daemon serves nothing before.
  */
 static bool wait_for_socket(const char *path)
 {
@@ -200,7 +205,7 @@ bool embedded_start(const char *dir, char *url, unsigned long url_size)
 	snprintf(socket_path, sizeof(socket_path), "%s/redis.sock", folder);
 	if (strlen(socket_path) >= 108)
 		return refuse(folder, "its path is too long for a unix socket (95 bytes at most)");
-	unlink(socket_path); /* left by a crash: with the lock held, no server listens there */
+	unlink(socket_path); /* a crash may have left it; with the lock held, no server listens there */
 	pid_t self = getpid();
 	server = fork();
 	if (server < 0)
@@ -242,7 +247,7 @@ void embedded_stop(void)
 		for (int waited = 0; waitpid(server, NULL, WNOHANG) == 0; waited += LONG_STEP_MS) {
 			if (waited >= STOP_WAIT_MS)
 				kill(server, SIGKILL);
-			wait_for_child(LONG_STEP_MS); /* until it ends, as a rule; SIGCHLD also reports a stop */
+			wait_for_child(LONG_STEP_MS); /* usually until it has ended; SIGCHLD also reports a stop */
 		}
 		server = 0;
 	}

@@ -1,9 +1,10 @@
 /*
- * main: start, the loop's iteration, signals, stop.
+ * main: start, the loop's iteration, signals, stop. It must not know patterns
+ * (handlers/patterns.h).
  *
- * The first SIGTERM or SIGINT drains: no new connections, requests under way are answered, then
- * exit status 0. The second exits at once. SIGHUP rereads files, SIGUSR1 switches the access log.
- * Signals are events of the loop.
+ * The first SIGTERM or SIGINT drains: new connections are refused, requests under way are answered,
+ * then the exit status is 0. The second one exits at once. SIGHUP rereads files; SIGUSR1 switches
+ * the access log. Signals are events of the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,8 @@ static void drain(void)
 }
 
 /*
- * The terminal that started the daemon, -1 without one: its hangup drains, another SIGHUP reloads.
+ * The terminal that started the daemon, -1 without one. Its hangup drains; any other SIGHUP
+ * reloads.
  */
 static int terminal = -1;
 
@@ -85,7 +87,7 @@ static void find_terminal(void)
 			terminal = fd;
 }
 
-/* SIGHUP: rereads the files that may have changed. */
+/* Rereads the files that may have changed, after SIGHUP. */
 static void reload(void)
 {
 	access_reload();
@@ -136,7 +138,7 @@ static bool open_signals(void)
 	return signals.fd >= 0 && loop_watch(&signals, EPOLLIN);
 }
 
-/* --embedded is for trying patternd out: print examples. */
+/* --embedded is for trying patternd out, so examples are printed. */
 static void print_hint(void)
 {
 	char at[512], loopback[512];
@@ -147,6 +149,7 @@ static void print_hint(void)
 		snprintf(loopback, sizeof(loopback), "http://127.0.0.1:%s", address + 15);
 		address = loopback;
 	}
+	lseek(STDOUT_FILENO, 0, SEEK_END); /* with "> FILE 2>&1" the log has appended to that file */
 	if (strncmp(address, "unix:", 5) == 0)
 		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);
 	else
@@ -158,7 +161,7 @@ static void print_hint(void)
 	fflush(stdout);
 }
 
-/* HTTP, its commands to Redis, and the responses to commands whose write failed. */
+/* Runs HTTP, its commands to Redis, and the responses to commands whose write failed. */
 static int64_t iterate(void)
 {
 	bool is_busy = wait_run();
@@ -175,13 +178,13 @@ static int64_t iterate(void)
 		print_hint();
 	}
 	log_flush();
-	/* Commands for clients that disconnected count too: what they acquired is released. */
+	/* Commands for clients that disconnected count, too: what they acquired is released. */
 	if (http_draining() && http_request_count() == 0 && !patterns_are_busy() && topology_in_flight() == 0)
 		loop_stop();
 	return is_busy ? 0 : http_timeout_ms();
 }
 
-/* Raises the limit to what the options may need. Returns how many clients fit into the result. */
+/* Raises the limit to what the options may need. Returns how many clients the result allows. */
 static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -212,7 +215,7 @@ static bool open_redis(void)
 	return embedded_start(config()->embedded, url, sizeof(url)) && topology_open(url, script_sources);
 }
 
-/* One line with all addresses; none without an address. */
+/* Logs one line with all addresses; without an address it logs nothing. */
 static void log_addresses(const char *event, const char *(*address)(size_t i))
 {
 	char all[4096] = "";
@@ -245,7 +248,7 @@ static void close_all(void)
 	config_free();
 }
 
-/* If the daemon starts without them, a client's socket would become stderr. */
+/* If the daemon were started without them, a client's socket would become stderr. */
 static void open_standard_descriptors(void)
 {
 	int fd;
@@ -257,9 +260,7 @@ static void open_standard_descriptors(void)
 		close(fd);
 }
 
-/*
- * Reads the files that the options name, and checks that the options fit together. Opens nothing.
- */
+/* Reads the files that the options name, and checks that the options agree. Opens nothing. */
 static bool read_files(void)
 {
 	bool ok = http_check();
@@ -284,7 +285,7 @@ static void refuse_variable(const char *message)
 	unknown_variables++;
 }
 
-/* --check-config: each fault on stderr, and what would be used on stdout. */
+/* For --check-config: each fault is on stderr, and what would be used on stdout. */
 static int check_config(bool ok)
 {
 	ok = read_files() && ok;
@@ -296,7 +297,7 @@ static int check_config(bool ok)
 	return ok && unknown_variables == 0 ? EXIT_SUCCESS : EXIT_OPTIONS;
 }
 
-/* Opens all and runs until a signal ends it. Returns the exit status. */
+/* Opens everything and runs until a signal ends it. Returns the exit status. */
 static int serve(void)
 {
 	unsigned clients = raise_descriptor_limit();
@@ -338,8 +339,8 @@ int main(int argc, char **argv)
 		return exit_status;
 	}
 	/*
-	 * A fixed threshold: otherwise each freed large block raises it, and malloc keeps what
-	 * bodies took.
+	 * The threshold is fixed: otherwise each large block that is freed raises it, and malloc
+	 * keeps the memory of bodies.
 	 */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	log_open();

@@ -57,7 +57,7 @@ class Daemon:
         assert status == 0, f"the daemon left with {status}"
 
     def ask(self, method, path, body=None, headers=None):
-        """Status, headers and the parsed body; text where it is no JSON."""
+        """Status, headers and the parsed body; text where it is not JSON."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             if body is not None and not isinstance(body, bytes):

@@ -1,6 +1,6 @@
-"""JSON Schema as functions: `compiled(schema)(value)` is whether a value matches, in a hundredth of
-the time that jsonschema takes for that. It gives no reason, and knows the keywords that the
-contract uses; others are an error.
+"""Compiles a JSON Schema to a function: `compiled(schema)(value)` returns whether a value matches,
+in a hundredth of the time that jsonschema takes. It returns no reason, and knows only the keywords
+that the contract uses; others are an error.
 """
 import datetime
 import re

@@ -1,8 +1,10 @@
-"""Blocks of a page that are files of this repository, behind `<!-- file: PATH -->`."""
+"""Finds the blocks of a page that are files: of this repository, after `<!-- file: PATH -->`, or of
+the reader alone, after `<!-- saved: NAME -->`.
+"""
 import pathlib
 import re
 
-FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->\n\s*^```\w*\n(?P<text>.*?)^```$", re.M | re.S)
+FILE = re.compile(r"^<!-- (?P<kind>file|saved): (?P<path>\S+) -->\n\s*^```\w*\n(?P<text>.*?)^```$", re.M | re.S)
 SHOWN_PUSH_PORT = "3000"
 
 
@@ -18,11 +20,20 @@ def put(folder, text, port):
     return options
 
 
+def lead(folder, text, shown, address):
+    """The reader's files ask the daemon where this one listens."""
+    for block in FILE.finditer(text):
+        if block["kind"] == "saved":
+            path = pathlib.Path(folder, block["path"])
+            path.write_text(block["text"].replace(shown, address))
+            path.chmod(0o755)
+
+
 def check(page):
-    """A block that is a file is what the file has."""
+    """A block that is a file of the repository is what the file has."""
     text = page.read_text()
     for block in FILE.finditer(text):
         path = pathlib.Path(block["path"])
-        if not path.is_file() or path.read_text() != block["text"]:
+        if block["kind"] == "file" and (not path.is_file() or path.read_text() != block["text"]):
             line = text.count("\n", 0, block.start()) + 1
             yield f"{page}:{line}: this is not {path}, or there is none: copy it"

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Two generators of TypeScript clients read the contract as the daemon serves it, without a
-warning; the generated clients pass `tsc --strict`, and work. So do the packages of clients/ that
-npm and pip make without a network. In a folder of its own: tests/test_clients.py PATTERND FOLDER
+warning; the generated clients pass `tsc --strict`, and work. The packages of clients/, which
+npm and pip make without a network, work as well, and examples/frameworks with them. It works in
+FOLDER:
+tests/test_clients.py PATTERND FOLDER
 """
 import os
 import pathlib
@@ -45,7 +47,7 @@ def unpack(archive, names, wanted, target):
 
 
 def pack_libraries(folder):
-    """The packages of clients/: that of npm becomes one that the programs of the folder import; the
+    """The packages of clients/: npm's becomes one that the programs of the folder import; the
     wheel is unpacked. Returns where."""
     packed = folder / "packed"
     shutil.rmtree(packed, ignore_errors=True)
@@ -88,6 +90,8 @@ def main():
         for program in ("openapi_fetch.js", "hey_api.js", "library.mjs"):
             run(folder, "node", f"js/{program}", PATTERND_URL=url)
         run(folder, sys.executable, "library.py", PATTERND_URL=url, PYTHONPATH=str(site))
+        examples = LIBRARIES.parent / "examples/frameworks"
+        run(folder, sys.executable, "frameworks.py", str(examples), PATTERND_URL=url, PYTHONPATH=str(site))
 
 
 main()

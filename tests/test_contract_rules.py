@@ -204,7 +204,7 @@ def own_name(c):
 
 
 def absent_is_null(c):
-    """What is absent is null or left out: no time or fence of a response is -1, and 0 is no
+    """What is absent is null or left out: no time or fence of a response is -1, and 0 is not an
     instant.
     """
     for node in c.responses.values():
@@ -298,7 +298,7 @@ def integers_are_integers(c):
 
 
 def retry_after(c):
-    """A problem of 4xx with Retry-After has retry_after_ms in a schema of its own, and the other
+    """A problem of 4xx with Retry-After has retry_after_ms in its own schema, and the other
     way round; any problem of 503 has both.
     """
     plain = c.doc["components"]["schemas"]["Problem"]
@@ -377,6 +377,33 @@ def examples(c):
                     yield content, f"{operation['operationId']}: no example of {kind}"
 
 
+def problem_examples(c):
+    """Each problem code has an example, and each example of a problem has the title, the status and
+    the type of its code, and what the daemon has in each problem.
+    """
+    known = {code: (int(status), title) for code, status, _, _, title, _ in reference.problems()}
+    found = set()
+
+    def walk(node):
+        for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+            yield from walk(inner)
+        if isinstance(node, dict) and isinstance(node.get("code"), str) and isinstance(node.get("request_id"), str):
+            yield node
+
+    for one in walk(c.doc):
+        code = one["code"]
+        found.add(code)
+        if (one["status"], one["title"], one["type"]) != (*known.get(code, ("?", "?")), f"/problems/{code}"):
+            yield one, f"the example of {code}: its status, title or type is not as in service/request/errors.def"
+        if one["status"] == 503 and "retry_after_ms" not in one:
+            yield one, f"the example of {code} lacks retry_after_ms"
+        for error in one.get("errors", []):
+            if error["detail"] not in one["detail"]:
+                yield one, f"the example of {code}: its detail is not made of its errors"
+    for code in sorted(set(known) - found):
+        yield None, f"no response has an example of the problem {code}"
+
+
 def no_secret_in_a_query(c):
     """Tokens, permits, receipts and claims travel in headers, bodies or paths, where proxies do not
     log them as queries.
@@ -393,10 +420,11 @@ def whole(c):
     for path in c.doc["paths"]:
         if path.split("/")[1] in ("ui", "docs", ""):
             yield c.doc["paths"][path], f"{path} is a page: no operation"
+    pages = reference.pages_of_tags()
     for tag in c.doc["tags"]:
-        folder = tag["name"].lower().replace(" ", "_")
+        folder = pages.get(tag["name"], "").removesuffix(".md")
         if not all((TOP / p).exists() for p in (f"openapi/{folder}.yaml", f"handlers/{folder}", f"docs/{folder}.md")):
-            yield tag, f"the tag {tag['name']}: openapi/, handlers/ and docs/ must have {folder}"
+            yield tag, f"the tag {tag['name']}: openapi/ and handlers/ must have the name of its page in docs/README.md"
 
 
 def one_document(c):
@@ -428,6 +456,7 @@ RULES = (
     operation_ids,
     words,
     examples,
+    problem_examples,
     no_secret_in_a_query,
     whole,
 )

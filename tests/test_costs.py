@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many Redis commands each script runs: tests/test_costs.py PATTERND OPENAPI.JSON [--record]
+"""Counts the Redis commands that each script runs: tests/test_costs.py PATTERND OPENAPI.JSON
+[--record]
 
 Walks the tours of bench/tours.py, and MORE_TOURS for what they leave out, and compares each script
 call with tests/scripts/costs.json. The file has a list for each tour: the scripts in the order in
@@ -64,7 +65,7 @@ MORE_TOURS = SHARED_TOURS | {
         "geo_member_put",
     ],
 }
-# Scripts that no tour runs: those of other topologies, of waiting and of long work.
+# Scripts that no tour runs: scripts for other topologies, for waiting and for long work.
 NO_TOUR = {
     "several slots": "leaderboard_merge_page leaderboard_merge_put ratelimit_compensate set_sizes "
     "uv_merge_part uv_merge_sum uv_combine_part uv_combine_sum",

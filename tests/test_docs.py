@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tests the pages: commands are run, links and paths lead somewhere, each tag of the contract has
-its page, with its operations, the other names of things lead to them, and generated pages are
-current.
+"""Tests the pages: it runs their commands. Links and paths must lead somewhere, each tag of the
+contract must have its page with its operations, other names of things must lead to them, and
+generated pages must be current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
-shell a page, beside a daemon of its own on a private Redis. Nothing is replaced in a command; only
+shell per page, beside its own daemon on a private Redis. Nothing is replaced in a command; only
 curl's configuration leads 127.0.0.1:8379 to that daemon. So values of answers (tokens, receipts) go
 through shell variables. The output must be what is shown:
 
@@ -27,8 +27,12 @@ Then each `python` and `js` block is run beside the same daemon, as a program th
 client of clients/: it must succeed.
 
 A block that follows `<!-- file: PATH -->` is that file of this repository, and is in the shell's
-folder by its name. A page that has a push.json is run beside a daemon with `--push push.json`, in
-which the port 3000 is a free one. The shell has it as PORT.
+folder by its name. One that follows `<!-- saved: NAME -->` is in it by that name, and in it the
+address of the daemon is right. A page that has a push.json is run beside a daemon with
+`--push push.json`, in which the port 3000 is a free one. The shell has it as PORT.
+
+`patternd` in a command is the program that is tested. Where it would listen on the port 8379, the
+page's daemon does; 8443 is a free port, to which curl goes for every name.
 """
 import contextlib
 import datetime
@@ -38,31 +42,37 @@ import os
 import pathlib
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 import xml.etree.ElementTree
 
 
 import embedded
+import page_shell
 import shown_files
+from page_shell import COMMAND_SECONDS, SHOWN_ADDRESS
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import other_names  # noqa: E402
 import reference  # noqa: E402
+from page_sections import (  # noqa: E402
+    DOCS,
+    INTERNALS,
+    NO_PATTERN,
+    check_failures,
+    check_sections,
+    is_pattern,
+    without_code,
+)
 
-SHOWN_ADDRESS = "127.0.0.1:8379"
 PAGES = ["*.md", "docs/**/*.md"]
-COMMAND_SECONDS = 20
 BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
 NOBODYS = "00000000"
-END = "end-of-command"
-NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file): [^\n]+) -->\n\s*)?"
+NOT_RUN = r"(?:^<!-- (?P<reason>(?:not run|file|saved): [^\n]+) -->\n\s*)?"
 BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
@@ -74,17 +84,6 @@ DURATION = r"(?<![\w.])\d+(?= ms\b)"
 DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
 # The sections of a page about a pattern, in this order.
-SECTIONS = [
-    "When to use it",
-    "Quick example",
-    "Guarantees",
-    "Keys in Redis",
-    "The script",
-    "When something fails",
-    "Pitfalls",
-]
-NO_PATTERN = {"daemon.md", "push.md"}  # though they have tags of the contract
-DOCS = pathlib.Path("docs")
 GLOSSARY = DOCS / "glossary.md"
 OTHER_NAMES = pathlib.Path("tests/other_names.json")
 # Commands and options that readers of Redis tutorials look for.
@@ -125,7 +124,7 @@ def with_ellipses(text):
             word = '"...": 0' if stack[-1:] == ["{"] and before in "{," else '"..."'
         out.append(word)
         if not stack and word in ("}", "]"):
-            break  # the rest is no part of it
+            break  # the rest is not a part of it
     return "".join(out) + text[at:]
 
 
@@ -310,65 +309,8 @@ def commands(text):
     return found
 
 
-class Shell:
-    """A bash that gets one command after the other. The output of those in the background goes to a
-    file.
-    """
-
-    def __init__(self, folder, port, push_port):
-        self.background = pathlib.Path(folder, "background")
-        self.background.touch()
-        self.jobs = 0
-        self.seen = len(self.background.read_text())
-        pathlib.Path(folder, ".curlrc").write_text(
-            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:127.0.0.1:{port}"\n'
-        )
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
-            "CURL_HOME": folder,
-            "HOME": folder,
-            "PORT": str(push_port),
-        }
-        self.bash = subprocess.Popen(
-            ["bash", "--norc"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-
-    def run(self, command):
-        if command.endswith("&"):
-            self.jobs += 1
-            command = f"{command[:-1]} >>{self.background} &"
-        watch = threading.Timer(COMMAND_SECONDS, self.kill)
-        watch.start()
-        try:
-            self.bash.stdin.write(f"{{ {command}\n}} </dev/null\nprintf '\\n{END}\\n'\n")
-            self.bash.stdin.flush()
-            lines = []
-            for line in self.bash.stdout:
-                if line == END + "\n":
-                    return "".join(lines)
-                lines.append(line)
-        finally:
-            watch.cancel()
-        raise Differs(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
-
-    def more(self):
-        """The output of background commands that was not read yet."""
-        return self.background.read_text()[self.seen :]
-
-    def kill(self):
-        if self.bash.returncode is None:
-            os.killpg(self.bash.pid, signal.SIGKILL)  # and commands that still run in the background
-            self.bash.wait()
-
-
 def compare(session, shell, shown, came):
-    """Waits until the output is as shown, with or without that of the background."""
+    """Waits until the output is as shown, with or without output of the background."""
     deadline = time.monotonic() + BACKGROUND_SECONDS
     while True:
         more = shell.more()
@@ -392,7 +334,7 @@ def run_block(session, shell, text, place):
         try:
             session.type(shown)
             came = shell.run(shown)
-        except (Differs, BrokenPipeError) as fault:
+        except (Differs, page_shell.HasEnded, BrokenPipeError) as fault:
             return [f"{place}: $ {shown}\n  {fault}"]
         try:
             compare(session, shell, output, came)
@@ -403,15 +345,17 @@ def run_block(session, shell, text, place):
 
 def run_programs(folder, address, page, text):
     """The findings of a page's programs."""
-    pathlib.Path(folder, "node_modules").mkdir()
-    pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
     for block in PROGRAM.finditer(text):
         if block["reason"]:
             continue
         done = subprocess.run(
             INTERPRETERS[block["language"]],
             input=block["text"].replace(SHOWN_ADDRESS, address),
-            env=os.environ | {"PYTHONPATH": str(pathlib.Path("clients/python").resolve())},
+            env=os.environ
+            | {
+                "PATH": f"{folder}/.bin:{os.environ['PATH']}",
+                "PYTHONPATH": str(pathlib.Path("clients/python").resolve()),
+            },
             cwd=folder,
             capture_output=True,
             text=True,
@@ -431,12 +375,15 @@ def run_page(program, page):
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         options = ("--redis-timeout-ms", "10000", *shown_files.put(folder, text, port))
         daemon = stack.enter_context(embedded.Daemon(program, *options))
+        shown_files.lead(folder, text, SHOWN_ADDRESS, f"127.0.0.1:{daemon.port}")
+        pathlib.Path(folder, "node_modules").mkdir()
+        pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
         session = Session()
-        shell = Shell(folder, daemon.port, port)
+        shell = page_shell.Shell(folder, program, daemon.port, port)
         try:
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
-                    shell = Shell(folder, daemon.port, port)
+                    shell = page_shell.Shell(folder, program, daemon.port, port)
                 if not block["reason"]:
                     findings += run_block(
                         session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
@@ -458,10 +405,6 @@ def sessions(program, page):
 
 
 # ---- Links, paths, tags, sections
-
-
-def without_code(text):
-    return re.sub(r"^```.*?^```$", lambda m: "\n" * m.group().count("\n"), text, flags=re.M | re.S)
 
 
 def anchors(page):
@@ -506,16 +449,6 @@ def check_operations(page, paths):
     for word in re.finditer(r"`(GET|PUT|POST|PATCH|DELETE) (/[^\s`?]*)", text):
         if not any(word[1] in methods and re.fullmatch(path, word[2]) for path, methods in known):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} {word[2]} is no operation"
-
-
-def is_pattern(page):
-    return page.parent == DOCS and page.name in reference.pages_of_tags().values() and page.name not in NO_PATTERN
-
-
-def check_sections(page):
-    headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
-    if is_pattern(page) and headings != SECTIONS:
-        yield f"{page}: its sections are {headings}; a page of a pattern has {SECTIONS}, in this order"
 
 
 def names(page, path):
@@ -602,10 +535,10 @@ def check_metrics(page, program):
 
 
 def check_kinds(page):
-    """Each kind of key has its row, made of its pattern's page."""
+    """Each kind of key has its row, made of its page in docs/internals/."""
     for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/common/kinds.h").read_text(), re.M):
         if f"`p:{kind}:{{" not in page.read_text():
-            yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its pattern's page"
+            yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its page in {INTERNALS}"
 
 
 def check_commands(page):
@@ -649,8 +582,9 @@ def main():
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []
         findings += check_other_names(page) if DOCS in page.parents else []
+        findings += [*check_sections(page), *check_failures(page)]
         if page.parent.name == "docs":
-            findings += [*check_sections(page), *check_tags(page, paths)]
+            findings += check_tags(page, paths)
         for name, check in OF_ONE_PAGE.items():
             findings += check(page) if page == pathlib.Path("docs", name) else []
         findings += check_metrics(page, program) if str(page) == "docs/metrics.md" else []

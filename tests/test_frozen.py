@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a client of the daemon relies on is as tests/frozen.json has it: paths, methods, scopes,
+"""Checks that what clients rely on is as tests/frozen.json has it: paths, methods, scopes,
 parameters, fields with their types, ranges and defaults, values of enumerations, statuses, headers,
-codes of problems, options, and the layout of keys. What is new is no failure, but for a request: a
-new field that it must have. tests/test_frozen.py OPENAPI_JSON [--record]
+codes of problems, options, and the layout of keys. Additions pass, except a new field that a
+request must have. tests/test_frozen.py OPENAPI_JSON [--record]
 
-Until the first release a change on purpose is recorded, in the commit that states why. After it,
-what is in the file stays for all of 1.x.
+Until the first release a deliberate change is recorded, in the commit that states why. After the
+release the content of the file stays for all of 1.x.
 """
 import json
 import pathlib

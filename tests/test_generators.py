@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/openapi.py reports each fault of a contract with file, line, method and path. Never a
-traceback.
+"""tools/openapi.py reports each fault of a contract with file, line, method and path, and never by
+a traceback.
 """
 import contextlib
 import io

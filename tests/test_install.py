@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What `make install` leaves: the program, a unit that starts it with a configuration that is
-there, and that configuration, with every option, each with a value that the program accepts.
+"""Checks what `make install` installs: the program, a unit that starts it with a configuration
+that is there, and that configuration, with every option, each with a value that the program
+accepts.
 tests/test_install.py BUILD_FOLDER
 """
 import os

@@ -2,7 +2,7 @@
 """The clients of clients/ under outages: tests/test_ledger.py PATTERND python|javascript
 
 Programs of tests/libraries/ledger.* send, work a queue by `work` and hold a lock, while what they
-need is killed, stopped, cut or fails over; each way with a daemon and a Redis of its own, all ways
+need is killed, stopped, cut or fails over; each way with its own daemon and Redis, all ways
 at once. Then the ledger of their steps has to show that
 
 - no message was lost, and none was acknowledged that was not worked on;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The clients of clients/, beside a daemon with a Redis of its own:
+"""The clients of clients/, beside a daemon with its own Redis:
 tests/test_libraries.py PATTERND FAULT_PROXY python|javascript
 
 1. tests/libraries/promises.* asks for what the client promises; the ways to the daemon are in its
@@ -9,7 +9,7 @@ tests/test_libraries.py PATTERND FAULT_PROXY python|javascript
 3. The same while the fault proxy delays, cuts, resets and refuses.
 
 2. and 3. keep a ledger: no message lost, none worked twice, the lock held by one at a time. All
-three run at once, each with a daemon of its own. When one fails, the ledgers and the logs of all
+three run at once, each with its own daemon. When one fails, the ledgers and the logs of all
 daemons and servers are kept in build/libraries/.
 """
 import collections

@@ -28,6 +28,10 @@ SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$", re.M)
 COMMENT = re.compile(r"# (HELP|TYPE) (\w+) (\S.*)")
 LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"'
 SERIES = re.compile(rf"([a-z0-9_]+)(\{{{LABEL}(?:,{LABEL})*\}})? (\S+)")
+# Figures that each daemon reads from Redis: docs/metrics.md.
+OF_REDIS = re.compile(r"patternd_(queue_(messages|oldest_ready|expired|dead)|lock_(waiters|holders))")
+OF_THE_CHOSEN = re.compile(r'\bpatternd_\w+\{instance=~"\$instance"')
+AGGREGATION = re.compile(r"\b(sum|max|min|count|histogram_quantile)\b")
 OTHER_UNIT = re.compile(r"_(ms|us|milliseconds|microseconds|kb|kib|mb)$")
 SELECTOR = re.compile(r"\b(up|patternd_\w+)\s*(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
@@ -169,6 +173,28 @@ def empty_panels(text):
                 yield f"{panel['title']}: shows nothing without errors: {query}"
 
 
+def wrong_panels():
+    """Expressions with a hole or a wrong sum: other windows than Grafana's, which follow the scrape
+    interval; figures of daemons that are not chosen; figures that each daemon reads from Redis, and
+    that are not the largest; lines of several daemons with one name; gaps that are joined.
+    """
+    board = json.loads((EXAMPLES / "grafana/patternd.json").read_text())
+    variables = {variable["name"] for variable in board["templating"]["list"]}
+    for title, expression, legend in (panel for panel in panels() if panel[0] not in variables):
+        windows = set(re.findall(r"\[([^\]]*)\]", expression))
+        if windows - {"$__rate_interval"}:
+            yield f"{title}: its window is {windows}"
+        if len(OF_THE_CHOSEN.findall(expression)) != len(SELECTOR.findall(expression)):
+            yield f"{title}: of all daemons: {expression}"
+        if OF_REDIS.search(expression) and not expression.startswith("max by"):
+            yield f"{title}: not the largest of what each daemon reads: {expression}"
+        if not AGGREGATION.search(expression) and "{{instance}}" not in legend:
+            yield f"{title}: daemons have one name: {expression}"
+    for panel in board["panels"]:
+        if panel.get("fieldConfig", {}).get("defaults", {}).get("custom", {}).get("spanNulls"):
+            yield f"{panel['title']}: joins gaps"
+
+
 def faults(where, expression, legend, metrics, operations):
     selectors = SELECTOR.findall(expression)
     if not selectors:
@@ -203,6 +229,7 @@ def main():
     contract = contract_file.load()
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
+    found += wrong_panels()
     found += [fault for page in (text, named) for fault in malformed(page)]
     found += documented((text, named))
     found += silent_alerts(served(text) | {"up": set()} | {name: set() for name in ONLY_WITH_OTHERS})

@@ -88,7 +88,7 @@ class Loader:
         return {path.stem: embed_scripts.assemble(path, self.lua / "lib")["source"] for path in paths}
 
     def scripts_with(self, file):
-        """Those that a file may be part of: itself, those of its pattern, or all."""
+        """The scripts that a file may be part of: itself, all of its pattern, or all."""
         path, scripts = self.lua.parent / file, embed_scripts.scripts_of(self.lua)
         if path in scripts:
             return [path]

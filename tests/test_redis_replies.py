@@ -7,8 +7,9 @@ The tours of bench/tours.py are walked through a proxy before Redis, which runs 
 `keys`: before each script it runs the script with each key deleted, and replaced by each type, with
 pairs of keys so, and with all deleted; the reply has the documented form, or is a documented error
 that left all keys as they were. `replies`: each request is sent again for each element of each of
-its replies and each other type, with that element replaced; its keys are put back in between. (One
-other type an element in turn; each with PATTERND_FULL.)
+its replies and each other type, with that element replaced; its keys are put back in between. Each
+pair of keys is damaged in one way, and each element gets one other type, in turn; with
+PATTERND_FULL all ways and types are tried.
 """
 import concurrent.futures
 import contextlib
@@ -38,7 +39,7 @@ loader = importlib.machinery.SourceFileLoader("instructions", str(ROOT / "bench"
 instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("instructions", loader))
 loader.exec_module(instructions)
 
-FULL = os.environ.get("PATTERND_FULL")  # each other type of each element, not one of them in turn
+FULL = os.environ.get("PATTERND_FULL")  # each way to damage a pair, each other type of an element
 # First words of errors that mean something to the daemon (service/call/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
 OTHER_TYPES = {
@@ -303,6 +304,7 @@ class Keys:
 
     def __init__(self, stage):
         self.stage, self.redis, self.seen, self.scripts = stage, stage.proxy.redis, set(), set()
+        self.turn = itertools.count()
         stage.proxy.run = self.run
 
     def visit(self, operation, request):
@@ -323,8 +325,7 @@ class Keys:
                 self.harm(name, command, keys)
         return self.redis.ask(*command)
 
-    @staticmethod
-    def harms(keys):
+    def harms(self, keys):
         """Ways to damage them: (what, commands)."""
         ways = {"gone": lambda key: ["DEL", key]}
         for kind, (verb, *rest) in OTHER_TYPES.items():
@@ -333,10 +334,10 @@ class Keys:
         for (i, key), (what, harm) in itertools.product(numbered, ways.items()):
             yield f"key {i} {what}", [["DEL", key], harm(key)]
         few = ("gone", "a string", "a hash", "a zset") if len(keys) < 7 else ("gone",)
-        for ((i, a), (j, b)), (one, other) in itertools.product(
-            itertools.combinations(numbered, 2), itertools.product(few, few)
-        ):
-            yield f"key {i} {one}, key {j} {other}", [["DEL", a, b], ways[one](a), ways[other](b)]
+        both = list(itertools.product(few, few))
+        for (i, a), (j, b) in itertools.combinations(numbered, 2):
+            for one, other in both if FULL else [both[next(self.turn) % len(both)]]:
+                yield f"key {i} {one}, key {j} {other}", [["DEL", a, b], ways[one](a), ways[other](b)]
         if keys:
             yield "all keys gone", [["DEL", *keys]]
 

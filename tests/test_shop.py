@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/shop in its four languages, each beside a daemon of its own. All print the same and
+"""examples/shop in its four languages, each beside its own daemon. All print the same and
 leave the same in Redis, though the first attempt of each POST is refused, and the answer to the
 second is lost. tests/test_shop.py PATTERND SHOP_IN_C
 """

@@ -7,7 +7,8 @@ Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST
 {"retry-after": "1"}}, header names in lower case; `operation` is "" where no route matched. Each
 answer must be as documented: status, media type, schema, headers and problem code. All together
 must have shown every success status and media type of every operation, each of its own problem
-codes (x-problems), and the common ones (x-codes of components/responses/Problem) once in all. With
+codes (x-problems), and the common ones (x-codes of components/responses/Problem) once in all. The
+`detail` of each example of a problem must have been seen, but for its names and numbers. With
 --pattern only the operations that handlers/NAME defines count, and a problem that was not seen is
 named, but no failure: a test of all operations, or of faults, may show it.
 
@@ -50,6 +51,25 @@ def is_media_type(given, documented):
     return given[0] == documented[0] and set(documented) <= set(given)
 
 
+def shape(detail):
+    """A detail without what varies: quoted texts, a proposal, the place of a field, and words with
+    a digit, a brace or `_`.
+    """
+    detail = re.sub(r"'[^']*'", "''", detail.removesuffix(" (and more, see errors)"))
+    detail = re.sub(r"^(?:[/?]\S*|\{\w+\}|[\w-]+:)|; did you mean ''\?$", "@", detail).removesuffix("@")
+    return re.sub(r"[\w.:/-]*[\d_{][\w.:{}-]*", "#", detail)
+
+
+def problems_in(node, done):
+    """The examples of problems in a part of the contract."""
+    if isinstance(node, (dict, list)) and id(node) not in done:
+        done.add(id(node))
+        for inner in node.values() if isinstance(node, dict) else node:
+            yield from problems_in(inner, done)
+        if isinstance(node, dict) and isinstance(node.get("code"), str) and isinstance(node.get("request_id"), str):
+            yield node
+
+
 def inlined(node, doc, done):
     """A part of doc with the target of each $ref in its place: the validator would resolve it again
     for each value.
@@ -87,6 +107,7 @@ class Contract:
         self.operations = {op["operationId"]: op for item in self.doc["paths"].values() for op in item.values()}
         closed([op["responses"] for op in self.operations.values()], set())
         self.common = self.doc["components"]["responses"]["Problem"]
+        self.examples = {(one["code"], shape(one["detail"])): one["detail"] for one in problems_in(self.doc, set())}
         self.validators = {}
         self.seen = set()
 
@@ -132,6 +153,8 @@ class Contract:
         if body["status"] != status or body["type"] != f"/problems/{code}":
             return f"the body says status {body['status']}, type {body['type']}"
         self.seen |= {("code", code), (operation, code)}
+        if (code, shape(body["detail"])) in self.examples:
+            self.seen.add(("detail", code, shape(body["detail"])))
         return None
 
     def check(self, exchange):
@@ -178,6 +201,9 @@ class Contract:
                 yield (name, code), f"{name}: the problem {code} was never seen"
         for code in self.common["x-codes"]:
             yield ("code", code), f"the common problem {code} was never seen"
+        for (code, words), detail in self.examples.items():
+            if code not in self.common["x-rare-codes"]:
+                yield ("detail", code, words), f"the example of {code}: no test got a detail like {detail!r}"
 
 
 def check_file(path):

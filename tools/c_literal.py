@@ -1,5 +1,5 @@
-"""What the build makes of C: text and bytes as string literals, which compilers read faster than
-tables of numbers; and files that change only when their text does.
+"""For generators of C: writes text and bytes as string literals, which compilers read faster than
+tables of numbers, and files that change only when their text does.
 """
 import re
 

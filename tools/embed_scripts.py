@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns lua/*/**/*.lua into C tables: a folder a pattern, which may have folders; lua/lib/, and
+"""Turns lua/*/**/*.lua into C tables: one folder per pattern, which may have folders; lua/lib/, and
 lib_*.lua of each pattern, are parts of scripts.
 
 A script file reads:
@@ -8,8 +8,8 @@ A script file reads:
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
     --@include time queue      pastes lib/time.lua and lib_queue.lua of its pattern here; what is
                                above works without them. A long list takes several lines
-    --@otherwise wake lock     the same, and makes all below a separate function, which Redis
-                               makes only when the script gets there: for what usual calls return
+    --@otherwise wake lock     pastes them too, and puts all below into a separate function, which
+                               Redis makes only when the script gets there; usual calls return
                                before
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
                                or a replica)

@@ -2,7 +2,8 @@
 """tools/options.py VERSION FOLDER: reads service/process/options.def, and writes what
 `patternd --help` prints as FOLDER/help.c.
 
-packaging/texts.py makes the manual page and its kin of the same rows.
+packaging/texts.py makes the manual page, the completions and the configuration file of the same
+rows.
 """
 import ast
 import math

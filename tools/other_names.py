@@ -1,4 +1,4 @@
-"""What others call the things of docs/: the rows of docs/glossary.md below 'Other names'."""
+"""Reads other names for the things of docs/: the rows of docs/glossary.md below 'Other names'."""
 import pathlib
 import re
 

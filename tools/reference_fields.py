@@ -1,4 +1,5 @@
 """Tables of the contract's operations, fields and objects, for tools/reference.py."""
+import json
 import re
 import textwrap
 
@@ -21,6 +22,36 @@ def resolved(contract, node):
 
 def anchor(name):
     return re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
+
+
+# Of a schema: (its least, its most, of what).
+SIZES = (
+    ("minLength", "x-max-bytes", "bytes"),
+    ("minLength", "maxLength", "characters"),
+    ("minItems", "maxItems", "items"),
+    ("minProperties", "maxProperties", "members"),
+)
+POWERS = {sign * (2**n - 1): f"{'-' if sign < 0 else ''}(2^{n} - 1)" for n in (53, 63) for sign in (1, -1)}
+POWERS |= {2**32 - 1: "2^32 - 1", 2**53 - 1: "2^53 - 1"}
+LONGEST_ENUM = 30  # ProblemCode has its page
+PAGE_OF_KEYS = "../reference.md#headers-of-requests"
+KEYS = {"Idempotency-Key", "Idempotency-TTL-Ms"}
+REPLAYS = {
+    "done": "the first response",
+    "current": "what is still granted of the first response",
+    "window": "the first response until its window has passed; then the limit decides again",
+}
+PROBLEM = "../errors.md#members"
+COMMON = "../errors.md#codes-of-every-operation"
+
+
+def plain(value):
+    """A number without an exponent."""
+    return f"{value:f}".rstrip("0") if "e" in str(value) and isinstance(value, float) else value
+
+
+def linked_code(code):
+    return f"[`{code}`](../errors.md#{code})"
 
 
 class Tables:
@@ -55,7 +86,8 @@ class Tables:
                 return " or ".join(dict.fromkeys(kinds))
         if name and self.members(schema):
             return self.refer(name)
-        kinds = schema.get("type", "object" if "allOf" in schema else "any")
+        kinds = "boolean" if isinstance(schema.get("const"), bool) else "object" if "allOf" in schema else "any"
+        kinds = schema.get("type", kinds)
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if "array" in kinds:
             items = self.type_of(schema.get("items", {}))
@@ -68,56 +100,76 @@ class Tables:
         """Default and range."""
         _, schema = resolved(self.contract, schema)
         found = []
-        if "enum" in schema:
+        if "enum" in schema and len(schema["enum"]) <= LONGEST_ENUM:
             found.append(", ".join(f"`{'null' if v is None else v}`" for v in schema["enum"]))
         if "const" in schema:
-            found.append(f"`{schema['const']}`")
+            found.append(f"`{json.dumps(schema['const']).strip(chr(34))}`")
         low, high = schema.get("minimum"), schema.get("maximum")
         if low is not None or high is not None:
+            low, high = (POWERS.get(value, plain(value)) for value in (low, high))
             found.append(
                 f"{low} to {high}" if None not in (low, high) else f"from {low}" if high is None else f"to {high}"
             )
-        for key, words in (
-            ("x-max-bytes", "at most {} bytes"),
-            ("maxLength", "at most {} characters"),
-            ("minItems", "at least {} items"),
-            ("maxItems", "at most {} items"),
-            ("maxProperties", "at most {} members"),
-        ):
-            if key in schema and not (key == "maxLength" and "x-max-bytes" in schema):
-                found.append(words.format(schema[key]))
+        for least, most, unit in SIZES:
+            if most in schema and not (most == "maxLength" and "x-max-bytes" in schema):
+                low = schema.get(least, 0)
+                span = f"{low} to {schema[most]}" if low else f"at most {schema[most]}"
+                found.append(f"{schema[most] if low == schema[most] else span} {unit}")
+            elif least in schema and least != "minLength":
+                found.append(f"at least {schema[least]} {unit}")
         if "default" in schema:
             value = schema["default"]
             found.append(f"default {str(value).lower() if isinstance(value, bool) else value}")
-        for key, words in (("x-excludes", "not with {}"), ("x-required", "required without {}")):
-            if key in schema:
-                value = schema[key]
-                found.append(words.format(", ".join(value if isinstance(value, list) else [str(value)])))
+        others = ", ".join(f"`{name}`" for name in schema.get("x-excludes", []))
+        if others:
+            needed = "; required without" if schema.get("x-required") else ""
+            found.append(f"not with {others}" + (f"{needed} {'them' if ',' in others else 'it'}" if needed else ""))
         return one_line("; ".join(found))
 
     def description(self, schema):
         return one_line(resolved(self.contract, schema)[1].get("description"))
 
-    def fields(self, schema, is_request):
+    def fields(self, schema, is_request, left_out=()):
         rows = ["| field | type | bounds | meaning |", "|---|---|---|---|"]
         for key, (value, is_required) in self.members(resolved(self.contract, schema)[1]).items():
             name = f"`{key}`" + (" **required**" if is_required and is_request else "")
-            rows.append(f"| {name} | {self.type_of(value)} | {self.bounds_of(value)} | {self.description(value)} |")
+            if key not in left_out:
+                rows.append(f"| {name} | {self.cells_of({'schema': value})}")
         return rows if len(rows) > 2 else []
 
+    def cells_of(self, parameter):
+        """Type, bounds and meaning, as the end of a row."""
+        schema = parameter.get("schema", {})
+        words = one_line(parameter.get("description") or self.description(schema))
+        return f"{self.type_of(schema)} | {self.bounds_of(schema)} | {words} |"
+
     def parameters(self, item, operation):
+        """A table of those in query and headers, and what a repeated request gets."""
         rows = []
         for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
             one = resolved(self.contract, node)[1]
-            if one["name"] == "X-Request-ID":  # every operation has it
+            if one["in"] == "path" or one["name"] in KEYS | {"X-Request-ID"}:
                 continue
-            schema = one.get("schema", {})
-            name = f"`{one['name']}`" + (" **required**" if one.get("required") and one["in"] != "path" else "")
-            rows.append(
-                f"| {name} | {one['in']} | {self.type_of(schema)} | {self.bounds_of(schema)} | "
-                f"{one_line(one.get('description') or self.description(schema))} |"
-            )
-        return ["| parameter | in | type | bounds | meaning |", "|---|---|---|---|---|", *rows, ""] if rows else []
+            name = f"`{one['name']}`" + (" **required**" if one.get("required") else "")
+            rows.append(f"| {name} | {one['in']} | {self.cells_of(one)}")
+        out = ["| parameter | in | type | bounds | meaning |", "|---|---|---|---|---|", *rows, ""] if rows else []
+        replay = operation.get("x-replay")
+        if replay:
+            what = REPLAYS.get(replay) or f"the first response while the grant lasts, then {linked_code(replay)}"
+            out += [f"Takes an [`Idempotency-Key`]({PAGE_OF_KEYS}): a repeated request gets {what}.", ""]
+        return out
+
+    def paths(self, operations):
+        """A table of the names in paths: each is described once for all paths that have it."""
+        found = {}
+        for _, _, path, item, operation in operations:
+            for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
+                one = resolved(self.contract, node)[1]
+                if one["in"] == "path":
+                    name = f"{{{one['name']}}}"
+                    found.setdefault((name, self.cells_of(one)), {})[path.partition(name)[0] + name] = True
+        rows = [f"| {', '.join(f'`{p}`' for p in paths)} | {cells}" for (_, cells), paths in found.items()]
+        return ["| path | type | bounds | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
 
     def body(self, operation):
         _, body = resolved(self.contract, operation.get("requestBody", {}))
@@ -128,21 +180,41 @@ class Tables:
         rows = self.fields(schema, True)
         return [f"{words}:", "", *rows, ""] if rows else [f"{words}: {self.type_of(schema)}.", ""]
 
+    def own_problems(self, schema):
+        """(name, schema) of the objects of a problem that have further members."""
+        for part in resolved(self.contract, schema)[1].get("oneOf", [schema]):
+            name, one = resolved(self.contract, part)
+            if name and self.own_members(one):
+                yield name, one
+
+    def own_members(self, schema):
+        """The members that a problem has beside the common ones, and the ones that it redefines."""
+        found = set()
+        for part in schema.get("allOf", []):
+            name, one = resolved(self.contract, part)
+            found |= set() if name == "Problem" else set(self.members(one))
+        return found - {"code"}
+
     def answers(self, operation):
-        rows = ["| answer | body | when |", "|---|---|---|"]
+        rows = []
         for status, node in operation["responses"].items():
-            answer = resolved(self.contract, node)[1]
-            if status == "default":
+            shared, answer = resolved(self.contract, node)
+            if status == "default" or status == "400" and shared:  # the list of problems has it
                 continue
-            kinds = [
-                self.type_of(content["schema"])
-                for kind, content in answer.get("content", {}).items()
-                if "schema" in content and kind != "application/problem+json"
-            ]
-            rows.append(f"| {status} | {', '.join(kinds)} | {one_line(answer['description'])} |")
-        problems = operation.get("x-problems", [])
-        listed = ", ".join(f"`{code}`" for code in problems)
-        return [*rows, "", f"Problems: {listed}, and [the codes of every operation](../errors.md)." if listed else "", ""]
+            kinds = []
+            for kind, content in answer.get("content", {}).items():
+                is_problem = kind == "application/problem+json"
+                own = [self.type_of(content["schema"])]
+                if is_problem:
+                    own = [self.refer(name) for name, _ in self.own_problems(content["schema"])]
+                kinds += own or [f"[problem]({PROBLEM})"]
+            rows.append((status, ", ".join(kinds), one_line(answer["description"])))
+        problems = ", ".join(map(linked_code, operation.get("x-problems", [])))
+        listed = f"Problems: {problems}, and [the codes of every operation]({COMMON})." if problems else ""
+        if len(rows) == 1:
+            return [f"Answer: {' '.join(word for word in rows[0][:2] if word)}. {rows[0][2]}", "", listed, ""]
+        table = [f"| {' | '.join(row)} |" for row in rows]
+        return ["| answer | body | when |", "|---|---|---|", *table, "", listed, ""]
 
     def objects(self):
         """A table for each object that was referred to, and for those that these refer to."""
@@ -150,7 +222,10 @@ class Tables:
         while self.queue:
             name = self.queue.pop(0)
             schema = self.contract["components"]["schemas"][name]
-            rows = self.fields(schema, False)
+            is_problem = any(resolved(self.contract, part)[0] == "Problem" for part in schema.get("allOf", []))
+            common = self.members(self.contract["components"]["schemas"]["Problem"]) if is_problem else {}
+            rows = self.fields(schema, False, (set(common) - self.own_members(schema)) | {"code"} if is_problem else ())
             words = textwrap.fill(one_line(schema.get("description")), 100, break_on_hyphens=False)
-            out += [f"### {name}", "", words, "", *rows, ""]
+            more = f"It has the [members of every problem]({PROBLEM}), and:" if is_problem else ""
+            out += [f"### {name}", "", words, "", *([more, ""] if more else []), *rows, ""]
         return ["## Objects", "", *out] if out else []

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lint"))
 import prose  # noqa: E402
 import tree  # noqa: E402
 
-GENERATED = re.compile(r"docs/(?:reference/|(?:errors|limits|metrics|options|redis-keys|reference)\.md)")
+GENERATED = re.compile(r"docs/(?:reference/|(?:errors|limits|metrics|options|redis-keys)\.md)")
 KINDS = {
     "readme": lambda path: str(path) in ("README.md", "docs/README.md", "docs/getting-started.md"),
     "guides": lambda path: path.parts[0] == "docs" and not GENERATED.match(str(path)) and path.parts[1] != "adr",

@@ -1,4 +1,4 @@
--- Sends messages of patternd and works on them: BATCH BODY QUEUE, so many messages a request. A
+-- Sends messages of patternd and works on them: BATCH BODY QUEUE, so many messages per request. A
 -- turn of a worker is one request: it acknowledges the messages of the turn before, and receives
 -- the next ones. An operation is a message that went all the way.
 require("report")

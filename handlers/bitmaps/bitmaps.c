@@ -1,11 +1,11 @@
 /*
- * bitmaps: bits in Redis strings, each operation one script (lua/bitmaps/bitmap_*.lua); but a large
- * range is counted or searched in steps, so that Redis is not held. Bytes are read by GETRANGE
- * itself, right after the expiry: a script that returns both holds Redis for 1 ms a MiB, GETRANGE
- * for 20 us.
+ * bitmaps: bits in Redis strings. Each operation is one script (lua/bitmaps/bitmap_*.lua), but a
+ * large range is counted or searched in steps, so that Redis is not blocked. Bytes are read with
+ * GETRANGE itself, right after the expiry: a script that returns both blocks Redis for 1 ms per
+ * MiB, GETRANGE for 20 us.
  *
- * What a write may make of a bitmap is bounded here, by --max-bitmap-bytes; reads need no bound,
- * nothing grows.
+ * --max-bitmap-bytes bounds what a write may create. Reads need no bound, since they create
+ * nothing.
  */
 #include <stdio.h>
 
@@ -13,14 +13,11 @@
 #include "common/kinds.h"
 #include "json/base64.h"
 
-enum { READ_BYTES = 1024 * 1024 }; /* of one answer */
+enum { READ_BYTES = 1024 * 1024 }; /* per answer */
 
-static const char *const units[] = { NULL, "BIT", "BYTE" }; /* by the contract's enums */
+static const char *const units[] = { NULL, "BIT", "BYTE" }; /* indexed by the contract's enum */
 
-/*
- * False when a write up to this bit would make too large a bitmap; then the request has been
- * answered.
- */
+/* Answers 400 and returns false if a write up to this bit would make the bitmap too large. */
 static bool is_within_limit(struct request *req, const char *pointer, int64_t last_bit)
 {
 	int64_t most = config()->max_bitmap_bytes;
@@ -73,7 +70,7 @@ static void on_bytes(struct request *req, const struct reply *r)
 
 	if (r->text.len > READ_BYTES) {
 		answer_field_problem(req, P_OUT_OF_RANGE, "?end",
-				     "lies beyond the %d bytes that an answer holds: read parts, by ?start and ?end",
+				     "is beyond the %d bytes that one answer has; read parts with ?start and ?end",
 				     READ_BYTES);
 		return;
 	}
@@ -90,7 +87,8 @@ static void on_bytes(struct request *req, const struct reply *r)
 static void on_expiry(struct request *req, const struct reply *r)
 {
 	const struct bitmap_get_input *in = req->input;
-	int64_t end = in->start + READ_BYTES; /* a byte more than an answer takes: it shows that there is more */
+	/* one byte more than an answer takes, which shows whether there is more */
+	int64_t end = in->start + READ_BYTES;
 	int64_t *expires_at_ms = req->work;
 	struct call *c = call_command(req, "GETRANGE", "t", false);
 
@@ -297,7 +295,7 @@ void bitmap_position_get(struct request *req, const struct bitmap_position_get_i
 /* ---- POST /bitmaps/{name}/fields ---- */
 
 enum { POINTER_SIZE = 48 };
-static const int64_t last_of_all_bits = UINT32_MAX; /* 512 MiB, the longest string of Redis */
+static const int64_t last_of_all_bits = UINT32_MAX; /* 512 MiB, the longest string in Redis */
 
 static bool refuse_operation(struct request *req, size_t i, const char *member, enum problem p, const char *why)
 {
@@ -308,7 +306,7 @@ static bool refuse_operation(struct request *req, size_t i, const char *member, 
 	return false;
 }
 
-/* u1 to u63, i1 to i64; 0 when it is none of them. */
+/* Returns the bits of u1 to u63 and i1 to i64, or 0 for any other type. */
 static int64_t bits_of(struct text type)
 {
 	int64_t most = type.at[0] == 'u' ? 63 : type.at[0] == 'i' ? 64 : 0, bits = 0;
@@ -322,8 +320,7 @@ static int64_t bits_of(struct text type)
 }
 
 /*
- * Where operation `i` reads or writes. False when it cannot be done; then the request has been
- * answered.
+ * Finds the bits of operation `i`. False: the operation is invalid, and the request was answered.
  */
 static bool find_field(struct request *req, size_t i, const struct bitmap_field_write_operations_item *op,
 		       int64_t *bits, int64_t *offset)
@@ -337,7 +334,7 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_field_
 	if (*bits == 0)
 		return refuse_operation(req, i, "/type", P_INVALID_VALUE, "must be one of u1 to u63 and i1 to i64");
 	if (!op->has_offset && !op->has_element)
-		return refuse_operation(req, i, "/offset", P_MISSING_FIELD, "is required, or element instead");
+		return refuse_operation(req, i, "/offset", P_MISSING_FIELD, "is required, unless element is given");
 	if (op->has_offset && op->has_element)
 		return refuse_operation(req, i, "/element", P_INVALID_VALUE, "cannot be combined with offset");
 	if (writes && !op->has_value)
@@ -353,8 +350,8 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_field_
 }
 
 /*
- * Item `i` begins a bitmap_field: its value in decimal, null where there is none. The value comes
- * as its upper and its lower 32 bits: Lua would cut one number at 2^53.
+ * Writes a bitmap_field, which begins at item `i`: its value in decimal, or null. The value arrives
+ * as its upper and its lower 32 bits, because Lua would round a number above 2^53.
  */
 static void out_field(struct json_out *o, const struct reply *r, size_t i)
 {
@@ -382,7 +379,7 @@ static void on_fields(struct request *req, const struct reply *r)
 
 void bitmap_field_write(struct request *req, const struct bitmap_field_write_input *in)
 {
-	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* by the contract's enums */
+	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* indexed by the contract's enum */
 	static const char *const overflows[] = { NULL, "FAIL", "SAT", "WRAP" };
 	struct call *c = handler_call(req, &bitmap_field_write_script, KEY_BITMAP, in->name);
 	int64_t bits, offset;

@@ -1,11 +1,11 @@
 /*
- * bloom: Bloom filters. The scripts are lua/bloom/bloom_*.lua; where an item's bits are, they
- * decide. Here an item becomes 128 bits of hash, two times 64, and a request with many items
- * becomes many calls with a few each: Redis is held for a fraction of a millisecond by any of them,
- * and others get their turn in between.
+ * bloom: Bloom filters. The scripts, lua/bloom/bloom_*.lua, choose the bits of an item. This file
+ * hashes each item to 128 bits, as two numbers of 64, and splits a request with many items into
+ * calls with a few items each. A call blocks Redis for a fraction of a millisecond, and other calls
+ * are served in between.
  *
- * The hash (XXH3, 128 bits, no seed) is part of what is stored: another one would find nothing of
- * what was added before.
+ * The hash (XXH3, 128 bits, no seed) is part of the stored data: another hash would not find items
+ * that were added before.
  */
 #include <xxhash.h>
 
@@ -13,29 +13,29 @@
 #include "common/kinds.h"
 
 enum {
-	ADD_ITEMS = 20, /* of one call at most; a script does as many of them as its time allows */
+	ADD_ITEMS = 20, /* at most per call; a script adds as many of them as its time allows */
 	LOOKUP_ITEMS = 40,
-	MAX_UNDER_WAY = 8,  /* calls of one request: others that use the connection wait for no more than these */
-	FIRST_SEGMENTS = 8, /* named as keys before a script has returned how many there are */
-	MAX_SEGMENTS = 512, /* lua/bloom/lib_bloom.lua */
+	MAX_UNDER_WAY = 8,  /* calls per request: other requests on the connection wait for these at most */
+	FIRST_SEGMENTS = 8, /* passed as keys before a script has returned their number */
+	MAX_SEGMENTS = 512, /* as in lua/bloom/lib_bloom.lua */
 	MAX_REPEATS = 8 * MAX_SEGMENTS,
 };
 
-/* One request under way; in its arena. */
+/* The state of a request, in its arena. */
 struct bloom_work {
-	size_t segments; /* as many are named as keys */
+	size_t segments; /* number of segments that are passed as keys */
 	unsigned repeats;
-	/* Of bloom_item_add and bloom_item_lookup */
+	/* Used by bloom_item_add and bloom_item_lookup: */
 	const struct script *script;
 	size_t step_items;
 	struct text name;
 	size_t item_count;
-	XXH128_canonical_t *hashes; /* of the distinct items, in the order in which they come first */
-	char *found;                /* a digit for each of them */
+	XXH128_canonical_t *hashes; /* of the distinct items, in the order of their first occurrence */
+	char *found;                /* a digit for each hash */
 	size_t count, unanswered;
-	size_t *which;    /* for each item of the request the number of its hash */
-	size_t next;      /* where the first step begins that was not sent yet */
-	size_t under_way; /* steps */
+	size_t *which;    /* for each item of the request, the index of its hash */
+	size_t next;      /* index of the first hash that was not sent */
+	size_t under_way; /* steps that are under way */
 };
 
 static struct bloom_work *work_new(struct request *req)
@@ -60,11 +60,11 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 	return c;
 }
 
-/* The script wants to be called once more: it needs more keys, or has done a piece of its work. */
+/* Returns true if the script must be called again: it needs more keys, or has work left. */
 static bool is_again(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
-	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* every script has bloom_put's outcomes */
+	bool needs_keys = reply_outcome(r) == BLOOM_PUT_MORE_KEYS; /* every script has the outcomes of bloom_put */
 	int64_t segments = needs_keys ? reply_int(r, BLOOM_MORE_SEGMENTS) : 0;
 
 	if (!needs_keys && reply_outcome(r) != BLOOM_PUT_AGAIN && reply_outcome(r) != BLOOM_ITEM_ADD_CREATED)
@@ -73,7 +73,7 @@ static bool is_again(struct request *req, const struct reply *r)
 		w->segments = (size_t)segments;
 	if (++w->repeats > MAX_REPEATS)
 		answer_internal(req, "the script made no progress");
-	return true; /* a call that is sent after an answer goes nowhere */
+	return true; /* a reply to a call that was sent after the answer is ignored */
 }
 
 static void answer_no_filter(struct request *req, struct text name)
@@ -85,8 +85,8 @@ static void answer_no_filter(struct request *req, struct text name)
 
 struct layer_sums {
 	int64_t size, bits, set;
-	int64_t hashes; /* of the newest */
-	double right;   /* how often no layer errs */
+	int64_t hashes; /* of the newest layer */
+	double right;   /* probability that no layer errs */
 };
 
 static double fill_of(int64_t set, int64_t bits)
@@ -94,7 +94,7 @@ static double fill_of(int64_t set, int64_t bits)
 	return bits > 0 ? (double)set / (double)bits : 0;
 }
 
-/* Of the layer that begins at item `i`. */
+/* Returns the fill of the layer that begins at item `i`. */
 static double fill_at(const struct reply *r, size_t i)
 {
 	return fill_of(reply_int(r, i + BLOOM_LAYER_SET_BITS), reply_int(r, i + BLOOM_LAYER_BITS));
@@ -221,7 +221,7 @@ static void put(struct request *req)
 
 void bloom_put(struct request *req, const struct bloom_put_input *in)
 {
-	(void)in; /* put() finds it in the request, each time it is called */
+	(void)in; /* put() takes the input from the request, each time it is called */
 	if (work_new(req))
 		put(req);
 }
@@ -252,7 +252,7 @@ static void patch(struct request *req)
 
 void bloom_patch(struct request *req, const struct bloom_patch_input *in)
 {
-	(void)in; /* as bloom_put */
+	(void)in; /* as in bloom_put */
 	if (work_new(req))
 		patch(req);
 }
@@ -300,8 +300,8 @@ void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 /* ---- POST /bloom/{name}/add, /lookup ---- */
 
 /*
- * The number of a hash: the number of an equal hash before it, or a new one. `table` has a power
- * of two of places, most empty.
+ * Returns the index of an equal hash before this one, or of a new one. `table` has a power of two
+ * of places, most of them empty.
  */
 static size_t number_of(struct bloom_work *w, size_t *table, size_t places, const XXH128_canonical_t *hash)
 {
@@ -316,8 +316,8 @@ static size_t number_of(struct bloom_work *w, size_t *table, size_t places, cons
 }
 
 /*
- * Hashes the items. Repeated ones are sent once: the calls may come to Redis in any
- * order, and it must be the first of them that was added.
+ * Hashes the items. An item that occurs twice is sent once: calls may reach Redis in any order, and
+ * the first occurrence must be the one that was added.
  */
 static bool take_items(struct request *req, struct bloom_work *w, const struct text *items)
 {
@@ -344,7 +344,7 @@ static bool take_items(struct request *req, struct bloom_work *w, const struct t
 
 static void send_step(struct request *req, size_t from);
 
-/* Where the step ends that item `from` belongs to. */
+/* Returns the end of the step that item `from` belongs to. */
 static size_t end_of_step(const struct bloom_work *w, size_t from)
 {
 	size_t end = from - from % w->step_items + w->step_items;
@@ -352,7 +352,7 @@ static size_t end_of_step(const struct bloom_work *w, size_t from)
 	return end < w->count ? end : w->count;
 }
 
-/* Sends steps, as many as may be under way. */
+/* Sends steps, at most `most` at a time. */
 static void send_more(struct request *req, struct bloom_work *w, size_t most)
 {
 	for (; w->under_way < most && w->next < w->count; w->under_way++) {
@@ -366,7 +366,7 @@ static void answer_items(struct request *req, const struct bloom_work *w)
 {
 	bool is_adding = w->script == &bloom_item_add_script;
 	struct json_out *o = answer_begin(req, 200);
-	size_t next = 0; /* number of the next hash that was not written before */
+	size_t next = 0; /* index of the next hash that was not written before */
 
 	out_text(o, "name", w->name);
 	out_array(o, is_adding ? "added" : "exists");
@@ -387,7 +387,7 @@ static void on_step(struct request *req, const struct reply *r)
 	struct text digits = outcome < 0 ? (struct text){ 0 } : reply_text(r, BLOOM_STEP_DIGITS);
 
 	if (outcome == BLOOM_ITEM_ADD_CREATED)
-		req->has_effect = true; /* should a later step fail */
+		req->has_effect = true; /* in case a later step fails */
 	if (is_again(req, r)) {
 		send_step(req, from);
 	} else if (outcome == BLOOM_ITEM_ADD_FULL) {
@@ -419,7 +419,7 @@ static void send_step(struct request *req, size_t from)
 	for (size_t i = from; i < end_of_step(w, from); i++)
 		call_text(c, (struct text){ (const char *)w->hashes[i].digest, sizeof(w->hashes[i].digest) });
 	if (w->script->replay != REPLAY_NONE)
-		call_int(c, (int64_t)from); /* the part's name */
+		call_int(c, (int64_t)from); /* the part's name in the idempotency record */
 	call_tag(c, from);
 	call_send(c, on_step);
 }
@@ -435,8 +435,7 @@ static void start(struct request *req, const struct script *s, struct text name,
 	w->name = name;
 	w->item_count = count;
 	if (take_items(req, w, items))
-		send_more(req, w,
-			  1); /* the first shows the way: it creates a filter, and learns how many keys it has */
+		send_more(req, w, 1); /* the first step creates the filter, and returns how many keys it has */
 }
 
 void bloom_item_add(struct request *req, const struct bloom_item_add_input *in)

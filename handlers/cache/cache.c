@@ -1,9 +1,9 @@
 /*
- * cache: JSON values with a time to live, and what keeps old ones out: versions, fences, repeated
- * deletion, fill tickets. Each operation is one script (lua/cache/cache_*.lua).
+ * cache: JSON values with a time to live, and the means against stale ones: versions, fences, a
+ * second deletion, fill tickets. Each operation is one script (lua/cache/cache_*.lua).
  *
- * A value is JSON text that is taken and given as it is; its version is made by the script, of
- * Redis's time and the random digits made here.
+ * A value is JSON text that is stored and returned unchanged. The script makes its version from
+ * Redis's time and random digits that are made here.
  */
 #include <stdlib.h>
 
@@ -33,9 +33,7 @@ static bool take_condition(struct request *req, const char *pointer, struct text
 	return true;
 }
 
-/*
- * Both, as the last arguments of the call. False when the request was answered with what is wrong.
- */
+/* Adds both conditions, as the last arguments of the call. False: the request was answered. */
 static bool take_conditions(struct request *req, struct call *c)
 {
 	static const struct request_conditions none = { { 0 }, { 0 } };
@@ -65,9 +63,9 @@ static void answer_no_value(struct request *req, struct text key)
 }
 
 /*
- * The version and the expiry of an entry. `ttl_ms` counts from the PUT, which is the time in the
- * version: what remains would make two texts of one version, and the ETag is a strong one. Another
- * program may PERSIST the key.
+ * Writes the version and the expiry of an entry. `ttl_ms` counts from the PUT, whose time is in the
+ * version. The remaining time would give two texts for one version, and the ETag is a strong one.
+ * Another program may PERSIST the key, so the expiry may be absent.
  */
 static void out_entry(struct json_out *o, const struct reply *r)
 {
@@ -81,8 +79,8 @@ static void out_entry(struct json_out *o, const struct reply *r)
 }
 
 /*
- * The same version is always the same text. A 304 has no body, but it must have the Content-Length
- * of the 200.
+ * One version always has the same text. A 304 has no body, but must have the Content-Length of the
+ * 200.
  */
 static void answer_value(struct request *req, int status, struct text key, const struct reply *r)
 {
@@ -275,7 +273,7 @@ static void answer_ticket(struct request *req, struct text key, const struct rep
 {
 	int64_t expires_at_ms = reply_int(r, CACHE_FILL_EXPIRES_AT_MS);
 
-	if (expires_at_ms <= req->now_ms) { /* a replay */
+	if (expires_at_ms <= req->now_ms) { /* in a replay */
 		answer_problem_effect(req, P_TICKET_EXPIRED, EFFECT_APPLIED,
 				      "the original request succeeded, but its ticket for '%s' has expired", key.at);
 		return;
@@ -307,7 +305,7 @@ static void on_filled(struct request *req, const struct reply *r)
 		answer_ticket(req, in->key, r);
 	} else if (outcome == CACHE_FILL_IN_PROGRESS) {
 		wait_look_at(req, reply_int(r, CACHE_FILL_LOOK_AT_MS));
-		req->on_disconnect = NULL; /* there is nothing to take back */
+		req->on_disconnect = NULL; /* there is no ticket to return */
 		if (!wait_park(req, attempt))
 			answer_filling(req, in->key, reply_int(r, CACHE_FILL_RETRY_AT_MS));
 	} else {
@@ -317,8 +315,8 @@ static void on_filled(struct request *req, const struct reply *r)
 }
 
 /*
- * The client left: a ticket that the attempt under way may have got goes to the next, unless the
- * client may come again for it.
+ * The client disconnected. A ticket that the present attempt may have got goes to the next waiter,
+ * unless the client could claim it by a retry.
  */
 static void take_back(struct request *req, const struct reply *r)
 {
@@ -330,7 +328,7 @@ static void take_back(struct request *req, const struct reply *r)
 	struct call *c = handler_call(req, &cache_leave_script, KEY_CACHE, in->key);
 	for (const char *const *part = fill_parts; *part; part++)
 		call_key(c, KEY_CACHE, in->key, *part);
-	call_string(c, ""); /* of the wait queue */
+	call_string(c, ""); /* no ticket of the wait queue */
 	call_text(c, *ticket);
 	call_send(c, NULL);
 }

@@ -1,14 +1,14 @@
 /*
- * checkins: the days on which a user checked in, each operation one script
- * (lua/checkins/checkin_*.lua). Days are numbers without years or months, so that streaks go over
- * their ends. The script decides which days a range has, and which day is today.
+ * checkins: the days on which a user checked in. Each operation is one script
+ * (lua/checkins/checkin_*.lua). Days are plain numbers, so streaks continue over the ends of months
+ * and years. The script decides which days a range has, and which day is today.
  */
 #include "common/handler.h"
 #include "common/kinds.h"
 
 enum {
-	MOST_DAYS = 36600, /* of a range: a hundred years */
-	USUAL_DAYS = 366,  /* of a range without `from` */
+	MOST_DAYS = 36600, /* in a range: a hundred years */
+	USUAL_DAYS = 366,  /* in a range without `from` */
 };
 
 /* ---- GET /checkins ---- */
@@ -26,7 +26,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (r->integer == -2) /* it is gone meanwhile */
+	if (r->integer == -2) /* it was deleted after it was listed */
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
@@ -127,10 +127,10 @@ void checkin_day_delete(struct request *req, const struct checkin_day_delete_inp
 
 /* ---- GET /checkins/{name} ---- */
 
-/* Days as bits, in the order of SETBIT. */
+/* Days as bits, in the bit order of SETBIT. */
 struct checkin_days {
 	struct text bits;
-	int64_t first; /* of the first bit */
+	int64_t first; /* the day of the first bit */
 };
 
 static bool was_there(const struct checkin_days *d, int64_t day)
@@ -141,8 +141,8 @@ static bool was_there(const struct checkin_days *d, int64_t day)
 }
 
 /*
- * True when a whole byte of bits begins at `day`, and none is set: most of a hundred years are
- * such.
+ * Returns true if a whole byte of bits begins at `day`, and none of them is set. Most of a hundred
+ * years are such bytes.
  */
 static bool none_of_eight(const struct checkin_days *d, int64_t day)
 {
@@ -169,7 +169,8 @@ static void on_days(struct request *req, const struct reply *r)
 		if (from > to)
 			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "must not be after the last day");
 		else
-			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "makes %lld days, more than %d",
+			answer_field_problem(req, P_OUT_OF_RANGE, "?from",
+					     "makes the range %lld days long; %d are allowed",
 					     (long long)(to - from + 1), MOST_DAYS);
 		return;
 	}
@@ -188,7 +189,7 @@ static void on_days(struct request *req, const struct reply *r)
 				first = day;
 			if (++run > longest)
 				longest = run;
-		} else if (day < to) { /* the last day may not be over yet: it breaks nothing */
+		} else if (day < to) { /* the last day may not have ended yet, so it does not end the streak */
 			run = 0;
 		}
 	}

@@ -1,4 +1,7 @@
-/* figures: GET .../history of one name: samples of its figures (process/named.h). */
+/*
+ * figures: GET .../history of one name: samples of its figures (process/named.h). It must not know
+ * what a figure means.
+ */
 #ifndef PATTERND_FIGURES_H
 #define PATTERND_FIGURES_H
 
@@ -6,8 +9,8 @@
 #include "process/named.h"
 
 /*
- * Answers with the samples after an instant, and has the name sampled from now on. `out` writes
- * the members of a sample into an open object.
+ * Answers with the samples that were taken after `after_at_ms`, and has the name sampled from now
+ * on. `out` writes the members of one sample into an open object.
  */
 void figures_answer(struct request *req, struct named_kind *kind, struct text name, int64_t after_at_ms,
 		    void (*out)(struct json_out *o, const double *cells));

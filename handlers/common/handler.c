@@ -47,7 +47,7 @@ struct text handler_secret_hash(struct request *req, struct text secret)
 	return arena_copy(&req->arena, digest.at, digest.at ? HANDLER_SECRET_DIGITS : 0);
 }
 
-/* Of 2^64 values, so the remainder does not matter. */
+/* The remainder is taken from 2^64 values, so its bias does not matter. */
 int64_t handler_random_up_to(int64_t most)
 {
 	char hex[16 + 1];
@@ -100,7 +100,7 @@ void handler_delete(struct request *req, struct call *c, const char *kind, struc
 {
 	struct removal *of = req->work = arena_alloc(&req->arena, sizeof(*of));
 
-	if (of) /* else the call is not sent */
+	if (of) /* otherwise the call is not sent */
 		*of = (struct removal){ kind, name };
 	call_send(c, on_removed);
 }

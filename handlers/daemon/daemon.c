@@ -1,8 +1,6 @@
 /*
- * daemon: what the daemon reports of itself: health, readiness, metrics, its options, its contract,
- * its problems.
- *
- * None of it asks Redis, so that all of it answers when Redis does not.
+ * daemon: the daemon's answers about itself: health, readiness, metrics, options, contract,
+ * problems. It must not ask Redis: it answers when Redis does not.
  */
 #include "call/measure.h"
 #include "http/http.h"
@@ -76,7 +74,7 @@ static void out_nodes(struct json_out *o)
 	out_close(o);
 }
 
-/* Only with --read-from replica. */
+/* Writes the replicas, with --read-from replica only. */
 static void out_replicas(struct json_out *o)
 {
 	struct replica_info replica;
@@ -97,7 +95,7 @@ static void out_replicas(struct json_out *o)
 	out_close(o);
 }
 
-/* What the daemon did since its start, and does now: clients compute rates from two of these. */
+/* Writes counts since the start and present values. Clients compute rates from two answers. */
 static void out_activity(struct json_out *o)
 {
 	struct redis_answers answers = connections_answers();
@@ -186,7 +184,7 @@ void problem_get(struct request *req, const struct problem_get_input *in)
 	answer_end(req);
 }
 
-/* The cursor is the code of the last problem on the page before. */
+/* A cursor is the code of the last problem of the page before. */
 void problem_list(struct request *req, const struct problem_list_input *in)
 {
 	const struct problem_row *row = problem_row(0), *end = row + PROBLEM_COUNT;

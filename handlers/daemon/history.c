@@ -1,8 +1,8 @@
 /*
- * history: see history.h. A ring of 150 samples, each of what was counted in 2 s: 12 KiB in all.
+ * history: see history.h. A ring of 150 samples, each of a period of 2 s, takes 12 KiB.
  *
- * A sample after a pause of the process (it was stopped, or its machine slept) covers that pause,
- * so its rates are means over it.
+ * If the process pauses (it is stopped, or the machine sleeps), the next sample covers the pause,
+ * and its rates are means over it.
  */
 #include "daemon/history.h"
 
@@ -17,14 +17,14 @@ enum { SAMPLES = 150, INTERVAL_MS = 2000 };
 
 struct sample {
 	int64_t at_ms;
-	double requests, errors, refusals; /* a second */
-	double p50_ms, p99_ms, redis_ms;   /* -1: there were none */
+	double requests, errors, refusals; /* per second */
+	double p50_ms, p99_ms, redis_ms;   /* -1: there was no request, or no call */
 	unsigned connections, waiting, redis_calls;
 	int64_t resident_bytes;
 };
 
 static struct sample ring[SAMPLES];
-static size_t taken; /* since the start */
+static size_t taken; /* samples since the start */
 static struct metrics_totals before;
 static struct redis_answers answers_before;
 static int64_t before_us;
@@ -52,7 +52,7 @@ static void take(struct loop_timer *t)
 	metrics_totals(&now);
 	struct metrics_totals d = difference(&now);
 	ring[taken++ % SAMPLES] = (struct sample){
-		.at_ms = metrics_started_at_ms() + metrics_uptime_ms(), /* never goes back, as the wall clock may */
+		.at_ms = metrics_started_at_ms() + metrics_uptime_ms(), /* does not go back, as the wall clock may */
 		.requests = (double)d.requests / seconds,
 		.errors = (double)d.errors / seconds,
 		.refusals = (double)d.refusals / seconds,

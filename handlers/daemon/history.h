@@ -1,8 +1,11 @@
-/* history: the daemon's own figures of the last minutes, so that a page just opened has a past. */
+/*
+ * history: samples of the daemon's own figures over the last five minutes, for GET /info/history.
+ * It must not know the pages.
+ */
 #ifndef PATTERND_HISTORY_H
 #define PATTERND_HISTORY_H
 
-/* Takes samples from the first request on. */
+/* Starts the sampling. */
 void history_open(void);
 
 #endif

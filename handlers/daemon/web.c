@@ -1,7 +1,8 @@
 /*
- * web: serves the pages, which need no token: what they ask of the daemon does; see web.h.
+ * web: see web.h. The pages need no token, because they hold no data; the requests that they make
+ * do need one.
  *
- * They do not belong to the contract, and are one operation outside of its table.
+ * The pages are not part of the contract. They are one operation outside its table.
  */
 #include "daemon/web.h"
 
@@ -11,7 +12,8 @@
 #include "request/request.h"
 
 /*
- * Nothing of others, nothing inline, in no frame, and no request to any server but this daemon.
+ * The pages load nothing from other servers and nothing inline, may not be framed, and send
+ * requests to this daemon only.
  */
 #define POLICY                                                                            \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " \
@@ -22,14 +24,14 @@ static void send(struct request *req, const struct web_asset *asset)
 	struct text known = req->asked.conditions ? req->asked.conditions->none_match : (struct text){ 0 };
 	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
 
-	req->answer.cache_control = "no-cache"; /* kept, but revalidated each time */
+	req->answer.cache_control = "no-cache"; /* cached, but revalidated each time */
 	answer_header(req, "ETag", "%s", asset->etag);
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");
 	answer_header(req, "Referrer-Policy", "no-referrer");
 	if (!is_known)
 		answer_header(req, "Content-Encoding", "gzip");
-	/* A 304 has no body, but its Content-Length must be the one of the 200. */
+	/* A 304 has no body, but its Content-Length must be the length of the 200's body. */
 	answer_body(req, is_known ? 304 : 200, asset->content_type, asset->body);
 }
 
@@ -42,8 +44,8 @@ static const struct web_asset *asset_of(struct text path)
 }
 
 /*
- * Relative, for proxies that serve the daemon below another path. 302: 308 would outlive a
- * change of --ui.
+ * The redirect is relative, for proxies that serve the daemon under another path. It is 302, since
+ * browsers would keep a 308 after --ui changes.
  */
 static void redirect(struct request *req, const char *to)
 {
@@ -51,7 +53,7 @@ static void redirect(struct request *req, const char *to)
 	answer_empty(req, 302);
 }
 
-/* Below `page`, whose name is followed by the end of the path or a slash. */
+/* True if the path is `page` itself, or below it. */
 static bool is_below(struct text path, struct text page)
 {
 	return path.len >= page.len && memcmp(path.at, page.at, page.len) == 0 &&
@@ -72,7 +74,7 @@ static void serve_root(struct request *req)
 			    TEXT("patternd: Redis patterns over HTTP. GET /openapi.json returns the contract.\n"));
 }
 
-/* The path of a target, without the slash before it. */
+/* Returns the path of a target without its leading slash. */
 static struct text path_of(struct text target)
 {
 	struct text path = text_cut(&target, '?');
@@ -100,7 +102,7 @@ static void serve(struct request *req, const void *in)
 	else if (text_equal(path, TEXT("ui/")) || text_equal(path, TEXT("docs/")))
 		redirect(req, *path.at == 'u' ? "../ui" : "../docs");
 	else
-		answer_problem(req, P_UNKNOWN_PATH, "no page has a part '/%.*s'", (int)path.len, path.at);
+		answer_problem(req, P_UNKNOWN_PATH, "no page has the path '/%.*s'", (int)path.len, path.at);
 }
 
 static const struct operation *find_page(struct text target)

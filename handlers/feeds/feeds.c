@@ -1,7 +1,7 @@
 /*
  * feeds: capped streams of JSON values, the newest first. Each operation is one script
- * (lua/feeds/feed_*.lua); only a feed that has to lose many items at once takes several calls of
- * it. An id is the stream's, "<ms>-<number>", and a cursor is the id of a page's last item.
+ * (lua/feeds/feed_*.lua). Only a feed that must drop many items at once takes several calls. An id
+ * is the id in the stream, "<ms>-<number>". A cursor is the id of the last item of a page.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_ITEM_BYTES = 65536 };
 
-/* The feed and its settings. */
+/* Starts a call with the keys of the feed and of its settings. */
 static struct call *feed_call(struct request *req, const struct script *s, struct text name)
 {
 	struct call *c = handler_call(req, s, KEY_FEED, name);
@@ -101,10 +101,10 @@ void feed_list(struct request *req, const struct feed_list_input *in)
 
 enum { ID_DIGITS = 2 * TEXT_DIGITS };
 
-/* The id of the first item of a push; the ids of the others count on from it. */
+/* The id of the first item of a push; the other ids count up from it. */
 struct pushed {
 	int64_t ms, seq;
-	int64_t size; /* when all that it drops is dropped */
+	int64_t size; /* after all drops */
 };
 
 static void answer_pushed(struct request *req)
@@ -136,7 +136,7 @@ static struct call *push_call(struct request *req, bool has_max, int64_t max_ite
 	return c;
 }
 
-/* As long as the feed has an excess, call again without items, which only drops. */
+/* While the feed has too many items, calls the script again without items, which only drops. */
 static void on_dropped(struct request *req, const struct reply *r)
 {
 	if (reply_int(r, FEED_ITEM_PUSH_EXCESS) == 0) {
@@ -145,7 +145,7 @@ static void on_dropped(struct request *req, const struct reply *r)
 	}
 	req->has_effect = true;
 	struct call *c = push_call(req, true, reply_int(r, FEED_ITEM_PUSH_MAX_ITEMS));
-	call_without_record(c); /* what was kept of the first call is what a replay answers */
+	call_without_record(c); /* a replay answers with the record of the first call */
 	call_send(c, on_dropped);
 }
 
@@ -167,7 +167,7 @@ void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 		struct text item = in->items.items[i];
 		if (item.len > MAX_ITEM_BYTES) {
 			answer_field_problem(req, P_OUT_OF_RANGE, arena_printf(&req->arena, "/items/%zu", i).at,
-					     "has %zu bytes as JSON, and %d are the most", item.len, MAX_ITEM_BYTES);
+					     "has %zu bytes as JSON; %d are allowed", item.len, MAX_ITEM_BYTES);
 			return;
 		}
 		call_text(c, item);
@@ -181,7 +181,10 @@ void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 
 /* ---- GET /feeds/{name}/items, DELETE /feeds/{name}/items/{id} ---- */
 
-/* The length of a number at `at` as Redis writes it, in 63 bits; 0: it is none. */
+/*
+ * Returns the length of the 63-bit number at `at`, in the form that Redis writes; 0 if there is
+ * none.
+ */
 static size_t number_bytes(const char *at)
 {
 	size_t n = strspn(at, "0123456789");
@@ -189,7 +192,7 @@ static size_t number_bytes(const char *at)
 	return n < 19 && (n == 1 || *at != '0') ? n : 0;
 }
 
-/* Redis would take other texts for an id, too, and refuse some with an error. */
+/* Checks an id. Redis itself accepts other texts as ids, and answers some with an error. */
 static bool is_id(struct text id)
 {
 	size_t ms = number_bytes(id.at), seq = id.at[ms] == '-' ? number_bytes(id.at + ms + 1) : 0;

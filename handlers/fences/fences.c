@@ -1,9 +1,7 @@
 /*
- * fences: the highest fencing token seen under each name. Each operation is one script
- * (lua/fences/fence_*.lua).
- *
- * For a resource that cannot compare and keep a number itself. Knows nothing of locks: any number
- * may be a fence.
+ * fences: the highest fencing token seen under each name, for a resource that cannot compare and
+ * store a number itself. Each operation is one script (lua/fences/fence_*.lua). It must not know
+ * locks: any number may be a fence.
  */
 #include "common/handler.h"
 #include "common/kinds.h"
@@ -82,7 +80,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	(void)req;
 	(void)part;
 	if (reply_int(r, FENCE_GET_HIGHEST) == 0)
-		return; /* deleted meanwhile */
+		return; /* it was deleted after it was listed */
 	out_object(o, NULL);
 	out_state(o, name, r);
 	out_close(o);

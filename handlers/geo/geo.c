@@ -1,9 +1,9 @@
 /*
- * geo: members at positions. Each operation is one script (lua/geo/geo_*.lua) on Redis's own geo
- * sets. Searches: geo/search.c; the sets themselves: geo_sets.c.
+ * geo: members at positions. Each operation is one script (lua/geo/geo_*.lua) on Redis's geo sets.
+ * geo/search.c searches; geo/geo_sets.c has the sets themselves.
  *
- * Places and distances are Redis's figures: read as they come. Places are written to the centimetre
- * (geo_write_degrees), distances with the digits that read back the same.
+ * Positions and distances are Redis's numbers. Positions are written to the centimetre
+ * (geo_write_degrees), distances with as many digits as are needed to read back the same number.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 /* ---- PUT, GET, DELETE /geo/{name}/members/{member} ---- */
 
-/* Item `i` of the reply begins the place. */
+/* The position begins at item `i` of the reply. */
 static void answer_place(struct request *req, int status, struct text name, struct text member, const struct reply *r,
 			 size_t i)
 {
@@ -143,7 +143,7 @@ void geo_member_add(struct request *req, const struct geo_member_add_input *in)
 	geo_begin(req, send_add);
 }
 
-/* Where in the reply each member is, by their number in the request. */
+/* Returns, for each member of the request, where it is in the reply. */
 static const size_t *places_of(struct request *req, const struct geo_order *order, size_t count)
 {
 	size_t *at = arena_alloc(&req->arena, count * sizeof(*at));
@@ -207,11 +207,11 @@ void geo_member_lookup(struct request *req, const struct geo_member_lookup_input
 
 enum { CELLS_A_CALL = 64, MOST_CELLS = 1024 };
 
-/* Where a page begins. Its cursor is "<cell>-<cursor within>". */
+/* Where a page begins. The cursor of the API is "<cell>-<cursor within the cell>". */
 struct geo_page {
 	size_t cell;
-	struct text match;  /* as a glob */
-	struct text cursor; /* within the cell */
+	struct text match;  /* a glob */
+	struct text cursor; /* the cursor within the cell */
 };
 
 static void on_members(struct request *req, const struct reply *r)
@@ -242,7 +242,7 @@ static void on_members(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-/* "<cell>-" in front of the cursor within. */
+/* Reads the "<cell>-" before the cursor within the cell. */
 static bool parse_cursor(struct text cursor, struct geo_page *p)
 {
 	char *end;
@@ -258,7 +258,7 @@ static bool parse_cursor(struct text cursor, struct geo_page *p)
 	return true;
 }
 
-/* The call has no cell when the set may have fewer: the reply has their number then. */
+/* If the set may have fewer cells, the call names none. The reply then has their number. */
 static void send_page(struct request *req)
 {
 	const struct geo_member_list_input *in = req->input;

@@ -1,7 +1,7 @@
 /*
- * geo_call: see geo_call.h. Which cell a member is in is XXH3 of its name, 64 bits without seed,
- * modulo their number; that is part of what is stored: another hash would not find what was put
- * before.
+ * geo_call: see geo_call.h. The cell of a member is XXH3 of its name (64 bits, no seed) modulo the
+ * number of cells. This is part of the stored data: another hash would not find members that were
+ * stored before.
  */
 #include <xxhash.h>
 
@@ -11,7 +11,7 @@
 
 enum { MAX_REPEATS = 8 };
 
-/* The contract's bound is 85.05112878; the highest square of Redis ends just below it. */
+/* The contract's bound is 85.05112878; Redis's northernmost square ends just below it. */
 static const double HIGHEST_LATITUDE = 85.0511287799999;
 
 const char *const geo_units[] = { NULL, "m", "km", "mi", "ft" };
@@ -34,7 +34,7 @@ bool geo_is_again(struct request *req, const struct reply *r)
 {
 	struct geo_work *w = req->work;
 
-	if (reply_outcome(r) != GEO_PUT_AGAIN) /* the same outcome of all scripts of geo */
+	if (reply_outcome(r) != GEO_PUT_AGAIN) /* all scripts of geo have this outcome */
 		return false;
 	w->cells = reply_int(r, GEO_AGAIN_CELLS);
 	if (++w->repeats > MAX_REPEATS)
@@ -103,8 +103,9 @@ void geo_call_group(struct call *c, const struct geo_order *order, size_t at, si
 }
 
 /*
- * Redis's geohash overflows where its ranges end in the east and north: a member there lies outside
- * of all squares. The same sums as Redis's: longitudes just below 180 round to it.
+ * At the eastern and northern ends of its ranges, Redis's geohash overflows: a member there is
+ * outside all squares. This computes as Redis does, so it also finds longitudes just below 180 that
+ * round to 180.
  */
 void geo_call_position(struct call *c, double longitude, double latitude)
 {

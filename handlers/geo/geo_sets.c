@@ -1,4 +1,4 @@
-/* geo_sets: geo sets as such: settings, removal, list. */
+/* geo_sets: whole geo sets: settings, deletion, list. */
 #include <inttypes.h>
 
 #include "geo/geo_call.h"
@@ -11,7 +11,7 @@ static void write_set(struct json_out *o, struct text name, const struct reply *
 	handler_out_expiry(o, r, GEO_SET_EXPIRES_AT_MS);
 }
 
-/* A call about the set and all its cells. */
+/* Starts a call with the keys of the set and of all its cells. */
 static struct call *whole_call(struct request *req, const struct script *s, struct text name)
 {
 	const struct geo_work *w = req->work;
@@ -45,11 +45,10 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 		handler_answer_missing(req, "geo set", name);
 	} else if (reply_outcome(r) == GEO_PUT_OTHER_CELLS) {
 		int64_t cells = reply_int(r, GEO_PUT_CELLS);
-		struct json_out *o =
-			answer_begin_problem(req, P_GEO_CELLS_DIFFER,
-					     "'%s' has members and %" PRId64 " as its number of cells, not %" PRId64
-					     "; ask for the same number, or use another set",
-					     name.at, cells, wanted);
+		struct json_out *o = answer_begin_problem(req, P_GEO_CELLS_DIFFER,
+							  "geo set '%s' has members and %" PRId64 " cells, not %" PRId64
+							  "; send the same number, or use another set",
+							  name.at, cells, wanted);
 		out_int(o, "cells", cells);
 		answer_end(req);
 	} else {

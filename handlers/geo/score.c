@@ -1,6 +1,7 @@
 /*
- * geo_score: see geo/score.h. It computes as geohash.c in Redis does, step by step, so that both
- * round alike. A score has 26 bits of longitude and 26 of latitude in turn, longitude first.
+ * geo_score: see geo/score.h. It computes step by step as geohash.c of Redis, so that both round
+ * alike. A score has 26 bits of longitude and 26 bits of latitude, which alternate, longitude
+ * first.
  */
 #include "geo/score.h"
 
@@ -19,7 +20,7 @@ static double middle(uint64_t step, double low, double high)
 	return found < low ? low : found;
 }
 
-/* Every second bit, from the lowest on; 180 degrees make one more than 26. */
+/* Returns every second bit, from the lowest on. A longitude of 180 needs a 27th bit. */
 static uint64_t every_second(uint64_t bits)
 {
 	uint64_t found = 0;

@@ -1,8 +1,8 @@
 /*
- * geo_search: which members are near, and distances. The sets are searched one after the other, and
- * of each some cells at a time, no longer than Redis may be held. The nearest of all are kept here,
- * and narrow what is still to be searched. A call has the keys of one set, so the sets may lie in
- * any slots of a Cluster.
+ * geo_search: finds nearby members, and distances. It searches the sets one after the other, some
+ * cells per call, so that Redis is not blocked. It keeps the nearest members found so far, which
+ * narrow the remaining search. Each call has the keys of one set, so sets may be in any slots of a
+ * Cluster.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ void geo_distance_get(struct request *req, const struct geo_distance_get_input *
 	geo_begin(req, send_distance);
 }
 
-/* ---- What was found ---- */
+/* ---- The members found ---- */
 
 enum { CELLS_A_CALL = 64, MAX_FOUND = 1000, MAX_RESTARTS = 8 };
 
@@ -59,17 +59,17 @@ struct geo_found {
 	int64_t score;
 };
 /*
- * A search under way. The members of a page follow the members of earlier pages, which are found
- * again: `skipped` is their number, and the cursor. One more than the page takes is asked for, so
- * that the last page is known to be the last.
+ * The state of a search. A page follows the members of earlier pages, which are found again:
+ * `skipped` is their number, and the cursor. The search asks for one member more than fits on the
+ * page, which shows whether another page follows.
  */
 struct geo_search {
-	double longitude, latitude; /* of the centre */
-	size_t skipped, most;       /* that are looked for, with those */
-	size_t set, next_cell;      /* that are searched next */
+	double longitude, latitude; /* the centre */
+	size_t skipped, most;       /* most: members to find, with the skipped ones */
+	size_t set, next_cell;      /* where the search continues */
 	unsigned restarts;
 	size_t count;
-	struct geo_found *found, *spare; /* room for all, each */
+	struct geo_found *found, *spare; /* room for `most` members each */
 };
 
 static const struct geo_found *page_begin(const struct geo_search *s)
@@ -176,13 +176,13 @@ static bool is_before(const struct geo_nearby_list_input *in, double a, double b
 	return in->order == GEO_NEARBY_LIST_ORDER_DESC ? a > b : a < b;
 }
 
-/* The member at the centre, which is to be left out. */
+/* Returns true for the member at the centre, if it is to be left out. */
 static bool is_left_out(const struct geo_nearby_list_input *in, const struct geo_search *s, struct text member)
 {
 	return in->exclude_member && s->set == 0 && text_equal(member, in->member);
 }
 
-/* Merges the members of a reply with the members found so far; both are in order. */
+/* Merges the members of a reply into the members found so far; both are sorted. */
 static void merge(struct request *req, struct geo_search *s, const struct reply *r)
 {
 	const struct geo_nearby_list_input *in = req->input;
@@ -214,7 +214,7 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 
 static void send_step(struct request *req);
 
-/* True when the set is named before, too. */
+/* Returns true if the set is also named earlier. */
 static bool is_repeated(const struct geo_nearby_list_input *in, size_t set)
 {
 	for (size_t i = 0; i < set; i++)
@@ -242,7 +242,10 @@ static void begin_set(struct request *req, size_t set)
 	send_step(req);
 }
 
-/* The set has another number of cells. If some were searched, it was made again meanwhile. */
+/*
+ * The set has another number of cells. If some cells were searched already, the set was deleted and
+ * made again.
+ */
 static void search_again(struct request *req)
 {
 	struct geo_search *s = ((struct geo_work *)req->work)->more;
@@ -327,14 +330,14 @@ static void on_centre(struct request *req, const struct reply *r)
 
 /* ---- GET /geo/nearby ---- */
 
-/* True when exactly one centre and one shape are given; else the request has been answered. */
+/* Returns true if exactly one centre and one shape are given, else answers 400. */
 static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby_list_input *in)
 {
 	bool point = in->has_longitude || in->has_latitude, box = in->has_width || in->has_height;
 
 	if (!point && !in->member.at)
 		answer_field_problem(req, P_MISSING_FIELD, "?longitude",
-				     "is required together with ?latitude, or ?member instead");
+				     "is required together with ?latitude, unless ?member is given");
 	else if (point && in->member.at)
 		answer_field_problem(req, P_INVALID_VALUE, "?member", "cannot be combined with a point");
 	else if (point && in->exclude_member)
@@ -343,7 +346,8 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 		answer_field_problem(req, P_MISSING_FIELD, in->has_longitude ? "?latitude" : "?longitude",
 				     "is required with the other coordinate");
 	else if (!box && !in->has_radius)
-		answer_field_problem(req, P_MISSING_FIELD, "?radius", "is required, or ?width and ?height instead");
+		answer_field_problem(req, P_MISSING_FIELD, "?radius",
+				     "is required, unless ?width and ?height are given");
 	else if (box && in->has_radius)
 		answer_field_problem(req, P_INVALID_VALUE, "?radius", "cannot be combined with a box");
 	else if (box && !(in->has_width && in->has_height))

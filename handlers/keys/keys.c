@@ -1,9 +1,10 @@
 /*
- * keys: the keys in Redis below the daemon's prefix, keys of other programs included. Each
+ * keys: the keys in Redis under the daemon's prefix, including keys of other programs. Each
  * operation is one script (lua/keys/key_*.lua).
  *
- * Nothing outside the prefix can be named: a key is always the prefix and what the client gave.
- * Keys and what they hold are bytes; those that are not UTF-8 leave twice, readable and exact.
+ * A key is always the prefix and the client's text, so nothing outside the prefix can be named.
+ * Keys and their values are bytes. If they are not UTF-8, an answer has them twice, readable and
+ * exact.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@
 
 #include "common/handler.h"
 
-/* The text, and under its second name its exact bytes where JSON cannot carry them. */
+/*
+ * Writes the text. If JSON cannot carry its bytes, also writes them exactly, under the second name.
+ */
 static void write_bytes(struct json_out *o, const char *name, const char *exact_name, struct text bytes)
 {
 	out_text(o, name, bytes);
@@ -33,8 +36,8 @@ static struct call *key_call(struct request *req, const struct script *s, struct
 }
 
 /*
- * Makes a call that changes the key. It also has the keys of the resource that the key may belong
- * to: the key up to its hash tag, and that resource's waiters.
+ * Starts a call that changes the key. Its other keys belong to the resource that the key may be
+ * part of: the key up to its hash tag, and the waiters of that resource.
  */
 static struct call *key_change_call(struct request *req, const struct script *s, struct text key)
 {
@@ -126,7 +129,10 @@ static void write_score(struct json_out *o, double score)
 		out_string(o, "score", score > 0 ? "inf" : "-inf");
 }
 
-/* Item `i` begins a key_element: a list's index and a sorted set's score are text there, too. */
+/*
+ * Writes a key_element, which begins at item `i`. The index of a list and the score of a sorted set
+ * are texts there.
+ */
 static void write_element(struct json_out *o, struct text type, const struct reply *r, size_t i)
 {
 	struct text element = reply_text(r, i + KEY_ELEMENT_ELEMENT), beside = reply_text(r, i + KEY_ELEMENT_BESIDE);

@@ -1,4 +1,7 @@
-/* names: the indexes of names that lists of the patterns are read from (call/name_index.h). */
+/*
+ * names: rebuilds the indexes of names, which the lists of patterns are read from
+ * (call/name_index.h).
+ */
 #include "call/name_rebuild.h"
 #include "common/handler.h"
 #include "common/kinds.h"

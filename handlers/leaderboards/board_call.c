@@ -3,7 +3,10 @@
 
 #include "common/kinds.h"
 
-/* An element: for each dimension the largest score minus the score, the arrival, the member. */
+/*
+ * An element has, for each dimension, the largest score minus the score; then the arrival and the
+ * member.
+ */
 enum { ONE_SCORE = 8, SCORE = 4, ARRIVAL = 8, EXACT_BITS = 53 };
 
 int64_t board_score_max(size_t dimensions)
@@ -21,7 +24,7 @@ static size_t place_bytes(const struct board_dimensions *d)
 	return d->count * score_bytes(d) + ARRIVAL;
 }
 
-/* Big-endian. */
+/* Reads a big-endian number. */
 static uint64_t number_at(struct text element, size_t at, size_t bytes)
 {
 	uint64_t number = 0;

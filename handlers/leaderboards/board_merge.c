@@ -1,11 +1,15 @@
 /*
- * leaderboard_merge: makes a board of other boards. The scripts lua/leaderboard_merge_*.lua are
- * called in turn, each of them a bounded step: begin; for each source add, until it was walked
- * through; rank, until all are ranked; end. The result is built under separate keys with a TTL. The
- * end puts it in the board's place in one step, so nothing needs to be undone when a step fails.
+ * leaderboard_merge: makes a board of other boards. It calls the scripts
+ * lua/leaderboards/leaderboard_merge_*.lua in this order, each a bounded step:
  *
- * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a
- * page of the source, which is then added to what is built.
+ *	begin   once
+ *	add     for each source, until all its members were read
+ *	rank    until all members are ranked
+ *	end     once: puts the result in the board's place
+ *
+ * The result is built under separate keys with a TTL, so nothing needs to be undone if a step
+ * fails. In a Cluster, sources may be in other slots than the board: then begin looks at each
+ * source, and add reads a page of the source, which another script adds to the result.
  */
 #include <stdio.h>
 
@@ -15,23 +19,23 @@
 
 enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };
 
-/* By the contract's enums. */
+/* Indexed by the contract's enums. */
 static const char *const aggregates[] = { NULL, "sum", "min", "max" };
 static const char *const memberships[] = { NULL, "union", "intersection" };
 
-/* A merge under way; in the request's arena. */
+/* The state of a merge, in the request's arena. */
 struct board_merge {
-	struct arena_mark since; /* of the request's arena: what comes after belongs to one step */
+	struct arena_mark since; /* of the request's arena: memory after it belongs to one step */
 	char places[PART_SIZE], ranks[PART_SIZE];
 	struct text dimensions;
-	size_t source; /* that is being added; their count: ranking */
+	size_t source; /* index of the source that is added; the number of sources: ranking */
 	char cursor[CURSOR_SIZE];
 	int64_t built, ranked; /* members so far */
-	size_t pending;        /* states; the board's follows its sources' */
+	size_t pending;        /* states that have not arrived; in `states` the board is last */
 	struct board_state *states;
 };
 
-/* A board that takes part, when they lie in several slots. */
+/* The state of a board that takes part, if the boards are in several slots. */
 struct board_state {
 	bool is_there;
 	struct text dimensions;
@@ -51,7 +55,7 @@ static void answer_differs(struct request *req, struct text board, struct text h
 		       in->sources.items[0].at);
 }
 
-/* The source of this number; of any other the board itself. */
+/* Returns the source with this index; for any other index the board itself. */
 static struct text board_of(struct request *req, int64_t source)
 {
 	const struct leaderboard_merge_input *in = req->input;
@@ -111,7 +115,7 @@ static void end(struct request *req, const struct board_merge *b)
 
 /* ---- Step by step ---- */
 
-/* A step was done; false when it was the last of its kind. */
+/* Stores the cursor of the next step. Returns false if the step was the last of its kind. */
 static bool is_under_way(struct board_merge *b, struct text next_cursor)
 {
 	snprintf(b->cursor, sizeof(b->cursor), "%s", next_cursor.at);
@@ -157,7 +161,7 @@ static void rank(struct request *req, const struct board_merge *b)
 	call_send(c, on_ranked);
 }
 
-/* Of leaderboard_merge_add, and of _page and _put, whose outcomes are among its own. */
+/* The reply of leaderboard_merge_add, or of _page and _put, which have the same outcomes. */
 static void on_added(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_merge_input *in = req->input;
@@ -178,7 +182,7 @@ static void on_added(struct request *req, const struct reply *r)
 	}
 }
 
-/* The arguments that both ways to add share. */
+/* Adds the arguments that both ways to add have in common. */
 static void call_source(struct request *req, struct call *c, const struct board_merge *b)
 {
 	const struct leaderboard_merge_input *in = req->input;
@@ -205,7 +209,7 @@ static void add(struct request *req, const struct board_merge *b)
 	call_send(c, on_added);
 }
 
-/* A page of a source in another slot, to what is built. */
+/* Adds a page of a source in another slot to the result. */
 static void on_paged(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_merge_input *in = req->input;
@@ -267,7 +271,7 @@ static void build(struct request *req, struct text dimensions)
 static void on_begun(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) > 0) {
-		answer_made(req, r); /* before: this is a replay */
+		answer_made(req, r); /* from an earlier request: this is a replay */
 	} else if (reply_outcome(r) == LEADERBOARD_MERGE_BEGIN_NO_SOURCE) {
 		int64_t source = reply_int(r, LEADERBOARD_MERGE_BEGIN_SOURCE);
 		handler_answer_missing(req, "leaderboard", board_of(req, source));
@@ -290,7 +294,7 @@ static void begin(struct request *req)
 	call_send(c, on_begun);
 }
 
-/* All were looked at, as leaderboard_merge_begin would have done. */
+/* Compares the boards once all were looked at, as leaderboard_merge_begin does. */
 static void compare(struct request *req, const struct board_merge *b)
 {
 	const struct leaderboard_merge_input *in = req->input;

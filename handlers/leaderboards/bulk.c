@@ -1,7 +1,7 @@
 /*
  * board_bulk: many members of a leaderboard in one request: POST /leaderboards/{name}/members, and
- * POST /leaderboards/{name}/lookup. Each is a script that takes at most STEP members, called as
- * often as needed.
+ * POST /leaderboards/{name}/lookup. Each calls a script that takes at most STEP members, as often
+ * as needed.
  */
 #include <stdlib.h>
 
@@ -12,18 +12,21 @@
 
 enum { MEMBERS_MAX = 1000, STEP = 250, STEPS_MAX = MEMBERS_MAX / STEP };
 
-/* As the scripts know them; by the contract's enum. */
+/* As the scripts name them, indexed by the contract's enum. */
 static const char *const orders[] = { NULL, "desc", "asc" };
 
 /* ---- POST /leaderboards/{name}/members ---- */
 
-/* In the request's arena. */
+/* The state of a write, in the request's arena. */
 struct board_write {
-	/* The dimensions that the request names; one more than a board can have is refused. */
+	/*
+	 * The dimensions that the request names. One more than a board can have is stored, and
+	 * refused.
+	 */
 	struct text names[DIMENSIONS_MAX + 1];
 	size_t named;
-	int64_t largest; /* score of the request */
-	size_t next;     /* member, of those that are removed and then those that are put */
+	int64_t largest; /* the largest score in the request */
+	size_t next;     /* index of the next member; removed members come first, then put ones */
 	int64_t added, updated, removed, dropped, size;
 };
 
@@ -35,13 +38,13 @@ static int by_bytes(const void *a, const void *b)
 	return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Whether a list of members has this one; sorted. */
+/* Returns true if a sorted list has the member. */
 static bool has(const struct text *sorted, size_t count, const struct text *member)
 {
 	return count && bsearch(member, sorted, count, sizeof(*sorted), by_bytes);
 }
 
-/* False: a member is named twice, which was answered. */
+/* Answers 400 and returns false if a member is named twice. */
 static bool are_distinct(struct request *req, const struct leaderboard_member_write_input *in)
 {
 	struct text *put = arena_alloc(&req->arena, in->put.count * sizeof(*put) + 1);
@@ -70,7 +73,7 @@ static bool are_distinct(struct request *req, const struct leaderboard_member_wr
 	return true;
 }
 
-/* The place of a name, or their count. */
+/* Returns the index of a name, or `count` if it is not in the list. */
 static size_t find_name(const struct text *names, size_t count, struct text name)
 {
 	size_t i = 0;
@@ -93,7 +96,7 @@ static void note_scores(struct board_write *w, const struct leaderboard_member_w
 	}
 }
 
-/* Names each score whose dimension the board does not have, or that is too large for it. */
+/* Answers with each score whose dimension the board does not have, or that is too large for it. */
 static void answer_scores(struct request *req, const struct board_dimensions *known, int64_t most)
 {
 	const struct leaderboard_member_write_input *in = req->input;
@@ -162,7 +165,7 @@ static void on_written(struct request *req, const struct reply *r)
 	w->removed += reply_int(r, LEADERBOARD_MEMBER_WRITE_REMOVED);
 	w->dropped += reply_int(r, LEADERBOARD_MEMBER_WRITE_DROPPED);
 	w->size = reply_int(r, LEADERBOARD_MEMBER_WRITE_SIZE);
-	req->has_effect = true; /* should the next step fail */
+	req->has_effect = true; /* in case the next step fails */
 	if (w->next < in->remove.count + in->put.count)
 		write_step(req);
 	else
@@ -170,8 +173,8 @@ static void on_written(struct request *req, const struct reply *r)
 }
 
 /*
- * A member that is put, with a score for each dimension that the request names. If these are more
- * than a board can have, the request is refused whatever the scores are.
+ * Adds a member to put, with a score for each dimension that the request names. If these are more
+ * than a board can have, the script refuses the request, whatever the scores are.
  */
 static void call_put(struct call *c, const struct board_write *w, const struct leaderboard_member_write_put_item *item)
 {
@@ -202,7 +205,7 @@ static void write_step(struct request *req)
 		call_text(c, in->remove.items[w->next]);
 	for (; w->next < end; w->next++)
 		call_put(c, w, &in->put.items[w->next - in->remove.count]);
-	call_int(c, (int64_t)first); /* the part's name */
+	call_int(c, (int64_t)first); /* the part's name in the idempotency record */
 	call_send(c, on_written);
 }
 
@@ -229,10 +232,10 @@ void leaderboard_member_write(struct request *req, const struct leaderboard_memb
 
 /* ---- POST /leaderboards/{name}/lookup ---- */
 
-/* In the request's arena. */
+/* The state of a lookup, in the request's arena. */
 struct board_lookup {
-	struct board_dimensions dimensions[STEPS_MAX]; /* of each step: between two they may change */
-	struct text elements[MEMBERS_MAX];             /* absent: no such member */
+	struct board_dimensions dimensions[STEPS_MAX]; /* of each step, since they may change between steps */
+	struct text elements[MEMBERS_MAX];             /* absent: the member does not exist */
 	int64_t positions[MEMBERS_MAX];
 	size_t under_way;
 };

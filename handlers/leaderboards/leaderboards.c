@@ -1,8 +1,7 @@
 /*
- * leaderboards: the boards themselves: PUT, PATCH, GET and DELETE of one, and their list. Each is
- * one script (lua/leaderboards/leaderboard_*.lua), called again only while a board has members that
- * it is to keep no longer. Their members are in leaderboards/members.c, merges of boards in
- * leaderboards/board_merge.c.
+ * leaderboards: whole boards: PUT, PATCH, GET and DELETE of one, and their list. Each is one script
+ * (lua/leaderboards/leaderboard_*.lua), which is called again only while a board has members to
+ * drop. leaderboards/members.c has their members, leaderboards/board_merge.c merges boards.
  */
 #include "common/handler.h"
 #include "common/kinds.h"
@@ -19,8 +18,8 @@ static void answer_board(struct request *req, int status, struct text name, cons
 }
 
 /*
- * A board that is to keep fewer members loses the others by many calls, the last of which changes
- * the settings. Each of them begins where the one before began, in the request's arena.
+ * If a board is to keep fewer members, many calls drop the others, and the last call changes the
+ * settings. Each call needs memory in the request's arena only until the next one begins.
  */
 static void begin_dropping(struct request *req)
 {

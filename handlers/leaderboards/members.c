@@ -1,16 +1,16 @@
 /*
- * members: of leaderboards, which rank them by up to four scores: pages, counts and single ones.
- * Each operation is one script (lua/leaderboards/leaderboard_member_*.lua).
+ * members: members of leaderboards, which are ranked by up to four scores: pages, counts and single
+ * members. Each operation is one script (lua/leaderboards/leaderboard_member_*.lua).
  *
- * The scripts hand out members as they lie in Redis, so that it has no work with them
- * (leaderboards/board_call.h).
+ * The scripts return members in the form in which they are stored, so that Redis has no work with
+ * them (leaderboards/board_call.h).
  */
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "contract/validation.h"
 #include "leaderboards/board_call.h"
 
-/* As the scripts know them; by the contract's enums. */
+/* As the scripts name them, indexed by the contract's enums. */
 static const char *const orders[] = { NULL, "desc", "asc" };
 
 static void answer_no_member(struct request *req, struct text board, struct text member)
@@ -19,8 +19,8 @@ static void answer_no_member(struct request *req, struct text board, struct text
 }
 
 /*
- * Outcomes of what is about a member, the same of each script. True when it is there; else the
- * request has been answered.
+ * Takes the outcomes about a member that all scripts share. Returns true if the member exists, else
+ * answers.
  */
 static bool is_there(struct request *req, const struct reply *r, struct text board, struct text member)
 {
@@ -44,7 +44,7 @@ static void answer_page(struct request *req, struct text board, const struct rep
 	for (size_t i = 0; i < elements->count; i++) {
 		if (!board_is_element(&d, reply_text(elements, i))) {
 			answer_problem(req, P_FOREIGN_KEY,
-				       "the ranks of leaderboard '%s' hold what patternd did not put there", board.at);
+				       "another program has written to the ranks of leaderboard '%s'", board.at);
 			return;
 		}
 	}
@@ -70,13 +70,13 @@ static void on_page(struct request *req, const struct reply *r)
 		answer_page(req, in->name, r);
 }
 
-/* Scores of the first dimension; absent, there is no bound. */
+/* A range of scores of the first dimension. An absent bound is open. */
 struct score_range {
 	bool has_min, has_max;
 	int64_t min, max;
 };
 
-/* False: the request is answered. */
+/* Answers 400 and returns false if the range is invalid. */
 static bool is_range(struct request *req, const struct score_range *range)
 {
 	if (!range->has_min || !range->has_max || range->min <= range->max)
@@ -91,7 +91,10 @@ static void call_range(struct call *c, const struct score_range *range)
 	handler_call_optional(c, range->has_max, range->max);
 }
 
-/* A cursor is a place in the list, from 0. Returns NULL when the request is answered. */
+/*
+ * Starts the call for a page. A cursor is a position in the list, counted from 0. NULL: the request
+ * was answered.
+ */
 static struct call *page_call(struct request *req, struct text board, struct text cursor, int64_t limit, int order,
 			      const struct score_range *range)
 {
@@ -159,7 +162,7 @@ static void answer_unknown_dimensions(struct request *req, struct text board, co
 	validation_answer(&v);
 }
 
-/* A score that only a board with one dimension takes. */
+/* Answers 400: the score is allowed only on a board with one dimension. */
 static void answer_too_large(struct request *req, struct text board, const struct reply *r)
 {
 	const struct json_pointer body = { 0 }, scores = { .parent = &body, .key = "scores" };

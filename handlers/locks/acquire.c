@@ -1,11 +1,11 @@
 /*
- * lock_acquire: acquires locks, waits for them, and answers. The script is
- * lua/locks/lock_acquire.lua; lua/locks/lock_leave.lua releases what a client that left does not
- * need any more.
+ * lock_acquire: see locks/acquire.h. The script is lua/locks/lock_acquire.lua. If the client
+ * disconnects, lua/locks/lock_leave.lua releases what was acquired for it.
  *
- * With `min_replicas` a grant counts once so many replicas have it; else lua/locks/lock_revoke.lua
- * releases the lock and removes the request's record, so that a retry starts again. A replay asks
- * the replicas again, and releases nothing: the client may have the token.
+ * With `min_replicas`, a grant counts once that many replicas have it. Otherwise
+ * lua/locks/lock_revoke.lua releases the lock and deletes the request's idempotency record, so that
+ * a retry starts again. A replay asks the replicas again and releases nothing, because the client
+ * may have the token.
  */
 #include "locks/acquire.h"
 
@@ -19,11 +19,12 @@ static void on_revoked(struct request *req, const struct reply *r)
 {
 	const struct lock_acquisition *acquisition = req->work;
 
-	answer_problem_effect(req, P_NOT_ENOUGH_REPLICAS, r ? EFFECT_NONE : EFFECT_UNKNOWN,
-			      "%lld of %lld replicas acknowledged '%s' in time, %lld of which are connected; %s",
-			      (long long)acquisition->safety.acknowledged - 1, (long long)acquisition->min_replicas,
-			      acquisition->names[0].at, (long long)acquisition->safety.servers - 1,
-			      r ? "it was released" : "it could not be released either, and is held until it expires");
+	answer_problem_effect(
+		req, P_NOT_ENOUGH_REPLICAS, r ? EFFECT_NONE : EFFECT_UNKNOWN,
+		"%lld of the %lld required replicas acknowledged '%s' in time, and %lld are connected; %s",
+		(long long)acquisition->safety.acknowledged - 1, (long long)acquisition->min_replicas,
+		acquisition->names[0].at, (long long)acquisition->safety.servers - 1,
+		r ? "it was released" : "it could not be released either, and is held until it expires");
 }
 
 static void revoke(struct request *req, const struct lock_acquisition *acquisition)
@@ -56,7 +57,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 	else
 		answer_problem_effect(
 			req, P_NOT_ENOUGH_REPLICAS, EFFECT_APPLIED,
-			"'%s' was acquired before, but now %lld of %lld replicas acknowledge it in time; it stays as it is",
+			"the first request acquired '%s', but now %lld of the %lld required replicas acknowledge it; it stays held",
 			acquisition->names[0].at, (long long)req->result->acked, (long long)acquisition->min_replicas);
 }
 
@@ -75,7 +76,8 @@ static void grant(struct request *req, struct lock_acquisition *acquisition, con
 	struct text sealed = reply_text(r, LOCK_ACQUIRE_SEALED);
 
 	if (sealed.len)
-		acquisition->token = seal_mask(req, sealed); /* a replay returns the first one, which the record kept */
+		/* a replay returns the first token, which the record kept */
+		acquisition->token = seal_mask(req, sealed);
 	acquisition->safety = lock_single;
 	if (acquisition->min_replicas == 0 || (!req->result->replayed && has_enough(req, acquisition))) {
 		lock_metrics_acquired(req, acquisition->names, acquisition->count);
@@ -90,8 +92,8 @@ static void grant(struct request *req, struct lock_acquisition *acquisition, con
 /* ---- Acquiring ---- */
 
 /*
- * A replay's may have; so may any, when Redis or the daemon was slow: its time counts from when it
- * was sent.
+ * The lease may have expired in a replay, or when Redis or the daemon was slow: it is counted from
+ * when the attempt was sent.
  */
 static bool has_expired(const struct request *req, const struct lock_acquisition *acquisition, const struct reply *r)
 {
@@ -133,8 +135,8 @@ static void on_decided(struct request *req, const struct reply *r)
 }
 
 /*
- * The client left: releases what the attempt under way may have acquired, unless the client may
- * retry for it.
+ * The client disconnected. Releases what the present attempt may have acquired, unless a retry of
+ * the client could claim it.
  */
 static void on_disconnect(struct request *req, const struct reply *r)
 {

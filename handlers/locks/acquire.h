@@ -1,10 +1,15 @@
-/* lock_acquire: acquires one lock, or several at once. */
+/*
+ * lock_acquire: acquires one lock, or several at once. It must not know how the grant is answered
+ * (`acquired` of the acquisition), or locks on a quorum.
+ */
 #ifndef PATTERND_LOCK_ACQUIRE_H
 #define PATTERND_LOCK_ACQUIRE_H
 
 #include "locks/lock_call.h"
 
-/* Acquires them, waits, or answers why not. Copies `given`. */
+/*
+ * Acquires the locks or waits for them, then calls `acquired`, or answers why not. Copies `given`.
+ */
 void lock_acquire_begin(struct request *req, const struct lock_acquisition *given);
 
 #endif

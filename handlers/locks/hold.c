@@ -1,10 +1,13 @@
 /*
- * lock_hold: POST /locks/{name}/hold: a lock that is held as long as the connection lives, reported
- * as server-sent events.
+ * lock_hold: POST /locks/{name}/hold: a lock that is held as long as its connection is open,
+ * reported as server-sent events. It must not know how the lock is acquired (locks/acquire.h).
  *
- * The lock is renewed each third of its time to live. When this daemon cannot renew it, because it
- * died or Redis is away, the lock expires by itself. Each renewal is a request without a client;
- * the hold outlives them all.
+ * The daemon renews the lock after each third of its time to live. If it cannot, because it died or
+ * Redis is not reachable, the lock expires. Each renewal is a request without a client.
+ *
+ *	held       `ending` is NULL; the timer renews
+ *	releasing  `ending` is set; lock_leave is under way
+ *	ended      `is_lost`: the last event was sent; freed once `stream` is NULL and `calls` is 0
  */
 #include <stdlib.h>
 
@@ -12,18 +15,22 @@
 #include "locks/quorum_locks.h"
 
 struct lock_hold {
-	struct stream *stream;      /* (ref) NULL once its client left */
+	struct stream *stream;      /* (ref) NULL once the client has disconnected */
 	const struct operation *op; /* (ref) */
 	int64_t ttl_ms;
-	int64_t sure_until_us; /* by our clock; Redis's ends later, since this counts from when the renewal was sent */
-	int64_t asked_us;      /* when the latest renewal was sent */
-	int64_t max_until_us;  /* INT64_MAX: as long as the connection lives */
+	/*
+	 * until then Redis certainly has the lock, on the loop's clock: counted from when the
+	 * renewal was sent
+	 */
+	int64_t sure_until_us;
+	int64_t asked_us;     /* when the latest renewal was sent */
+	int64_t max_until_us; /* INT64_MAX: as long as the connection is open */
 	struct loop_timer timer;
-	unsigned calls;     /* under way */
-	const char *ending; /* the event that reports its release; NULL while it is held */
-	const char *reason; /* of that event */
+	unsigned calls;     /* number of calls under way */
+	const char *ending; /* the event that will report the release; NULL while the lock is held */
+	const char *reason; /* the reason in that event */
 	bool is_lost;
-	struct text name, token_hash; /* behind the struct */
+	struct text name, token_hash; /* stored after the struct */
 };
 
 static void free_when_unneeded(struct lock_hold *h)
@@ -34,7 +41,7 @@ static void free_when_unneeded(struct lock_hold *h)
 	free(h);
 }
 
-/* Sends the last event; `reason` is a code, `detail` a sentence for people or NULL. */
+/* Sends the last event. `reason` is a code, `detail` a sentence or NULL. */
 static void end(struct lock_hold *h, const char *event, const char *reason, const char *detail)
 {
 	char data[192];
@@ -67,7 +74,7 @@ static void on_release_ended(struct request *req)
 	h->calls--;
 	if (!h->is_lost)
 		end(h, req->answer.problem ? "lost" : h->ending, h->reason,
-		    req->answer.problem ? "the lock could not be released; it expires by itself" : NULL);
+		    req->answer.problem ? "the lock could not be released; it stays held until it expires" : NULL);
 	free_when_unneeded(h);
 }
 
@@ -86,7 +93,7 @@ static void release(struct lock_hold *h, const char *event, const char *reason)
 	loop_timer_stop(&h->timer);
 	struct request *req = begin_call(h, on_release_ended);
 	if (!req) {
-		end(h, "lost", "out_of_memory", "the daemon is out of memory; the lock expires by itself");
+		end(h, "lost", "out_of_memory", "the daemon is out of memory; the lock stays held until it expires");
 		return;
 	}
 	struct call *c = call_script(req, &lock_leave_script);
@@ -108,7 +115,7 @@ static void schedule(struct lock_hold *h)
 	loop_timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
 }
 
-/* Redis has the token no more. It expires there only after sure_until_us. */
+/* Redis does not have the token any more. Before sure_until_us it cannot have expired. */
 static void end_gone(struct lock_hold *h)
 {
 	if (loop_now_us() < h->sure_until_us)
@@ -118,7 +125,8 @@ static void end_gone(struct lock_hold *h)
 }
 
 /*
- * An earlier renewal may be answered after a later one was sent: each counts for its own time only.
+ * A reply to an earlier renewal may arrive after a later one was sent. Each reply counts from when
+ * its own renewal was sent.
  */
 static void on_renewed(struct request *req, const struct reply *r)
 {
@@ -137,7 +145,7 @@ static void on_renewed(struct request *req, const struct reply *r)
 		stream_comment(h->stream, "kept");
 }
 
-/* Also when Redis could not be reached: until the lock expires there is another attempt. */
+/* Also called when Redis could not be reached: it is tried again until the lock expires. */
 static void on_renewal_ended(struct request *req)
 {
 	struct lock_hold *h = req->work;
@@ -173,13 +181,14 @@ static void on_timer(struct loop_timer *t)
 	request_background_start(req);
 }
 
-/* ---- Its client ---- */
+/* ---- The connection ---- */
 
 static void on_ended(void *context)
 {
 	struct lock_hold *h = context;
 
-	release(h, "released", "left"); /* its events go nowhere; but the stream keeps the hold until this returns */
+	/* no client receives the event, but the stream keeps the hold until on_ended returns */
+	release(h, "released", "left");
 	h->stream = NULL;
 	free_when_unneeded(h);
 }
@@ -189,7 +198,7 @@ static void on_drain(void *context)
 	release(context, "closing", "drain");
 }
 
-/* Returns new; NULL without memory. Copies what it keeps. */
+/* Makes a hold, with copies of what it needs. NULL: memory ran out. */
 static struct lock_hold *hold_new(const struct request *req, const struct lock_acquisition *acquisition)
 {
 	const struct lock_hold_input *in = req->input;
@@ -228,7 +237,7 @@ static void on_acquired(struct request *req, const struct lock_acquisition *acqu
 	struct lock_hold *h = hold_new(req, acquisition);
 	struct text event = acquired_event(req, acquisition, r);
 
-	if (!h || req->arena.failed) { /* the lock expires by itself */
+	if (!h || req->arena.failed) { /* the lock expires */
 		free(h);
 		answer_no_memory(req, EFFECT_APPLIED);
 		return;
@@ -244,7 +253,7 @@ static void on_acquired(struct request *req, const struct lock_acquisition *acqu
 
 void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
-	if (lock_quorum_has_no(req, "lock that lives as long as its connection") ||
+	if (lock_quorum_has_no(req, "a lock that lives as long as its connection") ||
 	    lock_has_no_entry(req, "POST /locks/{name}/hold") || !wait_has_room(req))
 		return;
 	lock_acquire_begin(req, &(struct lock_acquisition){

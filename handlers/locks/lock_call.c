@@ -95,7 +95,7 @@ bool lock_has_no_entry(struct request *req, const char *what)
 	if (!req->asked.header(req, "Lock-Token").at)
 		return false;
 	answer_field_problem(req, P_INVALID_VALUE,
-			     "Lock-Token:", "is not taken by %s, which does not enter a lock again: leave it out",
+			     "Lock-Token:", "is not supported by %s, which has no re-entry; leave the header out",
 			     what);
 	return true;
 }
@@ -112,18 +112,18 @@ void lock_answer_expired(struct request *req, struct text name)
 			      "the original request succeeded, but the lease of '%s' has expired", name.at);
 }
 
-/* ---- Held by others ---- */
+/* ---- Locks held by other clients ---- */
 
 static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
 {
 	struct text mode = reply_text(r, LOCK_REFUSAL_MODE);
-	long long rest = rest_ms;
+	long long rest = rest_ms, holders = reply_int(r, LOCK_REFUSAL_HOLDER_COUNT);
 
 	if (mode.len == 0)
 		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
 	if (text_is(mode, "shared"))
-		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %lld, for another %lld ms", name.at,
-					    (long long)reply_int(r, LOCK_REFUSAL_HOLDER_COUNT), rest);
+		return answer_begin_problem(req, P_LOCK_HELD, "'%s' is shared by %lld client%s for another %lld ms",
+					    name.at, holders, holders == 1 ? "" : "s", rest);
 	struct text owner = reply_text(r, LOCK_REFUSAL_HOLDERS + LOCK_HOLDER_OWNER);
 	return answer_begin_problem(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
 				    owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
@@ -151,7 +151,7 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 
 	for (size_t i = 0; i < acquisition->count; i++)
 		lock_call_keys(c, acquisition->names[i], lock_parts_to_change);
-	call_string(c, ""); /* no ticket: wait.c removes it */
+	call_string(c, ""); /* no ticket: wait.c removes the ticket */
 	call_text(c, acquisition->token_hash);
 	return c;
 }

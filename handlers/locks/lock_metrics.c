@@ -1,6 +1,6 @@
 /*
- * lock_metrics: see locks/lock_metrics.h, and GET /locks/{name}/history. lua/locks/lock_get.lua
- * counts waiters and holders.
+ * lock_metrics: see locks/lock_metrics.h. It also answers GET /locks/{name}/history.
+ * lua/locks/lock_get.lua counts waiters and holders.
  */
 #include "locks/lock_metrics.h"
 
@@ -79,7 +79,7 @@ static void out_sample(struct json_out *o, const double *cells)
 
 void lock_history_get(struct request *req, const struct lock_history_get_input *in)
 {
-	if (!lock_quorum_has_no(req, "history of a lock"))
+	if (!lock_quorum_has_no(req, "the history of a lock"))
 		figures_answer(req, &kind, in->name, in->after_at_ms, out_sample);
 }
 
@@ -88,6 +88,6 @@ void lock_metrics_open(void)
 	static const struct measure measure = { &kind, look, read };
 
 	named_register(&kind);
-	if (!*config()->lock_quorum) /* such locks have no wait queue */
+	if (!*config()->lock_quorum) /* locks on a quorum have no wait queue */
 		measure_register(&measure);
 }

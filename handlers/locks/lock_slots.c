@@ -1,35 +1,36 @@
 /*
- * lock_slots: locks in several slots of a Cluster, which no script reaches all: acquired slot by
- * slot, and the locks of one slot at once. A refused request waits at that slot and keeps the
- * locks before it; all requests go in the order of the slots, so no two wait for each other. When
- * the time ends, or the client leaves, all are released before the answer.
+ * lock_slots: see locks/lock_slots.h. One script cannot reach several slots, so the groups are
+ * acquired slot by slot, and the locks of one slot at once. A refused request waits at that slot
+ * and keeps the locks before it. All requests go in the order of the slots, so no two wait for each
+ * other. If the time ends, or the client disconnects, all locks are released before the answer.
  *
- * While it waits, its locks last as long as it may wait. At the end all are extended to ttl_ms,
- * which also shows that none was lost.
+ * While the request waits, its locks get leases that cover the wait. At the end all are extended to
+ * ttl_ms, which also shows that none was lost.
  */
 #include "locks/lock_slots.h"
 
 #include "locks/lock_metrics.h"
 
-enum { COVER_MS = 3000 }; /* beyond the wait: its last attempt, and the last step */
+enum { COVER_MS = 3000 }; /* added to the wait, for its last attempt and the last step */
 
 struct lock_slots {
 	struct lock_acquisition acquisition;
 	const struct slots *slots;
-	struct lock_acquisition *groups; /* the same for the names of each slot */
-	size_t held;                     /* groups, the first ones */
-	size_t queued_at;                /* the group context wait queues it is in, from 1 */
+	struct lock_acquisition *groups; /* the names of each slot, as an acquisition each */
+	size_t held;                     /* the first groups, which are held */
+	size_t queued_at;                /* index + 1 of the group whose wait queues the request has joined; 0: none */
 	int64_t fences[LOCKS_MAX];
-	int64_t asked_us;            /* when the first of them was asked for, or all were extended */
-	size_t pending;              /* answers */
-	bool is_lost;                /* one of them was */
-	struct call *failed;         /* why it ends; or ... */
-	const struct reply *refusal; /* ... of the group after those held; or neither: some were lost */
+	int64_t asked_us;    /* when the first group was asked for, or all were extended */
+	size_t pending;      /* replies that have not arrived */
+	bool is_lost;        /* an extension found that a lock is not held any more */
+	struct call *failed; /* the call that failed; NULL: none */
+	/* the reply that refused group `held`; NULL: none. With neither, locks were lost */
+	const struct reply *refusal;
 };
 
 static void acquire_next(struct request *req);
 
-/* ---- All are released ---- */
+/* ---- Release ---- */
 
 static void answer_not_acquired(struct request *req, const struct lock_slots *s)
 {
@@ -39,7 +40,7 @@ static void answer_not_acquired(struct request *req, const struct lock_slots *s)
 		call_problem_answer(s->failed);
 	} else if (s->refusal) {
 		size_t which = (size_t)reply_int(s->refusal, LOCK_REFUSAL_WHICH);
-		req->now_ms = reply_int(s->refusal, REPLY_NOW_MS); /* of the node that refused */
+		req->now_ms = reply_int(s->refusal, REPLY_NOW_MS); /* the clock of the node that refused */
 		struct text name = group->names[which < group->count ? which : 0];
 		lock_metrics_refused(req, name);
 		lock_answer_held(req, name, s->refusal);
@@ -54,7 +55,7 @@ static void on_released_one(struct request *req, const struct reply *r)
 {
 	struct lock_slots *s = req->work;
 
-	req->has_effect = req->has_effect || !r; /* it may be held until it expires */
+	req->has_effect = req->has_effect || !r; /* the lock may be held until it expires */
 	if (--s->pending == 0)
 		answer_not_acquired(req, s);
 }
@@ -74,7 +75,10 @@ static void release_all(struct request *req, size_t end)
 	}
 }
 
-/* The client left; an attempt under way may have succeeded. */
+/*
+ * The client disconnected. An attempt that is under way may have succeeded, so all groups are
+ * released.
+ */
 static void leave(struct request *req, const struct reply *r)
 {
 	const struct lock_slots *s = req->work;
@@ -84,9 +88,9 @@ static void leave(struct request *req, const struct reply *r)
 		call_send(lock_call_leave(req, &s->groups[i]), NULL);
 }
 
-/* ---- All are held ---- */
+/* ---- All groups are held ---- */
 
-/* As lock_acquire would have returned it for all. */
+/* Answers with a reply as lock_acquire would have returned it for all locks. */
 static void answer_acquired(struct request *req, const struct lock_slots *s)
 {
 	enum { ITEMS = LOCK_ACQUIRE_FENCES + LOCKS_MAX };
@@ -130,7 +134,7 @@ static void on_extended(struct request *req, const struct reply *r)
 		finish(req);
 }
 
-/* To the time that was asked for. */
+/* Extends all locks to ttl_ms. */
 static void extend(struct request *req)
 {
 	struct lock_slots *s = req->work;
@@ -196,7 +200,7 @@ static void acquire_next(struct request *req)
 	call_send(c, on_decided);
 }
 
-/* False without memory. */
+/* False: memory ran out. */
 static bool group_names(struct request *req, struct lock_slots *s)
 {
 	struct text *names = arena_alloc(&req->arena, s->acquisition.count * sizeof(*names));

@@ -1,4 +1,7 @@
-/* lock_slots: acquires locks that lie in several slots of a Cluster. */
+/*
+ * lock_slots: acquires locks that are in several slots of a Cluster. It must not know how the grant
+ * is answered.
+ */
 #ifndef PATTERND_LOCK_SLOTS_H
 #define PATTERND_LOCK_SLOTS_H
 

@@ -1,4 +1,4 @@
-/* lock_waiters: see locks/lock_waiters.h. The list is lua/locks/lock_waiter_list.lua. */
+/* lock_waiters: see locks/lock_waiters.h. The script is lua/locks/lock_waiter_list.lua. */
 #include "locks/lock_waiters.h"
 
 #include "common/kinds.h"
@@ -63,7 +63,7 @@ void lock_waiter_list(struct request *req, const struct lock_waiter_list_input *
 	static const char *const parts[] = { "waiters", NULL };
 	int64_t after_us;
 
-	if (lock_quorum_has_no(req, "list of waiters") || !handler_cursor(req, in->cursor, &after_us))
+	if (lock_quorum_has_no(req, "the list of waiters") || !handler_cursor(req, in->cursor, &after_us))
 		return;
 	struct call *c = call_script(req, &lock_waiter_list_script);
 	lock_call_keys(c, in->name, parts);

@@ -1,7 +1,7 @@
 /*
- * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation
- * is one script (lua/locks/lock_*.lua). Acquiring and waiting are in locks/acquire.c, locks that
- * live as long as a connection in locks/hold.c.
+ * locks: leases with a fencing token, exclusive or shared, one or several at once. Each operation
+ * is one script (lua/locks/lock_*.lua). locks/acquire.c acquires locks and waits for them;
+ * locks/hold.c has locks that live as long as a connection.
  */
 #include "locks/acquire.h"
 #include "locks/quorum_acquire.h"
@@ -19,7 +19,7 @@ static void on_acquired(struct request *req, const struct lock_acquisition *acqu
 
 void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 {
-	static const char *const modes[] = { "", "exclusive", "shared" }; /* by the contract's enum */
+	static const char *const modes[] = { "", "exclusive", "shared" }; /* indexed by the contract's enum */
 
 	if (!lock_metadata_fits(req, in->metadata))
 		return;
@@ -65,7 +65,7 @@ static void on_all_acquired(struct request *req, const struct lock_acquisition *
 
 void lock_list_acquire(struct request *req, const struct lock_list_acquire_input *in)
 {
-	if (lock_quorum_has_no(req, "taking several locks at once") || lock_has_no_entry(req, "POST /locks"))
+	if (lock_quorum_has_no(req, "acquiring several locks at once") || lock_has_no_entry(req, "POST /locks"))
 		return;
 	lock_acquire_begin(req, &(struct lock_acquisition){
 					.names = in->names.items,
@@ -193,7 +193,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 	struct call *c = call_script(req, &lock_get_script);
 
 	(void)part;
-	lock_call_keys(c, name, lock_parts_to_change); /* as lists look */
+	lock_call_keys(c, name, lock_parts_to_change); /* lists look with these keys, too */
 	return c;
 }
 
@@ -221,6 +221,6 @@ void lock_list(struct request *req, const struct lock_list_input *in)
 {
 	static const struct list_of locks = { .kind = KEY_LOCK, .is_indexed = true, .look = get_one, .item = item_of };
 
-	if (!lock_quorum_has_no(req, "list of locks"))
+	if (!lock_quorum_has_no(req, "the list of locks"))
 		list_keys(req, &locks, in->match, in->cursor, in->limit);
 }

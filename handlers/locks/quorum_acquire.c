@@ -8,8 +8,8 @@
 #include "locks/quorum_lock.h"
 
 /*
- * The pause before the next try of a request that waits is random: at most the first of these, and
- * twice as long after each try. The last one is the delay of Redlock's libraries.
+ * Before the next try, a waiting request pauses for a random time up to PAUSE_FIRST_MS, which
+ * doubles after each try up to PAUSE_LAST_MS. The libraries of Redlock pause for 200 ms, too.
  */
 enum { PAUSE_FIRST_MS = 25, PAUSE_LAST_MS = 200 };
 
@@ -38,8 +38,8 @@ static void answer_held(struct lock_round *r)
 	else
 		o = answer_begin_problem(
 			req, P_LOCK_HELD,
-			"other clients have '%s' at %zu of %zu lock servers, and none has a majority: they came at the same "
-			"time, or lost it",
+			"no client has a majority for '%s'; others have %zu of %zu lock servers, as several tried at once "
+			"or one lost it: retry after a random pause",
 			w->name.at, lock_round_count(r, holder_of_refusal.outcome), r->of);
 	out_text(o, "name", w->name);
 	out_int(o, "waiter_count", 0);
@@ -68,7 +68,10 @@ static void answer_acquired(struct lock_round *r, int64_t left_ms)
 
 static void attempt(struct request *req);
 
-/* What it had was released. False: its time has run out, or it does not wait. */
+/*
+ * Call it when all that the try acquired was released. Returns false if the request does not wait,
+ * or its time has ended.
+ */
 static bool tries_again(struct lock_round *r)
 {
 	struct quorum_lock *w = r->context;
@@ -79,7 +82,10 @@ static bool tries_again(struct lock_round *r)
 	return wait_park(r->req, attempt);
 }
 
-/* As with one Redis: servers that are away may come back for a request that waits already. */
+/*
+ * Answers 503 at the first try. A request that waits already tries again, since the servers may
+ * come back.
+ */
 static void answer_none(struct lock_round *r, size_t count, const char *what)
 {
 	const struct quorum_lock *w = r->context;
@@ -98,7 +104,8 @@ static void on_fenced(struct lock_round *r)
 		return;
 	}
 	lock_quorum_release_all(r);
-	answer_none(r, acknowledged, left_ms > 0 ? "kept it (it is released)" : "kept it when it had expired");
+	answer_none(r, acknowledged,
+		    left_ms > 0 ? "confirmed it, so it was released" : "confirmed it after it had expired");
 }
 
 static struct call *ask_to_fence(struct lock_round *r)
@@ -113,8 +120,8 @@ static struct call *ask_to_fence(struct lock_round *r)
 }
 
 /*
- * The highest proposal becomes the fence once a majority knows it: any later majority then proposes
- * more.
+ * The highest proposal becomes the fence once a majority knows it. Each later majority then has a
+ * server that knows it, and proposes a higher number.
  */
 static void on_asked(struct lock_round *r)
 {
@@ -149,7 +156,7 @@ static struct call *ask_to_acquire(struct lock_round *r)
 	return c;
 }
 
-/* False: a quorum cannot do that, which was answered. */
+/* Answers 400 and returns false if a quorum does not support what the request asks for. */
 static bool is_possible(struct request *req, const struct lock_acquire_input *in, bool is_shared)
 {
 	const char *field = is_shared           ? "/mode"
@@ -163,14 +170,14 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",
-			"must be at least %lld on a quorum of servers: the difference of their clocks takes 1 %% and 2 ms",
+			"must be at least %lld with --lock-quorum, which subtracts 1 %% and 2 ms for differences of clocks",
 			(long long)lock_round_least_ttl_ms());
 	return !field && in->ttl_ms >= lock_round_least_ttl_ms();
 }
 
 /*
- * Each has its own token: a release of the attempt before may still reach a server, by a
- * connection that was lost.
+ * Each attempt has a new token, since the release of the attempt before may reach a server late,
+ * over a connection that was lost.
  */
 static void attempt(struct request *req)
 {

@@ -59,7 +59,7 @@ void lock_quorum_release_all(struct lock_round *r)
 	struct request *req = request_background(r->req->op, NULL, NULL);
 
 	if (!req)
-		return; /* it expires by itself */
+		return; /* the lock expires */
 	struct text name = arena_copy(&req->arena, w->name.at, w->name.len),
 		    hash = arena_copy(&req->arena, w->hash.at, w->hash.len);
 	for (size_t i = 0; i < r->of; i++) {

@@ -1,7 +1,4 @@
-/*
- * lock_quorum: see locks/quorum_locks.h. All but acquiring (quorum_acquire.c). The rounds are
- * quorum_round.c's, the scripts are the ones of any lock.
- */
+/* lock_quorum: see locks/quorum_locks.h. It uses the scripts of other locks. */
 #include "locks/quorum_locks.h"
 
 #include "locks/quorum_lock.h"
@@ -19,8 +16,8 @@ static bool has_extended(const struct lock_vote *v)
 }
 
 /*
- * The fence that most servers report; of equally frequent ones the smaller, which is safe. A server
- * that missed the common fence has another.
+ * Returns the fence that most servers report; a server that missed it reports another. Of two
+ * equally frequent ones it returns the smaller, which is safe.
  */
 static int64_t common_fence(const struct lock_round *r)
 {
@@ -59,7 +56,7 @@ static void on_extended(struct lock_round *r)
 		answer_end(r->req);
 	} else if (lock_round_count(r, LOCK_EXTEND_NOT_HOLDER) >= lock_round_majority(r)) {
 		if (extended > 0)
-			lock_quorum_release_all(r); /* the rest only keeps others out */
+			lock_quorum_release_all(r); /* the remaining grants only keep other clients out */
 		lock_answer_not_holder(r->req, w->name);
 	} else {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, extended, "extended it");
@@ -140,7 +137,7 @@ static const struct lock_holder_at holder_of_state = { .outcome = LOCK_GET_HELD,
 						       .owner = LOCK_GET_HOLDERS + LOCK_HOLDER_OWNER,
 						       .metadata = LOCK_GET_HOLDERS + LOCK_HOLDER_METADATA };
 
-/* Free, or not held by a majority: the highest fence that any server gave out. */
+/* The lock is free, or no majority holds it: returns the highest fence that a server reports. */
 static int64_t highest_fence(const struct lock_round *r)
 {
 	int64_t highest = 0;
@@ -189,7 +186,7 @@ void lock_quorum_get(struct request *req, const struct lock_get_input *in)
 		lock_round_ask(r, ask_to_get, on_state);
 }
 
-/* ---- Operations without a quorum ---- */
+/* ---- Operations that a quorum does not support ---- */
 
 bool lock_quorum_has_no(struct request *req, const char *what)
 {

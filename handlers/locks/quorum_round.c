@@ -47,12 +47,12 @@ int64_t lock_round_least_ttl_ms(void)
 {
 	int64_t ttl_ms = 1;
 
-	while (ttl_ms - drift_ms(ttl_ms) < 2) /* any answer takes one */
+	while (ttl_ms - drift_ms(ttl_ms) < 2) /* an answer takes at least 1 ms */
 		ttl_ms++;
 	return ttl_ms;
 }
 
-/* Small against the lock's time, of which the holder loses it when one server is slow. */
+/* The timeout is at most a tenth of the lease: a slow server costs the holder that much of it. */
 static int64_t timeout_ms(const struct lock_round *r)
 {
 	int64_t ms = config()->lock_quorum_timeout_ms;
@@ -88,7 +88,7 @@ static void on_gone(struct request *req, const struct reply *reply)
 	leave(req->work);
 }
 
-/* Some call is under way still, so the request is there. */
+/* A call is still under way, so the request exists. */
 static void on_deadline(struct loop_timer *t)
 {
 	struct lock_round *r = container_of(t, struct lock_round, deadline);
@@ -169,7 +169,7 @@ void lock_round_restart(struct lock_round *r)
 void lock_round_answer_none(struct lock_round *r, enum effect effect, size_t count, const char *what)
 {
 	answer_problem_effect(r->req, P_NO_QUORUM, effect,
-			      "%zu of %zu lock servers %s, %zu are needed; %zu answered within %lld ms%s%s", count,
+			      "%zu of %zu lock servers %s; %zu are needed, and %zu answered within %lld ms%s%s", count,
 			      r->of, what, lock_round_majority(r), r->said, (long long)timeout_ms(r),
 			      r->trouble ? "; " : "", r->trouble ? r->trouble : "");
 }
@@ -181,7 +181,7 @@ static bool has_holder(const struct lock_vote *v, const struct lock_holder_at *a
 	return v->said && v->outcome == at->outcome;
 }
 
-/* The `nth` largest, from 1. */
+/* Returns the `nth` largest number; 1 is the largest. */
 static int64_t largest(const int64_t *list, size_t count, size_t nth)
 {
 	int64_t best = 0;

@@ -1,9 +1,8 @@
 /*
- * overview: see overview/overview.h. GET /overview asks operations of the contract, as a client
- * would, and knows no pattern.
+ * overview: see overview/overview.h. It asks operations of the contract, as a client does.
  *
- * One round is under way at most: all requests that come meanwhile wait for its answer, and those
- * that come soon after it get the same text. Nothing is asked without a request.
+ * At most one round of questions is under way. Requests that arrive during a round wait for its
+ * answer; requests soon afterwards get the same text. Without a request nothing is asked.
  */
 #include "overview/overview.h"
 
@@ -17,11 +16,11 @@
 enum {
 	ROUND_US = 1000000,
 	SHARED_US = 2000000,
-	SHARED_TIMES = 10, /* an answer that took longer is shared for longer */
-	GROUPS_MOST = 8,   /* queues whose groups are asked */
+	SHARED_TIMES = 10, /* a round that took longer is shared longer: this many times its duration */
+	GROUPS_MOST = 8,   /* queues whose groups are asked about */
 };
 
-/* In the order of their ends: the groups are asked last. */
+/* The sources of a round, in the order of the answer. Groups are asked last. */
 enum { DAEMON, PUSH, LOCKS, QUEUES, SOURCES };
 static const char *const names[SOURCES] = { "daemon", "push", "locks", "queues" };
 
@@ -32,20 +31,20 @@ struct waiting {
 
 struct round {
 	struct loop_timer deadline;
-	struct arena arena; /* cursors */
+	struct arena arena; /* has the cursors */
 	struct overview_source sources[SOURCES], groups;
-	size_t group_at; /* the item that is asked about */
+	size_t group_at; /* index of the OVERVIEW_GROUPS_BLOCKED item that is asked about */
 	struct overview_items items;
 	struct overview_sums sums;
 	int64_t began_us, began_at_ms;
 };
 
-static struct round *round_now; /* NULL: none is under way */
+static struct round *round_now; /* NULL: no round is under way */
 static struct waiting *waiting;
 static struct arena shared_arena;
 static struct text shared;
 static int64_t shared_until_us;
-static double shared_up; /* whether Redis was usable */
+static double shared_up; /* redis_up when the answer was made */
 
 /* ---- The answer ---- */
 
@@ -95,7 +94,7 @@ static void out_unknown(struct json_out *o, const char *of, const struct overvie
 	out_close(o);
 }
 
-/* Absent without memory. */
+/* Returns the answer as text; absent if memory ran out. */
 static struct text answer_of(struct round *r, struct arena *arena)
 {
 	struct json_out o;
@@ -128,7 +127,7 @@ static void send(struct request *req)
 		answer_no_memory(req, EFFECT_NONE);
 }
 
-/* An answer of before Redis was lost, or found, is of no use. */
+/* An answer from before Redis was lost, or came back, is not shared. */
 static bool is_fresh(void)
 {
 	return shared.at && loop_now_us() < shared_until_us && metrics_gauge_now("redis_up") == shared_up;
@@ -138,7 +137,7 @@ static void send_all(void)
 {
 	while (waiting) {
 		struct request *req = waiting->req;
-		waiting = waiting->next; /* it lies in the arena of the request */
+		waiting = waiting->next; /* `waiting` is in the request's arena */
 		send(req);
 		request_call_ended(req);
 	}
@@ -192,7 +191,9 @@ static void on_groups(struct overview_source *s)
 	ask_groups(s->context);
 }
 
-/* Why the messages of each queue are blocked, one queue after the other; then the round ends. */
+/*
+ * Asks why the messages of each queue are blocked, one queue after the other. Then ends the round.
+ */
 static void ask_groups(struct round *r)
 {
 	const struct overview_item *item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->group_at];
@@ -232,7 +233,7 @@ static void on_deadline(struct loop_timer *t)
 	finish(r);
 }
 
-/* ---- What is asked ---- */
+/* ---- The sources ---- */
 
 static void take_queues(struct overview_source *s, const struct json *answer, int64_t now_ms)
 {
@@ -269,7 +270,7 @@ static void take_info(struct overview_source *s, const struct json *answer, int6
 	overview_find_daemon(&r->items, answer);
 }
 
-/* False without memory. */
+/* False: memory ran out. */
 static bool begin_round(void)
 {
 	static const struct overview_source asked[SOURCES] = {
@@ -303,7 +304,7 @@ static bool begin_round(void)
 		r->sources[i].arena = &r->arena;
 		overview_source_begin(&r->sources[i]);
 	}
-	if (all_ended(r)) /* without memory none was asked: at the deadline, as any round */
+	if (all_ended(r)) /* without memory no source was asked; the round then ends at its deadline */
 		loop_timer_set(&r->deadline, loop_now_us());
 	return true;
 }

@@ -1,8 +1,11 @@
-/* overview: GET /overview; what handlers/patterns.c calls for it. docs/operate.md. */
+/*
+ * overview: GET /overview, and what handlers/patterns.c calls for it. It must not know a pattern:
+ * it reads answers of the contract's operations. docs/operate.md describes the findings.
+ */
 #ifndef PATTERND_OVERVIEW_H
 #define PATTERND_OVERVIEW_H
 
-/* Ends what is under way, after the last client has disconnected. */
+/* Ends a round that is under way. Call it after the last client has disconnected. */
 void overview_close(void);
 
 #endif

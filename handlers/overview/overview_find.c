@@ -7,14 +7,17 @@
 #include "process/config.h"
 
 enum {
-	OLD_MS = 60000,  /* a message that is due for so long waits for more than the next receive */
-	LATE_MS = 10000, /* of a schedule, and of a waiter for a lock */
+	OLD_MS = 60000,  /* a message that is due for so long is waiting for more than the next receive */
+	LATE_MS = 10000, /* how late a schedule may be, and how long a waiter for a lock may wait */
 	NEARLY_FULL_PERCENT = 90,
-	/* Large responses are refused from seven eighths on: more may never be reached. */
+	/*
+	 * Large responses are refused when seven eighths of the memory are used, so usage may never
+	 * exceed that.
+	 */
 	REQUESTS_NEARLY_FULL_PERCENT = 80,
 };
 
-/* Of a noun, and of the verb behind it. */
+/* Returns the ending of a noun for `n`. */
 static const char *plural(int64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -44,8 +47,8 @@ static void add_old(struct overview_items *items, const struct json *queue, stru
 		overview_items_set_detail(item, "%lld message%s %s due, and none is in flight", ready, plural(ready),
 					  verb(ready));
 	else
-		overview_items_set_detail(item, "%lld message%s %s due, and workers have %lld", ready, plural(ready),
-					  verb(ready), in_flight);
+		overview_items_set_detail(item, "%lld message%s %s due, and %lld %s in flight", ready, plural(ready),
+					  verb(ready), in_flight, verb(in_flight));
 }
 
 static void add_missed(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)

@@ -1,6 +1,6 @@
 /*
- * overview_find: what of the answers of single operations needs a person, and their sums. Knows the
- * contract of these operations, and asks nothing.
+ * overview_find: finds what needs an operator's attention in the answers of single operations, and
+ * adds up their counts. It knows the answers of these operations, and asks nothing itself.
  */
 #ifndef PATTERND_OVERVIEW_FIND_H
 #define PATTERND_OVERVIEW_FIND_H
@@ -14,7 +14,7 @@ struct overview_sums {
 	int64_t targets, backing_off;
 };
 
-/* Each takes one item of a list, as of Redis's time `now_ms`. */
+/* Each function takes one item of a list. `now_ms` is Redis's time. */
 void overview_find_queue(struct overview_items *items, struct overview_sums *sums, const struct json *queue,
 			 int64_t now_ms);
 void overview_find_lock(struct overview_items *items, struct overview_sums *sums, const struct json *lock,
@@ -22,12 +22,12 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 void overview_find_target(struct overview_items *items, struct overview_sums *sums, const struct json *target,
 			  int64_t now_ms);
 
-/* The servers, from the answer of info_get; and the memory of requests. */
+/* Takes the answer of info_get: the servers, and the memory of requests. */
 void overview_find_daemon(struct overview_items *items, const struct json *info);
 
 /*
- * Why the messages of an OVERVIEW_GROUPS_BLOCKED wait, by a page of the queue's groups. False when
- * none of them has waited for long: it is to be removed.
+ * Looks why the messages of an OVERVIEW_GROUPS_BLOCKED item wait, by one page of the queue's
+ * groups. Returns false if none has waited long: the caller removes the item.
  */
 bool overview_find_groups(struct overview_item *item, const struct json *groups, int64_t now_ms);
 

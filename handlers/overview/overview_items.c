@@ -20,7 +20,7 @@ static const struct {
 	[OVERVIEW_LOCK_WAITING] = { "lock_waiting", "warning", "ms" },
 };
 
-/* Where the next one of this value goes. NULL: nowhere. */
+/* Returns where an item with this value is stored, or NULL if all stored items are worse. */
 static struct overview_item *place(struct overview_items *items, enum overview_kind kind, int64_t value)
 {
 	struct overview_item *list = items->of[kind], *least = list;

@@ -1,6 +1,6 @@
 /*
- * overview_items: what needs a person: the worst of each kind, and how many there are in all. Knows
- * how they are ordered and written, not how they are found.
+ * overview_items: the findings of GET /overview: the worst of each kind, and their total number. It
+ * owns how they are ordered and written; it must not know how they are found.
  */
 #ifndef PATTERND_OVERVIEW_ITEMS_H
 #define PATTERND_OVERVIEW_ITEMS_H
@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "json/out.h"
 
-/* In the order of the contract's enum: worst first. */
+/* The kinds in the order of the contract's enum, the worst first. */
 enum overview_kind {
 	OVERVIEW_REDIS_AWAY,
 	OVERVIEW_SHARD_AWAY,
@@ -29,33 +29,33 @@ enum overview_kind {
 enum { OVERVIEW_NAME_BYTES = 256, OVERVIEW_DETAIL_BYTES = 320, OVERVIEW_MOST_OF_KIND = 20, OVERVIEW_MOST = 100 };
 
 struct overview_item {
-	int64_t value;                  /* -1: it is not a number */
-	int64_t since_at_ms;            /* 0: not known */
-	int64_t until_ms;               /* 0: none, or not known */
+	int64_t value;                  /* -1: the item has no number */
+	int64_t since_at_ms;            /* 0: unknown */
+	int64_t until_ms;               /* 0: none, or unknown */
 	char name[OVERVIEW_NAME_BYTES]; /* "": the daemon itself */
 	char detail[OVERVIEW_DETAIL_BYTES];
 };
 
 struct overview_items {
 	struct overview_item of[OVERVIEW_KINDS][OVERVIEW_MOST_OF_KIND];
-	size_t count[OVERVIEW_KINDS]; /* that are kept */
-	int64_t found;                /* also those that are not */
+	size_t count[OVERVIEW_KINDS]; /* stored items of each kind */
+	int64_t found;                /* all items, stored or not */
 };
 
 /*
- * Adds one with this name, cut if it is long, and value. NULL: those that are kept of its kind are
- * worse.
+ * Adds an item; a long name is cut. Returns NULL if all stored items of the kind are worse. It is
+ * counted in any case.
  */
 struct overview_item *overview_items_add(struct overview_items *items, enum overview_kind kind, struct text name,
 					 int64_t value);
 
-/* Takes one that was added away. */
+/* Removes an item. */
 void overview_items_remove(struct overview_items *items, enum overview_kind kind, size_t i);
 
 void overview_items_set_detail(struct overview_item *item, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes `finding_count` and `findings` into an open object. Sorts them. */
+/* Sorts the items, and writes `finding_count` and `findings` into an open object. */
 void overview_items_out(struct overview_items *items, struct json_out *o);
 
 #endif

@@ -7,7 +7,7 @@
 #include "request/request.h"
 #include "json/read.h"
 
-enum { PAGE = 1000 }; /* the largest that the contract allows */
+enum { PAGE = 1000 }; /* the largest page of the contract */
 
 static void fail(struct overview_source *s, const char *code, struct text why)
 {
@@ -37,8 +37,8 @@ static void ask(struct overview_source *s)
 }
 
 /*
- * Slots of a Cluster move, and their names may be missing. A page that ended after its second
- * has no such gap: a later page has the rest.
+ * Returns true if the answer lacks names because slots of a Cluster move. A page that ended because
+ * its second had passed lacks nothing: the next page has the rest.
  */
 static bool has_gap(const struct json *answer, struct text next)
 {

@@ -1,6 +1,6 @@
 /*
- * overview_source: one list of the contract, read page by page as a client would, until it ends,
- * fails or is cut off.
+ * overview_source: reads one list of the contract page by page, as a client does, until the list
+ * ends, a page fails or the source is cut off. It must not know what the list has.
  */
 #ifndef PATTERND_OVERVIEW_SOURCE_H
 #define PATTERND_OVERVIEW_SOURCE_H
@@ -13,35 +13,35 @@ enum { OVERVIEW_WHY_BYTES = 256 };
 
 enum overview_state {
 	OVERVIEW_ASKING,
-	OVERVIEW_READ,   /* to its end */
-	OVERVIEW_CUT,    /* there was no time for the rest */
-	OVERVIEW_UNKNOWN /* why is in `code` and `why` */
+	OVERVIEW_READ,   /* read to the end */
+	OVERVIEW_CUT,    /* the time ended before the list */
+	OVERVIEW_UNKNOWN /* failed: `code` and `why` have the reason */
 };
 
 struct overview_source {
 	const char *operation;
-	struct text name; /* the value of its first path parameter; absent without one */
-	/* Called for each answer, with Redis's time. */
+	struct text name; /* value of the first path parameter; absent without one */
+	/* Called with each answer. `now_ms` is Redis's time. */
 	void (*take)(struct overview_source *s, const struct json *answer, int64_t now_ms);
-	/* Called from the loop, when it is not OVERVIEW_ASKING any more. */
+	/* Called from the loop, once the state is not OVERVIEW_ASKING any more. */
 	void (*ended)(struct overview_source *s);
 	void *context;
-	struct arena *arena; /* (ref) of cursors */
-	bool is_list;        /* has pages */
-	/* overview_source.c's */
+	struct arena *arena; /* (ref) has the cursors */
+	bool is_list;        /* the answer has pages */
+	/* Used by overview_source.c only: */
 	struct inner inner;
 	enum overview_state state;
 	struct text cursor; /* absent at the start */
 	char code[64], why[OVERVIEW_WHY_BYTES];
 };
 
-/* Asks for its first page. It may have ended, without a call of `ended`. */
+/* Asks for the first page. If that fails at once, `ended` is not called. */
 void overview_source_begin(struct overview_source *s);
 
-/* There is no more time: ends it, without a call of `ended`. */
+/* Ends the source early, because the time is used up. `ended` is not called. */
 void overview_source_cut(struct overview_source *s);
 
-/* Ends it for good. */
+/* Ends any request that is under way. */
 void overview_source_end(struct overview_source *s);
 
 #endif

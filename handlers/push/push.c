@@ -1,6 +1,7 @@
 /*
- * push: see push.h. Owns the list of targets, in the order of the file, and which of them goes on
- * when a request has ended while OUTBOUND_MOST were open.
+ * push: see push.h. It owns the list of targets, in the order of the file. When all OUTBOUND_MOST
+ * requests are open, it decides which target may begin the next one. It must not know how a target
+ * receives or settles.
  */
 #include "push/push.h"
 
@@ -13,7 +14,7 @@
 
 enum { WHY_BYTES = 512, LOOK_US = 100000, FAR_US = 1000000000 };
 
-static struct push_settings *read; /* between push_open and push_start */
+static struct push_settings *read; /* the settings between push_open and push_start */
 static struct push_target *targets;
 static struct loop_timer soon;
 static bool is_draining;
@@ -45,7 +46,7 @@ void push_print(void)
 
 /* ---- The targets ---- */
 
-/* Behind the others, in the order of the file. Its first step is its timer's. */
+/* Adds a target at the end of the list. Its timer runs its first step. */
 static void add(struct push_settings *s)
 {
 	struct push_target **end = &targets;
@@ -70,7 +71,10 @@ static void add_all(struct push_settings *fresh)
 	}
 }
 
-/* Those that stopped and have nothing left. True: others that stopped are left. */
+/*
+ * Frees the targets that have stopped and are idle. Returns true if others that stopped are not
+ * idle yet.
+ */
 static bool remove_idle(void)
 {
 	bool are_left = false;
@@ -89,8 +93,8 @@ static bool remove_idle(void)
 }
 
 /*
- * All requests were open until now. The first to begin another is the target behind the one that
- * began the last.
+ * Call it when all requests were open. It gives each target a turn, and begins with the target
+ * after the one that began the last request.
  */
 static void take_turns(void)
 {
@@ -167,7 +171,9 @@ bool push_start(void)
 
 /* ---- SIGHUP ---- */
 
-/* The same settings in *list are taken off it and freed; false: there are none. */
+/*
+ * If *list has the settings of the target, removes them from the list, frees them and returns true.
+ */
 static bool is_kept(const struct push_target *t, struct push_settings **list)
 {
 	for (struct push_settings **at = list; *at; at = &(*at)->next) {
@@ -209,7 +215,7 @@ void push_reload(void)
 	add_all(read);
 	read = NULL;
 	act_soon();
-	log_event(LOG_INFO, "push_read", "of the targets %u go on, %u stop and %u are new", kept, stopped, added);
+	log_event(LOG_INFO, "push_read", "targets: %u unchanged, %u stopping, %u new", kept, stopped, added);
 }
 
 /* ---- The end ---- */

@@ -1,23 +1,28 @@
-/* push: the targets of --push; what handlers/patterns.c calls for them. docs/push.md. */
+/*
+ * push: the targets of --push, as handlers/patterns.c calls them. docs/push.md describes what they
+ * do.
+ */
 #ifndef PATTERND_PUSH_H
 #define PATTERND_PUSH_H
 
 #include <stdbool.h>
 
 /*
- * Reads --push, and loads what sends requests. False: a line on stderr has what is wrong. Nothing
- * happens without the option.
+ * Reads the file of --push, and loads the library that sends requests. Without the option it does
+ * nothing. Returns false after a line on stderr.
  */
 bool push_open(void);
-/* As a comment on stdout: how many targets there are. */
+/* Prints the number of targets, as a comment on stdout. */
 void push_print(void);
-/* The loop is open: the targets begin. False: a line on stderr. */
+/* Starts the targets; the loop must be open. Returns false after a line on stderr. */
 bool push_start(void);
-/* SIGHUP: reads the file again. With a fault in it the targets stay as they are. */
+/* Rereads the file, after SIGHUP. If the file has a fault, the targets stay as they are. */
 void push_reload(void);
-/* Takes no more; requests that are open go on. */
+/* Stops receiving messages. Open requests continue. */
 void push_drain(void);
-/* Something is open, or not settled yet. */
+/*
+ * push_is_busy: a request is open, or a delivery is not settled yet. push_close frees all targets.
+ */
 bool push_is_busy(void);
 void push_close(void);
 

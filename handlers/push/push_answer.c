@@ -11,7 +11,7 @@
 
 enum {
 	RETRY_AFTER_MAX_S = 365 * 24 * 3600,
-	SETTLE_LEVELS = 4, /* of {"settle": {"complete": [{"result": ...}]}} */
+	SETTLE_LEVELS = 4, /* the nesting of a result in {"settle": {"complete": [{"result": ...}]}} */
 };
 
 void push_answer_begin(struct push_answer *a)
@@ -24,7 +24,10 @@ static bool is_name(struct text name, const char *known)
 	return name.len == strlen(known) && strncasecmp(name.at, known, name.len) == 0;
 }
 
-/* A reason is stored as UTF-8 without control characters; other bytes become '?'. */
+/*
+ * Copies a reason. If it is not UTF-8, or has control characters, each byte outside printable ASCII
+ * becomes '?'.
+ */
 static void copy_clean(char *to, struct text value)
 {
 	size_t len = value.len < PUSH_REASON_BYTES ? value.len : PUSH_REASON_BYTES - 1;
@@ -39,11 +42,13 @@ static void copy_clean(char *to, struct text value)
 			to[i] = '?';
 }
 
-/* RFC 9110, 10.2.3: seconds, or a date in the one form that is sent today. */
+/*
+ * Reads seconds or an IMF-fixdate (RFC 9110, 10.2.3). The obsolete forms of a date count as absent.
+ */
 static int64_t read_retry_after(struct text value, int64_t now_ms)
 {
 	const int64_t max_ms = 1000LL * RETRY_AFTER_MAX_S;
-	char copy[64]; /* which ends in NUL */
+	char copy[64]; /* a copy that ends in NUL */
 	struct tm tm = { 0 };
 
 	snprintf(copy, sizeof(copy), "%.*s", (int)(value.len < sizeof(copy) ? value.len : 0), value.at);
@@ -58,7 +63,7 @@ static int64_t read_retry_after(struct text value, int64_t now_ms)
 	return ms < 0 ? 0 : ms < max_ms ? ms : max_ms;
 }
 
-/* application/json, with parameters or without; any type that ends in +json. */
+/* True for application/json, with or without parameters, and for any type that ends in +json. */
 static bool is_json_type(struct text value)
 {
 	size_t len = 0;

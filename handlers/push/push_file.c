@@ -21,21 +21,21 @@ enum {
 	MAX_SECRET_BYTES = 512,
 };
 
-/* Where a fault is reported. */
+/* The place that is named when a fault is reported. */
 struct place {
 	const char *path, *queue;
 	char *why;
 	size_t size;
 };
 
-/* Always false. `member` is "" for the target itself. */
+/* Writes the fault and returns false. `member` is "" for the target itself. */
 static bool refuse(const struct place *at, const char *member, const char *what)
 {
 	snprintf(at->why, at->size, "%s: /%s%s%s: %s", at->path, at->queue, *member ? "/" : "", member, what);
 	return false;
 }
 
-/* As the contract has names of queues. */
+/* Checks a name by the contract's rules for names of queues. */
 static bool is_queue(struct text name)
 {
 	struct request *req = request_new("", 0);
@@ -45,7 +45,7 @@ static bool is_queue(struct text name)
 	req->op = inner_operation("queue_get");
 	req->asked.path_values[0] = arena_copy(&req->arena, name.at, name.len);
 	bool is = input_fill(req) != NULL;
-	struct arena arena = req->arena; /* the request lies inside it */
+	struct arena arena = req->arena; /* `req` itself is in the arena */
 	arena_free(&arena);
 	return is;
 }
@@ -55,7 +55,7 @@ static bool read_text(struct push_settings *s, const struct place *at, const str
 	if (value->kind != JSON_IS_TEXT || value->text.len == 0)
 		return refuse(at, value->key.at, "must be a string that is not empty");
 	if (memchr(value->text.at, '\0', value->text.len))
-		return refuse(at, value->key.at, "must have no NUL");
+		return refuse(at, value->key.at, "must not contain NUL");
 	*out = arena_copy(&s->arena, value->text.at, value->text.len);
 	return out->at || refuse(at, value->key.at, "there is no memory for it");
 }
@@ -69,7 +69,9 @@ static bool read_number(const struct place *at, const struct json *value, int64_
 	return (*out >= 1 && *out <= most) || refuse(at, value->key.at, what);
 }
 
-/* Its first line, which is the key, or, after "whsec_", the key in base64 (Standard Webhooks). */
+/*
+ * Reads the first line of the file: the key, or "whsec_" and the key in base64 (Standard Webhooks).
+ */
 static bool read_secret(struct push_settings *s, const struct place *at, const struct json *value)
 {
 	static const char prefix[] = "whsec_";
@@ -93,7 +95,7 @@ static bool read_secret(struct push_settings *s, const struct place *at, const s
 	struct text digits = { key.at + sizeof(prefix) - 1, key.len - (sizeof(prefix) - 1) };
 	char *bytes = arena_alloc(&s->arena, base64_room(digits.len) + 1);
 	if (!bytes || !base64_decode(digits, bytes, &s->secret.len, why) || s->secret.len == 0)
-		return refuse(at, value->key.at, "the file's secret has no base64 behind whsec_");
+		return refuse(at, value->key.at, "the file's secret must have base64 after whsec_");
 	s->secret.at = bytes;
 	return true;
 }
@@ -116,7 +118,7 @@ static bool read_member(struct push_settings *s, const struct place *at, const s
 		      "is unknown; a target has url, unix_socket, concurrency, timeout_ms, ready_path, secret_file");
 }
 
-/* The URL of the program that is asked whether it is ready. */
+/* Builds the URL of the program's readiness check. */
 static bool join_ready_url(struct push_settings *s, const struct place *at, struct text path)
 {
 	const char *rest = s->url.at + strlen("http://");
@@ -166,7 +168,7 @@ static bool read_target(const struct json *member, const struct place *at, struc
 	s->written = arena_copy(&s->arena, member->text.at, member->text.len);
 	const struct json *object = s->written.at ? json_read(&s->arena, s->written, NULL, NULL, &error) : NULL;
 	if (!is_queue(s->queue))
-		return refuse(at, "", "is no name of a queue");
+		return refuse(at, "", "is not a name of a queue");
 	if (!object || object->kind != JSON_IS_OBJECT)
 		return refuse(at, "", "must be an object with at least a url");
 	return fill(s, at, object);
@@ -176,7 +178,7 @@ void push_file_free(struct push_settings *first)
 {
 	while (first) {
 		struct push_settings *next = first->next;
-		struct arena arena = first->arena; /* it lies inside it */
+		struct arena arena = first->arena; /* `first` itself is in the arena */
 		arena_free(&arena);
 		first = next;
 	}

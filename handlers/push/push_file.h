@@ -1,7 +1,7 @@
 /*
- * push_file: the targets of --push FILE.
+ * push_file: reads and checks the targets of --push FILE. It must not know what a target does.
  *
- * The file is a JSON object, each member a queue's name and where its messages go:
+ * The file is a JSON object. Each member names a queue and where its messages are sent:
  *
  *	{"orders": {"url": "http://127.0.0.1:3000/jobs", "concurrency": 4}, ...}
  */
@@ -10,25 +10,25 @@
 
 #include "core/arena.h"
 
-/* Of one target. */
+/* The settings of one target. */
 struct push_settings {
-	struct arena arena;         /* everything is in it, this struct, too */
-	struct push_settings *next; /* in the order of the file */
-	struct text written;        /* as the file has it */
+	struct arena arena;         /* has all memory of the settings, this struct included */
+	struct push_settings *next; /* the next target in the file */
+	struct text written;        /* the text of the target in the file */
 	struct text queue, url;
-	struct text unix_socket; /* absent: by TCP */
-	struct text ready_url;   /* asked before the first push; absent: nothing is */
-	struct text secret;      /* the key of signatures; absent: none is made */
+	struct text unix_socket; /* absent: TCP is used */
+	struct text ready_url;   /* checked before the first push; absent: no check */
+	struct text secret;      /* the key of signatures; absent: requests are not signed */
 	int64_t concurrency, timeout_ms;
 };
 
 /*
- * The targets; NULL for none. False: `why`, of `size` bytes, has the place and what is wrong, and
- * *out is NULL.
+ * Reads the targets into *out; it is NULL if there are none. Returns false if the file has a fault:
+ * `why`, of `size` bytes, has its place and what is wrong, and *out is NULL.
  */
 bool push_file_read(const char *path, struct push_settings **out, char *why, size_t size);
 
-/* Frees it, and those behind it. */
+/* Frees these settings and all after them. */
 void push_file_free(struct push_settings *first);
 
 #endif

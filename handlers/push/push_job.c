@@ -24,7 +24,7 @@ static int64_t number_of(const struct json *object, const char *key)
 	return value && value->kind == JSON_IS_INTEGER ? value->integer : 0;
 }
 
-/* ---- Headers: a value is percent-encoded, so that any name is a header ---- */
+/* ---- Headers: values are percent-encoded, so that any name is valid in them ---- */
 
 static struct text encoded(struct push_job *j, struct text t)
 {
@@ -33,14 +33,17 @@ static struct text encoded(struct push_job *j, struct text t)
 	return to ? (struct text){ to, percent_encode(t, to) } : TEXT("");
 }
 
-/* As libcurl takes a header: without a value it is left out, unless it ends so. */
+/*
+ * Returns a header as libcurl expects it. libcurl omits a header without a value, unless it ends in
+ * a semicolon.
+ */
 static struct text line_of(struct push_job *j, const char *prefix, const char *name, struct text value)
 {
 	return value.len ? arena_printf(&j->arena, "%s%s: %.*s", prefix, name, (int)value.len, value.at)
 			 : arena_printf(&j->arena, "%s%s;", prefix, name);
 }
 
-/* Nothing for an absent value. The arena notes when there is no memory. */
+/* Adds a header, unless the value is absent. If memory runs out, the arena notes it. */
 static void add(struct push_job *j, const char *name, struct text value)
 {
 	if (value.at)
@@ -117,7 +120,7 @@ struct push_job *push_job_new(const struct json *message)
 
 void push_job_free(struct push_job *j)
 {
-	struct arena arena = j->arena; /* the job lies inside it */
+	struct arena arena = j->arena; /* the job itself is in the arena */
 
 	outbound_cancel(&j->out);
 	arena_free(&arena);
@@ -140,7 +143,7 @@ static void on_ended(struct outbound *o)
 	j->ended(j);
 }
 
-/* Standard Webhooks 1.0: HMAC-SHA256 of id, time and body. */
+/* Signs by Standard Webhooks 1.0: HMAC-SHA256 of id, time and body. */
 static void sign(struct push_job *j, struct text secret)
 {
 	unsigned char mac[DIGEST_BYTES];
@@ -182,6 +185,6 @@ bool push_job_send(struct push_job *j, const struct push_settings *to)
 	};
 	bool ok = !j->arena.failed && outbound_send(&j->out);
 	if (!ok)
-		j->header_count = count; /* it may be tried again */
+		j->header_count = count; /* for a retry */
 	return ok;
 }

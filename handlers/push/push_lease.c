@@ -7,7 +7,9 @@
 
 enum {
 	EXTEND_AFTER_MS = 5000,
-	/* A request whose lease was not confirmed is closed so long before the lease ends. */
+	/*
+	 * If a lease could not be extended, the request is closed this long before the lease ends.
+	 */
 	MARGIN_MS = 2000,
 	RETRY_MS = 1000,
 };
@@ -17,14 +19,14 @@ static int64_t shorter_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Its delivery is no longer its own, or may not be. */
+/* Drops a job whose delivery another consumer may have. */
 static void lose(struct push_target *t, struct push_job **at)
 {
 	t->counts[PUSH_COUNT_LOST]++;
 	push_state_note_failure(t, *at,
 				(*at)->state == PUSH_SENT ? "its request was closed, since its lease is lost"
 							  : "its lease ended before its end was stored",
-				"it comes again, unless it was cancelled");
+				"it is delivered again, unless it was cancelled");
 	push_state_drop(t, at);
 }
 
@@ -43,7 +45,7 @@ static bool is_open(const struct push_job *j)
 	return j->state == PUSH_READY || j->state == PUSH_SENT;
 }
 
-/* When the first lease is to be extended, or ends unless it is. */
+/* Returns when the next lease must be extended, or is about to end. */
 int64_t push_lease_next_us(const struct push_target *t)
 {
 	int64_t next = INT64_MAX;
@@ -87,7 +89,7 @@ static void on_extended(struct inner *i)
 	push_state_act_soon(t);
 }
 
-/* Those that are due, and those that soon will be: one batch. */
+/* Extends the leases that are due, and those that are due within RETRY_MS, in one call. */
 void push_lease_extend(struct push_target *t)
 {
 	int64_t soon_us = push_state_in_ms(RETRY_MS + PUSH_LEASE_MS - EXTEND_AFTER_MS);

@@ -1,6 +1,6 @@
 /*
- * push_lease: the deliveries of a target's jobs are extended while their requests are open, in one
- * batch, and a request whose delivery may be another's by now is closed.
+ * push_lease: extends the deliveries of a target's jobs while their requests are open, and closes a
+ * request whose delivery another consumer may have. It must not know what the requests are.
  */
 #ifndef PATTERND_PUSH_LEASE_H
 #define PATTERND_PUSH_LEASE_H
@@ -9,11 +9,11 @@
 
 void push_lease_open(struct push_target *t);
 
-/* Gives up the jobs whose lease ends. */
+/* Drops the jobs whose leases are about to end. */
 void push_lease_lose_late(struct push_target *t);
-/* Extends those that are due, unless an extension is under way. */
+/* Extends the leases that are due, unless an extension is under way. */
 void push_lease_extend(struct push_target *t);
-/* When either has something to do; INT64_MAX: never. */
+/* Returns when either function is due next, on the loop's clock; INT64_MAX: never. */
 int64_t push_lease_next_us(const struct push_target *t);
 
 #endif

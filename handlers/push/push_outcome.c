@@ -11,19 +11,22 @@ enum {
 	BACKOFF_MAX_MS = 10000,
 	PAUSE_MIN_MS = 1000,
 	PAUSE_MAX_MS = 60000,
-	PAUSE_LONGEST_MS = 3600000, /* whatever its Retry-After has, for its message, too */
-	/* So often in a row a program may ask for a pause at no cost to its messages. */
+	PAUSE_LONGEST_MS = 3600000, /* limits Retry-After, for the target and for the message */
+	/* After so many pauses in a row, each further 429 or 503 counts as a failed delivery. */
 	FREE_PAUSES = 100,
 };
 
-static const char counts[] = "it counts as a failure", returns[] = "it returns";
+static const char counts[] = "it counts as a failure", returns[] = "it returns to the queue";
 
 static int64_t next_backoff_ms(unsigned *failures)
 {
 	return backoff_ms((*failures)++, BACKOFF_MIN_MS, BACKOFF_MAX_MS, BACKOFF_MIN_MS);
 }
 
-/* Of several that were open at once the longest counts. */
+/*
+ * Starts or lengthens the pause. Of several requests that were open at once, the longest pause
+ * counts.
+ */
 static void back_off(struct push_target *t, enum push_trouble trouble, int64_t ms, const char *why)
 {
 	int64_t until_us = push_state_in_ms(ms);
@@ -46,20 +49,21 @@ int64_t push_outcome_not_received(struct push_target *t, int status)
 	int64_t ms = next_backoff_ms(&t->receive_failures);
 	char why[64];
 
-	snprintf(why, sizeof(why), "a receive from the queue is answered %d", status);
-	/* What is wrong with Redis has lines of its own in the log. */
+	snprintf(why, sizeof(why), "a receive from the queue was answered %d", status);
+	/* Problems of Redis are logged elsewhere. */
 	if (t->trouble == PUSH_NO_TROUBLE)
 		back_off(t, PUSH_NOT_RECEIVED, ms, status < 500 ? why : NULL);
 	return ms;
 }
 
-/* One that was open before the target backed off does not end the pause. */
+/* A success of a request that began before the pause does not end the pause. */
 static void go_on(struct push_target *t)
 {
 	if (push_state_backs_off(t))
 		return;
 	if (t->trouble != PUSH_NO_TROUBLE)
-		log_event(LOG_INFO, "push_goes_on", "%s to %s", t->settings->queue.at, t->settings->url.at);
+		log_event(LOG_INFO, "push_goes_on", "%s to %s: messages are sent again", t->settings->queue.at,
+			  t->settings->url.at);
 	t->trouble = PUSH_NO_TROUBLE;
 	t->failures = t->pauses = 0;
 	if (t->allowed < t->settings->concurrency)
@@ -83,10 +87,13 @@ static void on_failed(struct push_target *t, struct push_job *j)
 	j->is_dead = j->answer.verdict == PUSH_DEAD;
 	t->counts[j->is_dead ? PUSH_COUNT_DEAD : PUSH_COUNT_FAILED]++;
 	push_state_end(t, j, PUSH_REJECT, true, -1);
-	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it is a dead letter" : counts);
+	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it becomes a dead letter" : counts);
 }
 
-/* Nothing was sent: the message is due at once, here after a while or at another daemon. */
+/*
+ * No request was sent. The message is due again at once: here after the pause, or at another
+ * daemon.
+ */
 static void on_unreached(struct push_target *t, struct push_job *j)
 {
 	t->counts[PUSH_COUNT_UNREACHED]++;
@@ -102,7 +109,7 @@ static void on_busy(struct push_target *t, struct push_job *j)
 	int64_t ms = j->answer.retry_after_ms;
 
 	if (t->trouble != PUSH_SENT_AWAY || !push_state_backs_off(t))
-		t->pauses++; /* else it was open with the one that began the pause */
+		t->pauses++; /* otherwise the request was open when the pause began */
 	if (ms < 0)
 		ms = backoff_ms(t->pauses - 1, PAUSE_MIN_MS, PAUSE_MAX_MS, PAUSE_MIN_MS);
 	if (ms > PAUSE_LONGEST_MS)

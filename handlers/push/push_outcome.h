@@ -1,18 +1,19 @@
 /*
- * push_outcome: what the end of a request means for its message, and for its target: from how many
- * requests at once it goes on, and how long it backs off.
+ * push_outcome: what the end of a request means for its message and for its target: how many
+ * requests the target may have open, and how long it backs off. It must not know how messages are
+ * received or settled.
  */
 #ifndef PATTERND_PUSH_OUTCOME_H
 #define PATTERND_PUSH_OUTCOME_H
 
 #include "push/push_state.h"
 
-/* `answer` of the job was judged: the job has ended. */
+/* Ends a job, whose `answer` has been judged. */
 void push_outcome_take(struct push_target *t, struct push_job *j);
 
-/* For how long it backs off depends on how often that was so in a row. */
+/* The ready_path did not answer 2xx: backs off, longer after each time in a row. */
 void push_outcome_not_ready(struct push_target *t, const char *why);
-/* By the status of a receive's answer. Returns when to ask again, in milliseconds. */
+/* A receive was answered with `status`. Returns when to receive again, in milliseconds from now. */
 int64_t push_outcome_not_received(struct push_target *t, int status);
 
 #endif

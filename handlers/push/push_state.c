@@ -17,7 +17,7 @@ bool push_state_backs_off(const struct push_target *t)
 	return t->backs_off_until_us > loop_now_us();
 }
 
-/* It was set before, so that setting it cannot fail. */
+/* The timer was set before, so setting it cannot fail. */
 void push_state_act_soon(struct push_target *t)
 {
 	loop_timer_set(&t->timer, loop_now_us());

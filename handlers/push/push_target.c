@@ -12,7 +12,7 @@
 
 enum { RETRY_MS = 1000, RAISE_MS = 1000, LOOK_MS = 100, CHECK_TIMEOUT_MS = 2000, FAR_US = 1000000000 };
 
-/* A target had no request left to begin. */
+/* All requests were open when a target wanted to begin one. From then on, targets take turns. */
 static bool is_crowded;
 
 void push_target_end_turns(void)
@@ -27,7 +27,7 @@ static int64_t shorter_of(int64_t a, int64_t b)
 
 static void act(struct push_target *t, bool is_its_turn);
 
-/* Once for all that ended in this iteration. */
+/* The timer is set once for all jobs that end in an iteration. */
 static void on_job_ended(struct push_job *j)
 {
 	struct push_target *t = j->target;
@@ -38,7 +38,9 @@ static void on_job_ended(struct push_job *j)
 
 /* ---- Receive and settle ---- */
 
-/* What `by` carried is settled, or is to be carried again. */
+/*
+ * The operation `by` has ended. Its jobs are settled, or become ENDED again, to be settled later.
+ */
 static void end_settling(struct push_target *t, const struct inner *by, bool is_settled)
 {
 	int status = by->req->answer.status;
@@ -68,8 +70,8 @@ static void note_received(struct push_target *t)
 }
 
 /*
- * A receive that waits has asked its queue. What it carries was settled before, so that it need not
- * be kept, whatever the receive answers.
+ * A receive that waits has settled the jobs that it carried and has asked the queue. Whatever it
+ * answers later, these jobs can be dropped.
  */
 static void note_waiting(struct push_target *t)
 {
@@ -100,8 +102,8 @@ static void on_settled(struct inner *i)
 }
 
 /*
- * What a job has no memory for returns, and if there is none even for that, when its lease ends.
- * The next receive takes one, since the answer of many is itself large.
+ * If memory is missing for a job, its message is returned; if even that fails, its lease runs out.
+ * The next receive asks for one message, because the answer with many takes memory, too.
  */
 static void take_messages(struct push_target *t, const struct json *messages, int64_t sent_us)
 {
@@ -115,7 +117,7 @@ static void take_messages(struct push_target *t, const struct json *messages, in
 		if (whole)
 			continue;
 		push_state_end(t, j, PUSH_REJECT, false, RETRY_MS);
-		push_state_note_failure(t, j, "there is no memory for it", "it returns");
+		push_state_note_failure(t, j, "there is no memory for it", "it returns to the queue");
 		t->allowed = 1;
 		t->receive_at_us = push_state_in_ms(RETRY_MS);
 	}
@@ -196,9 +198,9 @@ static void check(struct push_target *t)
 		t->backs_off_until_us = push_state_in_ms(RETRY_MS);
 }
 
-/* ---- All of it ---- */
+/* ---- One step of a target ---- */
 
-/* A program that works on all that it may have, and has for a second, gets one more. */
+/* A program that has been busy with all allowed requests for a second gets one more. */
 static void allow_more(struct push_target *t)
 {
 	if (t->count[PUSH_SENT] < t->allowed || t->allowed == t->settings->concurrency)
@@ -211,7 +213,7 @@ static void allow_more(struct push_target *t)
 	t->raise_at_us = 0;
 }
 
-/* Those that were received and not begun return: the program is away, or the target stops. */
+/* Returns the messages that were received and not sent, if the target pauses or stops. */
 static void return_ready(struct push_target *t)
 {
 	if (!t->is_stopping && !push_state_backs_off(t))
@@ -237,8 +239,8 @@ static void send_ready(struct push_target *t, bool is_its_turn)
 }
 
 /*
- * It can do nothing with a message now, so another daemon should have it: its wait ends like that
- * of a client that disconnects.
+ * If the target can do nothing with a message now, another daemon should get it. The waiting
+ * receive ends as if its client disconnected.
  */
 static void stop_waiting(struct push_target *t)
 {
@@ -256,10 +258,10 @@ static void set_timer(struct push_target *t)
 	for (size_t i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
 		if (instants[i] > now)
 			next = shorter_of(next, instants[i]);
-	/* There is no call when the receive begins to wait. */
+	/* No function is called when a receive begins to wait, so look for it. */
 	if (t->receive.req && (t->is_stopping || t->count[PUSH_SETTLING] || t->trouble == PUSH_NOT_RECEIVED))
 		next = shorter_of(next, push_state_in_ms(LOOK_MS));
-	/* It was set before, so that this cannot fail. */
+	/* The timer was set before, so setting it cannot fail. */
 	loop_timer_set(&t->timer, next <= now ? now + 1000 : shorter_of(next, now + FAR_US));
 }
 

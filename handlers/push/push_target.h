@@ -1,34 +1,43 @@
 /*
- * push_target: one queue whose messages go to one program.
+ * push_target: one queue whose messages are sent to one program. It owns the order of steps of a
+ * target; it must not know other targets.
  *
  * A target receives, settles and extends by operations of the contract (contract/inner.h), as any
- * client: so a push is a receive like any other, and groups, rates and policies hold. A delivery is
- * held for PUSH_LEASE_MS, and extended while its request is open: the open request is the lease.
- * What a daemon that was killed had pushed is back after PUSH_LEASE_MS.
+ * client does, so that groups, rates and policies apply. A delivery is held for PUSH_LEASE_MS and
+ * extended while its request is open. If the daemon is killed, its messages are delivered again
+ * after PUSH_LEASE_MS.
  *
- * It receives only for as many requests as may be open: from one, one more with each success and
- * each second in which all of them are, up to `concurrency`. From a program that is away or asks
- * for a pause it backs off: for a while it calls nothing. Then it begins with one again.
+ * A target receives only as many messages as it may have requests open. It begins with one; each
+ * success allows one more, and so does each second in which all allowed requests are open, up to
+ * `concurrency`. If the program cannot be reached, or asks for a pause, the target backs off: it
+ * calls nothing for a while, then begins with one request again.
  */
 #ifndef PATTERND_PUSH_TARGET_H
 #define PATTERND_PUSH_TARGET_H
 
 #include "push/push_state.h"
 
-/* Takes the settings. NULL without memory. It begins when the loop comes to it. */
+/*
+ * Makes a target, which owns `settings` from then on. It acts in the next iteration of the loop.
+ * NULL: memory ran out.
+ */
 struct push_target *push_target_new(struct push_settings *settings);
-/* Gives up what it has: its messages come back when their lease ends. */
+/* Frees the target and its jobs. Their messages are delivered again when their leases end. */
 void push_target_free(struct push_target *t);
 
 /*
- * Does what is due. Once OUTBOUND_MOST requests were open, a target begins none by itself until all
- * have had their turn: else one with a backlog would take each that ends.
+ * Takes one step. When all OUTBOUND_MOST requests were open, targets begin requests only here,
+ * until push_target_end_turns. Otherwise a target with a long queue would take each request that
+ * ends.
  */
 void push_target_take_turn(struct push_target *t);
-/* All have had their turn, and another may be open. */
+/* Ends the turns, unless all requests are open. */
 void push_target_end_turns(void);
 
-/* Takes no more; what was not begun returns. It is idle when nothing is left. */
+/*
+ * Stops receiving, and returns the messages that were not sent. The target is idle once no job and
+ * no operation is left.
+ */
 void push_target_stop(struct push_target *t);
 bool push_target_is_idle(const struct push_target *t);
 

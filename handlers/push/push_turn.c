@@ -9,9 +9,12 @@
 #include "json/read.h"
 
 enum {
-	ROWS_MOST = 100, /* of a list in a body, and messages of a receive */
+	ROWS_MOST = 100, /* items of a list in a body, and messages of a receive */
 	WAIT_MS = 60000,
-	/* A body that waits has at most 64 KiB; one result of 64 KiB fits into a settle. */
+	/*
+	 * The body of a request that waits has at most 64 KiB. One result of 64 KiB fits into a
+	 * settle.
+	 */
 	RECEIVE_BYTES = 32 * 1024,
 	SETTLE_BYTES = 1 << 20,
 	ROW_BYTES = PUSH_REASON_BYTES + 256,
@@ -19,7 +22,7 @@ enum {
 
 /* ---- What is asked ---- */
 
-/* The body that `o` holds; ends the arena of `o`. */
+/* Runs an operation with the body in `o`, and frees the arena of `o`. */
 static bool run(struct inner *i, const char *id, struct text queue, struct json_out *o)
 {
 	out_close(o);
@@ -35,7 +38,7 @@ static size_t bytes_of(const struct push_job *j)
 	return ROW_BYTES + j->answer.result.len;
 }
 
-/* The lists of a settle. */
+/* The lists in the body of a settle. */
 enum list { ACKNOWLEDGE, COMPLETE, REJECT, LISTS };
 
 static enum list list_of(const struct push_job *j)
@@ -67,7 +70,7 @@ static void out_end(struct json_out *o, const struct push_job *j)
 	out_close(o);
 }
 
-/* Marks the jobs whose ends fit. Returns how many. */
+/* Chooses ended jobs for `i`, as many as fit. Returns their number. */
 static size_t choose(struct inner *i, struct push_job *jobs, size_t most_bytes)
 {
 	size_t count = 0, bytes = 0;
@@ -102,7 +105,7 @@ static void out_ends(struct json_out *o, const struct inner *i, const struct pus
 	}
 }
 
-/* The worker that has a message, for people. */
+/* Names this daemon as the worker, for operators. */
 static void out_worker(struct json_out *o)
 {
 	char host[65] = "", worker[80];
@@ -171,7 +174,7 @@ bool push_turn_extend(struct inner *i, struct text queue, const struct push_job 
 	return run(i, "queue_delivery_extend_many", queue, &o);
 }
 
-/* ---- What is answered ---- */
+/* ---- The answer ---- */
 
 static const char in_answer, in_messages, in_message;
 

@@ -1,6 +1,6 @@
 /*
- * push_turn: the operations of a queue that a target runs, as JSON: what it asks, and what is
- * answered. openapi/queues.yaml has them.
+ * push_turn: the operations of a queue that a target runs, as JSON: the requests and the answers of
+ * openapi/queues.yaml. It must not know when they run.
  */
 #ifndef PATTERND_PUSH_TURN_H
 #define PATTERND_PUSH_TURN_H
@@ -9,18 +9,21 @@
 #include "push/push_job.h"
 
 /*
- * Each runs an operation by `i`. False without memory: nothing was run.
+ * Both run an operation by `i`. False: memory ran out, and nothing was run.
  *
- * Of the jobs that have ended and are carried by nothing, receive and settle carry as many as fit:
- * those have settled_by = i. What the receive cannot carry is for a settle.
+ * They carry as many ENDED jobs as fit; for these, settled_by becomes `i`. A settle carries the
+ * jobs that did not fit into the receive.
  */
 bool push_turn_receive(struct inner *i, struct text queue, struct push_job *jobs, unsigned limit, int64_t lease_ms);
 bool push_turn_settle(struct inner *i, struct text queue, struct push_job *jobs);
-/* Of those that are ready or sent, the ones whose lease ends before this instant. */
+/* Extends the READY and SENT jobs whose leases end before `before_us`, at most 100. */
 bool push_turn_extend(struct inner *i, struct text queue, const struct push_job *jobs, int64_t before_us,
 		      int64_t lease_ms);
 
-/* What was answered, in the request's arena; NULL unless it is 200. Bodies are opaque. */
+/*
+ * Returns the answer, parsed into the request's arena, or NULL if its status is not 200. The bodies
+ * of messages are not parsed.
+ */
 const struct json *push_turn_answer(struct inner *i);
 
 #endif

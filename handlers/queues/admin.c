@@ -28,7 +28,7 @@ static void write_some(struct json_out *o, const char *member, int64_t value)
 	out_int_or_null(o, member, value > 0, value);
 }
 
-/* A rate whose limit, window_ms and burst begin at `at`. */
+/* Writes a rate, whose limit, window_ms and burst begin at item `at`. */
 static void write_rate(struct json_out *o, const char *member, const struct reply *r, size_t at)
 {
 	if (reply_int(r, at + QUEUE_RATE_LIMIT) == 0) {
@@ -42,7 +42,7 @@ static void write_rate(struct json_out *o, const char *member, const struct repl
 	out_close(o);
 }
 
-/* The settings that begin at `at`. */
+/* Writes the settings, which begin at item `at`. */
 static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
 	out_object(o, "settings");
@@ -68,7 +68,7 @@ static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 	out_close(o);
 }
 
-/* The members that a queue and a list have in common. */
+/* Writes the members that the answers for one queue and for the list have in common. */
 static void write_counts(struct json_out *o, struct text name, const struct reply *r)
 {
 	out_text(o, "name", name);
@@ -142,13 +142,16 @@ static void answer_settings(struct request *req, int status, struct text name, c
 	answer_end(req);
 }
 
-/* One of the two may be of an earlier request. True: the request has been answered. */
+/*
+ * Answers when the order, or the backoff, contradicts what an earlier request stored. Returns true
+ * if the request has been answered.
+ */
 static bool answer_reversed(struct request *req, const struct reply *r)
 {
 	if (reply_outcome(r) == QUEUE_PUT_STRICT_CONCURRENCY) {
 		answer_field_problem(
 			req, P_INVALID_VALUE, "/group_concurrency",
-			"cannot be given together with a strict order, which delivers one message of a group");
+			"cannot be given together with a strict order, which delivers one message of a group at a time");
 		return true;
 	}
 	if (reply_outcome(r) == QUEUE_PUT_NOT_EMPTY) {
@@ -175,13 +178,13 @@ static void on_replaced(struct request *req, const struct reply *r)
 		answer_settings(req, reply_int(r, QUEUE_PUT_IS_NEW) ? 201 : 200, in->name, r);
 }
 
-/* As queue_put.lua wants it: -1 keeps a setting, -2 resets it. */
+/* Sends a setting as queue_put.lua expects it: -1 keeps the stored value, -2 resets it. */
 static void call_change(struct call *c, bool has, bool reset, int64_t value)
 {
 	call_int(c, has ? value : reset ? -2 : -1);
 }
 
-/* limit, window_ms and burst; -2 without a rate, -1 where it stays. */
+/* Sends limit, window_ms and burst; -2 means no rate, -1 keeps the stored value. */
 static void call_rate(struct request *req, struct call *c, bool has, bool reset, int64_t limit, int64_t window_ms,
 		      int64_t burst)
 {
@@ -192,14 +195,14 @@ static void call_rate(struct request *req, struct call *c, bool has, bool reset,
 		call_string(c, reset ? "-2" : "-1");
 }
 
-/* Without a name, the key is -1 or -2. */
+/* Sends the policy's name and key. Without a name, the key is -1 (keep) or -2 (reset). */
 static void call_policy(struct call *c, bool has, bool reset, struct text name, struct text key)
 {
 	call_text(c, has ? name : TEXT(""));
 	call_text(c, has ? key : reset ? TEXT("-2") : TEXT("-1"));
 }
 
-/* Whether a policy that the request names exists. False: it was answered. */
+/* Checks that the policy that the request names exists. False: the request was answered. */
 static bool has_policy(struct request *req, const struct allowance *a, struct text policy)
 {
 	if (a->failed)

@@ -1,7 +1,7 @@
 /*
- * queue_bulk: many messages at once: purge, and redrive. Each is one script that is called until it
- * has finished (lua/queues/queue_purge.lua, queue_redrive.lua, queue_redrive_to.lua); a redrive by
- * ids into the same queue is one step (queue_message_redrive.lua).
+ * queue_bulk: many messages at once: purge and redrive. Each is a script that is called until it
+ * has finished (lua/queues/queue_purge.lua, queue_redrive.lua, queue_redrive_to.lua). A redrive by
+ * ids into the same queue is one call (queue_message_redrive.lua).
  */
 #include <inttypes.h>
 
@@ -9,7 +9,7 @@
 #include "queues/groups.h"
 #include "queues/queue_call.h"
 
-/* In the request's arena. */
+/* The state of a purge or redrive, in the request's arena. */
 struct queue_steps {
 	const struct script *script;
 	struct text queue, argument;
@@ -41,13 +41,13 @@ static void answer_total(struct request *req, const struct queue_steps *steps, i
 	answer_end(req);
 }
 
-/* The outcomes of a redrive are the same. True: the next step follows. */
+/* A redrive has the same outcomes. Returns true if another step follows. */
 static bool is_unfinished(struct request *req, const struct reply *r)
 {
 	int64_t outcome = reply_outcome(r);
 	bool goes_on = outcome == QUEUE_PURGE_MORE || outcome == QUEUE_PURGE_SETTLED;
 
-	req->has_effect = goes_on && reply_int(r, QUEUE_STEP_TOTAL) > 0; /* should the next step fail */
+	req->has_effect = goes_on && reply_int(r, QUEUE_STEP_TOTAL) > 0; /* in case the next step fails */
 	return goes_on;
 }
 
@@ -70,7 +70,7 @@ static void next_step(struct request *req, int64_t total)
 	call_int(c, total);
 	if (steps->script == &queue_redrive_script)
 		call_int(c, steps->interval_ms);
-	call_int(c, total); /* the part's name */
+	call_int(c, total); /* the part's name in the idempotency record */
 	call_send(c, on_step);
 }
 
@@ -105,7 +105,7 @@ static void redrive_these(struct request *req, const struct queue_redrive_input 
 
 static void on_moved(struct request *req, const struct reply *r);
 
-/* One step into another queue: how far it is came with the step before. */
+/* Sends one step of a redrive into another queue, which continues where the step before ended. */
 static void move(struct request *req, int64_t total, int64_t duplicates, int64_t at)
 {
 	const struct queue_redrive_input *in = req->input;
@@ -119,7 +119,8 @@ static void move(struct request *req, int64_t total, int64_t duplicates, int64_t
 	call_int(c, in->ids.count ? 0 : in->limit);
 	for (size_t i = 0; i < in->ids.count; i++)
 		call_text(c, in->ids.items[i]);
-	call_text(c, arena_printf(&req->arena, "%" PRId64 ".%" PRId64, total, at)); /* the part's name */
+	/* the part's name in the idempotency record */
+	call_text(c, arena_printf(&req->arena, "%" PRId64 ".%" PRId64, total, at));
 	call_send(c, on_moved);
 }
 

@@ -9,8 +9,8 @@ enum { NAME_LEN = 3, FIELDS = 5, MINUTE_FIELD = 0, HOUR_FIELD = 1, DAY_FIELD = 2
 
 static const struct cron_field {
 	const char *noun;
-	int first, last; /* of what may be written */
-	int count;       /* of what the mask has: 7 is Sunday, too */
+	int first, last; /* the range of values that may be written */
+	int count;       /* number of values in the mask; 7 is Sunday as well as 0 */
 	const char *names;
 } fields[FIELDS] = {
 	{ "minute", 0, 59, CRON_MINUTES, "" },
@@ -28,7 +28,7 @@ static int value_of_name(const struct cron_field *f, struct text t)
 	return -1;
 }
 
-/* A number of at most two digits, or a name; -1 when it is none that the field may have. */
+/* A number of at most two digits, or a name. Returns -1 if the field cannot have that value. */
 static int value_of(const struct cron_field *f, struct text t)
 {
 	int value = 0;
@@ -40,7 +40,7 @@ static int value_of(const struct cron_field *f, struct text t)
 	return value >= f->first && value <= f->last ? value : -1;
 }
 
-/* The step behind a slash: 1 to 99; 1 when there is none; -1 when it is no number. */
+/* The step after a slash, 1 to 99; 1 when there is no slash; -1 when it is not such a number. */
 static int step_of(struct text t)
 {
 	static const struct cron_field steps = { "step", 1, 99, 0, "" };
@@ -48,13 +48,13 @@ static int step_of(struct text t)
 	return t.at ? value_of(&steps, t) : 1;
 }
 
-/* The values of an element of a list, and whether it is `*` or has a step. */
+/* One element of a list. `repeats`: it is `*` or has a step. */
 struct element {
 	int first, last, step;
 	bool repeats;
 };
 
-/* What is wrong with an element of a list; NULL: nothing. */
+/* Returns what is wrong with an element of a list, or NULL. */
 static const char *read_element(const struct cron_field *f, struct text text, struct element *e)
 {
 	struct text step_text = text, range = text_cut(&step_text, '/'), last_text = range;
@@ -74,7 +74,7 @@ static const char *read_element(const struct cron_field *f, struct text text, st
 	return e->step < 0 ? "has a step other than 1 to 99" : NULL;
 }
 
-/* A range that goes on at the start of its field is two. */
+/* Writes `why`. For a range that wraps around, such as 22-2, it suggests two ranges. */
 static void refuse_element(const struct cron_field *f, struct text text, const struct element *e, const char *wrong,
 			   char why[CRON_WHY_BYTES])
 {
@@ -109,7 +109,7 @@ static bool parse_field(const struct cron_field *f, struct text field, char *mas
 	return true;
 }
 
-/* The fields, between blanks of any kind. Returns how many there are; the first five are taken. */
+/* Splits the expression at blanks. Returns the number of fields; only the first five are stored. */
 static int split(struct text expression, struct text field[FIELDS])
 {
 	static const char blanks[] = " \t\n\v\f\r";
@@ -130,7 +130,10 @@ static int split(struct text expression, struct text field[FIELDS])
 	}
 }
 
-/* The names of crontab(5); absent when it is none. @reboot is no time. */
+/*
+ * Returns the fields that a name of crontab(5) abbreviates; absent if the name is unknown. @reboot
+ * has no fields.
+ */
 static struct text fields_of_name(struct text name)
 {
 	static const struct {
@@ -163,7 +166,7 @@ static bool refuse_count(const struct text *first, int count, char why[CRON_WHY_
 	return false;
 }
 
-/* February has 29 days in some years. */
+/* Counts 29 days in February, since some years have them. */
 static bool names_a_day(const char *days, const char *months)
 {
 	static const int most[CRON_MONTHS] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };

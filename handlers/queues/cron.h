@@ -1,6 +1,6 @@
 /*
  * cron: the five fields of crontab(5), as Debian's cron reads them: minute, hour, day of month,
- * month, day of week; and its names, such as @daily. Pure: knows no clock and no time zone.
+ * month, day of week; and its names, such as @daily. Pure: it must not know a clock or a time zone.
  * lua/queues/schedules/lib_queue_recurrence.lua finds the instants that match.
  */
 #ifndef PATTERND_CRON_H
@@ -12,9 +12,10 @@
 
 /*
  * A mask has '1' for each value that matches, '0' for the others: 60 minutes, 24 hours, 31 days of
- * the month from 1, 12 months from 1, 7 days of the week from Sunday. Behind them '1' if a day
- * matches by either of the day fields, '0' if it has to match both; and '1' if the minute or the
- * hour is `*` or has a step: of times that come twice, it is then due both times.
+ * the month from 1, 12 months from 1, 7 days of the week from Sunday. Then follows '1' if a day
+ * matches by either of the day fields, '0' if it must match both; and '1' if the minute or the hour
+ * is `*` or has a step. In the last case, a time that occurs twice when clocks are set back is due
+ * both times.
  */
 enum {
 	CRON_MINUTES = 60,
@@ -27,8 +28,8 @@ enum {
 };
 
 /*
- * False: it is no such expression, or matches no day of any year; `why` has what is wrong, for
- * people.
+ * Returns false if the expression is invalid or matches no day of any year; `why` is then the
+ * detail of the problem, without its subject.
  */
 bool cron_parse(struct text expression, char mask[CRON_MASK_LEN + 1], char why[CRON_WHY_BYTES]);
 

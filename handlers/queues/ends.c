@@ -7,11 +7,11 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 
-/* In the request's arena, older than wait_begin. */
+/* The request's work, in its arena, allocated before wait_begin. */
 struct end_wait {
-	struct text queue, id; /* (ref) of the input; the id is empty when the daemon made it */
+	struct text queue, id; /* (ref) to the input; the id is empty when the daemon makes it */
 	char sequence[SEQUENCE_DIGITS + 1];
-	bool is_sent; /* by this request, and: */
+	bool is_sent; /* this request sent the message; the next two members are set */
 	int64_t outcome, deliver_at_ms;
 };
 
@@ -47,7 +47,7 @@ void queue_end_answer_no_results(struct request *req, const char *pointer, struc
 
 /* ---- The answer ---- */
 
-/* How the message of a send ended, as far as it is known. */
+/* Writes how a sent message ended, if that is known. */
 static void out_end(struct json_out *o, const struct reply *message)
 {
 	struct text state = message ? reply_text(message, QUEUE_MESSAGE_STATE) : (struct text){ 0 };
@@ -68,14 +68,14 @@ static void out_end(struct json_out *o, const struct reply *message)
 	}
 }
 
-/* Without `message`, it does not exist any more, or Redis could not be asked. */
+/* `message` is NULL when it no longer exists, or when Redis could not be asked. */
 static void answer_sent(struct request *req, const struct reply *message)
 {
 	const struct end_wait *w = req->work;
 	struct text id = id_of(w);
 	const struct text path[] = { TEXT("queues"), w->queue, TEXT("messages"), id };
 
-	req->has_effect = false; /* what was sent is in the answer */
+	req->has_effect = false; /* the answer contains what was sent */
 	if (w->outcome == QUEUE_SENT_STORED)
 		answer_location(req, path, sizeof(path) / sizeof(path[0]));
 	struct json_out *o = answer_begin(req, w->outcome == QUEUE_SENT_STORED ? 201 : 200);
@@ -89,7 +89,7 @@ static void answer_sent(struct request *req, const struct reply *message)
 	answer_end(req);
 }
 
-/* NULL: there is no such message. */
+/* `message` is NULL when it does not exist. */
 static void answer_message(struct request *req, const struct reply *message)
 {
 	const struct end_wait *w = req->work;
@@ -104,7 +104,7 @@ static void answer_message(struct request *req, const struct reply *message)
 	}
 }
 
-/* Of all that wait for this message. */
+/* Answers this request, and each other request that waits for the same message (wait_share). */
 static void answer_attempt(struct request *req, const struct reply *r)
 {
 	bool is_absent = reply_outcome(r) == QUEUE_MESSAGE_WAIT_ABSENT;
@@ -121,7 +121,7 @@ static bool is_end(struct text state)
 
 static void on_attempted(struct request *req, const struct reply *r)
 {
-	if (!r) { /* only of a send: it has its effect, whatever becomes of the wait */
+	if (!r) { /* only for a send, which succeeded: the outcome of the wait cannot change that */
 		answer_sent(req, NULL);
 		return;
 	}
@@ -136,7 +136,7 @@ static void on_attempted(struct request *req, const struct reply *r)
 	answer_attempt(req, r);
 }
 
-/* The daemon registers under the first part of its tickets; in the last attempt it only looks. */
+/* The script registers the daemon by the first part of its tickets. The last attempt only looks. */
 static void attempt(struct request *req)
 {
 	const struct end_wait *w = req->work;
@@ -152,7 +152,10 @@ static void attempt(struct request *req)
 	call_send(c, on_attempted);
 }
 
-/* In a `done`: until the message ends, or the queue is deleted. False: it does not wait on. */
+/*
+ * Call it in a `done`. Waits until the message ends or the queue is deleted. False: it has waited
+ * as long as it may.
+ */
 static bool await(struct request *req)
 {
 	const struct end_wait *w = req->work;
@@ -245,7 +248,7 @@ void queue_end_await_sent(struct request *req, struct text id, const struct repl
 	w->is_sent = true;
 	w->outcome = reply_int(item, QUEUE_SENT_OUTCOME);
 	w->deliver_at_ms = reply_int(item, QUEUE_SENT_DELIVER_AT_MS);
-	req->has_effect = true; /* for problems of the wait */
+	req->has_effect = true; /* problems of the wait must report it */
 	w->id = id;
 	if (id.len) {
 		look(req, false);

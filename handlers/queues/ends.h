@@ -1,26 +1,26 @@
 /*
  * ends: waiting for the end of a message: GET of one message with `wait_ms`, and a send with
- * `wait_result_ms`.
+ * `wait_result_ms`. It must not know how messages are sent.
  *
  * A look (lua/queues/queue_message_wait.lua) registers this daemon beside the message. The script
  * that ends the message publishes to the registered daemons only, on a channel for that message and
- * daemon. One look then answers all its waiters here.
+ * daemon. One look then answers all requests of this daemon that wait for the message.
  */
 #ifndef PATTERND_QUEUE_ENDS_H
 #define PATTERND_QUEUE_ENDS_H
 
 #include "common/handler.h"
 
-/* Before the message is sent. False when the request was answered. */
+/* Call it before the message is sent. Returns false when the request was answered. */
 bool queue_end_begin(struct request *req, struct text queue, int64_t wait_ms);
 
 /*
- * The message was sent, or is a duplicate of an earlier one: waits for its end, then answers.
- * `item` is that of the script's reply.
+ * The message was sent, or is a duplicate of an earlier one. Waits for its end, then answers.
+ * `item` is its item in the script's reply.
  */
 void queue_end_await_sent(struct request *req, struct text id, const struct reply *item);
 
-/* 400: `pointer` names what only a queue with the setting result_ms has. */
+/* Answers 400: `pointer` names a member that only a queue with the setting result_ms accepts. */
 void queue_end_answer_no_results(struct request *req, const char *pointer, struct text queue);
 
 #endif

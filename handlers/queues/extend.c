@@ -1,12 +1,12 @@
 /*
- * extend: POST /queues/{name}/extend: many deliveries of a queue get more time, by one call of
- * lua/queues/deliveries/queue_delivery_extend_many.lua. One delivery, which may report progress,
- * is in queues.c.
+ * extend: POST /queues/{name}/extend extends many deliveries of one queue by one call of
+ * lua/queues/deliveries/queue_delivery_extend_many.lua. queues.c extends a single delivery, which
+ * may also report progress.
  */
 #include "common/handler.h"
 #include "queues/queue_call.h"
 
-/* As the script numbers them. */
+/* The numbers of the script. */
 enum outcome { NOT_CURRENT, EXTENDED, CANCELLED };
 
 static void out_extended(struct json_out *o, struct text receipt, int64_t outcome, int64_t visible_until_ms)

@@ -1,7 +1,7 @@
 /*
- * queue_groups: the groups of a queue: the list, pause and resume, purge and redrive of one. Each
- * step is one script (lua/queues/groups/queue_group_*.lua). What groups do to messages is in the
- * scripts of messages.
+ * queue_groups: the groups of a queue: list, pause and resume, purge and redrive of one group. Each
+ * step is one script (lua/queues/groups/queue_group_*.lua). The scripts of messages implement what
+ * groups do to messages.
  */
 #include "queues/groups.h"
 
@@ -9,7 +9,7 @@
 
 #include "queues/queue_call.h"
 
-/* A group as lua/queues/groups/lib_queue_group_look.lua gives it; the object is open. */
+/* Writes a group, as lua/queues/groups/lib_queue_group_look.lua returns it, into an open object. */
 static void out_group(struct json_out *o, const struct reply *r)
 {
 	struct text reason = reply_text(r, QUEUE_GROUP_REASON);
@@ -26,7 +26,7 @@ static void out_group(struct json_out *o, const struct reply *r)
 
 /* ---- GET /queues/{name}/groups ---- */
 
-/* A cursor is a g and, in hexadecimal digits, the name of the group where the page before ended. */
+/* A cursor is `g` and, in hexadecimal digits, the name of the last group of the page before. */
 static struct text cursor_of(struct request *req, struct text group)
 {
 	char *cursor = group.len ? arena_alloc(&req->arena, 2 * group.len + 2) : NULL;
@@ -38,7 +38,7 @@ static struct text cursor_of(struct request *req, struct text group)
 	return (struct text){ cursor, 2 * group.len + 1 };
 }
 
-/* False: it has another form. */
+/* Returns false if the cursor has another form. */
 static bool parse_cursor(struct request *req, struct text cursor, struct text *group)
 {
 	char *name = arena_alloc(&req->arena, cursor.len / 2 + 1);
@@ -131,11 +131,11 @@ void queue_group_resume(struct request *req, const struct queue_group_resume_inp
 
 /* ---- Purge and redrive ---- */
 
-/* In the request's arena. */
+/* The state of a purge or redrive, in the request's arena. */
 struct group_steps {
 	const struct script *script;
 	struct text queue, group, argument;
-	const char *member; /* of the answer, for the total */
+	const char *member; /* the member of the answer that has the total */
 };
 
 static void next_step(struct request *req, int64_t total, struct text cursor);
@@ -145,10 +145,10 @@ static void on_step(struct request *req, const struct reply *r)
 	const struct group_steps *steps = req->work;
 	int64_t outcome = reply_outcome(r), total = reply_int(r, QUEUE_GROUP_STEP_TOTAL);
 	struct text cursor = reply_text(r, QUEUE_GROUP_STEP_CURSOR);
-	/* The outcomes of a redrive are the same. */
+	/* A redrive has the same outcomes. */
 	bool is_unfinished = outcome == QUEUE_GROUP_PURGE_MORE || outcome == QUEUE_GROUP_PURGE_SETTLED;
 
-	req->has_effect = is_unfinished && total > 0; /* should the next step fail */
+	req->has_effect = is_unfinished && total > 0; /* in case the next step fails */
 	if (is_unfinished) {
 		next_step(req, total, arena_copy(&req->arena, cursor.at, cursor.len));
 		return;
@@ -170,7 +170,7 @@ static void next_step(struct request *req, int64_t total, struct text cursor)
 	call_text(c, steps->argument);
 	call_int(c, total);
 	call_text(c, cursor);
-	call_int(c, total); /* the part's name */
+	call_int(c, total); /* the part's name in the idempotency record */
 	call_send(c, on_step);
 }
 

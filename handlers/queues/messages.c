@@ -1,7 +1,7 @@
 /*
  * queue_messages: messages that are not in flight: change, cancel, list. Each operation is one
- * script (lua/queues/queue_message_*.lua). Messages on their way in are in send.c, deliveries in
- * queues.c; GET of one message is in ends.c.
+ * script (lua/queues/queue_message_*.lua). send.c sends messages, queues.c handles deliveries,
+ * ends.c GET of one message.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void on_changed(struct request *req, const struct reply *r)
 		answer_in_flight(req, in->id, reply_int(r, QUEUE_MESSAGE_PATCH_VISIBLE_UNTIL_MS));
 	} else if (outcome == QUEUE_MESSAGE_PATCH_PAST_TTL) {
 		answer_field_problem(req, P_INVALID_VALUE, in->has_delay_ms ? "/delay_ms" : "/deliver_at_ms",
-				     "is not before the end of the message's ttl_ms, in %" PRId64 " ms",
+				     "must be before the message's ttl_ms ends, in %" PRId64 " ms",
 				     request_ms_until(req, reply_int(r, QUEUE_MESSAGE_PATCH_EXPIRES_AT_MS)));
 	} else if (outcome == QUEUE_MESSAGE_PATCH_ABSENT) {
 		queue_answer_no_message(req, in->name, in->id);
@@ -48,7 +48,8 @@ void queue_message_patch(struct request *req, const struct queue_message_patch_i
 		return;
 	}
 	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
-		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms", "is required, or deliver_at_ms, or priority");
+		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms",
+				     "is required, unless deliver_at_ms or priority is given");
 		return;
 	}
 	struct call *c = queue_call(req, &queue_message_patch_script, in->name);
@@ -83,8 +84,9 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 /* ---- GET /queues/{name}/messages ---- */
 
 /*
- * A cursor is <priority>.<score>.<sequence>: where the page before ended; of what is ready or
- * blocked the last has more, in hexadecimal digits. False when it has another form.
+ * A cursor is <priority>.<score>.<sequence> of the last message of the page before. For ready and
+ * blocked messages, the sequence is longer and in hexadecimal digits. Returns false if the cursor
+ * has another form.
  */
 static bool parse_cursor(struct text cursor, bool is_hex, struct text *priority, struct text *score,
 			 struct text *sequence)

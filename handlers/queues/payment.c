@@ -6,8 +6,8 @@
 #include "queues/queue_call.h"
 
 /*
- * A queue is held for at most so long: then it is looked at again, since the policy may have been
- * changed or refunded. And so long where it could not be asked.
+ * A queue is held for at most HOLD_MAX_MS and then tried again, since the policy may have been
+ * changed or refunded. It is held for HOLD_FAILED_MS if the policy could not be asked.
  */
 enum { HOLD_MAX_MS = 60000, HOLD_FAILED_MS = 1000 };
 
@@ -56,7 +56,7 @@ static bool is_of(const struct queue_payment *p, size_t i)
 	return p->deliveries[i].queue == p->policies[p->at].queue;
 }
 
-/* Those of the policy's queue that are not paid are not handed out. */
+/* Drops the deliveries of the policy's queue that are not paid; they are not handed out. */
 static void drop_unpaid(struct queue_payment *p)
 {
 	size_t kept = p->first;
@@ -68,7 +68,7 @@ static void drop_unpaid(struct queue_payment *p)
 	p->count = kept;
 }
 
-/* What could not be returned is delivered again when its visibility ends. */
+/* A message that could not be returned is redelivered when its visibility timeout ends. */
 static void on_returned(struct request *req, const struct reply *r)
 {
 	struct queue_payment *p = req->work;
@@ -102,7 +102,10 @@ static bool is_in(const struct reply *r, struct text sequence)
 	return false;
 }
 
-/* Without a decision none is handed out: a retry decides, or their visibility ends. */
+/*
+ * If the decision fails, no delivery is handed out. A retry decides, or their visibility timeouts
+ * end.
+ */
 static void on_decided(struct request *req, const struct reply *r)
 {
 	struct queue_payment *p = req->work;

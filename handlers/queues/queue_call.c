@@ -33,8 +33,8 @@ void queue_run_schedules(struct request *req, struct text queue,
 }
 
 /*
- * SHA-256 of the queue's name and the delivery, whose length is fixed: no two pairs share their
- * bytes.
+ * The check is SHA-256 of the queue's name and the delivery. The delivery's length is fixed, so no
+ * two pairs hash the same bytes.
  */
 static void write_check(struct request *req, struct text queue, struct text delivery, char check[CHECK_DIGITS])
 {
@@ -43,12 +43,12 @@ static void write_check(struct request *req, struct text queue, struct text deli
 	struct text digest = seal_digest(req, arena_join(&req->arena, parts, 2));
 
 	memset(check, '0', CHECK_DIGITS);
-	if (digest.at) /* else the request ends for want of memory */
+	if (digest.at) /* otherwise the request ends, since memory ran out */
 		memcpy(check, digest.at, CHECK_DIGITS);
 	arena_rewind(&req->arena, mark);
 }
 
-/* At most so many bytes of it, and a dot; returns where the next one goes. */
+/* Writes at most `most` bytes of the part and a dot. Returns where the next part begins. */
 static char *put_part(char *to, struct text part, size_t most)
 {
 	size_t len = part.len < most ? part.len : most;

@@ -4,7 +4,10 @@
 #include "core/percent.h"
 #include "queues/queue_call.h"
 
-/* As lua/queues/lib_queue.lua has it: the least of a state, with one digit of receives. */
+/*
+ * STATE_MIN is the length of the shortest state of lua/queues/lib_queue.lua, with one digit of
+ * receives.
+ */
 enum { INSTANT_DIGITS = 13, STATE_MIN = NONCE_DIGITS + INSTANT_DIGITS + 3 };
 
 struct text queue_headers(struct request *req, struct text_pairs headers)
@@ -41,7 +44,7 @@ struct text queue_content(struct request *req, const struct queue_message_send_m
 	return arena_join(&req->arena, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
-/* The number of `len` digits at most at the start of `rest`, taken off it; -1 without one. */
+/* Cuts a number of at most `len` digits off the start of `rest`. Returns -1 if there is none. */
 static int64_t cut_number(struct text *rest, size_t len)
 {
 	int64_t n = 0;
@@ -54,7 +57,7 @@ static int64_t cut_number(struct text *rest, size_t len)
 	return i ? n : -1;
 }
 
-/* The options of a header or a state: expires_at_ms, max_receives, id, group and backoff. */
+/* Reads the options of a header or a state: expires_at_ms, max_receives, id, group and backoff. */
 static bool cut_options(struct queue_message *m, struct text *rest)
 {
 	if (text_cut(rest, '\t').len || !rest->at)
@@ -72,7 +75,7 @@ static bool cut_options(struct queue_message *m, struct text *rest)
 	return true;
 }
 
-/* Leaves the content in `rest`. */
+/* Reads the header. `rest` is then the content. */
 static bool read_header(struct queue_message *m, struct text *rest)
 {
 	struct text header = text_cut(rest, '\n');
@@ -95,7 +98,7 @@ static bool read_state(struct queue_message *m, struct text state)
 	m->nonce = (struct text){ state.at, NONCE_DIGITS };
 	state = (struct text){ state.at + NONCE_DIGITS + INSTANT_DIGITS, state.len - NONCE_DIGITS - INSTANT_DIGITS };
 	m->priority = cut_number(&state, 1);
-	state.at++; /* whether the content is large */
+	state.at++; /* the flag for a large content */
 	state.len--;
 	m->receives = cut_number(&state, INSTANT_DIGITS);
 	m->expires_at_ms = 0;
@@ -130,7 +133,7 @@ void queue_sent_out(struct json_out *o, struct text id, int64_t outcome, int64_t
 	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
 }
 
-/* Null where it is empty. */
+/* Writes null if the worker is empty. */
 static void out_worker(struct json_out *o, struct text worker)
 {
 	struct text plain = arena_copy(o->arena, worker.at, worker.len);
@@ -172,7 +175,7 @@ void queue_content_out(struct json_out *o, struct text content)
 		}
 		part = text_cut(&rest, '\t');
 		if (!part.len || !rest.at) {
-			rest = TEXT(""); /* damaged: no JSON */
+			rest = TEXT(""); /* the content is damaged: not JSON */
 			break;
 		}
 		rest = (struct text){ rest.at - 1, rest.len + 1 }; /* the tab begins the next part */
@@ -181,7 +184,10 @@ void queue_content_out(struct json_out *o, struct text content)
 	out_raw(o, "body", rest);
 }
 
-/* As stored: the percentage, a blank, and the note, percent-encoded; empty without any. */
+/*
+ * `progress` is stored as the percentage, a blank, and the note, percent-encoded. It is empty if
+ * none was reported.
+ */
 static void out_progress(struct json_out *o, struct text progress)
 {
 	struct text percent = text_cut(&progress, ' ');

@@ -1,6 +1,6 @@
 /*
- * queue_metrics: see queue_metrics.h, and GET /queues/{name}/history. Figures of Redis are those of
- * lua/queues/queue_get.lua.
+ * queue_metrics: see queue_metrics.h. It also answers GET /queues/{name}/history.
+ * lua/queues/queue_get.lua reads the figures from Redis.
  */
 #include "queues/queue_metrics.h"
 
@@ -18,7 +18,7 @@ enum {
 	SENT_AT,
 	CELLS
 };
-/* In the order of queue_states. */
+/* Indexes of the reply, in the order of queue_states. */
 static const size_t counts[STATES] = { QUEUE_GET_READY, QUEUE_GET_DELAYED, QUEUE_GET_IN_FLIGHT, QUEUE_GET_DEAD,
 				       QUEUE_GET_BLOCKED };
 

@@ -1,6 +1,6 @@
 /*
- * queue_metrics: what --metrics-names queues:GLOB, on by default, counts and measures of single
- * queues.
+ * queue_metrics: the counts and figures of single queues, which --metrics-names queues:GLOB
+ * selects. It is on by default.
  */
 #ifndef PATTERND_QUEUE_METRICS_H
 #define PATTERND_QUEUE_METRICS_H
@@ -9,10 +9,13 @@
 
 enum queue_event { QUEUE_SENT, QUEUE_RECEIVED, QUEUE_ACKNOWLEDGED, QUEUE_REJECTED };
 
-/* `n` of it happened now; not of a replay, which happened before. */
+/* Counts `n` events. A replay is not counted, since its events happened before. */
 void queue_metrics_count(const struct request *req, struct text queue, enum queue_event event, size_t n);
 
-/* A client asks for its messages, also when there are none: its figures may matter. */
+/*
+ * A client asked for messages of the queue. Its figures are measured from now on, even if it is
+ * empty.
+ */
 void queue_metrics_seen(struct text queue);
 
 void queue_metrics_open(void);

@@ -1,10 +1,10 @@
 /*
- * queues: what becomes of one delivery. Each operation is one script (lua/queues/queue_*.lua).
- * Sending is in queues/send.c, receiving in queues/receive.c, the end of many deliveries at once in
- * queues/settle.c; whole queues, and messages that are not in flight, are in queues/admin.c.
+ * queues: acknowledges, rejects or extends one delivery. Each operation is one script
+ * (lua/queues/queue_*.lua). send.c sends messages, receive.c receives them, settle.c ends many
+ * deliveries at once. admin.c handles whole queues, messages.c messages that are not in flight.
  *
- * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its
- * current delivery counts.
+ * Each receive makes a new receipt for a message (queue_call.h). Only the receipt of its current
+ * delivery is valid.
  */
 #include <inttypes.h>
 
@@ -16,8 +16,8 @@
 /* ---- Deliveries ---- */
 
 /*
- * Starts a call about a delivery, its receipt the first arguments. NULL when the request was
- * answered.
+ * Starts a call about a delivery, with its receipt as the first arguments. Returns NULL when the
+ * request was answered.
  */
 static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
 {
@@ -87,7 +87,9 @@ static void on_extended(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-/* As it is stored (queue_content.h); "" when the request reports none. */
+/*
+ * Returns the progress in its stored form (queue_content.h), or "" when the request reports none.
+ */
 static struct text progress_of(struct request *req, const struct queue_delivery_extend_input *in)
 {
 	if (!in->has_progress)

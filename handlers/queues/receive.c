@@ -1,10 +1,11 @@
 /*
  * receive: see receive.h.
  *
- * What the request settles ends before its first attempt (settle.c), so later attempts do not
- * settle. From then on no problem is its answer: the client must learn what was settled.
- * One script takes them (lua/queues/receive/queue_message_receive.lua); in a Cluster, of queues in
- * several slots, one call a queue. Messages for a client that left return to their queue
+ * Deliveries that the request settles end before its first attempt (settle.c), so later attempts do
+ * not settle again. From then on the request is never answered with a problem: the client must
+ * learn what was settled. One script takes the messages
+ * (lua/queues/receive/queue_message_receive.lua). In a Cluster, queues in different slots take one
+ * call each. If the client disconnects, its messages return to their queue
  * (lua/queues/deliveries/queue_delivery_return.lua).
  */
 #include "queues/receive.h"
@@ -19,7 +20,7 @@ enum { BODIES_MAX = 1 << 20, PAYING_LOOK_MS = 100 };
 static void attempt(struct request *req);
 static void receive(struct request *req);
 
-/* One message; what is done has neither a receipt nor an end. */
+/* Writes one message. An acknowledged message has no receipt and no visibility timeout. */
 static void out_received(struct json_out *o, struct request *req, const struct queue_delivery *delivery)
 {
 	const struct receive_order *order = req->work;
@@ -45,7 +46,10 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	out_close(o);
 }
 
-/* The queue whose call was sent and not answered; with `acknowledge` its messages may be gone. */
+/*
+ * Names the queue whose call was sent and got no reply. With `acknowledge` its messages may be
+ * gone.
+ */
 static void out_unanswered(struct json_out *o, struct text queue)
 {
 	out_array(o, "unanswered");
@@ -56,7 +60,7 @@ static void out_unanswered(struct json_out *o, struct text queue)
 	out_close(o);
 }
 
-/* What every answer begins with. */
+/* Writes the beginning that all answers share. */
 static struct json_out *begin_answer(struct request *req)
 {
 	const struct receive_order *order = req->work;
@@ -70,7 +74,7 @@ static struct json_out *begin_answer(struct request *req)
 	return o;
 }
 
-/* Instead of a problem, once deliveries were settled. */
+/* Answers in place of a problem, once deliveries were settled. */
 static bool answer_unreceived(struct request *req, enum problem p, enum effect effect)
 {
 	struct json_out *o = begin_answer(req);
@@ -84,7 +88,7 @@ static bool answer_unreceived(struct request *req, enum problem p, enum effect e
 	return true;
 }
 
-/* `was_lost`: the call to the current queue was sent and not answered. */
+/* `was_lost`: the call to the current queue was sent and got no reply. */
 static void answer_deliveries(struct request *req, bool was_lost)
 {
 	const struct receive_order *order = req->work;
@@ -96,7 +100,7 @@ static void answer_deliveries(struct request *req, bool was_lost)
 		struct text queue = order->queues[order->deliveries[i].queue];
 		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
 		queue_metrics_count(req, queue, QUEUE_ACKNOWLEDGED, order->acknowledge);
-		/* It took so long that other consumers may have it. */
+		/* The reply took so long that another consumer may have the message. */
 		bool has_expired =
 			request_is_past(req, reply_int(order->deliveries[i].m, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
 		if (order->acknowledge || order->in_turn || !has_expired)
@@ -109,8 +113,8 @@ static void answer_deliveries(struct request *req, bool was_lost)
 }
 
 /*
- * Takes in the policies of a reply, whose rows are behind those of the messages. Without memory for
- * them nothing is handed out.
+ * Takes the policies from a reply, whose rows follow the rows of messages. If memory runs out, no
+ * message is handed out.
  */
 static void take_in_policies(struct request *req, struct receive_order *order, const struct reply *r)
 {
@@ -127,7 +131,7 @@ static void take_in_policies(struct request *req, struct receive_order *order, c
 	}
 }
 
-/* Takes in what a call handed out. False: it is of a queue that was not asked. */
+/* Takes the messages from a reply. False: a message is from a queue that was not asked. */
 static bool take_in(struct request *req, struct receive_order *order, const struct reply *r)
 {
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
@@ -137,7 +141,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 	for (size_t i = QUEUE_MESSAGE_RECEIVE_DELIVERIES; i < r->count && order->count < (size_t)order->limit; i++) {
 		const struct reply *m = keeps ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
 		if (m && reply_text(m, QUEUE_DELIVERY_SEQUENCE).len == 0)
-			break; /* a policy */
+			break; /* a row of a policy */
 		if (!m)
 			break;
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_DELIVERY_QUEUE);
@@ -149,7 +153,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 	return true;
 }
 
-/* 404 names the queue that the script did not find. */
+/* Answers 404 with the queue that the script did not find. */
 static void answer_absent(struct request *req, const struct reply *r)
 {
 	const struct receive_order *order = req->work;
@@ -166,7 +170,7 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
 }
 
-/* What a call handed out is taken in, and paid for. */
+/* Call it once the messages of a call have been taken and paid for. */
 static void go_on_from(struct request *req, bool has_taken)
 {
 	struct receive_order *order = req->work;
@@ -174,12 +178,15 @@ static void go_on_from(struct request *req, bool has_taken)
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
-	} else if (has_taken || order->count || !wait_park(req, attempt)) { /* of a replay all may have ended */
+	} else if (has_taken || order->count || !wait_park(req, attempt)) { /* all of a replay may have ended */
 		answer_deliveries(req, false);
 	}
 }
 
-/* A queue whose policy had no room is held now: a request that waits on joins its wait queue. */
+/*
+ * If the policy of a queue admitted nothing, the queue is now held, and a request that can still
+ * wait joins its wait queue.
+ */
 static void on_paid(struct request *req, const struct queue_payment *p)
 {
 	struct receive_order *order = req->work;
@@ -188,7 +195,7 @@ static void on_paid(struct request *req, const struct queue_payment *p)
 	order->body_bytes = 0;
 	for (size_t i = 0; i < order->count; i++)
 		order->body_bytes += reply_text(order->deliveries[i].m, QUEUE_DELIVERY_CONTENT).len;
-	if (p->was_refused) /* a queue in another slot does not know of it */
+	if (p->was_refused) /* a queue in another slot does not know of the hold */
 		wait_look_in(req, p->hold_ms);
 	if (order->count == 0 && p->undecided)
 		answer_problem_effect(req, P_NO_ANSWER, EFFECT_UNKNOWN,
@@ -219,7 +226,7 @@ static void pay(struct request *req, size_t first)
 	queue_payment_begin(req, p);
 }
 
-/* The first request with its Idempotency-Key may still be paying for what it took. */
+/* The first request with this Idempotency-Key may still be paying for the messages that it took. */
 static void await_payment(struct request *req)
 {
 	wait_look_in(req, PAYING_LOOK_MS);
@@ -236,7 +243,7 @@ static void on_received(struct request *req, const struct reply *r)
 		call_problem_answer(req->result->failed);
 		return;
 	}
-	if (!r) { /* the client should have what there is */
+	if (!r) { /* the client gets the messages that were taken so far */
 		answer_deliveries(req, call_problem_is_unknown(req->result->failed));
 		return;
 	}
@@ -251,7 +258,7 @@ static void on_received(struct request *req, const struct reply *r)
 		await_payment(req);
 		return;
 	}
-	if (taken == 0 && reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE) == 1) { /* the script had its fill of work */
+	if (taken == 0 && reply_int(r, QUEUE_MESSAGE_RECEIVE_MORE) == 1) { /* the script reached its limit of work */
 		receive(req);
 		return;
 	}
@@ -270,7 +277,7 @@ static void on_received(struct request *req, const struct reply *r)
 		go_on_from(req, taken > 0);
 }
 
-/* The client left. With an Idempotency-Key it may come again for what was taken. */
+/* The client disconnected. With an Idempotency-Key it can still fetch its messages by a retry. */
 static void release(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -317,7 +324,7 @@ static void receive(struct request *req)
 	call_send(c, on_received);
 }
 
-/* From the first queue on. */
+/* Starts again at the first queue. */
 static void attempt(struct request *req)
 {
 	struct receive_order *order = req->work;
@@ -326,11 +333,11 @@ static void attempt(struct request *req)
 	receive(req);
 }
 
-/* ---- Of queues in several slots: whether they exist, before anything is taken ---- */
+/* ---- Queues in several slots: all must exist before a message is taken ---- */
 
 static void look(struct request *req);
 
-/* A queue that cannot be asked is none that is missing. */
+/* A queue that could not be asked does not count as missing. */
 static void on_looked(struct request *req, const struct reply *r)
 {
 	struct receive_order *order = req->work;
@@ -358,7 +365,7 @@ static void look(struct request *req)
 	call_send(c, on_looked);
 }
 
-/* The deliveries are settled, or there are none. */
+/* The deliveries are settled, or the request has none. */
 static void go_on(struct request *req)
 {
 	const struct receive_order *order = req->work;
@@ -372,7 +379,7 @@ static void go_on(struct request *req)
 		attempt(req);
 }
 
-/* Copies it to the request's arena. False: it was answered. */
+/* Copies the order to the request's arena. False: the request was answered. */
 static bool keep(struct request *req, const struct receive_order *given)
 {
 	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));

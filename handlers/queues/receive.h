@@ -1,6 +1,7 @@
 /*
- * receive: ends deliveries, then receives messages, of one queue or of several in order of
- * preference, and waits for them. What either operation asks is read by receive_input.c.
+ * receive: ends deliveries, then receives messages from one queue, or from several in order of
+ * preference, and waits for them. It must not know the two operations: receive_input.c reads their
+ * input.
  */
 #ifndef PATTERND_QUEUE_RECEIVE_H
 #define PATTERND_QUEUE_RECEIVE_H
@@ -8,27 +9,31 @@
 #include "queues/payment.h"
 #include "queues/settle.h"
 
-/* What is wanted, of either operation, and what there is so far. In the request's arena. */
+/* What the request asks for, and what it has received so far. In the request's arena. */
 struct receive_order {
 	const struct text *queues;
 	size_t queue_count;
-	bool names_queue; /* in each message */
+	bool names_queue; /* each message names its queue */
 	int64_t limit, wait_ms;
 	bool has_visibility_ms, acknowledge;
-	bool must_exist; /* until the queues were looked at: they may be deleted while the request waits */
+	/*
+	 * the queues must exist; false once they were looked at, since they may be deleted during
+	 * the wait
+	 */
+	bool must_exist;
 	int64_t visibility_ms;
-	struct text worker;                /* percent-encoded; empty without one */
-	struct queue_settle *settle;       /* NULL: the request has none */
-	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
-	size_t at;                         /* ... this one now; those before it had no more */
-	struct queue_delivery *deliveries; /* `limit` of them at most */
+	struct text worker;                /* percent-encoded; empty if not given */
+	struct queue_settle *settle;       /* NULL: the request settles nothing */
+	bool in_turn;                      /* the queues are in several slots, so they are asked one after the other */
+	size_t at;                         /* the queue that is asked now; those before it had no more messages */
+	struct queue_delivery *deliveries; /* an array of `limit` items */
 	size_t count, body_bytes;
-	struct queue_payment *payment; /* of the latest reply; NULL: its queues have no policy */
-	bool was_replayed;             /* the latest reply */
-	char ticket_tail[TEXT_DIGITS]; /* how many messages a waiter takes */
+	struct queue_payment *payment; /* for the latest reply; NULL: none of its queues has a policy */
+	bool was_replayed;             /* the latest reply was a replay */
+	char ticket_tail[TEXT_DIGITS]; /* the limit, as the end of the ticket */
 };
 
-/* Takes a copy of what is wanted. */
+/* Starts the receive. Copies `given`. */
 void receive_begin(struct request *req, const struct receive_order *given);
 
 #endif

@@ -1,9 +1,12 @@
-/* receive_input: the two operations that receive, from the contract to an order (receive.h). */
+/* receive_input: makes an order (receive.h) from the input of either operation that receives. */
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/receive.h"
 
-/* The lists of `settle`, of either operation. NULL without memory, which was answered. */
+/*
+ * Copies the lists of `settle`, which both operations have. NULL: memory ran out, and the request
+ * was answered.
+ */
 #define SETTLE_NEW(req, given, order)                                                \
 	queue_settle_new(req,                                                        \
 			 (struct queue_settle){ .queues = (order)->queues,           \

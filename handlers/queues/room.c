@@ -5,10 +5,10 @@
 
 #include "common/kinds.h"
 
-/* As req->work, older than wait_begin. */
+/* The request's work, allocated before wait_begin. */
 struct room_wait {
 	char ticket_tail[TEXT_DIGITS];
-	struct text tail; /* how many messages it sends */
+	struct text tail; /* the number of messages of the request */
 };
 
 bool queue_room_begin(struct request *req, struct text queue, int64_t wait_ms, size_t messages)

@@ -1,7 +1,8 @@
 /*
- * queue_room: a send to a queue with `max_messages` that has no room waits for it.
+ * queue_room: waiting for room, when a message is sent to a full queue with `max_messages`. It must
+ * not know what is sent.
  *
- * The wait queue of room is a key of its own (lua/queues/lib_queue_room.lua), so its waiters are
+ * The wait queue for room has its own key (lua/queues/lib_queue_room.lua), so its waiters are
  * senders only.
  */
 #ifndef PATTERND_QUEUE_ROOM_H
@@ -10,15 +11,18 @@
 #include "common/handler.h"
 
 /*
- * Before the first attempt: it may wait so long for room for `messages`. With 0 it never waits.
- * False: it was answered.
+ * Call it before the first attempt. The request may wait up to wait_ms for room for `messages`;
+ * with 0 it never waits. False: the request was answered.
  */
 bool queue_room_begin(struct request *req, struct text queue, int64_t wait_ms, size_t messages);
-/* The last argument of queue_message_send, if the request may wait. */
+/* Adds the last argument of queue_message_send, if the request may wait. */
 void queue_room_call(struct request *req, struct call *c);
-/* In a `done`: there was room, or the attempt was refused for another reason. */
+/* Call it in a `done`, when there was room, or the attempt was refused for another reason. */
 void queue_room_left(struct request *req);
-/* In a `done`: there was none. Waits, and tries again by `again`, or answers 409 `queue_full`. */
+/*
+ * Call it in a `done`, when there was no room. Waits and then calls `again`, or answers 409
+ * `queue_full`.
+ */
 void queue_room_wait(struct request *req, struct text queue, const struct reply *r, void (*again)(struct request *req));
 
 #endif

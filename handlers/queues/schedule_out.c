@@ -35,8 +35,8 @@ void schedule_out(struct json_out *o, const struct reply *s)
 }
 
 /*
- * RFC 3339, with milliseconds where there are any; seconds of an offset, which no zone has had
- * since 1972, are left out.
+ * Writes RFC 3339, with milliseconds if they are not 0. The seconds of an offset are left out: no
+ * zone has had them since 1972.
  */
 static void out_local_time(struct json_out *o, int64_t at_ms, int offset_s)
 {
@@ -54,7 +54,7 @@ static void out_local_time(struct json_out *o, int64_t at_ms, int offset_s)
 	out_string(o, "local_time", text);
 }
 
-/* Of "at_ms:offset_s ...". */
+/* Reads a list of "at_ms:offset_s", separated by blanks. */
 static void out_next(struct json_out *o, struct text next)
 {
 	out_array(o, "next");

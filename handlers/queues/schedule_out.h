@@ -1,5 +1,5 @@
 /*
- * schedule_out: a schedule as the API returns it, of the shapes that the scripts return
+ * schedule_out: writes a schedule as the API returns it, from the forms that scripts return
  * (lua/queues/schedules/lib_queue_schedule.lua).
  */
 #ifndef PATTERND_SCHEDULE_OUT_H
@@ -7,10 +7,10 @@
 
 #include "common/handler.h"
 
-/* Into an object: what each list shows, of a queue_schedule. */
+/* Writes the members of a queue_schedule, which lists have, into an open object. */
 void schedule_out(struct json_out *o, const struct reply *s);
 
-/* All of a queue_schedule_full, as the answer. */
+/* Answers with all members, from a queue_schedule_full. */
 void schedule_answer(struct request *req, int status, const struct reply *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * schedules: messages that recur. A schedule is stored with its next instant; nothing runs in the
- * background: the receive, or the look, that finds the instant past makes the message
- * (lua/queues/schedules/lib_queue_fire.lua), and waiters wake for it as for a delayed message.
+ * schedules: recurring messages. A schedule is stored with its next instant. Nothing runs in the
+ * background: the first receive or look after that instant makes the message
+ * (lua/queues/schedules/lib_queue_fire.lua). Waiters wake for it as for a delayed message.
  */
 #include "common/handler.h"
 #include "common/kinds.h"
@@ -19,7 +19,10 @@ static void answer_no_schedule(struct request *req, struct text queue, struct te
 
 /* ---- PUT and PATCH ---- */
 
-/* What queue_schedule_put.lua takes of a field: its value, its default, or what it was. */
+/*
+ * Sends a field as queue_schedule_put.lua expects it: `=` and the value, `~` for the default, or ""
+ * to keep the stored value.
+ */
 static void call_field(struct request *req, struct call *c, bool has, bool reset, struct text value)
 {
 	struct text parts[] = { TEXT("="), value };
@@ -34,7 +37,7 @@ static void call_field_int(struct request *req, struct call *c, bool has, bool r
 	call_field(req, c, has, reset, text_of_int(value, buffer));
 }
 
-/* A body that changes a schedule: of PUT, where what is absent is reset, or of PATCH. */
+/* The body of PUT, where absent fields are reset, or of PATCH. */
 struct schedule_change {
 	struct text queue, id;
 	bool is_patch;
@@ -55,7 +58,7 @@ struct schedule_change {
 
 static void on_put(struct request *req, const struct reply *r)
 {
-	const struct queue_schedule_put_input *in = req->input; /* begins as the input of PATCH does */
+	const struct queue_schedule_put_input *in = req->input; /* the input of PATCH begins in the same way */
 	int64_t outcome = reply_outcome(r);
 
 	if (outcome > 0)
@@ -64,25 +67,26 @@ static void on_put(struct request *req, const struct reply *r)
 	else if (outcome == QUEUE_SCHEDULE_PUT_ABSENT)
 		answer_no_schedule(req, in->name, in->id);
 	else if (outcome == QUEUE_SCHEDULE_PUT_NO_RECURRENCE)
-		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, or cron");
+		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, unless cron is given");
 	else if (outcome == QUEUE_SCHEDULE_PUT_NO_INSTANT)
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "matches no instant of the next 40 years");
 	else if (outcome == QUEUE_SCHEDULE_PUT_LIMIT_REACHED)
-		answer_field_problem(req, P_INVALID_VALUE, "/limit",
-				     "was reached: the instants of the schedule made %lld messages",
+		answer_field_problem(req, P_INVALID_VALUE, "/limit", "was reached: the schedule has made %lld messages",
 				     (long long)reply_int(r, QUEUE_SCHEDULE_PUT_RUNS));
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "/end_at_ms",
 				     "leaves no instant at which a message would be due");
 }
 
-/* What the daemon makes of a change: the times of `cron`, and the clocks of `time_zone`. */
+/*
+ * What the daemon computes for a change: the mask of `cron`, and the clock changes of `time_zone`.
+ */
 struct schedule_times {
 	char mask[CRON_MASK_LEN + 1];
 	struct text zone_version, shifts;
 };
 
-/* UTC needs no time zone data. False when the request was answered with what is wrong. */
+/* UTC needs no time zone data. False: the request was answered. */
 static bool read_zone(struct request *req, struct text name, struct schedule_times *times)
 {
 	struct text why;
@@ -101,7 +105,7 @@ static bool read_zone(struct request *req, struct text name, struct schedule_tim
 	return true;
 }
 
-/* False when the request was answered with what is wrong. */
+/* False: the request was answered. */
 static bool read_times(struct request *req, const struct schedule_change *change, struct schedule_times *times)
 {
 	char why[CRON_WHY_BYTES];
@@ -248,7 +252,7 @@ static void on_run(struct request *req, const struct reply *r)
 	} else if (reply_outcome(r) == QUEUE_SCHEDULE_RUN_OVERLAP) {
 		answer_problem(
 			req, P_SCHEDULE_OVERLAP,
-			"the message before of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
+			"the previous message of schedule '%s' is not done; acknowledge or cancel it, or set overlap to "
 			"allow",
 			in->id.at);
 	} else {

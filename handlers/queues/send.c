@@ -1,7 +1,7 @@
 /*
- * queue_send: messages that are sent: one, or a batch. One script stores them
- * (lua/queues/queue_message_send.lua), or, where one may change an earlier one with its id,
- * another (lua/queues/queue_message_supersede.lua).
+ * queue_send: sends one message or a batch. One script stores them
+ * (lua/queues/queue_message_send.lua). If a message may change an earlier one with its id, another
+ * script does (lua/queues/queue_message_supersede.lua).
  */
 #include <inttypes.h>
 
@@ -13,7 +13,9 @@
 #include "queues/room.h"
 #include "request/traceparent.h"
 
-/* A field of message `i` of a batch; of a message alone when `i` is negative. */
+/*
+ * Answers 400 about a field of message `i` of a batch, or of the only message if `i` is negative.
+ */
 static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
 {
 	struct text pointer = i < 0 ? arena_printf(&req->arena, "/%s", field)
@@ -22,13 +24,13 @@ static void answer_message_problem(struct request *req, int i, const char *field
 	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
 }
 
-/* Whether it may change an earlier message with its id. */
+/* True if the message may change an earlier one with its id. */
 static bool supersedes(const struct queue_message_send_messages_item *m)
 {
 	return m->on_duplicate != QUEUE_MESSAGE_SEND_MESSAGES_ITEM_ON_DUPLICATE_KEEP;
 }
 
-/* False when the request was answered with what is wrong. */
+/* False: the request was answered. */
 static bool check_message(struct request *req, const struct queue_message_send_messages_item *m, int i)
 {
 	if (m->has_delay_ms && m->has_deliver_at_ms) {
@@ -48,19 +50,19 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 		return false;
 	}
 	if (supersedes(m) && !m->id.at) {
-		answer_message_problem(req, i, "on_duplicate", "needs an id; only keep goes without");
+		answer_message_problem(req, i, "on_duplicate", "needs an id, unless it is keep");
 		return false;
 	}
 	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
 		answer_message_problem(
 			req, i, "traceparent",
-			"must be 2, 32, 16 and 2 lowercase hex digits with dashes between, no id of zeros only");
+			"must be 2, 32, 16 and 2 lowercase hex digits, separated by dashes; no id may be all zeros");
 		return false;
 	}
 	return true;
 }
 
-/* As lua/queues/queue_message_supersede.lua wants it. */
+/* Returns on_duplicate as lua/queues/queue_message_supersede.lua expects it. */
 static struct text on_duplicate_of(struct request *req, const struct queue_message_send_messages_item *m)
 {
 	static const char *const letters[] = { "", "", "r", "e", "a" };
@@ -69,7 +71,10 @@ static struct text on_duplicate_of(struct request *req, const struct queue_messa
 				    : text_of(letters[m->on_duplicate]);
 }
 
-/* As lua/queues/lib_queue.lua has it: what is empty is the queue's. */
+/*
+ * Returns the backoff in the form of lua/queues/lib_queue.lua. An empty part means the queue's
+ * setting.
+ */
 static struct text backoff_of(struct request *req, const struct queue_message_send_messages_item *m)
 {
 	char base[TEXT_DIGITS], most[TEXT_DIGITS];
@@ -154,7 +159,7 @@ static struct call *send_call(struct request *req, struct text queue, bool any_s
 	return queue_call(req, any_supersedes ? &queue_message_supersede_script : &queue_message_send_script, queue);
 }
 
-/* The call's last argument, and off. */
+/* Adds the last argument, and sends the call. */
 static void send_off(struct request *req, struct call *c)
 {
 	const struct queue_message_send_input *in = req->input;
@@ -180,7 +185,7 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	send_off(req, c);
 }
 
-/* Once, and again whenever there may be room. */
+/* Called once, and again whenever there may be room. */
 static void send(struct request *req)
 {
 	const struct queue_message_send_input *in = req->input;
@@ -201,7 +206,8 @@ static void send(struct request *req)
 		.backoff_base_ms = in->backoff_base_ms,
 		.has_backoff_max_ms = in->has_backoff_max_ms,
 		.backoff_max_ms = in->backoff_max_ms,
-		.on_duplicate = (enum queue_message_send_messages_item_on_duplicate)in->on_duplicate, /* the same */
+		/* both enums have the same values */
+		.on_duplicate = (enum queue_message_send_messages_item_on_duplicate)in->on_duplicate,
 		.has_max_extend_ms = in->has_max_extend_ms,
 		.max_extend_ms = in->max_extend_ms,
 		.traceparent = in->traceparent,

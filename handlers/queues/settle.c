@@ -1,7 +1,7 @@
 /*
- * settle: see settle.h. The scripts are lua/queues/deliveries/queue_delivery_settle.lua; where
- * there are results to store, queue_delivery_complete.lua; for one acknowledgement,
- * queue_delivery_acknowledge.lua.
+ * settle: see settle.h. The script is lua/queues/deliveries/queue_delivery_settle.lua, or
+ * queue_delivery_complete.lua to store results, or queue_delivery_acknowledge.lua for one
+ * acknowledgement.
  */
 #include "queues/settle.h"
 
@@ -29,7 +29,7 @@ void queue_settle_add(struct queue_settle *s, struct queue_settling row)
 
 /* ---- What is wrong ---- */
 
-/* A member of a delivery, "" for the delivery itself, as a JSON pointer. */
+/* Returns the JSON pointer to a member of a delivery; `member` is "" for the delivery itself. */
 static const char *pointer_to(struct request *req, const struct queue_settle *s, size_t i, const char *member)
 {
 	static const char *const lists[] = { "acknowledge", "complete", "reject" };
@@ -41,7 +41,7 @@ static const char *pointer_to(struct request *req, const struct queue_settle *s,
 	return pointer.at ? pointer.at : "";
 }
 
-/* False: it is none of the request's queues. */
+/* False: the delivery's queue is not one of the request's queues. */
 static bool find_queue(const struct queue_settle *s, struct queue_settling *row)
 {
 	if (!s->names_queue)
@@ -83,7 +83,7 @@ bool queue_settle_check(struct request *req, struct queue_settle *s)
 
 static void on_reply(struct request *req, const struct reply *r);
 
-/* How many deliveries of a queue end in this way. */
+/* Counts the deliveries of a queue that end in this way. */
 static size_t count_of(const struct queue_settle *s, size_t queue, enum queue_ending ending)
 {
 	size_t count = 0;
@@ -101,7 +101,7 @@ static bool has_queue(const struct queue_settle *s, size_t queue)
 	return false;
 }
 
-/* Whether the call of a queue stores results. */
+/* True if the call for a queue stores results. */
 static bool stores_results(const struct queue_settle *s, size_t queue)
 {
 	return count_of(s, queue, QUEUE_COMPLETE) > 0 && !(s->without_results & 1U << queue);
@@ -126,8 +126,8 @@ static void add_result_keys(struct request *req, struct call *c, const struct qu
 }
 
 /*
- * One delivery that is acknowledged, as in most turns of a worker: the script of an acknowledgement
- * costs Redis half of what the one of many does. It keeps no record.
+ * True for a single acknowledgement, which is the usual case of a worker: its script costs Redis
+ * half of what the script for many costs. That script writes no idempotency record.
  */
 static bool is_lone(const struct request *req, const struct queue_settle *s, size_t queue)
 {
@@ -182,13 +182,16 @@ void queue_settle_send(struct request *req, struct queue_settle *s, void (*done)
 	for (size_t q = 0, sent = 0; q < s->queue_count; q++) {
 		if (!has_queue(s, q))
 			continue;
-		req->has_effect = sent++ > 0; /* should this one want memory */
+		req->has_effect = sent++ > 0; /* counts if memory runs out for this call */
 		send_queue(req, s, q);
-		req->has_effect = false; /* what was settled is in the answer */
+		req->has_effect = false; /* the answer reports what was settled */
 	}
 }
 
-/* The outcome of a delivery from a script's reply: at that item, or of an acknowledgement alone. */
+/*
+ * Returns the outcome of a delivery: item `at` of a reply, or the outcome of a single
+ * acknowledgement.
+ */
 static enum queue_settled outcome_in(const struct reply *r, size_t at, bool is_lone)
 {
 	int64_t outcome = is_lone ? reply_outcome(r) : reply_int(r, at);
@@ -201,7 +204,7 @@ static enum queue_settled outcome_in(const struct reply *r, size_t at, bool is_l
 									     : SETTLED_NOT_CURRENT;
 }
 
-/* The outcomes of a queue; without a reply there are none. */
+/* Stores the outcomes of a queue. `r` is NULL if the call got no reply. */
 static void take_outcomes(struct request *req, struct queue_settle *s, size_t queue, const struct reply *r)
 {
 	size_t at = QUEUE_DELIVERY_SETTLE_OUTCOMES, rejected = 0;
@@ -215,7 +218,7 @@ static void take_outcomes(struct request *req, struct queue_settle *s, size_t qu
 	}
 	if (!r || reply_outcome(r) < 0)
 		return;
-	/* What was acknowledged within the last 150 s counts only once. */
+	/* A delivery that was acknowledged before, within 150 s, is not counted again. */
 	queue_metrics_count(req, s->queues[queue], QUEUE_ACKNOWLEDGED, (size_t)reply_outcome(r) - rejected);
 	queue_metrics_count(req, s->queues[queue], QUEUE_REJECTED, rejected);
 }
@@ -288,7 +291,7 @@ void queue_delivery_settle(struct request *req, const struct queue_delivery_sett
 
 	if (count == 0) {
 		answer_field_problem(req, P_MISSING_FIELD, "/acknowledge",
-				     "is required, or complete or reject, with at least one receipt");
+				     "must have at least one receipt, unless complete or reject has one");
 		return;
 	}
 	struct queue_settle given = { .queues = &in->name, .queue_count = 1, .pointer = "" };

@@ -1,8 +1,7 @@
 /*
- * ratelimit_authorize: a reverse proxy asks for its client, which made the request line and the
- * headers.
- *
- * Must never use any of them but the one header that has the key: the client would like to pass.
+ * ratelimit_authorize: decides for a reverse proxy, which asks about the request of its own client.
+ * That client chose the request line and the headers, and wants to pass. So this file must use none
+ * of them except the header that has the key.
  */
 #include <strings.h>
 
@@ -11,7 +10,7 @@
 
 enum { KEY_BYTES = 200 };
 
-/* Must neither be stored in Redis nor be listed. */
+/* True for headers whose values must not be stored in Redis or be listed. */
 static bool is_credential(const char *header)
 {
 	static const char *const credentials[] = { "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key" };
@@ -22,7 +21,9 @@ static bool is_credential(const char *header)
 	return false;
 }
 
-/* The rule of names; and no header can pretend to be another one's digest. */
+/*
+ * Applies the rules of names. A value also must not look like the digest of another header's value.
+ */
 static bool is_key(struct text value)
 {
 	return value.len <= KEY_BYTES && text_is_utf8(value) && !text_has_control(value) &&
@@ -31,8 +32,8 @@ static bool is_key(struct text value)
 }
 
 /*
- * Blanks around it are not part of a header's value (RFC 9110 section 5.5); libmicrohttpd 0.9.75
- * leaves those behind it.
+ * Removes blanks at the end. They are not part of a header's value (RFC 9110 section 5.5), but
+ * libmicrohttpd 0.9.75 leaves them there.
  */
 static struct text trimmed(struct text value)
 {
@@ -53,7 +54,10 @@ static struct text key_from(struct request *req, const char *header)
 	return arena_join(&req->arena, parts, 2);
 }
 
-/* The policy may name the header. False: nothing names one. */
+/*
+ * Sets the key from the header that the request, or else the policy, names. False: neither names
+ * one.
+ */
 static bool set_key(struct request *req, const struct limit_policy *policy)
 {
 	struct limit_request *limits = req->work;
@@ -65,7 +69,7 @@ static bool set_key(struct request *req, const struct limit_policy *policy)
 	return c->key.at != NULL;
 }
 
-/* The policy is known. */
+/* Called when the policy is known. */
 static void find_key(struct request *req)
 {
 	struct limit_request *limits = req->work;
@@ -73,12 +77,16 @@ static void find_key(struct request *req)
 	if (set_key(req, &limits->checks[0].policy))
 		ratelimit_decide(req);
 	else
-		answer_field_problem(req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
-				     req->op->tail ? "has no key_header, which would name the header that has the key"
-						   : "is required, or ?key_header=, or a policy that has a key_header");
+		answer_field_problem(
+			req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
+			req->op->tail ? "has no key_header; set it to the name of the header that has the key"
+				      : "is required, unless ?key_header is given or the policy has a key_header");
 }
 
-/* Redis did not return the policy, or decide: the last one known may fail open. */
+/*
+ * If Redis did not return the policy, or did not decide, the policy that was known last may fail
+ * open.
+ */
 static bool degrade(struct request *req, enum problem p, enum effect effect)
 {
 	struct limit_request *limits = req->work;

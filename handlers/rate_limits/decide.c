@@ -1,4 +1,4 @@
-/* ratelimit_decide: see rate_limits/decide.h. It is one script, for one limit or several. */
+/* ratelimit_decide: see rate_limits/decide.h. One script decides about one limit or several. */
 #include "rate_limits/decide.h"
 
 #include "common/kinds.h"
@@ -14,7 +14,7 @@ static void on_one_decided(struct request *req, const struct reply *r)
 	struct limit_request *limits = req->work;
 	struct limit_check *c = &limits->checks[0];
 
-	/* of the other algorithms it is the same outcome */
+	/* The scripts of the other algorithms use the same number. */
 	bool fits = reply_outcome(r) == RATELIMIT_SLIDING_WINDOW_ALLOWED;
 	c->decision = limit_decision_of(req, r, fits, LIMIT_TAKEN_DECISION);
 	limits->counted_refusal = reply_outcome(r) == RATELIMIT_SLIDING_WINDOW_COUNTED_REFUSAL;
@@ -82,7 +82,7 @@ bool ratelimit_degrade(struct request *req, enum problem p, enum effect effect)
 	return true;
 }
 
-/* The slots that the limits lie in. NULL: it was answered. */
+/* Returns the slots of the limits. NULL: the request was answered. */
 static const struct slots *slots_for(struct request *req, const struct limit_request *limits)
 {
 	struct text keys[CHECKS_MAX] = { 0 };
@@ -96,7 +96,7 @@ static const struct slots *slots_for(struct request *req, const struct limit_req
 	return slots && (cost == 0 || slots_bear_key(req, slots)) ? slots : NULL;
 }
 
-/* The policies are known: one attempt. */
+/* Makes one attempt; the policies are known. */
 static void attempt(struct request *req)
 {
 	struct limit_request *limits = req->work;
@@ -119,7 +119,7 @@ static void decide_again(struct request *req)
 		attempt(req);
 }
 
-/* Policies may have changed while it waited. */
+/* The policies may have changed while the request waited, so they are read again. */
 static void retry(struct request *req)
 {
 	policy_cache_fill(req, decide_again);

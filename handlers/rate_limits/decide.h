@@ -1,13 +1,19 @@
-/* ratelimit_decide: a request whose policies are known, to Redis and back. */
+/*
+ * ratelimit_decide: asks Redis for a decision, for a request whose policies are known. It must not
+ * know where policies come from.
+ */
 #ifndef PATTERND_DECIDE_H
 #define PATTERND_DECIDE_H
 
 #include "rate_limits/limit.h"
 
-/* The policies and the keys are known: decides and answers. */
+/* Decides and answers. Policies and keys must be known. */
 void ratelimit_decide(struct request *req);
 
-/* The fallback without Redis, of 5xx: grants when all policies fail open. False: they do not. */
+/*
+ * Decides without Redis, in place of a 5xx problem: grants if all policies fail open, else returns
+ * false.
+ */
 bool ratelimit_degrade(struct request *req, enum problem p, enum effect effect);
 
 #endif

@@ -8,8 +8,8 @@
 const char *const limit_algorithm_names[ALGORITHMS] = { "gcra", "sliding_window", "fixed_window" };
 
 /*
- * Units of lua/rate_limits/lib_limit_gcra.lua: less than 2^52 of them, so that the script
- * computes in whole numbers below 2^53.
+ * The unit of lua/rate_limits/lib_limit_gcra.lua is so small that a burst must have less than 2^52
+ * units: the script then computes in whole numbers below 2^53.
  */
 static int64_t largest_burst(const struct limit *l)
 {
@@ -81,18 +81,19 @@ static const char *pointer(struct request *req, const char *at, const char *memb
 }
 
 /*
- * False: a rule between its members is broken, which was answered; `at` is the pointer to what
- * holds them.
+ * Answers 400 and returns false if members contradict each other. `at` is the pointer to the object
+ * that has them.
  */
 static bool is_sound(struct request *req, const struct limit *l, const char *at)
 {
 	int64_t most = largest_burst(l);
 
 	if (l->has_burst && l->algorithm != GCRA)
-		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"), "belongs to the algorithm gcra");
+		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"),
+				     "is allowed only with the algorithm gcra");
 	else if (l->count_refused && l->algorithm != SLIDING_WINDOW)
 		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/count_refused"),
-				     "belongs to the algorithm sliding_window");
+				     "is allowed only with the algorithm sliding_window");
 	else if (l->burst > most)
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, pointer(req, at, l->has_burst ? "/burst" : "/limit"),
@@ -129,7 +130,7 @@ bool limit_request_is_sound(struct request *req, const struct limit_request *lim
 	return true;
 }
 
-/* ---- Several of one slot: lua/rate_limits/ratelimit_take_all.lua ---- */
+/* ---- Several limits of one slot: lua/rate_limits/ratelimit_take_all.lua ---- */
 
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at)
 {
@@ -226,7 +227,7 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 
 /* ---- Policies ---- */
 
-/* The contract's bounds. */
+/* The bounds of the contract. */
 #define MOST INT64_C(1000000000)
 #define WINDOW_MOST_MS INT64_C(31622400000)
 
@@ -243,13 +244,13 @@ int limit_algorithm_of(struct text name)
 	return 0;
 }
 
-/* The fields of a policy are texts, of a hash that another program may have written. */
+/* The fields of a policy are texts in a hash, which another program may have written. */
 static int64_t number_at(const struct reply *r, size_t i)
 {
 	return strtoll(reply_text(r, i).at, NULL, 10);
 }
 
-/* Absent: none. */
+/* Absent: the policy names no header. */
 static void set_key_header(struct limit_policy *p, struct text header)
 {
 	memset(p->key_header, 0, sizeof(p->key_header));
@@ -281,7 +282,7 @@ bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 
 void limit_answer_foreign_policy(struct request *req, struct text name)
 {
-	answer_problem(req, P_FOREIGN_KEY, "the key of the policy '%s' holds what patternd did not put there", name.at);
+	answer_problem(req, P_FOREIGN_KEY, "another program has written to the key of policy '%s'", name.at);
 }
 
 bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct limit_policy *out)
@@ -295,7 +296,7 @@ bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_pu
 	return is_sound(req, &out->limit, "");
 }
 
-/* `null` resets a member to its default. */
+/* Null resets a member to its default. */
 bool limit_policy_merge(struct request *req, const struct ratelimit_policy_patch_input *in, struct limit_policy *out)
 {
 	struct limit *l = &out->limit;

@@ -1,11 +1,12 @@
 /*
- * limit: what the files of rate limits share: limits, policies, and the request for a decision.
+ * limit: what the files of rate limits share: limits, policies, and the request for a decision. It
+ * must not know how a decision is made.
  *
- *	rate_limits/rate_limits.c           POST /ratelimit makes a limit_request, ...
- *	rate_limits/authorize.c             ... so does /ratelimit/authorize
- *	rate_limits/policy_cache.c          fills in the policies that it names
+ *	rate_limits/rate_limits.c           POST /ratelimit makes a limit_request
+ *	rate_limits/authorize.c             /ratelimit/authorize makes one, too
+ *	rate_limits/policy_cache.c          adds the policies that it names
  *	rate_limits/decide.c                asks Redis
- *	rate_limits/limit_slots.c        asks several nodes of a Cluster
+ *	rate_limits/limit_slots.c           asks several nodes of a Cluster
  *	rate_limits/rate_limit_response.c   answers
  */
 #ifndef PATTERND_LIMIT_H
@@ -16,22 +17,23 @@
 enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
 
 /*
- * Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1.
+ * The names of the algorithms, from index 0. Everywhere else an algorithm is its number in the
+ * contract's enums, from 1.
  */
 extern const char *const limit_algorithm_names[ALGORITHMS];
-/* The number of an algorithm, 0 for a name that is none. */
+/* Returns the number of an algorithm, or 0 if the name is unknown. */
 int limit_algorithm_of(struct text name);
 enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 
 struct limit {
 	int algorithm;
 	int64_t limit, window_ms;
-	int64_t burst; /* what it holds at once: `limit`, unless a leaky bucket has another */
+	int64_t burst; /* capacity: `limit`, unless a leaky bucket sets another */
 	bool has_burst;
 	bool count_refused;
 };
 
-/* Of an input; all have the same members. */
+/* Takes the limit from an input. All inputs have the same members. */
 #define LIMIT_OF(in)                                                           \
 	((struct limit){ .algorithm = (int)(in)->algorithm,                    \
 			 .limit = (in)->limit,                                 \
@@ -44,92 +46,107 @@ struct limit_policy {
 	struct limit limit;
 	bool open;                           /* grants when Redis cannot decide */
 	bool shadow;                         /* always grants */
-	char key_header[PLAIN_NAME_MAX + 1]; /* "": none */
+	char key_header[PLAIN_NAME_MAX + 1]; /* "": the policy names no header */
 };
 
 /*
- * What a limit counts under: a policy, or a check with its own limit. With neither, the limit
- * is in the request and has no name. A check must never reach the state of a policy.
+ * The account that a limit counts in: a policy, or a check with its own limit. With neither, the
+ * limit is in the request and has no name. A check must never reach the state of a policy.
  */
 struct limit_account {
 	struct text policy, check;
 };
 
-/* What Redis decided of one check; times that are left, in milliseconds. */
+/* Redis's decision about one check. Times are milliseconds from now. */
 struct limit_decision {
 	bool fits;
 	int64_t limit, window_ms; /* as configured */
 	int64_t capacity, remaining;
-	int64_t retry_after_ms; /* -1: it fits */
-	int64_t reset_after_ms; /* until it is whole again */
+	int64_t retry_after_ms; /* -1: the call fits */
+	int64_t reset_after_ms; /* until all of it is available again */
 	int64_t more_after_ms;  /* until there is more than `remaining`; 0: it is full */
 };
 
-/* One limit. */
+/* One check: a limit, and what a request takes from it. */
 struct limit_check {
-	struct text name; /* in the headers */
+	struct text name; /* its name in the headers */
 	struct limit_account account;
 	struct text key;
 	int64_t cost;
-	struct limit_policy policy; /* with account.policy: once has_policy */
+	struct limit_policy policy; /* if account.policy is set: valid once has_policy */
 	bool has_policy;
 	struct limit_decision decision;
 };
 
-/* All limits of one request. In its arena, as req->work. */
+/* All limits of one request. In the request's arena, as req->work. */
 struct limit_request {
 	bool several;           /* the request has `checks` */
 	bool degraded;          /* Redis could not decide */
-	bool granted;           /* once it was decided */
-	bool counted_refusal;   /* it was refused, and a limit with count_refused counted that */
-	enum problem refusal;   /* the problem of a refusal */
-	struct text key_header; /* of /ratelimit/authorize: the header that has the key; absent: the policy's */
-	void (*next)(struct request *req); /* the step after the policies */
-	/* A policy does not exist, or result->failed is set. NULL: that is answered. */
+	bool granted;           /* the decision; valid once it was made */
+	bool counted_refusal;   /* the request was refused, and a limit with count_refused counted it */
+	enum problem refusal;   /* the problem that answers a refusal */
+	struct text key_header; /* for /ratelimit/authorize: the header that has the key; absent: the policy names it */
+	void (*next)(struct request *req); /* the step that follows once the policies are known */
+	/*
+	 * Called if a policy does not exist, or if result->failed is set. NULL: the problem is
+	 * answered.
+	 */
 	void (*missing)(struct request *req);
-	struct taking *taking;              /* rate_limits/policy_allowance.c's */
-	void (*retry)(struct request *req); /* of a request that waited */
+	struct taking *taking;              /* used by rate_limits/policy_allowance.c only */
+	void (*retry)(struct request *req); /* called when a request that waited tries again */
 	int64_t asked_us;                   /* when Redis was asked for policies */
-	int64_t wait_ms;                    /* how long it may wait for room */
-	bool waits;                         /* it joined a wait queue in this attempt */
-	char ticket_tail[TEXT_DIGITS];      /* the cost */
+	int64_t wait_ms;                    /* how long the request may wait for room */
+	bool waits;                         /* the request joined a wait queue in this attempt */
+	char ticket_tail[TEXT_DIGITS];      /* the cost, as the end of the ticket */
 	size_t policies_pending;
-	struct limit_series *series; /* rate_limits/limit_slots.c's, when several slots decide */
+	struct limit_series *series; /* used by rate_limits/limit_slots.c only, when several slots decide */
 	size_t count;
 	struct limit_check checks[];
 };
 
-/* Returns new, as req->work; NULL: it was answered that there is no memory. */
+/*
+ * Makes a request for `count` limits, as req->work. NULL: memory ran out, and the request was
+ * answered.
+ */
 struct limit_request *limit_request_new(struct request *req, size_t count);
-/* False: a limit or cost breaks a rule, which was answered. */
+/* Answers 400 and returns false if a limit or a cost breaks a rule. */
 bool limit_request_is_sound(struct request *req, const struct limit_request *limits);
 
 /*
- * The part of a state's key: "<policy>:<algorithm>", of a check "@<check>:<algorithm>", of a limit
- * without a name "@:<algorithm>". No name has an @, so the three never meet.
+ * Returns the part of a state's key: "<policy>:<algorithm>", for a check "@<check>:<algorithm>",
+ * for a limit without a name "@:<algorithm>". No name has an @, so the three cannot collide.
  */
 const char *limit_state_part(struct request *req, struct limit_account account, int algorithm);
-/* The account of a part; cuts it off, so that `part` is what follows. */
+/* Cuts the account off a part. `part` is then the rest. */
 struct limit_account limit_account_cut(struct text *part);
-/* The members `policy` and `check`. */
+/* Writes the members `policy` and `check`. */
 void limit_write_account(struct json_out *o, struct limit_account account);
-/* The key of a check's state. */
+/* Adds the key of a check's state. */
 void limit_call_key(struct request *req, struct call *call, const struct limit_check *c);
 
-/* A call of ratelimit_take_all for some of the checks, to be sent; and its reply. */
+/*
+ * limit_call returns a call of ratelimit_take_all for some of the checks; the caller sends it.
+ * limit_read takes its reply.
+ */
 struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused);
-/* Whether a refusal counts in it, too. */
+/* True if a refusal counts in this limit, too. */
 bool limit_counts_refused(const struct limit_check *c);
 void limit_read(struct request *req, const struct slots_group *some, const struct reply *r);
-/* The shape limit_decision in a reply, from item `at` on. */
+/* Reads a limit_decision of a reply, from item `at` on. */
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);
-/* Of a limit that was never used. */
+/* Returns the decision for a limit that was never used. */
 struct limit_decision limit_unused(const struct limit *limit);
 
-/* The reply of ratelimit_policy_get.lua. False: another program put it there. */
+/*
+ * limit_policy_read takes the reply of ratelimit_policy_get.lua. False: another program wrote the
+ * key; limit_answer_foreign_policy answers that.
+ */
 bool limit_policy_read(const struct reply *r, struct limit_policy *out);
 void limit_answer_foreign_policy(struct request *req, struct text name);
-/* Of a request to store one, or to change the one that is in `out`; false: it was answered. */
+/*
+ * limit_policy_of_input takes the policy from a PUT; limit_policy_merge applies a PATCH to the
+ * policy in `out`. False: the request was answered.
+ */
 bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct limit_policy *out);
 bool limit_policy_merge(struct request *req, const struct ratelimit_policy_patch_input *in, struct limit_policy *out);
 

@@ -1,10 +1,11 @@
 /*
- * ratelimit_keys: the state of a key: get, delete, list, refund.
+ * ratelimit_keys: the state that limits keep for a key: get, delete, list, refund. It must not know
+ * how a limit decides.
  */
 #include "common/kinds.h"
 #include "rate_limits/policy_cache.h"
 
-/* What an input names; all have the same members. */
+/* Takes the account from an input. All inputs have the same members. */
 #define ACCOUNT_OF(in) ((struct limit_account){ .policy = (in)->policy, .check = (in)->check })
 
 static void write_state(struct json_out *o, struct request *req, struct text key, struct limit_account account,
@@ -25,7 +26,7 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 	out_int_or_null(o, "reset_after_ms", exists, request_ms_until(req, reply_int(r, LIMIT_STATE_RESET_AT_MS)));
 }
 
-/* False: a state belongs to one of the two, which was answered. */
+/* Answers 400 and returns false if both a policy and a check are given. */
 static bool account_is_one(struct request *req, struct limit_account account)
 {
 	if (!account.policy.at || !account.check.at)

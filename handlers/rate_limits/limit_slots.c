@@ -1,26 +1,29 @@
 /*
- * limit_slots: one decision over limits in several slots of a Cluster, slot by slot, in the
- * order of the slots. When one refuses, those before it are compensated
- * (lua/rate_limits/ratelimit_compensate.lua), and those after it only report their state. So no
- * limit is ever exceeded, but another caller may be refused meanwhile.
+ * limit_slots: see rate_limits/limit_slots.h. The slots are asked one after the other, in their
+ * order. If a slot refuses, the slots before it are compensated
+ * (lua/rate_limits/ratelimit_compensate.lua), and the slots after it only report their state. So no
+ * limit is exceeded, but another caller may be refused before the compensation.
  */
 #include "rate_limits/limit_slots.h"
 #include "common/kinds.h"
 #include "rate_limits/rate_limit_response.h"
 
-/* In the request's arena. */
+/* The state of one decision, in the request's arena. */
 struct limit_series {
 	const struct slots *slots;
-	size_t at;                       /* the group under way; those before it were granted */
-	int64_t taken_at_ms[CHECKS_MAX]; /* when each of them was, by its node's clock */
-	size_t pending;                  /* answers, once it was refused */
-	bool has_ended;                  /* it was refused or failed */
-	struct call *failed;             /* why it ends; NULL: it was refused */
+	size_t at;                       /* index of the group that is asked; those before it granted */
+	int64_t taken_at_ms[CHECKS_MAX]; /* when each check was taken, by the clock of its node */
+	size_t pending;                  /* replies that have not arrived after the refusal */
+	bool has_ended;                  /* the request was refused, or a call failed */
+	struct call *failed;             /* the call that failed; NULL: the request was refused */
 };
 
 static void ask_next(struct request *req);
 
-/* A refusal that counts is never compensated; a request that waits was not refused. */
+/*
+ * A limit that counts refusals is not compensated, unless the request waits: then it was not
+ * refused.
+ */
 static bool was_taken(const struct limit_request *limits, const struct limit_check *c)
 {
 	return c->cost > 0 && c->decision.fits && (limits->waits || !limit_counts_refused(c));
@@ -28,7 +31,10 @@ static bool was_taken(const struct limit_request *limits, const struct limit_che
 
 /* ---- Compensating ---- */
 
-/* The checks of a group that took something; `room` for as many as it has. */
+/*
+ * Returns the checks of a group that took something. `room` must have space for all checks of the
+ * group.
+ */
 static struct slots_group taken_of(const struct limit_request *limits, size_t g, size_t *room)
 {
 	const struct slots_group *group = &limits->series->slots->groups[g];
@@ -62,7 +68,7 @@ static struct call *compensate(struct request *req, const struct slots_group *ta
 	return call;
 }
 
-/* ---- Refused ---- */
+/* ---- Refusal ---- */
 
 static bool counts_refused(const struct limit_request *limits, const struct slots_group *group)
 {
@@ -72,7 +78,7 @@ static bool counts_refused(const struct limit_request *limits, const struct slot
 	return false;
 }
 
-/* Those before the refusal that count it are not compensated. */
+/* Notes whether a limit before the refusal counts it, so that it is not compensated. */
 static void note_counted(struct request *req)
 {
 	struct limit_request *limits = req->work;
@@ -91,7 +97,7 @@ static void when_all_answered(struct request *req)
 	struct limit_request *limits = req->work;
 	struct call *failed = limits->series->failed;
 
-	limits->series = NULL; /* of this attempt only */
+	limits->series = NULL; /* only valid in this attempt */
 	if (failed)
 		call_problem_answer(failed);
 	else
@@ -117,7 +123,7 @@ static void on_ended(struct request *req, const struct reply *r)
 				limit_decision_of(req, r, true,
 						  RATELIMIT_COMPENSATE_DECISIONS + i * LIMIT_DECISION_ITEMS);
 	} else {
-		req->has_effect = true; /* it stays taken */
+		req->has_effect = true; /* what was taken stays taken */
 	}
 	if (--series->pending == 0)
 		when_all_answered(req);
@@ -139,7 +145,7 @@ static void end(struct request *req)
 			continue;
 		for (size_t i = 0; g > series->at && i < group->count; i++) {
 			struct limit_check *c = &limits->checks[group->which[i]];
-			c->decision = limit_unused(&c->policy.limit); /* in case it cannot be reached */
+			c->decision = limit_unused(&c->policy.limit); /* in case the slot cannot be reached */
 		}
 		struct call *call =
 			g < series->at ? compensate(req, &taken, series->taken_at_ms[g]) : limit_call(req, group, true);
@@ -154,7 +160,7 @@ static void end(struct request *req)
 		call_send(calls[i], on_ended);
 }
 
-/* The client left in the middle. */
+/* The client disconnected before all slots were asked. */
 static void leave(struct request *req, const struct reply *r)
 {
 	const struct limit_request *limits = req->work;
@@ -168,7 +174,7 @@ static void leave(struct request *req, const struct reply *r)
 		series->taken_at_ms[series->at++] = req->now_ms;
 	}
 	if (series->at == series->slots->count)
-		return; /* it is granted, and counts, as one that is answered */
+		return; /* the request was granted, and counts as if it had been answered */
 	for (size_t g = 0; g < series->at; g++) {
 		struct slots_group taken = taken_of(limits, g, room);
 		if (taken.count)

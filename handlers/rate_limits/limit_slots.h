@@ -1,4 +1,7 @@
-/* limit_slots: limits in several slots of a Cluster. */
+/*
+ * limit_slots: one decision over limits in several slots of a Cluster. It must not know where
+ * policies come from.
+ */
 #ifndef PATTERND_LIMIT_SLOTS_H
 #define PATTERND_LIMIT_SLOTS_H
 

@@ -1,6 +1,6 @@
 /*
- * ratelimit_policies: named limits: stored in Redis for all daemons, or fixed by this daemon's
- * file, which goes first.
+ * ratelimit_policies: named limits. They are stored in Redis for all daemons, or fixed by this
+ * daemon's file, which takes precedence. It must not know how a limit decides.
  */
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void answer_policy(struct request *req, int status, struct text name, con
 	answer_end(req);
 }
 
-/* True: it was answered. */
+/* Answers 409 and returns true if the file has the policy. */
 static bool refuse_fixed(struct request *req, struct text name)
 {
 	if (!policy_cache_fixed(name))
@@ -45,7 +45,7 @@ static bool refuse_fixed(struct request *req, struct text name)
 
 enum { PATCH_ATTEMPTS = 5 };
 
-/* A change under way. */
+/* The state of a change, as req->work. */
 struct policy_change {
 	struct limit_policy policy;
 	int64_t asked_us;
@@ -116,7 +116,7 @@ static void on_patched(struct request *req, const struct reply *r)
 	}
 }
 
-/* Stores the merged policy, unless another change came between. */
+/* Stores the merged policy. The script refuses if the policy changed after it was read. */
 static void on_read_for_patch(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_policy_patch_input *in = req->input;
@@ -206,7 +206,7 @@ void ratelimit_policy_get(struct request *req, const struct ratelimit_policy_get
 		call_send(get_one(req, in->name, (struct text){ 0 }), on_state);
 }
 
-/* ---- GET /ratelimit/policies: first the file's, on separate pages ---- */
+/* ---- GET /ratelimit/policies: the file's policies first, on pages of their own ---- */
 
 #define FILE_CURSOR "file."
 
@@ -228,7 +228,7 @@ static void item(struct json_out *o, struct request *req, struct text name, stru
 		write_item(o, name, &policy, "redis");
 }
 
-/* The file's first policy from `i` on that matches; NULL: there are no more. */
+/* Returns the file's first policy that matches, from index `i` on. NULL: there is none. */
 static const struct limit_policy *fixed_from(size_t *i, struct text glob, struct text *name)
 {
 	const struct limit_policy *p;
@@ -238,7 +238,7 @@ static const struct limit_policy *fixed_from(size_t *i, struct text glob, struct
 	return p;
 }
 
-/* False: the file has no more. */
+/* Returns false if the file has no further policy. */
 static bool list_fixed(struct request *req, const struct ratelimit_policy_list_input *in, struct text glob, size_t i)
 {
 	struct text name;

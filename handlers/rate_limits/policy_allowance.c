@@ -1,20 +1,21 @@
 /*
  * policy_allowance: see rate_limits/policy_allowance.h.
  *
- * A limit takes all of a cost or nothing. So what is wanted is asked for; when it does not fit,
- * what is left is. Where a refusal would count against the limit (count_refused), it looks first.
+ * A limit takes all of a cost or nothing. So the daemon first asks for the whole amount; if that
+ * does not fit, it asks for what is left. If a refusal would count against the limit
+ * (count_refused), it looks at the limit first.
  */
 #include "rate_limits/policy_allowance.h"
 
 #include "common/allowance.h"
 #include "rate_limits/policy_cache.h"
 
-/* Other callers may take what a look found: it asks so often, then nothing is granted. */
+/* Other callers may take what a look found. After so many tries nothing is granted. */
 enum { TRIES_MAX = 4 };
 
-/* In the request's arena, as req->work while it is under way. */
+/* The state of one take, in the request's arena. A limit_request that points to it is req->work. */
 struct taking {
-	void *work; /* (ref) what the request had before */
+	void *work; /* (ref) the earlier req->work */
 	void (*on_disconnect)(struct request *req, const struct reply *r);
 	allowance_done done;
 	struct limit_request *limits;
@@ -54,7 +55,7 @@ static void on_asked(struct request *req, const struct reply *r)
 	static const size_t first[] = { 0 };
 	struct taking *t = taking_of(req);
 	struct limit_check *c = &t->limits->checks[0];
-	bool is_free = c->policy.shadow; /* it counts nothing and refuses nothing */
+	bool is_free = c->policy.shadow; /* a shadow counts nothing and refuses nothing */
 
 	if (!r && (c->policy.open || is_free)) {
 		end(req, (struct allowance){ .exists = true, .granted = t->most });
@@ -86,7 +87,7 @@ static void ask(struct request *req, int64_t cost)
 
 	t->limits->checks[0].cost = cost;
 	struct call *call = limit_call(req, &(struct slots_group){ first, 1 }, false);
-	call_without_record(call); /* the request's own step has the record */
+	call_without_record(call); /* the request's own call has the record */
 	call_may_fail(call);
 	call_send(call, on_asked);
 }

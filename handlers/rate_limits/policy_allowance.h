@@ -1,4 +1,7 @@
-/* policy_allowance: lets other patterns spend policies (common/allowance.h). */
+/*
+ * policy_allowance: implements common/allowance.h, so that other patterns can spend policies. It
+ * must not know which patterns do.
+ */
 #ifndef PATTERND_POLICY_ALLOWANCE_H
 #define PATTERND_POLICY_ALLOWANCE_H
 

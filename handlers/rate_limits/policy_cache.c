@@ -1,9 +1,10 @@
 /*
  * policy_cache: see rate_limits/policy_cache.h.
  *
- * Policies of the file never expire. Policies of Redis are fresh for a second, counted from when
- * Redis was asked; in the second half of it one request refreshes them, so that no other one waits
- * for that. Stale ones are kept: while Redis is away they decide whether a limit fails open.
+ * Policies of the file never expire. Policies of Redis are fresh for a second from when Redis was
+ * asked. In the second half of it, one request refreshes a policy, so that the others need not
+ * wait. Stale policies are kept: when Redis cannot be reached, they decide whether a limit fails
+ * open.
  */
 #include "rate_limits/policy_cache.h"
 
@@ -16,20 +17,21 @@ enum { BUCKETS = 1024, ENTRIES_MAX = 4096, FIXED_MAX = 1000, FRESH_US = 1000000,
 struct policy_entry {
 	char name[PLAIN_NAME_MAX + 1];
 	struct limit_policy policy;
-	bool fixed;                /* of the file */
-	bool exists;               /* false: deleted, and only settled_us counts */
-	bool refreshing;           /* a request asks Redis already */
-	int64_t asked_us;          /* when Redis was asked for it */
-	int64_t settled_us;        /* replies to calls sent before it are older than this daemon's own change */
-	struct policy_entry *next; /* in its bucket */
+	bool fixed;       /* the policy is in the file */
+	bool exists;      /* false: it was deleted, and only settled_us counts */
+	bool refreshing;  /* a request is asking Redis for it */
+	int64_t asked_us; /* when Redis was asked for it */
+	/* replies to calls that were sent before then are older than this daemon's own change */
+	int64_t settled_us;
+	struct policy_entry *next; /* the next one in its bucket */
 };
 
 static struct policy_entry *buckets[BUCKETS];
-static size_t entry_count; /* without the fixed ones */
+static size_t entry_count; /* number of entries that are not fixed */
 static const struct policy_entry *fixed[FIXED_MAX];
 static size_t fixed_count;
 
-/* FNV-1a. */
+/* The hash is FNV-1a. */
 static struct policy_entry **bucket_of(struct text name)
 {
 	uint32_t hash = 2166136261;
@@ -48,7 +50,7 @@ static struct policy_entry *find(struct text name)
 	return e;
 }
 
-/* Names come from clients, so the cache is bounded: when full it starts again. */
+/* Names come from clients, so the cache has a bound. When it is full, it is emptied. */
 static void clear(void)
 {
 	for (size_t i = 0; i < BUCKETS; i++) {
@@ -66,7 +68,7 @@ static void clear(void)
 	entry_count = 0;
 }
 
-/* NULL without memory. */
+/* NULL: memory ran out. */
 static struct policy_entry *find_or_add(struct text name)
 {
 	struct policy_entry *e = find(name), **bucket = bucket_of(name);
@@ -144,7 +146,7 @@ void policy_cache_changed(struct text name, const struct limit_policy *p, int64_
 	e->settled_us = loop_now_us();
 }
 
-/* NULL: ask Redis. */
+/* NULL: Redis must be asked. */
 static const struct limit_policy *fresh(struct text name)
 {
 	struct policy_entry *e = find(name);

@@ -1,10 +1,10 @@
 /*
- * policy_file: the policies of --policies FILE, so that a daemon beside a program starts with them,
- * Redis or not.
+ * policy_file: see rate_limits/policy_file.h. With a file, a daemon beside a program has its
+ * policies from the start, even without Redis.
  *
- * The file is a JSON object: {"replies": {"limit": 30, "window_ms": 60000}, ...}, each member a
- * name and what PUT /ratelimit/policies/{name} takes. It is held against that operation's own
- * rows of the contract, so the two cannot differ.
+ * The file is a JSON object: {"replies": {"limit": 30, "window_ms": 60000}, ...}. Each member is a
+ * name and a body of PUT /ratelimit/policies/{name}. It is checked by the rows of the contract for
+ * that operation, so that both accept the same.
  */
 #include "json/read.h"
 #include <stdio.h>
@@ -18,14 +18,14 @@
 
 enum { WHY_BYTES = 512 };
 
-/* `at` is a JSON pointer below the policy. */
+/* Writes a fault and returns false. `at` is a JSON pointer below the policy. */
 static bool refuse(const char *name, const char *at, const char *why)
 {
 	fprintf(stderr, "patternd: --policies: %s: /%s%s: %s\n", config()->policies, name, at, why);
 	return false;
 }
 
-/* The problem that a PUT would have been answered with, a line for each fault. */
+/* Writes the problem that a PUT would have been answered with, one line per fault. */
 static bool refuse_as_answered(const struct request *req, const char *name)
 {
 	struct arena arena = { 0 };
@@ -45,8 +45,8 @@ static bool refuse_as_answered(const struct request *req, const char *name)
 }
 
 /*
- * Makes a request without a client to store the policy: it is answered only when something is
- * wrong.
+ * Makes a request without a client that stores the policy. The request is answered only if the
+ * policy is invalid.
  */
 static bool load_policy(struct request *req, const char *name, struct text body)
 {
@@ -72,7 +72,7 @@ static bool load_one(const struct json *value)
 		return refuse(name, "", "there is no memory for it");
 	struct text body = arena_copy(&req->arena, value->text.at, value->text.len);
 	bool ok = body.at ? load_policy(req, name, body) : refuse(name, "", "there is no memory for it");
-	struct arena arena = req->arena; /* the request lies inside it */
+	struct arena arena = req->arena; /* `req` itself is in the arena */
 	arena_free(&arena);
 	return ok;
 }

@@ -1,10 +1,13 @@
-/* policy_file: the policies of --policies. */
+/*
+ * policy_file: reads and checks the policies of --policies FILE. It must not know how they are
+ * used.
+ */
 #ifndef PATTERND_POLICY_FILE_H
 #define PATTERND_POLICY_FILE_H
 
 #include <stdbool.h>
 
-/* Reads the file. False: stderr names the fault and its place. */
+/* Reads the file. Returns false if it has a fault; stderr has its place. */
 bool policy_file_load(void);
 
 #endif

@@ -1,4 +1,7 @@
-/* policy_metrics: see rate_limits/policy_metrics.h, and GET /ratelimit/policies/{name}/history. */
+/*
+ * policy_metrics: see rate_limits/policy_metrics.h. It also answers GET
+ * /ratelimit/policies/{name}/history.
+ */
 #include "rate_limits/policy_metrics.h"
 
 #include "call/measure.h"

@@ -1,10 +1,10 @@
-/* policy_metrics: what --metrics-names policies:GLOB counts of single policies. */
+/* policy_metrics: the counts of single policies, which --metrics-names policies:GLOB selects. */
 #ifndef PATTERND_POLICY_METRICS_H
 #define PATTERND_POLICY_METRICS_H
 
 #include "rate_limits/limit.h"
 
-/* The request was decided: each check that names a policy counts as a decision of that policy. */
+/* Counts a decision for each policy that a check of the request names. */
 void policy_metrics_decided(const struct request *req, const struct limit_request *limits);
 
 void policy_metrics_open(void);

@@ -1,7 +1,6 @@
 /*
- * ratelimit_answer: see rate_limits/rate_limit_response.h.
- *
- * Owns the headers of draft-ietf-httpapi-ratelimit-headers-10 and of its older drafts.
+ * ratelimit_answer: see rate_limits/rate_limit_response.h. It owns the headers of
+ * draft-ietf-httpapi-ratelimit-headers-10 and of its older drafts.
  */
 #include "rate_limits/rate_limit_response.h"
 
@@ -18,8 +17,8 @@ static bool passes(const struct limit_check *c)
 }
 
 /*
- * True when `a` restricts its caller more than `b`. A shadow never does; of two refusals the longer
- * one does.
+ * Returns true if `a` restricts its caller more than `b`. A shadow restricts nothing; of two
+ * refusals, the one with the longer wait restricts more.
  */
 static bool is_tighter(const struct limit_request *limits, const struct limit_check *a, const struct limit_check *b)
 {
@@ -43,9 +42,9 @@ static const struct limit_check *tightest_of(const struct limit_request *limits)
 }
 
 /*
- * When a refused call may try again: never before there is more than now, as `t` of the header
- * RateLimit has it. A call that would fit, but was refused since others wait before it, has no
- * other instant.
+ * Returns when a refused call may try again. It is never before `t` of the header RateLimit, when
+ * there is more than now. If a call would fit, but was refused because others wait before it, that
+ * is the only instant there is.
  */
 static int64_t retry_after_of(const struct limit_decision *d)
 {
@@ -56,9 +55,11 @@ static int64_t retry_after_of(const struct limit_decision *d)
 
 /* ---- Headers ---- */
 
-enum { PARTS = 6 }; /* of one member of a list */
+enum { PARTS = 6 }; /* parts of one member of a list */
 
-/* One member of each list a check: their names are plain, so nothing needs to be escaped. */
+/*
+ * Each list has one member per check. Names of checks have no characters that need to be escaped.
+ */
 static void write_lists(struct request *req, const struct limit_request *limits)
 {
 	char numbers[CHECKS_MAX * 4][TEXT_DIGITS];
@@ -111,7 +112,7 @@ static void write_values(struct json_out *o, const struct limit_check *c, bool a
 	out_int(o, "reset_after_ms", c->decision.reset_after_ms);
 }
 
-/* What the shadows would have decided; nothing without a shadow, or without Redis. */
+/* Writes what the shadows would have decided; writes nothing without a shadow or without Redis. */
 static void write_shadow(struct json_out *o, const struct limit_request *limits)
 {
 	bool any = false, all_fit = true;

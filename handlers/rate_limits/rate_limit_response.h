@@ -1,10 +1,13 @@
-/* ratelimit_answer: what was decided. */
+/*
+ * ratelimit_answer: the answer to a decision: headers and body. It must not know how the decision
+ * was made.
+ */
 #ifndef PATTERND_RATE_LIMIT_RESPONSE_H
 #define PATTERND_RATE_LIMIT_RESPONSE_H
 
 #include "rate_limits/limit.h"
 
-/* Waits for room, or answers. */
+/* Waits for room if the request may, else answers. */
 void ratelimit_answer(struct request *req);
 
 #endif

@@ -1,15 +1,13 @@
 /*
- * ratelimit: POST /ratelimit: one limit, or several as one decision.
- *
- * Makes the limit_request; the other files of the folder decide and answer it
- * (rate_limits/limit.h).
+ * ratelimit: POST /ratelimit: one limit, or several as one decision. It makes the limit_request;
+ * the other files of the folder decide and answer it (rate_limits/limit.h).
  */
 #include "rate_limits/decide.h"
 #include "rate_limits/policy_cache.h"
 
 /*
- * `name` is absent where the request gave none. By it a request can have a limit a second and a
- * limit a day for one key.
+ * `name` is absent if the request gave none. Names let a request have a limit per second and a
+ * limit per day for one key.
  */
 static void set_check(struct limit_check *c, struct text name, struct text policy, struct text key, int64_t cost)
 {
@@ -19,13 +17,18 @@ static void set_check(struct limit_check *c, struct text name, struct text polic
 	c->cost = cost;
 }
 
-/* Only by a policy: checks with their own limits differ in their names. */
+/*
+ * Only checks of the same policy can share a state: checks with their own limits have different
+ * names.
+ */
 static bool share_state(const struct limit_check *a, const struct limit_check *b)
 {
 	return a->account.policy.at && text_equal(a->account.policy, b->account.policy) && text_equal(a->key, b->key);
 }
 
-/* Checks must differ in the headers, and must not share a state. False: it was answered. */
+/*
+ * Answers 400 and returns false if two checks have the same name in the headers, or share a state.
+ */
 static bool are_distinct(struct request *req, const struct limit_request *limits)
 {
 	char at[32];
@@ -42,9 +45,10 @@ static bool are_distinct(struct request *req, const struct limit_request *limits
 						     "is named '%s', as is /checks/%zu; give each its own name",
 						     a->name.at, k);
 			else
-				answer_field_problem(req, P_INVALID_VALUE, at,
-						     "counts '%s' under '%s', as does /checks/%zu", a->key.at,
-						     a->account.policy.at, k);
+				answer_field_problem(
+					req, P_INVALID_VALUE, at,
+					"counts '%s' under '%s', as does /checks/%zu; use each policy once per key",
+					a->key.at, a->account.policy.at, k);
 			return false;
 		}
 	}

@@ -1,6 +1,6 @@
 /*
- * claims: on the stock of a sale; see sales.h. Each operation is one script
- * (lua/sales/sale_claim_*.lua), called again while expired holds are settled.
+ * claims: claims on the stock of a sale; see sales.h. Each operation is one script
+ * (lua/sales/sale_claim_*.lua), which is called again while it settles expired holds.
  */
 #include <inttypes.h>
 
@@ -211,7 +211,7 @@ static void claim(struct request *req)
 
 void sale_claim_acquire(struct request *req, const struct sale_claim_acquire_input *in)
 {
-	(void)in; /* claim() finds it in the request, at each of its steps */
+	(void)in; /* claim() takes the input from the request, at each step */
 	claim(req);
 }
 

@@ -1,7 +1,7 @@
 /*
- * sales: a stock that is for sale between two instants, and claims on it. Each operation is one
- * script (lua/sales/sale_*.lua); one that settled as many expired holds as it may, and could not
- * decide yet, is called again.
+ * sales: a stock that is for sale between two instants, and its settings. Each operation is one
+ * script (lua/sales/sale_*.lua). A script settles a bounded number of expired holds; if it then
+ * cannot decide yet, it is called again. claims.c has the claims.
  */
 #include <inttypes.h>
 
@@ -11,7 +11,7 @@
 
 enum { HOLD_MS = 300000 }; /* the contract's default */
 
-/* In the order of the contract's enum, from 1. */
+/* In the order of the contract's enum, from index 1. */
 const char *const sale_state_names[] = { NULL, "upcoming", "open", "closed" };
 
 struct call *sale_call(struct request *req, const struct script *s, struct text sale)
@@ -32,7 +32,7 @@ int sale_state(const struct request *req, int64_t opens_at_ms, int64_t closes_at
 	return req->now_ms < opens_at_ms ? SALE_UPCOMING : SALE_OPEN;
 }
 
-/* 0 is neither an instant nor a limit. */
+/* Writes null for 0, which is neither an instant nor a limit. */
 void sale_out_setting(struct json_out *o, const char *key, int64_t value)
 {
 	out_int_or_null(o, key, value != 0, value);
@@ -43,7 +43,7 @@ static int state_of(const struct request *req, const struct reply *r)
 	return sale_state(req, reply_int(r, SALE_OPENS_AT_MS), reply_int(r, SALE_CLOSES_AT_MS));
 }
 
-/* The members of an open object. */
+/* Writes a sale into an open object. */
 static void write_sale(struct json_out *o, struct request *req, struct text sale, const struct reply *r)
 {
 	int64_t stock = reply_int(r, SALE_STOCK), held = reply_int(r, SALE_HELD);
@@ -78,7 +78,7 @@ static void answer_stock_below_sold(struct request *req, struct text sale, int64
 	answer_end(req);
 }
 
-/* sale_put has the outcomes of sale_patch, and new. `stock` is the one asked for. */
+/* sale_put has the outcomes of sale_patch, and one for a new sale. `stock` is the requested one. */
 static void answer_changed(struct request *req, struct text sale, int64_t stock, const struct reply *r)
 {
 	switch (reply_outcome(r)) {
@@ -97,7 +97,10 @@ static void answer_changed(struct request *req, struct text sale, int64_t stock,
 	}
 }
 
-/* A setting of PATCH: null is the default, absent leaves it as it is. */
+/*
+ * Sends a setting of PATCH: null becomes `standard`. An absent setting is sent as "", which leaves
+ * it unchanged.
+ */
 static void call_setting(struct call *c, bool has, bool reset, int64_t value, int64_t standard)
 {
 	handler_call_optional(c, has || reset, reset ? standard : value);
@@ -131,7 +134,7 @@ static void replace(struct request *req)
 
 void sale_put(struct request *req, const struct sale_put_input *in)
 {
-	(void)in; /* replace() finds it in the request, at each of its steps */
+	(void)in; /* replace() takes the input from the request, at each step */
 	replace(req);
 }
 
@@ -163,7 +166,7 @@ static void patch(struct request *req)
 
 void sale_patch(struct request *req, const struct sale_patch_input *in)
 {
-	(void)in; /* patch() finds it in the request, at each of its steps */
+	(void)in; /* patch() takes the input from the request, at each step */
 	patch(req);
 }
 
@@ -192,7 +195,7 @@ static void get(struct request *req)
 
 void sale_get(struct request *req, const struct sale_get_input *in)
 {
-	(void)in; /* get() finds it in the request, at each of its steps */
+	(void)in; /* get() takes the input from the request, at each step */
 	get(req);
 }
 

@@ -1,16 +1,16 @@
 /*
- * semaphores: at most so many at once, with permits that expire. Each operation is one script
- * (lua/semaphores/semaphore_*.lua); waiters have a wait queue, as for a lock.
+ * semaphores: at most a number of permits at once, each with an expiry. Each operation is one
+ * script (lua/semaphores/semaphore_*.lua); waiters have a wait queue, as for a lock.
  *
- * A permit is a secret like a lock's token: only its holder gets it, Redis its digest.
+ * A permit is a secret, like a lock's token: only its holder gets it, and Redis stores its digest.
  */
 #include "common/handler.h"
 #include "common/kinds.h"
 
-/* The permit that it may get. */
+/* The permit that the request may get. */
 struct semaphore_permit {
 	struct text permit, hash;
-	char limit[TEXT_DIGITS]; /* the end of its ticket */
+	char limit[TEXT_DIGITS]; /* the limit, as the end of the ticket */
 };
 
 static const char *const wait_parts[] = { "permits", "waiters", NULL };
@@ -108,8 +108,8 @@ static void release(struct request *req, struct text name, struct text hash, cal
 }
 
 /*
- * The client left: what the attempt under way may have taken is released, unless the client may
- * come again for it.
+ * The client disconnected. Releases what the present attempt may have acquired, unless the client
+ * could claim it by a retry.
  */
 static void on_disconnect(struct request *req, const struct reply *r)
 {
@@ -121,7 +121,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 		release(req, in->name, new->hash, NULL);
 }
 
-/* The script must know which limit the first in the wait queue asks for. */
+/* The ticket has the limit, since the script must know which limit the first waiter asks for. */
 static struct text ticket_of(struct request *req, int64_t limit)
 {
 	static const struct ticket_queue queue = { &semaphore_permit_leave_script, wait_parts };
@@ -299,7 +299,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	(void)req;
 	(void)part;
 	if (reply_int(r, SEMAPHORE_GET_HELD) == 0)
-		return; /* all released; the key lives until the last permit would have expired */
+		return; /* all were released; the key stays until the last permit would have expired */
 	out_object(o, NULL);
 	out_state(o, name, r);
 	out_close(o);

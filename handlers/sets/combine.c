@@ -1,13 +1,14 @@
 /*
  * set_combine: unions, intersections and differences of several sets: GET /sets/combine.
  *
- * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for
- * their sizes; then each slot unites its own, or the slot of the set that counts (the smallest for
- * an intersection, the first for a difference) combines its own, and the others return which of
- * these members stay.
+ * It is one script (lua/sets/set_combine.lua) if all sets are in one slot. In a Cluster, sets in
+ * several slots are first asked for their sizes. For a union, each slot then unites its own sets.
+ * For an intersection or a difference, the slot of the base set (the smallest of an intersection,
+ * the first of a difference) combines its own sets, and the other slots return which of these
+ * members stay.
  *
- * Members leave in the order of a hash, and a page's cursor is the hash of its last one: members
- * that appear or vanish between two pages hide no others.
+ * Members are returned in the order of a hash. The cursor of a page is the hash of its last member,
+ * so members that are added or removed between two pages do not hide others.
  */
 #include <stdlib.h>
 #include <xxhash.h>
@@ -25,19 +26,19 @@ struct member {
 	int64_t hash;
 };
 
-/* In the request's arena. */
+/* The state of a request, in its arena. */
 struct set_combination {
 	enum set_way way;
 	const struct text *names;
 	size_t count;
 	const struct slots *slots;
-	size_t base; /* the slot of the set that counts */
+	size_t base; /* index of the slot that has the base set */
 	size_t pending;
 	int64_t *sizes;         /* of each set */
-	struct member *members; /* so far */
+	struct member *members; /* the members so far */
 	size_t member_count, member_room;
-	char *stays;   /* a byte for each of them */
-	int64_t after; /* answer members whose hash is greater */
+	char *stays;   /* a byte for each member */
+	int64_t after; /* the page has members with a greater hash */
 };
 
 static void answer_too_many(struct request *req, int64_t members)
@@ -51,7 +52,7 @@ static void answer_too_many(struct request *req, int64_t members)
 	answer_end(req);
 }
 
-/* Above 0, and small enough for a cursor. */
+/* Returns a hash above 0 that fits into a cursor. */
 static int64_t hash_of(struct text member)
 {
 	return (int64_t)(XXH3_64bits(member.at, member.len) >> 11 | 1);
@@ -67,7 +68,7 @@ static int compare(const void *a, const void *b)
 	return order ? order : (x->text.len > y->text.len) - (x->text.len < y->text.len);
 }
 
-/* Those that stay, each once, in order. */
+/* Keeps the members that stay, once each, sorted by hash. */
 static void arrange(struct set_combination *co)
 {
 	size_t kept = 0, distinct = 0;
@@ -117,7 +118,8 @@ static struct call *call_combine(struct request *req, const struct slots_group *
 }
 
 /*
- * Adds the members of a slot. False: they are too many, or there is no memory, which was answered.
+ * Adds the members of a slot. False: there are too many, or memory ran out, and the request was
+ * answered.
  */
 static bool take_in(struct request *req, const struct reply *r)
 {
@@ -145,7 +147,7 @@ static void on_combined(struct request *req, const struct reply *r)
 		answer_members(req, req->work);
 }
 
-/* ---- Several: a union ---- */
+/* ---- Several slots: a union ---- */
 
 static void on_united(struct request *req, const struct reply *r)
 {
@@ -155,7 +157,7 @@ static void on_united(struct request *req, const struct reply *r)
 		answer_members(req, co);
 }
 
-/* ---- Several: an intersection, a difference ---- */
+/* ---- Several slots: an intersection, a difference ---- */
 
 static void on_filtered(struct request *req, const struct reply *r)
 {
@@ -190,9 +192,9 @@ static void on_base(struct request *req, const struct reply *r)
 	}
 }
 
-/* ---- Several: their sizes first ---- */
+/* ---- Several slots: the sizes of the sets ---- */
 
-/* The set that counts. */
+/* Returns the index of the base set. */
 static size_t counting_set(const struct set_combination *co)
 {
 	size_t which = 0;
@@ -288,7 +290,8 @@ void set_combine(struct request *req, const struct set_combine_input *in)
 	int given = (in->union_.count > 0) + (in->intersect.count > 0) + (in->subtract.count > 0);
 
 	if (given == 0)
-		answer_field_problem(req, P_MISSING_FIELD, "?union", "is required, or ?intersect or ?subtract instead");
+		answer_field_problem(req, P_MISSING_FIELD, "?union",
+				     "is required, unless ?intersect or ?subtract is given");
 	else if (given > 1)
 		answer_field_problem(req, P_INVALID_VALUE, in->union_.count ? "?union" : "?intersect",
 				     "cannot be given together with another way to combine");

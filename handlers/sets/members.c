@@ -31,7 +31,10 @@ static int by_bytes(const void *a, const void *b)
 	return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* False: a member is to be added and removed, or there is no memory, which was answered. */
+/*
+ * Returns false if a member is to be added and removed, or if memory ran out. The request was
+ * answered.
+ */
 static bool are_apart(struct request *req, const struct set_member_write_input *in)
 {
 	size_t bytes = in->add.count * sizeof(struct text);

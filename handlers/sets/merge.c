@@ -1,12 +1,13 @@
 /*
- * set_merge: makes a set of other sets: POST /sets/{name}/merge. The members of one set after the
- * other (of a union), or of the set that counts (the smallest of an intersection, the first of a
- * difference), come here page by page. The sets beside it return which of them stay, and those are
- * added to what is built. It lies aside under a key with its own TTL until the last step puts
- * it in the set's place, so nothing needs to be undone when a step fails.
+ * set_merge: makes a set of other sets: POST /sets/{name}/merge. For a union it reads all sets page
+ * by page, one after the other. For an intersection or a difference it reads the base set (the
+ * smallest of an intersection, the first of a difference); the other sets return which members of a
+ * page stay. The result is built under a separate key with a TTL. The last step puts it in the
+ * set's place, so nothing needs to be undone if a step fails.
  *
- * Each step is one script that works on some 5000 members at most, whatever the sets have, and a
- * It is the same with slots of a Cluster: every script has the keys of one slot.
+ * Each step is one script that works on about 5000 members at most, however large the sets are.
+ * Every script has the keys of one slot, so sets in several slots of a Cluster are merged in the
+ * same way.
  */
 #include <stdio.h>
 
@@ -14,7 +15,7 @@
 #include "common/kinds.h"
 
 enum {
-	SETS_A_STEP = 10, /* that are asked which of a page they have */
+	SETS_A_STEP = 10, /* sets that are asked about a page per step */
 	NONCE_DIGITS = 16,
 	CURSOR_SIZE = 24,
 	PART_SIZE = 32,
@@ -23,21 +24,21 @@ enum {
 enum set_way { UNION, INTERSECT, SUBTRACT };
 static const char *const ways[] = { "union", "intersect", "subtract" };
 
-/* A merge under way; in the request's arena. */
+/* The state of a merge, in the request's arena. */
 struct set_merge {
 	enum set_way way;
 	const struct text *names;
 	size_t count;
-	struct arena_mark since; /* of the request's arena: what comes after belongs to one page */
-	char part[PART_SIZE];    /* of what is built */
+	struct arena_mark since; /* of the request's arena: memory after it belongs to one page */
+	char part[PART_SIZE];    /* the part of the key of the result */
 	int64_t built;           /* members so far */
-	size_t source;           /* whose pages come */
+	size_t source;           /* index of the set whose pages are read */
 	char cursor[CURSOR_SIZE];
 	int64_t *sizes;
-	size_t pending;            /* sizes that are awaited */
+	size_t pending;            /* sizes that have not arrived */
 	struct text *others;       /* the sets beside the source, which decide what stays */
-	const struct slots *slots; /* of these; NULL: there is none */
-	size_t group, at;          /* the next of them */
+	const struct slots *slots; /* the slots of `others`; NULL: there are none */
+	size_t group, at;          /* the next of `others`: its slot, and its index there */
 	struct text *page;         /* the members of the page that stay so far */
 	size_t page_count;
 };
@@ -82,7 +83,7 @@ static void end(struct request *req)
 	call_send(c, on_ended);
 }
 
-/* The client left: what was built is of no use. */
+/* The client disconnected: the result that was built so far is deleted. */
 static void on_disconnect(struct request *req, const struct reply *r)
 {
 	const struct set_merge_input *in = req->input;
@@ -94,7 +95,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 	call_send(c, NULL);
 }
 
-/* ---- A page: what stays of it is added to what is built ---- */
+/* ---- A page: the members that stay are added to the result ---- */
 
 /* The page is done. */
 static void go_on(struct request *req)
@@ -149,7 +150,10 @@ static void on_filtered(struct request *req, const struct reply *r)
 	filter_page(req);
 }
 
-/* Asks the next of the other sets, some that lie in one slot, or adds what stays. */
+/*
+ * Asks the next of the other sets, several if they are in one slot. If all were asked, adds the
+ * members that stay.
+ */
 static void filter_page(struct request *req)
 {
 	struct set_merge *m = req->work;
@@ -204,9 +208,9 @@ static void next_page(struct request *req)
 	call_send(c, on_page);
 }
 
-/* ---- The beginning: how large the sets are ---- */
+/* ---- The sizes of the sets ---- */
 
-/* The source, and the sets beside it. */
+/* Chooses the source, and the sets beside it. */
 static void choose(struct request *req)
 {
 	struct set_merge *m = req->work;
@@ -230,7 +234,7 @@ static void on_begun(struct request *req, const struct reply *r)
 	struct set_merge *m = req->work;
 
 	if (reply_outcome(r) > 0) {
-		answer_made(req, r); /* before: this is a replay */
+		answer_made(req, r); /* from an earlier request: this is a replay */
 		return;
 	}
 	for (size_t i = 0; i < m->count; i++)
@@ -238,7 +242,7 @@ static void on_begun(struct request *req, const struct reply *r)
 	choose(req);
 }
 
-/* All of them lie in the slot of the set. */
+/* Begins with one call, if all sets are in the slot of the new set. */
 static void begin(struct request *req)
 {
 	const struct set_merge_input *in = req->input;
@@ -260,7 +264,7 @@ static void on_size(struct request *req, const struct reply *r)
 		choose(req);
 }
 
-/* A call for each, and for the set itself: it must be a set, too. */
+/* Asks for the size of each set, and of the new set, since its key must be a set, too. */
 static void ask_sizes(struct request *req)
 {
 	const struct set_merge_input *in = req->input;

@@ -1,7 +1,7 @@
 /*
- * sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). Many members in
- * one request: sets/members.c. What several sets have together: sets/combine.c; stored as a set:
- * sets/merge.c.
+ * sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). sets/members.c
+ * writes many members in one request. sets/combine.c combines sets, and sets/merge.c stores the
+ * combination as a set.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

@@ -24,14 +24,15 @@ bool topic_name_covers(struct text pattern, struct text name)
 	return topic_name_is_pattern(pattern) && name.len >= len && memcmp(pattern.at, name.at, len) == 0;
 }
 
-/* Names the two, of which one would bring messages that the other brings too. */
+/* Answers 400: one of the two names brings messages that the other brings, too. */
 static bool refuse_twice(struct request *req, struct text name, struct text other)
 {
 	if (text_equal(name, other))
 		answer_field_problem(req, P_INVALID_VALUE, "?name", "has '%s' twice", name.at);
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "?name",
-				     "has '%s', which '%s' covers: its messages would come twice", name.at, other.at);
+				     "has '%s', which '%s' covers, so its messages would arrive twice", name.at,
+				     other.at);
 	return false;
 }
 

@@ -1,29 +1,38 @@
 /*
- * topic_name: names of topics, and patterns: a name that ends in `*` is every topic that begins
- * with what is before it. No topic has a `*` in its own name.
+ * topic_name: names of topics, and patterns. A pattern is a name that ends in `*`; it covers every
+ * topic that begins with the text before. A topic's own name has no `*`. It must not know streams.
  */
 #ifndef PATTERND_TOPIC_NAME_H
 #define PATTERND_TOPIC_NAME_H
 
 #include "common/handler.h"
 
-/* True for the name of one topic. False: it has a `*`, which was answered. */
+/* Returns true for the name of a topic. If it has a `*`, answers 400 and returns false. */
 bool topic_name_is_one(struct request *req, struct text name);
 
 bool topic_name_is_pattern(struct text name);
-/* `pattern` is one, and has the topic of this name, or all topics of another pattern. */
+/*
+ * Returns true if `pattern` is a pattern that covers the topic `name`, or all topics of the pattern
+ * `name`.
+ */
 bool topic_name_covers(struct text pattern, struct text name);
 
 /*
- * Names that one stream may have at once: a `*` is the last character, and no message would come
- * twice. False: it was answered.
+ * Checks the names of one stream: `*` may only be the last character, and no message may arrive
+ * twice. If they are invalid, answers 400 and returns false.
  */
 bool topic_names_fit(struct request *req, const struct text *names, size_t count);
 
-/* Its channel has the messages for patterns: lua/topics/topic_publish.lua. No topic is this one. */
+/*
+ * The name whose channel carries the messages for patterns: lua/topics/topic_publish.lua. No topic
+ * can have it.
+ */
 #define TOPIC_OF_PATTERNS TEXT("*")
 
-/* The topic of a channel, or key, of topics; absent for any other. Borrows. */
+/*
+ * Returns the topic of a channel or key of topics; absent for any other. The text points into
+ * `key`.
+ */
 struct text topic_name_of(struct text key);
 
 #endif

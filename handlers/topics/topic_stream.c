@@ -1,17 +1,19 @@
 /*
- * topic_stream: listens to topics, as server-sent events: to one, or to several and to prefixes.
+ * topic_stream: streams the messages of topics as server-sent events: one topic, or several topics
+ * and patterns. It must not know what publishes them.
  *
- * A topic that is named has a sharded channel. Messages for prefixes come by one classic channel
- * from all servers (wait/broadcast.h), each behind its topic's key, and are chosen here.
+ * Each named topic has a sharded channel. Messages for patterns arrive from all servers by one
+ * classic channel (wait/broadcast.h), each after its topic's key; this file selects the messages
+ * that match.
  */
 #include "common/handler.h"
 #include "common/kinds.h"
 #include "topics/topic_name.h"
 #include "wait/broadcast.h"
 
-enum { ALIVE_MS = 15000 }; /* between keep-alive comments, for proxies and clients */
+enum { ALIVE_MS = 15000 }; /* between keep-alive comments, which keep proxies and clients from closing the connection */
 
-/* A topic that is named. */
+/* A named topic that a stream listens to. */
 struct topic_listener {
 	struct channel_listener listener;
 	struct topic_stream *of; /* (ref) */
@@ -22,13 +24,13 @@ struct topic_stream {
 	struct request *req;   /* (ref) */
 	struct stream *stream; /* (ref) */
 	struct loop_timer alive;
-	struct broadcast_listener all; /* for the patterns */
+	struct broadcast_listener all; /* listens for the patterns */
 	const struct text *names;
 	size_t count;
-	bool names_topic; /* in each message */
+	bool names_topic; /* each message names its topic */
 	bool has_listened;
-	bool has_gap;                  /* to be reported before the next message */
-	struct topic_listener *topics; /* as many as names; a pattern's is not used */
+	bool has_gap;                  /* report a gap before the next message */
+	struct topic_listener *topics; /* an array with a place per name; the places of patterns are unused */
 };
 
 static bool has_pattern(const struct topic_stream *t)
@@ -39,9 +41,12 @@ static bool has_pattern(const struct topic_stream *t)
 	return false;
 }
 
-/* ---- Whether it listens ---- */
+/* ---- Subscriptions ---- */
 
-/* All of its channels are subscribed; or each is, or its server is away. */
+/*
+ * is_complete: all channels are subscribed. is_settled: each channel is subscribed, or its server
+ * is not reachable.
+ */
 static void look(const struct topic_stream *t, bool *is_complete, bool *is_settled)
 {
 	bool waits_for_all = has_pattern(t);
@@ -58,8 +63,8 @@ static void look(const struct topic_stream *t, bool *is_complete, bool *is_settl
 }
 
 /*
- * One more of its channels is subscribed, or again. Several that are lost together make one gap,
- * which comes before any message.
+ * Called when another channel is subscribed, or subscribed again. Channels that are lost together
+ * make one gap, which is reported before any message.
  */
 static void on_some_subscribed(struct topic_stream *t)
 {
@@ -98,8 +103,8 @@ static void send(struct topic_stream *t, struct text message)
 }
 
 /*
- * Puts the topic before the members of a message, which is an object of this daemon's script, or
- * whatever else a client of Redis has published.
+ * Writes a message with its topic as the first member. A message is an object of this daemon's
+ * script, or anything that another client of Redis has published.
  */
 static void send_named(struct topic_stream *t, struct text topic, struct text message)
 {
@@ -116,7 +121,7 @@ static void send_named(struct topic_stream *t, struct text topic, struct text me
 	struct text data = head.at ? arena_join(&t->req->arena, parts, sizeof(parts) / sizeof(parts[0])) : head;
 	if (data.at)
 		send(t, data);
-	else /* without memory: a stream never leaves out a message */
+	else /* memory ran out: a stream must not skip a message */
 		stream_end(t->stream);
 	arena_rewind(&t->req->arena, before);
 }
@@ -176,7 +181,7 @@ static bool can_subscribe(const struct topic_stream *t)
 	return !has_pattern(t) || broadcast_can_subscribe();
 }
 
-/* False without memory. */
+/* False: memory ran out. */
 static bool listen(struct topic_stream *t)
 {
 	for (size_t i = 0; i < t->count; i++) {

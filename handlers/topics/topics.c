@@ -1,6 +1,7 @@
 /*
- * topics: publish, and which topics have listeners. Nothing is stored: only clients that listen now
- * receive a message (topic_stream.c), and a topic is no more than its subscriptions in Redis.
+ * topics: publishes messages, and lists topics with listeners. Nothing is stored: only clients that
+ * listen at that moment receive a message (topic_stream.c). A topic exists only as subscriptions in
+ * Redis.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

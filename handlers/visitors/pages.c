@@ -1,8 +1,8 @@
 /*
- * pages: lists pages, sets whether they keep a total, and deletes them; the same for visitors and
- * views. A page has a key a day,
- * and no list of its days: a delete goes through all days that it may have, some in each call. Its
- * first key means only that it exists (lua/visitors/lib_page.lua).
+ * pages: lists pages, sets whether they keep a total, and deletes them; visitors and views share
+ * this code. A page has one key per day and no list of its days, so a delete goes through all days
+ * that it may have, in steps. The page's first key only means that the page exists
+ * (lua/visitors/lib_page.lua).
  */
 #include "visitors/visitor_call.h"
 
@@ -44,7 +44,7 @@ static void answer_total(struct request *req, struct text name, int64_t total)
 	answer_end(req);
 }
 
-/* `keep`: "1", "0" or "" for as it is. */
+/* `keep` is "1", "0", or "" to leave it unchanged. */
 static void send_patch(struct request *req, const char *kind, struct text name, const char *keep, call_done done)
 {
 	struct call *c = handler_call(req, &page_patch_script, kind, name);
@@ -95,14 +95,14 @@ void pv_patch(struct request *req, const struct pv_patch_input *in)
 
 enum { DAYS_A_STEP = 500 };
 
-/* In the request's arena. */
+/* The state of a delete, in the request's arena. */
 struct page_delete {
 	const char *kind;
-	const char *form; /* that values of the kind begin with */
-	const char *what; /* for the problem */
+	const char *form; /* the beginning that values of this kind have */
+	const char *what; /* the noun in the problem's detail */
 	struct text name;
 	int64_t next_day;
-	struct arena_mark since; /* what comes after are the keys of one step */
+	struct arena_mark since; /* memory after it has the keys of one step */
 };
 
 static void next_step(struct request *req);

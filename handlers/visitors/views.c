@@ -1,5 +1,5 @@
 /*
- * views: page views, one counter a page and day. Each operation is one script
+ * views: page views, one counter per page and day. Each operation is one script
  * (lua/visitors/pv_*.lua).
  */
 #include "visitors/visitor_call.h"

@@ -9,7 +9,7 @@ const double visitor_standard_error = 0.0081; /* 1.04 / sqrt(16384) */
 
 /* ---- Days ---- */
 
-/* The days if today is `today`. False when there are none, or too many. */
+/* Computes the range for the day `today`. Returns false if it has no day, or too many. */
 static bool set_today(struct visitor_days *w, int64_t today)
 {
 	w->today = today;
@@ -24,12 +24,15 @@ static void answer_no_range(struct request *req, const struct visitor_days *w)
 		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer, "must not be after the last day");
 	else
 		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer,
-				     "makes %lld days, more than the %lld that are allowed for %s",
+				     "makes the range %lld days long; %lld are allowed for %s",
 				     (long long)(w->to - w->from + 1), (long long)(DAYS_MAX / w->pages),
 				     w->pages > 1 ? "so many pages" : "a page");
 }
 
-/* The first attempt: today by the daemon's clock. `w` needs send, pages and what was given. */
+/*
+ * Makes the first attempt, with today by the daemon's clock. `w` must have send, pages and the
+ * given days.
+ */
 static void send_days(struct request *req, struct visitor_days *w)
 {
 	req->work = w;
@@ -38,7 +41,7 @@ static void send_days(struct request *req, struct visitor_days *w)
 			answer_no_range(req, w);
 			return;
 		}
-		/* Our clock may be wrong: only Redis can refuse the range. */
+		/* The daemon's clock may be wrong, so only Redis may refuse the range. */
 		set_today(w, w->asked_from);
 	}
 	w->send(req, w);
@@ -70,7 +73,7 @@ static struct visitor_days *days_new(struct request *req, visitor_send send, siz
 	return w;
 }
 
-/* False: the day is invalid, which was answered. */
+/* Reads a day. If it is invalid, answers 400 and returns false. */
 static bool read_day(struct request *req, struct text given, const char *pointer, bool *has, int64_t *day)
 {
 	*has = given.at != NULL;

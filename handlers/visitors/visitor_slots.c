@@ -1,27 +1,27 @@
 /*
- * visitor_slots: see visitors/visitor_slots.h. No PFCOUNT and no PFMERGE reaches several slots.
- * Each slot merges its own sketches and returns the bytes; one slot counts, or merges, them all.
- * Temporary keys lie in the slot of a page, and a script deletes those it makes.
+ * visitor_slots: see visitors/visitor_slots.h. PFCOUNT and PFMERGE cannot reach several slots. So
+ * each slot merges its own sketches and returns the bytes, and one slot counts or merges all of
+ * them. Temporary keys are in the slot of a page; the script that makes them deletes them.
  *
- * The first slot decides which day is today; the others are asked for the days that it accepted.
+ * The first slot decides which day is today. The others are asked for the days that it accepted.
  */
 #include "visitors/visitor_slots.h"
 
 enum { SCRATCH_DIGITS = 16 };
 
-/* In the request's arena. */
+/* The state of a request, in its arena. */
 struct page_parts {
 	const struct slots *slots;
 	const struct text *pages;
-	const struct script *script; /* asked of each slot */
+	const struct script *script; /* called for each slot */
 	void (*next)(struct request *req, struct visitor_days *w);
-	visitor_slots_counted counted; /* of a combination */
-	call_done merged;              /* of a merge */
+	visitor_slots_counted counted; /* answers a combination */
+	call_done merged;              /* answers a merge */
 	size_t pending;
-	const struct reply **replies; /* of each slot */
+	const struct reply **replies; /* one of each slot */
 };
 
-/* A temporary key. */
+/* Adds a temporary key. */
 static void call_scratch(struct request *req, struct call *c, struct text page)
 {
 	char hex[SCRATCH_DIGITS + 1];

@@ -1,7 +1,7 @@
 /*
- * visitors: unique visitors, one sketch a page and day. Each operation is one script
- * (lua/visitors/uv_*.lua), unless its pages lie in several slots of a Cluster
- * (visitors/visitor_slots.c). Lists and removal: pages.c.
+ * visitors: unique visitors, one sketch per page and day. Each operation is one script
+ * (lua/visitors/uv_*.lua), unless its pages are in several slots of a Cluster
+ * (visitors/visitor_slots.c). pages.c lists and deletes pages.
  */
 #include "visitors/visitor_slots.h"
 
@@ -124,7 +124,7 @@ static void send_combine(struct request *req, struct visitor_days *w)
 		visitor_call_days(c, KEY_UV, in->name.items[i], w);
 	visitor_call_today(c, w);
 	call_int(c, w->to - w->from + 1);
-	call_string(c, ""); /* no total */
+	call_string(c, ""); /* the call has no total */
 	call_send(c, on_combined);
 }
 
@@ -135,14 +135,14 @@ void uv_combine(struct request *req, const struct uv_combine_input *in)
 
 /* ---- POST /uv/{name}/merge ---- */
 
-/* Of uv_merge.lua, and of uv_merge_sum.lua. */
+/* Takes the reply of uv_merge.lua or of uv_merge_sum.lua. */
 static void on_merged(struct request *req, const struct reply *r)
 {
 	const struct uv_merge_input *in = req->input;
 
 	if (!visitor_day_was_right(req, r))
 		return;
-	/* The range of the reply: a replay answers the days of the first time. */
+	/* The range of the reply: a replay answers with the days of the first request. */
 	int64_t from = reply_int(r, UV_MERGED_FIRST_DAY), days = reply_int(r, UV_MERGED_RANGE_DAYS);
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);

@@ -1,11 +1,11 @@
--- bitmap_bit_count: how many bits of a range are set, as far as one call counts.
+-- bitmap_bit_count: how many bits of a range are set, for as much of it as one call reads.
 -- KEYS[1]  the bitmap
 -- ARGV[1]  first of the range
 -- ARGV[2]  last of the range, as bit_range takes them
 -- ARGV[3]  'BYTE' or 'BIT': what these count
 --@reply 0: count int, next_bit int, last_bit int
--- The caller goes on from next_bit to last_bit, in bits; next_bit is -1 when that was all.
--- Errors: WRONGTYPE. At most STEP_BITS are looked through.
+-- The caller continues from next_bit to last_bit, in bits; next_bit is -1 at the end.
+-- Errors: WRONGTYPE. It reads at most STEP_BITS.
 --@include time bitmap
 --@reads
 local now = now_ms()

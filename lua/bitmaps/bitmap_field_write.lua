@@ -1,36 +1,37 @@
 -- bitmap_field_write: gets, sets and adds to integers of 1 to 64 bits, all in one BITFIELD. Lua's
--- numbers are exact to 2^53 only. So no value becomes one: what is set or added goes in as text,
--- and the reply is read as two fields, the lower 32 bits and those above. The value is upper *
--- 2^32 + lower, which the caller puts together.
+-- numbers are exact only up to 2^53, so no value becomes a number: what is set or added is passed
+-- as text, and the reply has each value in two parts, the lower 32 bits and the bits above. The
+-- caller computes upper * 2^32 + lower.
 -- KEYS[1]  the bitmap: string; its TTL, if it has one, stays
--- ARGV     six for each operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset
+-- ARGV     six per operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset
 --          of the first bit; value, '' for GET; 'WRAP', 'SAT' or 'FAIL'
 --@reply 1 written, 0: fields (bitmap_field)...
 --@shape bitmap_field: is_refused int, upper int, lower int
--- There is a field for each operation: the value it got, the one before it set, or the one after it
--- added; is_refused where FAIL refused. written: something was, if only a longer bitmap.
--- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms for each MiB that the bitmap
--- grows: the caller bounds the offsets.
+-- There is a field for each operation: the value that GET read, the value before SET, or the value
+-- after INCRBY; is_refused is 1 if FAIL refused. written: a value was written, or the bitmap became
+-- longer.
+-- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms per MiB that the bitmap grows:
+-- the caller bounds the offsets.
 --@include time
 --@idempotent
 local now = now_ms()
 local ask, n, answers = {'BITFIELD', KEYS[1]}, 2, 0
 
--- Adds GET; returns which answer will be its own.
+-- get(kind, offset): adds a GET; returns the index of its answer.
 local function get(kind, offset)
   ask[n + 1], ask[n + 2], ask[n + 3] = 'GET', kind, offset
   n, answers = n + 3, answers + 1
   return answers
 end
 
--- Adds SET or INCRBY; returns which answer will be its own.
+-- write(...): adds a SET or INCRBY; returns the index of its answer.
 local function write(op, kind, offset, value, overflow)
   ask[n + 1], ask[n + 2], ask[n + 3], ask[n + 4], ask[n + 5], ask[n + 6] = 'OVERFLOW', overflow, op, kind, offset, value
   n, answers = n + 6, answers + 1
   return answers
 end
 
-local written, upper, lower = {}, {}, {} -- which answers are an operation's; 0: none is
+local written, upper, lower = {}, {}, {} -- the indexes of each operation's answers; 0: none
 for i = 1, #ARGV / 6 do
   local op, sign, bits, offset, value, overflow = unpack(ARGV, i * 6 - 5, i * 6)
   local kind, upper_bits = sign .. bits, bits - 32

@@ -1,14 +1,14 @@
--- bitmap_position_get: the first bit of a range that is set, or clear, as far as one call looks.
+-- bitmap_position_get: the first bit of a range that is set, or clear, as far as one call reads.
 -- KEYS[1]  the bitmap
--- ARGV[1]  1 or 0: the bit that is looked for
+-- ARGV[1]  1 or 0: the bit to look for
 -- ARGV[2]  first of the range
 -- ARGV[3]  last of the range, as bit_range takes them; '' for a range without end: clear bits
 --          follow the bitmap
 -- ARGV[4]  'BYTE' or 'BIT': what these count
 --@reply 0: position int, next_bit int, last_bit int
--- The position is -1 when the bit was not found. The caller then goes on from next_bit to last_bit,
--- in bits ('' stays ''); next_bit is -1 when that was all.
--- Errors: WRONGTYPE. At most STEP_BITS are looked through.
+-- The position is -1 when the bit was not found. The caller then continues from next_bit to
+-- last_bit, in bits ('' stays ''); next_bit is -1 at the end.
+-- Errors: WRONGTYPE. It reads at most STEP_BITS.
 --@include time bitmap
 --@reads
 local now = now_ms()
@@ -16,7 +16,7 @@ local bytes = redis.call('STRLEN', KEYS[1])
 local endless = ARGV[3] == ''
 local first, last = bit_range(bytes, ARGV[2], endless and '-1' or ARGV[3], ARGV[4])
 if bytes == 0 then
-  return {0, now, ARGV[1] == '0' and 0 or -1, -1, -1} -- as BITPOS: nothing but clear bits
+  return {0, now, ARGV[1] == '0' and 0 or -1, -1, -1} -- as BITPOS: all bits are clear
 elseif first > last then
   return {0, now, -1, -1, -1}
 end

@@ -1,5 +1,5 @@
--- bloom_delete: one step of deleting a filter. After the first one the filter does not exist.
--- KEYS  the filter's (bloom/lib_bloom.lua)
+-- bloom_delete: one step of deleting a filter. After the first step the filter does not exist.
+-- KEYS  the keys of a filter (bloom/lib_bloom.lua)
 --@reply 1 removed
 --@reply -1 absent
 --@reply -2 more_keys: bloom_more

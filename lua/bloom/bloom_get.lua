@@ -1,5 +1,5 @@
--- bloom_get: what a filter holds.
--- KEYS  the filter's (bloom/lib_bloom.lua), the first is enough
+-- bloom_get: the settings, layers and expiry of a filter.
+-- KEYS  the keys of a filter (bloom/lib_bloom.lua); the first is enough
 --@reply 0: bloom_filter
 --@reply -1 absent
 -- Errors: WRONGTYPE. O(layers).

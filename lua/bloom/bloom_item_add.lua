@@ -1,17 +1,17 @@
--- bloom_item_add: adds items to a filter, as many as half a millisecond takes. A filter that does
--- not exist is created first.
--- KEYS     the filter's (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
+-- bloom_item_add: adds items to a filter, as many as fit into half a millisecond. If the filter
+-- does not exist, the first call creates it.
+-- KEYS     the keys of a filter (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
 -- ARGV     items, at least 1, none of them twice: the 16 bytes of their hash
 --@reply 1: bloom_step
 --@reply -2 more_keys: bloom_more
 --@reply -3 again
 --@reply -4 full
 --@reply -5 created
--- A digit is '1' when the item was added, '0' when it was there before, or is a false positive.
--- full: the newest layer is, and another would make the filter larger than 2^32 bits: nothing done.
--- created: the filter is there now, without items: call again.
+-- A digit is '1' when the item was added, '0' when it was there before or is a false positive.
+-- full: the newest layer is full, and another one would make the filter larger than 2^32 bits;
+-- nothing done. created: the filter exists now, without items; call again.
 -- Errors: WRONGTYPE, nothing done. O(items * (hashes + layers)), in all at most 160 bits and the
--- bits of one item; or one segment is allocated.
+-- bits of one item; or it allocates one segment.
 --@include time names expiry bloom
 --@idempotent parts
 local now = now_ms()
@@ -33,7 +33,7 @@ if newest.items >= newest.capacity then
 elseif filter.segments < filter.keys - 1 then
   local key = filter.segments + 2
   if redis.call('STRLEN', KEYS[key]) > 0 then
-    redis.call('UNLINK', KEYS[key]) -- of a filter whose hash was removed by hand: its bits do not count
+    redis.call('UNLINK', KEYS[key]) -- from a filter whose hash a user deleted
   end
   redis.call('SETBIT', KEYS[key], bloom_bytes(newest, key) * 8 - 1, 0)
   bloom_expire_segment(key, expires_at({ KEYS[1] }))

@@ -1,9 +1,9 @@
--- bloom_item_lookup: whether items are in a filter, for as many as half a millisecond takes.
--- KEYS     the filter's (bloom/lib_bloom.lua)
+-- bloom_item_lookup: whether items are in a filter, for as many as fit into half a millisecond.
+-- KEYS     the keys of a filter (bloom/lib_bloom.lua)
 -- ARGV     items, at least 1: the 16 bytes of their hash
 --@reply 0: bloom_step
 --@reply -2 more_keys: bloom_more
--- A digit is '1' when the item is there, or is a false positive, and '0' when it is not. A filter
+-- A digit is '1' when the item is there or is a false positive, and '0' when it is not. A filter
 -- that does not exist has no items.
 -- Errors: WRONGTYPE. O(items * (hashes + layers)), in all at most 160 bits and the bits of one
 -- item.

@@ -1,5 +1,5 @@
 -- bloom_patch: changes when a filter expires.
--- KEYS     the filter's (bloom/lib_bloom.lua)
+-- KEYS     the keys of a filter (bloom/lib_bloom.lua)
 -- ARGV[1]  ttl_ms, as lua/lib/expiry.lua reads it
 --@reply 1 changed, 0: bloom_filter
 --@reply -1 absent

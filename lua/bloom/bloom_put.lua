@@ -1,14 +1,14 @@
 -- bloom_put: creates a filter, or replaces the expiry of one that has the same capacity and error
 -- rate. bloom_item_add allocates the bits.
--- KEYS     the filter's (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
+-- KEYS     the keys of a filter (bloom/lib_bloom.lua), and the index of names (lib/names.lua)
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
 -- ARGV[3]  ttl_ms, as lua/lib/expiry.lua reads it
 --@reply 1 created, 2 known, -4 other: bloom_filter
 --@reply -2 more_keys: bloom_more
 --@reply -3 again
--- known: it was there, and its expiry is replaced. other: it is there with another capacity or
--- error rate. again: a filter of this name is still being deleted.
+-- known: it exists, and its expiry is replaced. other: it exists with another capacity or error
+-- rate. again: a filter of this name is still being deleted.
 -- Errors: WRONGTYPE, nothing done. O(segments).
 --@include time names expiry bloom
 local now = now_ms()

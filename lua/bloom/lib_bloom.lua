@@ -1,30 +1,30 @@
--- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007): layers of bits, each for
--- twice the items of the one before at half its error rate, so that all of them together keep the
--- promise: e/2 + e/4 + e/8 + ... < e. New items go to the newest layer; an item is there when one
--- layer has all its bits.
+-- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007). A filter has layers of
+-- bits. Each layer is for twice the items of the layer before at half its error rate, so that all
+-- together keep the promise: e/2 + e/4 + e/8 + ... < e. New items go to the newest layer; an item
+-- is there when one layer has all its bits.
 -- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated),
 --            and for each layer, from layer:1 on, "<bits> <hashes> <capacity> <items> <bits that
---            are set>"; or, while it is being deleted, deleting and segments (how many are left).
---            It expires with the filter
+--            are set>". While the filter is being deleted it has deleting and segments (how many
+--            are left). It expires with the filter
 -- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all
---            layers. A string of hundreds of MiB would hold Redis for as many ms where it is
---            allocated; one of these takes half a millisecond. They expire with the hash, but of
---            more than eight the others follow 100 ms later each eight: Redis frees 8 MiB at a time
--- Outcomes that all have in common:
+--            layers. To allocate one takes half a millisecond; a string of hundreds of MiB would
+--            block Redis for as many ms. The first eight expire with the hash, each further eight
+--            100 ms later: Redis frees 8 MiB at a time
+-- Outcomes of all scripts:
 --   -1 absent     there is no filter
---   -2 more_keys  it has more segments than were named as KEYS: call again with that many
---   -3 again      a piece of the work was done: call again
+--   -2 more_keys  it has more segments than KEYS names: call again with that many
+--   -3 again      a part of the work was done: call again
 --@shape bloom_more: segments int
--- A step about items replies a digit for each of the first of them. The items without a digit are
--- left: call again with them.
+-- A step about items replies a digit for each of the first items. Call again with the items without
+-- a digit.
 --@shape bloom_step: digits text
 local bloom_segment_bits = 8388608
 local bloom_most_segments = 512 -- 2^32 bits
 local bloom_freed_at_once = 8   -- segments
--- Of a filter that its first add creates; PUT has the same defaults.
+-- For a filter that its first add creates; PUT has the same defaults.
 local bloom_usual_capacity, bloom_usual_error_rate = '10000', '0.01'
-local bloom_least_bits = 1024   -- fewer make the rate a matter of luck
-local bloom_most_calls = 160    -- of GETBIT and SETBIT in one script: a fifth of a millisecond or two
+local bloom_least_bits = 1024   -- with fewer the error rate is random
+local bloom_most_calls = 160    -- GETBIT and SETBIT calls in one script: a fifth of a millisecond or two
 
 local function bloom_segments(bits)
   return math.ceil(bits / bloom_segment_bits)
@@ -34,7 +34,8 @@ local function bloom_foreign()
   error(redis.error_reply('WRONGTYPE the key or a segment of it is not what a filter has there'))
 end
 
--- Layer `number` of a filter, by the textbook: -n ln p / (ln 2)^2 bits, log2(1/p) hashes.
+-- bloom_sized: layer `number` of a filter, by the textbook: -n ln p / (ln 2)^2 bits, log2(1/p)
+-- hashes.
 local function bloom_sized(capacity, error_rate, number)
   local items, rate = capacity * 2 ^ (number - 1), error_rate / 2 ^ number
   local bits = math.ceil(-items * math.log(rate) / math.log(2) ^ 2)
@@ -49,8 +50,8 @@ local function bloom_append(filter, layer)
   filter[#filter + 1] = layer
 end
 
--- The filter, its layers from [1] on, `keys` the number of KEYS it takes; nil when there is none,
--- and then how many segments are left of one whose deletion was begun.
+-- bloom_read(): the filter, with its layers from [1] on and `keys`, the number of KEYS it needs.
+-- Without a filter nil, and how many segments are left of one that is being deleted.
 local function bloom_read()
   local head = redis.call('HMGET', KEYS[1], 'capacity', 'error_rate', 'layers', 'segments', 'deleting')
   local layers, segments = tonumber(head[3] or ''), tonumber(head[4] or '')
@@ -87,7 +88,8 @@ local function bloom_save(filter)
     string.format('%.0f %.0f %.0f %.0f %.0f', l.bits, l.hashes, l.capacity, l.items, l.set))
 end
 
--- Adds and writes a layer for more items. False when it would go beyond the largest filter.
+-- Adds and writes a layer for more items. Returns false when the filter would be larger than 2^32
+-- bits.
 local function bloom_grow(filter)
   local layer = bloom_sized(tonumber(filter.capacity), tonumber(filter.error_rate), #filter + 1)
   if filter.keys - 1 + bloom_segments(layer.bits) > bloom_most_segments then
@@ -98,7 +100,7 @@ local function bloom_grow(filter)
   return true
 end
 
--- Makes a filter without segments. Its name is to be added to the index of names.
+-- Makes a filter without segments. The caller adds its name to the index of names.
 local function bloom_create(capacity, error_rate)
   local filter = { capacity = capacity, error_rate = error_rate, segments = 0, keys = 1 }
   redis.call('HSET', KEYS[1], 'capacity', capacity, 'error_rate', error_rate, 'segments', '0')
@@ -106,13 +108,13 @@ local function bloom_create(capacity, error_rate)
   return filter
 end
 
--- How many bytes the segment KEYS[key] of a layer has.
+-- The number of bytes of the segment KEYS[key] of a layer.
 local function bloom_bytes(layer, key)
   return math.ceil(math.min(layer.bits - (key - layer.first) * bloom_segment_bits, bloom_segment_bits) / 8)
 end
 
--- Makes sure that the segments of all layers with items are there and whole: one that was lost
--- would make the filter forget. After that nothing fails half-way.
+-- Makes sure that the segments of all layers with items exist and have their size: without one of
+-- them the filter would forget items. After this nothing fails half-way.
 local function bloom_check(filter)
   for _, layer in ipairs(filter) do
     for key = layer.first, layer.first + bloom_segments(layer.bits) - 1 do
@@ -125,13 +127,13 @@ local function bloom_check(filter)
 end
 
 -- Asks Redis about an item's bits in a layer: GETBIT until one is 0, or SETBIT of all. Returns how
--- many were 0, and how many calls it took.
--- `hash` is 16 bytes, read as three numbers that Lua holds exactly. Two of them would do for large
--- layers, with the i-th bit at h1 + i * h2 (Kirsch and Mitzenmacher 2006). But a small layer has so
--- few pairs (h1, h2) that items with all their bits in common come far more often than low error
--- rates allow. So the sum goes on: + C(i,2) h3 + ... + C(i,5) h6, with what is left of the three
--- numbers after a division by the layer's bits: as good as independent bits. It is added up from
--- bit to bit.
+-- many were 0, and the number of calls.
+-- `hash` is 16 bytes, read as three numbers that Lua holds exactly. For large layers two of them
+-- would suffice, with the i-th bit at h1 + i * h2 (Kirsch and Mitzenmacher 2006). But a small layer
+-- has so few pairs (h1, h2) that items have all their bits in common far more often than low error
+-- rates allow. So the sum has more terms: + C(i,2) h3 + ... + C(i,5) h6, where h4 to h6 are the
+-- quotients of the three numbers by the layer's bits. The positions are as good as independent
+-- ones, and are computed by additions from bit to bit.
 local function bloom_bits(layer, hash, is_adding)
   local bits, call, format, floor = layer.bits, redis.call, string.format, math.floor
   local a, b, c = struct.unpack('>I5I5I6', hash)
@@ -151,7 +153,7 @@ local function bloom_bits(layer, hash, is_adding)
   return zeros, layer.hashes
 end
 
--- Whether one of the layers up to `newest` has an item, and how many calls it took.
+-- Whether one of the layers up to `newest` has an item, and the number of calls.
 local function bloom_has(filter, newest, hash)
   local calls = 0
   for number = newest, 1, -1 do
@@ -185,7 +187,8 @@ local function bloom_expire(filter, now, ttl)
   return at
 end
 
--- The reply of a filter; expires_at_ms -1: never. set_bits counts the set bits of a layer.
+-- The reply of a filter; expires_at_ms is -1 for never. set_bits is how many bits of a layer are
+-- set.
 --@shape bloom_filter: capacity int, error_rate real, expires_at_ms int, layers (bloom_layer)...
 --@shape bloom_layer: bits int, hashes int, capacity int, size int, set_bits int
 local function bloom_reply(outcome, now, filter, at)
@@ -198,8 +201,8 @@ local function bloom_reply(outcome, now, filter, at)
   return reply
 end
 
--- Frees some of the `left` segments, the last ones first; with the last of them the filter is gone,
--- and it returns true.
+-- Frees some of the `left` segments, the last ones first. Returns true when it has freed all of
+-- them and the filter is gone.
 local function bloom_free(left)
   local from = math.max(left - bloom_freed_at_once, 0)
   for key = from + 2, left + 1 do

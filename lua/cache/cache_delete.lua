@@ -1,7 +1,7 @@
--- cache_delete: deletes a value, and takes away the ticket that is out: a waiter may get the next.
+-- cache_delete: deletes a value and its valid ticket; the first waiter may get the next ticket.
 -- KEYS[1]  the value
 -- KEYS[2]  its highest fence
--- KEYS[3]  the ticket that is out
+-- KEYS[3]  the valid ticket
 -- KEYS[4]  its waiters (lib/waiters.lua)
 -- ARGV[1]  fence, 0 to 2^53 - 1; '' for none
 -- ARGV[2]  If-Match: '' for none, '*', or tags between blanks
@@ -11,7 +11,7 @@
 --@reply -3 precondition_failed: version text
 -- highest is the highest fence seen. version is '' when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1), O(log waiters) with a ticket, O(waiters) when a daemon
--- with waiters has died; memory is freed in the background.
+-- with waiters has died; Redis frees the memory in the background.
 --@include time cache
 --@flags allow-oom
 local now = now_ms()

@@ -1,21 +1,21 @@
--- cache_fill: reads a value, or gives one caller the ticket to make it; others may wait.
--- KEYS  1 the value; 2 the ticket that is out: text, TTL; 3 when invalidations are to be repeated;
---       of a request that waits also 4 its waiters (lib/waiters.lua)
--- ARGV  1 a ticket; 2 how long it is to be good, ms; of a request that waits also 3 its ticket in
+-- cache_fill: reads a value, or gives one client the ticket to make it; others may wait.
+-- KEYS  1 the value; 2 the valid ticket: text, TTL; 3 when invalidations are to be repeated; for a
+--       request that waits also 4 its waiters (lib/waiters.lua)
+-- ARGV  1 a ticket; 2 how long it is to be valid, ms; for a request that waits also 3 its ticket in
 --       the wait queue; 4 how long it may still wait, ms: 0 for the last try; 5 how long it has
 --       waited, us
 --@reply 1 granted: ticket text, expires_at_ms int
 --@reply 0: cached
 --@reply -1 in_progress: retry_at_ms int, look_at_ms int
--- granted: there is no value, and the ticket is out now. in_progress: there is no value, and
--- another ticket is out until retry_at_ms. look_at_ms is when a request that waits on should try
--- again; -1: when it is notified. A value's waiters are in no wait queue (cache_put), so a request
--- that finds one has none to leave.
--- Nothing is reserved for those that wait: the ticket goes to the first request that finds none
--- out, for the value is for all of them.
--- A replay: the reply of then, while that ticket is out.
--- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes, O(log waiters) for one that waits,
--- O(waiters) when a daemon with waiters has died.
+-- granted: there is no value, and the given ticket is valid now. in_progress: there is no value,
+-- and another ticket is valid until retry_at_ms. look_at_ms is when a request that goes on waiting
+-- should try again (-1: when it is notified). cache_put removes the wait queue, so a request that
+-- finds a value need not leave it.
+-- Nothing is reserved for waiters: the ticket goes to the first request that finds no valid one,
+-- since the value is for all of them.
+-- A replay returns the first reply, while that ticket is valid.
+-- Errors: WRONGTYPE, nothing done. O(1) and the value's bytes, O(log waiters) for a request that
+-- waits, O(waiters) when a daemon with waiters has died.
 --@include time cache
 --@idempotent proof
 local t = redis.call('TIME')

@@ -1,12 +1,12 @@
--- cache_get: reads a value, if its reader wants it.
+-- cache_get: reads a value, if the conditions of the request hold.
 -- KEYS[1]  the value
 -- ARGV[1]  If-Match: '' for none, '*', or tags between blanks
 -- ARGV[2]  If-None-Match, the same
 --@reply 0, -3 not_modified: cached
 --@reply -1 absent
 --@reply -2 precondition_failed: version text
--- not_modified: If-None-Match does not hold, so the reader has it. precondition_failed: If-Match
--- does not hold.
+-- not_modified: If-None-Match does not hold, so the reader has the value. precondition_failed:
+-- If-Match does not hold.
 -- Errors: WRONGTYPE. O(1) and the value's bytes.
 --@include time cache
 --@reads

@@ -1,17 +1,17 @@
--- cache_invalidate: deletes a value and the ticket that is out, now and once more. The second time
--- is Redis's own expiry: what is made before that instant ends there (cache_put, cache_fill), so
--- no daemon needs to come back. Of instants that lie closer together than a grain, 1/64 of their
--- distance from now rounded up to a power of two, the last one counts for all: however often a key
--- is invalidated, it has at most 65 of them, some 1400 when the distances are of all sizes.
+-- cache_invalidate: deletes a value and its valid ticket, now and once more. The second time is an
+-- expiry in Redis: what is made before that instant expires at it (cache_put, cache_fill), so the
+-- daemon need not do it. If two such instants are closer together than a grain, only the later one
+-- is kept. A grain is 1/64 of the distance from now, rounded up to a power of two. So however often
+-- a key is invalidated, it has at most 65 instants, about 1400 if the distances are of all sizes.
 -- KEYS[1]  the value
--- KEYS[2]  the ticket that is out
--- KEYS[3]  when invalidations are to be repeated: sorted set; TTL: the last instant
--- KEYS[4]  its waiters (lib/waiters.lua): the next may get a ticket
--- ARGV[1]  when to do it again, ms from now
+-- KEYS[2]  the valid ticket
+-- KEYS[3]  when invalidations are to be repeated: sorted set; its TTL ends at the last instant
+-- KEYS[4]  its waiters (lib/waiters.lua): the first may get a ticket
+-- ARGV[1]  in how many ms it is to be repeated
 --@reply 1: deleted int, again_at_ms int
 -- deleted is 1 when there was a value, else 0.
--- Errors: WRONGTYPE, nothing done. O(log n), and as many as have passed since; O(waiters) when a
--- daemon with waiters has died.
+-- Errors: WRONGTYPE, nothing done. O(log n), and O(1) for each instant that has passed; O(waiters)
+-- when a daemon with waiters has died.
 --@include time cache
 --@idempotent
 --@flags allow-oom

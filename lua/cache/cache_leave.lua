@@ -1,6 +1,6 @@
--- cache_leave: takes a waiter that has left out of the wait queue, or takes back a ticket whose
--- client has left before it got it. The next waiter may make the value.
--- KEYS  1 the value; 2 the ticket that is out; 3 its waiters (lib/waiters.lua)
+-- cache_leave: removes a waiter that disconnected from the wait queue, or takes back a ticket whose
+-- client disconnected before it received it. The next waiter may make the value.
+-- KEYS  1 the value; 2 the valid ticket; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ticket in the wait queue, '' for none; 2 ticket to make the value, '' for none
 --@reply 1 taken_back, 0 left
 -- Errors: WRONGTYPE, nothing done. O(log waiters), O(waiters) when a daemon with waiters has died.

@@ -1,8 +1,8 @@
--- cache_put: stores a value under a new version, unless its writer is late, and wakes all that wait
--- for it: they leave their wait queue here, so that each need not.
+-- cache_put: stores a value under a new version, unless its writer is late, and wakes all its
+-- waiters. It removes their wait queue, so that they need not leave it.
 -- KEYS[1]  the value
 -- KEYS[2]  its highest fence
--- KEYS[3]  the ticket that is out
+-- KEYS[3]  the valid ticket
 -- KEYS[4]  when invalidations are to be repeated
 -- KEYS[5]  its waiters (lib/waiters.lua)
 -- ARGV[1]  value: JSON text
@@ -16,8 +16,8 @@
 --@reply -1 stale_fence: highest int
 --@reply -2 stale_ticket
 --@reply -3 precondition_failed: version text
--- highest is the highest fence seen. stale_ticket: the ticket is not the one that is out. version
--- is '' when there is no value.
+-- highest is the highest fence seen. stale_ticket: the ticket is not the valid one. version is ''
+-- when there is no value.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) for the first value.
 --@include time cache
 local t = redis.call('TIME')

@@ -1,11 +1,11 @@
--- A cached value is a hash with a TTL: `value`, JSON text, and `version`. Beside it are, each
--- with its own TTL:
---   fence  the highest fence seen; kept until a day after the value's end
---   fill   the valid fill ticket
---   again  the instants at which an invalidation is to be repeated, as a sorted set: no value and
---          no ticket that is made before one of them lives longer than until it
---   waiters  the wait queue of clients that wait for a value; there is none while there is one
--- What these scripts did not make raises WRONGTYPE. Wants lib/time.lua.
+-- What a cached value is in Redis, and what its scripts share. Needs lib/time.lua.
+-- A cached value is a hash with a TTL: `value`, JSON text, and `version`. What these scripts did
+-- not make raises WRONGTYPE. Beside the value are keys with their own TTLs:
+--   fence    the highest fence seen; kept until a day after the value expires
+--   fill     the valid fill ticket
+--   again    sorted set of the instants at which an invalidation is to be repeated: a value or
+--            ticket that is made before such an instant expires at it, or earlier
+--   waiters  the wait queue of clients that wait for a value; it is removed with the first value
 --@shape cache_entry: version text, expires_at_ms int
 --@shape cached: cache_entry, value text
 -- expires_at_ms is -1 for never.
@@ -18,8 +18,8 @@ local function cache_version(key)
   end
   return version or nil
 end
--- cache_read(key, now, version, outcome): what a reader is answered, {outcome, now, ...} of a
--- cached value. O(1) and the value's bytes.
+-- cache_read(key, now, version, outcome): the reply {outcome, now, ...} with the cached value. O(1)
+-- and the value's bytes.
 local function cache_read(key, now, version, outcome)
   local value = redis.call('HGET', key, 'value')
   if not value then
@@ -35,20 +35,20 @@ local function cache_highest(key)
   end
   return fence and tonumber(fence)
 end
--- cache_keep_fence(key, fence, until_ms): remembers it; what keeps it longer already stays so.
--- O(1).
+-- cache_keep_fence(key, fence, until_ms): stores the fence until a day after until_ms, or as long
+-- as the key was to be kept before, if that is longer. O(1).
 local function cache_keep_fence(key, fence, until_ms)
   local kept_at = math.max(redis.call('PEXPIRETIME', key), until_ms + FENCE_KEPT_MS)
   redis.call('SET', key, digits(fence), 'PXAT', digits(kept_at))
 end
--- cache_end(key, now, at): the instant `at`, or the next repeated invalidation if that comes
+-- cache_end(key, now, at): `at`, or the instant of the next repeated invalidation if that comes
 -- first. O(log n).
 local function cache_end(key, now, at)
   local again = redis.call('ZRANGEBYSCORE', key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
   return math.min(at, tonumber(again[2] or at))
 end
--- cache_is_listed(list, version): whether a condition names what is there. The list is '*', or tags
--- between blanks.
+-- cache_is_listed(list, version): whether a condition names the present version. The list is '*',
+-- or tags between blanks.
 local function cache_is_listed(list, version)
   return version ~= nil and (list == '*' or string.find(list, ' ' .. version .. ' ', 1, true) ~= nil)
 end

@@ -1,7 +1,8 @@
--- Clients that wait for a value, or for the ticket to make it. There are none while there is a
--- value. Wants lib/waiters.lua.
--- cache_serve(waiters, ends_at): after any change. When no ticket is out (ends_at is nil) the first
--- waiter is called to get one; else one looks when the ticket expires (-1: never). O(log waiters).
+-- The order of clients that wait for a value, or for the ticket to make it. There are none while
+-- there is a value. Needs lib/waiters.lua.
+-- cache_serve(waiters, ends_at): without a valid ticket (ends_at is nil) calls the first waiter to
+-- get one; else makes a waiter look when the ticket expires (-1: never). Call it after any change.
+-- O(log waiters).
 local function cache_serve(waiters, ends_at)
   if not ends_at and waiters.head and not waiters.called[1] then
     waiters_offer(waiters)

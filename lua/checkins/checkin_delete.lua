@@ -5,5 +5,5 @@
 --@include time
 --@flags allow-oom
 local now = now_ms()
-redis.call('HLEN', KEYS[1]) -- UNLINK would take any type
+redis.call('HLEN', KEYS[1]) -- UNLINK removes a key of any type
 return {redis.call('UNLINK', KEYS[1]), now}

@@ -3,7 +3,7 @@
 -- ARGV[1]  ttl_ms, as lua/lib/expiry.lua reads it
 --@reply 1 changed, 0 unchanged: expires_at_ms int
 --@reply -1 absent
--- unchanged: nothing was asked for. expires_at_ms is -1 for never.
+-- unchanged: ttl_ms is ''. expires_at_ms is -1 for never.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry
 --@flags allow-oom

@@ -1,5 +1,5 @@
 -- counter_field_delete: removes one counter.
--- KEYS[1]  the counters: hash; it is gone when it has no counter left
+-- KEYS[1]  the counters: hash; Redis removes it with its last counter
 -- ARGV[1]  the counter's name
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(1).

@@ -1,7 +1,7 @@
 -- counter_get: all counters under a name.
 -- KEYS[1]  the counters: hash
 --@reply 0: counter_state
--- Errors: WRONGTYPE, also for what has more fields than counters could, or a field that is not a
+-- Errors: WRONGTYPE, also when the key has more fields than counters can be, or a field is not a
 -- counter. O(counters), at most 500.
 --@include time expiry counter
 --@reads

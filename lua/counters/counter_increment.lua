@@ -1,6 +1,6 @@
 -- counter_increment: adds to counters, to all of them or to none.
 -- KEYS  1 the counters: hash; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
--- ARGV     name, what to add (within +-(2^53 - 1)); and so on, at most 100, none twice
+-- ARGV     pairs of a name and what to add, within +-(2^53 - 1): at most 100, no name twice
 --@reply 1 added: sums int...
 --@reply -1 overflow: name text, value int, by int
 --@reply -2 too_many: size int

@@ -1,4 +1,5 @@
--- counter_value(text): a counter as a number, exact within +-COUNTER_MOST. Anything else raises
+-- The counters under a name are one hash, with a field for each.
+-- counter_value(text): a counter as a number, exact within +-COUNTER_MOST. Any other text raises
 -- WRONGTYPE.
 local COUNTER_MOST = 2 ^ 53 - 1
 
@@ -10,8 +11,8 @@ local function counter_value(text)
   return value
 end
 
--- counter_state(key): all counters, name, value, and so on. What has more fields than counters
--- could raises WRONGTYPE. O(counters), at most 500.
+-- counter_state(key): all counters, as a flat list of names and values. A key with more fields than
+-- counters can be raises WRONGTYPE. O(counters), at most 500.
 --@shape counter: name text, value int
 --@shape counter_state: expires_at_ms int, counters (counter)...
 -- expires_at_ms is -1 for never.

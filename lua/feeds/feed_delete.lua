@@ -1,7 +1,7 @@
 -- feed_delete: removes a feed.
--- KEYS     the feed's (feeds/lib_feed.lua)
+-- KEYS     the keys of a feed (feeds/lib_feed.lua)
 --@reply 1 removed, 0 absent
--- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(1); Redis frees the memory in the background.
 --@include time
 --@flags allow-oom
 local now = now_ms()

@@ -1,10 +1,10 @@
 -- feed_item_delete: removes one item of a feed. The ids of the others stay.
--- KEYS     the feed's (feeds/lib_feed.lua)
+-- KEYS     the keys of a feed (feeds/lib_feed.lua)
 -- ARGV[1]  the id of the item
 --@reply 1 removed, 0 absent
 --@reply -1 again
--- again: items were dropped that a push has left to drop; call again. Without that, the item could
--- be one of them, and a younger one would be dropped in its place.
+-- again: the call dropped items that a push left to be dropped; call again. Otherwise the item
+-- could be one of them, and a younger one would be dropped in its place.
 -- Errors: WRONGTYPE, nothing done. O(1); at most 250 are dropped.
 --@include time feed
 --@flags allow-oom

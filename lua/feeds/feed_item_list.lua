@@ -1,11 +1,11 @@
 -- feed_item_list: a page of a feed, the newest item first.
 -- KEYS[1]  the feed
--- ARGV[1]  the id of an item: only older ones; '' for the newest
+-- ARGV[1]  the id of an item: only older ones; '' begins with the newest
 -- ARGV[2]  how many at most, 1 to 1000
 --@reply 0: more int, items (feed_item)...
 --@shape feed_item: id text, item text
--- more is 1 when there are older items than these, which have at most 256 KiB together, or it is
--- one alone.
+-- more is 1 when there are older items. The items have at most 256 KiB together; a larger item is
+-- returned alone.
 -- Errors: WRONGTYPE. O(limit).
 --@include time
 --@reads
@@ -15,7 +15,7 @@ local from, limit = ARGV[1] == '' and '+' or '(' .. ARGV[1], tonumber(ARGV[2])
 local reply = { 0, now, 0 }
 local count, bytes, step = 0, 0, 4
 while true do
-  local asked = math.min(step, limit - count + 1) -- one more than fits, to see that it is there
+  local asked = math.min(step, limit - count + 1) -- one more than fits, to see whether there is one
   local entries = redis.call('XREVRANGE', KEYS[1], from, '-', 'COUNT', digits(asked))
   for _, entry in ipairs(entries) do
     local id, name, item = entry[1], entry[2][1], entry[2][2]
@@ -32,6 +32,6 @@ while true do
   if #entries < asked then
     return reply
   end
-  -- Twice as many, unless they were large: not much more is read than fits.
+  -- The next step is twice as large, unless the items are large: it reads not much more than fits.
   step = math.min(step * 2, math.floor((bytes_most - bytes) / bytes * count) + 1)
 end

@@ -1,16 +1,17 @@
--- feed_item_push: puts items in front of a feed, and drops its oldest.
--- KEYS     the feed's (feeds/lib_feed.lua), and the index of names (lib/names.lua)
+-- feed_item_push: puts items in front of a feed, and drops its oldest ones.
+-- KEYS     the keys of a feed (feeds/lib_feed.lua), and the index of names (lib/names.lua)
 -- ARGV[1]  how many items the feed keeps from now on; '' as before
--- ARGV     items as JSON texts, the newest last, at most 1000; none at all to go on dropping
+-- ARGV     items as JSON texts, the newest last, at most 1000; a call without items only drops
 --@reply 1: size int, excess int, max_items int, first_ms int, first_seq int
--- Call again without items as long as there is an excess. The ids of the items are
--- "<first_ms>-<first_seq>", and so on with each next first_seq.
--- What is dropped is decided when the items come, and counted from the end: a call that only drops,
--- however late, takes nothing that came meanwhile.
--- An id is never used again: Redis makes each larger than all before it, also when its clock was
--- set back, or the newest item was removed. A new stream knows no ids of an old one of its name, so
--- it begins with the microsecond, above what an old one may have used of the same millisecond.
--- Errors: WRONGTYPE, nothing done. O(items); at most 250 are dropped, or as many as came.
+-- Call again without items while excess is above 0. The first item has the id
+-- "<first_ms>-<first_seq>", each next one the next sequence number.
+-- How many items are dropped is decided when items are pushed. A call that only drops, however
+-- late, drops none that were pushed after that.
+-- An id is never used again: Redis makes each id larger than all before it, even when its clock was
+-- set back, or the newest item was removed. A new stream does not know the ids of a deleted one of
+-- its name. So its sequence numbers begin with the microsecond, above the ids that the old one may
+-- have used in the same millisecond.
+-- Errors: WRONGTYPE, nothing done. O(items); it drops at most 250, or as many as were pushed.
 --@include time names expiry feed
 --@idempotent
 local t = redis.call('TIME')

@@ -1,5 +1,5 @@
 -- feed_patch: sets when a feed expires.
--- KEYS     the feed's (feeds/lib_feed.lua)
+-- KEYS     the keys of a feed (feeds/lib_feed.lua)
 -- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
 --@reply 1: feed
 --@reply -1 absent

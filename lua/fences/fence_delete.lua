@@ -5,5 +5,5 @@
 --@include time last_fence
 --@flags allow-oom
 local now = now_ms()
-last_fence(KEYS[1]) -- UNLINK would take anything
+last_fence(KEYS[1]) -- UNLINK removes a key of any type
 return { redis.call('UNLINK', KEYS[1]), now }

@@ -5,7 +5,7 @@
 --@reply 0 absent
 --@reply -3 again: geo_again
 -- size is how many members it had.
--- Errors: WRONGTYPE, nothing done. O(cells); memory is freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(cells); Redis frees the memory in the background.
 --@include time geo_cells
 --@flags allow-oom
 local now = now_ms()

@@ -7,7 +7,7 @@
 --@reply 0: distance real
 --@reply -1 absent: member text
 --@reply -3 again: geo_again
--- The distance has 4 decimals. member is the first that is not there.
+-- The distance has 4 decimals. member is the first that is not in the set.
 -- Errors: WRONGTYPE. O(log M).
 --@include time geo geo_cells
 --@reads

@@ -1,11 +1,13 @@
--- geo_member_add: puts members where they are now, all or none.
+-- geo_member_add: adds members, or moves them to where they are now; all or none.
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua; and the index of names
 --          (lib/names.lua)
 -- ARGV     for each of KEYS[2..] how many, and then these: longitude, latitude, member; in all at
---          most 1000 members (of one named twice the last counts); at last how many cells
+--          most 1000 members (for a member that is named twice, the last place counts); then how
+--          many cells
 --@reply 1: added int, updated int
 --@reply -3 again: geo_again
--- added counts members that were not there before, updated those that were, moved or not.
+-- added counts members that are new, updated members that were there before, moved or not.
+--
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
 --@include time names expiry geo_cells geo_added
 --@idempotent

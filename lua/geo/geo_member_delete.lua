@@ -1,5 +1,5 @@
--- geo_member_delete: takes one member out of a set. A set that only its members made ends with the
--- last of them.
+-- geo_member_delete: removes one member from a set. Without members the set ends, unless PUT or
+-- PATCH made it.
 -- KEYS[1]  the set. KEYS[2] the member's cell
 -- ARGV[1]  the member
 -- ARGV[2]  how many cells

@@ -1,6 +1,6 @@
--- geo_member_list: one page of a set's members, by ZSCAN, of one cell after the other.
--- KEYS[1]  the set. KEYS[2..] its cells, from that on in which the page begins
--- ARGV[1]  cursor: '0' to begin, or as answered before
+-- geo_member_list: one page of a set's members, by ZSCAN, from one cell after the other.
+-- KEYS[1]  the set. KEYS[2..] its cells, from the cell on in which the page begins
+-- ARGV[1]  cursor: '0' to begin, or as returned before
 -- ARGV[2]  glob that members must match (service/call/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
 -- ARGV[4]  how many cells
@@ -8,10 +8,9 @@
 --@reply -1 no_cursor
 --@reply -3 again: geo_again
 --@shape geo_member: member text, place (geo_place)
--- ended is how many of KEYS[2..] were walked to their end, and next_cursor is of the cell behind
--- them, '0' at its start.
--- Errors: WRONGTYPE. O(page log M), and at most 2000 members of a cell are looked at, for a
--- millisecond.
+-- ended is how many of KEYS[2..] were walked to their end. next_cursor is for the cell after them,
+-- '0' at its start.
+-- Errors: WRONGTYPE. O(page log M): it reads at most 2000 members of a cell, for a millisecond.
 --@include time out_of_time geo geo_cells scan_page
 --@reads
 local now = now_ms()

@@ -1,10 +1,10 @@
--- geo_member_lookup: where members are.
+-- geo_member_lookup: the places of members.
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
--- ARGV     for each of KEYS[2..] how many, and then these: members, at most 1000 in all; at last
---          how many cells
+-- ARGV     for each of KEYS[2..] how many, and then these: members, at most 1000 in all; then how
+--          many cells
 --@reply 0: places (geo_place)...
 --@reply -3 again: geo_again
--- There is a place for each member, in the order asked. The geohash of an absent one is ''.
+-- There is a place for each member, in the order asked. The geohash of an absent member is ''.
 -- Errors: WRONGTYPE. O(N log M).
 --@include time geo geo_cells
 --@reads

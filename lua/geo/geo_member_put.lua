@@ -1,4 +1,4 @@
--- geo_member_put: puts one member where it is now.
+-- geo_member_put: adds one member, or moves it to where it is now.
 -- KEYS[1]  the set. KEYS[2] the member's cell; and the index of names (lib/names.lua)
 -- ARGV[1]  longitude
 -- ARGV[2]  latitude

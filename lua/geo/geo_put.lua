@@ -1,16 +1,16 @@
--- geo_put: the settings of a set, all of them or (PATCH) some. From now on it exists without
--- members, too.
+-- geo_put: writes the settings of a set, all of them or (PATCH) some. From then on the set exists
+-- also without members.
 -- KEYS[1]  the set. KEYS[2..] all its cells (geo/lib_geo_cells.lua), which matter when it has
 --          members; and the index of names (lib/names.lua)
--- ARGV[1]  cells; '' leaves them
+-- ARGV[1]  cells; '' keeps them
 -- ARGV[2]  ttl_ms as lib/expiry.lua has it
--- ARGV[3]  '1': only of a set that exists
+-- ARGV[3]  '1': only if the set exists
 -- ARGV[4]  how many cells are in KEYS
 --@reply 1: geo_set, is_new int
 --@reply -1 other_cells: size int, cells int
 --@reply -2 absent
 --@reply -3 again: geo_again
--- other_cells: it has members, and another number of cells.
+-- other_cells: the set has members, and another number of cells.
 -- Errors: WRONGTYPE, nothing done. O(cells).
 --@include time names expiry geo_size
 local now = now_ms()

@@ -6,18 +6,17 @@
 -- ARGV[3]  'radius' or 'box'
 -- ARGV[4]  radius; width of the box
 -- ARGV[5]  ''; height of the box
--- ARGV[6]  unit of these and of the answer: m, km, mi, ft
+-- ARGV[6]  unit of these and of the reply: m, km, mi, ft
 -- ARGV[7]  'ASC' or 'DESC'
--- ARGV[8]  how many at most, of all these cells together
--- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were
---          found
+-- ARGV[8]  how many at most, from all these cells together
+-- ARGV[9]  the distance of the last of so many members that other cells had; '' when they had fewer
 -- ARGV[10] how many cells the set has
 --@reply 0: done int, found (geo_found)...
 --@reply -3 again: geo_again
--- They are of the first `done` cells, at least one: when some 1000 members may have been looked at,
--- it does not begin another.
--- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that
--- bounded.
+-- found is from the first `done` cells, at least one: the script begins no further cell once it may
+-- have looked at some 1000 members.
+-- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell; the work for
+-- the others is bounded.
 --@include time geo geo_cells geo_near
 --@reads
 local now = now_ms()
@@ -38,16 +37,16 @@ local function comes_first(a, b)
   return a.distance > b.distance
 end
 
--- A member that is farther than all of the nearest need not be looked for in other cells. Distances
--- are rounded.
-local ask, is_wide -- of that shape
+-- narrow(distance): a member that is farther away than the nearest ones that were found need not be
+-- looked for in other cells. Distances are rounded.
+local ask, is_wide -- for this shape
 local function narrow(distance)
   if nearest and shape[1] == 'radius' and distance + 0.001 < shape[2] then
     shape[2], ask = distance + 0.001, nil
   end
 end
 
--- Keeps the first `most`.
+-- cut(): keeps the first `most` that were found.
 local function cut()
   table.sort(found, comes_first)
   for i = #found, most + 1, -1 do
@@ -71,9 +70,9 @@ for i = 2, #KEYS do
   for _, one in ipairs(here) do
     found[#found + 1] = {member = one[1], distance = tonumber(one[2]), text = one[2], score = one[3]}
   end
-  -- Redis looks at all members of the nine squares around the shape. When fewer came than were
-  -- asked for, these are all in the shape, and so is about a tenth of the squares; unless it is
-  -- thin.
+  -- Redis looks at all members of the nine squares around the shape. If it returned fewer than were
+  -- asked for, these are all members in the shape, and the shape is about a tenth of the squares,
+  -- unless it is thin.
   if #here == most or is_thin or is_wide then
     cost = cost + redis.call('ZCARD', KEYS[i])
   end

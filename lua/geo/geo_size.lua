@@ -1,7 +1,7 @@
--- geo_size: a set's members and settings.
+-- geo_size: the number of members and the settings of a set.
 -- KEYS[1]  the set
 --@reply 0: geo_set, exists int
--- A set that does not exist has size 0, and the cells of one without settings.
+-- A set that does not exist has size 0 and the default number of cells.
 -- Errors: WRONGTYPE. O(1).
 --@include time expiry geo_size
 --@reads

@@ -1,5 +1,5 @@
--- geo_places(key, members): the place of each, all in one flat array. The geohash of an absent one
--- is ''. O(N).
+-- geo_places(key, members): the place of each member, all in one flat array. The geohash of an
+-- absent member is ''. O(N).
 --@shape geo_place: longitude real, latitude real, geohash text
 local function geo_places(key, members)
   local flat = {}
@@ -17,11 +17,10 @@ local function geo_places(key, members)
   return flat
 end
 
--- Metres in a unit, as Redis has them.
+-- The metres of each unit, as in Redis.
 local geo_unit = {m = 1, km = 1000, mi = 1609.34, ft = 0.3048}
 
--- geo_metres(a, b): how far two places of GEOPOS are from each other, by Redis's own formula and
--- radius.
+-- geo_metres(a, b): the distance of two places of GEOPOS, by Redis's own formula and radius.
 local function geo_metres(a, b)
   local lon_a, lat_a = math.rad(tonumber(a[1])), math.rad(tonumber(a[2]))
   local lon_b, lat_b = math.rad(tonumber(b[1])), math.rad(tonumber(b[2]))

@@ -1,13 +1,13 @@
--- A set of geo: a hash (cells, size; `kept` when PUT or PATCH made it) and that many sorted sets of
--- GEOADD beside it, the cells, that all expire with it. Which cell a member is in is a hash of its
--- name, so a member that moves stays in its cell. A caller learns only from Redis how many there
--- are. So each script is called with the cells that a set without settings would have; KEYS[2..]
--- are the cells it needs, and the last of ARGV is how many cells the caller takes the set to have.
+-- A set of geo is a hash (cells, size; `kept` when PUT or PATCH made it) and that many sorted sets
+-- of GEOADD, the cells, which expire with it. A hash of a member's name chooses its cell, so a
+-- member that moves stays in its cell. Only Redis knows how many cells a set has. So a caller first
+-- assumes the cells of a set without settings: KEYS[2..] are the cells it needs, and the last of
+-- ARGV is how many cells it assumes the set to have.
 --@include geo_default
 
--- geo_cells(now): how many cells the set has, and the last of ARGV is gone. The third value is
--- whether there is no set yet. nil and what to answer when the caller takes it to have another
--- number. The number, for another call, is in the reply of outcome -3:
+-- geo_cells(now): removes the last of ARGV. Returns how many cells the set has, nil, and whether
+-- there is no set yet. If the caller assumes another number, it returns nil and the reply, whose
+-- outcome is -3 and which has the number for another call:
 --@shape geo_again: cells int
 local function geo_cells(now)
   local given = tonumber(table.remove(ARGV))
@@ -24,8 +24,8 @@ local function geo_cells(now)
   return cells, nil, is_new
 end
 
--- geo_groups(stride): what ARGV has for each of KEYS[2..], as {key, args}: a count, and then so
--- many times `stride` arguments.
+-- geo_groups(stride): the arguments for each of KEYS[2..], as {key, args}. ARGV has a count for
+-- each of KEYS[2..], and then so many times `stride` arguments.
 local function geo_groups(stride)
   local groups, at = {}, 1
   for i = 2, #KEYS do

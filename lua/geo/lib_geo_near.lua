@@ -1,16 +1,16 @@
 -- Searches that miss no member. GEOSEARCH checks each member's distance exactly, but looks only
--- into squares around a bounding box, and this box is too small where a circle or a box reaches
--- beyond a pole (it looks at one side of it), and for a wide box (it takes w / cos for the length
--- of a parallel's chord). The date line needs no special case. Wants geo/lib_geo.lua. A shape is
--- {kind ('radius' or 'box'), radius or width, height of a box, unit}.
+-- into squares around a bounding box. That box is too small where a circle or a box reaches beyond
+-- a pole (it looks at one side of the pole), and for a wide box (it takes w / cos for the length of
+-- a parallel's chord). The date line needs no special case. Needs geo/lib_geo.lua. A shape is {kind
+-- ('radius' or 'box'), radius or width, height of a box, unit}.
 
 local NORTHMOST, BEYOND = math.rad(85.05112878), 1 + 1e-9
--- Radians: less than from a stored position to the edge of any square.
+-- In radians; any stored position is farther than this from the edge of any square.
 local UNSEEN = 4e-8
 
--- geo_wider(latitude, shape): width and height of the box that Redis must be asked for instead, so
--- that it misses nothing: a wider one, or a belt around the earth, for which it looks at all
--- members. nil: it misses nothing of the shape itself.
+-- geo_wider(latitude, shape): the width and height of a box to ask Redis for instead, so that it
+-- misses nothing: a wider box, or a belt around the earth, for which Redis looks at all members.
+-- nil when Redis misses nothing of the shape itself.
 local function geo_wider(latitude, shape)
   local radius = 6372797.560856 / geo_unit[shape[4]]
   local height = (shape[1] == 'box' and shape[3] / 2 or shape[2]) / radius
@@ -28,7 +28,7 @@ local function geo_wider(latitude, shape)
   return 8 * radius, 2 * height * radius * BEYOND
 end
 
--- geo_is_inside(at, place, shape): as Redis judges it.
+-- geo_is_inside(at, place, shape): whether Redis takes the place for inside of the shape.
 local function geo_is_inside(at, place, shape)
   local metre = geo_unit[shape[4]]
   if shape[1] == 'radius' then
@@ -39,8 +39,8 @@ local function geo_is_inside(at, place, shape)
 end
 
 -- geo_ask(at, shape, order, most): the command that finds the first `most` members in the shape
--- around `at` (longitude, latitude); and whether it asks for a wider shape, since it would miss
--- some else. Its key is still to be set, at [2].
+-- around `at` (longitude, latitude), and whether it asks for a wider shape, since Redis would miss
+-- members otherwise. The caller sets its key, at [2].
 local function geo_ask(at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
   local ask = {'GEOSEARCH', '', 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4],
@@ -53,16 +53,16 @@ local function geo_ask(at, shape, order, most)
   return ask, width ~= nil
 end
 
--- geo_near_wide(ask, at, shape, order, most): {member, distance, score} each of these members, from
--- a command that asks for a wider shape, of which the first may lie outside. GEOSEARCH returns the
--- same for a shape that is not wider. Several commands, each for four times as many, until there
--- are enough. A distance has 4 decimals. A score is GEOADD's, 52 bits: the daemon reads position
--- and geohash from it.
+-- geo_near_wide(ask, at, shape, order, most): the first `most` members inside of the shape, each as
+-- {member, distance, score}, by a command that asks for a wider shape. GEOSEARCH returns the same
+-- for a shape that is not wider. The command is repeated, each time for four times as many members,
+-- until there are enough. A distance has 4 decimals. A score has 52 bits, as GEOADD stores it: the
+-- daemon reads position and geohash from it.
 --@shape geo_found: member text, distance real, score int
 local function geo_near_wide(ask, at, shape, order, most)
   local inside, found
   local asked, count_at = most, #ask
-  ask[#ask + 1] = 'WITHCOORD' -- dear: Redis prints each with 17 digits
+  ask[#ask + 1] = 'WITHCOORD' -- expensive: Redis prints each with 17 digits
   repeat
     ask[count_at] = digits(asked)
     found, inside = redis.call(unpack(ask)), {}
@@ -71,7 +71,7 @@ local function geo_near_wide(ask, at, shape, order, most)
         inside[#inside + 1] = one
       end
     end
-    -- What follows the first outside of a circle is farther still.
+    -- All members after the first one outside of a circle are farther away.
     local is_all = #found < asked or (shape[1] == 'radius' and order == 'ASC' and #inside < #found)
     asked = 4 * asked
   until #inside == most or is_all

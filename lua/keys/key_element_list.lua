@@ -1,24 +1,24 @@
 -- key_element_list: one page of what a set, hash, sorted set or list holds.
--- A step of a scan may bring more elements than the page takes (a small key comes in one step,
--- whatever was asked for). Then they are returned in the order of a digest, and the cursor names
--- the last one returned: what comes or goes meanwhile shifts nothing. The cursor of a list is an
--- index.
+-- A step of a scan may return more elements than fit on the page: Redis returns a small key in one
+-- step, whatever COUNT is. They are then returned in the order of a digest, and the cursor has the
+-- last digest returned. So elements that are added or removed between two pages do not move the
+-- cursor. The cursor of a list is an index.
 -- KEYS[1]  any key
--- ARGV  1 cursor: '0' to begin, or as answered before, 2 how many elements the page takes at most
---       3 only members, fields, or values of a list that match (lib/star_match.lua), '' for all,
---       4 the same as a glob, 5 its depth (service/call/match.h)
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many elements fit on the page, 3 what
+--       members, fields, or values of a list must match (lib/star_match.lua), '' for all, 4 the
+--       same as a glob, 5 its depth (service/call/match.h)
 --@reply 0: type text, next_cursor text, elements (key_element)...
 --@reply -1 absent
 --@reply -2 no_elements: type text
 --@reply -3 no_cursor
 --@shape key_element: element text, beside text, is_cut int
--- next_cursor is '0' when that was all. The element and what is beside it are member and '' of a
--- set, member and score of a sorted set, field and value of a hash, value and index of a list.
+-- next_cursor is '0' at the end. element and beside are member and '' of a set, member and score of
+-- a sorted set, field and value of a hash, value and index of a list.
 -- no_elements: a key of this type has none.
--- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large.
--- A page ends when it has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
--- With a match most elements are left out, so more of them are looked at; fewer where the match is
--- deep, since Redis compares it at each byte of an element.
+-- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; large elements make the steps
+-- smaller. A page ends when it has PAGE_BYTES, or after a millisecond. A text beyond TEXT_BYTES is
+-- cut. A match leaves most elements out, so with one more of them are looked at; fewer if the match
+-- is deep, since Redis compares it at each byte of an element.
 --@include time out_of_time star_match key
 --@reads
 local STEP_BYTES, PAGE_BYTES, TEXT_BYTES, DEPTH = 65536, 131072, 1048576, 64
@@ -55,8 +55,8 @@ local function add_element(element, beside)
   bytes = bytes + math.min(#element, TEXT_BYTES) + math.min(#beside, TEXT_BYTES)
 end
 
--- The elements of a step whose digests are after `after`, in the order of their digests. Each gets
--- its digest as [3].
+-- in_order(elements, after): the elements of a step whose digests are above `after`, sorted by
+-- digest. Each gets its digest as [3].
 local function in_order(elements, after)
   local left = {}
   for _, element in ipairs(elements) do
@@ -69,8 +69,8 @@ local function in_order(elements, after)
   return left
 end
 
--- Returns the elements of the step `from` that come after digest `after` ('': all). The cursor to
--- go on with, nil when Redis knows no such step.
+-- page_step(from, after): adds the elements of the step `from` whose digests are above `after` ('':
+-- all). Returns the next cursor, nil when Redis does not know the step.
 local function page_step(from, after)
   local found = redis.pcall(SCANS[kind], KEYS[1], from, 'MATCH', glob, 'COUNT', digits(count))
   if found.err then
@@ -96,7 +96,7 @@ end
 
 local _, is_match = star_match(match)
 
--- Makes a page of a list, whose steps are indices.
+-- page_range(from): adds a step of a list, whose cursors are indexes.
 local function page_range(from)
   local index = tonumber(from)
   for _, value in ipairs(redis.call('LRANGE', KEYS[1], from, digits(index + count - 1))) do

@@ -1,4 +1,4 @@
--- key_get: what a key is, not what it holds.
+-- key_get: the type, the expiry and the size of a key, without its content.
 -- KEYS[1]  any key
 --@reply 0: key_state
 -- The type is 'none' when there is no key.

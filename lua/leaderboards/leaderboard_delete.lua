@@ -1,4 +1,5 @@
--- leaderboard_delete: deletes a board with all its members, freed in the background.
+-- leaderboard_delete: deletes a board with all its members. Redis frees the memory in the
+-- background.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 --@reply 1 removed, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).

@@ -1,4 +1,4 @@
--- leaderboard_member_delete: takes a member off a board.
+-- leaderboard_member_delete: removes a member from a board.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member
 --@reply 1 removed, -1 no_board, -2 no_member

@@ -1,5 +1,5 @@
--- leaderboard_member_list: a page of the members of a board, or of those whose first score is in a
--- range.
+-- leaderboard_member_list: a page of the members of a board, or of the members whose first score is
+-- in a range.
 -- KEYS  1 the board, 2 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 where the page begins in that list, from 0, 2 how many, at most 1000, 3 'desc' or 'asc',
 --       4 the least first score and 5 the largest one, '': no bound

@@ -4,8 +4,8 @@
 --@reply 0: dimensions text, members (board_found)...
 --@reply -1 no_board
 --@shape board_found: position int, element text
--- The dimensions are a line each. There is an item for each member, in the order asked; the
--- position of an absent one is -1, and its element ''.
+-- dimensions has a line for each. There is an item for each member, in the order asked; an absent
+-- member has the position -1 and the element ''.
 -- Errors: WRONGTYPE. O(members log n).
 --@include time board board_order
 --@reads

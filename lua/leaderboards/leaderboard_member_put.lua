@@ -1,18 +1,18 @@
 -- leaderboard_member_put: sets a member's scores, or adds to them. A board that does not exist is
--- made when one dimension is given; only PUT orders several.
+-- made if one dimension is given; only PUT orders several.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua); and the index of names
 --       (lib/names.lua)
--- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
---       Absent ones: 0
+-- ARGV  1 the member, 2 'set' or 'add', then names of dimensions, each with a number; the number
+--       for a dimension that is not named is 0
 --@reply 0 not_kept, 1 known, 2 new: board_member
 --@reply -1 no_board
 --@reply -2 out_of_range: dimension text, score int, change int, most int
 --@reply -3 unknown: dimensions text, names text...
--- no_board: and several dimensions are given. out_of_range: the sum of the score, 0 for 'set', and
--- its change would leave 0 to `most`. unknown: the board has the dimensions, a line each, and none
--- of these names. not_kept: the board keeps only so many members, and all of them are ahead of this
--- new one; its position is -1. A new member may push out the last one.
--- Scores that stay as they were keep their arrival, and so their place among equals.
+-- no_board: there is no board, and several dimensions are given. out_of_range: `score` (0 for
+-- 'set') and `change` have a sum outside of 0 to `most`. unknown: the board has the dimensions, a
+-- line each, and none of the names. not_kept: the board keeps a limited number of members, and all
+-- of them are ahead of this new one; its position is -1. A new member may push out the last one.
+-- Scores that do not change keep their arrival, and so the member its place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time names expiry board
 --@idempotent
@@ -65,7 +65,7 @@ if board.max and not old and redis.call('ZCARD', KEYS[3]) >= board.max
 end
 
 if is_new then
-  -- What the first key left behind when it alone was deleted. A foreign type fails here.
+  -- An old board whose first key alone was deleted left these. A key of another type fails here.
   redis.call('ZCARD', KEYS[3])
   redis.call('HLEN', KEYS[2])
   redis.call('UNLINK', KEYS[2], KEYS[3])
@@ -73,8 +73,9 @@ if is_new then
   name_made(KEYS[1])
 end
 if not is_same then
-  -- The ranks first: all fails here, and not halfway, if they are not a sorted set. The old place
-  -- goes after the new one came: a set without members would be a new key, without its TTL.
+  -- The ranks come first: if they are not a sorted set, it fails here, and not halfway. The old
+  -- place is removed after the new one was added: a set without members would be a new key, without
+  -- its TTL.
   redis.call('ZADD', KEYS[3], '0', element)
   local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1
   redis.call('HSET', KEYS[2], member, place)

@@ -1,20 +1,20 @@
 -- leaderboard_member_write: sets the scores of some members and removes others. A board that does
--- not exist is made when one dimension is given; only PUT orders several.
+-- not exist is made if one dimension is given; only PUT orders several.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua); and the index of names
 --       (lib/names.lua)
--- ARGV  1 how many dimensions the whole request names, then these, the largest score of the whole
---       request, how many members are removed, then these; then for each other one the member and a
---       score for each of these dimensions. At most 250 members; those that are put once, and not
---       among the removed
+-- ARGV  1 how many dimensions the whole request names, then their names, the largest score of the
+--       whole request, how many members to remove, then these; then for each member to put the
+--       member and a score for each of the named dimensions. At most 250 members; a member is put
+--       once, and none is also removed
 --@reply 1: added int, updated int, removed int, dropped int, size int
 --@reply -1 no_board
 --@reply -2 too_large: most int
 --@reply -3 unknown: dimensions text
--- added and updated: members that were not on the board, and that were, changed or not. dropped:
--- members that the board keeps no longer, new ones among them. no_board: and not one dimension is
--- named. too_large: a score is above `most`. unknown: the board has the dimensions, a line each,
--- and not all that are named.
--- Scores that stay as they were keep their arrival, and so their place among equals.
+-- added and updated: members that were not on the board, and members that were, changed or not.
+-- dropped: members that the board does not keep any more, new ones among them. no_board: there is
+-- no board, and more or less than one dimension is named. too_large: a score is above `most`.
+-- unknown: the board has the dimensions, a line each, and not all that are named.
+-- Scores that do not change keep their arrival, and so the member its place among equals.
 -- Errors: WRONGTYPE, nothing done. O(members log n).
 --@include time names expiry board
 --@idempotent parts
@@ -31,7 +31,8 @@ if is_new and named ~= 1 then
 end
 board = board or {names = {ARGV[2]}, text = ARGV[2], last = 0}
 
--- Where a member's score in each dimension of the board is, from the member on; nil: it is 0.
+-- For each dimension of the board: how far behind the member its score is in ARGV; nil: the score
+-- is 0.
 local score_at, known = {}, 0
 for d, name in ipairs(board.names) do
   for i = 1, named do
@@ -89,12 +90,12 @@ for i, member in ipairs(members) do
 end
 
 if is_new then
-  -- What the first key left behind when it alone was deleted.
+  -- An old board whose first key alone was deleted left these.
   redis.call('UNLINK', KEYS[2], KEYS[3])
   redis.call('HSET', KEYS[1], 'dimensions', board.text)
   name_made(KEYS[1])
 end
--- What comes before what goes: a key without members would lose its TTL.
+-- Members are added before others are removed: a key without members would lose its TTL.
 if #add > 0 then
   redis.call('ZADD', KEYS[3], unpack(add))
   redis.call('HSET', KEYS[2], unpack(set))

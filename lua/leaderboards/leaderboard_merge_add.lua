@@ -2,15 +2,14 @@
 -- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua), 3 what is built
 --       (leaderboards/lib_board_merge.lua)
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 its weight,
---       4 'sum', 'min' or 'max', 5 the dimensions, 6 how many members what is built must have by
---       now, 7 'union' or 'intersection'
+--       4 'sum', 'min' or 'max', 5 the dimensions, 6 how many members must be built before, 7
+--       'union' or 'intersection'
 --@reply 0: merge_step
 --@reply -1 no_source, -2 differs: merge_differs
 --@reply -3 lost
--- no_source, differs: the source is there no more, or has other dimensions now. lost: what was
--- built.
--- After a refusal what was built is deleted.
--- Errors: WRONGTYPE, nothing done. O(STEP) in HSCAN's sense.
+-- no_source, differs: the source does not exist any more, or has other dimensions now; what was
+-- built is deleted. lost: another number of members was built before.
+-- Errors: WRONGTYPE, nothing done. O(MERGE_STEP) in HSCAN's sense.
 --@include time board board_merge
 local now = now_ms()
 local number, weight, aggregate = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]

@@ -1,12 +1,13 @@
--- leaderboard_merge_begin: whether boards can be merged: all sources are there, and have the same
+-- leaderboard_merge_begin: whether boards can be merged: all sources exist, and have the same
 -- dimensions.
 -- KEYS  1 the board to be made, 2 its ranks, 3.. the sources (leaderboards/lib_board.lua)
 --@reply 0: dimensions text
 --@reply -1 no_source: source int
 --@reply -2 differs: merge_differs
 --@reply 1: leaderboard
--- 0: they can, with these dimensions, a line each. 1: leaderboard_merge_end answered the request
--- before. A source's number is from 0; -1 is the board itself, which has members.
+-- 0: they can be merged, with these dimensions, a line each. 1: a replay, after
+-- leaderboard_merge_end answered the request. A source's number is from 0; -1 is the board itself,
+-- which has members.
 -- Errors: WRONGTYPE, nothing done. O(sources), at most 100.
 --@include time board
 --@idempotent

@@ -1,4 +1,4 @@
--- leaderboard_merge_end: puts the merge that was built aside in the place of a board's members.
+-- leaderboard_merge_end: replaces a board's members with the merge that was built aside.
 -- KEYS  1 the board, 2 its places, 3 its ranks, 4 the places and 5 the ranks that were built
 --       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
@@ -6,9 +6,10 @@
 --@reply 0 dropping: members int
 --@reply -2 differs: merge_differs
 --@reply -3 lost
--- dropping: more were built than the board keeps, some of which went; call again with what is left.
--- differs: the board has got other dimensions and members meanwhile. lost: what was built.
--- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); what was on the board is freed in the
+-- dropping: more were built than the board keeps, and some were dropped; call again with `members`.
+-- differs: the board has other dimensions, and members, by now. lost: another number of members was
+-- built.
+-- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n); Redis frees the old members in the
 -- background.
 --@include time names expiry board
 --@idempotent

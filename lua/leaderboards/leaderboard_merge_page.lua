@@ -1,5 +1,5 @@
--- leaderboard_merge_page: some members of a source that lies in another slot than the merge that is
--- being built of it.
+-- leaderboard_merge_page: some members of a source in another slot than the merge that is being
+-- built.
 -- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua)
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 the
 --       dimensions
@@ -8,8 +8,8 @@
 --@reply -2 differs: merge_differs
 --@shape merge_found: places (merge_place)...
 --@shape merge_place: member text, place text
--- next_cursor is '0' when that was all. no_source, differs: the source, whose number is from 0, is
--- there no more, or has other dimensions now.
+-- next_cursor is '0' at the end. no_source, differs: the source, whose number is from 0, does not
+-- exist any more, or has other dimensions now.
 -- Errors: WRONGTYPE. O(MERGE_STEP) in HSCAN's sense.
 --@include time board board_merge
 --@reads

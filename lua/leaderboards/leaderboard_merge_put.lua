@@ -1,12 +1,12 @@
--- leaderboard_merge_put: adds what leaderboard_merge_page returned to the merge that is being built
--- aside.
+-- leaderboard_merge_put: adds the members that leaderboard_merge_page returned to the merge that is
+-- being built aside.
 -- KEYS  1 what is built (leaderboards/lib_board_merge.lua)
--- ARGV  1 cursor, only returned, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or
---       'max', 5 the dimensions, 6 how many members what is built must have by now, 7 'union' or
---       'intersection'; members and places in turn, each member of some 50
+-- ARGV  1 cursor, which is only returned, 2 the source's number, from 1, 3 its weight, 4 'sum',
+--       'min' or 'max', 5 the dimensions, 6 how many members must be built before, 7 'union' or
+--       'intersection'; then some 50 members, each with its place
 --@reply 0: merge_step
 --@reply -3 lost
--- lost: what was built.
+-- lost: another number of members was built before.
 -- Errors: WRONGTYPE, nothing done. O(members).
 --@include time board board_merge
 local now = now_ms()

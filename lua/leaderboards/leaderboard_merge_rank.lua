@@ -1,15 +1,15 @@
 -- leaderboard_merge_rank: ranks some members of the merge that is being built aside.
 -- KEYS  1 what is built (leaderboards/lib_board_merge.lua), 2 its ranks so far: sorted set as in
 --       leaderboards/lib_board.lua, TTL
--- ARGV  1 cursor of HSCAN, '0' to begin, 2 the dimensions, 3 how many members what is built must
---       have by now, 4 how many are ranked, 5 the number that a member must bear: the last
---       source's of an intersection; '' for any
+-- ARGV  1 cursor of HSCAN, '0' to begin, 2 the dimensions, 3 how many members must be built before,
+--       4 how many must be ranked before, 5 the number that a member must have: the number of the
+--       last source for an intersection; '' for any
 --@reply 0: next_cursor text, ranked int, members int
 --@reply -3 lost
 --@reply -4 too_large: member text, dimension text
--- ranked and members: how many are ranked, and what is built has, once those that bear another
--- number were removed. lost: what was built. too_large: the score of the member in this dimension;
--- what was built is deleted.
+-- ranked and members: how many are ranked, and how many are built, once members with another number
+-- were removed. lost: other numbers of members were built or ranked before. too_large: the score of
+-- this member in this dimension is too large; what was built is deleted.
 -- Errors: WRONGTYPE, nothing done. O(STEP log n) in HSCAN's sense.
 --@include time board
 local STEP, KEPT_MS = 50, 60000

@@ -1,5 +1,5 @@
--- leaderboard_neighbor_list: a member in the middle of its neighbours; near an end of the board,
--- nearer to that end.
+-- leaderboard_neighbor_list: a page with a member in its middle; near an end of the board the
+-- member is nearer to that end of the page.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the member, 2 how many in all, 1 to 1000, 3 'desc' or 'asc'
 --@reply 0: board_page

@@ -1,11 +1,11 @@
 -- leaderboard_patch: changes when a board expires, and how many members it keeps.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 ttl_ms from now, 'null': it never expires, '': as before, 2 how many members it keeps,
---       'null': all, '': as before
+-- ARGV  1 ttl_ms from now, 'null': the board never expires, '': as before, 2 how many members it
+--       keeps, 'null': all, '': as before
 --@reply 1: leaderboard
 --@reply 2 dropping
 --@reply -1 absent
--- dropping: it has more members than it is to keep, some of which went; call again.
+-- dropping: the board had more members than it is to keep, and some were dropped; call again.
 -- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n).
 --@include time expiry board
 local now = now_ms()
@@ -13,7 +13,7 @@ local board = read_board(KEYS[1])
 if not board then
   return {-1, now}
 end
-local size = redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, as the next does
+local size = redis.call('ZCARD', KEYS[3]) -- fails here, and not half-way, if it is not a sorted set
 local max, at = board.max, expires_at(KEYS)
 if ARGV[2] ~= '' then
   max = tonumber(ARGV[2])

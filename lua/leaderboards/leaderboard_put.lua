@@ -1,15 +1,15 @@
--- leaderboard_put: creates a board, or replaces its settings; the dimensions of one that has
+-- leaderboard_put: creates a board, or replaces its settings. The dimensions of a board with
 -- members cannot change.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 the dimensions' names, a line each, 2 ttl_ms from now, 'null' or '': it never expires,
---       3 how many members it keeps, 'null' or '': all
+-- ARGV  1 the dimensions' names, a line each, 2 ttl_ms from now, 'null' or '': the board never
+--       expires, 3 how many members it keeps, 'null' or '': all
 --@reply 2 created, 1 known: leaderboard
 --@reply 3 dropping
 --@reply -1 differs: dimensions text
--- dropping: it has more members than it is to keep, some of which went; call again. differs: it has
--- these dimensions, and members.
--- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). If the first key alone was deleted, what it
--- left goes too, freed in the background.
+-- dropping: the board had more members than it is to keep, and some were dropped; call again.
+-- differs: it has these dimensions, and members.
+-- Errors: WRONGTYPE, nothing done. O(DROP_STEP log n). Keys that an old board left, when only its
+-- first key was deleted, are removed; Redis frees their memory in the background.
 --@include time names expiry board
 local now = now_ms()
 local board, max = read_board(KEYS[1]), tonumber(ARGV[3])

@@ -1,16 +1,17 @@
+-- What a board is in Redis: its three keys, and the form of a place. Needs lib/time.lua;
+-- board_reply also needs lib/expiry.lua.
 -- A board ranks members by one score of 53 bits, or by two to four of 32 bits, exactly. A sorted
--- set's score is a double, which holds no arrival beside one, and no two of them. So all its scores
--- are 0, and Redis orders its members by their bytes. Needs lib/time.lua; board_reply also
--- lib/expiry.lua. KEYS, in this order:
+-- set's score is a double, which cannot hold an arrival beside a score, or two scores. So all its
+-- scores are 0, and Redis orders its members by their bytes. KEYS, in this order; all three expire
+-- together:
 --   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us),
---                    max_members (how many are kept; absent: all)
+--                    max_members (how many are kept; without it all)
 --   ...:places       hash: member to place
---   ...:ranks        sorted set, every score 0: the place with the member behind it
--- All three expire together.
+--   ...:ranks        sorted set, every score 0: the place, followed by the member
 -- A place is a head, and then the arrival in 8 bytes. The head is the largest score minus each
 -- score: 2^53-1 minus the only one, in 8 bytes, or 2^32-1 minus each of several, in 4 bytes each.
--- All are big-endian: the smallest bytes are the highest scores, and of equal ones the earliest
--- arrival. Arrivals are Redis's clock, and rise with every change.
+-- All numbers are big-endian, so the smallest bytes are the highest scores, and among equal scores
+-- the earliest arrival. Arrivals are Redis's clock, and rise with every change.
 local ARRIVAL = 8
 local EXACT_MAX = 9007199254740991
 
@@ -26,7 +27,7 @@ local function not_a_board()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a board'))
 end
 
--- names_of(text): the names of dimensions that are a line each.
+-- names_of(text): the names in a text with a line for each.
 local function names_of(text)
   if not string.find(text, '\n', 1, true) then
     return {text}
@@ -38,8 +39,7 @@ local function names_of(text)
   return names
 end
 
--- read_board(key): {names, text (as stored), last, max (nil: no bound)}, or nil when there is none.
--- O(1).
+-- read_board(key): {names, text (as stored), last, max (nil: no bound)}, nil without a board. O(1).
 local function read_board(key)
   local f = redis.call('HMGET', key, 'dimensions', 'last', 'max_members')
   if not f[1] then
@@ -57,9 +57,9 @@ local function read_board(key)
   return {names = names, text = f[1], last = last, max = max or nil}
 end
 
--- board_reply(outcome, now, text, size, max): the reply that describes the board of KEYS. The
--- dimensions are a line each; max_members is -1 for no bound, expires_at_ms for never. A script
--- that writes counts the size before: the ranks may be of a foreign type.
+-- board_reply(outcome, now, text, size, max): the reply that describes the board of KEYS.
+-- dimensions has a line for each; max_members is -1 for no bound, expires_at_ms -1 for never. A
+-- script that writes reads the size first: the ranks may have another type.
 --@shape leaderboard: dimensions text, size int, max_members int, expires_at_ms int
 local function board_reply(outcome, now, text, size, max)
   return {outcome, now, text, size, max or -1, expiry_reply(expires_at(KEYS))}
@@ -79,9 +79,9 @@ local function drop_last(places, ranks, dimensions, count)
   return #dropped
 end
 
--- bound(board, size, max): the board of KEYS, of that size, keeps its first `max` members from now
--- on, nil: all. Returns its size then. False: it has still more, of which DROP_STEP went: call
--- again. O(DROP_STEP log n).
+-- bound(board, size, max): makes the board of KEYS, which has that size, keep its first `max`
+-- members from now on, nil: all. Returns its new size, or false if it has still more after
+-- DROP_STEP were dropped: call again. O(DROP_STEP log n).
 local function bound(board, size, max)
   local excess = max and size - max or 0
   if excess > 0 then
@@ -97,12 +97,12 @@ local function bound(board, size, max)
   return size - math.max(excess, 0)
 end
 
--- A member in replies: the element is the member's of the ranks, the position from 0, the
--- dimensions a line each.
+-- A member in replies: element is its element in the ranks, position is from 0, and dimensions has
+-- a line for each.
 --@shape board_member: dimensions text, position int, element text
 
--- checked_place(place, dimensions): raises WRONGTYPE when these bytes are not a place: too few, or
--- numbers of more than 53 bits. What a merge built has a byte more.
+-- checked_place(place, dimensions): the bytes of a place, without those that a merge adds. Raises
+-- WRONGTYPE when they are not a place: too few bytes, or numbers of more than 53 bits.
 local function checked_place(place, dimensions)
   local _, head = form_of(dimensions)
   local high, next_high = string.byte(place, head + 1, head + 2)
@@ -117,14 +117,14 @@ local function checked_place(place, dimensions)
   return string.sub(place, 1, head + ARRIVAL)
 end
 
--- read_place(key, member, dimensions): nil when it is not there. O(1).
+-- read_place(key, member, dimensions): the place of a member, nil without it. O(1).
 local function read_place(key, member, dimensions)
   local stored = redis.call('HGET', key, member)
   return stored and checked_place(stored, dimensions) or nil
 end
 
--- place_of(scores, arrival), and back: scores_of(place, dimensions) returns the scores and the
--- arrival.
+-- place_of(scores, arrival): the place. scores_of(place, dimensions) reverses it: it returns the
+-- scores and the arrival.
 local function place_of(scores, arrival)
   local most, _, format = form_of(#scores)
   local words = {}

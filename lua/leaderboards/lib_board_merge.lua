@@ -1,18 +1,18 @@
--- A merge of boards that is being built aside: a hash with a TTL of member to place, number of the
--- source that it was last met in, from 1, and, if its score became too large, number of that
--- dimension, from 1. Wants lib/time.lua and leaderboards/lib_board.lua.
+-- A merge of boards that is being built aside: a hash with a TTL. It has for each member a place,
+-- the number of the last source that has the member, from 1, and, if a score became too large, the
+-- number of that dimension, from 1. Needs lib/time.lua and leaderboards/lib_board.lua.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose
--- dimensions are wanted; both are a line each. A source that is not there has ''.
+-- dimensions are `wanted`; both have a line for each. A source that does not exist has ''.
 --@shape merge_differs: source int, dimensions text, wanted text
 
 -- merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection): adds what
--- was found in a source, member and place in turn, to what is built; the dimensions have these
--- names. Returns the reply, with how many members are built, and the next cursor ('0': that was
--- all). A member keeps the latest arrival of all sources. One that is found twice counts once: it
--- bears the source's number. Of an intersection, only members that bear the number before count.
--- O(found).
+-- was found in a source, member and place in turn, to what is built; `names` are its dimensions.
+-- Returns the reply, with how many members are built, and the next cursor ('0' at the end). A
+-- member keeps the latest arrival of all sources. A member that is found twice counts once, since
+-- it then has the source's number. For an intersection, only members that have the number before
+-- count. O(found).
 --@shape merge_step: next_cursor text, members int
 local function merge_add(now, key, cursor, found, names, number, weight, aggregate, is_intersection)
   local dimensions = #names
@@ -23,8 +23,8 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
   end
   local built = #members > 0 and redis.call('HMGET', key, unpack(members)) or {}
 
-  -- What is built of a member, from its place in the source and from what was built of it before,
-  -- if anything.
+  -- joined(place, was): what is built of a member, from its place in the source and from what was
+  -- built of it before, if anything.
   local function joined(place, was)
     place = checked_place(place, dimensions)
     if not was and weight == 1 then

@@ -1,17 +1,16 @@
 -- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of
--- the sorted set. 'asc' has the lowest first, and of equals still the earliest: groups of
--- equals from the back, each from its front.
--- Wants leaderboards/lib_board.lua.
+-- the sorted set. 'asc' has the lowest scores first, but equal scores still by arrival: groups of
+-- equals come from the back, each group from its front. Needs leaderboards/lib_board.lua.
 
--- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of those
--- whose place begins with these bytes. No arrival begins with byte 255. O(log n).
+-- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of the
+-- elements whose place begins with these bytes. No arrival begins with byte 255. O(log n).
 local function equals_of(ranks, head)
   local first = redis.call('ZLEXCOUNT', ranks, '-', '(' .. head)
   return first, redis.call('ZLEXCOUNT', ranks, '-', '(' .. head .. '\255') - 1
 end
 
--- position_of(ranks, element, dimensions, order): of an element that belongs there; WRONGTYPE where
--- the ranks do not belong to the board. O(log n).
+-- position_of(ranks, element, dimensions, order): the position of an element; WRONGTYPE when the
+-- ranks do not have it. O(log n).
 local function position_of(ranks, element, dimensions, order)
   local rank = redis.call('ZRANK', ranks, element)
   if not rank then
@@ -28,8 +27,8 @@ end
 -- ascending(ranks, from, to, dimensions): the elements at these positions in the order 'asc'. O(log
 -- n + to - from).
 local function ascending(ranks, from, to, dimensions)
-  -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts
-  -- of larger groups, of which the page wants another part: those are read again.
+  -- It reads from the back, and reverses each run of equals. The runs at both ends may be parts of
+  -- larger groups, of which the page needs another part: these are read again.
   local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
   local elements, n, start = {}, #back, 1
   local _, head_bytes = form_of(dimensions)
@@ -61,8 +60,8 @@ local function ascending(ranks, from, to, dimensions)
   return elements
 end
 
--- range_of(ranks, dimensions, min, max): the first position, in the order of the sorted set, of the
--- members whose first score is `min` to `max`, and the one behind their last. '' means no bound.
+-- range_of(ranks, dimensions, min, max): the positions, in the order of the sorted set, of the
+-- first member whose first score is `min` to `max`, and after the last one. '' means no bound.
 -- O(log n).
 local function range_of(ranks, dimensions, min, max)
   local most, format = form_of(dimensions), dimensions == 1 and '>I8' or '>I4'
@@ -80,8 +79,8 @@ local function range_of(ranks, dimensions, min, max)
 end
 
 -- page_at(now, ranks, board, order, first, behind, offset, count): the reply with a page of the
--- list that is at the positions from `first` to before `behind`: `count` members from that offset
--- on. The dimensions are a line each; the position is the first element's; next is the offset
+-- list at the positions from `first` to before `behind`: `count` members from that offset on.
+-- dimensions has a line for each; position is the position of the first element; next is the offset
 -- of the next page, -1 at the end.
 --@shape board_page: dimensions text, next int, position int, elements [board_elements]
 --@shape board_elements: element text...

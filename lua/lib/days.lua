@@ -1,6 +1,6 @@
--- Days are numbers since 1970-01-01 (UTC). A caller's clock may be wrong about "today"; Redis's
--- decides. day_of(now) is today. day_is_wrong(now, expected): expected is the day that the caller
--- took for today, '' for none.
+-- Days are numbers since 1970-01-01 (UTC), by Redis's clock: the clock of a caller may be wrong.
+-- day_of(now): the number of today. day_is_wrong(now, expected): whether today is not `expected`,
+-- the day that the caller took for today; '' is never wrong.
 local function day_of(now)
   return math.floor(now / 86400000)
 end

@@ -1,8 +1,8 @@
--- The expiry of a thing with one or several keys: all of them expire at the same instant, in Unix
--- ms; false is never. Needs lib/time.lua.
+-- The expiry of a resource with one or several keys. All of them expire at the same instant, in
+-- Unix ms; false means never. Needs lib/time.lua.
 
--- expires_at(keys): that instant, of the first key that exists. Read it before a write that makes
--- keys or drops their TTL. O(keys).
+-- expires_at(keys): the expiry of the first key that exists. Call it before a write that makes keys
+-- or drops their TTL. O(keys).
 local function expires_at(keys)
   for _, key in ipairs(keys) do
     local at = redis.call('PEXPIRETIME', key)
@@ -13,8 +13,8 @@ local function expires_at(keys)
   return false
 end
 
--- expiry_after(ttl, now, at): the instant that a request's ttl_ms asks for, as handler_call_ttl
--- sends it: '' it stays `at`, 'null' never, else in that many ms.
+-- expiry_after(ttl, now, at): the expiry that a request's ttl_ms asks for, as handler_call_ttl
+-- sends it: '' keeps `at`, 'null' is never, a number is in that many ms.
 local function expiry_after(ttl, now, at)
   if ttl == '' then
     return at
@@ -22,8 +22,8 @@ local function expiry_after(ttl, now, at)
   return ttl ~= 'null' and now + tonumber(ttl)
 end
 
--- expire(keys, at): sets it for all keys that exist, also for those that the script just made.
--- O(keys).
+-- expire(keys, at): sets the expiry of all keys that exist, also of the keys that the script just
+-- made. O(keys).
 local function expire(keys, at)
   for _, key in ipairs(keys) do
     if at then
@@ -34,7 +34,7 @@ local function expire(keys, at)
   end
 end
 
--- expiry_reply(at): the instant as handler_out_expiry reads it.
+-- expiry_reply(at): the expiry as handler_out_expiry reads it.
 local function expiry_reply(at)
   return at or -1
 end

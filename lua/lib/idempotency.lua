@@ -1,14 +1,17 @@
--- Wrapped by the build around every script marked @idempotent; `body` is that script.
--- ARGV[last]  the request's fingerprint (64 hex digits), and behind it the milliseconds for which a
+-- The build wraps this around every script marked `@idempotent`; `body` is that script. It owns the
+-- idempotency record and must not know what `body` does.
+-- ARGV[last]  the request's fingerprint (64 hex digits), followed by the milliseconds for which a
 --             record is kept at most; '' without an Idempotency-Key
 -- KEYS[last]  with a fingerprint: the idempotency record, a string of fingerprint and packed reply
--- Returns what body returns. For a replay: {'replayed', the stored reply with the present now_ms}.
--- A script that grants something for a time returns a second value, the proof of the grant. For a
--- replay it runs again, with the stored reply and the proof: it changes nothing, and returns the
--- reply as it is true now, or nothing when the grant has ended, which is {'ended', now_ms} here.
--- The third value is how long the grant lasts. The record is kept so long, and at least a minute: a
--- late retry still learns that the grant has ended. Without a proof the third value is how long a
--- decision holds. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+-- Returns what body returns; for a replay {'replayed', the stored reply with the present now_ms}. A
+-- record of another request raises IDEMPOTENCY_KEY_REUSED.
+-- A script that grants something for a time returns two more values: a proof of the grant, and for
+-- how many ms it lasts. A replay runs the script again, with the stored reply and the proof. The
+-- script then changes nothing. It returns the reply as it is true now, or nothing when the grant
+-- has ended, for which the replay is {'ended', now_ms}. The record is kept as long as the grant
+-- lasts, and at least a minute, so that a late retry learns that the grant has ended.
+-- If the proof is nil, the third value is for how many ms a decision holds, and the record is kept
+-- so long.
 local fingerprint = ARGV[#ARGV]
 ARGV[#ARGV] = nil
 if fingerprint == '' then

@@ -1,14 +1,15 @@
--- Wrapped by the build around every script marked `@idempotent parts`; `body` is that script. A
--- request that makes several calls of it has one idempotency record for all of them: each call is a
--- part with a name, which a replay uses again, and every part is done once. So a replay returns the
--- first response exactly, and a request that was interrupted continues where it stopped.
--- ARGV[last]      the request's fingerprint (64 hex digits), and behind it the milliseconds for
---                 which a record is kept; '' without an Idempotency-Key
+-- The build wraps this around every script marked `@idempotent parts`; `body` is that script. A
+-- request makes several calls of such a script. Each call is a part with a name, which a replay
+-- uses again. All parts share one idempotency record, and each part is done once. So a replay
+-- returns the first response exactly, and a retry of an interrupted request continues where the
+-- request stopped.
+-- ARGV[last]      the request's fingerprint (64 hex digits), followed by the milliseconds for which
+--                 a record is kept; '' without an Idempotency-Key
 -- ARGV[last - 1]  the part's name
 -- KEYS[last]      with a fingerprint: the record, a hash of `fingerprint` and each part's packed
---                 reply, kept from the first part on
--- Returns what body returns. For a part that is done: {'replayed', the stored reply with the
--- present now_ms}. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+--                 reply; its time begins with the first part
+-- Returns what body returns; for a part that was done before {'replayed', the stored reply with the
+-- present now_ms}. A record of another request raises IDEMPOTENCY_KEY_REUSED.
 local fingerprint, part = ARGV[#ARGV], ARGV[#ARGV - 1]
 ARGV[#ARGV] = nil
 ARGV[#ARGV] = nil

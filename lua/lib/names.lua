@@ -1,19 +1,20 @@
--- The index of names: for each kind whose names people choose a sorted set of them, all scores 0,
--- so that they are in order (service/call/name_index.h). A script that may make the first key of
--- such a kind gets the index's key as its last, and calls name_made where it did. In a Cluster each
--- slot has its own index.
+-- The index of names: for each kind whose names clients choose a sorted set of the names, all
+-- scores 0, so that they are sorted (service/call/name_index.h). A script that may make the first
+-- key of such a resource gets the index as its last key, and calls name_made after it made that
+-- first key. In a Cluster each slot has its own index.
 local names_key = table.remove(KEYS)
 
--- name_put(key): that first key exists. Returns whether the index did not have its name; what is
--- wrong with the index refuses nothing. O(log names).
+-- name_put(key): adds the name of that first key. Returns whether the index did not have it. An
+-- index of another type does not make the script fail. O(log names).
 local function name_put(key)
   return redis.pcall('ZADD', names_key, '0', string.match(key, '^.*{(.*)}$')) == 1
 end
 
--- name_made(key): the script made that first key. Its name is added, and then two others, chosen by
--- chance, are removed if they do not exist any more: so, however many names come and go, the index
--- has about as many that went as that exist. Redis runs no script that makes a key of a slot which
--- is on its way to another node, so what does not exist here exists nowhere. O(log names).
+-- name_made(key): adds the name of a first key that the script just made. If the name is new,
+-- removes up to two other names, chosen at random, whose keys do not exist any more. So at most
+-- about half of the index are such names, however many come and go. Redis does not run a script
+-- that makes a key in a slot which is migrating, so a key that does not exist here exists on no
+-- other node. O(log names).
 local function name_made(key)
   if not name_put(key) then
     return

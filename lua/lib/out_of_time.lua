@@ -1,11 +1,11 @@
--- out_of_time(): whether the script has run for a millisecond. A loop over stored elements asks
--- after each step, so each call makes some progress, and returns its cursor then; its bound on the
--- count holds as well. Clocks that advance while a script runs:
+-- out_of_time(): whether the script has run for a millisecond. A loop over stored elements calls it
+-- after each step, so each call of the script makes progress, and then returns its cursor. The
+-- loop's bound on the count holds as well. These clocks advance while a script runs:
 --   TIME      Redis 7.0. From 7.2 on, and in Valkey, it stays at the script's start
---   os.clock  Redis 7.4 and later, Valkey 8 and later. CPU time of all threads: I/O threads add to
---             it
---   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; 7 us a call. Without +info only the
---             bound on the count holds
+--   os.clock  Redis 7.4 and later, Valkey 8 and later: CPU time of all threads, with the I/O
+--             threads
+--   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; a call takes 7 us. Without the
+--             permission +info only the bound on the count holds
 local WALK_US = 1000
 local function clock_us()
   if rawget(_G, 'os') then

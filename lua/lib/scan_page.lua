@@ -1,11 +1,12 @@
--- scan_page(command, key, cursor, match, limit): one page of a set's members, by SSCAN, ZSCAN or
--- HSCAN (its fields). A step of the scan may return more members than the page has room for (a
--- small set comes in one step, whatever was asked for). They are listed in the order of a digest,
--- and the cursor has the last digest listed, so members that appear or vanish meanwhile shift
--- nothing. `cursor` is '0' to begin, or as returned before; `match` a glob, '' for all. Returns the
--- members and the next cursor, '0' at the end; nil for an invalid cursor. At most 100 steps of 20
--- members, and a millisecond.
--- Needs lib/out_of_time.lua.
+-- scan_page(command, key, cursor, match, limit): one page of the members of a set (SSCAN), a sorted
+-- set (ZSCAN) or the fields of a hash (HSCAN). `cursor` is '0' to begin, or as returned before;
+-- `match` is a glob, '' for all. Returns the members and the next cursor, '0' at the end; nil for
+-- an invalid cursor. A page takes at most 100 steps of 20 members, and a millisecond. Needs
+-- lib/out_of_time.lua.
+-- A step of the scan may return more members than fit on the page: Redis returns a small set in one
+-- step, whatever COUNT is. They are then listed in the order of a digest, and the cursor has the
+-- last digest listed. So members that are added or removed between two pages do not move the
+-- cursor.
 local function scan_page(command, key, cursor, match, limit)
   local stride = command == 'SSCAN' and 1 or 2
   local step, listed = string.match(cursor, '^(%d+)%.?(%x*)$')
@@ -13,8 +14,9 @@ local function scan_page(command, key, cursor, match, limit)
     return nil
   end
 
-  -- The members of one step after digest `after`, and the next step. When the page has no room for
-  -- all they are in the order of their digests, which are the third value.
+  -- members_of(from, after, room): the members of one step with a digest above `after`, the next
+  -- step, and the digests. The members are sorted by digest if a page ends, or ended, within this
+  -- step.
   local function members_of(from, after, room)
     local scan = { command, key, from, 'COUNT', '20' }
     if match ~= '' then

@@ -1,7 +1,7 @@
--- star_match(match): a request's `match` (service/call/match.h): literal but for '*', any bytes, at
--- most twice; '' matches all. Returns the literal text before its first star, and whether a text
--- matches, as a function. Without a Lua pattern, which would go back and forth for a fifth of a
--- second.
+-- star_match(match): for a request's `match` (service/call/match.h), which is literal but for '*',
+-- at most twice, for any bytes; '' matches all. Returns the literal text before the first star, and
+-- a function that returns whether a text matches. A Lua pattern is not used: its backtracking would
+-- take a fifth of a second.
 local function star_match(match)
   local parts = {} -- between its stars
   for part in string.gmatch(match .. '*', '([^*]*)%*') do

@@ -1,50 +1,54 @@
--- The wait queue of one resource: first come, first served over all daemons. Needs lib/time.lua.
+-- The wait queue of one resource: first come, first served over all daemons. It must not know what
+-- the resource is. Needs lib/time.lua.
 --   waiters  sorted set, which lives as long as any of its waiters can wait:
---              <ticket>   by its arrival, Unix us
---              o<ticket>  it was called: the resource is offered to it until that instant, Unix ms
---              w<ticket>  a watcher: its daemon tries again at that instant, Unix ms
--- A ticket is "<instance_id>.<number>.<mode>", the instance 16 hex digits; the mode is the
--- resource's. Each daemon has its own channel for each resource that it waits for, "<first
--- key>@<instance_id>" (a sharded one: it lives in the key's slot), and receives there
---   "<number> <ms>"  that ticket should try again in so long
+--              <ticket>   a waiter, by its arrival, Unix us
+--              o<ticket>  the offer to a waiter that was called, by the end of the offer, Unix ms
+--              w<ticket>  a watcher, by the instant at which its daemon tries again, Unix ms
+-- A ticket is "<instance_id>.<number>.<mode>". The instance has 16 hex digits; the resource defines
+-- the mode. Each daemon has its own sharded channel for each resource that it waits for, "<first
+-- key>@<instance_id>", in the slot of the key. It receives there
+--   "<number> <ms>"  this ticket should try again in so many ms
 --   "!"              its tickets were dropped: all should join again
---   "! <ms>"         all should try again in so long
--- So a change wakes one waiter, however many wait. A called ticket that does not try again in its
--- time, and a watcher that is OFFER_MS late, show that their daemon died. All tickets of that
--- daemon are dropped: no heartbeats. Should it be alive, its waiters join again where they were. A
--- message that no connection received is for a daemon that died, or that just subscribes again and
--- then tries all of its tickets: the offer lasts UNHEARD_MS, and the daemon is not a watcher.
+--   "! <ms>"         all its tickets should try again in so many ms
+-- So a change wakes one waiter, however many wait. If a called ticket does not try again before its
+-- offer ends, or a watcher is OFFER_MS late, its daemon is taken for dead, and all its tickets are
+-- dropped: heartbeats are not needed. If the daemon is alive, its waiters join again at their old
+-- places. A message that no connection received was for a daemon that died, or for one that is
+-- subscribing again and will then try all of its tickets. So such an offer lasts only UNHEARD_MS,
+-- and such a daemon does not become a watcher.
 local OFFER_MS, UNHEARD_MS, WAITERS_MS = 1000, 200, 62000
 local ARRIVALS = 100000000000000 -- marks are below it, until the year 5138
 local WAITING = digits(ARRIVALS)
 
--- There are few functions here, and some within others: to make one costs a quarter of a command,
--- whenever a script runs.
+-- There are few functions here, and some are inside of others: whenever a script runs, each of them
+-- costs a quarter of a command.
 
 local function waiters_instance(member)
   return string.match(member, '^[ow]?(%x+)%.%x') -- no mark is a hex digit
 end
 
--- waiters_publish(channel, instance, message): how many connections received it. A user without
--- permission for the channels must not turn finished work into an error (the daemon logs
--- subscription_refused).
+-- waiters_publish(channel, instance, message): publishes to one daemon. Returns how many
+-- connections received it. An error is returned, not raised: a user without permission for the
+-- channels must not turn finished work into an error (the daemon logs subscription_refused).
 local function waiters_publish(channel, instance, message)
   local own = channel .. '@' .. instance
   return redis.pcall('SPUBLISH', own, message)
 end
 
--- waiters_tell(channel, ticket, in_ms): whether a connection received it.
+-- waiters_tell(channel, ticket, in_ms): asks a ticket to try again in in_ms. Returns false when no
+-- connection received it.
 local function waiters_tell(channel, ticket, in_ms)
   local instance, number = string.match(ticket, '^(%x+)%.(%x+)')
   return waiters_publish(channel, instance, number .. ' ' .. digits(in_ms)) ~= 0
 end
 
--- waiters_count(key): how many wait. O(log waiters).
+-- waiters_count(key): the number of waiters. O(log waiters).
 local function waiters_count(key)
   return redis.call('ZCOUNT', key, WAITING, '+inf')
 end
 
--- The first that was not called. A negative count of LIMIT means no limit.
+-- waiters_find_head(w): finds the first waiter that was not called. A negative count of LIMIT means
+-- no limit.
 local function waiters_find_head(w)
   local count = next(w.dead) and -1 or #w.called + #w.late + 1
   w.head = nil
@@ -56,11 +60,12 @@ local function waiters_find_head(w)
   end
 end
 
--- waiters_read(channel, key, now, asking): the wait queue once it is settled: head (the first that
--- was not called, nil: none), is_called (whether the ticket of the request was), called (the
--- others), until_of (the instant of each), watchers. `asking` is the ticket of the request, '' for
--- none: its own offer does not lapse, nor is its daemon dead. Writes nothing. O(log waiters +
--- called), O(waiters) when a daemon has died.
+-- waiters_read(channel, key, now, asking): the wait queue as it is once it is settled: head (the
+-- first waiter that was not called, nil without one), is_called (whether the ticket of the request
+-- was called), called (the other called tickets), until_of (when each of their offers ends),
+-- watchers. `asking` is the ticket of the request, '' for none: its own offer does not lapse, and
+-- its daemon is not dead. Writes nothing. O(log waiters + called), O(waiters) when a daemon has
+-- died.
 local function waiters_read(channel, key, now, asking)
   local w = {
     channel = channel, key = key, now = now, asking = asking, called = {}, until_of = {}, watchers = {},
@@ -82,8 +87,9 @@ local function waiters_read(channel, key, now, asking)
     elseif instance ~= asker then
       w.dead[instance] = true
     else
+      -- The daemon that asks is alive: only the waiter that missed its offer is dropped.
       w.gone[#w.gone + 1] = mark
-      if is_call then -- only the waiter that missed its offer
+      if is_call then
         w.late[#w.late + 1], w.late[ticket] = ticket, true
         w.gone[#w.gone + 1] = 'w' .. ticket
       end
@@ -134,8 +140,8 @@ local function waiters_read(channel, key, now, asking)
   return w
 end
 
--- waiters_settle(w): drops the tickets of daemons that died, which join again if they live. Before
--- any other change of the wait queue.
+-- waiters_settle(w): drops the tickets of daemons that died. A daemon that is alive receives this,
+-- and its waiters join again. Call it before any other change of the wait queue.
 local function waiters_settle(w)
   if not w.gone[1] and not next(w.dead) then
     return
@@ -162,7 +168,8 @@ local function waiters_settle(w)
   w.gone, w.late, w.dead = {}, {}, {}
 end
 
--- waiters_is_next(w, now_us, waited_us): whether none that was not called waits before the request.
+-- waiters_is_next(w, now_us, waited_us): whether no waiter that was not called is before the
+-- request.
 local function waiters_is_next(w, now_us, waited_us)
   if not w.head or w.head == w.asking or waited_us == 0 then
     return not w.head or w.head == w.asking
@@ -171,8 +178,8 @@ local function waiters_is_next(w, now_us, waited_us)
   return tonumber(arrival) < tonumber(redis.call('ZSCORE', w.key, w.head))
 end
 
--- waiters_join(w, now_us, waited_us): the ticket of the request waits, behind those that came
--- before; one that was dropped keeps its place.
+-- waiters_join(w, now_us, waited_us): the ticket of the request joins the wait queue, behind those
+-- that came before. A ticket that was dropped keeps its place.
 local function waiters_join(w, now_us, waited_us)
   local arrival = now_us - waited_us
   if waited_us == 0 and (w.head or w.called[1]) then -- Redis's clock may have been set back
@@ -195,7 +202,7 @@ local function waiters_leave(w)
   end
 end
 
--- waiters_call(w, ticket, until_ms): offers the resource to it until then.
+-- waiters_call(w, ticket, until_ms): offers the resource to the ticket until that instant.
 local function waiters_call(w, ticket, until_ms)
   redis.call('ZADD', w.key, digits(until_ms), 'o' .. ticket)
   w.called[#w.called + 1], w.until_of[ticket] = ticket, until_ms
@@ -210,16 +217,16 @@ local function waiters_offer(w)
   return ticket
 end
 
--- waiters_hold(w, wait_ms): the request has its turn, but cannot go on before something else
--- happens. It keeps the offer for as long as it may wait, and for its last attempt.
+-- waiters_hold(w, wait_ms): the request has its turn, but cannot proceed yet. It keeps the offer
+-- for as long as it may wait, and OFFER_MS more for its last attempt.
 local function waiters_hold(w, wait_ms)
   waiters_call(w, w.asking, w.now + wait_ms + OFFER_MS)
 end
 
--- waiters_watch(w, at_ms): last of all. A waiter looks when time makes progress possible, at at_ms
--- (math.huge: never), or when an offer lapses; and one of another daemon a second later. The
--- request itself should look at w.look_at (nil: when it is notified). The last tickets stay the
--- longest, so they guard.
+-- waiters_watch(w, at_ms): makes waiters try again by time; call it last. One tries at the end of
+-- an offer. One tries at at_ms, when time makes progress possible (math.huge: never), and one of
+-- another daemon OFFER_MS later, in case the first daemon died. w.look_at is when the request
+-- itself should try (nil: when it is notified). The last tickets wait the longest, so they watch.
 local function waiters_watch(w, at_ms)
   local busy, lapse_ms = {}, math.huge
   for _, ticket in ipairs(w.called) do
@@ -230,8 +237,9 @@ local function waiters_watch(w, at_ms)
     return
   end
 
-  -- Appoints a daemon, not one of `but`, that looks by `at`: one that looks anyway, or else the
-  -- daemon of the first possible ticket. Returns its instance.
+  -- appoint(at, but, tickets): makes a daemon that is not in `but` try by `at`: a watcher that does
+  -- so anyway, or else the first of `tickets` whose daemon receives the message. Returns its
+  -- instance.
   local function appoint(at, but, tickets)
     for _, watcher in ipairs(w.watchers) do
       if watcher.at_ms <= at and not but[waiters_instance(watcher.ticket)] then
@@ -264,15 +272,16 @@ local function waiters_watch(w, at_ms)
   end
 end
 
--- waiters_wake_all(channel, key, in_ms): each waiter tries again in so long: what it waits for, or
--- the wait queue, is changed by hand. nil for the keys: there can be none. O(waiters).
+-- waiters_wake_all(channel, key, in_ms): every waiter tries again in in_ms. Scripts that change a
+-- key of any kind call it, for a changed resource or a changed wait queue. A key of nil means that
+-- there are no waiters. O(waiters).
 local function waiters_wake_all(channel, key, in_ms)
   local notified = {}
   if not key or redis.call('TYPE', key).ok ~= 'zset' then
     return
   end
   for _, member in ipairs(redis.call('ZRANGE', key, '0', '-1')) do
-    local start = string.sub(member, 1, 17) -- is cheaper than a pattern, for thousands of one daemon
+    local start = string.sub(member, 1, 17) -- cheaper than a pattern, for thousands of one daemon
     local instance = not notified[start] and waiters_instance(member)
     notified[start] = true
     if instance and not notified[instance] then

@@ -1,21 +1,22 @@
--- A lock is a hash with the TTL of its last holder: fence (the highest given out with it),
--- owner, mode, metadata, and what lock_acquire adds:
---   exclusive  `t:<token hash>`: since when, for each token of the one holder
+-- What a lock is in Redis, and each change of it. It leaves the order of waiters to
+-- lib/waiters.lua. Needs that and lib/time.lua.
+-- A lock is a hash with the TTL of its last holder: fence (the highest given out with it), owner,
+-- mode, metadata, and what lock_acquire adds:
+--   exclusive  `t:<token hash>`: the instant of acquisition, for each token of the one holder
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a
---              tab, the bytes of its metadata, a tab, metadata and owner. When each reader's time
---              ends is in the sorted set `readers`: fence by expires_at_ms
--- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua and lib/waiters.lua. A
--- hash without a TTL is what a script that was cut short left, or PUT
--- /keys/{key}/ttl: it counts as held for the longest ttl there is, from the first call that may
--- change it on.
+--              tab, the number of bytes of its metadata, a tab, metadata and owner. The sorted set
+--              `readers` has the fence of each reader by its expires_at_ms
+-- A hash that lock_acquire did not make raises WRONGTYPE. A lock is without a TTL after a script
+-- that was cut short, or after PUT /keys/{key}/ttl. It then counts as held for LOCK_LONGEST_MS, the
+-- longest ttl there is, from the first call on that may change it.
 local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
 
 local function foreign_lock()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
 end
 
--- lock_reader(lock, fence): {fence, tokens (a list of hashes), metadata, owner}, nil when there is
--- none. O(its tokens).
+-- lock_reader(lock, fence): {fence, tokens (a list of hashes), metadata, owner}, nil without such a
+-- reader. O(its tokens).
 local function lock_reader(lock, fence)
   local record = redis.call('HGET', lock.key, 'r:' .. fence)
   if not record then
@@ -34,9 +35,10 @@ local function lock_reader(lock, fence)
   return reader
 end
 
--- lock_read(key, readers, now): nil when it is free; else {key, fence, owner, mode, expires_at_ms,
--- holder_count}, exclusive with holds (its tokens), shared with gone (readers that expired, at most
--- 100; holder_count counts none of them, however many). Writes nothing. O(log readers + gone).
+-- lock_read(key, readers, now): nil when the lock is free; else {key, fence, owner, mode,
+-- expires_at_ms, holder_count}. An exclusive lock also has holds (the number of its tokens), a
+-- shared lock gone (at most 100 readers whose lease expired; holder_count counts none of these).
+-- Writes nothing. O(log readers + gone).
 local function lock_read(key, readers_key, now)
   local f = redis.call('HMGET', key, 'fence', 'owner', 'mode')
   local fields = redis.call('HLEN', key)
@@ -64,19 +66,20 @@ local function lock_read(key, readers_key, now)
   return lock
 end
 
--- lock_forget_reader(lock, reader): its record and time; its tokens are the caller's affair. O(1).
+-- lock_forget_reader(lock, reader): removes its record and its lease. The caller removes its
+-- tokens. O(1).
 local function lock_forget_reader(lock, reader)
   redis.call('HDEL', lock.key, 'r:' .. reader.fence)
   redis.call('ZREM', lock.readers_key, reader.fence)
 end
 
--- lock_time_reader(lock, reader, expires_at_ms): when its time ends. O(log readers).
+-- lock_time_reader(lock, reader, expires_at_ms): sets when its lease ends. O(log readers).
 local function lock_time_reader(lock, reader, expires_at_ms)
   redis.call('ZADD', lock.readers_key, digits(expires_at_ms), reader.fence)
 end
 
--- lock_settle(lock): removes the readers whose lease expired, and sees that the lock ends. Before
--- any other change of the lock.
+-- lock_settle(lock): removes the readers whose lease expired, and gives a lock without a TTL one.
+-- Call it before any other change of the lock.
 local function lock_settle(lock)
   if lock.is_endless then
     redis.call('PEXPIREAT', lock.key, digits(lock.expires_at_ms))
@@ -90,8 +93,8 @@ local function lock_settle(lock)
   lock.gone = {}
 end
 
--- lock_grant_of(lock, token_hash): the reader that holds it by this token; for an exclusive lock a
--- table of no reader; nil when the token does not hold it (any more). O(1).
+-- lock_grant_of(lock, token_hash): the reader that holds the lock by this token; for an exclusive
+-- lock an empty table; nil or false when the token does not hold the lock (any more). O(1).
 local function lock_grant_of(lock, hash)
   local value = redis.call('HGET', lock.key, 't:' .. hash)
   if not value or lock.mode == 'exclusive' then
@@ -106,8 +109,8 @@ local function lock_grant_until(lock, grant)
   return grant.fence and tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)) or lock.expires_at_ms
 end
 
--- lock_free(lock): it has no holder any more. An exclusive lock has no readers: what lies there is
--- not ours.
+-- lock_free(lock): removes a lock that has no holder any more. An exclusive lock has no readers, so
+-- the key of that name is left alone.
 local function lock_free(lock)
   redis.call('UNLINK', lock.key)
   if lock.mode == 'shared' then
@@ -115,7 +118,8 @@ local function lock_free(lock)
   end
 end
 
--- The TTL of a shared lock: the TTL of its last reader. False when there is none, and it is free.
+-- lock_keep_for_readers(lock): gives a shared lock the TTL of its last reader. Without a reader it
+-- frees the lock, and returns false.
 local function lock_keep_for_readers(lock)
   local last = redis.call('ZRANGE', lock.readers_key, '-1', '-1', 'WITHSCORES')[2]
   if not last or tonumber(last) < lock.now then
@@ -128,7 +132,7 @@ local function lock_keep_for_readers(lock)
   return true
 end
 
--- lock_write_reader(lock, reader, expires_at_ms): a new one, or one that changed.
+-- lock_write_reader(lock, reader, expires_at_ms): writes a reader that is new or changed.
 local function lock_write_reader(lock, reader, expires_at_ms)
   redis.call('HSET', lock.key, 'r:' .. reader.fence,
     table.concat(reader.tokens, ' ') .. '\t' .. digits(#reader.metadata) .. '\t' .. reader.metadata .. reader.owner)
@@ -136,7 +140,7 @@ local function lock_write_reader(lock, reader, expires_at_ms)
   lock_keep_for_readers(lock)
 end
 
--- lock_renew(lock, grant, expires_at_ms): the grant lasts until then.
+-- lock_renew(lock, grant, expires_at_ms): makes the grant last until then.
 local function lock_renew(lock, grant, expires_at_ms)
   if lock.mode == 'exclusive' then
     redis.call('PEXPIREAT', lock.key, digits(expires_at_ms))
@@ -147,8 +151,8 @@ local function lock_renew(lock, grant, expires_at_ms)
   end
 end
 
--- lock_drop(lock, grant, hash): releases one token; the lock is free with its last. Returns how
--- many tokens its holder has left, and whether any client still holds the lock.
+-- lock_drop(lock, grant, hash): releases one token; the last one frees the lock. Returns how many
+-- tokens its holder has left, and whether any client still holds the lock.
 local function lock_drop(lock, grant, hash)
   local left = (grant.tokens and #grant.tokens or lock.holds) - 1
   if left == 0 and lock.holder_count == 1 then
@@ -173,8 +177,8 @@ local function lock_drop(lock, grant, hash)
   return left, true
 end
 
--- lock_holds_of(lock, fence): how many tokens the holder with that fence has, 0 when it holds it
--- no more. `lock` is nil when it is free. O(its tokens).
+-- lock_holds_of(lock, fence): how many tokens the holder with that fence has, 0 when it does not
+-- hold the lock any more. `lock` is nil when it is free. O(its tokens).
 local function lock_holds_of(lock, fence)
   if not lock then
     return 0
@@ -186,8 +190,9 @@ local function lock_holds_of(lock, fence)
   return reader and #reader.tokens or 0
 end
 
--- lock_holders(lock, has_metadata): the items of each holder, one after the other in a flat list;
--- at most 16, the longest holders last. Metadata may be large: it is '' unless has_metadata. O(16).
+-- lock_holders(lock, has_metadata): a flat list of the items of each holder. A shared lock has at
+-- most 16 there, in the order in which they expire. Metadata may be large: it is '' unless
+-- has_metadata. O(16).
 --@shape lock_holder: owner text, fence int, holds int, expires_at_ms int, metadata text
 local function lock_holders(lock, has_metadata)
   if lock.mode == 'exclusive' then
@@ -210,14 +215,14 @@ local function lock_holders(lock, has_metadata)
   return list
 end
 
--- lock_admits(lock, mode): whether it can be acquired in that mode ('exclusive' or 'shared'), as
--- far as holders go.
+-- lock_admits(lock, mode): whether its holders admit another one in that mode ('exclusive' or
+-- 'shared').
 local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')
 end
 
--- lock_serve(lock, waiters): after any change: offers the lock to the first waiter when there is
--- room for it (its ticket ends in its mode), one at a time. `lock` is nil when it is free.
+-- lock_serve(lock, waiters): offers the lock to the first waiter, one at a time, if there is room
+-- for the mode in which its ticket ends. Call it after any change. `lock` is nil when it is free.
 local function lock_serve(lock, waiters)
   local mode = string.sub(waiters.head or '', -1) == 's' and 'shared' or 'exclusive'
   if waiters.head and not waiters.called[1] and lock_admits(lock, mode) then

@@ -1,19 +1,18 @@
--- lock_acquire: acquires one lock or several, all or none, when they are free and no waiter was
--- there before; or enters one once more for one of its holder's tokens. A waiter is in the wait
--- queue of each.
--- KEYS  four a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set,
---       TTL; its waiters (lib/waiters.lua); and the index of names (lib/names.lua)
+-- lock_acquire: acquires one lock or several, all or none, if they are free and no other client
+-- waited before. With a token of the holder it acquires one lock once more. A request that waits is
+-- in the wait queue of each lock.
+-- KEYS  per lock four: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted
+--       set, TTL; its waiters (lib/waiters.lua); and the index of names (lib/names.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none
 -- ARGV[4]  hash of the token presented to re-enter (one lock only), '' for none
 -- ARGV[5]  hash of the new token
--- ARGV[6]  the new token, sealed: returned as it is, so that a replay can return the first
---          token
+-- ARGV[6]  the new token, sealed: returned as it is, so that a replay can return the first token
 -- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or the mode of the given token
 -- ARGV[8]  ticket (lib/waiters.lua), '' for a request that does not wait
--- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
---          queues
+-- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, after which it leaves
+--          the wait queues
 -- ARGV[10] how long it has waited, us
 --@reply 1 taken, 2 entered: owner text, mode text, holds int, expires_at_ms int, sealed text,
 -- fences int...
@@ -22,13 +21,14 @@
 -- expires_at_ms int, holders (lock_holder)...
 --@reply -1 not_holder
 --@reply -2 mode_conflict: held_mode text
--- entered: once more, its TTL is renewed; fence, owner and metadata are as they were.
--- held: `which` (from 0) is held until expires_at_ms at the latest, or it is free (mode '') and
--- offered to another waiter until then. next_at_ms is when trying again may help; of a ticket that
--- waits on, when it should (-1: when it is notified).
--- not_holder: the token presented does not hold it; an expired one never makes a new lock.
--- A replay: the reply of then, with the expires_at_ms of now, while the token that was granted
--- holds each lock.
+-- entered: the holder acquired the lock once more, and its TTL is renewed; fence, owner and
+-- metadata are as they were.
+-- held: the lock number `which` (from 0) is held until expires_at_ms at the latest. If mode is '',
+-- that lock is free, and offered to another waiter until then. next_at_ms is when another try may
+-- succeed; for a ticket that goes on waiting, when it should try (-1: when it is notified).
+-- not_holder: the token presented does not hold the lock. An expired token never makes a new lock.
+-- A replay returns the first reply with the present expires_at_ms, while the granted token holds
+-- each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent proof
 --@include time names
@@ -47,10 +47,10 @@ local function take_alone(key, fence_text)
   name_made(key)
 end
 
--- Most calls acquire one lock that is free, without waiters, in exclusive mode. They are answered
--- before the other libraries, so that none of their functions is made: that saves Redis two fifths
--- of the time. One SET reads the last fence and writes the next one; what is not a fence is put
--- back, and the long way refuses it.
+-- Most calls acquire one free lock, without waiters, in exclusive mode. They return before the
+-- other libraries, so that none of their functions is made: that saves Redis two fifths of the
+-- time. One SET reads the last fence and writes the next one. A value that is not a fence is
+-- restored, and the code below `@otherwise` refuses it.
 if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' and
   redis.call('EXISTS', KEYS[1], KEYS[4]) == 0 then
   local fence, fence_text = now_us, digits(now_us)
@@ -69,7 +69,8 @@ if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' a
 end
 
 --@otherwise last_fence waiters lock
--- Writes the fence that comes after the last, and returns it as number and text.
+-- next_fence(key, last): writes the fence that comes after the last one, and returns it as number
+-- and text.
 local function next_fence(key, last)
   local fence = math.max(last + 1, now_us)
   local text = digits(fence)
@@ -177,8 +178,8 @@ if can_take then
   return reply, new_hash, ttl_ms + 0
 end
 
--- A waiter for several is in all their wait queues or in none: so any two are in the same order
--- wherever they meet.
+-- join_all(): a waiter for several locks is in all their wait queues or in none. So any two waiters
+-- have the same order in each wait queue that both are in.
 local function join_all()
   local stands_in = 0
   for _, n in ipairs(names) do
@@ -204,7 +205,7 @@ local next_at, look_at, blocking, which = math.huge, math.huge, nil, 0
 for i, n in ipairs(names) do
   local admits, is_next = lock_admits(n.lock, mode), is_my_turn(n)
   if admits and is_next and ticket ~= '' and wait_ms > 0 then
-    waiters_hold(n.waiters, wait_ms) -- another of the locks keeps us
+    waiters_hold(n.waiters, wait_ms) -- it waits for another of the locks
   end
   lock_serve(n.lock, n.waiters)
   look_at = math.min(look_at, n.waiters.look_at or math.huge)
@@ -221,7 +222,7 @@ end
 if ticket ~= '' and wait_ms > 0 then
   next_at = look_at < math.huge and look_at or -1
 end
--- Those in front have left their wait queues in this call: the next attempt is made at once.
+-- The waiters in front left their wait queues in this call: the next attempt is made at once.
 if not blocking then
   blocking, next_at = names[1], now
   blocking.offered_until = now

@@ -1,6 +1,6 @@
--- lock_confirm: writes what is there already, so that replicas can be asked whether they have
--- everything up to now: WAIT answers for what its own connection wrote, and a replay of a grant
--- writes nothing.
+-- lock_confirm: writes a lock's last fence again, unchanged, so that replicas can be asked whether
+-- they have everything up to now. WAIT answers for what its own connection wrote, and a replay of a
+-- grant writes nothing.
 -- KEYS  1 a lock's last fence: counter, no TTL
 --@reply 1
 -- Errors: WRONGTYPE. O(1).

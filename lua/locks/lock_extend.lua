@@ -1,10 +1,10 @@
--- lock_extend: sets the remaining time of a grant, longer or shorter; never revives one that
+-- lock_extend: sets the remaining time of a grant, longer or shorter. It never revives a grant that
 -- expired.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ttl from now, ms; 2 hash of the token
 --@reply 1 extended: fence int, holds int, expires_at_ms int
 --@reply -1 not_holder
--- A replay: the reply of then, with the expires_at_ms of now, while the token holds it.
+-- A replay returns the first reply with the present expires_at_ms, while the token holds the lock.
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
 --@include time waiters lock
 --@idempotent proof

@@ -1,12 +1,11 @@
--- lock_get: the holders of a lock, and until when.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or
---       only the first three, as lists look: the fence of a free lock is then 0, and all
---       metadata ''
+-- lock_get: the holders of a lock, and until when they hold it.
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters; 4 its last fence. A
+--       list passes only the first three: the fence of a free lock is then 0, and all metadata ''
 --@reply 0 held: waiter_count int, fence int, mode text, expires_at_ms int, holder_count int,
 -- first_arrived_at_us int, holders (lock_holder)...
 --@reply -1 free: waiter_count int, fence int
--- fence is the last one. first_arrived_at_us is when the first waiter arrived, as lists look; else
--- it is -1.
+-- fence is the last one. first_arrived_at_us is when the first waiter arrived. It is -1 without a
+-- waiter, and with four keys.
 -- Errors: WRONGTYPE. O(1).
 --@include time last_fence waiters lock
 --@reads

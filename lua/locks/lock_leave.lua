@@ -1,8 +1,8 @@
--- lock_leave: a waiter, or a new holder, disconnected: takes its ticket out of the wait queues, and
--- releases what its token holds.
--- KEYS  three a lock: the lock, its readers, its waiters, as of lock_release
--- ARGV  1 ticket, '' for none; 2 hash of the token that the latest try may have taken them with, ''
---       for none
+-- lock_leave: for a waiter or a new holder that disconnected: removes its ticket from the wait
+-- queues, and releases what its token holds.
+-- KEYS  three per lock: the lock, its readers, its waiters, as for lock_release
+-- ARGV  1 ticket, '' for none; 2 hash of the token by which the last attempt may have acquired the
+--       locks, '' for none
 --@reply 1
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@include time waiters lock

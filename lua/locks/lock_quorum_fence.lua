@@ -1,11 +1,11 @@
 -- lock_quorum_fence: raises a lock's fence to the highest that any server of a majority proposed,
--- so that the next one is above it whichever majority grants that. A token that does not hold the
--- lock here learns the number as well, but that is not an acknowledgement: here the next holder
--- may have got its fence already.
+-- so that the next fence is higher, whichever majority grants it. The fence is raised even if the
+-- token does not hold the lock here, but then the server does not acknowledge it: the next holder
+-- may already have its fence here.
 -- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL
 -- ARGV  1 hash of the token; 2 the fence
 --@reply 1 fenced, 0 not_holder
--- fenced: the token holds it, with that fence. not_holder: it does not hold it here.
+-- fenced: the token holds the lock here, with that fence. not_holder: it does not hold it here.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence waiters lock
 local holds = redis.call('HEXISTS', KEYS[1], 't:' .. ARGV[1]) == 1

@@ -1,5 +1,5 @@
--- lock_quorum_take: one server's part in taking a lock on a majority of several: it is taken here
--- when it is free here. Such a lock has no wait queue.
+-- lock_quorum_take: one server's part in acquiring a lock on a majority of several: acquires it
+-- here if it is free here. Such a lock has no wait queue.
 -- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL; 3 its readers
 -- ARGV  1 ttl, ms; 2 owner: a label, '' for none; 3 metadata: JSON text, '' for none; 4 hash of the
 --       token

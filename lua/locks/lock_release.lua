@@ -1,15 +1,15 @@
--- lock_release: releases one token, or all; the lock is free when it was the last, and offered to
+-- lock_release: releases one token, or all. Without a token left the lock is free, and offered to
 -- the first waiter. Its fence stays.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
 --       its last release: string of the holder's fence and the hash of its token, kept for a minute
--- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
+-- ARGV  1 hash of the token; 2 '1': releases the lock from any holder, and ignores the token
 --@reply 1 released, 0 released_before, -1 not_holder: holds int, held_fence int
--- holds: how many tokens of this holder are left. held_fence: the fence of the lock, 0 when no
--- client holds it. released_before: the last release was by this token, within a minute,
--- whether another client holds the lock now or not. not_holder: the token does not hold it (any
--- more), or the lock is free; nothing is released twice.
--- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
--- last one frees is freed in the background.
+-- holds: how many tokens this holder has left. held_fence: the fence of the lock, 0 when no client
+-- holds it. released_before: this token made the last release, within the last minute, whether
+-- another client holds the lock now or not. not_holder: the token does not hold it (any more), or
+-- the lock is free; nothing is released.
+-- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; Redis
+-- frees the memory in the background.
 --@flags allow-oom
 --@include time
 local LOCK_FIELDS = 5 -- of one token; see lib_lock.lua
@@ -17,8 +17,8 @@ local RELEASED_MS = '60000'
 local token_hash, is_forced = ARGV[1], ARGV[2] == '1'
 local now = now_ms()
 
--- Most locks have one holder with one token, and no waiters when it is released. They are answered
--- before the other libraries, as in lock_acquire. With GET, SET refuses a key that is not a string.
+-- Most locks have one holder with one token, and no waiters when it is released. They return before
+-- the other libraries, as in lock_acquire. With GET, SET refuses a key that is not a string.
 if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
   local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. token_hash, 'fence')
   if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then

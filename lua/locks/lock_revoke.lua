@@ -1,10 +1,10 @@
--- lock_revoke: takes a grant back that too few replicas have, and forgets the request that made it:
--- it may be tried again.
--- KEYS  1 the lock, 2 its readers, 3 its waiters, as of lock_release; 4 the idempotency record of
+-- lock_revoke: releases a grant that too few replicas have, and removes the idempotency record of
+-- its request, so that the request can be tried again.
+-- KEYS  1 the lock, 2 its readers, 3 its waiters, as for lock_release; 4 the idempotency record of
 --       the request, if it has one
 -- ARGV  1 hash of the token
 --@reply 1 revoked, 0 not_holder
--- not_holder: the token held nothing any more.
+-- not_holder: the token does not hold the lock (any more).
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.
 --@include time waiters lock
 --@flags allow-oom

@@ -1,11 +1,11 @@
 -- lock_waiter_list: one page of the wait queue of a lock, in the order in which it is served.
 -- KEYS  the lock, its waiters (lib/waiters.lua)
--- ARGV  1 the arrival behind which the page begins: '0', or as returned before, 2 how many waiters
---       the page takes
+-- ARGV  1 the arrival after which the page begins: '0', or as returned before, 2 how many waiters
+--       fit on the page
 --@reply 0: offered_to text, waiters (lock_waiter)...
 --@shape lock_waiter: ticket text, arrived_at_us int
--- offered_to is the ticket that has the offer ('': none). When there are more waiters than the page
--- takes, there is one waiter more.
+-- offered_to is the ticket that has the offer ('': none). When there are more waiters than fit on
+-- the page, the reply has one waiter more.
 -- Errors: WRONGTYPE. O(log waiters + page).
 --@include time waiters
 --@reads

@@ -1,8 +1,7 @@
--- name_add: puts the name of a key that exists into its index, as the script that makes a key
--- does.
+-- name_add: adds the name of a key that exists to its index, as the script that makes the key does.
 -- KEYS  1 the first key of a resource, 2 the index of names (lib/names.lua)
 --@reply 1 added, 0
--- 0: it was there, or the key does not exist any more.
+-- 0: the index had the name, or the key does not exist (any more).
 -- O(log names).
 --@include time names
 local now = now_ms()

@@ -1,7 +1,7 @@
--- name_forget: removes a name that does not exist any more from its index.
+-- name_forget: removes the name of a key that does not exist any more from its index.
 -- KEYS  1 the first key of a resource, 2 the index of names (lib/names.lua)
 --@reply 1 removed, 0
--- 0: it exists, or was removed before.
+-- 0: the key exists, or the name was removed before.
 -- O(log names).
 --@include time names
 --@flags allow-oom

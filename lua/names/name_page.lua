@@ -1,19 +1,19 @@
--- name_page: names of one kind in their order, from one index after the other (lib/names.lua), and
--- those that do not exist any more.
+-- name_page: names of one kind, sorted, from one index after the other (lib/names.lua), and the
+-- names whose keys do not exist any more.
 -- KEYS  none: the indexes of many slots, and the first keys of their names, are all on this node;
---       their names are made of ARGV
+--       the script makes these keys of ARGV
 -- ARGV[1]  what precedes a name in its first key: 'p:queue:{'
 -- ARGV[2]  what precedes a tag in the key of an index, ARGV[3] what follows it: 'p:names:{',
 --          '}:queue'
--- ARGV[4]  only names after this one, of the first index; '' for all
+-- ARGV[4]  only names after this one, in the first index; '' for all
 -- ARGV[5]  only names that match (lib/star_match.lua); '' for all
 -- ARGV[6]  how many names at most
--- ARGV[7]  the tags of the indexes, a comma behind each
+-- ARGV[7]  the tags of the indexes, each with a comma after it
 --@reply 0, -1 away: ended int, stopped_at text, count int, names text...
 -- ended is how many indexes were read to their end; stopped_at is the last name that was looked at
--- in the next one ('': none). The first `count` names exist; those behind them are gone.
--- away: up to an index that this node does not serve (any more, or now).
--- Errors: WRONGTYPE. A millisecond, or 64 names, if that takes longer.
+-- in the next one ('': none). The first `count` names exist; the keys of the others do not.
+-- away: the next index is not on this node (any more, or now).
+-- Errors: WRONGTYPE. It takes a millisecond, or 64 names if these take longer.
 --@include time out_of_time star_match
 --@flags allow-cross-slot-keys
 --@reads
@@ -24,7 +24,8 @@ most = tonumber(most)
 local head, is_match = star_match(match)
 local first, last = head == '' and '-' or '[' .. head, head == '' and '+' or '(' .. head .. '\255'
 local found, gone = {}, {}
--- Of one index: the last name looked at, '' when there is none behind it; nil when it is not here.
+-- read_index(key, from): reads one index. Returns the last name that it looked at, '' at the end;
+-- nil when the index is not on this node.
 local function read_index(key, from)
   while true do
     local names = redis.pcall('ZRANGE', key, from, last, 'BYLEX', 'LIMIT', '0', STEP)

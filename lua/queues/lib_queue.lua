@@ -1,21 +1,21 @@
--- What every queue script shares: the keys by name, the clock, how messages are stored. Wants
--- lib/time.lua.
+-- What every queue script shares: the names of its keys, the clock, and how messages are stored.
+-- Needs lib/time.lua.
 --
 -- KEYS, the same in every queue script:
---   1  p:queue:{name}  hash: layout, the version of what is described here (a script refuses any
---                      other); the settings that were PUT; seq, the last sequence given; sent, how
---                      many messages were stored; expired, how many were dropped for their ttl;
---                      died, how many became dead letters; trim_at, before which nothing is
---                      trimmed; rules (queues/lib_queue_rules.lua); full, if `concurrency` refused
---                      a receive; held_until, for its policy; group_paused_until, the end of the
---                      longest pause; two fields a message, <sequence> and <sequence>s (below),
---                      and what queues/schedules/lib_queue_schedule.lua has
---   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 +
---                      due_ms
---   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to
---                      ready in the next receive
---   4  ...:flight      sorted set: <sequence>s, behind it the group, by visible_until_ms; or, below
---                      0, by the instant until which an acknowledgement is remembered
+--   1  p:queue:{name}  hash: layout, the version of this description (a script refuses any other);
+--                      the settings that were PUT; seq, the last sequence given; sent, how many
+--                      messages were stored; expired, how many were dropped for their ttl; died,
+--                      how many became dead letters; trim_at, before which nothing is trimmed;
+--                      rules (queues/lib_queue_rules.lua); full, if `concurrency` refused a
+--                      receive; held_until, for its policy; group_paused_until, the end of the
+--                      longest pause; two fields per message, <sequence> and <sequence>s (below);
+--                      and the fields of queues/schedules/lib_queue_schedule.lua
+--   2  ...:ready       sorted set: messages that can be received: member (below) by priority *
+--                      10^13 + due_ms
+--   3  ...:delayed     sorted set: messages that are due later: member by due_ms. The next receive
+--                      moves those that came due to ready
+--   4  ...:flight      sorted set: <sequence>s, followed by the group, by visible_until_ms; or,
+--                      below 0, by the instant until which an acknowledgement is remembered
 --   5  ...:dead        sorted set: dead letters: member by died_at_ms
 --   6  ...:ids         hash: id given by a sender to its sequence, while the message exists
 --   7  ...:done        sorted set: the id of an acknowledged message by the instant until which it
@@ -27,35 +27,37 @@
 --  11  ...:busy        sorted set, all scores 0: marks of groups
 --  12  ...:groups      sorted set: until when groups are held
 --  13  ...:room        the wait queue of senders that wait for room (queues/lib_queue_room.lua)
--- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never
--- falls behind it, so that it goes on rising after the queue was deleted and made again. It is the
--- id of a message whose sender gave none.
+-- A sequence has 16 digits and is unique for ever: it starts at Redis's clock in microseconds and
+-- never falls behind it, so it also rises after the queue was deleted and made again. It is the id
+-- of a message whose sender gave none.
 --
 -- A member is the digit of its priority, its sequence, and 'b' when its content is longer than
 -- SMALL bytes; with a group, 'b' or '-', and the group. So a message moves between sets without its
 -- content, a hundred members without 'b' can be read at once, and members with one score are in the
 -- order in which they were sent.
 --
--- Field <sequence>: the content, what never changes. sent_at_ms (13 digits), priority (1 digit); a
--- newline, or, where the sender gave one of them, each behind a tab, expires_at_ms (0: never),
--- max_receives (0: the queue's), id ('': the sequence), group ('': none), backoff ('': the queue's;
--- or base_ms, a colon and max_ms, one of them empty if it is the queue's), and a newline; then what
--- handlers/queues/queue_content.h has of the body. Scripts do not cut it: the daemon does.
--- Field <sequence>s: the state, from the first delivery on, or at once beside a content longer than
--- SMALL. The nonce of the current delivery (16
--- characters, NO_NONCE when not in flight), visible_until_ms (13 digits), priority (1 digit), 'b'
--- or '-' as in a member, receives; and, where one of them is not 0 or empty, after tabs:
--- expires_at_ms, max_receives, id, group, backoff, marks (letters; queues/lib_queue_change.lua),
--- progress ('': none; or percent, a blank and a note, percent-encoded), worker of the last delivery
--- (percent-encoded), reason why it failed. Of an acknowledged message its first 16 characters, the
--- instant until which that is remembered, and 'd'; or 'dc', when it was cancelled and its worker
--- knows. It counts before the content.
--- Field ~<id>: the message that waits until the one in flight with that id has ended (mark 'a').
+-- Field <sequence>: the content, which never changes. It has sent_at_ms (13 digits), priority (1
+-- digit) and a newline. If the sender gave one of the following, each is there before the newline,
+-- after a tab: expires_at_ms (0: never), max_receives (0: the queue's), id ('': the sequence),
+-- group ('': none), backoff ('': the queue's; or base_ms, a colon and max_ms, one of them empty if
+-- it is the queue's). The body follows, as handlers/queues/queue_content.h describes it. Scripts do
+-- not parse it: the daemon does.
+-- Field <sequence>s: the state, from the first delivery on; beside a content longer than SMALL,
+-- from the start. It has the nonce of the current delivery (16 characters, NO_NONCE when not in
+-- flight), visible_until_ms (13 digits), priority (1 digit), 'b' or '-' as in a member, and
+-- receives. If one of the following is not 0 or empty, all follow, each after a tab: expires_at_ms,
+-- max_receives, id, group, backoff, marks (letters; queues/lib_queue_change.lua), progress ('':
+-- none; or percent, a blank and a note, percent-encoded), worker of the last delivery
+-- (percent-encoded), reason why it failed. After an acknowledgement it has its first 16 characters,
+-- the instant until which that is remembered, and 'd'; or 'dc', when the message was cancelled and
+-- its worker knows. The state has precedence over the content.
+-- Field ~<id>: the message that waits until the message in flight with that id has ended (mark
+-- 'a').
 local SMALL = 8192
 local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key, waiters_key,
   order_key, busy_key, groups_key, room_key = unpack(KEYS, 1, 13)
 
--- Read once: everything in a script happens at this instant.
+-- The clock is read once: everything in a script happens at this instant.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local instant = digits(now)

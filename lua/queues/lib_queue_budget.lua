@@ -1,5 +1,5 @@
 -- What the rules `concurrency` and `rate` leave: `budget`, how many messages may be handed out now,
--- and `opens_at`, when time alone makes it more, in ms. Wants `rules`, which exist, and
+-- and `opens_at`, when time alone makes it more, in ms. Needs `rules`, which must exist, and
 -- queues/lib_queue_rate.lua.
 local budget, opens_at, rate_stored = math.huge, math.huge, nil
 local is_concurrency_spent = false

@@ -1,6 +1,7 @@
--- What a message's table becomes. Wants queues/lib_queue_message.lua.
+-- The members and scores of a message's table, and how it changes. Needs
+-- queues/lib_queue_message.lua.
 
--- Its member, but in flight.
+-- member_of(m): its member in ready, delayed and dead.
 local function member_of(m)
   local member = m.priority .. m.seq
   if m.group ~= '' then
@@ -9,50 +10,53 @@ local function member_of(m)
   return m.size == 'b' and member .. 'b' or member
 end
 
--- Its place among the messages of its group.
+-- place_of(m): its place among the messages of its group.
 local function place_of(m)
   return m.priority .. m.seq .. m.size
 end
 
--- Its member in flight.
+-- flight_member(m): its member in flight.
 local function flight_member(m)
   return m.seq .. 's' .. m.group
 end
 
--- Its place in `ready`. A due_ms has 13 digits until the year 2286, so the text is the number.
+-- ready_score(m): its score in `ready`. A due_ms has 13 digits until the year 2286, so the text is
+-- the number.
 local function ready_score(m)
   return m.priority .. digits(m.at)
 end
 
--- Past its ttl. Neither a delivery under way nor a dead letter (its expires_at is 0) is ever
--- dropped for that.
+-- is_expired(m): whether it is past its ttl. A message in flight and a dead letter (its expires_at
+-- is 0) are not dropped for that.
 local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
 
--- 'c': it was cancelled while it is in flight. 'a': another message waits for its end, in the field
--- `~<id>` of the hash: when that is due, a newline, its content (on_duplicate after).
+-- has_mark(m, mark): 'c': it was cancelled while in flight. 'a': another message waits for its end
+-- (on_duplicate after), in the field `~<id>` of the hash: when that message is due, a newline, its
+-- content.
 local function has_mark(m, mark)
   return m.marks and m.marks:find(mark, 1, true) ~= nil
 end
 
--- The id that callers know.
+-- id_of(m): the id that clients know.
 local function id_of(m)
   return m.id ~= '' and m.id or m.seq
 end
 
--- No delivery is under way.
+-- clear_delivery(m): it is not in flight any more.
 local function clear_delivery(m)
   m.nonce, m.ends, m.progress = NO_NONCE, NO_END, ''
 end
 
--- A dead letter has no delivery and no ttl: it is kept for dead_retention_ms.
+-- die(m, died_at, reason): it becomes a dead letter, without a delivery and a ttl, which is kept
+-- for dead_retention_ms.
 local function die(m, died_at, reason)
   clear_delivery(m)
   m.reason, m.expires_at, m.at = reason, 0, died_at
 end
 
--- A dead message starts again, due now.
+-- revive(m): a dead letter starts again, due now.
 local function revive(m)
   m.receives, m.worker, m.reason, m.at = 0, '', '', now
 end

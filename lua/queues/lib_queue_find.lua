@@ -1,11 +1,11 @@
--- One message by its public id. Wants queues/deliveries/lib_queue_ended.lua.
+-- Finds a message by the id that clients know. Needs queues/deliveries/lib_queue_ended.lua.
 
--- The message of a sequence as find() returns it; with `given`, only if its sender gave that id
--- ('': none).
+-- find_sequence(seq, given): the message of a sequence, as find() returns it; with `given`, only if
+-- its sender gave that id ('': none).
 local function find_sequence(seq, given)
   local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
   if stored[2] and stored[2]:sub(30, 30) == 'd' then
-    -- Longer: what queues/deliveries/lib_queue_result.lua keeps.
+    -- A longer state is one that queues/deliveries/lib_queue_result.lua keeps.
     local is_kept = #stored[2] > 57
     if is_kept and given and read_state(NO_NONCE .. NO_END .. stored[2]:sub(58)).id ~= given then
       is_kept = false
@@ -46,13 +46,13 @@ local function find_sequence(seq, given)
   return m, is_expired(m) and 'expired' or 'due'
 end
 
--- Returns the message with its content, and its state: 'due', 'blocked', 'in_flight' or 'dead';
--- 'expired' for one that is past its ttl or its retention, or whose visibility ended past its ttl,
--- and that only waits to be dropped; or nil. Ids that senders gave come first. Of an acknowledged
--- message: nil, 'done', its state and its sequence.
+-- find(id): the message with its content, and its state: 'due', 'blocked', 'in_flight' or 'dead';
+-- 'expired' if it is past its ttl or its retention, or its visibility ended past its ttl, and it
+-- only waits to be dropped. nil without a message. Ids that senders gave come first. For an
+-- acknowledged message: nil, 'done', its state and its sequence.
 local function find(id)
   local settings = redis.call('HMGET', queue_key, 'layout', 'rules')
-  local layout = settings[1] -- refuses a foreign one, also without a message
+  local layout = settings[1] -- another layout is refused, also without a message
   queue_rules = settings[2]
 --@include queue_layout
   local seq = redis.call('HGET', ids_key, id)
@@ -64,13 +64,13 @@ local function find(id)
   return find_sequence(seq, given)
 end
 
--- The same for a script that changes the message: a delivery that has ended is settled first, so
--- that it is counted as what it became. Wants queues/lib_queue_plan.lua.
+-- find_settled(id): as find(), for a script that changes the message. It first settles a delivery
+-- that has ended, so that this is counted as what it became. Needs queues/lib_queue_plan.lua.
 local function find_settled(id)
   local m, state = find(id)
   if m and m.place == flight_key and state ~= 'in_flight' then
     if state == 'dead' then
-      read_waiters() -- what follows may bring it back, and this is the first write
+      read_waiters() -- the script may make it ready again, and this is the first write
     end
     settle(m, state)
     commit()

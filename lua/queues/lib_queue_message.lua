@@ -1,9 +1,9 @@
--- A message as a table: seq, and its content or its state. Wants queues/lib_queue.lua.
--- Once known, too: `content`, `place` (its sorted set), `member` there, and `at` (due_ms,
--- sent_at_ms where it is blocked, visible_until_ms or died_at_ms).
+-- A message as a table: seq, and its content or its state. If they are known, it also has
+-- `content`, `place` (its sorted set), `member` there, and `at` (due_ms, sent_at_ms if it is
+-- blocked, visible_until_ms or died_at_ms). Needs queues/lib_queue.lua.
 local NO_NONCE, NO_END = '----------------', '0000000000000'
 
--- Of a content. Reads no more than its header.
+-- read_header(content): the table of a content. It reads no more than the header.
 local function read_header(content)
   local sent_at, priority, mark = content:match('^(%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d)([\n\t])')
   local expires_at, max_receives, id, group, backoff = 0, 0, '', '', ''
@@ -21,7 +21,7 @@ local function read_header(content)
   }
 end
 
--- The header of a content, and what is behind it.
+-- header_of(m): the header of a content. body_of(content): what follows the header.
 local function header_of(m)
   local sent = digits(m.sent_at) .. m.priority
   if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.group == '' and m.backoff == '' then
@@ -34,7 +34,7 @@ local function body_of(content)
   return content:sub(content:find('\n', 15, true) + 1)
 end
 
--- Of a state; it has no sent_at.
+-- read_state(state): the table of a state; it has no sent_at.
 local function read_state(state)
   local nonce, ends, priority, size, receives, more =
     state:match('^(................)(%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d)([b-])(%d+)(.*)$')

@@ -1,6 +1,7 @@
--- Messages of a page of a sorted set. Wants queues/lib_queue_message.lua.
+-- The messages of a page of a sorted set. Needs queues/lib_queue_message.lua.
 
--- What a member of `place` contains: a message without a state has only that.
+-- read_member(place, member): what a member of `place` contains; a message without a state has only
+-- that.
 local function read_member(place, member)
   local group = ''
   if place == order_key then
@@ -17,7 +18,8 @@ local function read_member(place, member)
   return { seq = seq, priority = member:sub(1, 1), size = member:sub(18, 18) == 'b' and 'b' or '-', group = group }
 end
 
--- The messages of a ZRANGE ... WITHSCORES of `place`, in its order, by their states.
+-- messages_of(place, flat): the messages of a ZRANGE ... WITHSCORES of `place`, in its order, by
+-- their states.
 local function messages_of(place, flat)
   local list, fields = {}, {}
   for i = 1, #flat, 2 do
@@ -38,7 +40,7 @@ local function messages_of(place, flat)
   return list
 end
 
--- Takes the content, and where there is no state its header, into m.
+-- add_content(m, content): adds the content, and its header if there is no state, to m.
 local function add_content(m, content)
   if not content then
     m.lost = true
@@ -60,8 +62,8 @@ local function add_content(m, content)
   m.seq, m.member, m.place, m.at, m.priority = seq, member, place, at, priority
 end
 
--- add_contents(list, from): of a row of small messages, or of one large one. Returns the index
--- behind it: what is read at once stays within 800 KiB, or is one message.
+-- add_contents(list, from): reads the contents of a row of small messages, or of one large message.
+-- Returns the index after it. So one read has at most 800 KiB, or one message.
 local function add_contents(list, from)
   local seqs, i = {}, from
   repeat

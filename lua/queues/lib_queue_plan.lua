@@ -1,11 +1,11 @@
 -- A plan of writes. Nothing is written before commit(), which first looks at the type of every key
--- and reads the wait queue: a foreign one half-applies nothing. Wants queues/lib_queue_settings.lua
--- and queues/lib_queue_change.lua.
+-- and reads the wait queue: a key of another type leaves nothing half done. Needs
+-- queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 --@include queue_writes queue_rate queue_groups queue_waiters queue_room
 local dropped, died = 0, 0
 local finished = {} -- sequences of messages that end
 local comes_sooner = false -- a message may be due before the waiters look
-local touched = {} -- the groups whose next message may be another now, each once
+local touched = {} -- groups that may have another next message now, each once
 local makes_room = false -- there may be fewer messages
 local store_read -- of queues/lib_queue_store.lua
 local follow
@@ -17,7 +17,8 @@ local function touch(group)
   end
 end
 
--- serves_later: the script serves the waiters itself, once it knows what is left for them.
+-- commit(serves_later): writes the plan. With serves_later the script serves the waiters itself,
+-- once it knows what is left for them.
 local function commit(serves_later)
   if not planned[1] then
     return
@@ -57,8 +58,8 @@ local function commit(serves_later)
   finished, dropped, died, comes_sooner, makes_room, touched = {}, 0, 0, false, false, {}
 end
 
--- Plans that a message of a group is none of those that its marks count. One that is blocked has no
--- mark, and a dead letter has none any more.
+-- unmark(m): plans that the marks of its group do not count a message any more. A blocked message
+-- has no mark, and a dead letter has none any more.
 local function unmark(m)
   if m.group == '' or m.place == order_key or m.place == dead_key then
     return
@@ -70,12 +71,12 @@ local function unmark(m)
     plan('ZREM', busy_key, m.group .. HEAD .. place, m.group .. TAKEN .. place)
     return
   end
-  for priority = 0, 9 do -- its state was lost, and with it what names the mark
+  for priority = 0, 9 do -- its state, which names the mark, was lost
     plan('ZREM', busy_key, m.group .. TAKEN .. priority .. m.seq .. '-', m.group .. TAKEN .. priority .. m.seq .. 'b')
   end
 end
 
--- Plans that a message is gone for good, its id with it.
+-- forget(m): plans that a message and its id are gone for good.
 local function forget(m)
   plan('ZREM', m.place, m.member)
   plan('HDEL', queue_key, m.seq, m.seq .. 's')
@@ -92,8 +93,8 @@ local function forget(m)
   end
 end
 
--- The same for one past its time, and counts it (a dead letter past its retention is no loss to
--- count).
+-- drop(m): as forget(), for a message past its time, which is counted. A lost message, and a dead
+-- letter past its retention, are not counted.
 local function drop(m)
   forget(m)
   if has_mark(m, 'a') then
@@ -104,7 +105,8 @@ local function drop(m)
   end
 end
 
--- Plans that a message leaves its place, if it has one, and is in `key` under `member`.
+-- move(m, key, score, member): plans that a message leaves its place, if it has one, and is in
+-- `key` under `member`.
 local function move(m, key, score, member)
   if m.place then
     plan('ZREM', m.place, m.member)
@@ -115,9 +117,9 @@ local function move(m, key, score, member)
   end
 end
 
--- Plans that a message of a group is due at m.at. In a strict queue one that was delivered keeps
--- its group, and so its mark, until it is gone, unless it was put back because its group was held;
--- any other takes its place among those of its group.
+-- put_due_of_group(m): plans that a message of a group is due at m.at. In a strict queue a message
+-- that was delivered keeps its group, and so its mark, until it is gone, unless it was put back
+-- because its group was held. Any other message takes its place among the messages of its group.
 local function put_due_of_group(m)
   local keeps = rules and rules.order == 'strict'
     and (m.place == flight_key or m.place == delayed_key or m.receives > 0)
@@ -142,7 +144,7 @@ local function put_due_of_group(m)
   end
 end
 
--- Plans that a message is ready or delayed: it is due at m.at.
+-- put_due(m): plans that a message is due at m.at: it is ready, blocked or delayed.
 local function put_due(m)
   check_types() -- which reads the rules
   if m.group ~= '' then
@@ -155,7 +157,8 @@ local function put_due(m)
   comes_sooner = true
 end
 
--- Plans that a dead letter is known by its sequence from now on, since another message has its id.
+-- give_up_id(m): plans that a dead letter is known by its sequence from now on, since another
+-- message has its id.
 local function give_up_id(m)
   local content = m.content or redis.call('HGET', queue_key, m.seq)
   local header = read_header(content)
@@ -163,7 +166,8 @@ local function give_up_id(m)
   plan('HSET', queue_key, m.seq, header_of(header) .. body_of(content))
 end
 
--- Plans what end_delivery or end_visibility returned (queues/deliveries/lib_queue_ended.lua).
+-- settle(m, state): plans what end_delivery or end_visibility returned
+-- (queues/deliveries/lib_queue_ended.lua).
 local function settle(m, state)
   if state == 'expired' then
     drop(m)
@@ -182,7 +186,8 @@ local function settle(m, state)
   end
 end
 
--- Plans that the message which waits for the end of m (its mark 'a') is stored, under the id of m.
+-- follow(m): plans that the message which waits for the end of m (its mark 'a') is stored, under
+-- the id of m.
 function follow(m)
 --@include queue_leap queue_store
   local waiting = redis.call('HGET', queue_key, '~' .. m.id)

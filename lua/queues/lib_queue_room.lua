@@ -1,8 +1,8 @@
--- The senders that wait for room, for scripts after which there may be more. Wants
--- queues/lib_queue_types.lua: `rules` are known. The wait queue is KEYS[13], which is its channel.
-local room_read -- nil: its wait queue was not read; false: nothing waits there, or there is no rule
+-- The senders that wait for room, for scripts that may make room. Needs queues/lib_queue_types.lua:
+-- `rules` must be known. The wait queue is KEYS[13], which is its channel.
+local room_read -- nil: its wait queue was not read; false: no sender waits there, or there is no rule
 
--- read_room(): before the first write of a script after which there may be more room.
+-- read_room(): reads the wait queue. Call it before the first write of a script that may make room.
 local function read_room()
   if room_read == nil and rules and rules.max_messages and redis.call('ZCARD', room_key) > 0 then
 --@include waiters queue_room_serve
@@ -15,7 +15,7 @@ local function read_room()
   room_read = room_read or false
 end
 
--- After there may be more room.
+-- serve_senders(): calls the senders for which there is room now.
 local function serve_senders()
   if room_read then
     room_read()

@@ -1,13 +1,13 @@
--- Room in a queue with the rule max_messages: how much there is, and which sender gets it. Wants
+-- Room in a queue with the rule max_messages: how much there is, and which sender gets it. Needs
 -- queues/lib_queue.lua, lib/waiters.lua, and `rules`.
 
--- How many messages there are: ready, blocked, delayed and in flight.
+-- room_counts(): how many messages are ready, blocked, delayed and in flight.
 local function room_counts()
   local ready, blocked = redis.call('ZCARD', ready_key), redis.call('ZCARD', order_key)
   return ready, blocked, redis.call('ZCARD', delayed_key), redis.call('ZCOUNT', flight_key, '0', '+inf')
 end
 
--- Calls as many senders as there is room for the messages of, first come, first served.
+-- serve_room(w): calls as many senders as there is room for, first come, first served.
 local function serve_room(w)
   if not w.head then
     return

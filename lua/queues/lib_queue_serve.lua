@@ -1,10 +1,10 @@
--- Which waiter gets a message. Wants queues/lib_queue.lua and lib/waiters.lua.
+-- Which waiter gets a message. Needs queues/lib_queue.lua and lib/waiters.lua.
 
--- serve(w): after any change: calls as many waiters as messages are ready for (their tickets end in
--- how many they take), and lets one look when more may be. Ready is what may be handed out by the
--- rules of the queue; where `concurrency` leaves too little, what ends a delivery serves them
--- (`full`). A paused queue serves none; it will when it goes on. Neither does one that is held for
--- its policy: then one looks when that ends.
+-- serve(w): calls as many waiters as there are messages for, and lets one look when there may be
+-- more. Call it after any change. A ticket ends in how many messages it takes. The rules of the
+-- queue decide which messages may be handed out. If `concurrency` leaves too few, the script that
+-- ends a delivery serves the waiters (`full`). A paused queue serves no waiter until it is resumed.
+-- A queue that is held for its policy serves none either; one looks when that ends.
 local function serve(w)
   if not w.head then
     return

@@ -1,6 +1,6 @@
--- The settings of a queue. Wants queues/lib_queue.lua.
+-- The settings of a queue. Needs queues/lib_queue.lua.
 
--- setting(name): a number; the default here when nothing was PUT.
+-- setting(name): a number; the default below when it was not PUT.
 local UNSET = {
   visibility_ms = 30000, max_receives = 25, backoff_base_ms = 1000, backoff_max_ms = 600000, dedupe_ms = 300000,
   dead_retention_ms = 1209600000, layout = 1, paused = 0, expired = 0, sent = 0, died = 0, schedule_at = math.huge,
@@ -16,25 +16,25 @@ local function setting(name)
   return known[name]
 end
 
--- The setting result_ms of the field `rules`; 0: none. The field keeps that 0 once there was one,
--- for what is left of results.
+-- result_ms_of(rules): the setting result_ms in the field `rules`; 0: none. The field keeps a 0 if
+-- the queue once had the setting, for the results that are left.
 local function result_ms_of(rules)
   return tonumber(rules and rules:match('^result_ms=(%d+)') or 0)
 end
 
--- The field `rules` as a table.
+-- rules_of(text): the field `rules` as a table.
 local function rules_of(text)
   return text and read_rules(text) or {}
 end
 
--- In the order in which they are written and returned.
+-- add_settings(reply, rules) adds them in this order.
 --@shape queue_settings: visibility_ms int, max_receives int, backoff_base_ms int,
 -- backoff_max_ms int, dedupe_ms int, dead_retention_ms int, paused int, result_ms int,
 -- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
 -- concurrency int, rate (queue_rate), group_rate (queue_rate)
 --@shape queue_rate: limit int, window_ms int, burst int
--- backoff_base_ms 0: at once; paused and is_strict are 0 or 1; policy_name '', and of the others 0:
--- none.
+-- backoff_base_ms 0 means at once; paused and is_strict are 0 or 1. Without a policy policy_name is
+-- ''. For the other settings 0 means none.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'dead_retention_ms', 'paused' }
 local function add_settings(reply, rules)

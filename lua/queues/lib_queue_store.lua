@@ -1,7 +1,7 @@
--- Messages that a plan stores. Wants queues/lib_queue_plan.lua and queues/lib_queue_leap.lua.
+-- New messages in a plan. Needs queues/lib_queue_plan.lua and queues/lib_queue_leap.lua.
 
--- What is known of the queue, in `store_read`: `last`, the last sequence given, `sent`, whether it
--- is new, and the ids that were planned. Before anything of it is written.
+-- read_store(): what is known of the queue, in `store_read`: `last`, the last sequence given,
+-- `sent`, whether it is new, and the ids that were planned. Call it before any of that is written.
 local function read_store()
   if not store_read then
     local stored = redis.call('HMGET', queue_key, 'seq', 'sent', 'layout')
@@ -15,8 +15,8 @@ local function read_store()
   return store_read
 end
 
--- Plans to store a message, with a sequence of its own, under its header and `body`, which is what
--- is behind the header. Of m counts what a header has, and m.at, when it is due.
+-- store(m, body): plans to store a message under a new sequence, with its header and `body`, which
+-- follows the header. Of m it uses the fields of a header, and m.at, when the message is due.
 local function store(m, body)
   local s = read_store()
   local content = header_of(m) .. body
@@ -32,7 +32,7 @@ local function store(m, body)
   put_due(m)
 end
 
--- Plans what the hash keeps of all that were stored.
+-- plan_stored(): plans the fields of the hash that change with all stored messages.
 local function plan_stored()
   local s = read_store()
   plan('HSET', queue_key, 'seq', digits(s.last))

@@ -1,8 +1,8 @@
--- The end of what is kept only for a time. Wants queues/lib_queue_plan.lua.
+-- Removes what is kept only for a time. Needs queues/lib_queue_plan.lua.
 
--- Plans to remove acknowledgements past their 150 s and ids past dedupe_ms, at most 500 each, and
--- dead letters past dead_retention_ms, at most 100. At most once a second; when one reached its
--- bound the next receive goes on.
+-- trim(): plans to remove acknowledgements past their 150 s and ids past dedupe_ms, at most 500
+-- each, and dead letters past dead_retention_ms and rates and pauses that have ended, at most 100
+-- each. It is done at most once per second; when a bound was reached, the next receive continues.
 local function trim()
   local kept_since = digits(now - setting('dead_retention_ms'))
   local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
@@ -27,7 +27,7 @@ local function trim()
     end
     is_all = is_all and #over < 200
   end
-  if rules or group_paused_until > 0 then -- what is past of rates and pauses
+  if rules or group_paused_until > 0 then -- rates and pauses that have ended
     local past = string.format('%d%06d', clock[1], clock[2])
     over = redis.call('ZRANGE', groups_key, '100000000000000', past, 'BYSCORE', 'LIMIT', '0', '100')
     for _, member in ipairs(over) do

@@ -1,16 +1,17 @@
--- What is refused because it is not a queue's, and what its hash has for all messages. Wants
--- queues/lib_queue.lua. A script that many calls run takes it in only where it is needed: each
--- function costs whenever the script runs, the more variables it uses, the more.
+-- Refuses keys that are not a queue's, and reads what its hash has for all messages. Needs
+-- queues/lib_queue.lua. A script that many calls run includes this only where it needs it: each
+-- function costs time whenever the script runs, the more variables it uses, the more.
 
 local are_checked, are_groups_checked = false, false
--- Once they are checked: the field `rules` of the queue's hash, and all of it as a table (nil: none
--- but result_ms); whether a receive was refused by `concurrency`; until when, in ms, a group is
+-- They are known after check_types(): the field `rules` of the queue's hash, and its table (nil:
+-- none but result_ms); whether `concurrency` refused a receive; until when, in ms, a group is
 -- paused.
 local queue_rules, rules, is_full, group_paused_until = nil, nil, false, 0
 
 --@include queue_rules
 
--- Fails for a key of a foreign type, before a script writes to several. It looks once.
+-- check_types(): fails for a key of another type. Call it before a script writes to several keys;
+-- it looks once.
 local function check_types()
   if are_checked then
     return
@@ -32,7 +33,7 @@ local function check_types()
   are_checked = true
 end
 
--- The same for the keys of groups.
+-- check_groups(): as check_types(), for the keys of groups.
 local function check_groups()
   if are_groups_checked then
     return

@@ -1,8 +1,9 @@
--- Wants queues/lib_queue.lua.
+-- The wait queue of receivers, for scripts that may make messages ready. Needs
+-- queues/lib_queue.lua.
 local serve_read -- nil: the wait queue was not read; false: nothing waits there
 
--- read_waiters(): reads the wait queue, once. Before the first write of a script that serves the
--- waiters: it fails for a sorted set that is no wait queue.
+-- read_waiters(): reads the wait queue, once. Call it before the first write of a script that
+-- serves the waiters: it fails for a sorted set that is not a wait queue.
 local function read_waiters()
   if serve_read == nil and redis.call('ZCARD', waiters_key) > 0 then
 --@include waiters queue_serve
@@ -15,7 +16,7 @@ local function read_waiters()
   serve_read = serve_read or false
 end
 
--- serve_waiters(): after more messages are ready, or may be so sooner.
+-- serve_waiters(): serves the waiters after more messages are ready, or may be so sooner.
 local function serve_waiters()
   if serve_read then
     serve_read()

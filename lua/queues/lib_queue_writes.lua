@@ -1,5 +1,5 @@
--- Writes that are planned and made together: removals before additions, one command a key and verb.
--- Wants queues/lib_queue.lua.
+-- Writes that are planned and made together: removals before additions, one command per key and
+-- verb. Needs queues/lib_queue.lua.
 local planned = {}
 local function plan(verb, key, a, b)
   local name = verb .. key

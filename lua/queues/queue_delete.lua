@@ -1,7 +1,7 @@
 -- queue_delete: removes a queue with all that is in it: messages, settings, remembered ids.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 --@reply 1 removed, 0 absent
--- Errors: WRONGTYPE, nothing changed. O(1): freed in the background.
+-- Errors: WRONGTYPE, nothing changed. O(1): Redis frees the memory in the background.
 --@include time queue queue_types
 --@flags allow-oom
 check_types()
@@ -13,6 +13,6 @@ if redis.call('ZCARD', room_key) > 0 then
 --@include waiters
   waiters_wake_all(room_key, room_key, 0)
 end
-table.remove(KEYS, 9) -- its waiters wait on
+table.remove(KEYS, 9) -- its waiters go on waiting
 local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

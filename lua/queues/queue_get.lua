@@ -1,12 +1,12 @@
 -- queue_get: the counts of a queue and its settings.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 --@reply 0: ready int, blocked int, delayed int, in_flight int, dead int, oldest_ready_at_ms int,
 -- expired int, sent int, died int, settings (queue_settings), schedule_at_ms int
--- oldest_ready_at_ms -1: nothing is ready. schedule_at_ms is the next instant of a schedule, which
--- may have passed, and -1 without schedules.
--- Deliveries whose visibility ended count as what they will be once settled: the first 250
--- exactly, which is what a change of the settings settles, more as ready. A message past its ttl
--- counts until a receive meets it.
+-- oldest_ready_at_ms is -1 when nothing is ready. schedule_at_ms is the next instant of a schedule,
+-- which may have passed; -1 without schedules.
+-- Deliveries whose visibility ended count as what they will be once settled. This is exact for the
+-- first 250, as many as a change of the settings settles; more count as ready. A message past its
+-- ttl counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
@@ -29,7 +29,7 @@ local function may_be_oldest(at)
   oldest = (oldest < 0 or at < oldest) and at or oldest
 end
 
--- The first of each priority.
+-- The oldest is the first message of one of the priorities.
 local priority = 0
 while ready > 0 and priority <= 9 do
   local first =

@@ -1,5 +1,5 @@
 -- queue_leave: removes the ticket of a client that disconnected from the wait queues of queues.
--- KEYS  those of one queue (queues/lib_queue.lua) or of several
+-- KEYS  the keys of one queue (queues/lib_queue.lua) or of several
 -- ARGV  1 ticket (lib/waiters.lua), 2 ''
 --@reply 1
 -- Errors: WRONGTYPE, nothing changed. O(queues * log waiters), O(waiters) when a daemon with

@@ -1,6 +1,6 @@
--- queue_message_delete: a message is gone, its id free at once. Of one in flight its state stays,
--- with a mark, until the worker learns of that, or its visibility ends.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_message_delete: removes a message; its id is free at once. The state of a message in flight
+-- stays, with a mark, until its worker learns of that or its visibility ends.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id, 2 '1': also when it is in flight
 --@reply 1 removed
 --@reply -1 absent

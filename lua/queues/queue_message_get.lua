@@ -1,11 +1,12 @@
--- queue_message_get: one message, without taking it.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_message_get: one message, without receiving it.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id, 2 '1': only in a queue with result_ms
 --@reply 0: message [queue_message]
 --@reply -1 absent
 --@reply -2 result_kept: sequence text
 --@reply -3 no_results
--- result_kept: the message is done, and its result has a key of its own (queue_message_wait).
+-- result_kept: the message is done, and its result has its own key (queue_message_wait).
+--
 -- Errors: WRONGTYPE. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
 --@include queue_item queue_result

@@ -1,17 +1,18 @@
--- queue_message_list: a page of the messages of one state, in the order in which they are due, come
--- back, or died.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_message_list: a page of the messages of one state, in the order in which they are due,
+-- become visible, or died.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5
 --       where the page before ended: priority, instant and sequence; -1, -1 and '' for the first
---       page, 6 '1': what schedules would make was made
+--       page, 6 '1': the messages of schedules have been made
 --@reply 0: last_priority int, last_at_ms int, last_sequence text, messages [queue_message]...
 --@reply -1 schedule_due
--- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' when
--- it was the last page. schedule_due: queue_schedule_fire comes first.
--- Ready goes through the priorities 0 to 9, one after the other. A place in the order is all three,
--- so that a page is not upset by messages that come and go before it. Of what became ready since
--- the last receive the first 1000 are shown. Bodies stay within 1 MiB, unless the first alone is
--- longer. A page may be short; it also ends after a millisecond.
+-- last_priority, last_at_ms and last_sequence are where this page ended; last_sequence is '' on the
+-- last page. schedule_due: call queue_schedule_fire first.
+-- Ready messages go through the priorities 0 to 9, one after the other. A place in the order is all
+-- three values, so messages that come and go before it do not move the page. Of the messages that
+-- became ready since the last receive the first 1000 are listed. Bodies have at most 1 MiB
+-- together, unless the first alone is longer. A page may be short; it also ends after a
+-- millisecond.
 -- Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended
 --@include queue_page queue_item queue_schedule
@@ -28,7 +29,7 @@ local places = {
 local place = places[state]
 local is_flight, is_ready = state == 'in_flight', state == 'ready'
 
--- The order in a place: by rank, then by name. A rank is the score that it has there, or
+-- The order in a place is by rank, then by name. A rank is the score that a message has there, or
 -- will have.
 local function rank_of(priority, at)
   return is_ready and priority * 1e13 + at or at
@@ -43,8 +44,8 @@ local function stands_before(a, b)
   return name_of(a) < name_of(b)
 end
 
--- What time has brought here, in order, though no receive has moved it yet. Shown are scores
--- between `from` and `to`.
+-- virtual: the messages that time has brought here, in order, though no receive has moved them yet.
+-- The page has scores between `from` and `to`.
 local virtual = {}
 local from, to = '-inf', '+inf'
 local function add_virtual(m)
@@ -72,7 +73,7 @@ end
 table.sort(virtual, stands_before)
 
 -- Where the page begins: the first rank in `place` behind the cursor, by a binary search, since
--- thousands may share one score; and the first of what is virtual.
+-- thousands may share one score; and the first virtual message.
 local start, next_virtual = redis.call('ZCOUNT', place, '-inf', (from:gsub('^%(', ''))), 1
 local is_blocked = state == 'blocked'
 if is_ready or is_blocked then
@@ -81,12 +82,12 @@ end
 local text = (ARGV[5]:gsub('%x%x', function(byte)
   return string.char(tonumber(byte, 16))
 end))
-if is_blocked and ARGV[5] ~= '' then -- the place there is by group, and the cursor that member
+if is_blocked and ARGV[5] ~= '' then -- this place is by group, and the cursor is a member
   start = redis.call('ZLEXCOUNT', order_key, '-', '[' .. text)
 elseif ARGV[5] ~= '' then
   local after = { priority = ARGV[3], seq = ARGV[5], rank = rank_of(tonumber(ARGV[3]), tonumber(ARGV[4])) }
   local score = digits(after.rank)
-  if is_ready then -- the score of a head has a fraction, and the cursor that score
+  if is_ready then -- the score of a head has a fraction; the cursor has that score
     score, after.seq = text:match('^(%d+%.?%d*) (%d+)$')
     if not score then
       return { 0, now, -1, -1, '' }
@@ -110,8 +111,8 @@ elseif ARGV[5] ~= '' then
   end
 end
 
--- The next messages, at most 100 that are stored, merged with what is virtual; and whether these
--- are the last.
+-- next_messages(count): the next messages, at most `count` stored ones, merged with virtual ones;
+-- and whether these are the last.
 local function next_messages(count)
   local flat = redis.call('ZRANGE', place, digits(start), digits(start + count - 1), 'WITHSCORES')
   local page, list = messages_of(place, flat), {}
@@ -135,7 +136,7 @@ end
 local reply = { 0, now, -1, -1, '' }
 local count, bytes, last = 0, 0, nil
 
--- Adds them, as many as the page has room for. True when it has no more room.
+-- add_messages(list): adds as many as fit on the page. Returns true when the page is full.
 local function add_messages(list)
   local next_read = 1
   for i, m in ipairs(list) do

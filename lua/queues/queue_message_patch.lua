@@ -1,12 +1,13 @@
--- queue_message_patch: a message that no worker has gets another due time, another priority, or
+-- queue_message_patch: gives a message that no worker has another due time, another priority, or
 -- both.
--- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past is now
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
+-- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past means
+--       now
 --@reply 1: message [queue_message]
 --@reply -1 absent
 --@reply -2 in_flight: visible_until_ms int
 --@reply -3 past_ttl: expires_at_ms int
--- past_ttl: it would be past its ttl before it is due. A dead message is brought back, as by
+-- past_ttl: the message would be past its ttl before it is due. A dead letter is redriven, as by
 -- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan

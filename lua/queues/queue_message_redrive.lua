@@ -1,6 +1,6 @@
--- queue_message_redrive: brings back the dead letters with these ids: due now, receives 0, without
--- their ttl. An id of no dead letter is left out.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_message_redrive: redrives the dead letters with these ids: they are due now, with receives
+-- 0 and without their ttl. Other ids are left out.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2...
 --       ids, at most 100
 --@reply 1: total int
@@ -18,7 +18,8 @@ end
 local fields = states
 states = redis.call('HMGET', queue_key, unpack(fields))
 
--- An id may be any text, and with an 's' the name of another field of the hash.
+-- is_sequence(seq): an id may be any text, and with an 's' it may be the name of another field of
+-- the hash.
 local function is_sequence(seq)
   return #seq == 16 and not seq:find('%D')
 end
@@ -36,7 +37,7 @@ if has_settled then
   states = redis.call('HMGET', queue_key, unpack(fields))
 end
 
--- The dead letter of that sequence, known by that id, or nil.
+-- dead_letter(seq, id, state): the dead letter with that sequence and that id, or nil.
 local function dead_letter(seq, id, state)
   if not state or not is_sequence(seq) or state:sub(30, 30) == 'd' then
     return nil
@@ -57,7 +58,7 @@ local total, is_redriven = 0, {}
 for i, id in ipairs(ARGV) do
   local m = not is_redriven[id] and dead_letter(seqs[i], id, states[i])
   if m then
-    is_redriven[id] = true -- a second time, it would be due at another instant, and be twice
+    is_redriven[id] = true -- a second time, it would be there twice
     revive(m)
     m.at = now + total * interval_ms
     put_due(m)

@@ -1,28 +1,30 @@
--- queue_message_send: stores a batch of messages, all of them or none. A taken id makes a
--- duplicate, not a second message.
--- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
--- ARGV  three a message: id ('': one is made), body (as stored behind the header), and its options:
---       priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1: delay_ms
---       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's), backoff ('':
---       the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group ('': none)
---       Behind one message alone: 'results' when its result is awaited. Behind all: 'room' when the
---       sender may wait for room, and, after blanks, its ticket (lib/waiters.lua), how long it may
---       still wait, ms (0: this is its last try), and how long it has waited, us
+-- queue_message_send: stores a batch of messages, all of them or none. A message whose id is taken
+-- is a duplicate, and is not stored again.
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- ARGV  three per message: id ('': one is made), body (as it is stored after the header), and its
+--       options: priority 0..9 alone, or, with tabs between, also delay_ms, deliver_at_ms (-1:
+--       delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's),
+--       backoff ('': the queue's; or base_ms, a colon and max_ms), on_duplicate ('': keep), group
+--       ('': none). After a single message: 'results' when its result is awaited. After all
+--       messages: 'room' when the sender may wait for room, and, after blanks, its ticket
+--       (lib/waiters.lua), how long it may still wait, ms (0: this is its last try), and how long
+--       it has waited, us
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
 --@shape queue_sent: id text, outcome int, deliver_at_ms int
--- The outcome is how many were stored. That of a message is 0 stored, 1 kept (a duplicate); or, by
--- queue_message_supersede, 2 replaced, 3 extended, 4 after. The deliver_at_ms of a duplicate is the
--- first one's, 0 while that is in flight, and when it will not be delivered any more (dead,
--- acknowledged). past_ttl: nothing is stored, since the message at index (from 0) would be past its
--- ttl before it is due.
+-- The outcome of the reply is how many were stored. The outcome of a message is 0 stored or 1 kept
+-- (a duplicate); for queue_message_supersede also 2 replaced, 3 extended, 4 after. The
+-- deliver_at_ms of a duplicate is the deliver_at_ms of the first message. It is 0 while that is in
+-- flight, and when it will not be delivered any more (dead, acknowledged).
+-- past_ttl: the message at index (from 0) would be past its ttl before it is due; nothing is
+-- stored.
 -- no_results: the result is awaited, and the queue has no result_ms; nothing is stored.
--- full: there is no room for all by max_messages, and nothing is stored; count are those that are
--- no duplicates. is_waiting is 1 for a sender that waits on; it should try again at look_at_ms,
--- -1: when it is notified.
+-- full: max_messages leaves no room for all of them; nothing is stored. count is how many are not
+-- duplicates. is_waiting is 1 for a sender that goes on waiting; it should try again at look_at_ms
+-- (-1: when it is notified).
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue
 --@idempotent
@@ -34,7 +36,7 @@ if #ARGV % 3 == 1 then
   room_request = ARGV[#ARGV]:match('^room (.*)$')
   ARGV[#ARGV] = nil
   if room_request then
-    -- judged below
+    -- decided below
   elseif not settings[4] or not settings[4]:find('^result_ms=[1-9]') then
     return { -2, now }
   end
@@ -44,7 +46,7 @@ local last = tonumber(settings[1] or 0)
   or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
 last = math.max(last, clock[1] * 1000000 + clock[2])
 
--- The sequences, and which of the ids are taken: a sequence may be the id that a sender gave.
+-- The sequences, and which of the ids are taken. A sequence may be an id that a sender gave.
 local seqs, ids, has_given = {}, {}, false
 for i = 1, #ARGV, 3 do
   last = last + 1
@@ -67,14 +69,14 @@ for k, id in ipairs(ids) do
   if is_given and not taken_at and tonumber(remembered[k] or 0) > now then
     taken_at = 0
   elseif is_given and not taken_at and (holders[k] or remembered[k] or (#id == 16 and not id:find('%D'))) then
-    -- Few ids are taken, so what finds their messages is made only here.
+    -- Few ids are taken, so the functions that find their messages are made only here.
 --@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
 --@include queue_find
     local m, state = find(id)
     if m and state == 'expired' then
       drop(m)
       drops = drops or {}
-      -- What is blocked goes first, before the end of another makes it ready.
+      -- Blocked messages are removed first, before the end of another one makes them ready.
       table.insert(drops, m.place == order_key and 1 or #drops + 1, commit)
     elseif m then
       taken_at = state == 'due' and m.at or 0
@@ -87,7 +89,7 @@ for k, id in ipairs(ids) do
   if taken_at then
     reply[#reply + 1] = { id, 1, taken_at }
   else
-    -- A sequence that is an id, and all that follow it, which are to be behind it.
+    -- If a sequence is a taken id, it leaps ahead, and so do all that follow, to stay behind it.
     has_leapt = has_leapt or not is_given and (holders[k] or stored_at[id])
     if has_leapt then
 --@include queue_leap
@@ -129,7 +131,7 @@ for k, id in ipairs(ids) do
     end
     fields[#fields + 1] = seq
     fields[#fields + 1] = content
-    if #content > SMALL then -- so that what removes it need not read it
+    if #content > SMALL then -- so that scripts that remove it need not read it
       fields[#fields + 1] = seq .. 's'
       fields[#fields + 1] = '----------------0000000000000' .. priority .. 'b0' ..
         (#header > 15 and header:sub(15, -2) .. '\t\t\t\t' or '')
@@ -174,7 +176,7 @@ end
 
 local serve_waiters
 is_awaited = is_awaited and (ready[1] or delayed[1] or promote_touched)
-if is_awaited then -- what serving them reads
+if is_awaited then -- the keys that serving them reads
   redis.call('ZCARD', ready_key)
   redis.call('ZCARD', delayed_key)
   redis.call('ZCARD', flight_key)
@@ -202,7 +204,7 @@ if drops then
     commit()
   end
 end
-if ready[1] then -- the first write: its key may still be foreign
+if ready[1] then -- the first write: its key may have another type
   redis.call('ZADD', ready_key, unpack(ready))
 end
 if delayed[1] then

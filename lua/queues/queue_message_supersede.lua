@@ -1,17 +1,17 @@
 -- queue_message_supersede: queue_message_send for a batch in which a message may change an earlier
--- one with its id (on_duplicate).
--- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
--- ARGV  those of queue_message_send
+-- message with its id (on_duplicate).
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- ARGV  as for queue_message_send
 --@reply 0..: messages [queue_sent]...
 --@reply -1 past_ttl: index int
 --@reply -2 no_results
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
--- The outcome is how many had an effect. A message in flight is kept, unless one waits for its end
--- ('a'). An id that is remembered since its message was acknowledged keeps out 'k' alone. A dead
--- letter is replaced, not extended; with 'a' it gives up its id. What is extended keeps its
--- sequence, group and sent_at, and its receives if it was delivered before. What has an id that the
--- queue has needs no room.
+-- The outcome is how many had an effect. A message in flight is kept, unless the new one waits for
+-- its end ('a'). If the id of an acknowledged message is remembered, only a message without
+-- on_duplicate is kept out. A dead letter is replaced, not extended; with 'a' it gives up its id. A
+-- message that is extended keeps its sequence, group and sent_at, and its receives if it was
+-- delivered before. A message whose id the queue has needs no room.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_leap queue_store
@@ -24,7 +24,7 @@ if #ARGV % 3 == 1 then
   room_request = ARGV[#ARGV]:match('^room (.*)$')
   ARGV[#ARGV] = nil
   if room_request then
-    -- judged below
+    -- decided below
   elseif not queue_rules or not queue_rules:find('^result_ms=[1-9]') then
     return { -2, now }
   end
@@ -43,8 +43,8 @@ end
 read_store()
 read_waiters()
 
--- What was sent, as a message, with `over`, its on_duplicate, and `most`, its max_extend_ms; nil
--- when it would be past its ttl before it is due.
+-- message_of(id, options): a message as it was sent, with `over`, its on_duplicate, and `most`, its
+-- max_extend_ms; nil when it would be past its ttl before it is due.
 local function message_of(id, options)
   local m = {
     sent_at = now, priority = options:sub(1, 1), expires_at = 0, max_receives = 0, id = id, group = '', backoff = '',
@@ -69,7 +69,7 @@ local function message_of(id, options)
   return (m.expires_at == 0 or m.at < m.expires_at) and m or nil
 end
 
--- The message with this id, and its state, once what time has changed is settled.
+-- find_now(id): the message with this id, and its state, once the changes by time are settled.
 local function find_now(id)
   local there, state = find(id)
   if there and state == 'expired' then
@@ -83,13 +83,13 @@ local function find_now(id)
   return find_now(id)
 end
 
--- Plans that an earlier message, delayed, becomes this one, and is due when this one would be, but
--- not later than its own end of extensions.
+-- extend(there, m, body): plans that an earlier, delayed message becomes this one. It is due when
+-- this one would be, but not later than max_extend_ms after it was sent first.
 local function extend(there, m, body)
   if m.most then
     m.at = math.max(math.min(m.at, there.sent_at + m.most), now)
   end
-  if has_mark(there, 'a') then -- what waits is older than this one
+  if has_mark(there, 'a') then -- the message that waits is older than this one
     plan('HDEL', queue_key, '~' .. m.id)
   end
   m.seq, m.sent_at, m.group, m.receives = there.seq, there.sent_at, there.group, there.receives
@@ -100,7 +100,8 @@ local function extend(there, m, body)
   put_due(m)
 end
 
--- Plans that this one waits for the end of the earlier one, instead of one that waits already.
+-- wait_for_end(there, m, body): plans that this message waits for the end of the earlier one, and
+-- replaces one that waits already.
 local function wait_for_end(there, m, body)
   plan('HSET', queue_key, '~' .. m.id, digits(m.at) .. '\n' .. header_of(m) .. body)
   if not has_mark(there, 'a') then
@@ -109,7 +110,7 @@ local function wait_for_end(there, m, body)
   end
 end
 
--- Plans what becomes of a message; returns that, and when it is due (0: unknown).
+-- send(m, body): plans what becomes of a message. Returns that, and when it is due (0: unknown).
 local function send(m, body)
   local there, state
   if m.id ~= '' then

@@ -1,12 +1,12 @@
--- queue_message_wait: looks at a message whose end is waited for, and registers the daemon that
--- waits.
--- KEYS  the queue's (queues/lib_queue.lua), and ...:result:<sequence>
+-- queue_message_wait: looks at a message whose end a client awaits, and registers the daemon of
+-- that client.
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and ...:result:<sequence>
 -- ARGV  1 sequence, 2 instance of the daemon (16 hex digits, lib/waiters.lua), '' for the last
---       look, 3 how long it may wait on, ms
+--       look, 3 how long it may still wait, ms
 --@reply 0: look_at_ms int, message [queue_message]
 --@reply -1 absent
--- look_at_ms is when time alone may end the message, -1: not before another script does. A message
--- that has not ended has no content here, but in the last look.
+-- look_at_ms is when time alone may end the message; -1: only another script can end it. A message
+-- that has not ended has its content only in the last look.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)), O(daemons that wait for this message).
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_result
 --@include queue_find queue_item
@@ -26,8 +26,8 @@ elseif state == 'dead' or instance == '' then
   return { 0, now, -1, item_of(m, state) }
 end
 
--- The daemons of a list that may still wait, and this one until then (13 digits); nil: it has that
--- already.
+-- with_daemon(list, until_text): the daemons of a list that may still wait, and this one until then
+-- (13 digits); nil when the list has that already.
 local function with_daemon(list, until_text)
   local kept = {}
   for i = 1, #list, 29 do
@@ -46,7 +46,7 @@ local own = with_daemon(lists[1] or '', digits(waits_until))
 if own then
   changes = { seq .. 'w', own }
 end
-if with_daemon(lists[2] or '', digits(waits_until)) then -- a minute more: the next one need not write
+if with_daemon(lists[2] or '', digits(waits_until)) then -- a minute more, so that the next wait need not write
   changes[#changes + 1], changes[#changes + 2] = 'awaited', with_daemon(lists[2] or '', digits(waits_until + 60000))
 end
 if changes[1] then

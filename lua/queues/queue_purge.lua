@@ -1,15 +1,15 @@
--- queue_purge: one step of removing the messages of one state, or all; their ids are free at once,
--- settings stay. With all messages go the acknowledgements that are remembered.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_purge: one step of removing the messages of one state, or all. Their ids are free at once;
+-- settings stay. A purge of all messages also removes the acknowledgements that are remembered.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the
 --       steps before removed
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
 --@shape queue_step: total int
--- more: there is more to do, so call again with that total. settled: the same, but this step only
+-- more: there is more to do, so call again with that total. settled: as more, but this step only
 -- settled. nothing: there was nothing to remove, and total is 0. A step settles at most 250, or
 -- removes at most 1000 and 4 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a
 -- millisecond. Each step is a part of the request, named by the total before it.
--- A step that removes the head of a group makes the next message ready: a later one removes that.
+-- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page
@@ -20,7 +20,7 @@ local most, bytes_most = 1000, 4194304
 
 check_types()
 
--- Deliveries whose visibility ended first become what they are: a step of its own.
+-- Deliveries whose visibility ended are settled first, in a separate step.
 if settle_ended('250') > 0 then
   return { 0, now, total }
 end
@@ -29,7 +29,7 @@ local places = {}
 local function add(key, from, to)
   places[#places + 1] = { key, from, to }
 end
-if state == 'blocked' or state == '' then -- first: none of it becomes ready then
+if state == 'blocked' or state == '' then -- first, so that none becomes ready
   add(order_key, '0', '+inf')
 end
 if state == 'ready' or state == '' then
@@ -48,8 +48,8 @@ end
 
 local looked_at, bytes, is_over, at, offset = 0, 0, false, 1, 0
 
--- Plans to forget the `chunk` messages of a place from `offset` on. How many it did, and whether
--- the place has no more.
+-- forget_some(place, offset, chunk): plans to forget the `chunk` messages of a place from `offset`
+-- on. Returns how many it did, and whether the place has no more.
 local function forget_some(place, offset, chunk)
   local key, from, to = unpack(place)
   local flat = redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', digits(offset), digits(chunk), 'WITHSCORES')

@@ -1,5 +1,5 @@
 -- queue_put: writes the settings of a queue, and creates it if it does not exist.
--- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: at once), 4 backoff_max_ms, 5
 --       dedupe_ms, 6 dead_retention_ms, 7 paused (0 or 1), 8 result_ms, 9 max_messages; each of
 --       them -1: unchanged, -2: the default; 10 name and 11 key of the policy; without a name, the
@@ -8,11 +8,11 @@
 --@reply -1 backoff_reversed: base_ms int, max_ms int
 --@reply -2 strict_concurrency
 --@reply -3 not_empty: blocked int, busy int
--- is_new is 1 when it was created, else 0. backoff_reversed: the settings would have this base
--- above this longest delay; nothing changed. strict_concurrency: a strict queue would have a
--- group_concurrency. not_empty: the order would be another, and messages of groups are in the
--- queue: so many are blocked, so many marks are there.
--- At most 250 deliveries that have ended are settled first, by the settings before.
+-- is_new is 1 when the queue was created, else 0. backoff_reversed: the base would be above the
+-- longest delay; nothing changed. strict_concurrency: a strict queue would have a
+-- group_concurrency. not_empty: the order would change, and the queue has messages of groups: so
+-- many blocked messages, and so many marks.
+-- First, at most 250 deliveries that have ended are settled by the old settings.
 -- Errors: WRONGTYPE, nothing changed. O(250 * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended
@@ -49,7 +49,7 @@ all.was_limited = all.was_limited and true
 read_waiters()
 read_room()
 settle_ended('250', true)
-local fields = { 'trim_at', '0', 'layout', '1' } -- what is kept for a time may have to go sooner
+local fields = { 'trim_at', '0', 'layout', '1' } -- retention may be shorter now
 for i, name in ipairs(SETTINGS) do
   known[name] = wanted[i]
   fields[2 * i + 3], fields[2 * i + 4] = name, digits(wanted[i])
@@ -71,11 +71,11 @@ end
 if queue_rules or head ~= '-' or next(all) then
   queue_rules = next(all) and head .. ' ' .. cmsgpack.pack(all) or head
   fields[#fields + 1], fields[#fields + 2] = 'rules', queue_rules
-  fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- by a policy that may be another now
+  fields[#fields + 1], fields[#fields + 2] = 'held_until', '0' -- its policy may be another now
 end
 local new_rate = all.group_rate
 if old_rate and not (new_rate and new_rate.limit == old_rate.limit and new_rate.window_ms == old_rate.window_ms
-  and new_rate.burst == old_rate.burst) then -- groups that are held are judged again
+  and new_rate.burst == old_rate.burst) then -- held groups are looked at again
   local held = redis.call('ZRANGE', groups_key, '-inf', '(100000000000000', 'BYSCORE', 'LIMIT', '0', '1000')
   local scores = {}
   for i, member in ipairs(held) do
@@ -95,7 +95,7 @@ local mended = spent and rate_mended(all.rate, spent)
 if mended then
   redis.call('ZADD', groups_key, mended, 'q')
 end
-serve_waiters() -- it may have been paused, or its retries come sooner now
+serve_waiters() -- the queue may have been paused, or its retries come sooner now
 rules = all
-serve_senders() -- it may hold more
+serve_senders() -- the queue may hold more
 return reply

@@ -1,11 +1,11 @@
--- queue_redrive: one step of bringing dead letters back, the longest dead first: due now, receives
--- 0, without their ttl.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_redrive: one step of redriving dead letters, the longest dead first: they are due now, with
+-- receives 0 and without their ttl.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back, 3 interval_ms: how
 --       much later each is due than the one before (0, or absent: all are due now)
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
--- The outcomes are those of queue_purge. A step settles at most 250, or moves at most 1000, and
--- ends after a millisecond. Each step is a part of the request, named by the total before it.
+-- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000, and ends
+-- after a millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page
@@ -16,7 +16,8 @@ if most >= 0 then
   step = math.min(step, most - total)
 end
 
--- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
+-- Deliveries whose visibility ended may be dead letters: they are settled first, in a
+-- separate step.
 if settle_ended('250') > 0 then
   return { 0, now, total }
 end

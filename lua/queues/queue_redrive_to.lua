@@ -1,16 +1,16 @@
 -- queue_redrive_to: one step of moving dead letters to another queue, the longest dead first, or
--- those with given ids: due now, receives 0, without their ttl. Each is sent again there, behind
--- what is there, and keeps its id, also the one that the daemon made. One whose id is taken there,
--- or remembered there, stays a dead letter.
--- KEYS  the queue's, those of the other queue (queues/lib_queue.lua), and the index of names
+-- the ones with given ids. They are due now, with receives 0 and without their ttl. Each is sent
+-- again there, behind the messages that the queue has, and keeps its id, also an id that the daemon
+-- made. A message whose id the other queue has or remembers stays a dead letter.
+-- KEYS  the keys of the queue and of the other queue (queues/lib_queue.lua), and the index of names
 --       (lib/names.lua)
 -- ARGV  1 interval_ms: how much later each is due than the one before (0: all are due now), 2 how
 --       many the steps before moved, 3 how many they left since the other queue has their id, 4
---       where they ended, 5 how many at most, 6... the ids, at most 100, instead of 5
+--       where they ended, 5 how many at most, 6... the ids, at most 100, in place of 5
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: total int, duplicates int, at int
--- The outcomes are those of queue_purge. A step settles at most 250, or moves at most 1000 and 4
--- MiB of bodies, and ends after a millisecond. Each step is a part of the request, named by what
--- the steps before did.
+-- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000 and 4 MiB of
+-- bodies, and ends after a millisecond. Each step is a part of the request, named by what the steps
+-- before did.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time names queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_find queue_page queue_leap queue_store
@@ -20,8 +20,8 @@ local interval_ms, before, duplicates = tonumber(ARGV[1]), tonumber(ARGV[2]), to
 local at, most, has_ids = tonumber(ARGV[4]), tonumber(ARGV[5]), #ARGV >= FIRST_ID
 local total, bytes = before, 0
 
--- From here on the queue is number i: 0 the one with the dead letters, 1 the other. The types of
--- both and their wait queues are read before anything is written.
+-- use(i): from here on the queue is number i: 0 has the dead letters, 1 is the other one. The types
+-- and the wait queues of both are read before anything is written.
 local queue_count, servers = 2, {}
 local function use(i)
 --@include queue_use
@@ -42,7 +42,8 @@ if settle_ended('250', true) > 0 then
   return { 0, now, total, duplicates, at }
 end
 
--- The next dead letters, at most `count`, with their contents; and whether no more follow.
+-- letters_by_id, letters_by_age: the next dead letters, at most `count`, with their contents; and
+-- whether no more follow.
 local function letters_by_id(count)
   local letters, i = {}, at
   while #letters < count and bytes < BYTES_MOST and ARGV[FIRST_ID + i] do
@@ -72,7 +73,7 @@ local function letters_by_age(count)
   return letters, #found < count
 end
 
--- Whether the other queue, in use now, has or remembers an id.
+-- is_taken(id): whether the other queue, which is in use now, has or remembers an id.
 local function is_taken(id)
   if redis.call('HEXISTS', ids_key, id) == 1 then
     return true
@@ -83,7 +84,7 @@ local function is_taken(id)
   return until_ms and tonumber(until_ms) > now
 end
 
--- Moves those that can be.
+-- move_letters(letters): moves the dead letters whose ids are free.
 local function move_letters(letters)
   local moved, taken = {}, {}
   use(1)

@@ -2,7 +2,7 @@
 -- KEYS  1 the wait queue of room (queues/lib_queue_room.lua)
 -- ARGV  1 ticket (lib/waiters.lua), 2 ''
 --@reply 1
--- A sender that was called passes that on to the next one.
+-- A sender that was called passes its turn on to the next one.
 -- Errors: WRONGTYPE, nothing changed. O(log waiters), O(waiters) when a daemon with waiters has
 -- died.
 --@include time waiters

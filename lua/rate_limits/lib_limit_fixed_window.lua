@@ -1,10 +1,10 @@
 -- The fixed window: a counter that starts with the first counted call and ends window_ms later.
 --
--- State, a string: used, started_at_ms, limit and window_ms, packed as of gcra behind the number
--- WINDOW_FORM. It expires with its window, as it was written: a longer window holds from the next
--- counted call on, a shorter one at once.
+-- State, a string: the number WINDOW_FORM, then used, started_at_ms, limit and window_ms, packed as
+-- for gcra. It expires at the end of its window, as it was last written: a longer window holds from
+-- the next counted call on, a shorter one at once.
 --
--- decide and commit as for gcra.
+-- fixed_window_decide and fixed_window_commit: as for gcra.
 local WINDOW_FORM, WINDOW_BYTES = 1145981271, 36 -- the bytes 'WIND'
 
 local function fixed_window_decide(key, now, limit, window, cost)

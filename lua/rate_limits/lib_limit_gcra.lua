@@ -1,24 +1,24 @@
 -- gcra: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
 -- CL.THROTTLE).
 --
--- State, a string: level, at_ms, window_ms, limit and burst, each a double (little-endian), behind
--- the number GCRA_FORM: text costs Redis a fifth more. limit and window_ms, divided by
--- their greatest common divisor, are the units that drain in a millisecond and the units of a drop.
--- The daemon refuses a burst of 2^52 units, so all levels and instants are whole numbers below
--- 2^53, where Lua is exact. The state expires when the leaky bucket is empty. at_ms never goes
--- back: after a step of Redis's clock nothing drains until that instant comes again, and all
--- instants count from it.
+-- State, a string: the number GCRA_FORM, then level, at_ms, window_ms, limit and burst, each a
+-- double (little-endian); text would cost Redis a fifth more. limit and window_ms, divided by their
+-- greatest common divisor, are the units that drain per millisecond and the units of a drop. The
+-- daemon refuses a burst of 2^52 units, so all levels and instants are whole numbers below 2^53,
+-- where Lua is exact. The state expires when the leaky bucket is empty. at_ms never decreases:
+-- after Redis's clock was set back, nothing drains until it reaches at_ms again, and all instants
+-- count from at_ms.
 --
--- What the scripts of all limits reply of a decision; retry_at_ms is -1 when it is allowed,
--- more_at_ms 0 when the limit is full. limit and window_ms are the given ones: a replay must return
--- them even if its policy has others by now.
+-- A decision, as the scripts of all limits return it. retry_at_ms is -1 when it is allowed, and
+-- more_at_ms is 0 when nothing is counted. limit and window_ms are the given ones: a replay must
+-- return them even if its policy has others by now.
 --@shape limit_decision: capacity int, remaining int, retry_at_ms int, reset_at_ms int,
 -- more_at_ms int, limit int, window_ms int
 --@shape limit_taken: decision (limit_decision)
 
 local GCRA_FORM, GCRA_BYTES = 1095910215, 44 -- the bytes 'GCRA'
 
--- The units that drain in a millisecond, and the units of a drop.
+-- gcra_units(limit, window): the units that drain per millisecond, and the units of a drop.
 local function gcra_units(limit, window)
   local divisor, rest = limit, window
   while rest > 0 do
@@ -27,11 +27,11 @@ local function gcra_units(limit, window)
   return limit / divisor, window / divisor
 end
 -- gcra_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining,
--- retry_at (-1 when allowed), reset_at, more_at (0 when full), all as they are once it is
--- committed; limit, window, the instant they count from; then what gcra_commit wants. With limit
--- nil the parameters are the stored ones; nil when there are none. (This is the hottest path of
--- all: plain values and no table, and n + -n % d, which is n rounded up to a multiple of d, instead
--- of calls.)
+-- retry_at (-1 when allowed), reset_at, more_at (0 when nothing is counted), all as they are after
+-- the commit; limit, window, the instant they count from; then what gcra_commit needs. With limit
+-- nil the parameters are the stored ones; the result is nil when there are none. This is the
+-- hottest path of all: it uses plain values and no table, and n + -n % d, which is n rounded up to
+-- a multiple of d, instead of calls.
 local function gcra_decide(key, now, limit, window, cost, burst)
   local level, at, drain, drop, lapses_at = 0, now, nil, nil, nil
   local stored = redis.call('GET', key)
@@ -48,8 +48,8 @@ local function gcra_decide(key, now, limit, window, cost, burst)
     end
     drain, drop = gcra_units(limit, window)
     if old_limit ~= limit or old_window ~= window then
-      -- level * drop / old_drop, rounded up; 2^52, beyond every room, where it is more. The product
-      -- may have 87 bits: in parts.
+      -- level * drop / old_drop, rounded up; at most 2^52, which is beyond any room. The product
+      -- may have 87 bits, so it is computed in parts.
       local old_drain, old_drop = gcra_units(old_limit, old_window)
       local part = level % old_drop
       local upper, lower = part * math.floor(drop / 2 ^ 18), part * (drop % 2 ^ 18)
@@ -83,7 +83,7 @@ local function gcra_decide(key, now, limit, window, cost, burst)
     local lack = (remaining + 1) * drop - room
     reset_at, more_at = at + (level + -level % drain) / drain, at + (lack + -lack % drain) / drain
   end
-  if lapses_at and (allowed == 0 or cost == 0) then -- nothing is written, so it ends as it was written
+  if lapses_at and (allowed == 0 or cost == 0) then
     retry_at = math.min(retry_at, lapses_at)
     reset_at = math.min(reset_at, lapses_at)
     more_at = math.min(more_at, lapses_at)

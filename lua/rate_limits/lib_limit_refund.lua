@@ -1,8 +1,10 @@
--- What is refunded, of any limit: as much as is still counted, so that no call passes earlier
--- than if the cost had never been taken. Wants the limits' own files.
+-- Refunds to any limit: at most what is still counted, so that no call passes earlier than if the
+-- cost had never been taken. Needs the lib_limit files of the three algorithms.
 
--- What drained since cannot come back: all that drains in `age` ms, but for a leaky bucket that
--- `lasts` so many ms more with nothing but the cost and what was in it before.
+-- gcra_refund(key, cost, age, lasts, found): what drained of the cost since cannot be refunded, and
+-- in `age` ms at most age * drain has drained. What was in the leaky bucket before drained first:
+-- `lasts` is how much longer a bucket with only that and the cost would last, so at least lasts *
+-- drain of the cost is still there.
 local function gcra_refund(key, cost, age, lasts, found)
   local limit, window, at, level, burst = found[7], found[8], found[9], found[10], found[11]
   local drain, drop = gcra_units(limit, window)
@@ -16,7 +18,8 @@ local function gcra_refund(key, cost, age, lasts, found)
   end
   return math.ceil(back / drop)
 end
--- Nothing when the window of now began after it was taken.
+-- fixed_window_refund(key, cost, taken_at, found): refunds nothing if the present window began
+-- after taken_at.
 local function fixed_window_refund(key, cost, taken_at, found)
   local limit, window, used, started = found[7], found[8], found[10], found[11]
   local refunded = started <= taken_at and math.min(cost, used) or 0
@@ -27,8 +30,9 @@ local function fixed_window_refund(key, cost, taken_at, found)
   end
   return refunded
 end
--- The oldest go: no call passes earlier than if the right ones had gone. At most 1000 entries are
--- removed; others leave with the window.
+-- sliding_window_refund(key, cost, taken_at, found): removes the oldest entries, so no call passes
+-- earlier than if the entries of the cost were removed. It removes at most 1000 entries; the others
+-- leave with the window.
 local function sliding_window_refund(key, cost, taken_at, found)
   local limit, window, at, total, settings, base = found[7], found[8], found[9], found[11], found[13], found[15]
   if at - taken_at >= window or total == base then
@@ -46,9 +50,11 @@ local function sliding_window_refund(key, cost, taken_at, found)
   sliding_window_set(key, settings, limit, window, start)
   return start - base
 end
--- limit_refund(key, algorithm, cost, taken_at, whole_at, found): how much. `found` is what decide
--- returned without parameters, nil where there is nothing; whole_at is when a leaky bucket would
--- have been empty, as of when the cost was taken; 0 where that is not known.
+-- limit_refund(key, algorithm, cost, taken_at, whole_at, found): refunds the cost, and returns how
+-- much of it. `found` has what decide returned without parameters, nothing when nothing is stored.
+-- whole_at is when a leaky bucket would have been empty, as of when the cost was taken; 0 if that
+-- is not known.
+--
 local function limit_refund(key, algorithm, cost, taken_at, whole_at, found)
   if not found[1] then
     return 0

@@ -1,22 +1,24 @@
 -- The sliding window: a log of what was counted in the last window_ms, exact at every instant.
 --
--- State, a sorted set: an entry for each counted call, score its time in ms, member the running
--- total of all costs up to and with it, as 16 digits (so members order like scores, and what was
--- used between two instants is a difference of two members). One more member, "<limit> <window_ms>
--- <floor>" at +inf, carries the parameters; totals up to the floor count no more. Expired entries
--- go except the last, which is where the window starts. What had left the window when the log was
--- last written stays gone when the window becomes longer. It expires when the window is empty.
--- After a step back of Redis's clock it is the time of the latest entry. O(log n) a call.
+-- State, a sorted set with an entry for each counted call: its score is its time in ms, its member
+-- the running total of all costs up to and with it, as 16 digits. So members order like scores, and
+-- what was used between two instants is a difference of two members. One more member, "<limit>
+-- <window_ms> <floor>" at +inf, has the parameters; totals up to the floor do not count any more.
+-- Expired entries are removed except the last, which is where the window starts. What had left the
+-- window when the log was last written does not return when the window becomes longer. The log
+-- expires when the window is empty. After Redis's clock was set back, now is the time of the latest
+-- entry. O(log n) per call.
 --
--- decide and commit as for gcra; count_refused makes a refused call count all the same.
+-- sliding_window_decide and sliding_window_commit: as for gcra; with count_refused a refused call
+-- counts as well.
 
--- The rank of the first entry in ranks low..high whose running total is at least `need`; high when
--- there is none.
+-- sliding_window_find(key, low, high, need): the first of the ranks low..high whose running total
+-- is at least `need`; high without one.
 local function sliding_window_find(key, low, high, need)
   local function total_of(rank)
     return tonumber(redis.call('ZRANGE', key, rank, rank)[1])
   end
-  local reach = 1 -- mostly it is among the oldest: in strides that double from there
+  local reach = 1 -- it is mostly among the oldest: strides double from there
   while low + reach - 1 < high and total_of(low + reach - 1) < need do
     low, reach = low + reach, reach * 2
   end
@@ -48,7 +50,8 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
   end
   local entries = settings and redis.call('ZCARD', key) - 1 or 0
   local used, before = total - base, total
-  -- When enough has left that the running totals up to `need` no longer count.
+  -- gone_at(need): when so much has left the window that the running totals up to `need` do not
+  -- count.
   local function gone_at(need)
     if need > before then
       return now + window
@@ -70,7 +73,7 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
   end
   local reset_at = used > 0 and latest + window or now
   local more_at = used > 0 and gone_at(math.max(base, total - limit) + 1) or 0
-  if window > w and used > 0 and not counts then -- nothing is written, so it ends as it was written
+  if window > w and used > 0 and not counts then -- nothing is written, so it expires as before
     retry_at = math.min(retry_at, lapses_at)
     reset_at = math.min(reset_at, lapses_at)
     more_at = math.min(more_at, lapses_at)
@@ -81,7 +84,7 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
   return allowed, limit, math.max(0, limit - used), retry_at, reset_at, more_at, limit, window, now,
     counts, total, expired, settings, floor, base
 end
--- Writes the parameters' member where it differs.
+-- sliding_window_set: writes the member of the parameters if it differs.
 local function sliding_window_set(key, old_settings, limit, window, floor)
   local settings = string.format('%d %d %d', limit, window, floor)
   if old_settings ~= settings then
@@ -90,7 +93,7 @@ local function sliding_window_set(key, old_settings, limit, window, floor)
   end
 end
 local function sliding_window_commit(key, allowed, limit, window, now, total, expired, settings, floor, base)
-  if total > 2 ^ 52 then -- once in 4.5 * 10^15: totals start again, and all that is counted leaves with this call
+  if total > 2 ^ 52 then -- once in 4.5 * 10^15: the entry of this call then has all that is counted
     redis.call('UNLINK', key)
     total, expired, settings, floor, base = total - base, 0, nil, 0, 0
   end
@@ -98,8 +101,8 @@ local function sliding_window_commit(key, allowed, limit, window, now, total, ex
   if expired > 1 then
     redis.call('ZREMRANGEBYRANK', key, 0, math.min(expired - 1, 1000) - 1)
   end
-  -- Counted refusals pile up beyond the limit. An entry that leaves before anything fits again
-  -- leaves with the one behind it.
+  -- Counted refusals accumulate beyond the limit. If nothing fits even when the second entry has
+  -- left, the oldest one is removed, and its cost leaves with the second.
   for _ = 1, allowed == 1 and 0 or 10 do
     local second = redis.call('ZRANGE', key, '1', '1')[1]
     if tonumber(second) > total - limit then

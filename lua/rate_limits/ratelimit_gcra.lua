@@ -1,4 +1,4 @@
--- ratelimit_gcra: takes `cost` drops from a leaky bucket, or returns when they fit.
+-- ratelimit_gcra: adds `cost` drops to a leaky bucket, or returns when they fit.
 -- KEYS  1 state (rate_limits/lib_limit_gcra.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 burst
 --@reply 1 allowed, 0 refused: limit_taken

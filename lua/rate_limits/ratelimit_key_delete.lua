@@ -1,7 +1,7 @@
 -- ratelimit_key_delete: deletes what was counted.
 -- KEYS  1.. the states
 --@reply 0..
--- The outcome is how many there were. O(1); a long log is freed in the background.
+-- The outcome is how many states there were. O(1); Redis frees a long log in the background.
 --@include time
 --@flags allow-oom
 return { redis.call('UNLINK', unpack(KEYS)), now_ms() }

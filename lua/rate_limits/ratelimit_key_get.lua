@@ -1,11 +1,11 @@
 -- ratelimit_key_get: the state of a key's limit, with the parameters that it was last used with.
 -- KEYS  1 gcra  2 sliding window  3 fixed window
--- ARGV  1 number of the algorithm to look at, 0 for the first that was used
+-- ARGV  1 number of the algorithm to look at, 0 for the first that has a state
 --@shape limit_state: algorithm int, limit int, window_ms int, capacity int, remaining int,
 -- retry_at_ms int, reset_at_ms int
 --@reply 0: limit_state
--- algorithm is 0 when none was used; retry_at_ms is -1 when a call of cost 1 would be allowed.
--- O(log n).
+-- algorithm is 0 without a state; retry_at_ms is -1 when a call of cost 1 would be allowed. O(log
+-- n).
 --@include time limit_gcra limit_sliding_window limit_fixed_window
 --@reads
 local now = now_ms()

@@ -1,9 +1,10 @@
--- ratelimit_policy_put: stores a policy, whole.
+-- ratelimit_policy_put: stores all fields of a policy.
 -- KEYS  1 policy: hash, no TTL; 2 the index of names (lib/names.lua)
--- ARGV  1..8 the fields (rate_limits/lib_limit_policy.lua); of a PATCH 9..16, as
---       ratelimit_policy_get returned them: stored only while the policy still has those
+-- ARGV  1..8 the fields (rate_limits/lib_limit_policy.lua); for a PATCH also 9..16, the fields as
+--       ratelimit_policy_get returned them: the new ones are stored only while the policy still has
+--       these
 --@reply 1 new, 2 replaced, 0 changed_meanwhile
--- changed_meanwhile: the policy has other fields than these by now; nothing done.
+-- changed_meanwhile: the policy has other fields by now; nothing done.
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time names limit_policy
 local outcome = redis.call('HLEN', KEYS[1]) > 0 and 2 or 1

@@ -1,10 +1,10 @@
--- ratelimit_refund: refunds cost, at most what is counted now.
+-- ratelimit_refund: refunds a cost, at most what is counted now.
 -- KEYS  1 state (lib/limit_*.lua)
 -- ARGV  1 algorithm (1 gcra, 2 sliding window, 3 fixed window)
---       2 cost, at least 1  3 age_ms: it was taken so long ago, or longer
+--       2 cost, at least 1  3 age_ms: the cost was taken so long ago, or longer
 --@reply 0..: limit_state
--- The outcome is how much was refunded; the state is that afterwards. Of a leaky bucket what drains
--- in age_ms does not come back; a drop that comes back in part counts as one.
+-- The outcome is how much was refunded; the state is as it is afterwards. What drains from a leaky
+-- bucket in age_ms is not refunded; a drop that is refunded in part counts as one.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@idempotent

@@ -1,8 +1,8 @@
 -- ratelimit_sliding_window: counts `cost` in the last window_ms, or returns when it fits.
 -- KEYS  1 log (rate_limits/lib_limit_sliding_window.lua)
--- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 '1': a refused call counts too
+-- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 '1': a refused call counts as well
 --@reply 1 allowed, 2 counted_refusal, 0 refused: limit_taken
--- A counted refusal changed something, so it is kept for an Idempotency-Key. O(log n).
+-- A counted refusal changed something, so its idempotency record is kept. O(log n).
 --@include time limit_sliding_window
 --@idempotent window
 local now = now_ms()

@@ -1,18 +1,18 @@
--- ratelimit_take_all: one decision over several limits: all are taken, or none.
--- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same; of a request that may wait,
---       behind them the waiters of each (lib/waiters.lua)
--- ARGV  six a check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
---       (0 looks), burst of a leaky bucket | '1': a refused call counts too, '1': a shadow, which
---       does not count; behind them '1': limits in other slots have refused it already, '2': it
---       waits for one of those; and, of a request that may wait, ticket, how long it may still
---       wait, ms (0: this is its last try), and how long it has waited, us
+-- ratelimit_take_all: one decision over several limits: takes the cost from all, or from none.
+-- KEYS  1.. the states (lib/limit_*.lua), one per check, no two the same; for a request that may
+--       wait, then the waiters of each (lib/waiters.lua)
+-- ARGV  six per check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
+--       (0 looks), burst of a leaky bucket | '1': a refused call counts as well, '1': a shadow,
+--       whose refusal is ignored; then '1': limits in other slots have refused the request already,
+--       '2': it waits for one of them; for a request that may wait, then ticket, how long it may
+--       still wait, ms (0: this is its last try), and how long it has waited, us
 --@shape limit_check: fits int, decision (limit_decision)
 --@reply 1 admitted, 2 counted_refusal: is_waiting int, look_at_ms int, checks (limit_check)...
 --@reply 0 refused: is_waiting int, look_at_ms int, checks (limit_check)...
--- fits is 1 when the check fits by itself. is_waiting is 1 for a request that waits on; look_at_ms
--- is then when it should try again, -1: when it is notified. It waits at the limit that takes
--- longest, unless that takes longer than it may wait; no request that waits overtakes another.
--- While it waits it is not refused, so it counts nothing.
+-- fits is 1 when the check fits on its own. is_waiting is 1 for a request that goes on waiting;
+-- look_at_ms is then when it should try again (-1: when it is notified). A request waits at the
+-- limit that takes longest to have room, unless that takes longer than it may wait. No request that
+-- waits overtakes another. While it waits it is not refused, so it counts nothing.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_gcra limit_sliding_window limit_fixed_window
 --@idempotent window
@@ -75,7 +75,7 @@ if may_wait then
   if wait_ms == 0 or is_refused or longest_at - now > wait_ms then
     at = nil
   end
-  if not (at or is_refused or counts_refusals) then -- it does not wait on, so a refusal is final
+  if not (at or is_refused or counts_refusals) then -- it stops waiting, so a refusal is final
     counts_refusals = true
     for i = 1, count do
       if may_count_refused(i) then
@@ -91,7 +91,8 @@ if may_wait then
       waiters_leave(w)
     end
   end
-  -- Once all is taken: the first waiter of each looks when its cost fits.
+  -- serve(): makes the first waiter of each limit look when its cost fits. Call it once all is
+  -- taken.
   function serve()
     counts_refusals = false
     for i, w in ipairs(queues) do
@@ -113,7 +114,7 @@ for i, c in ipairs(checks) do
   if cost > 0 and (counts_refused or (admitted == 1 and c[1] == 1)) then
     taken[#taken + 1] = i
   elseif cost > 0 and c[1] == 1 then
-    state = look(i, 0) -- it would have fitted, and is not taken
+    state = look(i, 0) -- it would fit, but is not taken
   end
   if admitted == 1 and cost > 0 or counts_refused then
     longest = math.max(longest, ARGV[FIELDS * (i - 1) + 1] == '3' and c[5] - now or c[8])

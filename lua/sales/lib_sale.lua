@@ -1,11 +1,12 @@
--- What the sale scripts share. Needs lib/time.lua and lib/expiry.lua. KEYS, the same in every sale
--- script; all of them expire together:
---   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none); held and confirmed: the
---                      quantities that are
+-- What a sale is in Redis, and what its scripts share: its settings, its claims, and how expired
+-- holds return to the stock. Needs lib/time.lua and lib/expiry.lua.
+-- KEYS, the same in every sale script; all of them expire together:
+--   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none), and the quantities that are
+--                      held and confirmed
 --   2  ...:claims      hash: claim to '<held, confirmed or released> <quantity> <expires_at_ms>
---                      <user>'; a released one has the quantity 0, and is kept for a minute at
+--                      <user>'; a released claim has the quantity 0, and is kept for a minute at
 --                      most, so that a repeated release succeeds
---   3  ...:holds       sorted set: claim by expires_at_ms, of those that are held or released
+--   3  ...:holds       sorted set: each claim that is held or released, by expires_at_ms
 --   4  ...:users       hash: user to the quantity that is held and confirmed
 -- A claim is the instant at which its hold ends, a dot, and random digits.
 local sale_key, claims_key, holds_key, users_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -13,8 +14,8 @@ local sale_keys = {sale_key, claims_key, holds_key, users_key}
 local SALE_SETTINGS = {'opens_at_ms', 'closes_at_ms', 'stock', 'per_user', 'hold_ms', 'retention_ms'}
 local SETTLED_MOST = 100
 
--- read_sale(): its settings and counts, or nil when there is none; fails when a key is of a foreign
--- type. O(1).
+-- read_sale(): the settings and counts of the sale, nil without a sale. Fails when a key has
+-- another type. O(1).
 local function read_sale()
   local f = redis.call('HMGET', sale_key, 'held', 'confirmed', unpack(SALE_SETTINGS))
   local least = math.min(redis.call('HLEN', claims_key), redis.call('ZCARD', holds_key), redis.call('HLEN', users_key))
@@ -31,8 +32,8 @@ local function read_sale()
   return nil
 end
 
--- claim_of(record): {state, quantity, expires_at_ms, user}; nil when there is no such claim, or it
--- is not a record.
+-- claim_of(record): {state, quantity, expires_at_ms, user}; nil without a record, or when the text
+-- is not the record of a claim.
 local function claim_of(record)
   local state, quantity, expires_at_ms, user = string.match(record or '', '^(%l+) (%d+) (%d+) (.+)$')
   if not state then
@@ -41,14 +42,13 @@ local function claim_of(record)
   return {state = state, quantity = tonumber(quantity), expires_at_ms = tonumber(expires_at_ms), user = user}
 end
 
--- is_claim(text): whether a claim that is not there may have been one. Else the text is not a
--- claim at all.
+-- is_claim(text): whether the text has the form of a claim, so that it may have been one before.
 local function is_claim(text)
   return string.find(text, '^%d+%.%x+$') ~= nil
 end
 
--- take_back(sale, claims): returns what these held or released claims hold to the stock, and
--- forgets them. O(claims * log n).
+-- take_back(sale, claims): returns the quantities of these held or released claims to the stock,
+-- and forgets the claims. O(claims * log n).
 local function take_back(sale, claims)
   local sum = 0
   for _, record in ipairs(redis.call('HMGET', claims_key, unpack(claims))) do
@@ -62,12 +62,12 @@ local function take_back(sale, claims)
   end
   redis.call('HDEL', claims_key, unpack(claims))
   redis.call('ZREM', holds_key, unpack(claims))
-  sale.has_all_keys = false -- maybe: a key without elements is gone
+  sale.has_all_keys = false -- maybe: Redis removes a key without elements
   sale.held = redis.call('HINCRBY', sale_key, 'held', digits(0 - sum)) -- not -0, which is not an integer to Redis
 end
 
--- settle(sale, now): takes back what was held until now, at most SETTLED_MOST claims. False when
--- there may be more.
+-- settle(sale, now): takes back the claims whose hold has ended by now, at most SETTLED_MOST.
+-- Returns false when there may be more.
 local function settle(sale, now)
   local over = redis.call('ZRANGE', holds_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', SETTLED_MOST)
   if #over > 0 then
@@ -79,7 +79,7 @@ end
 -- sale_reply(sale, outcome, now): the reply that describes a sale.
 --@shape sale: opens_at_ms int, closes_at_ms int, stock int, per_user int, hold_ms int,
 -- retention_ms int, held int, confirmed int, expires_at_ms int
--- expires_at_ms is -1 for never; of the settings, 0 is none.
+-- expires_at_ms is -1 for never; a setting of 0 is none.
 local function sale_reply(sale, outcome, now)
   return {
     outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.retention_ms,
@@ -87,8 +87,8 @@ local function sale_reply(sale, outcome, now)
   }
 end
 
--- sale_expiry(sale, now): when a sale with these settings expires: retention_ms after it closed and
--- the last hold can have ended, at the earliest in the next millisecond; false: never.
+-- sale_expiry(sale, now): when a sale with these settings expires: retention_ms after it has closed
+-- and its last hold can have ended, but not before the next millisecond. false means never.
 local function sale_expiry(sale, now)
   if sale.closes_at_ms == 0 or sale.retention_ms == 0 then
     return false
@@ -98,14 +98,14 @@ local function sale_expiry(sale, now)
   return math.max(ends_at_ms + sale.retention_ms, now + 1)
 end
 
--- change(sale, now): gives a sale, nil for a new one, the settings in ARGV, in the order of
--- SALE_SETTINGS; '' stays as it is. Returns the reply, of these outcomes:
---    2  new, and 1 changed, with the sale
---   -2  more is held and confirmed than this stock, with the sale as it was
---   -3  it would close before it opens, without the sale
---    0  expired holds were settled, and there are more: call again
--- O(SETTLED_MOST log n). What a sale left whose first key alone was deleted goes too, freed in the
--- background.
+-- change(sale, now): writes the settings in ARGV, in the order of SALE_SETTINGS; '' keeps a
+-- setting. The sale is nil for a new one. Returns the reply, with one of these outcomes:
+--    2  it is new, 1 it is changed: with the sale
+--   -2  more is held and confirmed than this stock: with the sale and its present settings
+--   -3  it would close before it opens: without the sale
+--    0  expired holds were settled, and there may be more, so call again: with the sale
+-- Keys that an earlier sale left, when only its first key was deleted, are removed; Redis frees
+-- their memory in the background. O(SETTLED_MOST log n).
 local function change(sale, now)
   local wanted, is_settled = {held = 0, confirmed = 0}, true
   for i, name in ipairs(SALE_SETTINGS) do

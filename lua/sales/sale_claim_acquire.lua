@@ -1,14 +1,14 @@
 -- sale_claim_acquire: holds a quantity for a user.
--- KEYS  the sale's (sales/lib_sale.lua)
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
 -- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
 --@reply 1 granted: claim text, expires_at_ms int, remaining int, is_confirmed int
 --@reply 0 again, -1 no_sale
 --@reply -2 not_open: opens_at_ms int, closes_at_ms int
 --@reply -3 limit_reached: claimed int, per_user int
 --@reply -4 sold_out: left int, held int
--- again: expired holds were settled, and there are more, so call again. claimed is what the user
--- has. sold_out: less is left than this quantity.
--- A replay: the reply of then with the present state, while the claim is held or confirmed.
+-- again: expired holds were settled, and there may be more, so call again. claimed is what the user
+-- has. sold_out: less than this quantity is left.
+-- A replay returns the first reply with the present state, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
 --@idempotent proof
@@ -45,7 +45,7 @@ redis.call('ZADD', holds_key, digits(expires_at_ms), claim)
 redis.call('HINCRBY', users_key, user, digits(quantity))
 redis.call('HINCRBY', sale_key, 'held', digits(quantity))
 local sale_expires_at = not sale.has_all_keys and expires_at(sale_keys)
-if sale_expires_at then -- the others may be new keys
+if sale_expires_at then -- the other keys may be new
   expire(sale_keys, sale_expires_at)
 end
 return {1, now, claim, expires_at_ms, remaining - quantity, 0}, true, sale.hold_ms

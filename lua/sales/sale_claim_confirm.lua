@@ -1,5 +1,5 @@
 -- sale_claim_confirm: makes a held claim final.
--- KEYS  the sale's (sales/lib_sale.lua)
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
 -- ARGV  1 the claim
 --@reply 1 confirmed, 0 known: user text, quantity int
 --@reply -1 no_sale, -2 absent, -3 expired

@@ -1,5 +1,5 @@
 -- sale_claim_get: a claim that is held or confirmed.
--- KEYS  the sale's (sales/lib_sale.lua)
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
 -- ARGV  1 the claim
 --@reply 0: state text, quantity int, expires_at_ms int, user text
 --@reply -1 no_sale, -2 absent, -3 expired

@@ -1,12 +1,12 @@
 -- sale_claim_list: one page of the claims that are held or confirmed, by HSCAN.
--- KEYS  the sale's (sales/lib_sale.lua)
--- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many claims the page takes, at most
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many claims fit on the page, at most
 --       1000
 --@shape sale_claim: claim text, state text, quantity int, expires_at_ms int, user text
 --@reply 0: next_cursor text, claims (sale_claim)...
 --@reply -1 no_sale, -2 no_cursor
--- next_cursor is '0' when that was all.
--- Errors: WRONGTYPE. O(page), and at most 2000 claims are looked at, for a millisecond.
+-- next_cursor is '0' at the end.
+-- Errors: WRONGTYPE. O(page): it reads at most 2000 claims, for a millisecond.
 --@include time out_of_time expiry sale scan_page
 --@reads
 local now = now_ms()

@@ -1,5 +1,5 @@
--- sale_claim_release: releases a claim: what it holds returns to the stock before its time.
--- KEYS  the sale's (sales/lib_sale.lua)
+-- sale_claim_release: releases a claim before its hold ends: its quantity returns to the stock.
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
 -- ARGV  1 the claim
 --@reply 1 released, 0 known
 --@reply -1 no_sale, -2 absent, -3 confirmed, -4 expired

@@ -1,5 +1,5 @@
--- sale_delete: deletes a sale with all its claims, freed in the background.
--- KEYS  the sale's (sales/lib_sale.lua)
+-- sale_delete: deletes a sale with all its claims. Redis frees the memory in the background.
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
 --@reply 1 deleted, -1 absent
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time expiry sale

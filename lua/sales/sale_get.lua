@@ -1,8 +1,8 @@
--- sale_get: the settings and counts of a sale, after the expired holds were settled.
--- KEYS  the sale's (sales/lib_sale.lua)
+-- sale_get: settles the expired holds of a sale, and returns its settings and counts.
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
 --@reply 0: sale, more int
 --@reply -1 absent
--- more is 1 when more holds may have ended: call again; else 0.
+-- more is 1 when more holds may have ended, so call again; else 0.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
 --@flags allow-oom

@@ -1,9 +1,9 @@
 -- sale_patch: changes some settings of a sale.
--- KEYS  the sale's (sales/lib_sale.lua)
--- ARGV  as sale_put; '' stays as it is
+-- KEYS  the keys of a sale (sales/lib_sale.lua)
+-- ARGV  as for sale_put; '' keeps a setting
 --@reply 1 changed, 0 again, -2 stock_below_sold: sale
 --@reply -1 absent, -3 closes_before_open
--- They are the outcomes of change (sales/lib_sale.lua), and absent.
+-- change (sales/lib_sale.lua) has the outcomes, besides absent.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale
 local sale = read_sale()

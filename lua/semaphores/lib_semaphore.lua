@@ -1,11 +1,13 @@
--- A semaphore is two keys with the TTL of the last permit: a hash of limit and
--- `o:<permit hash>`: owner; and the sorted set `permits`: permit hash by expires_at_ms, or by minus
--- the instant until which its release is remembered, so that a repeated release succeeds. Wants
--- lib/time.lua and lib/waiters.lua.
+-- What a semaphore is in Redis, and each change of it. It leaves the order of waiters to
+-- lib/waiters.lua. Needs that and lib/time.lua.
+-- A semaphore is two keys with the TTL of the last permit. The hash has limit and `o:<permit
+-- hash>`: owner. The sorted set `permits` has the hash of each permit by its expires_at_ms. A
+-- released permit stays there, by minus the instant until which the release is remembered, so that
+-- a repeated release succeeds.
 local RELEASED_MS = 60000
 
--- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits that expired, and
--- releases to forget, at most 100}. Writes nothing. O(1 + gone).
+-- semaphore_read(key, permits, now): {limit (0: unknown), held, gone (at most 100 permits that
+-- expired and releases to forget)}. Writes nothing. O(1 + gone).
 local function semaphore_read(key, permits_key, now)
   local limit = redis.call('HGET', key, 'limit') or '0'
   if not string.find(limit, '^%d+$') then
@@ -18,7 +20,7 @@ local function semaphore_read(key, permits_key, now)
   }
 end
 
--- semaphore_settle(s): forgets what is gone. Before any other change.
+-- semaphore_settle(s): forgets the permits in `gone`. Call it before any other change.
 local function semaphore_settle(s)
   for _, permit in ipairs(s.gone) do
     redis.call('HDEL', s.key, 'o:' .. permit)
@@ -27,14 +29,14 @@ local function semaphore_settle(s)
   s.gone = {}
 end
 
--- semaphore_holds(s, permit): until when it is good, nil when it is not (any more). O(1).
+-- semaphore_holds(s, permit): when the permit expires, nil when it is not valid (any more). O(1).
 local function semaphore_holds(s, permit)
   local expires_at_ms = tonumber(redis.call('ZSCORE', s.permits_key, permit))
   return expires_at_ms and expires_at_ms >= s.now and expires_at_ms or nil
 end
 
--- semaphore_grant(s, permit, expires_at_ms): the permit is good until then; both keys live as long
--- as the last one.
+-- semaphore_grant(s, permit, expires_at_ms): makes the permit valid until then; both keys live as
+-- long as the last permit.
 local function semaphore_grant(s, permit, expires_at_ms)
   redis.call('ZADD', s.permits_key, digits(expires_at_ms), permit)
   local last = redis.call('ZRANGE', s.permits_key, '-1', '-1', 'WITHSCORES')[2]
@@ -42,7 +44,7 @@ local function semaphore_grant(s, permit, expires_at_ms)
   redis.call('PEXPIREAT', s.permits_key, last)
 end
 
--- semaphore_next_end(s): when the first permit expires, nil without one. O(log permits).
+-- semaphore_next_end(s): when the first permit expires, nil without a permit. O(log permits).
 local function semaphore_next_end(s)
   return tonumber(redis.call('ZRANGE', s.permits_key, digits(s.now), '+inf', 'BYSCORE', 'LIMIT', '0', '1',
     'WITHSCORES')[2])
@@ -60,8 +62,8 @@ local function semaphore_drop(s, permit)
   s.held = s.held - 1
 end
 
--- semaphore_has_room(s, waiters, limit): for one more beside those that were called, whose tickets
--- end in their limits.
+-- semaphore_has_room(s, waiters, limit): whether there is room for one permit more beside the
+-- waiters that were called, whose tickets end in their limits.
 local function semaphore_has_room(s, waiters, limit)
   for _, ticket in ipairs(waiters.called) do
     limit = math.min(limit, tonumber(string.match(ticket, '%d+$') or 0))
@@ -69,8 +71,8 @@ local function semaphore_has_room(s, waiters, limit)
   return s.held + #waiters.called < limit
 end
 
--- semaphore_serve(s, waiters): after any change: offers permits to as many waiters as there is room
--- for.
+-- semaphore_serve(s, waiters): offers permits to as many waiters as there is room for. Call it
+-- after any change.
 local function semaphore_serve(s, waiters)
   while waiters.head and semaphore_has_room(s, waiters, tonumber(string.match(waiters.head, '%d+$') or 0)) do
     waiters_offer(waiters)
@@ -79,5 +81,5 @@ local function semaphore_serve(s, waiters)
     return
   end
   local next_end = semaphore_next_end(s)
-  waiters_watch(waiters, next_end and next_end + 1 or math.huge) -- it is good at its last instant
+  waiters_watch(waiters, next_end and next_end + 1 or math.huge) -- a permit is valid at its last instant
 end

@@ -1,9 +1,9 @@
--- semaphore_delete: ends all permits and forgets the limit. Waiters stay in their order; the first
--- get offers.
+-- semaphore_delete: ends all permits and forgets the limit. Waiters keep their order; the first
+-- ones get offers.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 --@reply 1 removed, 0 absent
--- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; memory is
--- freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; Redis
+-- frees the memory in the background.
 --@include time waiters semaphore
 --@flags allow-oom
 local now = now_ms()

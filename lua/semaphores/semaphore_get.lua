@@ -1,8 +1,8 @@
--- semaphore_get: how many permits are taken, and until when.
+-- semaphore_get: how many permits are held, and until when.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 --@reply 0: limit int, held int, waiter_count int, holders (semaphore_holder)...
 --@shape semaphore_holder: owner text, expires_at_ms int
--- limit is 0 when no permit is held. The holders have the first 16 permits to expire.
+-- limit is 0 when no permit is held. The holders are the first 16 whose permits expire.
 -- Errors: WRONGTYPE. O(16 + log permits).
 --@include time waiters semaphore
 --@reads

@@ -1,16 +1,17 @@
--- semaphore_permit_acquire: takes one of `limit` permits, unless others were there before.
+-- semaphore_permit_acquire: acquires one of `limit` permits, unless other clients waited before.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua); 4
 --       the index of names (lib/names.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed:
---       returned as it is, for a replay; 6 ticket, its mode the limit, '' for a request that does
---       not wait; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has
+--       returned as it is, for a replay; 6 ticket, whose mode is the limit, '' for a request that
+--       does not wait; 7 how long it may still wait, ms: 0 for the last try; 8 how long it has
 --       waited, us
 --@reply 1 taken: held int, expires_at_ms int, owner text, sealed text
 --@reply 0 none_free: semaphore_refusal
 --@shape semaphore_refusal: next_at_ms int, held int, waiter_count int
--- next_at_ms is when trying again may help; of a ticket that waits on, when it should (-1: when it
--- is notified).
--- A replay: the reply of then, with held and expires_at_ms of now, while the permit is good.
+-- next_at_ms is when another try may succeed; for a ticket that goes on waiting, when it should try
+-- (-1: when it is notified).
+-- A replay returns the first reply with the present held and expires_at_ms, while the permit is
+-- valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@include time names waiters semaphore
 --@idempotent proof

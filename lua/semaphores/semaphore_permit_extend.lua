@@ -1,10 +1,10 @@
--- semaphore_permit_extend: sets the remaining time of a permit, longer or shorter; never revives
--- one that expired.
+-- semaphore_permit_extend: sets the remaining time of a permit, longer or shorter. It never revives
+-- a permit that expired.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 hash of the permit; 2 ttl from now, ms
 --@reply 1 extended: expires_at_ms int
 --@reply -1 ended
--- A replay: the expires_at_ms of now, while the permit is good.
+-- A replay returns the present expires_at_ms, while the permit is valid.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@include time waiters semaphore
 --@idempotent proof

@@ -3,7 +3,7 @@
 -- ARGV  1 hash of the permit
 --@reply 1 valid: expires_at_ms int, owner text
 --@reply -1 ended
--- ended: the permit has expired, was released, or never was one.
+-- ended: the permit has expired, was released, or never existed.
 -- Errors: WRONGTYPE. O(log permits).
 --@include time waiters semaphore
 --@reads

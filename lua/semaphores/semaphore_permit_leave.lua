@@ -1,8 +1,10 @@
--- semaphore_permit_leave: releases a permit, or takes a waiter that has left out of the wait queue.
+-- semaphore_permit_leave: releases a permit, or removes a waiter that disconnected from the wait
+-- queue.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ticket, '' for none; 2 hash of the permit, '' for none
 --@reply 1 released, 0 released_before, -1 ended
--- released_before: within the last minute. ended: the permit is not good (any more).
+-- released_before: the permit was released within the last minute. ended: it is not valid (any
+-- more).
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(waiters) when a daemon with waiters has died.
 --@include time waiters semaphore
 --@flags allow-oom

@@ -4,8 +4,8 @@
 -- ARGV[1]  'union', 'intersect' or 'subtract'
 --@reply 0: members text...
 --@reply -1 too_many: size int, most int
--- size is how many members would have to be gone through: of all sets together for a union, of the
--- smallest for an intersection, of the first for a difference.
+-- size is how many members Redis would have to read: all members for a union, the smallest set for
+-- an intersection, the first set for a difference.
 -- Errors: WRONGTYPE. O(sets * 1000).
 --@include time
 --@reads

@@ -1,7 +1,7 @@
 -- set_delete: removes a set.
 -- KEYS[1]  the set
 --@reply 1 removed, 0 absent
--- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+-- Errors: WRONGTYPE, nothing done. O(1); Redis frees the memory in the background.
 --@include time
 --@flags allow-oom
 local now = now_ms()

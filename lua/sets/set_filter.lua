@@ -1,10 +1,11 @@
--- set_filter: which of some members sets have: all of these sets, or none of them. A combination
--- and a merge keep the members that stay; of one set it is a look.
+-- set_filter: which of some members are in all of these sets, or in none of them. Combinations and
+-- merges keep the members that stay; with one set it is a lookup.
 -- KEYS     the sets, at most 10
--- ARGV[1]  'intersect': those that are in all of them; 'subtract': those that are in none
+-- ARGV[1]  'intersect': members stay that are in all sets; 'subtract': members stay that are in
+--          none
 -- ARGV     members, 1 to 1000
 --@reply 0: stays text
--- stays has a digit for each: '1' it stays.
+-- stays has a digit for each member: '1' when it stays.
 -- Errors: WRONGTYPE. O(sets * members).
 --@include time
 --@reads

@@ -1,4 +1,4 @@
--- set_member_delete: takes one member out of a set.
+-- set_member_delete: removes one member from a set.
 -- KEYS[1]  the set
 -- ARGV[1]  the member
 --@reply 1 removed, 0 absent

@@ -1,12 +1,12 @@
 -- set_member_list: one page of a set's members, by SSCAN.
 -- KEYS[1]  the set
--- ARGV[1]  cursor: '0' to begin, or as answered before
+-- ARGV[1]  cursor: '0' to begin, or as returned before
 -- ARGV[2]  glob that members must match (service/call/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
 --@reply 0: next_cursor text, members text...
 --@reply -1 no_cursor
--- next_cursor is '0' when that was all.
--- Errors: WRONGTYPE. O(page), and at most 2000 members are looked at, for a millisecond.
+-- next_cursor is '0' at the end.
+-- Errors: WRONGTYPE. O(page): it reads at most 2000 members, for a millisecond.
 --@include time out_of_time scan_page
 --@reads
 local now = now_ms()

@@ -1,12 +1,11 @@
 -- set_member_write: adds members to a set and removes others from it.
 -- KEYS  1 the set; its TTL, if it has one, stays; 2 the index of names (lib/names.lua)
--- ARGV[1]  how many are added
--- ARGV     these, and then those that are removed, none of them among the others; at most 1000 in
---          all
+-- ARGV[1]  how many members to add
+-- ARGV     these, and then the members to remove, none of which is also added; at most 1000 in all
 --@reply 1 changed, 0: set_written
 --@shape set_written: added int, removed int, size int
 -- Errors: WRONGTYPE, nothing done. O(members).
--- It adds first: a set that loses its last member loses its TTL, too.
+-- It adds first, because a set that loses its last member loses its TTL.
 --@include time names
 --@idempotent
 local now = now_ms()

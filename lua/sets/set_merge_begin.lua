@@ -1,8 +1,9 @@
--- set_merge_begin: how large the sets are that are to be merged.
+-- set_merge_begin: the sizes of the sets that are to be merged.
 -- KEYS  1 the set to be made, 2.. the sets that it is made of, at most 100
 --@reply 0: sizes int...
 --@reply 1: set
--- 0: there is a size for each set that it is made of. 1: set_merge_end answered the request before.
+-- 0: there is a size for each set that it is made of. 1: a replay, after set_merge_end answered the
+-- request.
 -- Errors: WRONGTYPE, nothing done. O(sets).
 --@include time
 --@idempotent

@@ -1,10 +1,11 @@
--- set_merge_end: puts the merge that was built aside in the place of a set.
+-- set_merge_end: replaces a set with the merge that was built aside.
 -- KEYS  1 the set, 2 what was built, 3 the index of names (lib/names.lua)
 -- ARGV  1 how many members were built
 --@reply 1: set
 --@reply -1 lost
--- The set expires when it did before; without members it is gone. lost: what was built.
--- Errors: WRONGTYPE, nothing done. O(1); the members it had are freed in the background, which
+-- The set keeps its expiry; without members it does not exist. lost: what was built does not have
+-- that many members any more.
+-- Errors: WRONGTYPE, nothing done. O(1): Redis frees the old members in the background, which
 -- RENAME alone would not do.
 --@include time names expiry set
 --@idempotent

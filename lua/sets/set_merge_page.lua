@@ -1,10 +1,10 @@
--- set_merge_page: some members of a set that is being merged, by SSCAN.
+-- set_merge_page: some members of a set that is to be merged, by SSCAN.
 -- KEYS[1]  the set
 -- ARGV[1]  cursor: '0' to begin, or as returned before
 --@reply 0: next_cursor text, found [set_members]
 --@shape set_members: members text...
--- next_cursor is '0' when that was all. A set that is small enough for one piece of memory comes
--- whole: that is 512 members with Redis's own settings.
+-- next_cursor is '0' at the end. A set that Redis keeps in one piece of memory is returned whole:
+-- up to 512 members with Redis's own settings.
 -- Errors: WRONGTYPE. O(STEP) in SSCAN's sense.
 --@include time
 --@reads

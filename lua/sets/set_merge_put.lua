@@ -1,9 +1,9 @@
 -- set_merge_put: adds some members to the merge that is being built aside.
 -- KEYS  1 what is built: a set with a TTL
--- ARGV  1 how many members it must have by now; members, at most 1000
+-- ARGV  1 how many members it must have before; then members, at most 1000
 --@reply 0: members int
 --@reply -1 lost
--- members is how many it has then. lost: what was built.
+-- members is how many it has afterwards. lost: it did not have that many members before.
 -- Errors: WRONGTYPE, nothing done. O(members).
 --@include time
 local KEPT_MS = '60000'

@@ -1,5 +1,5 @@
 -- topic_get: how many daemons listen to a topic now.
--- KEYS[1]  the topic: no key, a sharded channel of that name
+-- KEYS[1]  the topic: not a key, but a sharded channel of that name
 --@reply 0: daemons int
 -- O(1).
 --@include time

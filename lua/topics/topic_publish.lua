@@ -1,12 +1,12 @@
 -- topic_publish: publishes a message to the daemons that listen now.
--- KEYS[1]  the topic: no key, a sharded channel of that name
+-- KEYS[1]  the topic: not a key, but a sharded channel of that name
 -- ARGV[1]  the message, JSON text
 -- ARGV[2]  the channel of all topics for listeners to patterns, a classic one
 --@reply 1: daemons int, published_at_ms int, pattern_daemons int
--- daemons listen to the topic by its name, pattern_daemons to prefixes, of which it may have none.
--- The latter get it behind the topic's key and a newline. Redis has no sharded patterns, and
--- PUBLISH of a Cluster goes to all nodes, so it is done only if a daemon is subscribed here.
--- O(daemons that listen).
+-- daemons is how many listen to the topic by its name. pattern_daemons is how many listen to
+-- patterns, whether the topic matches one or not; they receive the topic's key, a newline and the
+-- message. Redis has no sharded patterns, and PUBLISH in a Cluster goes to all nodes, so it is
+-- called only if a daemon is subscribed here. O(daemons that listen).
 --@include time
 --@idempotent
 local now = now_ms()

@@ -1,12 +1,13 @@
--- A page's first key, taken from the head of KEYS: its name is in the index as long as this key
--- exists, since a page has nothing else but a key a day. It expires a day after the last day that
--- has data, so a call that counts for today, in a key that is there, need not touch it. Needs
+-- A page's first key, taken from the head of KEYS. The other keys of a page belong to its days, so
+-- its name is in the index as long as this key exists. The key expires a day after the last day
+-- that has data, so a call that counts for today, in a key that exists, need not write it. Needs
 -- lib/time.lua and lib/names.lua.
 local page_key = table.remove(KEYS, 1)
 local DAY_S = 86400
 
--- page_keep(today, day, kept_s): a day was written whose key expires kept_s from now. What is wrong
--- with the first key refuses nothing. O(1), but O(log names) for a page that is new.
+-- page_keep(today, day, kept_s): keeps the page after a day was written whose key expires kept_s
+-- from now. A first key of another type does not make the script fail. O(1), but O(log names) for a
+-- new page.
 local function page_keep(today, day, kept_s)
   local seconds = digits(tonumber(kept_s) + DAY_S * (1 + math.max(0, day - today)))
   if redis.pcall('EXPIRE', page_key, seconds, 'GT') ~= 1 and redis.pcall('SET', page_key, '', 'EX', seconds, 'NX') then

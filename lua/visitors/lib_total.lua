@@ -1,9 +1,10 @@
--- A page's total: one more sketch, or counter, of no day. Its key is there as long as the page
--- keeps a total, and has no TTL. Taken from the end of KEYS, after lib/names.lua took the index
--- from there.
+-- A page's total: one more sketch, or counter, which belongs to no day. Its key exists as long as
+-- the page keeps a total, and has no TTL. It is taken from the end of KEYS, after lib/names.lua
+-- took the index from there.
 local total_key = table.remove(KEYS)
 
--- total_is_sketch(): whether the page keeps one. Raises WRONGTYPE if it is not a sketch. O(1).
+-- total_is_sketch(): whether the page keeps a total. Raises WRONGTYPE if that is not a sketch.
+-- O(1).
 local function total_is_sketch()
   local head = redis.call('GETRANGE', total_key, '0', '3')
   if head ~= '' and head ~= 'HYLL' then

@@ -1,12 +1,12 @@
 -- page_delete: one step of removing a page: some of the days that it may have.
--- KEYS     sketches, or counters, of days; at most 500. In the first step the page's own key
---          (visitors/lib_page.lua) and its total come before them: data that comes later makes the
+-- KEYS     sketches, or counters, of days; at most 500. The first step has the page's own key
+--          (visitors/lib_page.lua) and its total before them: data that is added later makes the
 --          page again
--- ARGV[1]  the pattern of Lua that the value of a day begins with
--- ARGV[2]  from which of KEYS on these are days, or the total
+-- ARGV[1]  the Lua pattern with which the value of a day begins
+-- ARGV[2]  the first index in KEYS of a day, or of the total
 --@reply 1 removed, 0 absent
--- removed: some were there.
--- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each that is there.
+-- removed: some of the keys existed.
+-- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each key that exists.
 --@include time
 --@flags allow-oom
 if redis.call('EXISTS', unpack(KEYS)) == 0 then

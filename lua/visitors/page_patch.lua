@@ -7,7 +7,7 @@
 --@reply 1 changed, 0: total int
 -- total is -1 without one.
 -- Errors: WRONGTYPE, nothing done. O(1), but O(log names) for a page that is new.
--- The page is listed as long as it keeps a total, and then for as long as it can have a day.
+-- The page is listed as long as it keeps a total, and after that as long as it can have a day.
 --@include time names page total views
 local now = now_ms()
 local views, is_kept

@@ -3,13 +3,13 @@
 --          (visitors/lib_total.lua), to which it adds as well if there is one; and the index of
 --          names (lib/names.lua)
 -- ARGV[1]  the day, in days since 1970
--- ARGV[2]  the same when it was taken for today, else ''
+-- ARGV[2]  the same if the caller took it for today, else ''
 -- ARGV[3]  how long the counter is kept from now, s
 -- ARGV[4]  how much to add
 --@reply 1: count int, day int
 --@reply -1 wrong_day
 --@reply -2 overflow: count int
--- wrong_day: it is not today. overflow: the sum would be beyond 2^53 - 1, of the day or in all.
+-- wrong_day: it is not today. overflow: the sum, of the day or in all, would be beyond 2^53 - 1.
 -- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
 --@include time days names page total views
 --@idempotent

@@ -1,11 +1,11 @@
 -- pv_get: a page's views, day by day.
 -- KEYS     the days' counters, at most 400; the page's total (visitors/lib_total.lua)
--- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 --@reply 0: total int, counts int...
 --@reply -1 wrong_day
 -- total is -1 when the page keeps none. A count is 0 for a day without views. wrong_day: it is not
 -- today.
--- Errors: WRONGTYPE (MGET would call a foreign type 0). O(N).
+-- Errors: WRONGTYPE (MGET would read another type as 0). O(N).
 --@include time days total views
 --@reads
 local now = now_ms()

@@ -3,7 +3,7 @@
 --          (visitors/lib_total.lua), to which they are added as well if there is one; and the
 --          index of names (lib/names.lua)
 -- ARGV[1]  the day, in days since 1970
--- ARGV[2]  the same when it was taken for today, else ''
+-- ARGV[2]  the same if the caller took it for today, else ''
 -- ARGV[3]  how long the sketch is kept from now, s
 -- ARGV     visitors, at most 1000
 --@reply 1: is_changed int, day int

@@ -1,11 +1,12 @@
--- uv_combine_part: what one slot has to pages that are combined from several: as uv_get, and the
--- sketch of all together.
--- KEYS     a key that is free, for the meantime; sketches, page by page, at most 400
--- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- uv_combine_part: what the pages of one slot contribute to pages that are combined from several
+-- slots: counts, as uv_get returns them, and the sketch of all together.
+-- KEYS     a key that is free, used within the script; sketches, page by page, at most 400
+-- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 -- ARGV[2]  keys in each page
 --@reply 0: sketch text, counts int...
 --@reply -1 wrong_day
--- The sketch is of all together, as bytes; counts are of each page. wrong_day: it is not today.
+-- sketch is the sketch of all together, as bytes; counts has one for each page. wrong_day: it is
+-- not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time days
 --@flags allow-oom

@@ -1,11 +1,11 @@
--- uv_combine_sum: distinct visitors of sketches that were brought here from several slots.
--- KEYS  two keys that are free, for the meantime
+-- uv_combine_sum: the number of distinct visitors in sketches from several slots.
+-- KEYS  two keys that are free, used within the script
 -- ARGV  the sketches (bytes, as uv_combine_part returned them)
 --@reply 0: count int
 -- O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time
 --@flags allow-oom
-local KEPT_MS = 10000 -- should it end half-way
+local KEPT_MS = 10000 -- in case the script ends half-way
 redis.call('SET', KEYS[1], ARGV[1], 'PX', digits(KEPT_MS))
 for i = 2, #ARGV do
   redis.call('SET', KEYS[2], ARGV[i], 'PX', digits(KEPT_MS))

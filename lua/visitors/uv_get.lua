@@ -1,17 +1,17 @@
--- uv_get: distinct visitors of each group of sketches, and of all together: a union, not a sum.
--- A page's days are one group a day; several pages are one group a page.
+-- uv_get: distinct visitors of each group of sketches, and of all together: a union, not a sum. The
+-- days of one page are one group per day; several pages are one group per page.
 -- KEYS     sketches, group by group, at most 400; with ARGV[3] the page's total
 --          (visitors/lib_total.lua)
--- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 -- ARGV[2]  keys in each group
--- ARGV[3]  '1': the total is asked for, too
+-- ARGV[3]  '1': the reply has the total
 --@reply 0: total int, count int, counts int...
 --@reply -1 wrong_day
--- total is -1 when the page keeps none, or it was not asked for. count is of all together, counts
--- are of each group. wrong_day: it is not today.
+-- total is -1 when the page keeps none, or it was not asked for. count is for all together, counts
+-- has one for each group. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 20 us for each sketch.
--- It only looks, but PFCOUNT keeps the count it found in the sketch, which Redis does not let a
--- 'no-writes' script do.
+-- It only reads, but PFCOUNT stores the count in the sketch, which Redis does not allow in a
+-- 'no-writes' script.
 --@include time days
 --@looks
 local now = now_ms()

@@ -1,18 +1,18 @@
--- uv_merge: adds the visitors of source pages to a page, day by day; days on which no source has
--- any are left alone.
--- KEYS     the page merged into (visitors/lib_page.lua); sketches, page by page, that page's
---          first, each page's in the order of the days, at most 400; the total of the page merged
---          into (visitors/lib_total.lua), to which merged days are added as well if there is one;
---          and the index of names (lib/names.lua)
--- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- uv_merge: adds the visitors of source pages to a page, day by day. Days on which no source has
+-- visitors are left alone.
+-- KEYS     the page to merge into (visitors/lib_page.lua); sketches, page by page, with this page
+--          first, each page's in the order of the days, at most 400; the total of this page
+--          (visitors/lib_total.lua), to which merged days are added as well if there is one; and
+--          the index of names (lib/names.lua)
+-- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 -- ARGV[2]  how many days
--- ARGV[3]  how long what was merged into is kept from now, s
+-- ARGV[3]  how long the merged days are kept from now, s
 -- ARGV[4]  the first day, in days since 1970
 --@reply 1 merged, 0: uv_merged
 --@reply -1 wrong_day
 --@shape uv_merged: days int, first_day int, range_days int
--- days counts those that were merged. The range has range_days from first_day on. wrong_day: it is
--- not today.
+-- days is how many were merged. The range has range_days from first_day on. wrong_day: it is not
+-- today.
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@include time days names page total
 --@idempotent

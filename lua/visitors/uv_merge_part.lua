@@ -1,12 +1,12 @@
--- uv_merge_part: what the sources in one slot have to a merge into a page in another: a sketch a
--- day.
--- KEYS     a key that is free, for the meantime; sketches, page by page, each page's in the order
---          of the days; at most 400
--- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- uv_merge_part: what the sources in one slot contribute to a merge into a page in another slot: a
+-- sketch per day.
+-- KEYS     a key that is free, used within the script; sketches, page by page, each page's in the
+--          order of the days; at most 400 of the days; at most 400
+-- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 --@reply 0: sketches text...
 --@reply -1 wrong_day
--- There is a sketch for each day, as bytes: '' when no source has any. wrong_day: it is not today.
+-- There is a sketch for each day, as bytes: '' when no source has one. wrong_day: it is not today.
 -- Errors: WRONGTYPE. O(N), about 40 us for each sketch. It leaves nothing behind.
 --@include time days
 --@flags allow-oom

@@ -1,16 +1,16 @@
--- uv_merge_sum: adds sketches that were brought here from other slots to a page, day by day.
--- KEYS     the page (visitors/lib_page.lua); a key that is free, for the meantime; the page's
+-- uv_merge_sum: adds sketches from other slots to a page, day by day.
+-- KEYS     the page (visitors/lib_page.lua); a key that is free, used within the script; the page's
 --          sketches in the order of the days, at most 400; its total (visitors/lib_total.lua), to
 --          which merged days are added as well if there is one; and the index of names
 --          (lib/names.lua)
--- ARGV[1]  how long what was merged into is kept from now, s
+-- ARGV[1]  how long the merged days are kept from now, s
 -- ARGV[2]  the first day, in days since 1970
--- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part returned them; nothing where
---          that was ''
+-- ARGV     two per sketch: its day (from 1), its bytes, as uv_merge_part returned them; none for a
+--          sketch of ''
 --@reply 1 merged, 0: uv_merged
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@include time days names page total
-local KEPT_MS = 10000 -- should it end half-way
+local KEPT_MS = 10000 -- in case the script ends half-way
 local has_total, written = total_is_sketch(), {}
 redis.call('PFCOUNT', unpack(KEYS, 2)) -- fails here, and not halfway, if one of them is not a sketch
 local merged, is_merged = 0, {}

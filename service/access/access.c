@@ -1,4 +1,4 @@
-/* access: see access.h. Owns the tokens in use. Only the digest of a request's token is kept. */
+/* access: see access.h. It owns the tokens in use. Of a request's token only the digest is kept. */
 #include "access/access.h"
 
 #include <nettle/memops.h>
@@ -17,7 +17,7 @@
 
 enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
 
-static struct token_file *table; /* NULL: no token is required */
+static struct token_file *table; /* NULL: a token is not required */
 
 bool access_open(void)
 {
@@ -68,7 +68,7 @@ static bool is_token_char(char c)
 	       (c && strchr("-._~+/=", c));
 }
 
-/* The token behind "Bearer" (RFC 6750); absent when the header holds anything else. */
+/* Returns the token after "Bearer" (RFC 6750); absent if the header has anything else. */
 static struct text bearer(struct text header)
 {
 	static const char scheme[] = "Bearer ";
@@ -88,7 +88,7 @@ static struct text bearer(struct text header)
 	return (struct text){ header.at + at, len - at };
 }
 
-/* Compares every digest in full, also after a match: the time that it takes reveals nothing. */
+/* Compares every digest in full, even after a match, so that the time it takes reveals nothing. */
 static const struct token_file_entry *find(const unsigned char digest[TOKEN_DIGEST_BYTES])
 {
 	size_t found = 0;
@@ -108,11 +108,11 @@ static bool refuse_token(struct request *req)
 	return false;
 }
 
-/* ---- Its scopes ---- */
+/* ---- Scopes ---- */
 
 typedef bool access_test(const struct scope *s, const struct scope_need *need);
 
-/* `name` is absent where the action has none. */
+/* `name` is absent if the action has none. */
 static bool is_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 		       struct text name, access_test *covers)
 {
@@ -132,7 +132,7 @@ static bool is_in_path(const struct operation *op, const struct needed_scope *n)
 	return n->flag < 0 && (n->field < 0 || op->fields[n->field].place == IN_PATH);
 }
 
-/* Whether the decision needs the input, too. */
+/* Returns true if the decision also needs the input. */
 static bool depends_on_input(const struct operation *op)
 {
 	for (size_t i = 0; i < op->scope_count; i++)
@@ -162,7 +162,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 		const struct needed_scope *n = &op->scopes[i];
 		struct text name = n->field < 0 ? (struct text){ 0 } : req->asked.path_values[n->field];
 		bool is_known = is_in_path(op, n);
-		/* Unless its name is known, the action must be allowed on some name. */
+		/* While the name is not known, the action must be allowed on some name. */
 		if ((is_known || n->flag < 0) &&
 		    !is_allowed(req, t, n, is_known ? name : TEXT("NAME"), is_known ? scope_covers : scope_covers_some))
 			return false;
@@ -209,7 +209,7 @@ bool access_admit_input(struct request *req, const void *input)
 		return true;
 	/*
 	 * The token is looked up again, because SIGHUP may have changed the tokens while the body
-	 * came.
+	 * arrived.
 	 */
 	const struct token_file_entry *t = req->caller.token_digest ? find(req->caller.token_digest) : NULL;
 	if (!t)
@@ -218,6 +218,6 @@ bool access_admit_input(struct request *req, const void *input)
 		if (applies(op, &op->scopes[i], input) && op->scopes[i].field >= 0 &&
 		    !names_are_allowed(req, t, &op->scopes[i], input, &count))
 			return false;
-	/* A request that names nothing needs every name. */
+	/* A request that names nothing needs the action on every name. */
 	return count > 0 || is_allowed(req, t, &op->scopes[0], TEXT("NAME"), scope_covers_all);
 }

@@ -1,11 +1,11 @@
 /*
- * access: bearer tokens and their scopes. With --tokens every operation requires a token, except
- * those that need none, and the scopes that openapi/ states (x-scope). Without --tokens this costs
- * one comparison per request.
+ * access: bearer tokens and their scopes. With --tokens, every operation requires the scopes that
+ * openapi/ states (x-scope) and a token, except operations that need none. Without --tokens this
+ * costs one comparison per request. It must not know patterns.
  *
- * Checked in two steps: the token and the names in the path before the first byte of the body; the
- * names in query and body before the handler runs. A request that was admitted is not checked again
- * while it waits.
+ * A request is checked in two steps: the token and the names in the path before the first byte of
+ * the body, and the names in query and body before the handler runs. A request that was admitted is
+ * not checked again while it waits.
  */
 #ifndef PATTERND_ACCESS_H
 #define PATTERND_ACCESS_H
@@ -16,19 +16,20 @@
 
 struct request;
 
-/* Reads the file of --tokens, if there is one. False after one line on stderr. */
+/* Reads the file of --tokens, if it is set. Returns false after one line on stderr. */
 bool access_open(void);
 void access_close(void);
 
-/* Prints how many tokens there are, as a comment on stdout. */
+/* Prints the number of tokens, as a comment on stdout. */
 void access_print(void);
 
-/* Rereads the file. If it is invalid, it logs why and keeps the old tokens. */
+/* Rereads the file. If it is invalid, logs why and keeps the old tokens. */
 void access_reload(void);
 
 /*
- * Call it after the headers; `times` of them were `authorization`. False: the request was answered
- * with 401 or 403, which never reveals whether the token exists.
+ * Call it after the headers. `times` is how many of them are `Authorization`, `authorization` its
+ * value. False: the request was answered with 401 or 403, which never reveals whether the token
+ * exists.
  */
 bool access_admit(struct request *req, struct text authorization, unsigned times);
 

@@ -16,7 +16,7 @@ const char cors_exposed[] =
 	"RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
 	"X-Request-ID";
 
-/* The headers that every operation takes. */
+/* The headers that every operation accepts. */
 static const char own_headers[] =
 	"Accept, Authorization, Content-Type, Idempotency-Key, Idempotency-TTL-Ms, If-Match, If-None-Match, "
 	"X-Request-ID, traceparent";
@@ -27,7 +27,9 @@ static size_t origin_count;
 
 /* ---- The origins ---- */
 
-/* As browsers write it: scheme://host[:port], in lower case, without a default port. */
+/*
+ * Checks the form that browsers send: scheme://host[:port], in lower case, without a default port.
+ */
 static bool is_origin(const char *s)
 {
 	bool secure = strncmp(s, "https://", 8) == 0;
@@ -106,7 +108,7 @@ static void add(char *to, size_t size, const char *item)
 {
 	size_t len = strlen(to);
 
-	if (!strstr(to, item)) /* none of our methods or headers is part of another */
+	if (!strstr(to, item)) /* none of these methods and headers is part of another */
 		snprintf(to + len, size - len, "%s%s", len ? ", " : "", item);
 }
 

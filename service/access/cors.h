@@ -1,6 +1,6 @@
 /*
  * cors: the origins of --cors-origins, whose pages may call from a browser (Fetch standard, CORS
- * protocol). None by default.
+ * protocol). The default is none. It must not know tokens.
  *
  * Origins are compared as whole strings, in the form that browsers send. Browser credentials
  * (cookies) are not used: a page sends its token itself.
@@ -16,20 +16,20 @@
 struct operation;
 struct request;
 
-/* Parses the option. False after one line on stderr. */
+/* Parses the option. Returns false after one line on stderr. */
 bool cors_open(void);
 void cors_close(void);
 
-/* True when there are any: responses then depend on Origin. */
+/* Returns true if there are origins: responses then depend on Origin. */
 bool cors_is_on(void);
 
-/* The origin, static, when it is allowed; else NULL. */
+/* Returns the origin, as static text, if it is allowed; else NULL. */
 const char *cors_origin(struct text origin);
 
 /* The response headers that pages may read. */
 extern const char cors_exposed[];
 
-/* Adds the headers of a preflight's response: the methods and headers of these operations. */
+/* Adds the headers of a preflight response: the methods and headers of these operations. */
 void cors_preflight(struct request *req, const struct operation *const *found, size_t count);
 
 #endif

@@ -31,9 +31,9 @@ static const char *parse_name(struct arena *arena, struct text raw, struct scope
 	if (!out->name.at)
 		return "out of memory";
 	if (memchr(raw.at, '*', raw.len))
-		return "a * is only allowed at the end of a name; %2A is one that belongs to it";
+		return "a * is only allowed at the end of a name; write %2A for one that belongs to the name";
 	if (!percent_decode((char *)(uintptr_t)out->name.at, &out->name.len))
-		return "a % in a name starts an escape like %3A; %25 is one that belongs to it";
+		return "a % in a name starts an escape like %3A; write %25 for one that belongs to the name";
 	return out->name.len || out->is_prefix ? NULL : "a name is empty";
 }
 
@@ -47,7 +47,7 @@ const char *scope_parse(struct arena *arena, struct text written, struct scope *
 		return NULL;
 	for (struct text rest = written; rest.at;) {
 		if (count == MAX_PARTS)
-			return "a scope has three parts at most; %3A is a : that belongs to a name";
+			return "a scope has three parts at most; write %3A for a : that belongs to a name";
 		parts[count++] = text_cut(&rest, ':');
 	}
 	struct text action = parts[count - 1];
@@ -94,7 +94,7 @@ bool scope_covers_all(const struct scope *s, const struct scope_need *need)
 	return !s->kind.at || (text_equal(s->kind, need->kind) && every_name && covers_action(s, need->action));
 }
 
-/* Whether a byte is written as it is: neither a scope nor the token file gives it a meaning. */
+/* Returns true if a byte is written as it is: it has no meaning in a scope or in the token file. */
 static bool is_plain(unsigned char c, bool is_text)
 {
 	return c > ' ' && c != 0x7f && (c < 0x80 || is_text) && !strchr(":*%#", c);

@@ -19,29 +19,29 @@
 
 struct scope {
 	struct text kind;   /* absent: everything */
-	bool whole_kind;    /* every name and action of it */
+	bool whole_kind;    /* every name and action of the kind */
 	struct text name;   /* decoded; absent: the action has none */
 	bool is_prefix;     /* any name with that prefix */
 	struct text action; /* absent: every action */
 };
 
-/* What an operation needs; the name is absent where the action has none. */
+/* What an operation needs. The name is absent if the action has none. */
 struct scope_need {
 	struct text kind, name, action;
 };
 
-/* Parses a written scope into the arena. NULL, or what is wrong with it. */
+/* Parses a written scope into the arena. Returns NULL, or what is wrong with it. */
 const char *scope_parse(struct arena *arena, struct text written, struct scope *out);
 
 bool scope_covers(const struct scope *s, const struct scope_need *need);
 
-/* True when it covers the action on at least one name. */
+/* Returns true if it covers the action on at least one name. */
 bool scope_covers_some(const struct scope *s, const struct scope_need *need);
 
-/* True when it covers the action on every name. */
+/* Returns true if it covers the action on every name. */
 bool scope_covers_all(const struct scope *s, const struct scope_need *need);
 
-/* The scope as text. Absent without memory. */
+/* Returns the scope as text. Absent: memory ran out. */
 struct text scope_written(struct arena *arena, const struct scope_need *need);
 
 #endif

@@ -9,7 +9,7 @@
 #include "request/answer.h"
 #include "request/request.h"
 
-/* The name in "name:port" or "[::1]:port"; absent when it is neither. */
+/* Returns the name in "name:port" or "[::1]:port"; absent if the text has neither form. */
 static struct text host_name(struct text host)
 {
 	struct text name = host;
@@ -60,13 +60,13 @@ static bool is_in_list(const char *list, struct text name)
 
 /*
  * The owner of evil.example may point that name to 127.0.0.1 after a browser has loaded a page from
- * it (DNS rebinding); requests of the page still carry the name. So only configured names are
+ * it (DNS rebinding). Requests of the page still carry the name, so only configured names are
  * served. IP literals cannot be rebound.
  */
 bool site_serves_host(struct request *req, struct text host)
 {
 	if (!host.at)
-		return true; /* HTTP/1.0; libmicrohttpd rejects HTTP/1.1 without it */
+		return true; /* this is HTTP/1.0; libmicrohttpd rejects HTTP/1.1 without Host */
 	struct text name = host_name(host);
 	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
 			is_in_list(config()->allowed_hosts, name)))

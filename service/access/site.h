@@ -1,6 +1,6 @@
 /*
- * site: the hosts that the daemon answers for, and the sites whose pages may call it from a
- * browser.
+ * site: the hosts that the daemon serves, and the sites whose pages may call it from a browser. It
+ * must not know tokens.
  */
 #ifndef PATTERND_SITE_H
 #define PATTERND_SITE_H
@@ -11,12 +11,12 @@
 
 struct request;
 
-/* By the header Host, which may be absent. False: the request has been answered. */
+/* Checks the header Host, which may be absent. False: the request was answered. */
 bool site_serves_host(struct request *req, struct text host);
 
 /*
- * By the headers Host, Origin and Sec-Fetch-Site, each of which may be absent: the daemon's own
- * pages, pages of --cors-origins, and programs. False: the request has been answered.
+ * Checks the headers Host, Origin and Sec-Fetch-Site, each of which may be absent. Allows the
+ * daemon's own pages, pages of --cors-origins, and programs. False: the request was answered.
  */
 bool site_is_allowed(struct request *req, struct text host, struct text origin, struct text site);
 

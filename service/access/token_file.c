@@ -54,7 +54,7 @@ static bool parse_digest(struct text word, unsigned char out[TOKEN_DIGEST_BYTES]
 	return true;
 }
 
-/* The next word of a line, empty at its end. */
+/* Returns the next word of a line, empty at its end. */
 static struct text next_word(struct text *rest)
 {
 	size_t blanks = 0, len = 0;
@@ -79,7 +79,7 @@ static void add_once(char list[LIST_BYTES], const char *item)
 	snprintf(list + len, LIST_BYTES - len, "%s%s", len ? ", " : "", item);
 }
 
-/* Rejects a scope that no operation needs: more likely a typo than intended. */
+/* Rejects a scope that no operation needs: it is more likely a typing error than intended. */
 static bool check_use(const struct token_file_reader *r, const struct scope *s, struct text written)
 {
 	char kinds[LIST_BYTES] = "", forms[LIST_BYTES] = "", form[96];
@@ -162,14 +162,14 @@ static bool read_line(const struct token_file_reader *r, struct text line)
 
 /* ---- The file ---- */
 
-static const struct token_file *sorted; /* qsort passes no argument */
+static const struct token_file *sorted; /* qsort passes no context */
 
 static int compare(const void *a, const void *b)
 {
 	return memcmp(sorted->digests[*(const size_t *)a], sorted->digests[*(const size_t *)b], TOKEN_DIGEST_BYTES);
 }
 
-/* Rejects a token on two lines: it would be unclear which line counts. */
+/* Rejects a token that is on two lines, because it would be unclear which line counts. */
 static bool check_distinct(struct token_file_reader *r)
 {
 	struct token_file *table = r->tokens;
@@ -191,7 +191,7 @@ static bool check_distinct(struct token_file_reader *r)
 	return true;
 }
 
-/* The whole file, in the tokens' arena. Absent: rejected. */
+/* Returns the whole file, in the tokens' arena. Absent: it was rejected. */
 static struct text read_all(const struct token_file_reader *r, int fd)
 {
 	struct stat s;
@@ -263,7 +263,7 @@ struct token_file *token_file_read(const char *path, char *why, size_t size)
 
 void token_file_free(struct token_file *table)
 {
-	struct arena arena = table->arena; /* the table lies inside it */
+	struct arena arena = table->arena; /* `table` itself is in the arena */
 
 	arena_free(&arena);
 }

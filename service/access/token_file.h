@@ -1,5 +1,6 @@
 /*
- * token_file: the file of --tokens. Holds the SHA-256 of each token, never the token.
+ * token_file: reads the file of --tokens. It has the SHA-256 of each token, never the token. It
+ * must not know requests.
  *
  *	# <SHA-256 of the token in hex> <scope>... [# label]
  *	2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b locks:* # worker
@@ -20,13 +21,13 @@ struct token_file_entry {
 };
 
 struct token_file {
-	struct arena arena; /* everything is in it, this struct too */
+	struct arena arena; /* has all memory of the file, this struct included */
 	size_t count;
-	unsigned char (*digests)[TOKEN_DIGEST_BYTES]; /* of entries[i] */
+	unsigned char (*digests)[TOKEN_DIGEST_BYTES]; /* digests[i] belongs to entries[i] */
 	struct token_file_entry *entries;
 };
 
-/* Returns new; on failure NULL, and `why` names the file, the line and what is wrong. */
+/* Reads a file. NULL: `why` has the file, the line and the fault. */
 struct token_file *token_file_read(const char *path, char *why, size_t size);
 void token_file_free(struct token_file *table);
 

@@ -1,4 +1,4 @@
-/* call: assembles the calls of scripts and commands; see call.h. call_wire.c sends them. */
+/* call: see call.h. It assembles the calls of scripts and commands; call_wire.c sends them. */
 #include "call/call.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "request/answer.h"
 #include "topology/quorum.h"
 
-enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
+enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* HEAD: EVALSHA <sha> <numkeys>; COMMAND_HEAD: the verb */
 
 static void push(struct call *c, struct call_strings *list, struct text value)
 {
@@ -22,7 +22,7 @@ static void push(struct call *c, struct call_strings *list, struct text value)
 		size_t size = list->size ? list->size * 2 : FIRST_TEXTS;
 		struct text *bigger = arena_grow(arena, list->at, list->count * sizeof(value), size * sizeof(value));
 		if (!bigger)
-			return; /* arena->failed is seen by call_send */
+			return; /* call_send notices arena->failed */
 		list->at = bigger;
 		list->size = size;
 	}
@@ -31,7 +31,7 @@ static void push(struct call *c, struct call_strings *list, struct text value)
 
 static struct call *call_new(struct request *req, const struct script *s, bool writes)
 {
-	static struct call nowhere; /* used without memory; call_send then fails */
+	static struct call nowhere; /* used if memory runs out; call_send then fails */
 	struct call *c = arena_alloc(&req->arena, sizeof(*c));
 
 	if (!c)
@@ -51,7 +51,7 @@ struct text call_key_name(struct request *req, const char *kind, struct text nam
 
 struct call *call_script(struct request *req, const struct script *s)
 {
-	/* PFCOUNT writes its cache; the operation defines whether that matters */
+	/* PFCOUNT writes its cache; the operation states whether that counts as a write */
 	return call_new(req, s, s->writes && req->op->writes);
 }
 
@@ -166,14 +166,14 @@ static void push_record(struct call *c)
 		push(c, &c->args, TEXT(""));
 		return;
 	}
-	/* no permission is kept without its proof */
+	/* a grant is replayed only as the contract states it */
 	assert(c->script->replay == (c->part.at ? REPLAY_DONE : req->op->replay));
 	c->has_record = true;
 	call_record_key(c, keys->at[0]);
 	push(c, &c->args, idempotency_fingerprint(req));
 }
 
-/* Puts the command together, with the idempotency record. False without memory. */
+/* Assembles the command, with the idempotency record. False: memory ran out. */
 static bool assemble(struct call *c)
 {
 	struct arena *arena = &c->req->arena;

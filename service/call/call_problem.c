@@ -6,12 +6,12 @@
 #include "request/answer.h"
 #include "topology/quorum.h"
 
-/* Errors that Redis returns before anything ran. */
+/* The errors that Redis returns before the command has run. */
 static const struct {
 	enum problem problem;
-	bool reconnect; /* the daemon should no longer use this server */
+	bool reconnect; /* the daemon should not use this server any more */
 } error_rows[ERROR_COUNT] = {
-	[ERROR_OTHER] = { P_REDIS_UNAVAILABLE, false }, /* why no connection is usable */
+	[ERROR_OTHER] = { P_REDIS_UNAVAILABLE, false }, /* the reason why no connection is usable */
 	[ERROR_WRONGTYPE] = { P_FOREIGN_KEY, false },
 	[ERROR_OOM] = { P_REDIS_OUT_OF_MEMORY, false },
 	[ERROR_READONLY] = { P_REDIS_READ_ONLY, true },
@@ -32,7 +32,7 @@ static const struct {
 	[ERROR_MAX_CLIENTS] = { P_REDIS_UNAVAILABLE, false },
 };
 
-/* Why no connection is usable. The fault is the server's, never a key's. */
+/* Returns the problem if no connection is usable. The fault is the server's, never a key's. */
 static enum problem problem_of_trouble(enum redis_error error)
 {
 	enum problem problem = error_rows[error].problem;
@@ -51,7 +51,7 @@ static enum effect effect_of(const struct call *c)
 	return c->writes ? EFFECT_UNKNOWN : EFFECT_NONE;
 }
 
-/* A bug in a script: only the log has Lua's error message. */
+/* This is a defect in a script. Only the log gets Lua's error message. */
 static void answer_script_error(const struct call *c, struct text error)
 {
 	struct request *req = c->req;
@@ -62,7 +62,7 @@ static void answer_script_error(const struct call *c, struct text error)
 			      req->op->id, req->asked.request_id.at ? req->asked.request_id.at : "-");
 }
 
-/* The error does not name the key; only the call is known. */
+/* The error does not name the key, so only the call is known. */
 static void answer_foreign_key(const struct call *c, struct text error)
 {
 	answer_problem(c->req, P_FOREIGN_KEY, "%s%s has a type that patternd did not write: %.*s",

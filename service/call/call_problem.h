@@ -1,6 +1,6 @@
 /*
- * call_problem: the answer to a request whose call has no reply: Redis could not be asked, did not
- * answer, or returned an error.
+ * call_problem: answers a request whose call has no reply: Redis could not be asked, did not
+ * answer, or returned an error. It must not know handlers.
  */
 #ifndef PATTERND_CALL_PROBLEM_H
 #define PATTERND_CALL_PROBLEM_H
@@ -13,14 +13,14 @@ struct call;
 
 /* Answers the problem of a call without a reply (result->failed). */
 void call_problem_answer(struct call *c);
-/* True when the call may have run nevertheless. */
+/* Returns true if the call may have run nevertheless. */
 bool call_problem_is_unknown(const struct call *c);
-/* True when Redis had no memory for it; it did not run. */
+/* Returns true if Redis had no memory for it. It did not run. */
 bool call_problem_is_memory(const struct call *c);
-/* What failed, as text. */
+/* Returns what failed, as text. */
 const char *call_problem_text(const struct call *c);
 
-/* For call_wire.c: answers the problem of an error that Redis returned. */
+/* For call_wire.c: answers the problem for an error that Redis returned. */
 void call_problem_answer_error(struct call *c, struct text error);
 
 #endif

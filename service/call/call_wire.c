@@ -1,5 +1,5 @@
 /*
- * call_wire: sends calls, and reads what comes back; see call_wire.h.
+ * call_wire: see call_wire.h.
  *
  * A call is never sent twice, unless Redis rejected it before it ran, or it is a read that failed
  * at a replica.
@@ -12,7 +12,7 @@
 #include "request/answer.h"
 #include "topology/replicas.h"
 
-/* A call that fails at once ends within the `done` of the previous call. */
+/* If a call fails at once, this runs within the `done` of the previous call. */
 static void run_done(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req; /* `done` may rewind the arena to before this call */
@@ -31,7 +31,7 @@ static void fail(struct call *c)
 	run_done(c, NULL);
 }
 
-/* False: it was not sent, which was answered unless it may fail. */
+/* False: it was not sent. The request was answered, unless the call may fail. */
 static bool put_on_wire(struct call *c)
 {
 	bool may_be_stale = c->redis.may_be_stale;
@@ -50,7 +50,7 @@ static bool put_on_wire(struct call *c)
 	return false;
 }
 
-/* Redis does not know the script (restart, failover, SCRIPT FLUSH): EVAL also makes it known. */
+/* Redis does not know the script (restart, failover, SCRIPT FLUSH). EVAL also stores it there. */
 static bool send_whole(struct call *c)
 {
 	metrics_count(METRIC_redis_noscript);
@@ -60,7 +60,9 @@ static bool send_whole(struct call *c)
 	return put_on_wire(c);
 }
 
-/* After a rejection or a deferral. True: it was sent again, or that failed and was answered. */
+/*
+ * Called after a rejection or a deferral. True: it was sent again, or that failed and was answered.
+ */
 static bool resend(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
 	if (outcome == REDIS_DEFERRED) {
@@ -72,7 +74,7 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 	    reply_error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
 	if (failed && topology_leave_replica(&c->redis)) {
-		c->was_deferred = true; /* the primary has the time that is left */
+		c->was_deferred = true; /* the primary gets the remaining time */
 		c->req->pending.reads_primary = true;
 		return put_on_wire(c);
 	}
@@ -82,7 +84,7 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 	case NEXT_SEND:
 		return put_on_wire(c);
 	case NEXT_DEFER:
-		if (reply_error_begins(reply->text, "TRYAGAIN")) /* the problem if it stays so */
+		if (reply_error_begins(reply->text, "TRYAGAIN")) /* the problem if it does not end */
 			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
 		return topology_defer(&c->redis);
 	case NEXT_NOTHING:
@@ -96,7 +98,7 @@ static bool is_agreed(const struct call *c, const struct reply *reply)
 	return c->script ? reply_form_matches(reply, c->script->forms) : reply_form_fits(reply, c->form);
 }
 
-/* Redis's clock now; the reply may have been kept for a while. */
+/* Returns Redis's present clock; the reply may have been kept for a while. */
 static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 {
 	return reply_int(reply, REPLY_NOW_MS) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
@@ -104,7 +106,7 @@ static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 
 enum { OF_RECORD_WORD, OF_RECORD_REPLY };
 
-/* Whether lua/lib/idempotency.lua returned {word, ...} in place of the script's reply. */
+/* Returns true if lua/lib/idempotency.lua returned {word, ...} in place of the script's reply. */
 static bool is_of_record(const struct call *c, const struct reply *reply, const char *word)
 {
 	return c->script && c->script->replay != REPLAY_NONE && reply->type == REPLY_ARRAY && reply->count == 2 &&
@@ -112,7 +114,7 @@ static bool is_of_record(const struct call *c, const struct reply *reply, const 
 	       text_is(reply->items[OF_RECORD_WORD]->text, word);
 }
 
-/* The reply that was found in the record, or the one that came. */
+/* Returns the reply in the record if this is a replay, else the reply itself. */
 static const struct reply *unwrap(struct call *c, const struct reply *reply)
 {
 	if (!is_of_record(c, reply, "replayed"))
@@ -130,16 +132,16 @@ static void count_record(const struct call *c, const struct reply *reply)
 	metrics_add(METRIC_idempotency_record_bytes, reply_text_bytes(reply));
 }
 
-/* After a reply that may be another call's: then the following replies may be, too. */
+/* Call it after a reply that may belong to another call: then later replies may, too. */
 static void renew(struct redis_node *sent_to)
 {
-	static const char why[] = "a reply of another form than agreed";
+	static const char why[] = "a reply has an unexpected form";
 
 	reply_note_mismatch(why);
 	topology_reject(sent_to, why);
 }
 
-/* The handler reads the reply. */
+/* Passes the reply to the handler. */
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -180,7 +182,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	}
 }
 
-/* It was not answered, or could not be sent again. */
+/* The call got no reply, or could not be sent again. */
 static void take_failure(struct call *c, enum redis_outcome outcome)
 {
 	if (c->outcome == REDIS_ANSWERED)
@@ -191,7 +193,7 @@ static void take_failure(struct call *c, enum redis_outcome outcome)
 		call_problem_answer(c);
 }
 
-/* The client disconnected meanwhile. */
+/* The client has disconnected. */
 static void compensate(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
 	bool agreed = outcome == REDIS_ANSWERED && is_agreed(c, reply);
@@ -201,7 +203,7 @@ static void compensate(struct call *c, enum redis_outcome outcome, const struct 
 	request_compensate(c->req, agreed ? reply : NULL);
 }
 
-/* True: it had an effect, and `done` waits for the acknowledgements of replicas. */
+/* Returns true if the call had an effect, and `done` must wait until replicas acknowledge it. */
 static bool await_replicas(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
 	if (outcome != REDIS_ANSWERED || c->redis.replicas == 0 || !is_agreed(c, reply) || reply_outcome(reply) < 1)
@@ -213,7 +215,7 @@ static bool await_replicas(struct call *c, enum redis_outcome outcome, const str
 	return c->kept != NULL;
 }
 
-/* It was deferred, which must not extend its request's time. Its reply will be ignored. */
+/* Ends a call that was deferred, which must not extend its request's time. Its reply is ignored. */
 static void on_late(struct loop_timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
@@ -245,14 +247,14 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	c->result.replicas = redis->replicas_connected;
 	bool is_disconnected = !req->background && request_is_disconnected(req);
 	if (req->state != CALLING || !c->done || c->parkings != req->pending.parkings)
-		; /* answered by another call, or without a `done`, or of an attempt before */
+		; /* it was answered by another call, has no `done`, or belongs to an earlier attempt */
 	else if (is_disconnected)
 		compensate(c, outcome, reply);
 	else if (outcome == REDIS_ANSWERED && c->outcome == REDIS_ANSWERED)
 		take_reply(c, reply);
 	else
 		take_failure(c, outcome);
-	/* If the handler neither answered nor called, its client would wait for ever. */
+	/* A handler that neither answered nor called would leave its client waiting for ever. */
 	if (req->state == CALLING && !is_disconnected && !req->background && req->pending.calls == 1)
 		answer_internal(req, "the handler ended without an answer");
 	request_call_ended(req);
@@ -260,7 +262,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 
 /*
  * A call may depend on what an earlier call of its request read. So all calls go to the same
- * replica of a server, and once one went to the primary, so do the others.
+ * replica of a server; once one has gone to the primary, so do the others.
  */
 static void allow_replica(struct call *c)
 {

@@ -1,4 +1,7 @@
-/* call_wire: takes an assembled call to Redis, and its reply to the handler. For script.c. */
+/*
+ * call_wire: sends an assembled call to Redis, and passes its reply to the handler. For call.c. It
+ * must not know patterns.
+ */
 #ifndef PATTERND_CALL_WIRE_H
 #define PATTERND_CALL_WIRE_H
 

@@ -1,6 +1,6 @@
 /*
- * idempotency: the key and the fingerprint of a request's idempotency record
- * (lua/lib/idempotency.lua writes it).
+ * idempotency: the key and the fingerprint of a request's idempotency record, which
+ * lua/lib/idempotency.lua writes. It must not know operations.
  */
 #ifndef PATTERND_IDEMPOTENCY_H
 #define PATTERND_IDEMPOTENCY_H
@@ -10,13 +10,13 @@
 struct request;
 
 /*
- * The record's key. Its name is made of the scope of the Idempotency-Key, but not of the body, so
- * that the same key with another body finds it. In a Cluster it lies in the slot of `key`. A part
- * of a request has its own key; an absent part is the whole.
+ * Returns the record's key. It is made from the scope of the Idempotency-Key, and not from the
+ * body, so that the same key with another body finds the record. In a Cluster it is in the slot of
+ * `key`. A part of a request has its own key; an absent part means the whole request.
  */
 struct text idempotency_record_key(struct request *req, struct text key, struct text part);
 
-/* seal_request; behind it for how long a record is kept. */
+/* Returns seal_request, followed by how long the record is kept. */
 struct text idempotency_fingerprint(struct request *req);
 
 #endif

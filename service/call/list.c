@@ -1,6 +1,4 @@
-/*
- * list: reads each name that was found, and writes the response; see list.h. Knows no kind of key.
- */
+/* list: see list.h. It reads each name that was found, and writes the response. */
 #include "call/list.h"
 
 #include <string.h>
@@ -12,8 +10,8 @@
 #include "request/request.h"
 
 /*
- * A page that is not full by then is answered as it is. A scan costs Redis all that time; all the
- * indexes of a Cluster take some 50 ms, and more where others use Redis.
+ * A page that is not full after this time is answered as it is. A scan costs Redis all of that
+ * time. Reading all indexes of a Cluster takes about 50 ms, and more if other clients use Redis.
  */
 enum { SCAN_US = 100000, INDEX_US = 1000000 };
 
@@ -38,7 +36,7 @@ static void on_look(struct request *req, const struct reply *reply)
 	const struct found *f = &l->found[req->result->tag];
 
 	l->looks_owed--;
-	if (reply) /* a key without it is not the daemon's */
+	if (reply) /* a key without it does not belong to the daemon */
 		l->of->item(req->answer.out, req, f->name, f->part, reply);
 	if (l->looks_owed == 0)
 		finish(req, l);
@@ -94,7 +92,7 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 	if (of->kind && match.at &&
 	    (memchr(match.at, '{', match.len) || memchr(match.at, '}', match.len) ||
 	     memchr(match.at, '\0', match.len))) {
-		answer_field_problem(req, P_INVALID_VALUE, "?match", "must not hold { or }, as no name does");
+		answer_field_problem(req, P_INVALID_VALUE, "?match", "must not contain { or }, since no name does");
 		return;
 	}
 	if (!match_glob(req, match, &glob))

@@ -1,4 +1,4 @@
-/* list_names: names by their index; see list_names.h. */
+/* list_names: see list_names.h. */
 #include "call/list_names.h"
 
 #include <stdio.h>
@@ -14,10 +14,13 @@
 #include "topology/slot.h"
 #include "topology/topology.h"
 
-/* Indexes of one call: 512 that are empty take Redis half a millisecond. */
+/* Indexes per call. Reading 512 empty ones takes Redis half a millisecond. */
 enum { SLOTS_A_STEP = 512 };
 
-/* "<slot>.<name in hexadecimal digits>": what follows that name, or all of the slot. */
+/*
+ * A cursor is "<slot>.<name in hexadecimal digits>". The next page has the names after that name;
+ * without a name, all names of the slot.
+ */
 static struct text cursor_at(struct request *req, int slot, struct text name)
 {
 	char *hex = arena_alloc(&req->arena, 2 * name.len + 1);
@@ -50,7 +53,9 @@ bool list_names_at(struct request *req, struct listing *l, struct text cursor)
 	return name != NULL;
 }
 
-/* "3,a7,": the tags of so many slots. One server has one index, its tag is empty. */
+/*
+ * Returns the tags of that many slots, as in "3,a7,". One server has one index, whose tag is empty.
+ */
 static struct text tags_from(struct request *req, int slot, int count)
 {
 	size_t size = (size_t)count * 5 + 1, len = 0;
@@ -70,7 +75,7 @@ static int slot_of_name(struct request *req, const struct listing *l, struct tex
 	return key.at && topology_is_cluster() ? topology_slot(key) : 0;
 }
 
-/* Or not: a later page tries again. */
+/* If a name could not be removed, a later page tries again. */
 static void on_forgotten(struct request *req, const struct reply *r)
 {
 	struct listing *l = req->work;
@@ -80,7 +85,7 @@ static void on_forgotten(struct request *req, const struct reply *r)
 		l->go_on(req, l);
 }
 
-/* Items of the reply from `at` on. */
+/* Removes the names in the reply's items from `at` on. */
 static void forget(struct request *req, struct listing *l, const struct reply *r, size_t at)
 {
 	size_t count = r->count - at;
@@ -112,11 +117,11 @@ static void on_page(struct request *req, const struct reply *r)
 	for (; i < end && l->found_count < l->limit; i++)
 		listing_keep(req, l, (struct found){ reply_text(r, i), TEXT("") });
 	bool is_away = reply_outcome(r) == NAME_PAGE_AWAY;
-	if (is_away) { /* that slot moves, or has moved: it is left out */
+	if (is_away) { /* that slot moves, or has moved, and is left out */
 		topology_refresh();
 		l->has_gap = true;
 	}
-	if (i < end) { /* the page is full, and one is left */
+	if (i < end) { /* the page is full, and at least one is left */
 		struct text last = l->found[l->found_count - 1].name;
 		l->next = cursor_at(req, slot_of_name(req, l, last), last);
 	} else {

@@ -1,4 +1,4 @@
-/* list_scan: keys by SCAN, channels by PUBSUB; see list_scan.h. */
+/* list_scan: see list_scan.h. */
 #include "call/list_scan.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "topology/topology.h"
 
 /*
- * Keys of one SCAN: 500 take Redis less than a millisecond, unless its matcher compares a long text
- * at each byte of long names. SCAN_DEPTH bytes of text behind a star halve the count.
+ * Keys per SCAN. 500 take Redis less than a millisecond, unless its matcher compares a long text at
+ * each byte of long names. Each SCAN_DEPTH bytes of text after a star halve the count.
  */
 enum { SCAN_COUNT = 500, SCAN_DEPTH = 4 };
 static struct text pattern_of(struct request *req, const struct list_of *of, struct text glob)
@@ -29,7 +29,7 @@ static struct text pattern_of(struct request *req, const struct list_of *of, str
 			    of->part_pattern ? of->part_pattern : "");
 }
 
-/* In a Cluster it begins with "<slot>-", which names the node. */
+/* In a Cluster a cursor begins with "<slot>-", which selects the node. */
 static bool parse_place(struct listing *l, struct text *cursor)
 {
 	bool is_cluster = l->slot != REDIS_ANYWHERE;
@@ -51,7 +51,10 @@ static bool is_scan_cursor(const char *digits)
 	return errno == 0;
 }
 
-/* "123" or "123.0f5a...": a SCAN cursor, and the last hash listed of that step. */
+/*
+ * A cursor is "123" or "123.0f5a...": a SCAN cursor, and the last hash of that step that was
+ * listed.
+ */
 bool list_scan_at(struct request *req, struct listing *l, struct text cursor)
 {
 	l->slot = topology_next_node(REDIS_ANYWHERE);
@@ -70,7 +73,7 @@ bool list_scan_at(struct request *req, struct listing *l, struct text cursor)
 	return l->step.at != NULL;
 }
 
-/* Splits {prefix}{kind}:{name}:part; without a kind all behind the prefix is the name. */
+/* Splits {prefix}{kind}:{name}:part. Without a kind, the name is all that follows the prefix. */
 static bool split(const struct listing *l, struct text key, struct found *out)
 {
 	size_t lead = strlen(config()->prefix) + (l->of->kind ? strlen(l->of->kind) + 2 : 0);
@@ -86,7 +89,7 @@ static bool split(const struct listing *l, struct text key, struct found *out)
 		return false;
 	out->name = (struct text){ key.at + lead, (size_t)(close - key.at) - lead };
 	out->part = (struct text){ close + 1, (size_t)(key.at + key.len - close - 1) };
-	if (out->part.len) { /* without its colon */
+	if (out->part.len) { /* cuts its colon off */
 		out->part.at++;
 		out->part.len--;
 	}
@@ -101,7 +104,7 @@ static bool is_listed(const struct listing *l, const struct found *f)
 	return false;
 }
 
-/* Never 0, so that 0 comes before all. */
+/* Never returns 0, so that 0 precedes all hashes. */
 static uint64_t hash_of(struct text t)
 {
 	uint64_t hash = XXH3_64bits(t.at, t.len);
@@ -112,7 +115,7 @@ static uint64_t hash_of(struct text t)
 /* A key of one SCAN step. */
 struct hashed {
 	uint64_t hash;
-	struct text key; /* (ref) the reply's */
+	struct text key; /* (ref) to the reply */
 };
 
 static int by_hash(const void *a, const void *b)
@@ -122,7 +125,9 @@ static int by_hash(const void *a, const void *b)
 	return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* The step's keys that are not listed yet, in the order of their hash. NULL without memory. */
+/*
+ * Returns the keys of the step that are not listed yet, sorted by their hash. NULL: memory ran out.
+ */
 static struct hashed *in_order(struct request *req, const struct listing *l, const struct reply *keys, size_t *count)
 {
 	struct hashed *list = arena_alloc(&req->arena, (keys->count + 1) * sizeof(*list));
@@ -145,7 +150,7 @@ static struct text cursor_at(struct request *req, int place, struct text step)
 	return arena_printf(&req->arena, "%d-%s", place, step.at);
 }
 
-/* Keeps the names of one SCAN step that the page has room for, and sets the next cursor. */
+/* Keeps as many names of one SCAN step as the page has room for, and sets the next cursor. */
 static void keep(struct request *req, struct listing *l, const struct reply *keys, struct text next_step)
 {
 	size_t count, i = 0;
@@ -196,7 +201,7 @@ static void scan(struct request *req, struct listing *l)
 	call_send(c, on_scan);
 }
 
-/* A node's channels are one step, since Redis has no cursor over them. */
+/* All channels of a node are one step, since Redis has no cursor over them. */
 static void list_channels(struct request *req, struct listing *l)
 {
 	struct call *c = call_command(req, "PUBSUB", "(*t)", false);

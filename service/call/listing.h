@@ -1,4 +1,4 @@
-/* listing: what is listed, and how far a list has come. */
+/* listing: what is listed, and how far a list has come. It must not know how names are found. */
 #ifndef PATTERND_LISTING_H
 #define PATTERND_LISTING_H
 
@@ -6,16 +6,18 @@
 #include "request/answer.h"
 
 struct list_of {
-	const char *kind;         /* of common/kinds.h; NULL: every key, a name is all that follows the prefix */
-	const char *part_pattern; /* glob of what follows the braces, with its colon; NULL: nothing does */
-	bool is_indexed;          /* its names are found by their index (call/name_index.h) */
-	bool is_channels;         /* no keys: sharded channels that are subscribed now */
+	const char *kind;         /* of common/kinds.h; NULL: every key, and a name is all that follows the prefix */
+	const char *part_pattern; /* a glob for what follows the braces, with its colon; NULL: nothing follows */
+	bool is_indexed;          /* names are read from their index (call/name_index.h) */
+	bool is_channels;         /* the items are sharded channels with subscribers, not keys */
 	/*
-	 * Returns the call that reads one name, for list to send; NULL: an item has nothing but its
-	 * name. `part` is what follows the braces and the colon.
+	 * Returns the call that reads one name; list.c sends it. NULL: an item consists of its name
+	 * only. `part` is what follows the braces and the colon.
 	 */
 	struct call *(*look)(struct request *req, struct text name, struct text part);
-	/* Writes one item, nothing when it no longer exists. `reply` is NULL without look. */
+	/*
+	 * Writes one item, or nothing if it does not exist any more. `reply` is NULL without look.
+	 */
 	void (*item)(struct json_out *o, struct request *req, struct text name, struct text part,
 		     const struct reply *reply);
 };
@@ -24,33 +26,34 @@ struct found {
 	struct text name, part;
 };
 
-/* In the request's arena. */
+/* The state of a list, in the request's arena. */
 struct listing {
 	const struct list_of *of;
 	struct text match, glob; /* absent: all */
 	size_t limit;
-	int64_t until_us; /* then it answers what it has */
+	int64_t until_us; /* after this time it answers what it has found */
 	struct found *found;
 	size_t found_count;
-	struct text next; /* the next page's cursor; absent: this was the last */
+	struct text next; /* cursor of the next page; absent: this was the last page */
 	size_t looks_owed;
-	/* Called after each step: takes the next one, or answers. */
+	/* Called after each step: makes the next step, or answers. */
 	void (*go_on)(struct request *req, struct listing *l);
 	/*
-	 * The place that is read next. A page may have fewer keys than one SCAN step found. The
-	 * keys of a step are listed in the order of a hash. The cursor is then the step's cursor
-	 * with the last listed hash, so that keys that appear or vanish do not hide others.
+	 * The place that is read next. A page may have room for fewer keys than one SCAN step
+	 * found, so the keys of a step are listed in the order of a hash. The cursor is then the
+	 * step's cursor and the last hash listed, so that keys that are added or removed do not
+	 * hide others.
 	 */
-	int slot;         /* of the Cluster's node that is asked; REDIS_ANYWHERE without one */
-	struct text step; /* of a scan */
-	uint64_t after;   /* only keys whose hash is greater */
-	const char *type; /* and that have it; NULL: any */
-	struct text name; /* of an index: only names after this one */
-	int asked;        /* indexes of the call under way */
+	int slot;         /* selects the node of a Cluster that is asked; else REDIS_ANYWHERE */
+	struct text step; /* the cursor of a SCAN step */
+	uint64_t after;   /* only keys with a greater hash */
+	const char *type; /* only keys of this type; NULL: any type */
+	struct text name; /* only names after this one, in an index */
+	int asked;        /* number of indexes in the present call */
 	bool has_gap;     /* an index could not be read */
 };
 
-/* Copies what was found. There must be room for it. */
+/* Copies a name that was found. The listing must have room for it. */
 void listing_keep(struct request *req, struct listing *l, struct found f);
 
 #endif

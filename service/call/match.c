@@ -7,7 +7,7 @@
 
 enum { MOST_STARS = 2 };
 
-/* The bytes of `special` match themselves in the glob. */
+/* Escapes the bytes of `special`, so that they match themselves. */
 static struct text escaped(struct request *req, struct text bytes, const char *special)
 {
 	char *at = arena_alloc(&req->arena, 2 * bytes.len + 1);
@@ -45,7 +45,7 @@ bool match_glob(struct request *req, struct text match, struct text *glob)
 	size_t stars = stars_of(match);
 	if (stars > MOST_STARS) {
 		answer_field_problem(req, P_INVALID_VALUE, "?match",
-				     "has %zu stars, and %d are the most; every other byte is literal", stars,
+				     "has %zu stars; %d are allowed, and every other byte is literal", stars,
 				     MOST_STARS);
 		return false;
 	}

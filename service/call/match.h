@@ -1,22 +1,31 @@
 /*
- * match: the value of `?match=`, literal text in which `*`, at most twice, matches any run of
- * bytes, as a glob for Redis.
+ * match: makes a glob for Redis from the value of `?match=`, which is literal text in which `*`, at
+ * most twice, matches any run of bytes. Pure, except for the problem that it answers with.
  *
- * Redis's matcher takes time with the pattern as with the name, and classes multiply it: no byte of
- * a client reaches it unescaped but these two stars.
+ * The time of Redis's matcher grows with the pattern and with the name, and classes multiply it. So
+ * no byte of a client reaches it unescaped, except these two stars.
  */
 #ifndef PATTERND_MATCH_H
 #define PATTERND_MATCH_H
 
 #include "request/answer.h"
 
-/* A glob that matches just these bytes, in the request's arena; absent without memory. */
+/*
+ * Returns a glob that matches exactly these bytes, in the request's arena; absent if memory ran
+ * out.
+ */
 struct text match_literal(struct request *req, struct text bytes);
 
-/* Makes `*glob` of a `match`, absent for an absent one. False: answered, 400 or 503. */
+/*
+ * Makes the glob of a `match`; absent for an absent one. False: the request was answered, with 400
+ * or 503.
+ */
 bool match_glob(struct request *req, struct text match, struct text *glob);
 
-/* The longest literal run behind a star: what the matcher may compare at each byte of a name. */
+/*
+ * Returns the length of the longest literal text after a star, which the matcher may compare at
+ * each byte of a name.
+ */
 size_t match_depth(struct text match);
 
 #endif

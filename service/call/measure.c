@@ -7,14 +7,14 @@
 #include "process/metrics.h"
 #include "request/request.h"
 
-/* A scrape is enough for five minutes. */
+/* After a scrape, rounds are made for SCRAPES_END_US, five minutes. */
 enum { MOST_MEASURES = 4, ROUND_US = 1000 * MEASURE_ROUND_MS, SCRAPES_END_US = 300000000 };
 
 static const struct operation operation = { .id = "measure", .method = "GET" };
 static const struct measure *measures[MOST_MEASURES];
 static size_t measure_count;
-static size_t kind_at, name_at; /* the name that is asked now or next */
-static unsigned asked;          /* the birth of that name */
+static size_t kind_at, name_at; /* the name that is being asked about, or is next */
+static unsigned asked;          /* `born` of that name */
 static bool is_asking, has_failed;
 static int64_t scraped_us; /* 0: never */
 static struct loop_timer next_round;
@@ -61,7 +61,7 @@ static void ask(const struct measure *m)
 	struct request *req = request_background(&operation, NULL, on_ended);
 
 	if (!req)
-		return; /* without memory this round ends */
+		return; /* if memory runs out, this round ends */
 	is_asking = true;
 	asked = m->kind->names[name_at].born;
 	struct call *c = m->look(req, m->kind->names[name_at].name);
@@ -71,7 +71,10 @@ static void ask(const struct measure *m)
 	request_background_start(req);
 }
 
-/* The next name of this round. A round ends with the last name, or when Redis did not answer. */
+/*
+ * Asks about the next name of this round. A round ends with the last name, or if Redis did not
+ * answer.
+ */
 static void ask_next(void)
 {
 	while (kind_at < measure_count) {
@@ -86,7 +89,7 @@ static void ask_next(void)
 		ask(measures[kind_at]);
 }
 
-/* Redis may be away: counters are the daemon's own. */
+/* Samples the counters, which are the daemon's own, in case Redis is not reachable. */
 static void sample_counters(void)
 {
 	for (size_t m = 0; m < measure_count; m++)
@@ -95,7 +98,7 @@ static void sample_counters(void)
 				sample(measures[m], i);
 }
 
-/* Whether a round would have a name, now or soon. */
+/* Returns true if a round would have a name, now or soon. */
 static bool is_wanted(void)
 {
 	for (size_t i = 0; i < measure_count; i++)
@@ -112,7 +115,7 @@ static void begin_round(struct loop_timer *t)
 	sample_counters();
 	if (is_asking)
 		return;
-	if (kind_at >= measure_count) /* else the last round failed: continue after that name */
+	if (kind_at >= measure_count) /* otherwise the last round failed, and this one continues after that name */
 		kind_at = name_at = 0;
 	has_failed = false;
 	ask_next();

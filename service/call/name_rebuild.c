@@ -14,17 +14,17 @@
 
 enum { SCAN_COUNT = 500, AT_ONCE = 32, NAME_BYTES = 200 };
 
-/* In the request's arena. */
+/* The state of a rebuild, in the request's arena. */
 struct rebuild {
 	struct name_rebuild found;
 	const char *const *kinds;
 	void (*done)(struct request *req, const struct name_rebuild *found);
-	struct text pattern; /* of first keys */
-	char step[24];       /* of the SCAN */
-	int slot;            /* of the node that is asked */
-	struct call **adds;  /* of this step */
+	struct text pattern; /* matches first keys */
+	char step[24];       /* the cursor of the SCAN */
+	int slot;            /* selects the node that is asked */
+	struct call **adds;  /* the calls of this step */
 	size_t add_count, add_next, adds_owed;
-	struct arena_mark since; /* what comes after belongs to one step */
+	struct arena_mark since; /* memory after it belongs to one step */
 };
 
 static void scan(struct request *req, struct rebuild *b);

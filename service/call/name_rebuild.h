@@ -1,4 +1,7 @@
-/* name_rebuild: the indexes of names (name_index.h), made of the keys that exist. */
+/*
+ * name_rebuild: rebuilds the indexes of names (name_index.h) from the keys that exist. It must not
+ * know kinds.
+ */
 #ifndef PATTERND_NAME_REBUILD_H
 #define PATTERND_NAME_REBUILD_H
 
@@ -6,15 +9,15 @@
 
 struct request;
 
-/* What it found so far. */
+/* What a rebuild has found so far. */
 struct name_rebuild {
 	int64_t names, added;
 };
 
 /*
- * Looks at all keys, by SCAN of 500, and adds the names of these kinds (ended by NULL) that the
- * indexes do not have. It has no time limit, and other requests are served meanwhile. It ends when
- * the client disconnects. `done` answers.
+ * Reads all keys, by SCAN of 500, and adds the names of these kinds that the indexes do not have;
+ * NULL ends `kinds`. It has no time limit, and other requests are served at the same time. It ends
+ * when the client disconnects. `done` answers.
  */
 void name_rebuild_start(struct request *req, const char *const *kinds,
 			void (*done)(struct request *req, const struct name_rebuild *found));

@@ -1,4 +1,4 @@
-/* result: what comes of a call. */
+/* result: the result of a call, beside its reply. Types only. */
 #ifndef PATTERND_CALL_RESULT_H
 #define PATTERND_CALL_RESULT_H
 
@@ -11,12 +11,13 @@ struct request;
 struct call;
 typedef void (*call_done)(struct request *req, const struct reply *reply);
 
-/* What is known of a call beside its reply: req->result while its `done` runs. */
+/* It is req->result while the `done` of the call runs. */
 struct call_result {
-	size_t tag;               /* of call_tag */
-	struct call *failed;      /* the call when it has no reply (call_may_fail), else NULL */
-	bool replayed;            /* an earlier request with the same Idempotency-Key got the reply */
-	unsigned acked, replicas; /* replicas that acknowledged it, and that are connected (call_replicas) */
+	size_t tag;          /* set by call_tag */
+	struct call *failed; /* the call, if it has no reply (call_may_fail), else NULL */
+	bool replayed;       /* the reply was recorded for an earlier request with the same Idempotency-Key */
+	/* replicas that acknowledged the call, and replicas that are connected (call_replicas) */
+	unsigned acked, replicas;
 };
 
 #endif

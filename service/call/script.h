@@ -1,4 +1,4 @@
-/* script: a script of lua/, as the build embeds it (tools/embed_scripts.py). */
+/* script: a script of lua/, as the build embeds it (tools/embed_scripts.py). Types only. */
 #ifndef PATTERND_SCRIPT_H
 #define PATTERND_SCRIPT_H
 
@@ -11,11 +11,12 @@
 struct script {
 	const char *name;
 	struct text source;
-	const struct reply_form *forms; /* of its replies, by outcome */
+	const struct reply_form *forms; /* the forms of its replies, by outcome */
 	char sha1[41];                  /* hex digits */
-	enum replay replay;             /* of its idempotency record; REPLAY_NONE: it keeps none */
+	enum replay replay;             /* how its idempotency record is used; REPLAY_NONE: it has none */
 	bool writes;                    /* false: a lost reply has effect none */
-	bool indexed;                   /* its last key, before the record's, is the index of names (name_index.h) */
+	/* its last key, before the key of the record, is the index of names (name_index.h) */
+	bool indexed;
 };
 
 #endif

@@ -32,7 +32,7 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
-	/* A name has no braces, so it lies where its keys do, whose tag it is. */
+	/* A name has no braces and is the hash tag of its keys, so it has the slot of its keys. */
 	for (size_t i = 0; i < count; i++)
 		placed[i] = (struct placed){ topology_slot(names[i]), i };
 	qsort(placed, count, sizeof(*placed), compare);

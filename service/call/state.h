@@ -1,4 +1,7 @@
-/* state: what a call is made of. call.c assembles it, call_wire.c sends it. */
+/*
+ * state: the members of a call. call.c assembles it, call_wire.c sends it; no other file may use
+ * it.
+ */
 #ifndef PATTERND_CALL_STATE_H
 #define PATTERND_CALL_STATE_H
 
@@ -8,7 +11,7 @@
 #include "request/request.h"
 #include "topology/topology.h"
 
-/* A string list that grows in the arena. */
+/* A list of texts that grows in the arena. */
 struct call_strings {
 	struct text *at;
 	size_t count, size;
@@ -18,27 +21,27 @@ struct call {
 	struct redis_call redis;
 	struct request *req;         /* (ref) */
 	const struct script *script; /* NULL: a plain command */
-	const char *verb, *form;     /* of a plain command, and of its reply; static */
+	const char *verb, *form;     /* of a plain command, and the form of its reply; static */
 	bool writes;
 	bool without_record;
-	struct text part; /* of the request, with its own idempotency record; absent: it is the whole */
-	bool has_record;  /* the script keeps its reply for a replay, if it has an effect */
-	bool sent_whole;  /* after NOSCRIPT */
+	struct text part; /* the part of the request that has its own idempotency record; absent: the whole request */
+	bool has_record;  /* the script stores its reply for a replay, if it has an effect */
+	bool sent_whole;  /* it was sent whole, after NOSCRIPT */
 	struct call_strings keys, args;
-	struct text *command; /* keys and args as they are sent, behind the head of the command */
+	struct text *command; /* keys and args as they are sent, after the head of the command */
 	size_t command_count;
-	call_done done;    /* NULL: nothing is to be done */
-	unsigned parkings; /* the request's when it was sent */
+	call_done done;    /* NULL: nothing follows */
+	unsigned parkings; /* the request's `parkings` when it was sent */
 	struct call_result result;
 	bool skips_foreign;
-	bool may_fail; /* and how it did: */
+	bool may_fail; /* for such a call, the next members have how it failed: */
 	bool was_full;
 	enum redis_outcome outcome;
-	struct text error;        /* Redis's, if that was it, or why it was deferred */
-	const struct reply *kept; /* while acknowledgements are awaited */
-	int64_t kept_us;          /* since when */
-	bool was_deferred;        /* before it went */
-	struct loop_timer late;   /* then: the end of its time, which deferring does not extend */
+	struct text error;        /* the error that Redis returned, or why the call was deferred */
+	const struct reply *kept; /* the reply, while acknowledgements are pending */
+	int64_t kept_us;          /* when `kept` arrived */
+	bool was_deferred;        /* it was deferred before it was sent */
+	struct loop_timer late;   /* the end of its time if it was deferred, which must not extend it */
 	bool is_late;
 };
 

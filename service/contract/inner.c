@@ -53,7 +53,7 @@ static struct text copy(struct request *req, struct text given)
 	return arena_copy(&req->arena, given.at ? given.at : "", given.len);
 }
 
-/* False without memory. */
+/* False: memory ran out. */
 static bool copy_input(struct request *req, const struct inner_input *input)
 {
 	req->asked.path_values[0] = copy(req, input->name);
@@ -67,7 +67,7 @@ static bool copy_input(struct request *req, const struct inner_input *input)
 	return !req->arena.failed;
 }
 
-/* The timer is set before the answer, when to set it can no longer fail. */
+/* The timer is set before the answer, so setting it again cannot fail. */
 bool inner_run(struct inner *i, const struct operation *op, const struct inner_input *input)
 {
 	static const struct request_asker daemon = { on_answered, ignore, is_disconnected, ignore };

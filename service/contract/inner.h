@@ -1,7 +1,8 @@
 /*
- * inner: an operation that the daemon runs by itself, as a client would. Its input is JSON that the
- * contract checks, and its answer is what a client would get: the caller knows the contract and no
- * pattern. It has no connection, no token and no scope, and is in no log of requests.
+ * inner: an operation that the daemon itself runs, as a client would. Its input is JSON that the
+ * contract checks, and its answer is what a client would get. The caller knows the contract and
+ * must not know the pattern. The operation has no connection, no token and no scope, and is not in
+ * the access log.
  *
  *	t->receive = (struct inner){ .answered = on_received };
  *	inner_run(&t->receive, inner_operation("queue_message_receive"),
@@ -17,29 +18,29 @@
 struct operation;
 struct request;
 
-/* A member of another struct. */
+/* An operation that runs; a member of another struct. */
 struct inner {
-	/* Called from the loop, never within inner_run; the answer is valid until inner_end. */
+	/* Called from the loop, never within inner_run. The answer is valid until inner_end. */
 	void (*answered)(struct inner *i);
-	struct request *req;    /* NULL: none was run, or it has ended */
+	struct request *req;    /* NULL: nothing was run, or it has ended */
 	struct loop_timer soon; /* calls `answered` */
 };
 
-/* An operation that the contract has. */
+/* Returns an operation of the contract. */
 const struct operation *inner_operation(const char *id);
 
-/* What it is asked. */
+/* The input of an operation. */
 struct inner_input {
-	struct text name; /* the value of its first path parameter; absent without one */
+	struct text name; /* value of its first path parameter; absent if it has none */
 	const struct text_pair *query;
 	size_t query_count;
-	struct text body; /* absent without one */
+	struct text body; /* absent: no body */
 };
 
-/* Runs it with a copy of that. False without memory: nothing was run. */
+/* Runs the operation with a copy of the input. False: memory ran out, and nothing was run. */
 bool inner_run(struct inner *i, const struct operation *op, const struct inner_input *input);
 
-/* Ends it, answered or not: before its answer, it is as if a client disconnected. */
+/* Ends the operation. Before its answer, this is as if a client disconnected. */
 void inner_end(struct inner *i);
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * input: fills the typed struct of an operation by its field descriptors; see input.h. Generic:
- * knows no operation.
- */
+/* input: see input.h. It fills the typed struct of any operation by its field descriptors. */
 #include "contract/input.h"
 
 #include <stdio.h>
@@ -70,7 +67,7 @@ static bool store_repeated(struct validation *v, const struct field *field, cons
 	return ok;
 }
 
-/* The text of a field that does not come from the body; absent when it was not given. */
+/* Returns the text of a field that is not in the body; absent if it was not given. */
 static struct text outside_value(struct validation *v, const struct field *field, const struct json_pointer *at,
 				 size_t path_index)
 {
@@ -117,7 +114,7 @@ static void check_query_names(struct validation *v)
 	}
 }
 
-/* ---- The whole ---- */
+/* ---- The whole input ---- */
 
 static void fill_outside(struct validation *v, void *into)
 {
@@ -142,7 +139,7 @@ static void fill_outside(struct validation *v, void *into)
 	}
 }
 
-/* Lists the members that a required body must have, each of them as missing. */
+/* Notes each member that a required body must have as missing. */
 static void refuse_no_body(struct validation *v, const struct json_pointer *root)
 {
 	const struct operation *op = v->req->op;
@@ -168,7 +165,7 @@ static void fill_body(struct validation *v, void *into)
 	input_json_fill(v, op->fields, op->field_count, v->req->asked.json, &root, into);
 }
 
-/* The body is one JSON value, or nothing. False: it was answered. */
+/* Reads the body: one JSON value, or nothing. False: the request was answered. */
 static bool read_body(struct request *req)
 {
 	const struct operation *op = req->op;
@@ -191,7 +188,7 @@ static bool read_body(struct request *req)
 
 const void *input_fill(struct request *req)
 {
-	struct validation v; /* large: not zeroed for every request */
+	struct validation v; /* it is large, so it is not zeroed for every request */
 	void *into = arena_alloc(&req->arena, req->op->input_size);
 
 	validation_begin(&v, req);

@@ -1,8 +1,9 @@
 /*
- * input: from names, query, headers and JSON to the typed struct that a handler gets.
+ * input: makes the typed struct for a handler from names, query, headers and JSON. It must not know
+ * operations.
  *
- * The field descriptors are generated from openapi/; one function fills any of the structs.
- * What does not fit (unknown, missing, wrong type, out of range, not UTF-8) is answered with a
+ * The field descriptors are generated from openapi/; one function fills all of the structs. An
+ * input with a fault (unknown, missing, wrong type, out of range, not UTF-8) is answered with a
  * problem that points at each field, and no handler runs.
  */
 #ifndef PATTERND_INPUT_H
@@ -11,8 +12,8 @@
 struct request;
 
 /*
- * Fills the input struct of req's operation. Returns it (owned by the request's arena), or NULL
- * when the request has been answered with what is wrong.
+ * Fills the input struct for req's operation. Returns it (in the request's arena), or NULL if the
+ * request was answered.
  */
 const void *input_fill(struct request *req);
 

@@ -1,4 +1,4 @@
-/* input_json: members of a JSON object into the typed struct of an operation; see input_json.h. */
+/* input_json: see input_json.h. */
 #include "contract/input_json.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "process/config.h"
 #include "request/request.h"
 
-enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
+enum { MAX_FIELDS = 64 }; /* of an object; the generator checks it */
 
 static const char *type_name(const struct field *field)
 {
@@ -29,7 +29,7 @@ static const char *type_name(const struct field *field)
 	}
 }
 
-/* How wrong types are named in an error, after "not ". */
+/* Returns the noun for a wrong type, for use after "not ". */
 static const char *kind_name(const struct json *value)
 {
 	static const char *const names[] = {
@@ -41,7 +41,7 @@ static const char *kind_name(const struct json *value)
 	return names[value->kind];
 }
 
-/* True for "5" where 5 is wanted. */
+/* Returns true for "5" where 5 is expected. */
 static bool is_quoted(const struct field *field, const struct json *value)
 {
 	int64_t n;
@@ -62,7 +62,9 @@ static bool refuse_type(struct validation *v, const struct field *field, const s
 				is_quoted(field, value) ? "; leave the quotes out" : "");
 }
 
-/* True for a real number that is not an integer, or beyond the reals that are exact integers. */
+/*
+ * Returns true for a real number that is not an integer, or is beyond the range of exact integers.
+ */
 static bool has_fraction(const struct json *value)
 {
 	return value->kind == JSON_IS_REAL &&
@@ -70,8 +72,8 @@ static bool has_fraction(const struct json *value)
 }
 
 /*
- * The fraction p / q that reads back as `value`, which is above 0, by continued fractions: the one
- * with the smallest numbers first. False: none has numbers up to `most`.
+ * Finds the fraction p / q that reads back as `value`, which is above 0, by continued fractions,
+ * which have the smallest numbers first. False: there is none with numbers up to `most`.
  */
 static bool as_fraction(double value, int64_t most, int64_t *p, int64_t *q)
 {
@@ -96,8 +98,8 @@ static bool as_fraction(double value, int64_t most, int64_t *p, int64_t *q)
 }
 
 /*
- * Refuses a number with a fraction, and shows the same rate in whole numbers if the two fields can
- * have them. `period` is the value of the field `per`, or NULL.
+ * Rejects a number with a fraction, and shows the same rate in whole numbers if the two fields
+ * allow it. `period` is the value of the field `per`, or NULL.
  */
 static bool refuse_rate(struct validation *v, const struct field *field, const struct field *per,
 			const struct json_pointer *at, double rate, const struct json *period)
@@ -132,7 +134,7 @@ static bool store_json_int(struct validation *v, const struct field *field, cons
 static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
 		       const struct json *value, void *slot);
 
-/* A value of any JSON. Only a body with several of them can have one that is too large. */
+/* Stores any JSON value. Only a body with several values can have one that is too large. */
 static bool store_any(struct validation *v, const struct json_pointer *at, struct text value, void *slot)
 {
 	size_t most = (size_t)config()->max_body_bytes, quotes = *value.at == '"' ? 2 : 0;
@@ -190,7 +192,7 @@ static bool store_json(struct validation *v, const struct field *field, const st
 	return refuse_type(v, field, at, value);
 }
 
-/* Of scalars: the generator lets no other items be distinct. */
+/* Compares scalars; the generator allows only these to be distinct. */
 static bool is_same(const struct json *a, const struct json *b)
 {
 	switch (a->kind == b->kind ? a->kind : JSON_IS_OBJECT) {
@@ -205,7 +207,7 @@ static bool is_same(const struct json *a, const struct json *b)
 	}
 }
 
-/* True when an equal item is before it in its array. */
+/* Returns true if an equal item precedes it in its array. */
 static bool has_duplicate(const struct json *array, const struct json *item)
 {
 	const struct json *one = array->first;
@@ -220,7 +222,7 @@ static bool store_many(struct validation *v, const struct field *field, const st
 {
 	bool is_map = field->kind == FIELD_MAP, ok = true;
 	struct input_array many = { .count = value->count };
-	const struct field *of = field->fields; /* of an item; in a map of its key, then of its value */
+	const struct field *of = field->fields; /* describes an item; in a map its key, then its value */
 	size_t i = 0;
 
 	if ((int64_t)many.count < field->low || (int64_t)many.count > field->high)
@@ -260,7 +262,10 @@ static void refuse_member(struct validation *v, const struct field *fields, size
 			 "is not a known field%s", nearest_hint(&near, hint));
 }
 
-/* Which member belongs to which field: values[i] is NULL where there is none. Others are errors. */
+/*
+ * Finds the member of each field; values[i] is NULL if there is none. Notes an error for other
+ * members.
+ */
 static void match_members(struct validation *v, const struct field *fields, size_t count, const struct json *object,
 			  const struct json_pointer *at, const struct json *values[MAX_FIELDS])
 {
@@ -277,7 +282,7 @@ static void match_members(struct validation *v, const struct field *fields, size
 	}
 }
 
-/* `values` are the values of the members beside it. */
+/* `values` are the values of the other members of the same object. */
 static void fill_member(struct validation *v, const struct field *fields, size_t i, const struct json_pointer *at,
 			const struct json *const values[MAX_FIELDS], void *into)
 {

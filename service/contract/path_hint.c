@@ -1,4 +1,4 @@
-/* path_hint: see path_hint.h. Pure. */
+/* path_hint: see path_hint.h. */
 #include "contract/path_hint.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 enum {
 	FAR = INT_MAX,
 	NONE = -1,
-	/* What a difference costs. The method and the contract's order break ties. */
+	/* The costs of differences. The method and the contract's order break ties. */
 	OF_EDIT = 16,
 	OF_PARAMETER = 2,
 	OF_VERB = 32,
@@ -21,20 +21,20 @@ enum {
 	MAX_NAME = 200
 };
 
-/* How segments differ from an operation's path. */
+/* How the given segments differ from an operation's path. */
 struct fit {
 	const struct operation *op;
 	int cost;
-	int extra; /* the given segment that is one too many; NONE */
+	int extra; /* index of the given segment that is superfluous; or NONE */
 };
 
-/* GET answers HEAD, too. */
+/* GET also answers HEAD. */
 static bool has_method(const struct operation *op, const char *method)
 {
 	return strcmp(op->method, strcmp(method, "HEAD") == 0 ? "GET" : method) == 0;
 }
 
-/* The last word of an operation's id: "acquire" of lock_acquire. */
+/* Returns true for the last word of an operation's id, such as "acquire" of lock_acquire. */
 static bool is_verb(const struct operation *op, struct text word)
 {
 	const char *verb = strrchr(op->id, '_');
@@ -50,7 +50,7 @@ static bool is_reserved(const struct field *field, struct text word)
 	return word.len == 0;
 }
 
-/* The query parameter that takes a name; NULL: there is none. */
+/* Returns the query parameter that has a name; NULL: there is none. */
 static const struct field *query_name(const struct operation *op)
 {
 	for (size_t i = 0; i < op->field_count; i++) {
@@ -63,7 +63,10 @@ static const struct field *query_name(const struct operation *op)
 	return NULL;
 }
 
-/* The cost of pairs of segments, without one of the path (`missing`) and one of the given. */
+/*
+ * Returns the cost of all pairs of segments, without one segment of the path (`missing`) and one of
+ * the given ones (`extra`).
+ */
 static int pairs(const struct operation *op, int missing, const struct text *segments, int extra)
 {
 	size_t parameter = 0, k = 0;
@@ -92,7 +95,7 @@ static void keep(struct fit *best, const struct operation *op, int pairs_cost, i
 		*best = (struct fit){ op, pairs_cost + more, extra };
 }
 
-/* A segment of the path is missing in the given ones, which are one less. */
+/* Tries paths that have one segment more than the given ones. */
 static void try_missing(struct fit *best, const struct operation *op, const struct text *segments)
 {
 	int last = op->segment_count - 1;
@@ -101,7 +104,7 @@ static void try_missing(struct fit *best, const struct operation *op, const stru
 		keep(best, op, pairs(op, i, segments, NONE), i == last ? OF_LAST : OF_MIDDLE, NONE);
 }
 
-/* One of the given segments is too many. */
+/* Tries paths that have one segment less than the given ones. */
 static void try_extra(struct fit *best, const struct operation *op, const struct text *segments, int count, bool fits)
 {
 	for (int i = 1; i < count; i++) {

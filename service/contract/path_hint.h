@@ -1,9 +1,9 @@
 /*
- * path_hint: which operation was probably meant by a path or method that does not exist.
+ * path_hint: finds the operation that a path or method which does not exist probably means. Pure.
  *
- * It is found by the segments of the known paths: one segment may be misspelled, missing or
+ * It compares the segments of the known paths: one segment may be misspelled, missing or
  * superfluous. A superfluous segment is the verb of an operation (POST /locks/x/acquire), or a name
- * that belongs into the query (/geo/shops/nearby).
+ * that belongs in the query (/geo/shops/nearby).
  */
 #ifndef PATTERND_PATH_HINT_H
 #define PATTERND_PATH_HINT_H
@@ -16,8 +16,8 @@
 enum { PATH_HINT_BYTES = 1024 };
 
 /*
- * "POST /queues/{name}/messages" in `buffer`, or NULL when nothing is near. `exists`: only the
- * method is wrong, so that other paths count if they have it.
+ * Writes a hint such as "POST /queues/{name}/messages" to `buffer`. Returns NULL if nothing is
+ * near. `exists`: only the method is wrong, so other paths count only if they have that method.
  */
 const char *path_hint(const char *method, const struct text *segments, size_t count, bool exists,
 		      char buffer[PATH_HINT_BYTES]);

@@ -1,4 +1,4 @@
-/* route: decodes targets and finds operations; see route.h. Pure but for the problem it answers. */
+/* route: see route.h. Pure, except for the problem that it answers with. */
 #include "contract/route.h"
 
 #include <stdio.h>
@@ -17,7 +17,9 @@ void route_pages(const struct operation *(*find)(struct text target))
 	pages = find;
 }
 
-/* Percent-decodes into the arena. Absent: a bad escape, or a NUL byte. input checks for UTF-8. */
+/*
+ * Percent-decodes into the arena. Absent: it has a bad escape or a NUL byte. input.c checks UTF-8.
+ */
 static struct text decode(struct request *req, struct text raw, bool plus_is_space)
 {
 	struct text out = arena_copy(&req->arena, raw.at, raw.len);
@@ -80,15 +82,15 @@ static bool matches(const struct operation *op, const struct text *segments, siz
 {
 	if (op->segment_count != count && !(op->tail && op->segment_count < count))
 		return false;
-	for (size_t i = 1; i < op->segment_count; i++) /* the first is its resource's */
+	for (size_t i = 1; i < op->segment_count; i++) /* the first segment is its resource's */
 		if (op->segments[i].len && !text_equal(segments[i], op->segments[i]))
 			return false;
 	return true;
 }
 
 /*
- * The next of a resource's operations that matches, behind `op` or, when that is NULL, from the
- * first one on. NULL: there are no more.
+ * Returns a resource's next operation that matches, after `op`; if that is NULL, the first one.
+ * NULL: there are no more.
  */
 static const struct operation *next_match(const struct resource *r, const struct operation *op,
 					  const struct text *segments, size_t count)
@@ -99,7 +101,7 @@ static const struct operation *next_match(const struct resource *r, const struct
 	return NULL;
 }
 
-/* Fewer parameters win: /queues/receive goes before /queues/{name}. */
+/* The operation with fewer parameters is preferred: /queues/receive over /queues/{name}. */
 static size_t parameters_of(const struct operation *op)
 {
 	size_t n = 0;
@@ -110,7 +112,8 @@ static size_t parameters_of(const struct operation *op)
 }
 
 /*
- * True when an operation accepts anything after these segments, even text that cannot be decoded.
+ * Returns true if an operation accepts any text after these segments, even text that cannot be
+ * decoded.
  */
 static bool takes_tail(const struct text *segments, size_t count)
 {
@@ -123,7 +126,7 @@ static bool takes_tail(const struct text *segments, size_t count)
 	return false;
 }
 
-/* GET answers HEAD too; libmicrohttpd leaves the body out. */
+/* GET also answers HEAD; libmicrohttpd omits the body. */
 static bool method_matches(const struct operation *op, const char *method)
 {
 	return op->forwarded || strcmp(op->method, method) == 0 ||
@@ -131,8 +134,8 @@ static bool method_matches(const struct operation *op, const char *method)
 }
 
 /*
- * All operations of a path, whatever their methods. A path that also matches one with more
- * parameters has none of its operations: its name is reserved there.
+ * Finds all operations of a path, whatever their methods. If the path also matches one with more
+ * parameters, the operations of that one are left out: its name is reserved there.
  */
 static size_t operations_of(const struct text *segments, size_t count, const struct operation *found[ROUTE_METHODS_MAX])
 {
@@ -152,7 +155,7 @@ static size_t operations_of(const struct text *segments, size_t count, const str
 	return n;
 }
 
-/* "GET, HEAD, PUT, OPTIONS": OPTIONS works for every path. */
+/* Writes a list such as "GET, HEAD, PUT, OPTIONS"; every path has OPTIONS. */
 static void list_methods(const struct operation *const *found, size_t count, char allow[ALLOW_BYTES])
 {
 	size_t n = 0;
@@ -206,7 +209,7 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	return false;
 }
 
-/* Cuts the path and decodes its segments. False: it has been answered. */
+/* Splits the path and decodes its segments. False: the request was answered. */
 static bool decode_path(struct request *req, struct text path, struct text segments[MAX_SEGMENTS], size_t *count)
 {
 	size_t n = 0;
@@ -232,7 +235,10 @@ static bool decode_path(struct request *req, struct text path, struct text segme
 	return true;
 }
 
-/* The page of a target; NULL: it is none, and may be of an operation of the contract. */
+/*
+ * Returns the page of a target. NULL: there is none; the target may be an operation of the
+ * contract.
+ */
 static const struct operation *find_page(const struct request *req)
 {
 	return pages && *req->asked.target.at == '/' ? pages(req->asked.target) : NULL;

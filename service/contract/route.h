@@ -1,8 +1,9 @@
 /*
- * route: from a raw request target to an operation and the decoded values of its path and query.
+ * route: finds the operation for a raw request target, and the decoded values of its path and
+ * query. It must not know patterns.
  *
- * The path is cut at '/' first and decoded afterwards, so that %2F is a byte of a name. Everything
- * is decoded with its length. A NUL byte or a bad escape is refused.
+ * The path is split at '/' first and decoded afterwards, so that %2F is a byte of a name.
+ * Everything is decoded with its length. A NUL byte or a bad escape is rejected.
  */
 #ifndef PATTERND_ROUTE_H
 #define PATTERND_ROUTE_H
@@ -15,20 +16,29 @@
 struct operation;
 struct request;
 
-/* Paths outside of the contract: `find` takes a target that starts with '/'; NULL: it is none. */
+/*
+ * Registers paths outside the contract: `find` gets a target that begins with '/'; it returns NULL
+ * if it does not have it.
+ */
 void route_pages(const struct operation *(*find)(struct text target));
 
-/* Fills op, path_values and query of the request. False: it has been answered (400, 404, 405). */
+/* Sets op, path_values and query of the request. False: it was answered (400, 404, 405). */
 bool route_request(struct request *req);
 
-/* All operations of the target's path, whatever their methods. False: it has been answered. */
+/*
+ * Finds all operations of the target's path, whatever their methods. False: the request was
+ * answered.
+ */
 enum { ROUTE_METHODS_MAX = 8 };
 bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *count);
 
-/* Adds Allow with the methods of these, and Accept-Patch where one of them is PATCH (RFC 5789). */
+/*
+ * Adds Allow with the methods of these operations, and Accept-Patch if one of them is PATCH (RFC
+ * 5789).
+ */
 void route_allow(struct request *req, const struct operation *const *found, size_t count);
 
-/* Adds Accept-Patch with the media types of a PATCH; nothing for another method. */
+/* Adds Accept-Patch with the media types of a PATCH; adds nothing for another method. */
 void route_accept_patch(struct request *req, const struct operation *op);
 
 #endif

@@ -1,4 +1,4 @@
-/* validation: see validation.h. Pure but for the problem it answers. */
+/* validation: see validation.h. Pure, except for the problem that it answers with. */
 #include "contract/validation.h"
 
 #include <stdio.h>
@@ -11,7 +11,9 @@ void validation_begin(struct validation *v, struct request *req)
 	v->count = 0;
 }
 
-/* A JSON pointer (RFC 6901) into the body; "?name", "{name}" or "Name:" for a parameter. */
+/*
+ * Writes a JSON pointer (RFC 6901) into the body, or "?name", "{name}" or "Name:" for a parameter.
+ */
 static size_t render(const struct json_pointer *s, char *out, size_t size)
 {
 	static const char *const before[] = { "{", "?", "", "/" }, *const after[] = { "}", "", ":", "" };

@@ -1,5 +1,6 @@
 /*
- * validation: what is wrong with an input, gathered so that one answer names all of it.
+ * validation: gathers what is wrong with an input, so that one answer has all of it. It must not
+ * know operations.
  */
 #ifndef PATTERND_VALIDATION_H
 #define PATTERND_VALIDATION_H
@@ -9,15 +10,17 @@
 
 enum { VALIDATION_ERRORS_MAX = 16, VALIDATION_POINTER_BYTES = 256, VALIDATION_DETAIL_BYTES = 192 };
 
-/* Where a value was found. A chain on the stack: it becomes text only when something is wrong. */
+/*
+ * The place of a value. It is a chain on the stack, which becomes text only if something is wrong.
+ */
 struct json_pointer {
-	const struct json_pointer *parent; /* NULL: the body itself, or not in the body at all */
-	const struct field *field;         /* of a parameter or header */
-	const char *key;                   /* of a member; NULL: item `index` of an array */
+	const struct json_pointer *parent; /* NULL: the body itself, or not in the body */
+	const struct field *field;         /* of a parameter or a header */
+	const char *key;                   /* name of a member; NULL: item `index` of an array */
 	size_t index;
 };
 
-/* The errors of one request. It is large: call validation_begin, do not zero it. */
+/* The errors of one request. The struct is large: call validation_begin instead of zeroing it. */
 struct validation {
 	struct request *req; /* (ref) */
 	size_t count;
@@ -30,11 +33,14 @@ struct validation {
 
 void validation_begin(struct validation *v, struct request *req);
 
-/* Notes an error, up to VALIDATION_ERRORS_MAX. Returns false, for the caller to return. */
+/* Notes an error, up to VALIDATION_ERRORS_MAX. Returns false, so that the caller can return it. */
 bool validation_error(struct validation *v, const struct json_pointer *at, enum problem p, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Answers with the problem of the first error, and all in `errors`. There is one at least. */
+/*
+ * Answers with the problem of the first error, and all errors in `errors`. There must be at least
+ * one.
+ */
 void validation_answer(struct validation *v);
 
 #endif

@@ -8,7 +8,10 @@
 
 #include "contract/synonym.h"
 
-/* The rule of names but for their length, which is in their descriptor. False, with a reason. */
+/*
+ * Applies the rule of names, except for their length, which their descriptor has. If it returns
+ * false, `why` has the reason.
+ */
 static bool name_is_valid(struct text name, const char **why)
 {
 	if (name.len == 0)
@@ -157,7 +160,7 @@ void value_default(const struct field *field, void *into)
 		*(int *)slot = (int)field->default_value;
 }
 
-/* Where a parameter belongs, behind "is required". */
+/* Returns where a parameter belongs, for use after "is required". */
 static const char *place_name(const struct field *field)
 {
 	return field->place == IN_HEADER  ? ", as a header"
@@ -169,17 +172,18 @@ static const char *place_name(const struct field *field)
 void value_absent(struct validation *v, const struct field *field, const struct json_pointer *at,
 		  const struct field *fields, void *into)
 {
-	char instead[VALIDATION_DETAIL_BYTES / 2] = "";
+	char others[VALIDATION_DETAIL_BYTES / 2] = "";
 	size_t n = 0;
 
 	if (!field->required) {
 		value_default(field, into);
 		return;
 	}
-	for (size_t i = 0; field->excludes >> i && n < sizeof(instead); i++)
+	for (size_t i = 0; field->excludes >> i && n < sizeof(others); i++)
 		if (field->excludes >> i & 1)
-			n += (size_t)snprintf(instead + n, sizeof(instead) - n, ", or %s", fields[i].name);
-	validation_error(v, at, P_MISSING_FIELD, "is required%s%s%s", place_name(field), instead, n ? " instead" : "");
+			n += (size_t)snprintf(others + n, sizeof(others) - n, "%s %s", n ? " or" : ", unless",
+					      fields[i].name);
+	validation_error(v, at, P_MISSING_FIELD, "is required%s%s%s", place_name(field), others, n ? " is given" : "");
 }
 
 void value_note_presence(const struct field *field, void *into, bool is_null)

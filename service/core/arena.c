@@ -1,4 +1,4 @@
-/* arena: bump allocation in blocks; see arena.h. */
+/* arena: see core/arena.h. Memory is allocated in blocks, by moving a pointer. */
 #include "core/arena.h"
 
 #include <stdint.h>
@@ -9,9 +9,9 @@
 #include "core/budget.h"
 
 /*
- * AddressSanitizer knows blocks, not the allocations inside them. Its builds poison all of a block
- * that is not allocated, and leave a gap between two allocations, so that it reports a read past
- * the end of one or after arena_free.
+ * AddressSanitizer knows blocks, not the allocations inside them. Its builds poison the bytes of a
+ * block that are not allocated, and leave a gap between two allocations. So they report a read past
+ * the end of an allocation, or after arena_free.
  */
 #ifdef PATTERND_SANITIZED
 #include <sanitizer/asan_interface.h>
@@ -23,15 +23,18 @@ enum { GAP = 0 };
 #endif
 
 enum {
-	FIRST_BLOCK = 3648, /* bytes with the header: an ordinary request fits; a parked one stays below 4 KiB */
+	/*
+	 * bytes, with the header: an ordinary request fits, and a parked request stays below 4 KiB
+	 */
+	FIRST_BLOCK = 3648,
 	CACHED_BLOCKS = 128,
-	LARGEST_STEP = 256 * 1024, /* of blocks that double */
+	LARGEST_STEP = 256 * 1024, /* a larger block is not doubled further */
 	ALIGNMENT = 16,
 };
 
 struct arena_block {
 	struct arena_block *older;
-	size_t size; /* bytes with this header */
+	size_t size; /* bytes, with this header */
 };
 
 _Static_assert(sizeof(struct arena_block) % ALIGNMENT == 0, "blocks start aligned");
@@ -75,7 +78,7 @@ static enum budget_use use_of(const struct arena *a, size_t payload)
 	return !a->bounded ? BUDGET_UNLIMITED : payload > FIRST_BLOCK ? BUDGET_LARGE : BUDGET_SMALL;
 }
 
-/* Blocks double from the third on: malloc returns few large ones to the system. */
+/* Blocks double from the third on, because malloc returns only few large ones to the system. */
 static size_t wanted_size(const struct arena *a)
 {
 	if (!a->blocks || !a->blocks->older)
@@ -111,7 +114,7 @@ static bool add_block(struct arena *a, size_t payload)
 	return true;
 }
 
-/* The bytes that an allocation takes of its block. */
+/* Returns the bytes that an allocation takes from its block. */
 static size_t room_for(size_t size)
 {
 	return ((size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + GAP;
@@ -127,7 +130,7 @@ void *arena_new(size_t size, struct arena *out)
 	return memory;
 }
 
-/* Frees the blocks that are newer than `oldest`; returns that one. */
+/* Frees the blocks that are newer than `oldest`, and returns that one. */
 static struct arena_block *free_down_to(struct arena_block *b, const struct arena_block *oldest)
 {
 	while (b != oldest) {
@@ -159,7 +162,7 @@ void arena_rewind(struct arena *a, struct arena_mark to)
 	ASAN_POISON_MEMORY_REGION(a->next, (size_t)(a->end - a->next));
 }
 
-/* Gives the newest piece, at `at`, these bytes, and frees the rest of the block. */
+/* Sets the size of the newest allocation, at `at`. The rest of the block becomes free. */
 static void *place_newest(struct arena *a, char *at, size_t size)
 {
 	a->next = at + room_for(size);
@@ -179,7 +182,7 @@ static char *reserve_in_new_block(struct arena *a, size_t size)
 	return place_newest(a, a->next, size);
 }
 
-/* Room for `size` bytes, not zeroed. A request calls this some forty times. */
+/* Allocates `size` bytes, which are not zeroed. A request calls this about forty times. */
 static inline char *reserve(struct arena *a, size_t size)
 {
 	size_t left = (size_t)(a->end - a->next);
@@ -197,7 +200,7 @@ void *arena_alloc(struct arena *a, size_t size)
 	return at ? memset(at, 0, size) : NULL;
 }
 
-/* The newest block, and the one piece in it. */
+/* Grows the newest block, which has one allocation. */
 static void *grow_block(struct arena *a, size_t payload)
 {
 	size_t size = sizeof(struct arena_block) + room_for(payload), more = size - a->blocks->size;

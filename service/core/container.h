@@ -1,10 +1,10 @@
-/* container: from a member to the struct that holds it, for callbacks that get the member. */
+/* container: from a member to the struct that has it, for callbacks that get the member. */
 #ifndef PATTERND_CONTAINER_H
 #define PATTERND_CONTAINER_H
 
 #include <stddef.h>
 
-/* The `type` whose `member` is at `at`; does not compile when `at` has another type. */
+/* Returns the `type` whose `member` is at `at`. It does not compile if `at` has another type. */
 #define container_of(at, type, member) \
 	_Generic((at), __typeof__(((type *)0)->member) * : (type *)(void *)((char *)(at)-offsetof(type, member)))
 

@@ -1,10 +1,10 @@
 /*
  * day: see core/day.h.
  *
- * day_of_date and day_to_date are Howard Hinnant's days_from_civil and civil_from_days, from
+ * day_of_date and day_to_date are days_from_civil and civil_from_days of Howard Hinnant's
  * "chrono-Compatible Low-Level Date Algorithms"
- * (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that the leap
- * day is a year's last, and 400 years ("an era") are always 146097 days.
+ * (https://howardhinnant.github.io/date_algorithms.html). A year begins in March there, so that the
+ * leap day is its last, and 400 years ("an era") always have 146097 days.
  */
 #include "core/day.h"
 
@@ -38,7 +38,7 @@ void day_to_date(int64_t days, int64_t *year, int64_t *month, int64_t *day)
 	*year = year_of_era + era * ERA_YEARS + (*month <= 2);
 }
 
-/* The number that `count` digits make; -1 when one is none. */
+/* Returns the number that `count` digits make, or -1 if one is not a digit. */
 static int64_t digits_at(const char *at, int count)
 {
 	int64_t n = 0;

@@ -1,8 +1,6 @@
 /*
- * digest: SHA-256 and HMAC-SHA256 (RFC 2104), which cannot fail.
- *
- * By Nettle, from which GnuTLS has it, since that works on the caller's memory: GnuTLS's own
- * function allocates.
+ * digest: SHA-256 and HMAC-SHA256 (RFC 2104). They cannot fail: Nettle, which GnuTLS is built on,
+ * works in the caller's memory, while GnuTLS's own function allocates.
  */
 #ifndef PATTERND_DIGEST_H
 #define PATTERND_DIGEST_H
@@ -12,7 +10,7 @@
 enum { DIGEST_BYTES = 32 };
 
 void digest_sha256(struct text of, unsigned char out[DIGEST_BYTES]);
-/* Of all the parts, one behind the other. */
+/* Computes the HMAC of all parts, one after the other. */
 void digest_hmac_sha256(struct text key, const struct text *parts, size_t count, unsigned char out[DIGEST_BYTES]);
 
 #endif

@@ -28,7 +28,7 @@ void hex_random(char *out, size_t digits)
 	unsigned char bytes[64];
 
 	assert(digits % 2 == 0 && digits / 2 <= sizeof(bytes));
-	/* Up to 256 bytes come whole or not at all (getrandom(2)). */
+	/* getrandom(2) returns up to 256 bytes completely or not at all. */
 	ssize_t n = getrandom(bytes, digits / 2, 0);
 	if (n != (ssize_t)(digits / 2))
 		abort();

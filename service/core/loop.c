@@ -1,4 +1,4 @@
-/* loop: epoll and the timer heap; see loop.h. Knows nothing of HTTP, Redis or requests. */
+/* loop: see loop.h. Epoll and the timer heap. */
 #include "core/loop.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ enum { MAX_EVENTS = 256, LONG_US = 5000, STALL_US = 20000, CPU_READ_US = 2000 };
 static int epoll_fd = -1;
 static bool running;
 static int64_t now_us;
-static int64_t cpu_us;       /* of this thread, when it was last read */
+static int64_t cpu_us;       /* CPU time of this thread, when it was last read */
 static int64_t since_cpu_us; /* duration of the iterations since then */
 static struct loop_stats stats;
 
@@ -141,7 +141,7 @@ bool loop_timer_set(struct loop_timer *t, int64_t due_us)
 {
 	t->due_us = due_us;
 	if (t->slot && t->key_us <= due_us)
-		return true; /* run_timers finds it earlier and puts it back */
+		return true; /* run_timers finds that it is early, and moves it to its time */
 	t->key_us = due_us;
 	if (!t->slot)
 		return heap_add(t);
@@ -180,7 +180,7 @@ static void run_timers(void)
 	}
 }
 
-/* epoll_wait takes whole milliseconds: round up, so that a timer is due when it returns. */
+/* epoll_wait takes whole milliseconds. This rounds up, so that a timer is due when it returns. */
 static int wait_ms(int64_t max_ms, int64_t from_us)
 {
 	int64_t ms = max_ms;
@@ -196,9 +196,9 @@ static int wait_ms(int64_t max_ms, int64_t from_us)
 }
 
 /*
- * The clock of CPU time is a system call, unlike the others: it is read after 2 ms of work, or a
- * longer iteration. So what counts as an iteration's may include up to 2 ms of those before it, but
- * is never more than its duration.
+ * Reading the clock of CPU time is a system call, unlike the other clocks. So it is read after 2 ms
+ * of work, or after a longer iteration. The CPU time of an iteration may therefore include up to 2
+ * ms of those before it, but it is never more than the iteration's duration.
  */
 static void measure_cpu(int64_t duration_us)
 {
@@ -214,7 +214,10 @@ static void measure_cpu(int64_t duration_us)
 		stats.longest_cpu_us = cpu_time_us;
 }
 
-/* Counts an iteration that ends. Returns the time; waiting for the next one takes no CPU time. */
+/*
+ * Counts the iteration that ends. Returns the time; waiting for the next iteration takes no CPU
+ * time.
+ */
 static int64_t end_iteration(void)
 {
 	int64_t end_us = clock_us(CLOCK_MONOTONIC), duration_us = end_us - now_us;

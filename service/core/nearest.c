@@ -16,7 +16,9 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Optimal string alignment: insert, delete, replace, swap two neighbours. */
+/*
+ * Returns the distance by optimal string alignment: insert, delete, replace, swap two neighbours.
+ */
 static unsigned align(struct text a, struct text b)
 {
 	unsigned rows[3][MOST_BYTES + 1];
@@ -36,7 +38,7 @@ static unsigned align(struct text a, struct text b)
 	return rows[a.len % 3][b.len];
 }
 
-/* "delay" for "delay_ms". */
+/* Returns true for a name without its unit, such as "delay" for "delay_ms". */
 static bool lacks_suffix(struct text given, struct text known)
 {
 	return given.len > 0 && given.len < known.len && known.at[given.len] == '_' &&

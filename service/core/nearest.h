@@ -1,6 +1,6 @@
 /*
- * nearest: which of several known names was probably meant by an unknown one: a misspelling,
- * another case, a unit that was left out.
+ * nearest: finds the known name that an unknown name probably means: a misspelling, another case,
+ * or a missing unit. Pure.
  */
 #ifndef PATTERND_NEAREST_H
 #define PATTERND_NEAREST_H
@@ -8,13 +8,13 @@
 #include "core/text.h"
 
 /*
- * The number of edits (Damerau-Levenshtein, ignoring the case of ASCII letters) from one name to
- * another.
+ * Returns the number of edits from one name to another (Damerau-Levenshtein, ignoring the case of
+ * ASCII letters).
  */
-enum { NEAREST_FAR = 255 }; /* too many: it was hardly meant */
+enum { NEAREST_FAR = 255 }; /* too many edits: the name was hardly meant */
 unsigned nearest_edits(struct text given, struct text known);
 
-/* A search. Begin with `given` alone, then offer each known name. */
+/* A search: set `given` alone, then offer each known name. */
 struct nearest {
 	struct text given;
 	const char *found; /* (ref) the best so far; NULL: none is near */
@@ -22,7 +22,7 @@ struct nearest {
 };
 void nearest_offer(struct nearest *n, const char *known);
 
-/* "; did you mean 'x'?", or "" when nothing was near. */
+/* Returns "; did you mean 'x'?", or "" if no name is near. */
 enum { NEAREST_HINT = 96 };
 const char *nearest_hint(const struct nearest *n, char buffer[NEAREST_HINT]);
 

@@ -7,7 +7,7 @@
 
 size_t percent_encode(struct text t, char *out)
 {
-	static const char digits[] = "0123456789ABCDEF"; /* upper case: RFC 3986, section 2.1 */
+	static const char digits[] = "0123456789ABCDEF"; /* upper case, as RFC 3986, section 2.1, recommends */
 	char *to = out;
 
 	for (size_t i = 0; i < t.len; i++) {

@@ -8,11 +8,14 @@
 #include "core/text.h"
 
 /*
- * Writes a text with all but the unreserved characters encoded, in digits of upper case, and a NUL.
- * Returns the length, at most three bytes per byte.
+ * Writes the text and a NUL, with all but the unreserved characters encoded, in upper-case digits.
+ * Returns the length, at most three times the length of `t`.
  */
 size_t percent_encode(struct text t, char *out);
-/* Decodes %XX in place, adds a NUL. False: a bad escape or a NUL byte. UTF-8 is not checked. */
+/*
+ * Decodes %XX in place, and adds a NUL. Returns false for a bad escape or a NUL byte. It does not
+ * check UTF-8.
+ */
 bool percent_decode(char *at, size_t *len);
 
 #endif

@@ -1,4 +1,4 @@
-/* text: pieces of strings, and the checks that every string from outside passes. Pure. */
+/* text: see core/text.h. */
 #include "core/text.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ int text_u16(struct text digits)
 	return n <= UINT16_MAX ? n : -1;
 }
 
-/* RFC 3629; table 3-7 of the Unicode standard. */
+/* By RFC 3629 and table 3-7 of the Unicode standard. */
 size_t text_utf8_char(struct text t)
 {
 	const unsigned char *s = (const unsigned char *)t.at;
@@ -82,9 +82,9 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 }
 
 /*
- * A number of at most seven decimals is a whole number of ten-millionths, whose digits cost a tenth
- * of printf and strtod. Division rounds correctly, so these digits read back as the same double.
- * Absent: not such a number.
+ * A number with at most seven decimals is a whole number of ten-millionths, whose digits cost a
+ * tenth of printf and strtod. Division rounds correctly, so these digits read back as the same
+ * double. Returns an absent text for any other number.
  */
 static struct text text_of_decimal(double value, char buffer[TEXT_REAL])
 {
@@ -133,7 +133,8 @@ const char *text_plain_real(double value, char buffer[TEXT_PLAIN])
 
 	snprintf(buffer, TEXT_PLAIN, "%.*e", DIGITS - 1, value);
 	exponent_at = strchr(buffer, 'e');
-	exponent = exponent_at ? (int)strtol(exponent_at + 1, NULL, 10) : MOST + 1; /* no exponent: not finite */
+	/* without an exponent: the number is not finite */
+	exponent = exponent_at ? (int)strtol(exponent_at + 1, NULL, 10) : MOST + 1;
 	if (exponent < LEAST || exponent > MOST) {
 		snprintf(buffer, TEXT_PLAIN, "%.*g", DIGITS, value);
 		return buffer;

@@ -1,8 +1,9 @@
 /*
- * text: bytes with a length, borrowed, mostly from a request's arena.
+ * text: bytes with a length, mostly in a request's arena, which the text does not own; and the
+ * checks that every string from outside must pass. Pure.
  *
- * `at` is NULL for "absent"; otherwise at[len] is a NUL byte, so that a text without inner NULs can
- * be handed to C.
+ * `at` is NULL for "absent". Otherwise at[len] is a NUL byte, so that a text without inner NULs can
+ * be passed to functions of C.
  */
 #ifndef PATTERND_TEXT_H
 #define PATTERND_TEXT_H
@@ -17,7 +18,7 @@ struct text {
 	size_t len;
 };
 
-/* A text under a name. */
+/* A text and its name. */
 struct text_pair {
 	struct text key, value;
 };
@@ -44,36 +45,38 @@ static inline bool text_equal(struct text a, struct text b)
 }
 
 /*
- * Removes the bytes up to `stop`, and `stop`, from *rest, and returns the bytes. After the last
- * piece *rest is absent.
+ * Cuts the bytes before `stop` off *rest, with `stop`, and returns them. After the last piece *rest
+ * is absent.
  */
 struct text text_cut(struct text *rest, char stop);
 
-/* The value of 0 to 65535 in one to five digits, such as a port; -1 for any other text. */
+/* Returns the value of one to five digits, 0 to 65535, such as a port; -1 for any other text. */
 int text_u16(struct text digits);
 
-/* A number in decimal digits, written into `buffer`. */
+/* Writes a number in decimal digits into `buffer`. */
 enum { TEXT_DIGITS = 24 };
 struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS]);
 
-/* A finite number in the fewest digits that read back the same. */
+/* Writes a finite number in the fewest digits that read back the same. */
 enum { TEXT_REAL = 32 };
 struct text text_of_real(double value, char buffer[TEXT_REAL]);
 
 /*
- * A number for people: at most 10 significant digits, and no exponent unless the number is very
- * large or very small. Returns `buffer`.
+ * Writes a number for messages: at most 10 significant digits, and no exponent unless the number is
+ * very large or very small. Returns `buffer`.
  */
 enum { TEXT_PLAIN = 32 };
 const char *text_plain_real(double value, char buffer[TEXT_PLAIN]);
 
-/* Bytes of the first character; 0 when it is not well-formed UTF-8. `t` is not empty. */
+/*
+ * Returns the bytes of the first character, or 0 if it is not well-formed UTF-8. `t` is not empty.
+ */
 size_t text_utf8_char(struct text t);
 
-/* True when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+/* Returns true if the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool text_is_utf8(struct text t);
 
-/* True when there is a control character: U+0000 to U+001F, U+007F to U+009F. */
+/* Returns true if there is a control character: U+0000 to U+001F, U+007F to U+009F. */
 bool text_has_control(struct text t);
 
 #endif

@@ -7,7 +7,7 @@ enum { MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400, NAME_LEN_LEAST = 3 };
 enum { OFFSET_HOURS_MOST = 24, TIME_HOURS_MOST = 167 }; /* RFC 9636, 3.3.2 */
 enum { TWO_O_CLOCK_S = 2 * HOUR_S, DAYS_OF_WEEK = 7, THURSDAY = 4 };
 
-/* ---- Reading: each step takes what it read off the text, and fails without it ---- */
+/* ---- Reading: each step cuts what it reads off the text; false: it is not there ---- */
 
 static bool take(struct text *t, char c)
 {
@@ -34,7 +34,7 @@ static bool is_letter(char c)
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* Letters; or, in angle brackets, letters, digits and signs. */
+/* A name has letters; or, in angle brackets, letters, digits and signs. */
 static bool take_name(struct text *t)
 {
 	bool is_quoted = take(t, '<');
@@ -47,7 +47,7 @@ static bool take_name(struct text *t)
 	return len >= NAME_LEN_LEAST && (!is_quoted || take(t, '>'));
 }
 
-/* [+-]hours[:minutes[:seconds]] */
+/* The form is [+-]hours[:minutes[:seconds]]. */
 static bool take_time(struct text *t, int hours_most, int32_t *seconds)
 {
 	int hours, minutes = 0, rest = 0;
@@ -64,7 +64,7 @@ static bool take_time(struct text *t, int hours_most, int32_t *seconds)
 	return true;
 }
 
-/* Mm.w.d, Jn or n, and its time in a clock that is `offset_s` ahead of UTC. */
+/* The form is Mm.w.d, Jn or n, and the time of a clock that is `offset_s` ahead of UTC. */
 static bool take_day(struct text *t, int32_t offset_s, struct tz_day *day)
 {
 	int32_t time_s = TWO_O_CLOCK_S;
@@ -103,7 +103,7 @@ static int64_t instant_of(const struct tz_day *d, int64_t year)
 	if (d->kind == 'M') {
 		int64_t next_month = d->month < 12 ? day_of_date(year, d->month + 1, 1) : day_of_date(year + 1, 1, 1);
 		day = first_of_week(day_of_date(year, d->month, 1), d->day) + (int64_t)DAYS_OF_WEEK * (d->week - 1);
-		day -= day >= next_month ? DAYS_OF_WEEK : 0; /* the fifth: the last */
+		day -= day >= next_month ? DAYS_OF_WEEK : 0; /* week 5 is the last one */
 	} else {
 		day = day_of_date(year, 1, 1) + d->day;
 		if (d->kind == 'J')
@@ -113,8 +113,8 @@ static int64_t instant_of(const struct tz_day *d, int64_t year)
 }
 
 /*
- * Summer time never ends if it ends when, or after, the summer time of the next year begins: RFC
- * 9636 writes permanent summer time as 0/0,J365/25. If it has no length, it never begins.
+ * If summer time ends when the next year's begins, or later, it never ends: RFC 9636 writes
+ * permanent summer time as 0/0,J365/25. If its length is 0, it never begins.
  */
 static void settle(struct tz_rule *rule)
 {
@@ -160,7 +160,7 @@ static int64_t year_of(int64_t at)
 	return year;
 }
 
-/* A time of up to 167 hours may be a week outside of the year of its day. */
+/* A time of up to 167 hours may be a week outside the year of its day. */
 struct tz_change tz_rule_latest(const struct tz_rule *rule, int64_t at)
 {
 	struct tz_change latest = { INT64_MIN, rule->standard_s };

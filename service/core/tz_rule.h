@@ -1,6 +1,7 @@
 /*
  * tz_rule: how a clock changes each year, for ever, in the form of POSIX's TZ that ends a file of
- * the time zone database, such as CET-1CEST,M3.5.0,M10.5.0/3. Pure: knows no file and no clock.
+ * the time zone database, such as CET-1CEST,M3.5.0,M10.5.0/3. Pure: it must not know a file or a
+ * clock.
  */
 #ifndef PATTERND_TZ_RULE_H
 #define PATTERND_TZ_RULE_H
@@ -14,18 +15,18 @@
 struct tz_day {
 	char kind;     /* 'M', 'J' or 'D' */
 	int month;     /* M: 1 to 12 */
-	int week;      /* M: 1 to 5, the last */
+	int week;      /* M: 1 to 5; 5 is the last */
 	int day;       /* M: of the week, 0 is Sunday. J: 1 to 365, without 29 February. D: 0 to 365 */
-	int32_t utc_s; /* when, since the midnight in UTC of that date */
+	int32_t utc_s; /* seconds after midnight UTC of that date */
 };
 
 struct tz_rule {
-	bool changes;                 /* else standard time stays */
-	int32_t standard_s, summer_s; /* how far clocks are ahead of UTC */
-	struct tz_day begins, ends;   /* of summer time */
+	bool changes;                 /* false: standard time stays */
+	int32_t standard_s, summer_s; /* seconds that clocks are ahead of UTC */
+	struct tz_day begins, ends;   /* days on which summer time begins and ends */
 };
 
-/* From `at` on, in seconds since 1970 in UTC, clocks are `offset_s` ahead of UTC. */
+/* A change: from `at` on, in seconds since 1970 UTC, clocks are `offset_s` ahead of UTC. */
 struct tz_change {
 	int64_t at;
 	int32_t offset_s;
@@ -34,7 +35,9 @@ struct tz_change {
 /* Returns false if the text is not a rule of RFC 9636. */
 bool tz_rule_read(struct tz_rule *rule, struct text text);
 
-/* Of a rule that changes: its latest change that is not after `at`, and the first one after it. */
+/*
+ * For a rule with `changes`: the latest change that is not after `at`, and the first one after it.
+ */
 struct tz_change tz_rule_latest(const struct tz_rule *rule, int64_t at);
 struct tz_change tz_rule_next(const struct tz_rule *rule, int64_t at);
 

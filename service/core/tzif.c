@@ -4,11 +4,14 @@
 enum { HEADER_BYTES = 44, VERSION_AT = 4, COUNTS_AT = 20, TYPE_BYTES = 6, BYTE_BITS = 8 };
 enum { TIME_BYTES_OF_1 = 4, TIME_BYTES_OF_2 = 8, LEAP_BYTES = 4 };
 enum { OFFSET_S_LEAST = -89999, OFFSET_S_MOST = 93599 };
-/* Nothing changed before the Big Bang, and the text of a date has four digits for the year. */
+/*
+ * The earliest instant in a file. The text of a date has four digits for the year, so earlier
+ * changes are of no use.
+ */
 #define BIG_BANG_S (-(INT64_C(1) << 59))
 #define YEAR_9999_S INT64_C(253402300799)
 
-/* The counts of a header. */
+/* The counts in a header. */
 struct sizes {
 	uint32_t of_utc, of_standard, leaps, times, types, names;
 };
@@ -22,7 +25,7 @@ static int64_t number_at(const char *at, size_t bytes)
 	return (int64_t)n;
 }
 
-/* Takes a header off the file. */
+/* Cuts a header off the file. */
 static bool take_header(struct text *file, struct sizes *sizes, char *version)
 {
 	uint32_t *counts[] = { &sizes->of_utc, &sizes->of_standard, &sizes->leaps,
@@ -38,7 +41,7 @@ static bool take_header(struct text *file, struct sizes *sizes, char *version)
 	return true;
 }
 
-/* Takes the data behind a header off the file. */
+/* Cuts the data after a header off the file. */
 static bool take_data(struct text *file, const struct sizes *sizes, size_t time_bytes, struct text *data)
 {
 	uint64_t bytes = (uint64_t)sizes->times * (time_bytes + 1) + (uint64_t)sizes->types * TYPE_BYTES +
@@ -53,7 +56,7 @@ static bool take_data(struct text *file, const struct sizes *sizes, size_t time_
 	return true;
 }
 
-/* False when the offset is out of range. */
+/* False: the offset is out of range. */
 static bool read_offset(const char *types, size_t type, int32_t *offset_s)
 {
 	int64_t n = number_at(types + type * TYPE_BYTES, 4);
@@ -62,7 +65,10 @@ static bool read_offset(const char *types, size_t type, int32_t *offset_s)
 	return n >= OFFSET_S_LEAST && n <= OFFSET_S_MOST;
 }
 
-/* Changes of an abbreviation alone, which shift nothing, are left out; `*last_at` is of all. */
+/*
+ * A change of an abbreviation alone, which does not shift the clock, is left out, but counts in
+ * `*last_at`.
+ */
 static const char *read_data(struct tzif *zone, const char *data, const struct sizes *sizes, size_t time_bytes,
 			     int64_t *last_at)
 {
@@ -98,7 +104,7 @@ static struct tz_change last_of(const struct tzif *zone)
 	return zone->count ? zone->changes[zone->count - 1] : (struct tz_change){ INT64_MIN, zone->first_offset_s };
 }
 
-/* The first change of a rule after another change that shifts the clock. */
+/* Returns the rule's first change after `after` that shifts the clock. */
 static struct tz_change next_shift(const struct tz_rule *rule, struct tz_change after)
 {
 	struct tz_change next = tz_rule_next(rule, after.at);
@@ -107,9 +113,10 @@ static struct tz_change next_shift(const struct tz_rule *rule, struct tz_change 
 }
 
 /*
- * The line behind the data of version 2 and later; an empty one has no rule. The rule's own changes
- * behind the last one count, not the time of the rule until then: zic lets a law that came in
- * autumn begin in the summer time of a rule that had none yet (America/Ojinaga, 2022).
+ * Reads the line after the data of version 2 and later; if it is empty, there is no rule. The
+ * rule's own changes after the last listed one count, but not its offset before them: zic lets a
+ * law that was passed in autumn begin in the summer time of a rule that did not exist yet
+ * (America/Ojinaga, 2022).
  */
 static const char *read_footer(struct tzif *zone, struct text file, int64_t last_at)
 {
@@ -156,7 +163,7 @@ const char *tzif_read(struct tzif *zone, struct text file)
 	return read_footer(zone, file, last_at);
 }
 
-/* Whether the rule makes the last change, when it is followed from the change before. */
+/* Returns true if the rule, followed from the change before the last, makes the last change. */
 static bool is_of_rule(const struct tzif *zone, int64_t since)
 {
 	const struct tz_change *last = &zone->changes[zone->count - 1];
@@ -168,7 +175,7 @@ static bool is_of_rule(const struct tzif *zone, int64_t since)
 	return next.at == last->at && next.offset_s == last->offset_s;
 }
 
-/* How far clocks are ahead of UTC. */
+/* Returns how many seconds clocks are ahead of UTC. */
 static int32_t offset_at(const struct tzif *zone, int64_t at)
 {
 	struct tz_change latest = { INT64_MIN, zone->first_offset_s };
@@ -191,7 +198,7 @@ static void forget_past(struct tzif *zone, int64_t since)
 	zone->count -= past;
 	memmove(zone->changes, zone->changes + past, zone->count * sizeof(*zone->changes));
 	zone->first_offset_s = offset_s;
-	/* the rule has not made a change yet */
+	/* The rule has not made a change yet. */
 	if (zone->rule.changes && zone->count == 0 && tz_rule_latest(&zone->rule, since).offset_s != offset_s)
 		zone->changes[zone->count++] = (struct tz_change){ since, offset_s };
 }

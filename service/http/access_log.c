@@ -8,7 +8,7 @@
 #include "request/resource.h"
 #include "request/traceparent.h"
 
-/* A failure, a refused caller, or a slow answer. A limit that is reached is what limits are for. */
+/* True for a failure, a refused caller, or a slow answer. A limit that is reached is normal. */
 static bool is_notable(const struct request *req, int status, int64_t working_us)
 {
 	bool is_refused = (status == 401 || status == 403) && req->answer.problem != problem_row(P_RATE_DENIED);

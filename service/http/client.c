@@ -28,7 +28,7 @@ static void on_deadline(struct loop_timer *t)
 {
 	struct client *c = container_of(t, struct client, deadline);
 
-	if ((c->grace_polls || c->suspended) && !c->in_handshake) { /* the client waits for us */
+	if ((c->grace_polls || c->suspended) && !c->in_handshake) { /* the client waits for the daemon */
 		client_deadline_in(c, c->server->timeouts.write_ms);
 		return;
 	}

@@ -49,11 +49,11 @@ void http_head_hide(const char *target, struct MHD_Connection *connection)
 /*
  * The head of a request in the buffer of libmicrohttpd before 1.0, while its header lines are
  * walked in their order. libmicrohttpd parses in place: a NUL replaces each space of the request
- * line, each colon, CR and LF that it takes for a delimiter. So a head that was read as in RFC 9112
- * is one line after the other, without a gap. There is a gap (0.9.75, process_broken_line) after a
- * folded header, whose second line was appended to a copy of the header's name; after a line that
- * ends in a bare LF; and after a NUL, which cuts the line off. Two programs can read such a head
- * differently. libmicrohttpd 1.0 rejects all of these itself at this level of
+ * line, and each colon, CR and LF that it takes for a delimiter. So a head that was read as in RFC
+ * 9112 is one line after the other, without a gap. There is a gap (0.9.75, process_broken_line)
+ * after a folded header, whose second line was appended to a copy of the header's name; after a
+ * line that ends in a bare LF; and after a NUL, which cuts the line off. Two programs can read such
+ * a head differently. libmicrohttpd 1.0 itself rejects all of these at this level of
  * MHD_OPTION_STRICT_FOR_CLIENT.
  */
 struct header_walk {
@@ -61,7 +61,7 @@ struct header_walk {
 	const char *next; /* where the next line must begin; NULL: there was a gap */
 };
 
-/* Whether the line at `at` follows without a gap. */
+/* Returns true if the line at `at` follows without a gap. */
 static bool is_next(const struct header_walk *h, const char *at)
 {
 	return h->next && h->next == at;
@@ -92,7 +92,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-/* Where the first header must begin; NULL: a NUL has cut the target short. */
+/* Returns where the first header must begin; NULL: a NUL has cut the target short. */
 static const char *behind_request_line(const struct request *req, const char *version, const char *url)
 {
 	if (req->asked.method + strlen(req->asked.method) + 1 != url || url + req->asked.target.len + 1 != version)
@@ -109,5 +109,5 @@ void http_head_read(struct precheck *p, struct client *c, const char *url)
 	p->head_bytes = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 	if (is_lenient && (!h.next || behind_crlf(h.next) != c->req->asked.method + p->head_bytes))
 		p->headers.flaw =
-			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
+			"each line of the head must end with CRLF and contain no NUL; no header may continue on a second line";
 }

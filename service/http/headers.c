@@ -1,10 +1,10 @@
-/* http_headers: see http/headers.h. Pure. */
+/* http_headers: see http/headers.h. */
 #include "http/headers.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* How a header on several lines is read. */
+/* How to read a header that has several lines. */
 enum repeat { REJECTED, FIRST_COUNTS, ONE_LIST };
 
 static const struct {
@@ -15,7 +15,7 @@ static const struct {
 	HEADER(HOST, "Host", REJECTED),
 	HEADER(CONTENT_LENGTH, "Content-Length", REJECTED),
 	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REJECTED),
-	HEADER(AUTHORIZATION, "Authorization", FIRST_COUNTS), /* access.c rejects several */
+	HEADER(AUTHORIZATION, "Authorization", FIRST_COUNTS), /* access.c rejects several lines */
 	HEADER(CONTENT_TYPE, "Content-Type", REJECTED),
 	HEADER(CONTENT_ENCODING, "Content-Encoding", REJECTED),
 	HEADER(ACCEPT, "Accept", ONE_LIST),
@@ -47,7 +47,7 @@ static bool is_named(size_t i, const char *name, size_t len)
 	return name_of(i).len == len && strncasecmp(name_of(i).at, name, len) == 0;
 }
 
-/* tchar, RFC 9110 section 5.6.2 */
+/* tchar of RFC 9110 section 5.6.2. */
 static const bool token_bytes[256] = {
 	['!'] = true,         ['#' ... '\''] = true, ['*' ... '+'] = true, ['-' ... '.'] = true, ['0' ... '9'] = true,
 	['A' ... 'Z'] = true, ['^' ... 'z'] = true,  ['|'] = true,         ['~'] = true,
@@ -70,7 +70,9 @@ static bool has_control(const char *value)
 	return false;
 }
 
-/* CGI reads Content_Length as Content-Length, as proxies may; libmicrohttpd does not. */
+/*
+ * CGI reads Content_Length as Content-Length, and proxies may do so, too. libmicrohttpd does not.
+ */
 static bool is_underscored(const char *name, size_t len)
 {
 	char dashed[32];

@@ -1,5 +1,6 @@
 /*
- * http_headers: the headers that the daemon reads, and the bytes that any may hold (RFC 9110).
+ * http_headers: the headers that the daemon reads, and the bytes that any header may have (RFC
+ * 9110). Pure.
  */
 #ifndef PATTERND_HTTP_HEADERS_H
 #define PATTERND_HTTP_HEADERS_H
@@ -31,17 +32,17 @@ enum http_header_id {
 };
 
 struct http_headers {
-	struct arena *arena;             /* (ref) for values that came on several lines */
-	struct text value[HEADER_COUNT]; /* absent: the header did not come */
-	unsigned count[HEADER_COUNT];    /* lines */
-	unsigned lines;                  /* of all headers, also those that the daemon does not read */
-	const char *flaw;                /* static: why the head is malformed; NULL: it is not */
+	struct arena *arena;             /* (ref) for values that have several lines */
+	struct text value[HEADER_COUNT]; /* absent: not sent */
+	unsigned count[HEADER_COUNT];    /* number of lines */
+	unsigned lines;                  /* of all headers, including those that the daemon does not read */
+	const char *flaw;                /* static: why the head is malformed; NULL: it is well-formed */
 };
 
-/* Adds one header line; notes a name or a value that RFC 9110 does not allow. */
+/* Adds one header line. Notes a name or a value that RFC 9110 does not allow. */
 void http_headers_add(struct http_headers *h, const char *name, const char *value);
 
-/* The name of a header that came more than once and must not; NULL: none. */
+/* Returns the name of a header that was repeated and must not be; NULL: none. */
 const char *http_headers_repeated(const struct http_headers *h);
 
 #endif

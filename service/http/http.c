@@ -1,9 +1,9 @@
 /*
- * http: the servers, and the acceptors of their clients; see http.h.
+ * http: see http.h. The servers, and the acceptors of their clients.
  *
- * The plain and the TLS server share one acceptor, and so --max-connections. Health has a server,
- * an acceptor and timeouts of its own, and no request there waits: a probe takes at most the
- * current event-loop iteration.
+ * The plain and the TLS server share one acceptor, and so --max-connections. Health has its own
+ * server, acceptor and timeouts, and its requests never wait: a probe takes at most the present
+ * event-loop iteration.
  */
 #include "http/http.h"
 
@@ -26,8 +26,8 @@
 
 enum {
 	HEALTH_CONNECTIONS = 64,
-	HEALTH_EVICTED = 16, /* closed when all are taken */
-	LEAST_BODIES = 8,    /* that --max-request-memory must have room for */
+	HEALTH_EVICTED = 16, /* number of connections that are closed when all are in use */
+	LEAST_BODIES = 8,    /* number for which --max-request-memory must have room */
 };
 
 /* TLS is a flag of a whole daemon of libmicrohttpd. A server that is not open does nothing. */
@@ -57,7 +57,7 @@ static bool has_health(void)
 	return *config()->health_listen;
 }
 
-/* A socket for each address, an epoll set for each server. */
+/* One socket per address, one epoll set per server. */
 unsigned http_descriptors(void)
 {
 	unsigned n = SERVERS + 1 + LINGERING_CLOSES_MAX;
@@ -91,7 +91,7 @@ unsigned http_request_count(void)
 
 /* ---- Start ---- */
 
-/* Without tokens only this machine may reach the daemon. */
+/* Without tokens, only this machine may reach the daemon. */
 static bool check_addresses(void)
 {
 	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
@@ -122,7 +122,10 @@ static void add_health_client(const struct listener *by, int fd)
 	http_server_add(&servers[HEALTH], fd);
 }
 
-/* Health is answered at once: the oldest connections are idle or slow, and make room. */
+/*
+ * Health is answered at once, so the oldest connections are idle or slow. They are closed to make
+ * room.
+ */
 static void on_health_full(struct acceptor *a)
 {
 	unsigned seen = 0;

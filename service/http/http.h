@@ -1,7 +1,7 @@
 /*
- * http: serves clients over HTTP: addresses, servers, start and end.
+ * http: serves clients over HTTP: addresses, servers, start and end. It must not know patterns.
  *
- * The floor turns bytes into a request, prechecks it, decodes its input, runs the handler and
+ * This floor turns bytes into a request, prechecks it, decodes its input, runs the handler and
  * writes the response.
  */
 #ifndef PATTERND_HTTP_H
@@ -12,39 +12,45 @@
 #include <stdint.h>
 
 /*
- * Reads the TLS files, and checks the addresses of --listen and --health-listen: without tokens and
- * --insecure they must be private to this machine. Binds nothing. False after a line on stderr for
- * each fault.
+ * Reads the TLS files, and checks the addresses of --listen and --health-listen: without --tokens
+ * and --insecure they must be private to this machine. It binds nothing. Returns false after a line
+ * on stderr for each fault.
  */
 bool http_check(void);
 
 /*
- * After http_check: binds --listen and --health-listen, and starts to serve. False after one line
- * on stderr.
+ * Call it after http_check: binds --listen and --health-listen, and starts to serve. Returns false
+ * after one line on stderr.
  */
 bool http_open(unsigned max_connections);
 
-/* How many descriptors it may need besides the clients' sockets. */
+/* Returns how many descriptors it may need besides the clients' sockets. */
 unsigned http_descriptors(void);
 
 /*
- * The URL of an address of --listen: "http://127.0.0.1:8379", with the real port, "https://...",
- * "unix:/path"; NULL after the last. And the URL of an address of --health-listen, in the same way.
+ * http_address returns the URL of address `i` of --listen: "http://127.0.0.1:8379", with the real
+ * port, "https://...", "unix:/path"; NULL after the last. http_health_address does so for
+ * --health-listen.
  */
 const char *http_address(size_t i);
 const char *http_health_address(size_t i);
 
-/* Runs what is due; called in each event-loop iteration after the descriptors. True: call again. */
+/*
+ * Runs what is due. Call it in each event-loop iteration after the descriptors; if it returns true,
+ * call it again.
+ */
 bool http_run(void);
 
-/* How long http_run may wait, in milliseconds; -1: until an event. */
+/* Returns how long http_run may wait, in milliseconds; -1: until an event. */
 int64_t http_timeout_ms(void);
 
-/* Accepts no more clients; closes connections when idle. Health stays open. */
+/*
+ * http_drain accepts no more clients and closes connections when they are idle. Health stays open.
+ */
 void http_drain(void);
 bool http_draining(void);
 
-/* Requests in progress, without health. */
+/* Returns the number of requests in progress, without health. */
 unsigned http_request_count(void);
 
 /* Answers open requests with 503, then closes everything. */

@@ -14,10 +14,10 @@
 #include "process/log.h"
 #include "process/metrics.h"
 
-/* The files' contents, reference-counted: each connection keeps those it began with. */
+/* The contents of the files, reference-counted: each connection keeps those it began with. */
 struct tls_credentials {
 	gnutls_certificate_credentials_t certificates; /* owned */
-	bool demands;                                  /* a client certificate */
+	bool demands;                                  /* a client certificate is required */
 	unsigned users;
 };
 
@@ -27,7 +27,7 @@ struct https_session {
 	bool secured;
 };
 
-static const char *cert_file, *key_file, *ca_file; /* (ref) of config */
+static const char *cert_file, *key_file, *ca_file; /* (ref) to the options */
 static struct tls_credentials *current;
 
 static void credentials_release(struct tls_credentials *c)
@@ -38,7 +38,7 @@ static void credentials_release(struct tls_credentials *c)
 	free(c);
 }
 
-/* On failure `why` is what is wrong with the files. */
+/* If it fails, `why` is what is wrong with the files. */
 static int read_files(gnutls_certificate_credentials_t to, char *why, size_t size)
 {
 	int error = gnutls_certificate_set_x509_key_file(to, cert_file, key_file, GNUTLS_X509_FMT_PEM);
@@ -58,7 +58,7 @@ static int read_files(gnutls_certificate_credentials_t to, char *why, size_t siz
 	return error < 0 ? error : GNUTLS_E_NO_CERTIFICATE_FOUND;
 }
 
-/* Returns new, with one user; on failure NULL, and `why` is the reason. */
+/* Reads credentials, with one user. NULL: `why` is the reason. */
 static struct tls_credentials *credentials_read(char *why, size_t size)
 {
 	struct tls_credentials *c = calloc(1, sizeof(*c));
@@ -195,10 +195,10 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
 
 /* ---- Client certificates ---- */
 
-/* RFC 8446, 6.2: what a client reports to its user. */
+/* By RFC 8446, 6.2: what a client reports to its user. */
 static gnutls_alert_description_t alert_for(gnutls_session_t session, bool shown, unsigned status)
 {
-	if (!shown) /* TLS 1.2 has no alert of its own for it */
+	if (!shown) /* TLS 1.2 has no alert for that */
 		return gnutls_protocol_get_version(session) >= GNUTLS_TLS1_3 ? GNUTLS_A_CERTIFICATE_REQUIRED
 									     : GNUTLS_A_HANDSHAKE_FAILURE;
 	if (status & GNUTLS_CERT_EXPIRED)
@@ -206,7 +206,7 @@ static gnutls_alert_description_t alert_for(gnutls_session_t session, bool shown
 	return status & GNUTLS_CERT_SIGNER_NOT_FOUND ? GNUTLS_A_UNKNOWN_CA : GNUTLS_A_BAD_CERTIFICATE;
 }
 
-/* At most one line a second: any client can cause them. */
+/* Logs at most one line per second, since any client can cause them. */
 static void log_refused(bool shown, unsigned status)
 {
 	static int64_t silent_until_us;
@@ -247,7 +247,7 @@ static int on_certificate(gnutls_session_t session)
 	return GNUTLS_E_CERTIFICATE_ERROR;
 }
 
-/* GnuTLS would refuse a client without a certificate by itself, before on_certificate. */
+/* GnuTLS would itself refuse a client without a certificate, before on_certificate. */
 static void demand_certificate(gnutls_session_t session)
 {
 	gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
@@ -256,7 +256,7 @@ static void demand_certificate(gnutls_session_t session)
 
 /* ---- Sessions ---- */
 
-/* NULL without memory. */
+/* NULL: memory ran out. */
 static struct https_session *prepare(gnutls_session_t session)
 {
 	struct https_session *t = calloc(1, sizeof(*t));
@@ -304,8 +304,8 @@ void https_wake(struct client *c)
 }
 
 /*
- * Outside of a run, where libmicrohttpd has nothing else under way: safe in 0.9.75 and in 1.0.1. A
- * connection that cannot be watched would never wake up: it is closed.
+ * This happens outside a run, when libmicrohttpd has no work under way, which is safe in 0.9.75 and
+ * in 1.0.1. If a connection cannot be watched, it would never wake up, so it is closed.
  */
 static void sleep_until_bytes(struct client *c)
 {

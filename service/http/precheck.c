@@ -1,4 +1,4 @@
-/* precheck: see precheck.h. Pure but for the problem that it answers with. */
+/* precheck: see precheck.h. Pure, except for the problem that it answers with. */
 #include "http/precheck.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 
 enum {
 	MAX_TARGET_BYTES = 8192,
-	HEADER_BYTES = 64, /* what libmicrohttpd needs for each header beside its text */
+	HEADER_BYTES = 64, /* that libmicrohttpd needs for each header beside its text */
 	MAX_REQUEST_ID_BYTES = 128,
 	MAX_IDEMPOTENCY_KEY_BYTES = 200,
 	MIN_IDEMPOTENCY_TTL_MS = 1000,
@@ -47,7 +47,7 @@ static bool is_printable(struct text t)
 	return t.len > 0;
 }
 
-/* The client's id if it is safe in a log line; otherwise a new one. */
+/* Uses the client's id if it is safe in a log line; otherwise makes a new one. */
 static void identify(struct precheck *p)
 {
 	static char process[10];
@@ -69,7 +69,7 @@ static void identify(struct precheck *p)
 		p->req->asked.request_id = TEXT("-");
 }
 
-/* One that is not valid, or came twice, is ignored. */
+/* An invalid or repeated header is ignored. */
 static void trace(struct precheck *p)
 {
 	struct text t = header(p, HEADER_TRACEPARENT);
@@ -80,7 +80,7 @@ static void trace(struct precheck *p)
 
 /* ---- Framing ---- */
 
-/* Where the next request begins is unknown: the connection ends. */
+/* Answers 400. Where the next request begins is unknown, so the connection closes. */
 static bool refuse_framing(struct precheck *p, const char *why)
 {
 	p->req->answer.close = true;
@@ -121,7 +121,7 @@ static bool check_framing(struct precheck *p)
 	if (encoding.at && header(p, HEADER_CONTENT_LENGTH).at)
 		return refuse_framing(p, "Content-Length and Transfer-Encoding exclude each other");
 	if (encoding.at && (encoding.len != 7 || strncasecmp(encoding.at, "chunked", 7) != 0))
-		return refuse_framing(p, "the only Transfer-Encoding is chunked");
+		return refuse_framing(p, "Transfer-Encoding must be chunked");
 	if (encoding.at && strcmp(p->version, "HTTP/1.1") != 0)
 		return refuse_framing(p, "Transfer-Encoding needs HTTP/1.1");
 	p->body_expected = encoding.at != NULL;
@@ -194,7 +194,7 @@ static bool check_body(struct precheck *p)
 
 /* ---- Accept, Idempotency-Key, target ---- */
 
-/* `curl --json` accepts nothing but JSON: it gets the stream all the same. */
+/* `curl --json` accepts only JSON, and nevertheless gets the stream. */
 static bool is_stream_for_json(struct request *req)
 {
 	return strcmp(req->op->media_type, "text/event-stream") == 0 &&
@@ -216,7 +216,7 @@ static bool check_accept(struct precheck *p)
 	return false;
 }
 
-/* A client may ask for less than --idempotency-ttl-ms. */
+/* A client may set a shorter time than --idempotency-ttl-ms. */
 static bool check_idempotency_ttl(struct precheck *p)
 {
 	struct text ttl = header(p, HEADER_IDEMPOTENCY_TTL);
@@ -235,7 +235,7 @@ static bool check_idempotency_ttl(struct precheck *p)
 	return true;
 }
 
-/* A bare or a quoted string (draft-ietf-httpapi-idempotency-key-header-07). */
+/* The value is a bare or a quoted string (draft-ietf-httpapi-idempotency-key-header-07). */
 static bool check_idempotency_key(struct precheck *p)
 {
 	struct text key = header(p, HEADER_IDEMPOTENCY_KEY);
@@ -272,8 +272,7 @@ static bool check_target(struct precheck *p)
 	struct request *req = p->req;
 
 	if (req->asked.only_health && !is_health(req->asked.target)) {
-		answer_problem(req, P_UNKNOWN_PATH,
-			       "nothing but /healthz, /readyz and /metrics is served by --health-listen");
+		answer_problem(req, P_UNKNOWN_PATH, "--health-listen serves only /healthz, /readyz and /metrics");
 		return false;
 	}
 	if (req->asked.target.len > MAX_TARGET_BYTES) {
@@ -309,9 +308,9 @@ static bool is_forwarded(const struct operation *const *found, size_t count)
 }
 
 /*
- * OPTIONS returns what the path takes (RFC 9110, 9.3.7), to a page on an allowed origin also what
- * browsers ask in a preflight. Neither needs a token: browsers send a preflight without one. True:
- * it was OPTIONS, and has been answered.
+ * Answers OPTIONS, and then returns true. The response has the methods of the path (RFC 9110,
+ * 9.3.7). A page on an allowed origin also gets what browsers ask in a preflight. Neither needs a
+ * token, since browsers send a preflight without one.
  */
 static bool answer_options(struct precheck *p)
 {
@@ -323,7 +322,7 @@ static bool answer_options(struct precheck *p)
 		return false;
 	if (!route_methods(req, found, &count))
 		return true;
-	if (is_forwarded(found, count)) /* OPTIONS is a method like any other there */
+	if (is_forwarded(found, count)) /* OPTIONS is not special there */
 		return false;
 	if (!check_site(p))
 		return true;
@@ -344,7 +343,7 @@ static void keep_conditions(struct precheck *p)
 	struct request_conditions c = { header(p, HEADER_IF_MATCH), header(p, HEADER_IF_NONE_MATCH) };
 	struct request_conditions *kept = c.match.at || c.none_match.at ? arena_alloc(&p->req->arena, sizeof(c)) : NULL;
 
-	if (kept) /* without memory nothing is sent to Redis: arena.failed is set */
+	if (kept) /* if memory ran out, nothing is sent to Redis: arena.failed is set */
 		*kept = c;
 	p->req->asked.conditions = kept;
 }
@@ -360,8 +359,8 @@ bool precheck_run(struct precheck *p)
 	if (answer_options(p) || !route_request(p->req))
 		return false;
 	/*
-	 * A proxy forwards headers that clients meant for another server. With an Idempotency-Key
-	 * among them a client would be admitted for ever.
+	 * A proxy forwards headers that clients meant for another server. If an Idempotency-Key
+	 * among them counted, a client would be admitted for ever.
 	 */
 	if (p->req->op->forwarded) {
 		p->req->caller.cors_origin = NULL;

@@ -1,4 +1,15 @@
-/* http_response: see http/response.h. */
+/*
+ * http_response: see http/response.h. A request that waits for Redis, in time:
+ *
+ *	0                        16 runs or GRACE_US (20 ms)
+ *	|  grace polls           |  suspended                             |
+ *	|  runs call the handler |  `disconnect` watches the socket       |
+ *	+------------------------+----------------------------------------+
+ *	 ^ http_response_wait     ^ suspend                 on_answered ^
+ *
+ * A reply during the grace polls is sent by the next run. A reply to a suspended connection first
+ * resumes it. PARKED and STREAMING requests are suspended at once.
+ */
 #include "http/response.h"
 
 #include <microhttpd.h>
@@ -19,7 +30,7 @@
 #include "request/stream.h"
 
 enum {
-	MAX_GRACE_POLLS = 16, /* they cost about as much as a suspension */
+	MAX_GRACE_POLLS = 16, /* about as expensive as one suspension */
 	GRACE_US = 20000,
 	STREAM_BLOCK = 4096,
 	STREAM_TIMEOUT_S = 1000000,
@@ -30,22 +41,22 @@ enum {
 
 static bool (*draining)(void);
 
-/* ---- Suspended, and back ---- */
+/* ---- Suspend and resume ---- */
 
 static void resume(struct client *c)
 {
 	loop_unwatch(&c->disconnect);
 	c->suspended = false;
-	/* 0.9.75 loses a resume unless MHD_run follows in the same iteration. */
+	/* libmicrohttpd 0.9.75 loses a resume unless MHD_run follows in the same iteration. */
 	c->server->must_run = true;
 	MHD_resume_connection(c->connection);
 }
 
 /*
- * A suspended connection is not read, so the TCP window closes at some point, and a FIN behind it
- * never arrives: the client may be gone without a sign. So a client that sends more than
- * MAX_PIPELINED_BYTES bytes after a request that waits, or streams, counts as gone, while its FIN
- * could still arrive.
+ * A suspended connection is not read, so the TCP window may close, and a FIN behind unread bytes
+ * would never arrive: the client could be gone without a sign. So a client that sends more than
+ * MAX_PIPELINED_BYTES after a request that waits or streams counts as gone, while its FIN could
+ * still arrive.
  */
 static bool may_hide_fin(const struct client *c)
 {
@@ -56,8 +67,8 @@ static bool may_hide_fin(const struct client *c)
 }
 
 /*
- * The client closed its side, or the connection broke. A half-close counts, too: it looks like a
- * close until a response is sent, and then it is too late to release what the request acquired.
+ * The client closed its side, or the connection broke. A half-close counts, too: until a response
+ * is sent it looks like a close, and then it is too late to release what the request acquired.
  */
 static void on_disconnect(struct loop_watch *w, uint32_t events)
 {
@@ -71,7 +82,7 @@ static void on_disconnect(struct loop_watch *w, uint32_t events)
 	resume(c);
 }
 
-/* The same, when the disconnect is seen as the reply comes. */
+/* As on_disconnect, when the disconnect is noticed as the reply arrives. */
 static void on_disconnected(struct request *req)
 {
 	struct client *c = req->exchange;
@@ -81,12 +92,12 @@ static void on_disconnected(struct request *req)
 	metrics_count(METRIC_clients_disconnected);
 	c->is_disconnected = c->server->must_run = true;
 	if (!c->suspended)
-		return; /* its next run calls the handler */
+		return; /* the next run calls the handler */
 	c->grace_polls = 0;
 	resume(c);
 }
 
-/* False: the socket cannot be watched, so a disconnect would go unnoticed. */
+/* False: the socket cannot be watched, so a disconnect would not be noticed. */
 static bool suspend(struct client *c)
 {
 	c->disconnect = (struct loop_watch){ .fd = c->fd, .ready = on_disconnect };
@@ -97,7 +108,7 @@ static bool suspend(struct client *c)
 	return true;
 }
 
-/* True when the client has disconnected, also when epoll has not reported it yet. */
+/* Returns true if the client has disconnected, even if epoll has not reported it yet. */
 static bool is_disconnected(struct request *req)
 {
 	struct client *c = req->exchange;
@@ -114,7 +125,7 @@ static void start_grace(struct http_server *s)
 	loop_timer_set(&s->grace_end, loop_now_us() + GRACE_US);
 }
 
-/* One request less gets grace polls. */
+/* Call it when a request is not polled any more. */
 static void end_grace(struct http_server *s)
 {
 	if (--s->grace_polled == 0)
@@ -129,12 +140,12 @@ static void on_grace_end(struct loop_timer *t)
 	start_grace(s);
 }
 
-/* ---- Answered during its grace polls ---- */
+/* ---- Answered during the grace polls ---- */
 
 /*
- * libmicrohttpd takes a response also outside of the handler when its caller polls (0.9.75 and
- * 1.0.1: "in external polling mode this function can be called any time"), and sends it in its next
- * run. A response that the handler queues is sent in the run after that.
+ * If its caller polls, libmicrohttpd also takes a response outside the handler (0.9.75 and 1.0.1:
+ * "in external polling mode this function can be called any time"), and sends it in its next run. A
+ * response that the handler queues is sent one run later.
  */
 static void add_answered(struct client *c)
 {
@@ -163,11 +174,11 @@ static void remove_answered(struct client *c)
 }
 
 /*
- * Most replies of Redis come within one or two runs of libmicrohttpd, which calls the handler in
- * each while the connection is not suspended. That saves a suspension (four epoll_ctl and a read
- * that finds nothing). Suspended at once are requests that wait for an event, and those with an
- * unread body: libmicrohttpd would wait for the body, and a proxy may announce its client's body
- * without sending it.
+ * Most replies of Redis arrive within one or two runs of libmicrohttpd, which calls the handler in
+ * each run while the connection is not suspended. This saves a suspension (four epoll_ctl, and a
+ * read that finds nothing). Requests that wait for an event are suspended at once. So are requests
+ * with an unread body: libmicrohttpd would wait for the body, which a proxy may announce without
+ * sending it.
  */
 void http_response_wait(struct client *c)
 {
@@ -187,13 +198,13 @@ void http_response_wait(struct client *c)
 		start_grace(s);
 }
 
-/* Answered, or streaming: has libmicrohttpd call the handler again. */
+/* The request was answered, or streams: has libmicrohttpd call the handler again. */
 static void on_answered(struct request *req)
 {
 	struct client *c = req->exchange;
 
 	if (c->grace_polls == 0)
-		return; /* within its handler: the response is queued when that returns */
+		return; /* within its handler, which queues the response when it returns */
 	c->grace_polls = 0;
 	c->server->must_run = true;
 	if (c->suspended) {
@@ -201,7 +212,7 @@ static void on_answered(struct request *req)
 		return;
 	}
 	end_grace(c->server);
-	if (req->state == ANSWERED) /* a stream begins in the handler, where it may be suspended */
+	if (req->state == ANSWERED) /* a stream begins in the handler, which may suspend it */
 		add_answered(c);
 }
 
@@ -213,7 +224,7 @@ static struct MHD_Response *body_of(struct request *req)
 					       MHD_RESPMEM_PERSISTENT);
 }
 
-/* Reads more of a stream; suspends when there is none yet. */
+/* Reads more of a stream. If it has nothing to send, suspends the connection. */
 static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 {
 	struct client *c = cls;
@@ -234,18 +245,18 @@ static void on_streamed(struct request *req)
 	struct client *c = req->exchange;
 
 	if (!c->suspended || c->grace_polls)
-		return; /* its reader is called anyway */
+		return; /* its reader is called in any case */
 	client_deadline_in(c, c->server->timeouts.write_ms);
 	resume(c);
 }
 
 /*
- * TCP_USER_TIMEOUT ends connections whose client vanished: data stays unacknowledged.
+ * TCP_USER_TIMEOUT ends connections whose client vanished, so that data stays unacknowledged.
  *
- * libmicrohttpd 0.9.75 frees a connection whose reader ended with an error (for HTTP/1.0: ended at
- * all) only when it checks the timeout, and of the connections with the default timeout it checks
- * only the oldest. A connection with its own timeout is checked in each run; this timeout never
- * passes, since each suspension restarts it.
+ * If a connection's reader ended with an error (with HTTP/1.0: ended at all), libmicrohttpd 0.9.75
+ * frees it only when it checks the timeout. Of the connections with the default timeout, it checks
+ * only the oldest. A connection with its own timeout is checked in each run. This timeout never
+ * passes, because each suspension restarts it.
  */
 static struct MHD_Response *stream_of(struct client *c)
 {
@@ -255,13 +266,16 @@ static struct MHD_Response *stream_of(struct client *c)
 	MHD_set_connection_option(c->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STREAM_TIMEOUT_S);
 	struct MHD_Response *r =
 		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
-	/* libmicrohttpd 0.9.75 answers HEAD with the last chunk of a chunked body: so no chunks. */
+	/*
+	 * libmicrohttpd 0.9.75 answers HEAD with the last chunk of a chunked body, so chunks are
+	 * not used.
+	 */
 	if (r && strcmp(c->req->asked.method, "HEAD") == 0)
 		MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 	return r;
 }
 
-/* False when one could not be added: a response without it may mean something else. */
+/* False: a header could not be added. A response without it may mean something else. */
 static bool add_headers(struct MHD_Response *r, const struct request *req)
 {
 	unsigned missing = 0;
@@ -310,7 +324,7 @@ bool http_response_send(struct client *c)
 	return ok;
 }
 
-/* ---- Past libmicrohttpd ---- */
+/* ---- Responses without libmicrohttpd ---- */
 
 static int print_head(char head[HEAD_BYTES], const struct request *req)
 {
@@ -326,7 +340,10 @@ static int print_head(char head[HEAD_BYTES], const struct request *req)
 			req->answer.content_type, req->asked.request_id.at, req->answer.body.len);
 }
 
-/* The socket's buffer is empty: libmicrohttpd has sent what came before, and the rest is small. */
+/*
+ * The socket's buffer is empty, because libmicrohttpd has sent all earlier bytes, and these are
+ * few.
+ */
 static void write_all(struct client *c, const char *bytes, size_t len)
 {
 	if (c->server->is_secure)
@@ -380,7 +397,7 @@ void http_response_end(struct client *c)
 		end_grace(c->server);
 	if (c->suspended)
 		loop_unwatch(&c->disconnect);
-	/* During grace polls libmicrohttpd notices a disconnect. */
+	/* During grace polls, libmicrohttpd notices a disconnect. */
 	if (!c->is_disconnected && (req->state == CALLING || req->state == PARKED))
 		metrics_count(METRIC_clients_disconnected);
 	c->req = NULL;

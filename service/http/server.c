@@ -1,8 +1,6 @@
 /*
- * http_server: libmicrohttpd in external epoll mode; see http/server.h.
- *
- * Owns the order of a request's steps: target, headers and precheck, body, input, handler,
- * response.
+ * http_server: see http/server.h. It owns the order of a request's steps: target, headers and
+ * precheck, body, input, handler, response.
  */
 #include "http/server.h"
 
@@ -32,8 +30,9 @@
 
 enum {
 	/*
-	 * libmicrohttpd's memory of a connection: a head within its limit, the response's headers,
-	 * and what a head may exceed its limit by, so that the daemon still sees and answers it.
+	 * libmicrohttpd's memory for a connection: a head within its limit, the response's headers,
+	 * and some bytes beyond the limit, so that the daemon sees a head that is too large and can
+	 * answer it.
 	 */
 	CONNECTION_MEMORY = PRECHECK_HEAD_BYTES + 4 * 1024,
 	CLIENT_DISCONNECTED = 499, /* logged when the client disconnected before the response */
@@ -72,7 +71,7 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 		https_begin(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
 }
 
-/* To close the socket now would reset it, and discard a response that the client has not read. */
+/* Closing the socket now would reset it, and discard a response that the client has not read. */
 static bool has_unread(int fd)
 {
 	int unread = 0;
@@ -82,7 +81,7 @@ static bool has_unread(int fd)
 
 static void connection_closed(struct client *c)
 {
-	if (c->req) /* rejected by libmicrohttpd after its target, without on_completed */
+	if (c->req) /* libmicrohttpd rejected it after its target, without a call of on_completed */
 		request_done(c);
 	if (c->server->is_secure)
 		https_end(c);
@@ -110,7 +109,7 @@ static struct client *client_of(struct MHD_Connection *connection)
 
 /* ---- The request ---- */
 
-/* The request line has come. The result becomes *con_cls of the handler. */
+/* The request line has arrived. The result becomes *con_cls of the handler. */
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
 	struct client *c = client_of(connection);
@@ -133,7 +132,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	return req;
 }
 
-/* After the headers, before the first byte of the body. True: go on. */
+/* Called after the headers, before the first byte of the body. True: the request is admitted. */
 static bool admit(struct client *c, const char *method, const char *version, const char *url)
 {
 	struct request *req = c->req;
@@ -151,7 +150,7 @@ static bool admit(struct client *c, const char *method, const char *version, con
 		if (!ok)
 			answer_no_memory(req, EFFECT_NONE);
 	}
-	/* An unread body: the response is sent at once, and the connection ends. */
+	/* The body stays unread: the response is sent at once, and the connection closes. */
 	if (p.body_expected && !(body_read && ok))
 		req->answer.close = c->body_unread = true;
 	return ok;
@@ -173,7 +172,7 @@ static void run(struct client *c)
 				precheck_max_body());
 		return;
 	}
-	/* A waiting request would be suspended: libmicrohttpd aborts if it is stopped then. */
+	/* A waiting request would be suspended, and libmicrohttpd aborts if it is stopped then. */
 	if (c->server->closing) {
 		answer_problem(req, P_NOT_READY, "the daemon is shutting down");
 		return;
@@ -205,7 +204,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 			http_response_refuse_head(c);
 			return MHD_NO;
 		}
-		/* Without a body it waits for the next call: now it would close the connection. */
+		/*
+		 * A response without a body is sent at the next call; at this one, libmicrohttpd
+		 * would close the connection.
+		 */
 		if (!ok || !req->answer.close)
 			return req->state == ANSWERED && req->answer.close ? to_answer(c) : MHD_YES;
 	}
@@ -223,7 +225,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	return MHD_YES;
 }
 
-/* True: libmicrohttpd made the response by itself. on_library_message has logged it. */
+/* True: libmicrohttpd itself made the response. on_library_message has logged it. */
 static bool is_refused(const struct client *c)
 {
 	return c->req->state == READING && MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
@@ -257,12 +259,15 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		access_log(c->req, status, duration_us);
 	request_done(c);
 	client_deadline_in(c, c->server->timeouts.idle_ms);
-	/* Its next request may have come, which http_server_timeout_ms cannot ask meanwhile. */
+	/*
+	 * The next request may have arrived, which http_server_timeout_ms cannot ask about during
+	 * grace polls.
+	 */
 	if (c->server->grace_polled > 0)
 		c->server->must_run = true;
 }
 
-/* Keeps escapes: route.c decodes them itself, with lengths. */
+/* Keeps escapes, since route.c decodes them, with lengths. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 {
 	(void)cls;
@@ -283,8 +288,8 @@ static void log_refused(int status)
 static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 /*
- * Requests that libmicrohttpd rejects by itself reach no handler, and not always on_completed: this
- * message, whose first argument is the status, is the only sign of each.
+ * A request that libmicrohttpd itself rejects reaches no handler, and not always on_completed. This
+ * message, whose first argument is the status, is the only sign of it.
  */
 static void on_library_message(void *cls, const char *format, va_list args)
 {
@@ -299,7 +304,10 @@ static void on_library_message(void *cls, const char *format, va_list args)
 		log_refused((int)va_arg(own, unsigned));
 		va_end(own);
 	}
-	/* Only for debug: it reports each setsockopt that a Unix socket does not support. */
+	/*
+	 * The rest is for debug only: it reports each setsockopt that a Unix socket does not
+	 * support.
+	 */
 	if (*config()->log_level != 'd')
 		return;
 	int n = vsnprintf(message, sizeof(message), format, args);
@@ -322,7 +330,7 @@ static unsigned flags_of(const struct http_server *s)
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 
 #if MHD_VERSION >= 0x00097707
-	/* Without it an added socket is served only in a later run. */
+	/* Without it, an added socket is served only in a later run. */
 	flags |= MHD_USE_NO_THREAD_SAFETY;
 #endif
 	return s->is_secure ? flags | MHD_USE_TLS : flags;
@@ -365,9 +373,9 @@ bool http_server_open(struct http_server *s)
 
 void http_server_add(struct http_server *s, int fd)
 {
-	static const struct sockaddr unknown = { .sa_family = AF_UNSPEC }; /* nothing reads it */
+	static const struct sockaddr unknown = { .sa_family = AF_UNSPEC }; /* it is not read */
 
-	s->must_run = true; /* its request may have come already */
+	s->must_run = true; /* its request may have arrived already */
 	MHD_add_connection(s->daemon, fd, &unknown, sizeof(unknown));
 }
 

@@ -1,7 +1,8 @@
 /*
  * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of its requests.
+ * Only http.c uses it. It must not know patterns.
  *
- * libmicrohttpd gets connected sockets (net/acceptor.h) and never listens. Only http.c uses this.
+ * libmicrohttpd gets connected sockets (net/acceptor.h) and never listens.
  */
 #ifndef PATTERND_HTTP_SERVER_H
 #define PATTERND_HTTP_SERVER_H
@@ -11,20 +12,20 @@
 
 #include "http/client.h"
 
-/* The version of libmicrohttpd that is loaded, and whether it has TLS. */
+/* Return the version of libmicrohttpd that is loaded, and whether it has TLS. */
 const char *http_server_library(void);
 bool http_server_has_tls(void);
 
-/* Starts it. False after one line on stderr. */
+/* Starts it. Returns false after one line on stderr. */
 bool http_server_open(struct http_server *s);
 
-/* Adds a client's socket, which it owns from now on, also on failure. */
+/* Adds a client's socket, which the server owns from then on, even if this fails. */
 void http_server_add(struct http_server *s, int fd);
 
-/* Runs the daemon if it has work. True when it must run again. */
+/* Runs the daemon if it has work. True: it must run again. */
 bool http_server_run(struct http_server *s);
 
-/* How long http_server_run may wait, in milliseconds; -1: until an event. */
+/* Returns how long http_server_run may wait, in milliseconds; -1: until an event. */
 int64_t http_server_timeout_ms(struct http_server *s);
 
 /* Closes every connection. None may be suspended, except in its TLS handshake. */

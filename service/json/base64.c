@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The value of a character; -1 when it has none. */
+/* Returns the value of a character, or -1 if it has none. */
 static int value_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -36,7 +36,7 @@ static bool bad_character(struct text in, size_t i, char why[BASE64_WHY])
 bool base64_decode(struct text in, char *out, size_t *out_len, char why[BASE64_WHY])
 {
 	size_t len = in.len, n = 0;
-	unsigned bits = 0; /* of the group so far, the earliest on top */
+	unsigned bits = 0; /* the bits of the group so far, the earliest on top */
 
 	while (len > 0 && in.len - len < 2 && in.at[len - 1] == '=')
 		len--;
@@ -45,7 +45,7 @@ bool base64_decode(struct text in, char *out, size_t *out_len, char why[BASE64_W
 		if (value < 0)
 			return bad_character(in, i, why);
 		bits = bits << 6 | (unsigned)value;
-		if (i % 4 > 0) /* four characters, three bytes: each but the first completes one */
+		if (i % 4 > 0) /* four characters make three bytes: each but the first completes one */
 			out[n++] = (char)(bits >> (6 - i % 4 * 2) & 0xff);
 	}
 	if (in.len % 4 != 0) {

@@ -1,4 +1,4 @@
-/* out: the JSON writer; see json/out.h. Pure but for its arena. */
+/* out: see json/out.h. */
 #include "json/out.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ void out_init(struct json_out *o, struct arena *arena, size_t first_size)
 	o->size = o->at ? first_size : 0;
 }
 
-/* `n` more bytes to write at, or NULL. */
+/* Returns where `n` more bytes can be written, or NULL. */
 static char *room(struct json_out *o, size_t n)
 {
 	if (o->size - o->len < n) {
@@ -39,7 +39,10 @@ static void put(struct json_out *o, const char *bytes, size_t n)
 	}
 }
 
-/* False for what must be escaped (controls, quote, backslash) or checked (bytes beyond ASCII). */
+/*
+ * Returns false for a byte that must be escaped (controls, quote, backslash) or checked (not
+ * ASCII).
+ */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -87,8 +90,8 @@ static void put_quoted(struct json_out *o, struct text t)
 			continue;
 		}
 		/*
-		 * Beyond ASCII: whole characters as they are, U+FFFD for a byte that belongs to
-		 * none.
+		 * Characters beyond ASCII are copied whole; a byte that belongs to none becomes
+		 * U+FFFD.
 		 */
 		size_t good = text_utf8_char((struct text){ t.at + i, t.len - i });
 		put(o, good ? t.at + i : "\xef\xbf\xbd", good ? good : 3);
@@ -97,11 +100,11 @@ static void put_quoted(struct json_out *o, struct text t)
 	put(o, "\"", 1);
 }
 
-/* The comma and the key, before each value. */
+/* Writes what precedes a value: the comma and the key. */
 static void lead_in(struct json_out *o, const char *key)
 {
 	size_t len = key ? strlen(key) : 0;
-	char *at = room(o, len + 4); /* one look for room serves all of it */
+	char *at = room(o, len + 4); /* one check for room covers all of it */
 
 	if (!at)
 		return;

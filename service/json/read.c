@@ -1,9 +1,9 @@
 /*
- * read: see json/read.h. A recursive descent with one byte of lookahead; the NUL
- * behind each text ends it.
+ * read: see json/read.h. A recursive descent with one byte of lookahead. The NUL after each text
+ * ends it.
  *
- * It replaces jansson, which took a third of all instructions of a request and asserts when memory
- * runs out. Tests compare the two.
+ * It replaces jansson, which took a third of all instructions of a request, and ends the process
+ * with an assertion when memory runs out. Tests compare the two.
  */
 #include "json/read.h"
 
@@ -19,9 +19,9 @@ struct reader {
 	struct arena *arena;
 	const char *at;
 	const char *why;        /* NULL: out of memory */
-	unsigned depth, deeper; /* and how much deeper than MAX_DEPTH it may be */
+	unsigned depth, deeper; /* deeper: how many levels more than MAX_DEPTH are allowed */
 	json_place *place_of;   /* NULL: nothing is opaque */
-	bool opaque;            /* the value is only checked; what is allocated goes at its end */
+	bool opaque;            /* the value is only checked, and allocations are freed at its end */
 };
 
 static bool fail(struct reader *r, const char *why)
@@ -46,7 +46,7 @@ static bool is_digit(char c)
 /* ASCII without controls, quotes and backslashes. */
 static const bool plain[256] = { [' ' ... '!'] = true, ['#' ... '['] = true, [']' ... 0x7f] = true };
 
-/* The four hex digits of \uXXXX; -1 when they are none. */
+/* Reads the four hex digits of \uXXXX. Returns -1 if they are not hex digits. */
 static int32_t read_unit(struct reader *r)
 {
 	int32_t unit = 0;
@@ -80,20 +80,20 @@ static char *put_utf8(char *to, int32_t c)
 	return to;
 }
 
-/* Behind \u: a character of the basic plane, or a pair of surrogates. */
+/* Reads what follows \u: a character of the basic plane, or a pair of surrogates. */
 static bool read_code_point(struct reader *r, char **to)
 {
 	int32_t c = read_unit(r), low;
 
 	if (c < 0)
-		return fail(r, "\\u is followed by four hex digits");
+		return fail(r, "\\u must be followed by four hex digits");
 	if (c >= 0xd800 && c <= 0xdfff) {
 		if (c > 0xdbff || r->at[0] != '\\' || r->at[1] != 'u')
-			return fail(r, "a surrogate is alone");
+			return fail(r, "a surrogate is not part of a pair");
 		r->at += 2;
 		low = read_unit(r);
 		if (low < 0xdc00 || low > 0xdfff)
-			return fail(r, "a surrogate is alone");
+			return fail(r, "a surrogate is not part of a pair");
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 	}
 	*to = put_utf8(*to, c);
@@ -110,12 +110,12 @@ static bool read_escape(struct reader *r, char **to)
 	if (c == 'u')
 		return read_code_point(r, to);
 	if (!name)
-		return fail(r, "no such escape in a string");
+		return fail(r, "a string has an unknown escape");
 	*(*to)++ = meant[name - names];
 	return true;
 }
 
-/* Where the string ends, or the text does. */
+/* Returns where the string ends, or else where the text ends. */
 static const char *closing_quote(const char *at)
 {
 	while (*at && *at != '"')
@@ -123,7 +123,10 @@ static const char *closing_quote(const char *at)
 	return at;
 }
 
-/* A string that is not all plain; `out` may be NULL. Decoded it is never longer than it was. */
+/*
+ * Reads a string with escapes or characters beyond ASCII; `out` may be NULL. Decoded text is never
+ * longer than its source.
+ */
 static bool read_escaped(struct reader *r, struct text *out)
 {
 	size_t most = out ? (size_t)(closing_quote(r->at) - r->at) : 0;
@@ -141,7 +144,7 @@ static bool read_escaped(struct reader *r, struct text *out)
 		}
 		if ((unsigned char)*r->at < ' ')
 			return fail(r, *r->at ? "a string contains a control character" : "a string does not end");
-		size_t len = text_utf8_char((struct text){ r->at, 4 }); /* stops at the NUL behind the text */
+		size_t len = text_utf8_char((struct text){ r->at, 4 }); /* stops at the NUL after the text */
 		if (len == 0)
 			return fail(r, "a string is not UTF-8");
 		memcpy(to, r->at, len);
@@ -156,7 +159,7 @@ static bool read_escaped(struct reader *r, struct text *out)
 	return true;
 }
 
-/* `out` may be NULL: the string is only checked. */
+/* If `out` is NULL, the string is only checked. */
 static bool read_string(struct reader *r, struct text *out)
 {
 	const char *from = ++r->at, *to = from;
@@ -182,7 +185,7 @@ static void skip_digits(struct reader *r)
 		r->at++;
 }
 
-/* Infinite beyond the range of a double: no field accepts that. */
+/* A number beyond the range of a double becomes infinite, which no field accepts. */
 static void read_real(const char *from, struct json *v)
 {
 	v->kind = JSON_IS_REAL;
@@ -268,7 +271,7 @@ static bool read_key(struct reader *r, struct json *member)
 	return true;
 }
 
-/* A value that is only checked. */
+/* Checks a value without keeping it. */
 static bool read_opaque(struct reader *r, struct json *v)
 {
 	const char *from = r->at;
@@ -281,7 +284,7 @@ static bool read_opaque(struct reader *r, struct json *v)
 	return ok;
 }
 
-/* A member or an item, `spare` being for items that are only checked. NULL: it failed. */
+/* Reads a member or an item. `spare` is used for items that are only checked. NULL: it failed. */
 static struct json *read_one(struct reader *r, bool is_member, const void *parent, struct json *spare)
 {
 	struct json *one = r->opaque && !is_member ? spare : arena_grow(r->arena, NULL, 0, sizeof(*one));
@@ -298,7 +301,7 @@ static struct json *read_one(struct reader *r, bool is_member, const void *paren
 	return (opaque ? read_opaque(r, one) : read_value(r, one, place)) ? one : NULL;
 }
 
-/* Goes on to the next item or member. False: there is none. */
+/* Moves to the next item or member. False: there is none. */
 static bool skip_comma(struct reader *r)
 {
 	if (*r->at != ',')
@@ -328,10 +331,7 @@ static bool read_all(struct reader *r, struct json *v, char closer, const void *
 	return true;
 }
 
-/*
- * Of a value that is only checked, the members of an object are kept until it ends, and nothing
- * else.
- */
+/* If the value is only checked, only the members of objects are kept, until the object ends. */
 static bool read_many(struct reader *r, struct json *v, char closer, const void *place)
 {
 	struct arena_mark before = arena_mark(r->arena);
@@ -398,14 +398,14 @@ static void note_place(struct json_error *e, const char *from, const char *at)
 	}
 }
 
-/* One value with nothing but white space around it. */
+/* Reads one value, which may only have white space around it. */
 static bool read_document(struct reader *r, struct text text, struct json *v, const void *place)
 {
 	skip_space(r);
 	if (!read_value(r, v, place))
 		return false;
 	skip_space(r);
-	return r->at == text.at + text.len || fail(r, "something follows behind the end");
+	return r->at == text.at + text.len || fail(r, "text follows the JSON value");
 }
 
 const struct json *json_read(struct arena *arena, struct text text, json_place *place_of, const void *root,

@@ -1,8 +1,9 @@
 /*
- * read: JSON text (RFC 8259) from outside as a tree, or only checked.
+ * read: reads JSON text (RFC 8259) from outside as a tree, or only checks it. It must not know
+ * fields.
  *
- * When memory runs out, reading fails. The limits: 32 levels, no name twice in an object, no NUL in
- * a name, strings of well-formed UTF-8. What is opaque keeps its bytes, and its numbers are never
+ * If memory runs out, reading fails. Limits: 32 levels, no name twice in an object, no NUL in a
+ * name, strings of well-formed UTF-8. An opaque value keeps its bytes, and its numbers are never
  * converted.
  */
 #ifndef PATTERND_JSON_READ_H
@@ -10,38 +11,37 @@
 
 #include "json/tree.h"
 
-/* What is wrong with a text, in words; `why` is NULL when memory ran out. */
+/* What is wrong with a text. `why` is NULL when memory ran out. */
 struct json_error {
 	const char *why;
 	size_t line, column; /* from 1, in characters */
 };
 
 /*
- * Returns the caller's place of a member, or of an item (without a key), of the value at `parent`.
- * Sets *opaque if the value is only to be checked.
+ * A callback that returns the caller's place for a member, or for an item (without a key), of the
+ * value at `parent`. It sets *opaque if the value is only to be checked.
  */
 typedef const void *json_place(const void *parent, struct text key, bool *opaque);
 
 /*
- * Reads one value with nothing but white space around it; its place is `root`. place_of may be
- * NULL.
- * Returns NULL when it cannot be read: *error has the reason.
+ * Reads one value, which may only have white space around it. Its place is `root`; place_of may be
+ * NULL. Returns NULL if the text is invalid; *error then has the reason.
  */
 const struct json *json_read(struct arena *arena, struct text text, json_place *place_of, const void *root,
 			     struct json_error *error);
 
 /*
- * Reads what the daemon wrote itself, around values from outside: it may be eight levels deeper.
- * NULL: it cannot be read.
+ * Reads text that the daemon wrote itself around values from outside. It may be eight levels
+ * deeper. NULL: it cannot be read.
  */
 const struct json *json_read_own(struct arena *arena, struct text text, json_place *place_of, const void *root);
 
 /*
- * Whether the text is JSON that json_read accepts. The arena is as before, but may have
+ * Returns true if json_read accepts the text. The arena is unchanged, except that it may have
  * failed.
  */
 bool json_read_is_valid(struct arena *arena, struct text text);
-/* And still is within so many levels of others. */
+/* As above, if the value is placed `levels` levels deep in another one. */
 bool json_read_is_valid_within(struct arena *arena, struct text text, unsigned levels);
 
 #endif

@@ -1,9 +1,9 @@
-/* tree: looking into a tree; see json/tree.h. The reader is read.c. */
+/* tree: see json/tree.h. read.c makes trees. */
 #include "json/tree.h"
 
 #include <xxhash.h>
 
-enum { FEW_MEMBERS = 12 }; /* compared each with each */
+enum { FEW_MEMBERS = 12 }; /* up to this number, each is compared with each */
 
 const struct json *json_tree_member(const struct json *object, const char *key)
 {

@@ -35,7 +35,7 @@ static void resume_accepting(struct acceptor *a)
 	a->paused = false;
 	for (size_t i = 0; i < a->count; i++)
 		a->paused |= !loop_watch(&a->sockets[i].watch, EPOLLIN) && errno != EEXIST;
-	if (a->paused) /* with no connection open, nothing else would resume it */
+	if (a->paused) /* if no connection is open, nothing else would resume it */
 		retry_soon(a);
 }
 
@@ -45,7 +45,7 @@ static void on_retry(struct loop_timer *t)
 }
 
 /*
- * The error belongs to one client, which has disconnected: the next accept may succeed (accept(2)).
+ * The error concerns one client, which has disconnected: the next accept may succeed (accept(2)).
  */
 static bool is_passing(int error)
 {
@@ -119,7 +119,7 @@ bool acceptor_open(struct acceptor *a, const char *option, const char *list, mod
 	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
 	size_t count = listener_addresses_parse(option, list, addresses);
 	/*
-	 * If [::] is the only address, it serves IPv4 as well; beside others it would conflict with
+	 * If [::] is the only address, it also serves IPv4. Beside others it would conflict with
 	 * 0.0.0.0.
 	 */
 	struct listener_options options = { .option = option, .mode = mode, .only_v6 = count > 1 };

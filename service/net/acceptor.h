@@ -1,9 +1,10 @@
 /*
- * acceptor: accepts clients on listening sockets, up to a number of connections.
+ * acceptor: accepts clients on listening sockets, up to a number of connections. It must not know
+ * HTTP.
  *
- * While all connections are taken, or the system has no descriptor left, the sockets are not
- * watched: clients wait in the backlog, and nothing spins. Several addresses share one acceptor and
- * its connections.
+ * While all connections are in use, or the system has no descriptor left, the sockets are not
+ * watched: clients wait in the backlog, and the loop does not spin. Several addresses share one
+ * acceptor and its connections.
  */
 #ifndef PATTERND_ACCEPTOR_H
 #define PATTERND_ACCEPTOR_H
@@ -15,7 +16,7 @@
 
 struct acceptor;
 
-/* One of its sockets. */
+/* One socket of an acceptor. */
 struct acceptor_socket {
 	struct listener listener;
 	struct loop_watch watch;
@@ -25,23 +26,26 @@ struct acceptor_socket {
 struct acceptor {
 	/* Set before acceptor_open. */
 	unsigned max_connections;
-	/* Takes the descriptor. Calls acceptor_client_opened when the connection stays. */
+	/*
+	 * Takes ownership of the descriptor. It calls acceptor_client_opened if it keeps the
+	 * connection.
+	 */
 	void (*on_client)(const struct listener *by, int fd);
-	/* A client waits, and all connections are taken. May be NULL. */
+	/* Called when a client waits while all connections are in use. May be NULL. */
 	void (*on_full)(struct acceptor *a);
 
 	struct acceptor_socket sockets[LISTENER_ADDRESSES_MAX];
 	size_t count;
 	unsigned connection_count;
 	bool paused;
-	bool logged;             /* that accept fails: once, until it works again */
-	struct loop_timer retry; /* without descriptors, when no connection may close */
+	bool logged;             /* a failure of accept was logged: once, until accept works again */
+	struct loop_timer retry; /* retries without descriptors, if no connection may close */
 };
 
-/* Opens every address of `list`. False after one line on stderr that names `option`. */
+/* Opens every address of `list`. Returns false after one line on stderr that names `option`. */
 bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode);
 
-/* Accepts no more clients; open connections stay. */
+/* Accepts no more clients. Open connections stay open. */
 void acceptor_close(struct acceptor *a);
 
 void acceptor_client_opened(struct acceptor *a);

@@ -1,5 +1,6 @@
 /*
- * lingering_close: see lingering_close.h. When all are in use, a connection is closed at once.
+ * lingering_close: see lingering_close.h. When all LINGERING_CLOSES_MAX are in use, a connection is
+ * closed at once.
  */
 #include "net/lingering_close.h"
 
@@ -14,7 +15,7 @@
 enum { MOST_BYTES = 1 << 20, MOST_US = 1000000 };
 
 struct lingering_close {
-	struct loop_watch watch; /* of a duplicate of the socket; without `ready`: unused */
+	struct loop_watch watch; /* watches a duplicate of the socket; `ready` is NULL if it is unused */
 	struct loop_timer end;
 	size_t bytes;
 };
@@ -56,7 +57,7 @@ void lingering_close(int fd)
 	int own = c < closes + LINGERING_CLOSES_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (own < 0)
 		return;
-	shutdown(own, SHUT_WR); /* closing the other descriptor no longer does it */
+	shutdown(own, SHUT_WR); /* closing the other descriptor does not do it, since there is a duplicate */
 	*c = (struct lingering_close){ .watch = { own, on_bytes }, .end.expired = on_end };
 	if (!loop_watch(&c->watch, EPOLLIN) || !loop_timer_set(&c->end, loop_now_us() + MOST_US))
 		end(c);

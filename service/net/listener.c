@@ -106,7 +106,7 @@ bool listener_address_is_private(const struct listener_address *a)
 
 	if (a->is_unix)
 		return true;
-	/* Other names may resolve to other addresses tomorrow. "127.1" is a name, too. */
+	/* Other names may resolve to other addresses tomorrow. "127.1" is also a name. */
 	if (strcasecmp(a->host, "localhost") != 0 && inet_pton(AF_INET, a->host, bytes) != 1 &&
 	    inet_pton(AF_INET6, a->host, bytes) != 1)
 		return false;
@@ -134,8 +134,9 @@ bool listener_parse_mode(const char *option, const char *text, mode_t *out)
 /* ---- TCP ---- */
 
 /*
- * Responses that a slow client has not read wait in the kernel, which would let that buffer grow to
- * mebibytes a client, outside of --max-request-memory. Linux doubles the number.
+ * Responses that a slow client has not read wait in the kernel. Without this, the kernel would let
+ * that buffer grow to mebibytes per client, which --max-request-memory does not count. Linux
+ * doubles the number.
  */
 enum { SEND_BUFFER_BYTES = 128 * 1024 };
 
@@ -147,7 +148,7 @@ static int open_tcp(const struct addrinfo *a, bool only_v6)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* Accepted connections inherit it. */
+	/* Accepted connections inherit the size. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
 	if (a->ai_family == AF_INET6 && v6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6, sizeof(v6));
@@ -174,9 +175,9 @@ static void note_address(struct listener *l)
 }
 
 /*
- * SO_REUSEADDR only helps when the other socket had it, too. A client's socket has not: while the
- * port is the local end of its connection, and for a minute longer, no process can listen on the
- * port.
+ * SO_REUSEADDR helps only if the other socket has it, too, which a client's socket does not. While
+ * the port is the local end of a client's connection, and for a minute afterwards, no process can
+ * listen on it.
  */
 static const char *port_in_use(const char *port)
 {
@@ -190,7 +191,7 @@ static const char *port_in_use(const char *port)
 	return why;
 }
 
-/* NULL, or why the address cannot be listened on. */
+/* Returns NULL, or why the address cannot be listened on. */
 static const char *listen_tcp(struct listener *l, const struct listener_address *a, bool only_v6)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -214,7 +215,7 @@ static struct sockaddr_un unix_address(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-	memcpy(to.sun_path, path, strlen(path) + 1); /* the parser checked its length */
+	memcpy(to.sun_path, path, strlen(path) + 1); /* the parser has checked the length */
 	return to;
 }
 
@@ -233,14 +234,14 @@ static const char *clear_stale(const char *path)
 		return strerror(errno);
 	int error = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : errno;
 	close(fd);
-	if (error == 0 || error == EAGAIN) /* EAGAIN: its backlog is full */
+	if (error == 0 || error == EAGAIN) /* EAGAIN: the backlog is full */
 		return path_in_use;
 	if (error != ECONNREFUSED)
 		return strerror(error);
 	return unlink(path) == 0 || errno == ENOENT ? NULL : strerror(errno);
 }
 
-/* The umask sets the mode: before a later chmod, other users could connect. */
+/* The umask sets the mode, because other users could connect before a later chmod. */
 static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 {
 	struct sockaddr_un at = unix_address(path);
@@ -266,8 +267,8 @@ static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 }
 
 /*
- * Two daemons that start at once may both find the socket of a dead one, and the second must not
- * remove the socket that the first has just bound: so the folder is locked. If the folder cannot be
+ * Two daemons that start at once may both find the socket of a dead one. The second must not remove
+ * the socket that the first has just bound, so the folder is locked. If the folder cannot be
  * opened, the socket cannot be replaced either.
  */
 static const char *listen_unix(struct listener *l, const char *path, mode_t mode)
@@ -289,7 +290,7 @@ static const char *listen_unix(struct listener *l, const char *path, mode_t mode
 	return why;
 }
 
-/* ---- Either ---- */
+/* ---- TCP or Unix ---- */
 
 bool listener_open(struct listener *l, const struct listener_address *a, const struct listener_options *options)
 {

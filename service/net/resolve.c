@@ -1,8 +1,8 @@
 /*
- * resolve: getaddrinfo_a, which reports its end by a signal; see resolve.h.
+ * resolve: see resolve.h. It uses getaddrinfo_a, which reports the end of a request by a signal.
  *
- * Owns each request to glibc until it has ended, even if its look-ups were cancelled. A look-up of
- * a name that is being resolved joins the request.
+ * It owns each request to glibc until the request has ended, even if its look-ups were cancelled. A
+ * look-up of a name that is being resolved joins the request.
  */
 #include "net/resolve.h"
 
@@ -19,9 +19,9 @@
 #include "core/loop.h"
 
 /*
- * The signal for a request's end. The alternative, a callback in a thread of glibc, would run in a
- * thread that takes all signals, where the next SIGTERM or SIGHUP would end the process. The signal
- * is blocked, so only the signalfd receives it; one signal may report several ends.
+ * The signal that reports the end of a request. The alternative is a callback in a thread of glibc.
+ * That thread would take all signals, and the next SIGTERM or SIGHUP there would end the process.
+ * The signal is blocked, so only the signalfd receives it; one signal may report several ends.
  */
 enum { ENDED = SIGUSR1 };
 
@@ -29,7 +29,7 @@ enum { ENDED = SIGUSR1 };
 struct resolve_request {
 	struct gaicb gai;
 	char host[256], port[16];
-	struct resolve_lookup *lookups; /* those that wait for it */
+	struct resolve_lookup *lookups; /* the look-ups that wait for it */
 	struct resolve_request *next;
 };
 
@@ -63,7 +63,7 @@ static void collect_ended(void)
 		if (r->gai.ar_result)
 			freeaddrinfo(r->gai.ar_result);
 		free(r);
-		at = &all; /* `done` may have started another */
+		at = &all; /* `done` may have started another request */
 	}
 }
 
@@ -88,11 +88,11 @@ static bool open_watch(void)
 	watch = (struct loop_watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_resolved };
 	if (watch.fd >= 0 && loop_watch(&watch, EPOLLIN))
 		return true;
-	resolve_close(); /* otherwise the next call would take it for watched */
+	resolve_close(); /* otherwise the next call would assume that it is watched */
 	return false;
 }
 
-/* NULL when the resolver cannot be started. */
+/* NULL: the resolver cannot be started. */
 static struct resolve_request *start(const char *host, const char *port)
 {
 	struct resolve_request *r = open_watch() ? calloc(1, sizeof(*r)) : NULL;
@@ -105,9 +105,7 @@ static struct resolve_request *start(const char *host, const char *port)
 	struct gaicb *list[] = { &r->gai };
 	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
 	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
-	/*
-	 * If memory ran out late, the request has begun, and belongs to glibc until it has ended.
-	 */
+	/* If memory ran out after the request began, it belongs to glibc until it has ended. */
 	if (!ok && gai_error(&r->gai) == 0 && !r->gai.ar_result) {
 		free(r);
 		return NULL;
@@ -132,13 +130,16 @@ void resolve_name(struct resolve_lookup *l, const char *host, const char *port)
 	struct addrinfo *found = NULL;
 
 	int error = getaddrinfo(host, port, &literal, &found);
-	if (error == 0 || error == EAI_MEMORY) { /* a literal: no look-up */
+	if (error == 0 || error == EAI_MEMORY) { /* an IP literal, which needs no look-up */
 		l->done(l, found, error ? gai_strerror(error) : NULL);
 		if (found)
 			freeaddrinfo(found);
 		return;
 	}
-	/* Without memory glibc ends a request without a signal: nothing else would finish it. */
+	/*
+	 * If memory runs out, glibc ends a request without a signal, so nothing else would finish
+	 * it.
+	 */
 	collect_ended();
 	struct resolve_request *r = find(host, port);
 	if (!r)

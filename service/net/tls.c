@@ -1,4 +1,4 @@
-/* tls: see tls.h. One of the two files that include gnutls/; the other is http/https.c. */
+/* tls: see tls.h. Only this file and http/https.c include gnutls/. */
 #include "net/tls.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 struct tls_context {
 	gnutls_certificate_credentials_t credentials;
 	gnutls_priority_t priorities;
-	unsigned users; /* its owner, and its sessions */
+	unsigned users; /* the owner of the context, and its sessions */
 	bool shows_certificate;
 	char server_name[256]; /* "": the host name */
 };
@@ -20,13 +20,13 @@ struct tls_context {
 struct tls_session {
 	struct tls_context *context;
 	gnutls_session_t tls;
-	char name[256];     /* to verify */
-	bool is_up;         /* the handshake is done */
-	bool is_sending;    /* a record has left in part */
-	unsigned flaws;     /* of the server's certificate: gnutls_certificate_status_t */
-	bool is_other_name; /* it has none, but another name */
+	char name[256];     /* the name to verify */
+	bool is_up;         /* the handshake has ended */
+	bool is_sending;    /* a part of a record has been sent */
+	unsigned flaws;     /* flaws of the server's certificate: gnutls_certificate_status_t */
+	bool is_other_name; /* it has no other flaw, but another name */
 	bool refused;
-	int system_error; /* of the socket; 0: none */
+	int system_error; /* error of the socket; 0: none */
 	char why[TLS_WHY_BYTES];
 };
 
@@ -37,7 +37,7 @@ const char *tls_library(void)
 
 /* ---- The context ---- */
 
-/* Returns false; `why` gets the reason. */
+/* Writes the reason to `why`, and returns false. */
 static bool file_fails(char why[TLS_WHY_BYTES], const char *what, const char *path, int error)
 {
 	const char *reason = error == GNUTLS_E_FILE_ERROR && errno ? strerror(errno) : gnutls_strerror(error);
@@ -55,7 +55,7 @@ static bool load_file(const char *what, const char *path, gnutls_datum_t *out, c
 
 static bool load_trust(struct tls_context *c, const struct tls_options *o, char why[TLS_WHY_BYTES])
 {
-	const char *variable = getenv("SSL_CERT_FILE"); /* where the system's are, in OpenSSL's terms */
+	const char *variable = getenv("SSL_CERT_FILE"); /* where the system's CAs are, by OpenSSL's convention */
 	const char *path = *o->ca_file ? o->ca_file : variable ? variable : "";
 	const char *what = *o->ca_file ? "--redis-ca-file" : "SSL_CERT_FILE";
 	gnutls_datum_t pem;
@@ -66,7 +66,10 @@ static bool load_trust(struct tls_context *c, const struct tls_options *o, char 
 	}
 	if (!load_file(what, path, &pem, why))
 		return false;
-	/* A certificate in the file is trusted as it is, also a server's own instead of a CA's. */
+	/*
+	 * A certificate in the file is trusted as it is, even if it is a server's own and not a
+	 * CA's.
+	 */
 	int count = gnutls_certificate_set_x509_trust_mem(c->credentials, &pem, GNUTLS_X509_FMT_PEM);
 	gnutls_free(pem.data);
 	return count > 0 || file_fails(why, what, path, count ? count : GNUTLS_E_NO_CERTIFICATE_FOUND);
@@ -133,13 +136,15 @@ void tls_context_free(struct tls_context *c)
 
 /* ---- The session ---- */
 
-/* The bytes of an address: 4 or 16; 0 when the name is none. */
+/* Returns the bytes of an address, 4 or 16; 0 if the name is not an address. */
 static size_t address_of(const char *name, unsigned char address[16])
 {
 	return inet_pton(AF_INET, name, address) == 1 ? 4 : inet_pton(AF_INET6, name, address) == 1 ? 16 : 0;
 }
 
-/* Whether the server's certificate has the name. An IP address must be in it as an address. */
+/*
+ * Returns true if the server's certificate has the name. An IP address must be in it as an address.
+ */
 static bool has_name(const struct tls_session *s)
 {
 	unsigned count = 0;
@@ -158,8 +163,8 @@ static bool has_name(const struct tls_session *s)
 }
 
 /*
- * Called within the handshake, before any data is sent. 0: the certificate is the expected
- * server's.
+ * Called within the handshake, before any data is sent. Returns 0 if the certificate belongs to the
+ * expected server.
  */
 static int verify(gnutls_session_t tls)
 {
@@ -195,7 +200,7 @@ struct tls_session *tls_session_new(struct tls_context *c, int fd, const char *h
 	gnutls_session_set_ptr(s->tls, s);
 	gnutls_session_set_verify_function(s->tls, verify);
 	gnutls_transport_set_int(s->tls, fd);
-	gnutls_handshake_set_timeout(s->tls, 0); /* the caller has its own */
+	gnutls_handshake_set_timeout(s->tls, 0); /* the caller has a timeout of its own */
 	return s;
 }
 
@@ -261,9 +266,9 @@ static void explain_alert(struct tls_session *s)
 		EXPLAIN(s, OLDER_TLS);
 		break;
 	case GNUTLS_A_CERTIFICATE_REQUIRED:
-	case GNUTLS_A_HANDSHAKE_FAILURE: /* in TLS 1.2 this has other causes, too */
+	case GNUTLS_A_HANDSHAKE_FAILURE: /* in TLS 1.2 this also has other causes */
 		if (!s->context->shows_certificate)
-			EXPLAIN(s, "TLS: it wants a client certificate (--redis-cert-file, --redis-key-file)");
+			EXPLAIN(s, "TLS: it requires a client certificate (--redis-cert-file, --redis-key-file)");
 		else
 			EXPLAIN(s, "TLS: it refuses the handshake: %s", reason);
 		break;
@@ -275,7 +280,7 @@ static void explain_alert(struct tls_session *s)
 	case GNUTLS_A_UNKNOWN_CA:
 	case GNUTLS_A_DECRYPT_ERROR:
 	case GNUTLS_A_ACCESS_DENIED:
-		EXPLAIN(s, "TLS: it does not accept our certificate: %s", reason);
+		EXPLAIN(s, "TLS: it does not accept the client certificate: %s", reason);
 		break;
 	default:
 		s->refused = !s->is_up;
@@ -283,7 +288,7 @@ static void explain_alert(struct tls_session *s)
 	}
 }
 
-/* The server's alerts, and what GnuTLS finds itself. */
+/* Explains alerts of the server, and errors that GnuTLS finds itself. */
 static void explain_protocol(struct tls_session *s, int error)
 {
 	switch (error) {
@@ -304,7 +309,7 @@ static void explain_protocol(struct tls_session *s, int error)
 		break;
 	default:
 		/*
-		 * A context that was made while memory was short can fail in this way, too. It must
+		 * A context that was made while memory was short can also fail in this way. It must
 		 * be made again, as after a rejection.
 		 */
 		s->refused = !s->is_up && error != GNUTLS_E_MEMORY_ERROR;
@@ -312,7 +317,7 @@ static void explain_protocol(struct tls_session *s, int error)
 	}
 }
 
-/* Turns a failed call of GnuTLS into 0 or -1 with errno, as recv returns them. */
+/* Turns the result of a failed call of GnuTLS into 0, or -1 with errno, as recv returns them. */
 static int outcome(struct tls_session *s, ssize_t result)
 {
 	int system_error = errno, error = (int)result;
@@ -359,7 +364,7 @@ ssize_t tls_read(struct tls_session *s, char *at, size_t size)
 ssize_t tls_write(struct tls_session *s, const char *at, size_t len)
 {
 	size_t most = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
-	/* A record that left in part is kept by GnuTLS, which takes no second copy of it. */
+	/* GnuTLS keeps a record of which a part was sent, and must not be given it again. */
 	ssize_t result = s->is_sending ? gnutls_record_send(s->tls, NULL, 0) : gnutls_record_send(s->tls, at, most);
 
 	s->is_sending = result == GNUTLS_E_AGAIN || result == GNUTLS_E_INTERRUPTED;

@@ -8,7 +8,10 @@
 static struct curl_library library;
 static void *handle;
 
-/* That with GnuTLS first: the daemon has GnuTLS loaded already, and no request here uses TLS. */
+/*
+ * Tries the library with GnuTLS first, since the daemon has loaded GnuTLS already. No request here
+ * uses TLS.
+ */
 static void *open_any(void)
 {
 	static const char *const names[] = { "libcurl-gnutls.so.4", "libcurl.so.4" };
@@ -44,7 +47,7 @@ bool curl_library_open(char *why, size_t size)
 		}
 		memcpy((char *)&library + functions[i].offset, &function, sizeof(function));
 	}
-	/* Without TLS and with malloc: the daemon has done the rest. */
+	/* Without TLS and with malloc: the daemon has initialized the rest. */
 	if (library.curl_global_init(CURL_GLOBAL_NOTHING) == CURLE_OK)
 		return true;
 	snprintf(why, size, "libcurl cannot start: there is no memory for it");

@@ -1,7 +1,8 @@
 /*
- * curl_library: libcurl, opened while the daemon runs, and only when it has something to send: it
- * loads some thirty other libraries, which a daemon that sends nothing does without
- * (docs/adr/0030-push.md). Never closed: libraries behind it cannot be unloaded.
+ * curl_library: opens libcurl at run time, and only if the daemon has something to send: libcurl
+ * loads about thirty other libraries, which a daemon that sends nothing does not need
+ * (docs/adr/0030-push.md). It is never closed, since some of these libraries cannot be unloaded. It
+ * must not know requests.
  */
 #ifndef PATTERND_CURL_LIBRARY_H
 #define PATTERND_CURL_LIBRARY_H
@@ -36,10 +37,12 @@ struct curl_library {
 #undef CURL_LIBRARY_MEMBER
 };
 
-/* False: `why`, of `size` bytes, names the library that is missing or too old. */
+/*
+ * Opens it. Returns false if a library is missing or too old; `why`, of `size` bytes, has its name.
+ */
 bool curl_library_open(char *why, size_t size);
 
-/* After curl_library_open. */
+/* Call it after curl_library_open. */
 const struct curl_library *curl_library(void);
 
 #endif

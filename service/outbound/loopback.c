@@ -11,7 +11,7 @@
 
 static bool is_v4(struct in_addr a)
 {
-	return *(const unsigned char *)&a == 127; /* its first byte in the order of the network */
+	return *(const unsigned char *)&a == 127; /* its first byte in network byte order */
 }
 
 bool loopback_holds(const struct sockaddr *at)
@@ -32,7 +32,7 @@ static bool is_local_literal(const char *host)
 						  : inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* The host of an authority, without brackets, cut from *rest; false when it does not fit. */
+/* Cuts the host, without brackets, off an authority in *rest. False: it does not fit. */
 static bool cut_host(const char **rest, char *host, size_t size)
 {
 	bool has_brackets = **rest == '[';

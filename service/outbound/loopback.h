@@ -1,5 +1,6 @@
 /*
- * loopback: which places are of this machine. Pure: knows no library, and looks no name up.
+ * loopback: which addresses belong to this machine. Pure: it must not know a library, and looks no
+ * name up.
  */
 #ifndef PATTERND_LOOPBACK_H
 #define PATTERND_LOOPBACK_H
@@ -9,12 +10,12 @@
 struct sockaddr;
 
 /*
- * NULL for `http://` with a loopback address or `localhost`, a port, and a path, all in the
- * characters of a URL. Else what is wrong with it, for people; the text is static.
+ * Returns NULL for `http://` with a loopback address or `localhost`, a port, and a path, all in
+ * characters of a URL. Otherwise returns what is wrong, as static text.
  */
 const char *loopback_refusal(const char *url);
 
-/* 127.0.0.0/8, ::1, a Unix socket. */
+/* True for 127.0.0.0/8, ::1 and Unix sockets. */
 bool loopback_holds(const struct sockaddr *at);
 
 #endif

@@ -14,14 +14,19 @@
 enum {
 	CONNECT_MS = 2000,
 	SWEEP_US = 250000,
-	/* Of a connection, so that a program which serves one after the other comes to the next. */
+	/*
+	 * longest life of a connection, so that a program that serves one at a time gets to the
+	 * next
+	 */
 	LIFE_S = 1,
-	/* An answer with more is never whole: an endless one is not read until its time-out. */
+	/*
+	 * An answer with more bytes counts as broken: an endless one is not read until its timeout.
+	 */
 	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
 };
 
-/* A request may try both addresses of localhost at once, and as many connections are kept. */
+/* A request may try both addresses of localhost at once, and as many connections may be kept. */
 _Static_assert(OUTBOUND_SOCKETS >= 3 * OUTBOUND_MOST, "sockets");
 
 static const struct curl_library *curl;
@@ -35,7 +40,7 @@ unsigned outbound_count(void)
 	return count;
 }
 
-/* And the two by which libcurl wakes up itself. */
+/* libcurl uses two more to wake itself up. */
 unsigned outbound_descriptors(void)
 {
 	return curl ? OUTBOUND_SOCKETS + 2 : 0;
@@ -46,11 +51,11 @@ const char *outbound_library(void)
 	return curl ? curl->curl_version() : "";
 }
 
-/* ---- What libcurl calls. None of these may call it. ---- */
+/* ---- Functions that libcurl calls. None of these may call it. ---- */
 
 /*
- * Called before each try to send. A second one is of a request whose head was sent by a connection
- * that its program then closed.
+ * libcurl calls it before each try to send. There is a second try if a connection has sent the
+ * head, and the program then closed the connection.
  */
 static int refuse_second_try(void *context, char *to, char *from, int to_port, int from_port)
 {
@@ -77,7 +82,7 @@ static size_t read_body(char *to, size_t size, size_t items, void *context)
 	return n;
 }
 
-/* To send it again libcurl has to go back to its start. */
+/* To send a body again, libcurl would have to go back to its start. */
 static int refuse_seek(void *context, curl_off_t offset, int origin)
 {
 	(void)context;
@@ -123,7 +128,10 @@ static struct text trimmed(struct text t)
 	return t;
 }
 
-/* Each line of each head, those of 100 Continue too; then those behind a chunked body. */
+/*
+ * Called with each line of each head, including heads of 100 Continue, and with trailers after a
+ * chunked body.
+ */
 static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 {
 	struct outbound *o = context;
@@ -173,14 +181,14 @@ static const char *why_of(const struct outbound *o, CURLcode code)
 {
 	if (o->why)
 		return o->why;
-	if (code == CURLE_OK) /* libcurl takes a head that ends within, too */
+	if (code == CURLE_OK) /* libcurl also accepts an answer that ends within its head */
 		return "the answer ended within its head";
 	if (code == CURLE_SEND_FAIL_REWIND || code == CURLE_GOT_NOTHING)
 		return "the connection was closed before an answer";
 	if (code == CURLE_PARTIAL_FILE)
 		return "the connection was closed within the answer";
 	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
-		return "the answer is no HTTP/1.1";
+		return "the answer is not HTTP/1.1";
 	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)
 		return "a header of the answer is too long, or there is no memory for it";
 	return curl->curl_easy_strerror(code);
@@ -195,13 +203,13 @@ static enum outbound_outcome outcome_of(struct outbound *o, CURLcode code)
 	if (code == CURLE_OK && status >= 200 && o->is_head_whole)
 		return OUTBOUND_ANSWERED;
 	o->why = why_of(o, code);
-	/* How much was sent is of the last try only. */
+	/* libcurl counts the bytes of the last try only. */
 	if (!o->is_begun)
 		return OUTBOUND_UNSENT;
 	return code == CURLE_OPERATION_TIMEDOUT ? OUTBOUND_TIMED_OUT : OUTBOUND_BROKEN;
 }
 
-/* `ended` may send the next request, and free its own. */
+/* `ended` may send the next request, and free its own struct. */
 static void take_ended(void)
 {
 	CURLMsg *m;
@@ -241,7 +249,7 @@ static void on_timer(struct loop_timer *t)
 	act(CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* It was set before, so that setting it cannot fail. */
+/* The timer was set before, so setting it cannot fail. */
 static int set_timer(CURLM *m, long ms, void *context)
 {
 	(void)m;
@@ -285,7 +293,7 @@ static void close_multi(void)
 	multi = NULL;
 }
 
-/* Without a request and a kept connection nothing of libcurl is open. */
+/* Closes libcurl's handle if there is neither a request nor a kept connection. */
 static void on_sweep(struct loop_timer *t)
 {
 	bool are_kept = outbound_socket_sweep();
@@ -307,7 +315,7 @@ bool outbound_open(void (*call_freed)(void))
 	return false;
 }
 
-/* All requests were cancelled. */
+/* All requests have been cancelled before. */
 void outbound_close(void)
 {
 	close_multi();
@@ -315,7 +323,7 @@ void outbound_close(void)
 	loop_timer_stop(&sweep);
 }
 
-/* Adds to the list in *to; false without memory, and the list is as it was. */
+/* Appends to the list in *to. False: memory ran out, and the list is unchanged. */
 static bool append(struct curl_slist **to, const char *line)
 {
 	struct curl_slist *longer = curl->curl_slist_append(*to, line);
@@ -325,7 +333,7 @@ static bool append(struct curl_slist **to, const char *line)
 	return longer != NULL;
 }
 
-/* An unset header, "Name:", keeps libcurl from adding its own. */
+/* "Name:" without a value keeps libcurl from adding that header itself. */
 static bool set_headers(struct outbound *o)
 {
 	struct curl_slist *list = NULL;
@@ -348,7 +356,7 @@ static bool set_body(struct outbound *o)
 	       curl->curl_easy_setopt(o->easy, CURLOPT_SEEKFUNCTION, refuse_seek) == CURLE_OK;
 }
 
-/* Each option is needed, since it keeps the request on this machine. */
+/* Each option must be set, because together they keep the request on this machine. */
 static bool set_options(struct outbound *o)
 {
 	const struct {

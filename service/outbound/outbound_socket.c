@@ -11,15 +11,16 @@
 enum socket_state { FREE, USED, LEFT, KEPT };
 
 /*
- * Their number is bounded, so that no callback needs memory: one that fails would end all requests.
+ * Their number is bounded, so that no callback allocates memory: a callback that fails would end
+ * all requests.
  */
 static struct socket {
 	struct loop_watch watch;
 	enum socket_state state;
-	const CURL *easy; /* the latest to use it */
+	const CURL *easy; /* the request that used it last */
 	int64_t kept_since_us;
 } sockets[OUTBOUND_SOCKETS];
-static size_t end; /* those from here on are free */
+static size_t end; /* sockets from this index on are FREE */
 static void (*act)(int fd, int events);
 
 void outbound_socket_open(void (*call_act)(int fd, int events))
@@ -56,9 +57,9 @@ static void release(struct socket *s)
 		end--;
 }
 
-/* ---- What libcurl calls ---- */
+/* ---- Functions that libcurl calls ---- */
 
-/* Only to this machine, whatever libcurl made of the URL. */
+/* Opens sockets to this machine only, whatever libcurl made of the URL. */
 curl_socket_t outbound_socket_make(void *context, curlsocktype purpose, struct curl_sockaddr *at)
 {
 	(void)context;
@@ -87,7 +88,7 @@ static void on_ready(struct loop_watch *w, uint32_t events)
 	act(w->fd, mask);
 }
 
-/* libcurl sees that it was shut down before it would use it again. */
+/* Before libcurl would use it again, it notices that the socket was shut down. */
 static void end_kept(struct socket *s)
 {
 	shutdown(s->watch.fd, SHUT_RDWR);
@@ -100,7 +101,7 @@ static void on_unasked(struct loop_watch *w, uint32_t events)
 	end_kept(container_of(w, struct socket, watch));
 }
 
-/* False: it cannot be watched, so that it is idle until its request times out. */
+/* False: it cannot be watched, so it is idle until its request times out. */
 static bool watch(struct socket *s, uint32_t events, enum socket_state state)
 {
 	bool is_watched = s->state != LEFT;

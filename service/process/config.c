@@ -1,4 +1,4 @@
-/* config: the option table of options.def, applied for each source; see config.h. */
+/* config: see config.h. It applies the table of options.def to each source. */
 #include "process/config.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@ enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_F
 
 struct option_row {
 	enum kind kind;
-	uint32_t offset;          /* in struct config */
-	const char *flag;         /* without dashes */
-	const char *default_text; /* default of texts and choices */
+	uint32_t offset;          /* the offset in struct config */
+	const char *flag;         /* the name without dashes */
+	const char *default_text; /* the default of texts and choices */
 	const char *choices;
-	int64_t default_number; /* default of integers */
+	int64_t default_number; /* the default of integers */
 	int64_t min, max;
 };
 
@@ -43,7 +43,7 @@ static const char *const source_names[] = { "default", "file", "environment", "f
 
 static struct config values;
 static enum source sources[ROWS];
-static int lines[ROWS]; /* of the file */
+static int lines[ROWS]; /* line of each option in the file */
 static const char *file_path;
 static bool dry_run;
 static char *copies[ROWS]; /* copies of the texts that `values` points to */
@@ -128,7 +128,7 @@ static bool set_text(const struct option_row *row, const char *value, const char
 	return true;
 }
 
-/* Sets one option; `where` names the source for the message. */
+/* Sets one option. `where` names the source in messages. */
 static bool set(const struct option_row *row, const char *value, enum source source, const char *where)
 {
 	sources[row - rows] = source;
@@ -203,7 +203,7 @@ static bool load_file(const char *path)
 			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
 				sizeof(line) - 2);
 			ok = false;
-			break; /* what follows is not a line */
+			break; /* the rest is not a line */
 		}
 		ok = load_line(line, path, number) && ok;
 	}
@@ -215,7 +215,7 @@ static bool load_file(const char *path)
 	return ok;
 }
 
-/* The value of PATTERND_X in `environment`, or NULL. */
+/* Returns the value of PATTERND_X in `environment`, or NULL. */
 static const char *variable(char **environment, const char *name)
 {
 	size_t len = strlen(name);
@@ -242,7 +242,10 @@ static bool load_environment(char **environment)
 	return ok;
 }
 
-/* Sets the option argv[*at], "--..."; also takes the next argument when that is its value. */
+/*
+ * Sets the option argv[*at], which begins with "--". If its value is the next argument, takes that,
+ * too.
+ */
 static bool load_flag(int argc, char **argv, int *at)
 {
 	char where[OPTION_NAME_MAX];
@@ -253,7 +256,7 @@ static bool load_flag(int argc, char **argv, int *at)
 	const char *value = equals ? equals + 1 : row && row->kind == KIND_FLAG ? "true" : "";
 
 	if (!row) {
-		*at += !equals && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0; /* its value */
+		*at += !equals && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0; /* skips its value */
 		return option_refuse_name("", "--", name, len);
 	}
 	snprintf(where, sizeof(where), "--%s", row->flag);
@@ -265,7 +268,7 @@ static bool load_flag(int argc, char **argv, int *at)
 		value = argv[++*at];
 	}
 	bool ok = set(row, value, FROM_FLAG, where);
-	if (row->kind == KIND_SECRET) /* copied above; hidden from process lists */
+	if (row->kind == KIND_SECRET) /* it was copied above; this hides it from process lists */
 		secret_hide(argv[*at] + (value - argv[*at]));
 	return ok;
 }
@@ -276,7 +279,7 @@ static bool load_flags(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--config") == 0) {
-			i++; /* read before, in config_path */
+			i++; /* config_path has read it */
 		} else if (strcmp(argv[i], "--check-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
 			continue;
 		} else if (strncmp(argv[i], "--", 2) != 0) {
@@ -299,7 +302,7 @@ static bool given(int argc, char **argv, const char *flag)
 }
 
 /*
- * The file to read: --config, then PATTERND_CONFIG. NULL: none. "" when --config came without a
+ * Returns the file to read: of --config, else of PATTERND_CONFIG. NULL: none. "": --config has no
  * name.
  */
 static const char *config_path(int argc, char **argv, char **environment)
@@ -314,7 +317,7 @@ static const char *config_path(int argc, char **argv, char **environment)
 	return path && *path ? path : NULL;
 }
 
-/* The option as text; an option that is off has none. */
+/* Returns the option as text. An option that is off has none. */
 static struct text shown(const struct option_row *row, char *buffer, size_t size)
 {
 	if (row->kind == KIND_INT) {
@@ -366,12 +369,12 @@ void config_out(struct json_out *o)
 			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
 }
 
-/* Users might expect their data in the other Redis. */
+/* True if both --embedded and --redis are set: users might expect their data in the other Redis. */
 static bool names_two_redis(void)
 {
 	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
 		return false;
-	fputs("patternd: --embedded runs its own Redis, and --redis names another: take one of them out\n", stderr);
+	fputs("patternd: --embedded runs its own Redis, and --redis names another: set only one of them\n", stderr);
 	return true;
 }
 

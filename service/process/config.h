@@ -1,5 +1,6 @@
 /*
- * config: the options, read once at start from flags, environment and file; constant afterwards.
+ * config: the options. They are read once at start, from flags, environment and file, and are
+ * constant afterwards. It must not know what an option does.
  */
 #ifndef PATTERND_CONFIG_H
 #define PATTERND_CONFIG_H
@@ -11,8 +12,8 @@
 #include "json/out.h"
 
 /*
- * One member per option: text, secrets and choices as strings, integers and flags as numbers.
- * `embedded` is NULL when off, "" for a temporary folder.
+ * One member per option. Texts, secrets and choices are strings; integers and flags are numbers.
+ * `embedded` is NULL when it is off, "" for a temporary folder.
  */
 struct config {
 #define OPTION_GROUP(title)
@@ -42,25 +43,25 @@ extern const char help_text[];
 enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
 
 /*
- * Reads the options. CONFIG_DONE: --help or --version was answered on stdout; CONFIG_REFUSED: for
- * each invalid option a line on stderr names its place and the reason. `environment` as of
+ * Reads the options. CONFIG_DONE: stdout has the answer to --help or --version. CONFIG_REFUSED:
+ * stderr has a line for each invalid option, with its place and the reason. `environment` is as in
  * environ(7).
  */
 enum config_outcome config_load(int argc, char **argv, char **environment);
 
-/* --check-config: the files are read, and nothing is opened. */
+/* True with --check-config: files are read, and nothing is opened. */
 bool config_is_dry_run(void);
 
-/* Prints the options in force and their sources, secrets redacted, on stdout. */
+/* Prints the options in force and their sources on stdout, with secrets redacted. */
 void config_print(void);
 
-/* The options in force. */
+/* Returns the options in force. */
 const struct config *config(void);
 
-/* True when the number ("pool-size") is not its default. */
+/* Returns true if the number of the option, such as "pool-size", is not its default. */
 bool config_is_changed(const char *flag);
 
-/* Writes every option as a member, secrets redacted, into an open object. */
+/* Writes every option as a member of an open object, with secrets redacted. */
 void config_out(struct json_out *o);
 
 void config_free(void);

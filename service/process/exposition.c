@@ -8,7 +8,7 @@
 
 #include "core/arena.h"
 
-/* Where `n` more bytes go; NULL without memory. */
+/* Returns where `n` more bytes can be written, or NULL. */
 static char *room(struct exposition *e, size_t n)
 {
 	if (e->len + n > e->size) {

@@ -1,8 +1,7 @@
 /*
- * histogram: durations by bucket, as Prometheus counts them.
+ * histogram: counts durations by bucket, as Prometheus does. It must not know what is measured.
  *
- * A kind is a static table of bounds, which also has them as text, because a scrape writes
- * thousands.
+ * A kind is a static table of bounds. It also has them as text, because a scrape writes thousands.
  */
 #ifndef PATTERND_HISTOGRAM_H
 #define PATTERND_HISTOGRAM_H
@@ -15,7 +14,7 @@ enum { HISTOGRAM_BUCKETS = 14 };
 
 struct histogram_kind {
 	const char *name, *help;
-	int64_t bounds_us[HISTOGRAM_BUCKETS]; /* beyond the last is +Inf */
+	int64_t bounds_us[HISTOGRAM_BUCKETS]; /* ascending; a longer duration counts as +Inf */
 	const char *bounds_text[HISTOGRAM_BUCKETS];
 };
 
@@ -25,7 +24,7 @@ struct histogram {
 	uint64_t sum_us;
 };
 
-/* The bounds of waits: 1 ms to a minute. */
+/* The bounds for waits: 1 ms to a minute. */
 #define HISTOGRAM_WAIT_BOUNDS                                                                                   \
 	.bounds_us = { 1000,    5000,    10000,   50000,    100000,   250000,   500000,                         \
 		       1000000, 2500000, 5000000, 10000000, 20000000, 30000000, 60000000 },                     \
@@ -35,7 +34,7 @@ struct histogram {
 
 void histogram_measure(struct histogram *h, const struct histogram_kind *kind, int64_t us);
 
-/* Its series, without the head; `label` is `operation="x"` or "". */
+/* Writes the series without the head. `label` is `operation="x"` or "". */
 void histogram_out(struct exposition *e, const struct histogram_kind *kind, const struct histogram *h,
 		   struct text label);
 

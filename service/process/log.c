@@ -1,4 +1,4 @@
-/* log: gathers lines in one buffer and writes it without ever waiting; see log.h. */
+/* log: see log.h. It gathers lines in one buffer, and writes them without waiting. */
 #include "process/log.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@ static size_t buffered;
 static uint64_t dropped;
 
 /*
- * Reopens stderr, so that O_NONBLOCK does not affect other processes that share it. Where that is
- * impossible (a socket) lines go to stderr as it is.
+ * Reopens stderr, so that O_NONBLOCK does not affect other processes that share it. A socket cannot
+ * be reopened; then lines are written to stderr itself.
  */
 static void open_own_description(void)
 {
@@ -81,7 +81,7 @@ void log_flush(void)
 	buffered -= done;
 }
 
-/* Room for a line, or NULL when the reader is too far behind. */
+/* Returns room for a line, or NULL if the reader is too far behind. */
 static char *line_begin(void)
 {
 	if (BUFFER_BYTES - buffered < LINE_BYTES)
@@ -93,7 +93,7 @@ static char *line_begin(void)
 	return buffer + buffered;
 }
 
-/* A line under way; what does not fit is cut, the newline always fits. */
+/* A line that is being written. Text that does not fit is cut; the newline always fits. */
 struct line {
 	char *at;
 	size_t len;
@@ -121,7 +121,9 @@ static void add_int(struct line *l, int64_t value)
 	add(l, digits.at, digits.len);
 }
 
-/* The wall clock, formatted once a second: "2026-11-20T12:00:00" and milliseconds. */
+/*
+ * Writes the wall clock, "2026-11-20T12:00:00" and milliseconds. It is formatted once per second.
+ */
 static void add_time(struct line *l)
 {
 	static time_t last;
@@ -158,7 +160,7 @@ static void member(struct line *l, const char *name)
 	add_string(l, as_json ? "\":" : "=");
 }
 
-/* A value without anything to escape, which logfmt takes without quotes. */
+/* Returns true if logfmt allows the value without quotes. */
 static bool is_plain(struct text t)
 {
 	for (const char *c = t.at; c < t.at + t.len; c++)
@@ -167,7 +169,7 @@ static bool is_plain(struct text t)
 	return t.len > 0;
 }
 
-/* One character at the start of `t`, escaped. Returns the bytes that it has there. */
+/* Writes the first character of `t`, escaped. Returns its length in `t`. */
 static size_t add_escaped(struct line *l, struct text t)
 {
 	char escape[8];
@@ -192,9 +194,9 @@ static size_t add_escaped(struct line *l, struct text t)
 }
 
 /*
- * Writes at most `most` bytes of a text, which may come from outside, as a JSON string. In the text
- * format (logfmt) it is one only if it has a blank, quote or `=`. Bytes that are not UTF-8 become
- * U+FFFD.
+ * Writes at most `most` bytes of a text, which may come from outside, as a JSON string. The text
+ * format (logfmt) needs a string only if the text has a blank, a quote or `=`. Bytes that are not
+ * UTF-8 become U+FFFD.
  */
 static void member_cut(struct line *l, const char *name, struct text value, size_t most)
 {

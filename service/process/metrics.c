@@ -1,4 +1,4 @@
-/* metrics: counts, and writes them out; see metrics.h. */
+/* metrics: see metrics.h. */
 #include "process/metrics.h"
 
 #include <assert.h>
@@ -26,12 +26,12 @@ static const struct histogram_kind kinds[HISTOGRAMS] = {
 		       { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5",
 			 "1", "2.5", "10" } },
 	[WAIT] = { .name = "wait_seconds",
-		   .help = "Time that a request waited for something to happen, or streamed; only requests that did.",
+		   .help = "Time that a request waited for an event, or streamed; other requests are not counted.",
 		   HISTOGRAM_WAIT_BOUNDS },
 };
 
 struct operation_row {
-	uint32_t *by_status; /* STATUSES numbers, allocated at the first request; owned */
+	uint32_t *by_status; /* STATUSES numbers, allocated with the first request; owned */
 	struct histogram histograms[HISTOGRAMS];
 };
 
@@ -50,11 +50,12 @@ static struct {
 static size_t gauge_count;
 
 static uint64_t counters[METRIC_COUNT];
-static struct operation_row *rows; /* one an operation, and one for requests that matched none */
+static struct operation_row *rows; /* one per operation, and one for requests that matched none */
 static size_t operation_count;
 static const char *(*operation_name)(size_t i);
 static int64_t started_us, started_at_ms;
-static int64_t longest_us, longest_lately_us; /* request since start, and since metrics_totals, without its wait */
+/* longest request since the start, and since metrics_totals, without its wait */
+static int64_t longest_us, longest_lately_us;
 static uint64_t errors;
 
 bool metrics_open(size_t operations, const char *(*name)(size_t i))
@@ -122,7 +123,9 @@ void metrics_request(size_t operation, int status, int64_t duration_us, int64_t 
 		longest_lately_us = busy_us;
 }
 
-/* Of all operations together; each bucket counts the shorter ones, too. */
+/*
+ * Writes the histogram of all operations together. Each bucket also counts the shorter durations.
+ */
 static void out_durations(struct json_out *o)
 {
 	uint64_t count = 0;
@@ -209,7 +212,7 @@ void metrics_out(struct json_out *o)
 static void add_requests(struct exposition *p)
 {
 	exposition_head(p, "http_requests_total", "counter",
-			"Requests answered, by operation and status (499: the client left).");
+			"Requests answered, by operation and status (499: the client disconnected).");
 	for (size_t i = 0; i <= operation_count; i++)
 		for (int s = 0; rows[i].by_status && s < STATUSES; s++)
 			if (rows[i].by_status[s])
@@ -247,8 +250,8 @@ static void add_loop(struct exposition *p)
 {
 	const struct loop_stats *stats = loop_stats();
 
-	exposition_counter(p, "loop_stalls_total", "Loop iterations of more than 20 ms: no client is served meanwhile.",
-			   stats->stalls);
+	exposition_counter(p, "loop_stalls_total",
+			   "Loop iterations of more than 20 ms, during which no client is served.", stats->stalls);
 	exposition_head(p, "loop_stall_seconds_total", "counter", "Duration of all loop stalls.");
 	exposition_add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)stats->stall_us / 1e6);
 	exposition_gauge(p, "loop_longest_iteration_seconds", "Longest loop iteration since start.",

@@ -11,7 +11,7 @@ enum { MOST_GLOBS = 32, MOST_STARS = 2, GLOB_MAX = 256 };
 
 static struct {
 	struct named_kind *kind;
-	struct text glob; /* of the option's text */
+	struct text glob; /* points into the text of the option */
 } globs[MOST_GLOBS];
 static size_t glob_count;
 static struct named_kind *kinds;
@@ -27,7 +27,10 @@ void named_register(struct named_kind *kind)
 
 /* ---- Names ---- */
 
-/* `*` matches any run of bytes: the latest star takes one more when what follows it differs. */
+/*
+ * `*` matches any run of bytes: if what follows the latest star differs, the star takes one more
+ * byte.
+ */
 static bool matches(struct text glob, struct text name)
 {
 	size_t g = 0, n = 0, star = SIZE_MAX, taken = 0;
@@ -77,8 +80,8 @@ static size_t count_of(const struct named_kind *kind, bool is_admitted)
 }
 
 /*
- * Where a new name that is admitted goes: behind the others, or in place of one of them. NULL:
- * nowhere.
+ * Returns the place for a new name that is admitted: at the end, or in place of another name. NULL:
+ * there is none.
  */
 static struct named *place(const struct named_kind *kind, bool for_event)
 {
@@ -119,7 +122,7 @@ static void forget(struct named *n)
 	*n = (struct named){ 0 };
 }
 
-/* One more name, at its place. NULL: there is none, or there is no memory. */
+/* Adds a name at its place. NULL: there is no place, or memory ran out. */
 static struct named *add_at(struct named_kind *kind, struct named *n, struct text name)
 {
 	static unsigned births;
@@ -154,8 +157,7 @@ static struct named *known(struct named_kind *kind, struct text name)
 }
 
 /*
- * Returns the name, to which `n` events are added. NULL: it is not admitted, or there are too many
- * names.
+ * Adds `n` events to a name, and returns it. NULL: it is not admitted, or there are too many names.
  */
 static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 {
@@ -164,7 +166,7 @@ static struct named *use(struct named_kind *kind, struct text name, uint64_t n)
 	if (!it && admits(kind, name)) {
 		it = add(kind, name, n > 0);
 		kind->dropped += it ? 0 : n;
-	} else if (it && !it->is_admitted && admits(kind, name)) { /* there was no room when it was looked at */
+	} else if (it && !it->is_admitted && admits(kind, name)) { /* there was no room before */
 		it->is_admitted = count_of(kind, true) < NAMED_MOST;
 		kind->dropped += it->is_admitted ? 0 : n;
 	}
@@ -202,7 +204,10 @@ static bool is_looked_at(const struct named *n)
 	return n->looked_us && loop_now_us() - n->looked_us <= NAMED_LOOK_US;
 }
 
-/* A name that was looked at long ago was not counted since: it begins again. */
+/*
+ * If the last look at a name was long ago, it was not counted since then, so its figures begin
+ * again.
+ */
 const struct named *named_look(struct named_kind *kind, struct text name)
 {
 	struct named *it = known(kind, name);
@@ -283,7 +288,7 @@ static bool admit(struct text item)
 	if (stars > MOST_STARS || glob.len > GLOB_MAX)
 		return refuse(item, "has more than %d stars or %d bytes", MOST_STARS, GLOB_MAX);
 	if (glob_count == MOST_GLOBS)
-		return refuse(item, "is one too many: there may be %d", MOST_GLOBS);
+		return refuse(item, "is one too many: %d are allowed", MOST_GLOBS);
 	kind->is_on = true;
 	globs[glob_count].kind = kind;
 	globs[glob_count++].glob = glob;

@@ -1,4 +1,4 @@
-/* notify: see notify.h. Without libsystemd: the protocol is one datagram. */
+/* notify: see notify.h. It does without libsystemd, since the protocol is one datagram. */
 #include "process/notify.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void notify_manager(const char *state)
 	}
 	memcpy(to.sun_path, path, len);
 	if (*path == '@')
-		to.sun_path[0] = '\0'; /* a name in the abstract space */
+		to.sun_path[0] = '\0'; /* a name in the abstract namespace */
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, size) < 0)

@@ -1,11 +1,13 @@
 /*
- * notify: reports the daemon's state to a service manager by sd_notify(3): one datagram to
- * NOTIFY_SOCKET. Does nothing without that variable, and never waits.
+ * notify: reports the daemon's state to a service manager, as sd_notify(3) does: one datagram to
+ * NOTIFY_SOCKET. Without that variable it does nothing. It never waits.
  */
 #ifndef PATTERND_NOTIFY_H
 #define PATTERND_NOTIFY_H
 
-/* "READY=1", "STOPPING=1"; more lines are separated by newlines, see sd_notify(3). */
+/*
+ * `state` is "READY=1" or "STOPPING=1"; further lines are separated by newlines, see sd_notify(3).
+ */
 void notify_manager(const char *state);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { MAX_FILE_BYTES = 1024 * 1024 };
 
-/* The whole file; absent when it cannot be read. */
+/* Returns the whole file; absent if it cannot be read. */
 static struct text read_file(struct arena *arena, const char *path, char *why, size_t size)
 {
 	FILE *f = fopen(path, "re");

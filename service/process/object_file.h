@@ -1,6 +1,6 @@
 /*
- * object_file: a file that an option names, with a JSON object whose members are named values:
- * --policies, --push.
+ * object_file: reads a file that an option names, with a JSON object whose members are named
+ * values: --policies, --push. It must not know the values.
  */
 #ifndef PATTERND_OBJECT_FILE_H
 #define PATTERND_OBJECT_FILE_H
@@ -8,8 +8,8 @@
 #include "json/tree.h"
 
 /*
- * The object, in the arena; each member is opaque, to be read by itself. NULL: `why`, of `size`
- * bytes, has the path, the place and what is wrong.
+ * Returns the object, in the arena. Each member is opaque; its reader parses it. NULL: `why`, of
+ * `size` bytes, has the path, the place and the fault.
  */
 const struct json *object_file_read(struct arena *arena, const char *path, char *why, size_t size);
 

@@ -7,7 +7,7 @@
 
 static const struct option_name {
 	const char *flag;
-	bool once; /* of the command line only */
+	bool once; /* on the command line only */
 } names[] = {
 #define OPTION_GROUP(title)
 #define OPTION_TEXT(field, flag, argument, standard, help) { flag, false },
@@ -30,7 +30,7 @@ void option_variable(const char *flag, char out[OPTION_NAME_MAX])
 		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
 }
 
-/* Levenshtein distance; 1 when `name` is a prefix of `flag`. */
+/* Returns the Levenshtein distance, or 1 if `name` is a prefix of `flag`. */
 static size_t distance(const char *name, size_t len, const char *flag)
 {
 	size_t row[OPTION_NAME_MAX], flag_len = strlen(flag);
@@ -52,7 +52,7 @@ static size_t distance(const char *name, size_t len, const char *flag)
 	return row[flag_len];
 }
 
-/* NULL: none is near. */
+/* NULL: no name is near. */
 static const char *nearest(const char *name, size_t len, bool once)
 {
 	size_t least = len / 4 + 2;
@@ -84,8 +84,8 @@ bool option_refuse_name(const char *where, const char *dashes, const char *name,
 /* ---- Variables ---- */
 
 /*
- * Kubernetes gives each container {SERVICE}_SERVICE_HOST, _SERVICE_PORT[_NAME], _PORT and
- * _PORT_{number}_{protocol}[_ADDR, ...] of each Service; `name` is what follows "PATTERND_".
+ * For each Service, Kubernetes gives a container {SERVICE}_SERVICE_HOST, _SERVICE_PORT[_NAME],
+ * _PORT and _PORT_{number}_{protocol}[_ADDR, ...]. `name` is what follows "PATTERND_".
  */
 static bool is_of_service(const char *name, size_t len)
 {
@@ -104,7 +104,7 @@ static bool is_of_service(const char *name, size_t len)
 
 static bool is_known(const char *name, size_t len)
 {
-	static const char *const others[] = { "CONFIG", "URL", "TOKEN" }; /* the last two are the clients' */
+	static const char *const others[] = { "CONFIG", "URL", "TOKEN" }; /* clients use the last two */
 	char variable[OPTION_NAME_MAX];
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)

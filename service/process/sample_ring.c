@@ -6,7 +6,7 @@
 
 struct sample_ring {
 	size_t width;
-	size_t added; /* since the start */
+	size_t added; /* samples since the start */
 	int64_t at_ms[SAMPLE_RING_SIZE];
 	double numbers[];
 };

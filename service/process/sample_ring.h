@@ -1,6 +1,6 @@
 /*
- * sample_ring: the latest SAMPLE_RING_SIZE samples of some figures, one row of numbers each. Knows
- * neither what they mean nor when they are taken.
+ * sample_ring: the latest SAMPLE_RING_SIZE samples of some figures, each a row of numbers. It must
+ * not know what they mean, or when they are taken.
  */
 #ifndef PATTERND_SAMPLE_RING_H
 #define PATTERND_SAMPLE_RING_H
@@ -12,14 +12,17 @@ enum { SAMPLE_RING_SIZE = 60 };
 
 struct sample_ring;
 
-/* Of `width` numbers each; freed by free(). NULL without memory. */
+/* Makes a ring with rows of `width` numbers. Free it with free(). NULL: memory ran out. */
 struct sample_ring *sample_ring_new(size_t width);
 
-/* One more, in place of the oldest one when it is full. */
+/* Adds a sample. If the ring is full, it replaces the oldest one. */
 void sample_ring_add(struct sample_ring *r, int64_t at_ms, const double *numbers);
 
 size_t sample_ring_count(const struct sample_ring *r); /* 0 for NULL */
-/* The numbers of sample `i`, the oldest first; valid until the next one is added. */
+/*
+ * Returns the numbers of sample `i`, counted from the oldest one. They are valid until the next
+ * sample is added.
+ */
 const double *sample_ring_at(const struct sample_ring *r, size_t i, int64_t *at_ms);
 
 #endif

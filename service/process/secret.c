@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The password of a URL, absent when there is none. Without "://" all of it may be secret. */
+/*
+ * Returns the password in a URL; absent if there is none. A text without "://" may be secret as a
+ * whole.
+ */
 static struct text password_in(const char *url)
 {
 	const char *scheme = strstr(url, "://");

@@ -1,4 +1,4 @@
-/* secret: passwords in URLs, hidden from process lists and from the configuration as shown. */
+/* secret: hides passwords of URLs in process lists and in the configuration that is shown. */
 #ifndef PATTERND_SECRET_H
 #define PATTERND_SECRET_H
 
@@ -6,10 +6,13 @@
 
 #include "core/text.h"
 
-/* Overwrites the password where it is, so that the list of processes does not show it. */
+/* Overwrites the password in place, so that process lists do not show it. */
 void secret_hide(char *url);
 
-/* redis://user:secret@host becomes redis://user:...@host. Returns `out`, or the URL itself. */
+/*
+ * Redacts redis://user:secret@host to redis://user:...@host. Returns `out`, or the URL if it has no
+ * password.
+ */
 struct text secret_redacted(const char *url, char *out, size_t size);
 
 #endif

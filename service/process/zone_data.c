@@ -11,7 +11,7 @@
 
 enum { NAME_BYTES_MOST = 64, INDEX_BYTES_MOST = 512 * 1024, VERSION_BYTES_MOST = 16, MISSPELT_LEAST = 5 };
 
-/* The sources of the whole database in one file, which begins with its version. */
+/* The sources of the whole database, in one file that begins with the version. */
 static const char index_file[] = "tzdata.zi";
 
 static struct text path_of(struct arena *a, struct text name)
@@ -19,7 +19,7 @@ static struct text path_of(struct arena *a, struct text name)
 	return arena_join(a, (struct text[]){ text_of(config()->zoneinfo), TEXT("/"), name }, 3);
 }
 
-/* At most `most` bytes of a regular file; absent when it cannot be read. */
+/* Returns at most `most` bytes of a regular file; absent if it cannot be read. */
 static struct text read_file(struct arena *a, struct text name, size_t most)
 {
 	struct text path = path_of(a, name);
@@ -40,7 +40,7 @@ static struct text read_file(struct arena *a, struct text name, size_t most)
 	return file;
 }
 
-/* Of the line "# version 2025b". */
+/* The version is in the line "# version 2025b". */
 struct text zone_data_version(struct arena *a)
 {
 	static const char before[] = "# version ";
@@ -52,7 +52,7 @@ struct text zone_data_version(struct arena *a)
 	return arena_copy(a, line.at + sizeof(before) - 1, line.len - (sizeof(before) - 1));
 }
 
-/* Names of files that are not zones of IANA's, or that mean another one on each machine. */
+/* True for files that are not zones of IANA, or that are a different zone on each machine. */
 static bool is_foreign(struct text name)
 {
 	static const char *const names[] = { "localtime", "posixrules", "Factory" };
@@ -67,7 +67,7 @@ static bool is_foreign(struct text name)
 	return false;
 }
 
-/* Parts of letters, digits, '_', '-' and '+', between slashes. */
+/* A name has parts of letters, digits, '_', '-' and '+', separated by slashes. */
 static bool is_name(struct text name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+";
@@ -82,7 +82,7 @@ static bool is_name(struct text name)
 	return true;
 }
 
-/* ---- What was meant ---- */
+/* ---- Suggestions ---- */
 
 static struct text last_part(struct text name)
 {
@@ -91,7 +91,7 @@ static struct text last_part(struct text name)
 	return slash ? text_of(slash + 1) : name;
 }
 
-/* A short name that is not just of another case may mean many. */
+/* A short name may mean many zones, unless only its case is wrong. */
 static void offer(struct nearest *n, struct text known)
 {
 	unsigned edits = nearest_edits(n->given, known);
@@ -105,7 +105,7 @@ static void offer(struct nearest *n, struct text known)
 	n->edits = edits;
 }
 
-/* The names in lines "Z name ..." and "L target name". */
+/* The names are in lines "Z name ..." and "L target name". */
 static const char *hint(struct arena *a, struct text name, char buffer[NEAREST_HINT])
 {
 	struct text rest = read_file(a, text_of(index_file), INDEX_BYTES_MOST);

@@ -1,6 +1,6 @@
 /*
- * call_ring: the unanswered calls of one connection, oldest first. Grows, never shrinks. Owns its
- * slots, not the calls.
+ * call_ring: the unanswered calls of one connection, oldest first. It grows and never shrinks. It
+ * owns its slots, not the calls.
  */
 #ifndef PATTERND_CALL_RING_H
 #define PATTERND_CALL_RING_H
@@ -16,21 +16,24 @@ struct call_ring {
 	size_t size, first, count;
 };
 
-/* Makes room for one more call. Returns false without memory. Call it before call_ring_push. */
+/* Makes room for one more call; call it before call_ring_push. False: memory ran out. */
 bool call_ring_reserve(struct call_ring *r);
 void call_ring_push(struct call_ring *r, struct redis_call *call);
 
-/* The oldest call. The ring must not be empty. */
+/* Returns the oldest call. The ring must not be empty. */
 struct redis_call *call_ring_oldest(const struct call_ring *r);
 struct redis_call *call_ring_pop(struct call_ring *r);
 
 /* The calls that were pending when their connection was closed. */
 struct unanswered_calls {
 	struct call_ring ring; /* owned */
-	uint64_t written;      /* bytes: calls that start there or later were not sent */
+	uint64_t written;      /* bytes that were written: calls that start there or later were not sent */
 };
 
-/* Ends each with its `done`, and frees the ring. The connection must be down: `done` may send. */
+/*
+ * Ends each call with its `done`, and frees the ring. The connection must be down, since `done` may
+ * send.
+ */
 void call_ring_end(struct unanswered_calls o);
 
 #endif

@@ -1,9 +1,7 @@
 /*
- * connection: see redis/connection.h.
+ * connection: see redis/connection.h; the states are in redis/connection_private.h.
  *
- *	DOWN -> CONNECTING -> HANDSHAKE -> READY -> (DRAINING ->) DOWN, after a pause that grows
- *
- * Owns its socket, its buffers and the ring of pending calls, but not the calls.
+ * It owns its socket, its buffers and the ring of pending calls, but not the calls.
  */
 #include "redis/connection.h"
 
@@ -19,15 +17,15 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, in addition to message bodies */
+	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beyond message bodies */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
-	REJECTED_PAUSE_MS = 5000,    /* after a wrong password: a retry would fail the same way */
+	REJECTED_PAUSE_MS = 5000,    /* after a wrong password, since a retry would fail the same way */
 	CHECK_US = 61 * 1000 * 1000, /* longer than any --redis-timeout-ms */
 };
 
-static struct redis_connection *connections; /* all of them */
-static unsigned in_flight;                   /* on all connections */
+static struct redis_connection *connections; /* list of all connections */
+static unsigned in_flight;                   /* calls on all connections */
 static struct redis_answers answers;
 static void (*changed)(struct redis_connection *c, const char *why); /* may be NULL */
 static char read_buffer[READ_BYTES];
@@ -104,7 +102,7 @@ enum redis_error connection_error(const struct redis_connection *c)
 	return c->handshake.error;
 }
 
-/* A replica has half of the time: the other half is for the primary, which is asked next. */
+/* A replica has half of the timeout, because the primary is asked next. */
 static int64_t reply_timeout_us(const struct redis_connection *c)
 {
 	return config()->redis_timeout_ms * 1000 / (c->target->replica ? 2 : 1);
@@ -114,7 +112,7 @@ static int64_t reply_timeout_us(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* At its last reply it stays open: replica_ack.c may still add a WAIT in this iteration. */
+/* It stays open in the iteration of its last reply, so that replica_ack.c can send a WAIT. */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)
@@ -129,10 +127,10 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	struct redis_connection *c = container_of(call, struct redis_connection, check);
 
 	if (reply && !handshake_is_safe(&c->handshake, reply->text))
-		connection_drain(c); /* the next handshake rejects the server and gives the reason */
+		connection_drain(c); /* the next handshake rejects the server and reports the reason */
 }
 
-/* Is the configuration still safe? Each minute; if idle, only while it is not (on_timer). */
+/* Asks for the configuration each minute; if idle, only while it is unsafe (on_timer). */
 static void check_server(struct redis_connection *c)
 {
 	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
@@ -141,12 +139,12 @@ static void check_server(struct redis_connection *c)
 		return;
 	c->checked_us = loop_now_us();
 	c->check.done = on_info;
-	connection_send(c, &c->check, info, 3); /* without memory: skipped */
+	connection_send(c, &c->check, info, 3); /* if memory runs out, the check is skipped */
 }
 
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count)
 {
-	check_server(c); /* first: ASKING applies to the very next command */
+	check_server(c); /* this comes first, because ASKING applies to the next command */
 
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
@@ -204,7 +202,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	int64_t least_ms = c->handshake.rejected && !is_stale ? REJECTED_PAUSE_MS : 0;
 	int64_t pause_ms = backoff_ms(c->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
 	loop_timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
-	if (is_drained) /* on purpose: not a failure */
+	if (is_drained) /* closed on purpose, which is not a failure */
 		c->failures = 0;
 	if (!was_up && changed)
 		changed(c, why);
@@ -285,7 +283,7 @@ static void on_opened(struct redis_socket *socket)
 
 /* ---- Reading ---- */
 
-/* Handles one reply. False: the connection is closed. */
+/* Handles one reply. False: the connection was closed. */
 static bool on_reply(struct redis_connection *c, const struct reply *reply)
 {
 	if (c->state == HANDSHAKE) {
@@ -310,7 +308,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 	return c->state >= HANDSHAKE;
 }
 
-/* The bytes in the read buffer are not RESP. 21, 3 is how a TLS alert begins. */
+/* The bytes in the read buffer are not RESP. A TLS alert begins with 21, 3. */
 static void not_redis(struct redis_connection *c, const char *why)
 {
 	metrics_count(METRIC_redis_protocol_errors);
@@ -363,8 +361,8 @@ void connection_open(struct redis_connection *c)
 	loop_timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
 	c->handshake = (struct redis_handshake){ .has_loaded = c->handshake.has_loaded };
 	c->state = CONNECTING;
-	c->renew = false; /* from here on it uses what the files contain now */
-	/* Two message bodies and other replies; scripts keep the latter below 1 MiB. */
+	c->renew = false; /* from here on it uses the present contents of the files */
+	/* A reply may have two message bodies and other data, which scripts keep below 1 MiB. */
 	c->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
 	if (c->reader)
 		redis_socket_open(&c->socket, c->target, c->failures);
@@ -372,7 +370,7 @@ void connection_open(struct redis_connection *c)
 		connection_lost(c, "no memory");
 }
 
-/* The pause has ended. The certificate files may have been renewed meanwhile. */
+/* The pause has ended. The certificate files may have been renewed during it. */
 static void attempt(struct redis_connection *c)
 {
 	int64_t wait_us = credentials_are_shared(c->target) ? credentials_wait_us() : 0;
@@ -380,7 +378,8 @@ static void attempt(struct redis_connection *c)
 	if (wait_us > 0) {
 		loop_timer_set(&c->timer, loop_now_us() + wait_us);
 		c->handshake.error = ERROR_AUTH;
-		c->callbacks->down(c, credentials_rejection(), false); /* of another one */
+		/* the rejection was reported by another connection */
+		c->callbacks->down(c, credentials_rejection(), false);
 		return;
 	}
 	if (c->handshake.rejected && !c->handshake.auth_failed && c->target->tls)
@@ -388,7 +387,7 @@ static void attempt(struct redis_connection *c)
 	connection_open(c);
 }
 
-/* The pause has ended, the attempt takes too long, or the oldest call has timed out. */
+/* The pause has ended, the attempt has taken too long, or the oldest call has timed out. */
 static void on_timer(struct loop_timer *t)
 {
 	struct redis_connection *c = container_of(t, struct redis_connection, timer);

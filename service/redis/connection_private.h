@@ -1,4 +1,16 @@
-/* connection: its members, for redis/connection.c and redis/renewal.c only. */
+/*
+ * connection: its members and states, for redis/connection.c and redis/renewal.c only.
+ *
+ *	DOWN --> CONNECTING --> HANDSHAKE --> READY --> DRAINING --> DOWN
+ *
+ *	DOWN        no socket; `timer` ends the pause, which grows with `failures`
+ *	CONNECTING  `socket` resolves, connects, and makes the TLS handshake; `timer` limits it
+ *	HANDSHAKE   `handshake` has commands whose replies are pending; `ring` is empty
+ *	READY       `ring` has the unanswered calls; `timer` is the timeout of the oldest
+ *	DRAINING    as READY, but no new calls; closed once `ring` is empty
+ *
+ * From any state a failure leads to DOWN. All connections of any state are in the list `next`.
+ */
 #ifndef PATTERND_REDIS_CONNECTION_PRIVATE_H
 #define PATTERND_REDIS_CONNECTION_PRIVATE_H
 
@@ -15,28 +27,28 @@ struct redis_connection {
 	const struct redis_url *target;                     /* (ref) */
 	const struct redis_connection_callbacks *callbacks; /* (ref) */
 	void *context;                                      /* (ref) */
-	struct redis_connection *next;                      /* in the list of all */
+	struct redis_connection *next;                      /* in the list of all connections */
 	enum connection_state state;
 	struct redis_socket socket;
 	struct loop_timer timer; /* end of the pause, of the attempt, or of the oldest call */
 	struct reply_reader *reader;
-	unsigned failures; /* attempts since it was last ready */
+	unsigned failures; /* failed attempts since it was last ready */
 	struct resp_buffer out;
 	struct call_ring ring; /* pending calls */
 	struct redis_handshake handshake;
 	struct redis_call check;               /* see check_server */
-	int64_t checked_us;                    /* or when it became ready */
-	struct permissions_report permissions; /* as of its latest successful handshake */
-	bool renew;                            /* has credentials from before renewal_start */
-	bool renewing;                         /* drained for that, and not ready again yet */
+	int64_t checked_us;                    /* when it was checked last, or became ready */
+	struct permissions_report permissions; /* of the latest successful handshake */
+	bool renew;                            /* it uses credentials from before renewal_start */
+	bool renewing;                         /* drained for a renewal, and not ready again yet */
 };
 
 struct redis_connection *connection_first(void); /* in the order in which they were made */
-void connections_retry_now(void);                /* those that are down */
+void connections_retry_now(void);                /* those that are DOWN */
 
 /*
- * Sets a function that is called when a connection is ready or freed, and, with `why`, when an
- * attempt has failed. c->handshake.rejected is set when the server rejected it.
+ * Sets a function that is called when a connection is ready or freed; and, with `why`, when an
+ * attempt has failed. c->handshake.rejected is set if the server rejected it.
  */
 void connections_observe(void (*changed)(struct redis_connection *c, const char *why));
 

@@ -17,9 +17,9 @@ enum { PAUSE_MS = 5000, SPREAD_MS = 1000, LINE_BYTES = 1024 };
 
 enum { PASSWORD_BYTES = sizeof(((struct redis_url *)0)->password) };
 
-static bool is_tls;                            /* some URL asks for it */
+static bool is_tls;                            /* a URL asks for TLS */
 static char password[PASSWORD_BYTES];          /* "": no file */
-static char sentinel_password[PASSWORD_BYTES]; /* the same */
+static char sentinel_password[PASSWORD_BYTES]; /* "": no file */
 static struct tls_context *context;            /* NULL: no TLS */
 static unsigned version;
 static bool is_rejected;
@@ -82,7 +82,7 @@ static void warn_of_readers(const char *path)
 			  path);
 }
 
-/* A CA without rediss:// is a mistake: the password would be sent in the clear. */
+/* A CA without rediss:// is a mistake: the password would be sent unencrypted. */
 static bool check_tls_is_meant(void)
 {
 	const struct config *c = config();

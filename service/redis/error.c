@@ -26,7 +26,7 @@ static const char *const words[ERROR_COUNT] = {
 	[ERROR_MAX_CLIENTS] = "ERR max number of clients",
 };
 
-/* What Redis 7.0 returns, with ERR before it; 7.2 and later return NOPERM. */
+/* Redis 7.0 returns this text after "ERR "; 7.2 and later return NOPERM. */
 static const char denied_in_script[] = "The user executing the script can't ";
 
 enum redis_error redis_error_of(struct text error)

@@ -1,12 +1,12 @@
-/* error: the errors of Redis that the daemon knows, by the word they begin with. Pure. */
+/* error: the errors of Redis that the daemon knows, by their first word. Pure. */
 #ifndef PATTERND_REDIS_ERROR_H
 #define PATTERND_REDIS_ERROR_H
 
 #include "core/text.h"
 
-/* Redis returns these before anything of the command ran. */
+/* Redis returns these errors before any part of the command has run. */
 enum redis_error {
-	ERROR_OTHER, /* another one, or none: no connection */
+	ERROR_OTHER, /* another error, or none: there is no connection */
 	ERROR_WRONGTYPE,
 	ERROR_OOM,
 	ERROR_READONLY,

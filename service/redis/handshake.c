@@ -1,4 +1,7 @@
-/* handshake: see redis/handshake.h. Warns of unsafe configurations; --strict rejects them. */
+/*
+ * handshake: see redis/handshake.h. It warns of unsafe configurations; with --strict it rejects
+ * them.
+ */
 #include "redis/handshake.h"
 
 #include <stdio.h>
@@ -21,9 +24,9 @@ struct handshake_server {
 };
 
 static struct handshake_server quorum[REDIS_MOST_QUORUM];
-static const struct handshake_server *duplicate; /* rejected, and no successful handshake since */
+static const struct handshake_server *duplicate; /* a server that was rejected, until a handshake succeeds */
 static char duplicates[160];
-static const struct text *preload; /* ends with an absent text */
+static const struct text *preload; /* an absent text ends it */
 
 void handshake_set_preload(const struct text *texts)
 {
@@ -41,7 +44,7 @@ static bool send(struct redis_handshake *h, struct resp_buffer *out, enum handsh
 
 static bool send_password(struct redis_handshake *h, struct resp_buffer *out)
 {
-	/* The URL's user is the master's. */
+	/* The user in the URL is the user at the master. */
 	bool has_user = h->url->user[0] && h->kind != REDIS_SENTINEL;
 	struct text password = text_of(credentials_password(h->url));
 	struct text with_user[] = { TEXT("AUTH"), text_of(h->url->user), password };
@@ -52,9 +55,9 @@ static bool send_password(struct redis_handshake *h, struct resp_buffer *out)
 }
 
 /*
- * Loads the scripts, and then asks for the user's name. A connection loads them once: when a
- * hundred daemons connect again after a failover, Redis compiles what they use, by NOSCRIPT,
- * instead of all scripts for each.
+ * Loads the scripts, then asks for the user's name. A connection loads them only once: when a
+ * hundred daemons reconnect after a failover, Redis then compiles the scripts that are used, by
+ * NOSCRIPT, and not all scripts for each daemon.
  */
 static bool send_scripts(struct redis_handshake *h, struct resp_buffer *out)
 {
@@ -121,10 +124,10 @@ static void note_memory(struct redis_handshake *h, struct text info)
 
 enum handshake_finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
 
-/* False only with --strict. */
+/* Returns false with --strict only. */
 static bool unsafe(struct redis_handshake *h, enum handshake_finding finding, const char *what)
 {
-	static bool logged[FINDINGS]; /* once, not for each connection */
+	static bool logged[FINDINGS]; /* logged once, not for each connection */
 
 	h->risks |= 1U << finding;
 	metrics_count(METRIC_redis_config_unsafe);
@@ -140,12 +143,11 @@ bool handshake_is_safe(struct redis_handshake *h, struct text info)
 
 	note_memory(h, info);
 	if (h->url->replica)
-		return true; /* it is only read: nothing depends on what it keeps */
+		return true; /* the server is only read from, so it does not matter what it keeps */
 	h->risks = 0;
 	info_value(info, "maxmemory_policy", value, sizeof(value));
 	snprintf(what, sizeof(what),
-		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
-		 value);
+		 "maxmemory-policy is %s, not noeviction: when full, Redis drops locks, queues and limits", value);
 	if (value[0] && strcmp(value, "noeviction") != 0 && !unsafe(h, FINDING_EVICTION, what))
 		return false;
 	info_value(info, "aof_enabled", value, sizeof(value));
@@ -173,18 +175,20 @@ static bool check_version(struct redis_handshake *h, struct text info)
 	return true;
 }
 
-/* Is it the expected kind of server? */
+/* Returns true if the server is of the expected kind. */
 static bool check_kind(struct redis_handshake *h, struct text info)
 {
 	char mode[64], role[64];
 
 	info_value(info, "redis_mode", mode, sizeof(mode));
+	if (!mode[0])
+		info_value(info, "server_mode", mode, sizeof(mode)); /* Valkey 8 and later */
 	info_value(info, "role", role, sizeof(role));
 	bool is_cluster = strcmp(mode, "cluster") == 0;
 	if (strcmp(mode, "sentinel") == 0 && h->kind != REDIS_SENTINEL)
-		return reject(h, "it is a Sentinel; it goes with redis+sentinel://host:port/master");
+		return reject(h, "it is a Sentinel; use redis+sentinel://host:port/master");
 	if (is_cluster && h->kind != REDIS_CLUSTER)
-		return reject(h, "it is a Cluster node; it goes with redis+cluster://host:port");
+		return reject(h, "it is a Cluster node; use redis+cluster://host:port");
 	if (strcmp(mode, "sentinel") != 0 && h->kind == REDIS_SENTINEL)
 		return reject(h, "it is not a Sentinel");
 	if (!is_cluster && h->kind == REDIS_CLUSTER)
@@ -195,7 +199,7 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 	if (h->kind != REDIS_WATCHED)
 		return reject(h, "it is a replica; patternd needs the master");
 	snprintf(h->why, sizeof(h->why), "it is a replica, not the master any more");
-	return false; /* the Sentinels know the new one: no long pause */
+	return false; /* the Sentinels know the new master, so the pause is short */
 }
 
 const char *handshake_duplicates(void)
@@ -203,7 +207,7 @@ const char *handshake_duplicates(void)
 	return duplicate ? duplicates : "";
 }
 
-/* A server listed under two names would vote twice. The later one is rejected. */
+/* A server that is listed under two names would vote twice, so the later one is rejected. */
 static bool check_quorum(struct redis_handshake *h, struct text info)
 {
 	struct handshake_server *own = NULL, *at = quorum;
@@ -242,8 +246,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 		return false;
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)
-		return reject(
-			h, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
+		return reject(h, "it is a 32-bit build, whose scripts cannot print an instant; use a 64-bit build");
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		h->rejected = false;
@@ -257,7 +260,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 static bool check_error(struct redis_handshake *h, enum handshake_step step, const char *text)
 {
 	if (step == STEP_SCRIPT || step == STEP_NAME)
-		return true; /* optional: without permission scripts are sent whole */
+		return true; /* optional: if it is not permitted, scripts are sent whole */
 	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
 		snprintf(h->server, sizeof(h->server), "redis (INFO is not permitted)");
 		return true;
@@ -269,7 +272,7 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 	}
 	bool wants_password = h->error == ERROR_NOAUTH || h->error == ERROR_WRONGPASS;
 	h->auth_failed = wants_password || step == STEP_AUTH;
-	/* A server without AUTH repeats its arguments: the password. */
+	/* A server without AUTH repeats its arguments, which include the password. */
 	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;
 	int credentials_version_used = args ? (int)(args - text) : (int)strlen(text);
 	const char *option = h->kind == REDIS_SENTINEL ? "sentinel" : "redis";
@@ -277,7 +280,7 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 		      credentials_version_used < SHOWN_BYTES ? credentials_version_used : SHOWN_BYTES, text, option);
 }
 
-/* The reply with the user's name, or one about a permission. */
+/* Takes the reply with the user's name, or one about a permission. */
 static bool check_permission(struct redis_handshake *h, size_t at, const struct reply *reply)
 {
 	char what[PERMISSIONS_TEXT_BYTES];

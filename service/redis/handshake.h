@@ -1,9 +1,10 @@
 /*
- * handshake: the commands that make a new connection usable, and the checks of their replies.
+ * handshake: the commands that make a new connection usable, and the checks of their replies. It
+ * must not know sockets.
  *
- * AUTH, SELECT, READONLY at a replica in a Cluster, INFO (a recent version, a master unless it is
- * to be read as a replica, a safe configuration), the scripts, and whether the user may run their
- * commands (redis/permissions.h). It must not know sockets.
+ * It sends AUTH, SELECT, READONLY (to a replica in a Cluster), INFO, the scripts, and asks whether
+ * the user may run their commands (redis/permissions.h). INFO must show a recent version, a master
+ * (unless it is to be read as a replica) and a safe configuration.
  */
 #ifndef PATTERND_REDIS_HANDSHAKE_H
 #define PATTERND_REDIS_HANDSHAKE_H
@@ -20,7 +21,7 @@
 
 enum { HANDSHAKE_COMMANDS = 4 };
 
-/* What the server uses, as of its latest INFO. */
+/* The memory of the server, as of its latest INFO. */
 struct redis_memory {
 	int64_t used, limit; /* bytes; limit 0: none */
 	int64_t at_us;       /* 0: not known */
@@ -30,49 +31,49 @@ enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_READONLY, STEP_INF
 
 struct redis_handshake {
 	const struct redis_url *url; /* (ref) */
-	enum redis_kind kind;        /* of server that is expected */
+	enum redis_kind kind;        /* the expected kind of server */
 	enum handshake_step steps[HANDSHAKE_COMMANDS];
 	size_t at;                         /* replies so far */
 	size_t asked;                      /* commands before the scripts */
-	size_t pending;                    /* replies still to come */
+	size_t pending;                    /* replies that have not arrived */
 	bool rejected;                     /* a retry would fail the same way */
 	bool auth_failed;                  /* the server rejected user or password */
-	unsigned credentials_version_used; /* as of credentials_version */
+	unsigned credentials_version_used; /* the credentials_version that was used */
 	size_t whoami;                     /* index of the reply to ACL WHOAMI; 0: not asked */
-	char server[64];                   /* "redis 7.0.15" */
+	char server[64];                   /* such as "redis 7.0.15" */
 	struct permissions_report permissions;
 	size_t permissions_asked;
-	bool has_loaded; /* the scripts, in this handshake or an earlier one */
+	bool has_loaded; /* the scripts were loaded, in this handshake or an earlier one */
 	struct redis_memory memory;
-	unsigned risks;         /* bits: ways to lose data by its configuration, as of its latest INFO */
+	unsigned risks;         /* bits: ways in which its configuration may lose data, as of its latest INFO */
 	char why[160];          /* set when handshake_reply returns false */
-	enum redis_error error; /* and what Redis returned, or would return to a command */
+	enum redis_error error; /* what Redis returned, or would return to a command */
 };
 
 void handshake_set_preload(const struct text *preload);
 
 /*
- * Writes the commands, then the scripts if `has_scripts` and they were not loaded, and last ACL
- * WHOAMI. False without memory. `h` is zeroed, or is the one of the previous handshake.
+ * Writes the commands; then the scripts, if `has_scripts` and they were not loaded; and last ACL
+ * WHOAMI. `h` is zeroed, or is from the previous handshake. False: memory ran out.
  */
 bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
 
 /*
- * When no reply is pending: writes the questions about the user's permissions, if any are left.
- * False without memory.
+ * Call it when no reply is pending. Writes the questions about the user's permissions, if any are
+ * left. False: memory ran out.
  */
 bool handshake_ask_permissions(struct redis_handshake *h, struct resp_buffer *out);
 
-/* Handles the next reply. False: the server cannot be used; see `why`. */
+/* Handles the next reply. False: the server cannot be used; `why` has the reason. */
 bool handshake_reply(struct redis_handshake *h, const struct reply *reply);
 
 /*
- * Logs a configuration that may lose data, according to INFO's memory and persistence. False:
- * --strict rejects it; see `why`.
+ * Logs a configuration that may lose data, according to INFO memory and INFO persistence. False:
+ * --strict rejects it; `why` has the reason.
  */
 bool handshake_is_safe(struct redis_handshake *h, struct text info);
 
-/* Which two servers of --lock-quorum are the same; "" when none are. */
+/* Returns which two servers of --lock-quorum are the same, or "". */
 const char *handshake_duplicates(void);
 
 #endif

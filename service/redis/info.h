@@ -1,4 +1,4 @@
-/* info: the fields of INFO's reply. Pure. */
+/* info: reads the fields of INFO's reply. Pure. */
 #ifndef PATTERND_REDIS_INFO_H
 #define PATTERND_REDIS_INFO_H
 
@@ -8,13 +8,13 @@
 
 #include "core/text.h"
 
-/* Copies the value of "name:"; "" when it is absent. */
+/* Copies the value of "name:"; "" if it is absent. */
 void info_value(struct text info, const char *name, char *out, size_t size);
 
-/* True when the value of "name:" is `value`. */
+/* Returns true if the value of "name:" is `value`. */
 bool info_is(struct text info, const char *name, const char *value);
 
-/* The value as a number; -1 when it is absent or not a number of 0 or more. */
+/* Returns the value as a number; -1 if it is absent, or not a number from 0. */
 int64_t info_number(struct text info, const char *name);
 
 #endif

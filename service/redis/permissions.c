@@ -10,7 +10,7 @@
 #include "process/log.h"
 #include "redis/reply_reader.h"
 
-/* ACL WHOAMI or ACL DRYRUN is not permitted, or unknown. */
+/* ACL WHOAMI or ACL DRYRUN is unknown, or not permitted. */
 static void not_known(struct permissions_report *report)
 {
 	static bool logged;
@@ -33,7 +33,7 @@ void permissions_user(struct permissions_report *report, const struct reply *rep
 		not_known(report);
 }
 
-/* A key or channel below the prefix. */
+/* Returns the name of a key or channel under the prefix. */
 static struct text something(void)
 {
 	static char name[512];
@@ -42,7 +42,7 @@ static struct text something(void)
 	return text_of(name);
 }
 
-/* The line for permission `i`. */
+/* Returns the line for permission `i`. */
 static const char *line_of(size_t i)
 {
 	const char *at = permissions;
@@ -70,8 +70,8 @@ size_t permissions_question(const struct permissions_report *report, size_t i, s
 void permissions_answer(struct permissions_report *report, size_t i, const struct reply *reply)
 {
 	/*
-	 * "User x has no permissions to run the 'y' command", "to access the 'y' key", "...
-	 * channel"
+	 * The texts are "User x has no permissions to run the 'y' command", "to access the 'y' key"
+	 * and "... channel".
 	 */
 	bool lacks = reply->type == REPLY_TEXT ||
 		     (reply->type == REPLY_ERROR && strncmp(reply->text.at, "ERR Command", 11) == 0);

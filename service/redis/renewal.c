@@ -7,11 +7,11 @@
 
 enum { RETRY_US = 2 * 1000 * 1000 };
 
-static struct redis_connection *renewing; /* NULL: none */
+static struct redis_connection *renewing; /* NULL: no connection is being renewed */
 
 /*
  * A connection is renewed only while all connections to its server are ready, because it may take
- * long to connect again.
+ * long to reconnect.
  */
 static bool can_renew(const struct redis_connection *c)
 {
@@ -22,7 +22,7 @@ static bool can_renew(const struct redis_connection *c)
 	return can;
 }
 
-/* False: it stays as it is. */
+/* Starts the renewal of a connection. False: it cannot be renewed now. */
 static bool renew(struct redis_connection *c)
 {
 	struct redis_connection *successor = c->callbacks->renew ? c->callbacks->renew(c) : c;
@@ -56,8 +56,8 @@ static void renewal_done(struct redis_connection *c)
 }
 
 /*
- * A rejection stops the renewal: the other connections would be rejected, too. An unreachable
- * server does not.
+ * A rejection stops the renewal, because the other connections would be rejected, too. An
+ * unreachable server does not stop it.
  */
 static void renewal_failed(struct redis_connection *c, const char *why)
 {
@@ -118,7 +118,7 @@ unsigned renewal_config_risks(void)
 	unsigned risks = 0;
 
 	for (const struct redis_connection *c = connection_first(); c; c = c->next)
-		if (!c->callbacks->received) /* the others are not checked again */
+		if (!c->callbacks->received) /* connections with `received` are not checked again */
 			risks |= c->handshake.risks;
 	return (unsigned)__builtin_popcount(risks);
 }

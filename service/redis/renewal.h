@@ -1,6 +1,7 @@
 /*
- * renewal: reconnects all connections to Redis after their credentials were read again, and while
- * their users lack permissions.
+ * renewal: reconnects all connections to Redis, one after the other, after their credentials were
+ * reread, and while their users lack permissions. It must not know what the connections are used
+ * for.
  */
 #ifndef PATTERND_REDIS_RENEWAL_H
 #define PATTERND_REDIS_RENEWAL_H
@@ -11,25 +12,28 @@
 void renewal_open(void);
 
 /*
- * Renews all connections, one after the other: each is drained, closed, and reconnected with what
- * the files contain now. A connection for subscriptions gets a successor first (`renew` of its
- * callbacks). Stops at a connection that is rejected, continues when Redis accepts it. Connections
- * that are down retry at once.
+ * Renews all connections, one after the other: each is drained, closed, and reconnected with the
+ * present contents of the files. A connection for subscriptions gets a successor first (`renew` of
+ * its callbacks). A rejected connection stops the renewal until Redis accepts it. Connections that
+ * are down retry at once.
  */
 void renewal_start(void);
 
 struct redis_connection;
-/* While it is held no reply is read. */
+/* While a connection is held, no reply is read. */
 void renewal_hold(struct redis_connection *c, bool held);
 
 /*
- * What the user of the first connection with missing permissions lacks, "" when none is missing;
- * and how many rules.
+ * renewal_missing_permissions returns the missing permissions of the first connection that lacks
+ * some, or "". renewal_permissions_missing returns the number of rules.
  */
 const char *renewal_missing_permissions(void);
 unsigned renewal_permissions_missing(void);
 
-/* In how many ways the servers may lose data by their configuration, as of the latest checks. */
+/*
+ * Returns the number of ways in which the servers may lose data by their configuration, as of the
+ * latest checks.
+ */
 unsigned renewal_config_risks(void);
 
 #endif

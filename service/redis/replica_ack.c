@@ -12,16 +12,16 @@
 /* Calls that wait for acknowledgements, in order. */
 struct replica_ack_waiters {
 	struct redis_call *first, *last;
-	unsigned most; /* the largest `replicas` of them */
+	unsigned most; /* the largest `replicas` of these calls */
 };
 
 struct replica_ack {
 	struct redis_connection *connection;
-	struct replica_ack_waiters next; /* for the next WAIT */
-	struct replica_ack_waiters now;  /* for the current WAIT */
+	struct replica_ack_waiters next; /* they wait for the next WAIT */
+	struct replica_ack_waiters now;  /* they wait for the WAIT that is pending */
 	bool waiting;                    /* WAIT and ROLE are pending */
 	struct redis_call wait, role;
-	unsigned acked; /* WAIT's reply */
+	unsigned acked; /* the reply to WAIT */
 	char trouble[SOCKET_WHY_BYTES];
 	enum redis_error error;
 };
@@ -62,7 +62,7 @@ static void on_wait(struct redis_call *call, enum redis_outcome outcome, const s
 		log_event(LOG_WARN, "redis_wait_refused", "WAIT: %s", reply->text.at ? reply->text.at : "no number");
 }
 
-/* The reply of a master: "master", its offset, the connected replicas. */
+/* A master's reply has "master", its offset, and the connected replicas. */
 static void on_role(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct replica_ack *a = of_role(call);
@@ -94,7 +94,7 @@ void replica_ack_await(struct replica_ack *a, struct redis_call *call)
 static bool send_wait(struct replica_ack *a)
 {
 	char replicas[TEXT_DIGITS], timeout[TEXT_DIGITS];
-	int64_t timeout_ms = config()->redis_timeout_ms / 2; /* half is for later commands */
+	int64_t timeout_ms = config()->redis_timeout_ms / 2; /* the other half is for later commands */
 	struct text wait[] = { TEXT("WAIT"), text_of_int(a->next.most, replicas), text_of_int(timeout_ms, timeout) };
 
 	a->wait = (struct redis_call){ .done = on_wait };
@@ -137,8 +137,8 @@ enum redis_error replica_ack_error(const struct replica_ack *a)
 }
 
 /*
- * When the connection is lost, the waiters of a pending WAIT end right after this; the others have
- * no WAIT.
+ * When the connection is lost, the waiters of the pending WAIT end right after this. For the others
+ * no WAIT was sent.
  */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {

@@ -55,7 +55,7 @@ bool reply_is_real(const struct reply *item)
 	       item->text.at[strspn(item->text.at, "0123456789.+-einfa")] == '\0';
 }
 
-/* NULL after the last item. */
+/* NULL: there are not as many items. */
 static const struct reply *item_of(const struct reply *r, size_t i)
 {
 	return r->type == REPLY_ARRAY && i < r->count ? r->items[i] : NULL;

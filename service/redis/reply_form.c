@@ -5,7 +5,9 @@
 
 static bool items_fit(struct reply *const *items, size_t count, const char **form);
 
-/* The position after the bracket that closes the array of `form`, or the end of the form. */
+/*
+ * Returns the position after the bracket that closes the array of `form`, or the end of the form.
+ */
 static const char *behind(const char *form)
 {
 	for (size_t depth = 0; *form; form++) {
@@ -16,7 +18,7 @@ static const char *behind(const char *form)
 	return form;
 }
 
-/* Steps over the item's form, whether it fits or not. */
+/* Moves *form over the item's form, whether it fits or not. */
 static bool item_fits(const struct reply *item, const char **form)
 {
 	switch (*(*form)++) {
@@ -26,7 +28,7 @@ static bool item_fits(const struct reply *item, const char **form)
 		return reply_is_real(item);
 	case 't':
 		return reply_is_text(item);
-	default: /* a bracket opens */
+	default: /* an opening bracket */
 		if (item->type == REPLY_ARRAY)
 			return items_fit(item->items, item->count, form);
 		*form = behind(*form);
@@ -34,7 +36,7 @@ static bool item_fits(const struct reply *item, const char **form)
 	}
 }
 
-/* Steps behind the bracket that closes. */
+/* Moves *form past the closing bracket. */
 static bool items_fit(struct reply *const *items, size_t count, const char **form)
 {
 	const char *at = *form, *again = NULL;

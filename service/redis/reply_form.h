@@ -1,11 +1,12 @@
 /*
- * reply_form: what a reply must look like, checked before its handler runs.
+ * reply_form: the form that a reply must have, which is checked before its handler is called. It
+ * must not know what the items mean.
  *
- * A form describes the items of an array: `i` an integer, or its digits; `r` a number, or its text;
- * `t` a text; `(...)` an array of such items. What follows a `*` repeats, any number of times, to
- * the end of its array: "ii*tr" is two integers, then pairs.
+ * A form describes the items of an array: `i` an integer or its digits, `r` a number or its text,
+ * `t` a text, `(...)` an array of such items. What follows a `*` repeats, any number of times, up
+ * to the end of its array: "ii*tr" is two integers, then pairs.
  *
- * The build makes the forms of scripts from what their heads declare (tools/replies.py).
+ * The build makes the forms of scripts from the declarations in their heads (tools/replies.py).
  */
 #ifndef PATTERND_REPLY_FORM_H
 #define PATTERND_REPLY_FORM_H
@@ -15,7 +16,7 @@
 
 #include "redis/reply.h"
 
-/* The form with which replies of scripts begin; a script's own items follow. */
+/* The items with which replies of scripts begin; a script's own items follow. */
 enum { REPLY_OUTCOME, REPLY_NOW_MS, REPLY_OWN };
 
 static inline int64_t reply_outcome(const struct reply *r)
@@ -29,10 +30,13 @@ struct reply_form {
 	const char *items;
 };
 
-/* Whether it is {outcome, now_ms, ...} as one of these forms, which end with one without items. */
+/*
+ * Returns true if the reply is {outcome, now_ms, ...} in one of these forms. A form without items
+ * ends the list.
+ */
 bool reply_form_matches(const struct reply *r, const struct reply_form *forms);
 
-/* Whether the reply of a plain command is as described by one item. */
+/* Returns true if the reply of a plain command has the form of one item. */
 bool reply_form_fits(const struct reply *r, const char *item);
 
 #endif

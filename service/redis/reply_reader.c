@@ -1,4 +1,4 @@
-/* reply_reader: hiredis's reader with our own object functions; see redis/reply_reader.h. */
+/* reply_reader: see redis/reply_reader.h. It gives hiredis's reader other object functions. */
 #include "redis/reply_reader.h"
 
 #include <hiredis/read.h>
@@ -7,24 +7,24 @@
 #include "core/arena.h"
 
 enum {
-	MAX_ITEMS = 1024 * 1024, /* of all arrays in one reply */
+	MAX_ITEMS = 1024 * 1024, /* in all arrays of one reply */
 	KEPT_BYTES = 64 * 1024,  /* of the parser's buffer, between replies */
-	MAX_SHORT = 32,          /* items of an array that are allocated with it */
-	MAX_DEPTH = 7,           /* of nested arrays, as in hiredis 0.14; our scripts use three */
+	MAX_SHORT = 32,          /* an array with at most so many items is allocated at once */
+	MAX_DEPTH = 7,           /* nested arrays, as in hiredis 0.14; the daemon's scripts use three levels */
 };
 
 struct reply_reader {
 	redisReader *parser;
-	struct arena arena; /* of the current reply */
-	size_t items;       /* in its arrays so far */
-	size_t bytes;       /* in its texts so far */
+	struct arena arena; /* has the current reply */
+	size_t items;       /* items in its arrays so far */
+	size_t bytes;       /* bytes in its texts so far */
 	size_t most_bytes;
-	size_t held; /* at most, in the parser's buffer */
+	size_t held; /* bytes in the parser's buffer, at most */
 };
 
 /*
- * hiredis 1.0 counts array items in size_t, before it was int. It also added RESP3, which is not
- * used.
+ * hiredis 1.0 counts array items in size_t; earlier versions use int. It also added RESP3, which is
+ * not used.
  */
 #ifdef REDIS_REPLY_PUSH
 typedef size_t item_count;
@@ -49,8 +49,8 @@ static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 }
 
 /*
- * Only a short array gets room for its items at once: a server may announce a long array that never
- * comes.
+ * Only a short array gets room for its items at once, because a server may announce a long array
+ * and never send it.
  */
 static struct reply **new_items(struct reply_reader *r, size_t count)
 {
@@ -91,7 +91,7 @@ static void *create_array(const redisReadTask *task, item_count count)
 	struct reply_reader *r = task->privdata;
 	struct reply *reply;
 
-	/* hiredis 1.0 would also make arrays of RESP3's maps, sets and pushes */
+	/* hiredis 1.0 would also make arrays of RESP3's maps, sets and pushes. */
 	if (task->type != REDIS_REPLY_ARRAY || (size_t)count > MAX_ITEMS - r->items || depth_of(task) > MAX_DEPTH)
 		return NULL;
 	r->items += (size_t)count;
@@ -119,7 +119,7 @@ static void *create_nil(const redisReadTask *task)
 
 static void free_object(void *object)
 {
-	(void)object; /* in the arena */
+	(void)object; /* it is in the arena */
 }
 
 #ifdef REDIS_REPLY_PUSH
@@ -164,7 +164,9 @@ static redisReader *parser_new(struct reply_reader *r)
 	return parser;
 }
 
-/* hiredis shrinks a large buffer by itself, but asserts that there is memory for the small one. */
+/*
+ * hiredis would shrink a large buffer itself, but asserts that there is memory for the small one.
+ */
 static void shrink(struct reply_reader *r)
 {
 	redisReader *parser = parser_new(r);

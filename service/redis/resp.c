@@ -1,5 +1,6 @@
 /*
- * resp: see redis/resp.h. hiredis's formatter would first build each command in its own memory.
+ * resp: see redis/resp.h. hiredis's formatter is not used, since it would first build each command
+ * in separate memory.
  */
 #include "redis/resp.h"
 
@@ -9,7 +10,7 @@
 
 enum {
 	MAX_BYTES = 64 * 1024 * 1024,
-	KEPT_BYTES = 1024 * 1024, /* of an empty buffer, for the next commands */
+	KEPT_BYTES = 1024 * 1024, /* an empty buffer of up to this size is kept for the next commands */
 	HEADER_BYTES = 26,
 };
 
@@ -32,7 +33,7 @@ static bool reserve(struct resp_buffer *o, size_t more)
 		o->len -= o->done;
 		o->done = 0;
 	}
-	if (o->len + more > MAX_BYTES)
+	if (o->len && o->len + more > MAX_BYTES)
 		return false;
 	if (o->size - o->len < more) {
 		size_t size = o->size * 2 > o->len + more ? o->size * 2 : o->len + more;

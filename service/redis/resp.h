@@ -1,4 +1,15 @@
-/* resp: the output buffer of one connection: commands as RESP. */
+/*
+ * resp: the output buffer of one connection: commands as RESP. It must not know what the commands
+ * are.
+ *
+ *	at          done              len             size
+ *	|  written  |  to be written  |  free         |
+ *	+-----------+-----------------+---------------+
+ *
+ * resp_add appends at `len`. resp_write writes from `done`; when it reaches `len`, both return to
+ * 0. If the free part is too small, resp_add moves [done, len) to the start, then enlarges the
+ * buffer.
+ */
 #ifndef PATTERND_RESP_H
 #define PATTERND_RESP_H
 
@@ -13,22 +24,25 @@ struct redis_socket;
 struct resp_buffer {
 	char *at; /* owned; [done, len) is not written yet */
 	size_t len, done, size;
-	uint64_t written; /* bytes, since resp_reset */
+	uint64_t written; /* bytes written since resp_reset */
 };
 
 /*
- * Copies a command in. False, and nothing is added, without memory or when 64 MiB are buffered
- * already.
+ * Appends a command. Returns false, and appends nothing, if memory runs out or if the buffer would
+ * exceed 64 MiB. A command in an empty buffer may be larger: a body may have 64 MiB.
  */
 bool resp_add(struct resp_buffer *o, const struct text *args, size_t count);
 
-/* Bytes that are not written yet. */
+/* Returns the bytes that are not written yet. */
 size_t resp_waiting(const struct resp_buffer *o);
 
-/* Writes what the kernel takes. A socket that fails may reset the buffer meanwhile. */
+/*
+ * Writes as much as the kernel takes. If the socket fails, its owner may reset the buffer during
+ * the call.
+ */
 void resp_write(struct resp_buffer *o, struct redis_socket *s);
 
-/* Empties it, for the next connection. */
+/* resp_reset empties the buffer, for the next connection. */
 void resp_reset(struct resp_buffer *o);
 void resp_free(struct resp_buffer *o);
 

@@ -16,7 +16,7 @@
 #include "net/tls.h"
 #include "redis/credentials.h"
 
-enum { RECORDS_AN_EVENT = 16 }; /* of TLS, a read each */
+enum { RECORDS_AN_EVENT = 16 }; /* TLS records per event, each by one read */
 
 static bool any_accepted;
 
@@ -46,7 +46,7 @@ static void fail_tls(struct redis_socket *s)
 
 static void want_write(struct redis_socket *s, bool wanted)
 {
-	/* If there is no memory for it, the next loop iteration or event tries again. */
+	/* If memory for this runs out, the next loop iteration or event tries again. */
 	if (s->wants_write != wanted && loop_rewatch(&s->watch, (s->held ? 0U : EPOLLIN) | (wanted ? EPOLLOUT : 0U)))
 		s->wants_write = wanted;
 }
@@ -114,11 +114,11 @@ static void on_event(struct loop_watch *w, uint32_t events)
 		handshake(s);
 		return;
 	}
-	if (s->held) /* an error comes anyhow */
+	if (s->held) /* an error is reported in any case */
 		events &= ~(uint32_t)EPOLLIN;
-	else if (s->tls) /* a read may have waited to write, and the reverse */
+	else if (s->tls) /* a read may have waited for a write, and a write for a read */
 		events |= EPOLLIN | EPOLLOUT;
-	/* Read first: the server may send the reason for closing. */
+	/* Read first, because the server may send the reason for closing. */
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		for (int left = s->tls ? RECORDS_AN_EVENT : 1; left > 0 && s->state == SOCKET_OPEN; left--)
 			if (!s->callbacks->readable(s))
@@ -239,7 +239,7 @@ size_t redis_socket_read(struct redis_socket *s, char *at, size_t size)
 	return 0;
 }
 
-/* One record at most. Its bytes may have left before TLS reports them as written. */
+/* Writes at most one record. Its bytes may have been sent before TLS reports them as written. */
 static ssize_t write_tls(struct redis_socket *s, const char *at, size_t len)
 {
 	s->sealed = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;

@@ -1,8 +1,13 @@
 /*
  * subscriber: see redis/subscriber.h.
  *
- * Each command is answered: those that subscribe or unsubscribe, and PING. A reply that is late
- * closes the connection; while there are channels, PING detects a dead one.
+ * Every command gets a reply. If a reply is late, the connection is closed. While there are
+ * channels, PING detects a dead connection. The states of a renewal follow each other:
+ *
+ *	NOT_RENEWED  `now` is in use; `next` is connecting, or has no connection
+ *	SUBSCRIBING  `next` subscribes; messages come from `now`
+ *	MARKED       both are subscribed, the marker is published, `next` is held and not read
+ *	CATCHING_UP  the successor is `now`; its messages up to the marker were delivered before
  */
 #include "redis/subscriber.h"
 
@@ -23,14 +28,14 @@ enum { PING_MS = 10000, MARKER_BYTES = 128 };
 struct line {
 	struct redis_connection *connection; /* owned */
 	unsigned pending;                    /* unanswered commands */
-	unsigned unsubscribing;              /* of them, SUNSUBSCRIBE */
+	unsigned unsubscribing;              /* unanswered SUNSUBSCRIBE commands */
 };
 
 enum renewal {
 	NOT_RENEWED,
-	SUBSCRIBING, /* the successor subscribes; messages come from the connection in use */
-	MARKED,      /* the marker is published; the successor is held until it has come */
-	CATCHING_UP, /* the successor is in use; its messages up to the marker are known */
+	SUBSCRIBING,
+	MARKED,
+	CATCHING_UP,
 };
 
 struct subscriber {
@@ -39,17 +44,17 @@ struct subscriber {
 	subscriber_publish *publish;
 	void *context; /* (ref) of publish */
 	struct line now;
-	struct line next;                /* its successor; no connection: there is none */
-	struct redis_connection *former; /* owned: freed by the next flush */
+	struct line next;                /* the successor; its connection is NULL if there is none */
+	struct redis_connection *former; /* owned; the next flush frees it */
 	enum renewal renewal;
-	struct loop_timer overdue; /* the renewal */
-	char marker[MARKER_BYTES]; /* its channel; "": there is no channel yet */
+	struct loop_timer overdue; /* timeout of the renewal */
+	char marker[MARKER_BYTES]; /* the channel of the marker; "": there is no channel yet */
 	bool is_published;
-	unsigned channels;       /* subscribed, or asked for */
-	bool is_cluster;         /* a node of a Cluster */
-	struct loop_timer timer; /* next reply overdue, or PING due */
-	bool error_logged;       /* on this connection */
-	int note;                /* of the callbacks' owner */
+	unsigned channels;       /* that are subscribed, or for which that was requested */
+	bool is_cluster;         /* the server is a node of a Cluster */
+	struct loop_timer timer; /* the next reply is late, or a PING is due */
+	bool error_logged;       /* an error was logged for this connection */
+	int note;                /* owned by the callbacks' owner */
 };
 
 bool subscriber_is_up(const struct subscriber *s)
@@ -154,7 +159,7 @@ static void take_over(struct subscriber *s)
 	set_timer(s);
 }
 
-/* Messages are lost or may be: handled as a lost connection. */
+/* Messages were lost, or may be, so this is handled as a lost connection. */
 static void take_over_now(struct subscriber *s)
 {
 	if (has_successor(s))
@@ -169,12 +174,12 @@ static void on_overdue(struct loop_timer *t)
 	take_over_now(container_of(t, struct subscriber, overdue));
 }
 
-/* A classic channel, which any node of a Cluster takes. */
+/* The marker's channel is classic, so any node of a Cluster accepts it. */
 static void name_marker(struct subscriber *s)
 {
 	unsigned long long random = 0;
 
-	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* other daemons have another one */
+	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* other daemons have other names */
 	snprintf(s->marker, sizeof(s->marker), "%srenewal:%016llx", config()->prefix, random);
 }
 
@@ -185,7 +190,7 @@ void subscriber_renew(struct subscriber *s, enum channel_kind kind, struct text 
 	subscribe(s, &s->next, kind, channel);
 }
 
-/* The successor is connected. */
+/* Called when the successor is connected. */
 static void begin_renewal(struct subscriber *s)
 {
 	bool was_up = subscriber_is_up(s);
@@ -200,25 +205,25 @@ static void begin_renewal(struct subscriber *s)
 		take_over(s);
 		end_renewal(s);
 		s->callbacks->up(s);
-	} else if (has_successor(s)) { /* not lost meanwhile, without memory */
+	} else if (has_successor(s)) { /* `renew` may have run out of memory, and lost the successor */
 		loop_timer_set(&s->overdue, loop_now_us() + config()->redis_timeout_ms * 1000);
 		subscribe(s, &s->next, CLASSIC, text_of(s->marker));
 		subscribe(s, &s->now, CLASSIC, text_of(s->marker));
 	}
 }
 
-/* Once both are subscribed to the same channels. */
+/* Marks once both connections are subscribed to the same channels. */
 static void mark(struct subscriber *s)
 {
 	if (s->renewal != SUBSCRIBING || s->now.pending > 0 || s->next.pending > 0)
 		return;
 	s->renewal = MARKED;
-	s->is_published = false; /* by the next flush */
+	s->is_published = false; /* the next flush publishes it */
 	renewal_hold(s->next.connection, true);
 }
 
 /*
- * A message while the connection is renewed. True: it is the marker, or came by the former
+ * Takes a message during a renewal. True: it is the marker, or it was delivered by the former
  * connection.
  */
 static bool is_known(struct subscriber *s, const struct reply *reply)
@@ -241,7 +246,7 @@ static bool is_message(struct text kind)
 	return text_is(kind, "smessage") || text_is(kind, "message");
 }
 
-/* A reply to the successor. */
+/* Takes a reply to the successor. */
 static void on_successor_received(struct subscriber *s, const struct reply *reply)
 {
 	struct text kind = reply_text(reply, 0);
@@ -250,7 +255,7 @@ static void on_successor_received(struct subscriber *s, const struct reply *repl
 		return;
 	bool is_gone = text_is(kind, "sunsubscribe");
 	if (is_gone && s->next.unsubscribing == 0)
-		return; /* its slot has moved: the connection in use gets the same reply */
+		return; /* its slot has moved; `now` gets the same reply */
 	if (reply->type == REPLY_ERROR || s->next.pending == 0) {
 		take_over_now(s);
 		return;
@@ -294,7 +299,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	(void)why; /* the pool logs it */
 	if (c == s->former)
 		return;
-	if (c == s->next.connection) { /* it connects again */
+	if (c == s->next.connection) { /* it reconnects */
 		if (was_up) {
 			end_renewal(s);
 			s->callbacks->up(s);
@@ -312,7 +317,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 		s->callbacks->down(s);
 }
 
-/* An ACL without the channels: waiters then poll only when their time ends. */
+/* The ACL lacks the channels. Waiters then poll only when their time ends. */
 static void log_error(struct subscriber *s, struct text error)
 {
 	if (!s->error_logged)
@@ -324,8 +329,8 @@ static void log_error(struct subscriber *s, struct text error)
 }
 
 /*
- * The server unsubscribed it, not the daemon. A slot that moves takes all its channels with it,
- * even a channel that is subscribed elsewhere by now.
+ * Returns true if the server ended the subscription, not the daemon. A slot that moves takes all
+ * its channels with it, even a channel that is subscribed elsewhere by now.
  */
 static bool was_unsubscribed(struct subscriber *s, struct text channel)
 {
@@ -338,7 +343,7 @@ static bool is_misdirected(const struct reply *reply)
 	       (reply_error_begins(reply->text, "MOVED") || reply_error_begins(reply->text, "CLUSTERDOWN"));
 }
 
-/* [kind, channel, message or count], or the reply to a PING. */
+/* A reply is [kind, channel, message or count], or the reply to a PING. */
 static void on_received(struct redis_connection *c, const struct reply *reply)
 {
 	struct subscriber *s = connection_context(c);
@@ -381,7 +386,7 @@ static const struct redis_connection_callbacks connection_callbacks = {
 	.up = on_up, .down = on_down, .received = on_received, .renew = on_renew
 };
 
-/* NULL: it has one already. */
+/* NULL: there is a successor already. */
 static struct redis_connection *on_renew(struct redis_connection *c)
 {
 	struct subscriber *s = connection_context(c);

@@ -6,7 +6,7 @@
 
 #include "core/percent.h"
 
-/* Copies `len` bytes as a string; false when they do not fit. */
+/* Copies `len` bytes as a string. False: they do not fit. */
 static bool take(char *out, size_t size, const char *from, size_t len)
 {
 	if (len >= size)
@@ -16,7 +16,7 @@ static bool take(char *out, size_t size, const char *from, size_t len)
 	return true;
 }
 
-/* %XX in user and password is any byte but NUL. */
+/* %XX in user and password may be any byte except NUL. */
 static bool unescape(char *s)
 {
 	size_t len = strlen(s);
@@ -102,8 +102,7 @@ const char *redis_url_parse(struct redis_url *out, const char *url, const char *
 	else if (strncmp(url, "unix://", 7) == 0)
 		why = parse_unix(out, url + 7);
 	else
-		return strstr(url, "://") ? "the scheme is not one that this version knows"
-					  : "the scheme is missing, redis:// in front";
+		return strstr(url, "://") ? "the scheme is unknown" : "the scheme is missing; begin with redis://";
 	return why ? why : set_password(out, password);
 }
 
@@ -119,7 +118,7 @@ bool redis_url_at(struct redis_url *out, const struct redis_url *like, struct te
 	return true;
 }
 
-/* "<master>[/<db>]" after the Sentinels' hosts. */
+/* The text is "<master>[/<db>]", after the hosts of the Sentinels. */
 static const char *parse_master(struct redis_urls *out, const char *rest, char *db, size_t db_size)
 {
 	size_t len = strcspn(rest, "/");
@@ -133,7 +132,7 @@ static const char *parse_master(struct redis_urls *out, const char *rest, char *
 	return NULL;
 }
 
-/* "[user:password@]host[:port],host[:port]..." */
+/* The text is "[user:password@]host[:port],host[:port]...". */
 static const char *parse_hosts(struct redis_urls *out, const char *hosts, size_t len, const char *standard_port)
 {
 	char one[1024];
@@ -174,7 +173,7 @@ static const char *parse_several(struct redis_urls *out, const char *rest, const
 	return why;
 }
 
-/* True when `url` begins with "redis<scheme>" or "rediss<scheme>", which are then skipped. */
+/* Returns true if `url` begins with "redis<scheme>" or "rediss<scheme>", which is then skipped. */
 static bool takes_scheme(const char **url, const char *scheme, bool *tls)
 {
 	size_t redis = strncmp(*url, "rediss+", 7) == 0 ? 6 : 5, len = strlen(scheme);

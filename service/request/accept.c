@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* In thousandths; anything but a number counts as 1. */
+/* Returns q in thousandths. If it is not a number, it counts as 1. */
 static int quality_of(const char *at)
 {
 	int quality = 0;
@@ -19,7 +19,7 @@ static int quality_of(const char *at)
 	return quality;
 }
 
-/* The parameters of a media range, up to its comma; returns where they end. */
+/* Reads the parameters of a media range up to the next comma. Returns where they end. */
 static const char *read_parameters(const char *at, int *quality)
 {
 	*quality = 1000;
@@ -34,10 +34,10 @@ static const char *read_parameters(const char *at, int *quality)
 	return at;
 }
 
-/* 3: the range is the type itself, 2: its family, 1: anything, 0: something else. */
+/* Returns 3 if the range is the type itself, 2 if it is its family, 1 if it is any type, else 0. */
 static int specificity_of(struct text range, const char *type, size_t type_len)
 {
-	size_t family = strcspn(type, "/") + 1; /* with the slash */
+	size_t family = strcspn(type, "/") + 1; /* includes the slash */
 
 	if (range.len == type_len && strncasecmp(range.at, type, type_len) == 0)
 		return 3;

@@ -7,7 +7,7 @@
 /*
  * Of two media types, the one with the larger result is preferred. 0: excluded (q=0); negative: no
  * media range matches. The most specific range that matches decides; parameters other than q are
- * ignored. Without a header every type is as good.
+ * ignored. Without the header, all types are equal.
  */
 int accept_quality(struct text accept, const char *media_type);
 

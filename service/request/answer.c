@@ -1,4 +1,4 @@
-/* answer: builds responses; see answer.h. Knows neither sockets nor patterns. */
+/* answer: see answer.h. It must not know sockets or patterns. */
 #include "request/answer.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ enum { FIRST_BYTES = 512 };
 
 #define MALLOC_FAILED "malloc failed: the system refused the daemon more memory; raise its memory limit, or retry later"
 
-/* The response when there is no memory for another one. */
+/* The response when memory for another one is missing. */
 static const char no_memory[] =
 	"{\"type\":\"/problems/overloaded\",\"title\":\"Daemon is overloaded\",\"status\":503,"
 	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null,"
@@ -24,7 +24,7 @@ static const char no_memory[] =
 
 struct json_out *answer_begin(struct request *req, int status)
 {
-	static struct json_out nowhere; /* without memory, which answer_end answers */
+	static struct json_out nowhere; /* used if memory runs out; answer_end then answers 503 */
 
 	if (req->op && req->op->writes)
 		req->arena.bounded = false; /* the client must learn what it changed */
@@ -38,7 +38,7 @@ struct json_out *answer_begin(struct request *req, int status)
 	return req->answer.out;
 }
 
-/* 500 when what was stored as JSON is none: it was changed in Redis. */
+/* Answers 500 if stored text is not JSON: another program has changed it in Redis. */
 static void answer_broken_json(struct request *req)
 {
 	req->answer.header_count = 0;
@@ -48,7 +48,9 @@ static void answer_broken_json(struct request *req)
 			      "a stored value is not JSON: something other than patternd has changed it in Redis");
 }
 
-/* The header Retry-After, rounded up to seconds, and in a problem the member `retry_after_ms`. */
+/*
+ * Adds the header Retry-After, rounded up to seconds, and in a problem the member `retry_after_ms`.
+ */
 static void end_retry_after(struct request *req)
 {
 	int64_t ms = req->answer.retry_after_ms;
@@ -153,7 +155,7 @@ void answer_retry_after_ms(struct request *req, int64_t ms)
 	req->answer.retry_after_ms = ms > 0 ? ms : 1;
 }
 
-/* Problems are sent whatever the limit. */
+/* Removes the memory limit: problems are always sent. */
 static void answer_is_owed(struct request *req)
 {
 	req->arena.bounded = false;
@@ -167,11 +169,11 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 {
 	const struct problem_row *row = problem_row(p);
 
-	answer_is_owed(req); /* also after a failed allocation */
+	answer_is_owed(req); /* also after an allocation has failed */
 	struct json_out *o = answer_begin(req, row->status);
 	if (p == P_OVERLOADED) {
 		metrics_count(METRIC_requests_overloaded);
-		req->answer.close = true; /* the connection is free for another client until a retry */
+		req->answer.close = true; /* the connection is free for another client until the retry */
 	}
 	if (req->has_effect && effect == EFFECT_NONE)
 		effect = EFFECT_UNKNOWN;
@@ -210,7 +212,7 @@ struct json_out *answer_begin_problem_effect(struct request *req, enum problem p
 	return o;
 }
 
-/* True when the handler's fallback answered in place of a problem. */
+/* Returns true if the handler's fallback answered in place of the problem. */
 static bool fell_back(struct request *req, enum problem p, enum effect effect)
 {
 	bool (*fallback)(struct request *, enum problem, enum effect) = req->fallback;

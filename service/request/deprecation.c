@@ -7,7 +7,7 @@
 #include "request/operation.h"
 #include "request/request.h"
 
-/* The path of what replaces the operation, with the names of this request. */
+/* Adds the path of the operation that replaces this one, with the names of this request. */
 static void link_successor(struct request *req, const struct deprecation *d)
 {
 	struct text segments[MAX_PATH_SEGMENTS];

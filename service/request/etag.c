@@ -6,7 +6,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* etagc: visible characters but the quote, and all beyond ASCII. */
+/* True for etagc: visible characters but the quote, and all characters beyond ASCII. */
 static bool is_tag_char(char c)
 {
 	return c != '"' && ((unsigned char)c > ' ' && (unsigned char)c != 0x7f);
@@ -18,7 +18,7 @@ static void skip(struct text *rest, size_t n)
 	rest->len -= n;
 }
 
-/* Skips blanks and commas, which may be anywhere between tags; true when there was a comma. */
+/* Skips blanks and commas between tags. Returns true if there was a comma. */
 static bool skip_between(struct text *rest)
 {
 	bool comma = false;
@@ -28,7 +28,7 @@ static bool skip_between(struct text *rest)
 	return comma;
 }
 
-/* Takes one entity tag; `tag` is the text between its quotes. False when there is none. */
+/* Cuts one entity tag off `rest`; `tag` is the text between its quotes. False: there is none. */
 static bool take_tag(struct text *rest, struct text *tag, bool *weak)
 {
 	*weak = rest->len > 2 && memcmp(rest->at, "W/", 2) == 0;
@@ -56,7 +56,7 @@ struct text etag_list(struct arena *arena, struct text header, enum etag_compari
 		return TEXT("");
 	if (text_is(header, "*"))
 		return TEXT("*");
-	char *out = arena_alloc(arena, header.len + 3); /* a tag has two quotes in the place of two blanks */
+	char *out = arena_alloc(arena, header.len + 3); /* each tag has two quotes, which two blanks replace */
 	if (!out)
 		return malformed;
 	size_t n = 0;
@@ -72,6 +72,6 @@ struct text etag_list(struct arena *arena, struct text header, enum etag_compari
 		out[n++] = ' ';
 	}
 	if (n == 0)
-		out[n++] = ' '; /* a list without a tag that can be equal is not an absent header */
+		out[n++] = ' '; /* a list without a tag that can match differs from an absent header */
 	return any ? (struct text){ out, n } : malformed;
 }

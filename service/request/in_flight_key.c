@@ -6,7 +6,7 @@
 #include "request/seal.h"
 
 struct in_flight_key {
-	struct text scope, digest; /* seal_scope, seal_request */
+	struct text scope, digest; /* of seal_scope and seal_request */
 	struct in_flight_key *next;
 };
 

@@ -1,6 +1,7 @@
 /*
  * in_flight_key: the Idempotency-Keys of requests that wait. A second request with such a key can
- * neither wait beside the first nor get its response, which does not exist yet.
+ * neither wait beside the first nor get its response, which does not exist yet. It must not know
+ * what they wait for.
  */
 #ifndef PATTERND_IN_FLIGHT_KEY_H
 #define PATTERND_IN_FLIGHT_KEY_H
@@ -10,12 +11,12 @@
 struct in_flight_key;
 struct request;
 
-/* False: a request with the same Idempotency-Key is waiting; this one was answered. */
+/* Returns true if no waiting request has the same Idempotency-Key, else answers 409. */
 bool in_flight_key_is_free(struct request *req);
 
-/* Lives in the request's arena until in_flight_key_remove; NULL without memory. */
+/* Adds the request's key, in its arena, until in_flight_key_remove. NULL: memory ran out. */
 struct in_flight_key *in_flight_key_add(struct request *req);
-/* NULL is none. */
+/* NULL is allowed. */
 void in_flight_key_remove(struct in_flight_key *k);
 
 #endif

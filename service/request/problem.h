@@ -1,4 +1,7 @@
-/* problem: the problems of the API, rows of errors.def, and the effect of a failed request. */
+/*
+ * problem: the problems of the API, which are rows of errors.def, and the effect of a failed
+ * request. It must not know which request has which problem.
+ */
 #ifndef PATTERND_PROBLEM_H
 #define PATTERND_PROBLEM_H
 
@@ -14,7 +17,7 @@ enum problem {
 enum effect { EFFECT_NONE, EFFECT_APPLIED, EFFECT_UNKNOWN };
 const char *problem_effect_name(enum effect effect);
 
-/* Whether the same request should be sent again: see errors.def. */
+/* When to send the same request again: see errors.def. */
 enum retry { RETRY_NEVER, RETRY_AFTER_DELAY, RETRY_SAME_KEY };
 const char *problem_retry_name(enum retry retry);
 
@@ -26,7 +29,7 @@ struct problem_row {
 	enum retry retry;
 	const char *title, *help;
 };
-/* The row whose code is `code`, or NULL. */
+/* problem_by_code returns the row with that code, or NULL. */
 const struct problem_row *problem_by_code(struct text code);
 const struct problem_row *problem_row(enum problem p);
 

@@ -1,9 +1,9 @@
 /*
- * replay: what a request gets whose Idempotency-Key was used before. The contract states it for
- * an operation (x-replay), a script for its record (--@idempotent); both are the same.
+ * replay: the answer to a request whose Idempotency-Key was used before. The contract states it for
+ * an operation (x-replay), a script for its record (--@idempotent); both must agree.
  *
- * A response that lets a client go on (a grant, a decision) is never REPLAY_DONE: the world may
- * have changed since.
+ * A response that allows a client to continue (a grant, a decision) is never REPLAY_DONE, because
+ * it may not hold any more.
  */
 #ifndef PATTERND_REPLAY_H
 #define PATTERND_REPLAY_H
@@ -11,8 +11,8 @@
 enum replay {
 	REPLAY_NONE,   /* there is no record: a key is ignored */
 	REPLAY_DONE,   /* the first response, which reports what was done */
-	REPLAY_GRANT,  /* what is still granted of the first response, or that it has ended */
-	REPLAY_WINDOW, /* the first response until its window has passed; then it is decided again */
+	REPLAY_GRANT,  /* the part of the first response that is still granted, or that the grant has ended */
+	REPLAY_WINDOW, /* the first response until its window has passed; then a new decision */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* request: see request.h. Knows no socket and no pattern. */
+/* request: see request.h. It must not know sockets or patterns. */
 #include "request/request.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 enum {
 	FIRST_BODY_BYTES = 2048
-}; /* of a chunked body, whose size is not known; only larger ones count against the budget */
+}; /* of a chunked body, whose size is not known; only larger bodies count in the budget */
 
 static void (*wait_ended)(struct request *req);
 
@@ -70,7 +70,7 @@ struct request *request_background(const struct operation *op, void *work, void 
 	req->work = work;
 	req->ended = ended;
 	req->background = req->asker_done = true;
-	req->arena.bounded = false; /* the limit is for clients' requests */
+	req->arena.bounded = false; /* the limit is for requests of clients */
 	req->state = CALLING;
 	req->pending.calls = 1; /* until request_background_start */
 	return req;
@@ -81,7 +81,7 @@ void request_background_start(struct request *req)
 	request_call_ended(req);
 }
 
-/* Room for a body of `size` bytes. False: there is none (arena.failed). */
+/* Makes room for a body of `size` bytes. False: memory ran out (arena.failed). */
 static bool make_room(struct request *req, size_t size)
 {
 	char *at = (char *)(uintptr_t)req->asked.body.at;
@@ -132,7 +132,7 @@ static void free_when_unneeded(struct request *req)
 		wait_ended(req);
 	if (req->ended)
 		req->ended(req);
-	struct arena arena = req->arena; /* the request lies inside it */
+	struct arena arena = req->arena; /* `req` itself is in the arena */
 	arena_free(&arena);
 }
 
@@ -213,13 +213,14 @@ void request_asker_done(struct request *req)
 	free_when_unneeded(req);
 }
 
-/* Releases what an attempt allocated: thousands of attempts take no more memory than one. */
+/* Frees what an attempt allocated, so that thousands of attempts take no more memory than one. */
 static void end_attempt(struct request *req)
 {
 	assert(!req->answer.headers && !req->answer.out);
 	arena_rewind(&req->arena, req->pending.attempt);
 	req->arena.failed = ARENA_OK;
-	req->arena.bounded = false; /* it was admitted: its later attempts and its response are owed */
+	/* it was admitted, so its later attempts and its response must not fail for the limit */
+	req->arena.bounded = false;
 }
 
 void request_call_ended(struct request *req)

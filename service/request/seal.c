@@ -22,7 +22,10 @@ struct text seal_scope(struct request *req)
 	struct text parts[3 * MAX_PATH_PARAMETERS + 5] = { text_of(req->op->id) };
 	size_t count = 1;
 
-	/* Decoded names with lengths: two spellings of a path have one scope, two paths two. */
+	/*
+	 * The names are decoded, with their lengths: two spellings of a path have one scope, two
+	 * paths have two.
+	 */
 	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->asked.path_values[i].at; i++) {
 		parts[count++] = text_of_int((int64_t)req->asked.path_values[i].len, digits[i]);
 		parts[count++] = TEXT(":");
@@ -30,14 +33,17 @@ struct text seal_scope(struct request *req)
 	}
 	parts[count++] = TEXT("\n");
 	parts[count++] = req->asked.idempotency_key;
-	if (req->caller.name.at) { /* a key has no line break */
+	if (req->caller.name.at) { /* the caller's key has no line break */
 		parts[count++] = TEXT("\n");
 		parts[count++] = req->caller.name;
 	}
 	return arena_join(&req->arena, parts, count);
 }
 
-/* A text in a header of the operation's own, such as Lock-Token; absent when it was not sent. */
+/*
+ * Returns the text of a header that is an input of the operation, such as Lock-Token; absent if it
+ * was not sent.
+ */
 static struct text header_text(const struct request *req, const struct field *field)
 {
 	if (field->place != IN_HEADER || field->kind != FIELD_TEXT)

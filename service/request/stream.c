@@ -1,4 +1,4 @@
-/* stream: see stream.h. Owns the bytes that are not sent yet. Knows no socket. */
+/* stream: see stream.h. It owns the bytes that are not sent yet. */
 #include "request/stream.h"
 
 #include <stdlib.h>
@@ -81,7 +81,8 @@ static bool make_room(struct stream *s, size_t len)
 }
 
 /*
- * What has no room ends the stream: its last event is then incomplete, which its reader discards.
+ * Appends a part. If it has no room, the stream ends: its last event is then incomplete, so its
+ * reader discards it.
  */
 static void put(struct stream *s, struct text part)
 {
@@ -95,7 +96,7 @@ static void put(struct stream *s, struct text part)
 	s->len += part.len;
 }
 
-/* Cuts the first line off `data`, which is absent after the last. */
+/* Cuts the first line off `data`, which is absent after the last line. */
 static struct text take_line(struct text *data, bool is_one)
 {
 	struct text line = *data;

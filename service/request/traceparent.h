@@ -1,4 +1,4 @@
-/* traceparent: W3C Trace Context, the header `traceparent` of one request. */
+/* traceparent: the header `traceparent` of W3C Trace Context. Pure. */
 #ifndef PATTERND_TRACEPARENT_H
 #define PATTERND_TRACEPARENT_H
 
@@ -9,12 +9,12 @@
 enum { TRACEPARENT_LEN = 55 };
 
 /*
- * True for <2 hex>-<32 hex>-<16 hex>-<2 hex> in lower case, no id all zeros. Of a later version
- * than 00 more may follow, after a dash.
+ * True for <2 hex>-<32 hex>-<16 hex>-<2 hex> in lower case, if neither id is all zeros. After a
+ * dash, a later version than 00 may have more.
  */
 bool traceparent_is_valid(struct text t);
 
-/* The trace's id in a valid one; absent in an absent one. */
+/* Returns the trace's id in a valid header; absent for an absent one. */
 struct text traceparent_trace_id(struct text valid);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * cluster: see topology/cluster.h. Owns the map from slots to nodes, and the nodes.
+ * cluster: see topology/cluster.h. It owns the map from slots to nodes, and the nodes.
  *
- * A node is known by its address. A node that is missing from a new map takes no more calls and is
- * freed once it has no unanswered ones. When no node can be reached, the seeds are tried again:
- * their names may resolve to new addresses by then.
+ * A node is identified by its address. A node that is missing in a new map gets no more calls, and
+ * is freed once all its calls are answered. When no node can be reached, the seeds are tried again,
+ * since their names may resolve to new addresses by then.
  */
 #include "topology/cluster.h"
 
@@ -20,22 +20,22 @@
 
 enum {
 	MOST_NODES = 1000,
-	FIRST_PAUSE_MS = 50, /* between two questions for the map, while it is incomplete */
+	FIRST_PAUSE_MS = 50, /* between two questions for the map, while the map is incomplete */
 	LONGEST_PAUSE_MS = 1000,
-	REFRESH_MS = 1000, /* while it is complete; bounds missed events after a slot moved */
+	REFRESH_MS = 1000, /* while the map is complete: bounds how long a missed move of a slot matters */
 	HOST_BYTES = 256,
-	FIRST_REPLICA = 3, /* in a range of the map */
+	FIRST_REPLICA = 3, /* index in a range of the map */
 };
 
 static const struct redis_urls *seeds;
 static const struct redis_node_callbacks *callbacks;
 static void (*map_changed)(void);
-static struct redis_node *by_number[MOST_NODES + 1]; /* (ref) from 1 */
+static struct redis_node *by_number[MOST_NODES + 1]; /* (ref) indexed from 1 */
 static uint16_t slot_nodes[REDIS_SLOTS];             /* node numbers; 0: none */
-static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
+static uint16_t fresh[REDIS_SLOTS];                  /* the map while it is read */
 static unsigned version;                             /* of slot_nodes */
-static struct loop_timer timer;                      /* when to ask for the map */
-static struct redis_call asking;                     /* for the map */
+static struct loop_timer timer;                      /* when to ask for the map next */
+static struct redis_call asking;                     /* the question for the map */
 static bool is_asked, is_known, is_closed;
 static unsigned questions; /* since the map was last complete */
 
@@ -46,7 +46,7 @@ bool cluster_is_known(void)
 
 /* ---- Nodes ---- */
 
-/* The node belongs to the map. A new node has no number yet. */
+/* Returns true if the node is part of the map. A new node has no number yet. */
 static bool is_in_use(const struct redis_node *n)
 {
 	return n->number && !n->retired;
@@ -79,7 +79,7 @@ static struct redis_node *add(const struct redis_url *url)
 	return n;
 }
 
-/* An address that `reporter` named; a node may leave out its own host. False: not an address. */
+/* Makes the URL of an address; a node may leave out its own host. False: not an address. */
 static bool url_at(struct redis_url *out, struct text host, long port, const struct redis_node *reporter)
 {
 	if (host.len == 0 || text_is(host, "?"))
@@ -87,7 +87,7 @@ static bool url_at(struct redis_url *out, struct text host, long port, const str
 	return redis_url_at(out, &seeds->at[0], host, port);
 }
 
-/* The node there. NULL: not an address, or no memory. */
+/* Returns the node at an address. NULL: it is not an address, or memory ran out. */
 static struct redis_node *node_at(struct text host, long port, const struct redis_node *reporter)
 {
 	struct redis_url url;
@@ -179,7 +179,7 @@ static bool map_holds(void)
 	return cluster_slots_unserved(&owner) == 0;
 }
 
-/* A node that has just joined the map is not news: it connects in a moment. */
+/* A node that has just joined the map is not logged, since it connects in a moment. */
 static void log_unserved(void)
 {
 	static bool logged;
@@ -213,7 +213,7 @@ void cluster_node_changed(void)
 {
 	log_unserved();
 	if (!is_known && questions == 0)
-		ask_in(0); /* the first usable node */
+		ask_in(0); /* asks the first usable node */
 	else if (!map_holds())
 		cluster_refresh();
 }
@@ -253,7 +253,7 @@ void cluster_visit_owners(void (*visit)(void *context, struct redis_node *n), vo
 {
 	bool serves[MOST_NODES + 1] = { false };
 
-	if (is_closed) /* the nodes are freed one after the other */
+	if (is_closed) /* the nodes are being freed one after the other */
 		return;
 	find_owners(serves);
 	for (unsigned number = 0; number <= MOST_NODES; number++)
@@ -266,7 +266,7 @@ unsigned cluster_version(void)
 	return version;
 }
 
-/* Retires the nodes that the map does not have. */
+/* Retires the nodes that are missing in the map. */
 static void retire_others(void)
 {
 	bool serves[MOST_NODES + 1] = { false };
@@ -277,7 +277,7 @@ static void retire_others(void)
 			retire(n);
 }
 
-/* After its master, each range lists the replicas that have not failed. */
+/* In each range, the replicas that have not failed follow the master. */
 static void take_replicas(const struct reply *map, const struct redis_node *reporter)
 {
 	struct redis_url url;
@@ -328,7 +328,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 		map_changed();
 	} else if (outcome == REDIS_ANSWERED) {
 		log_event(LOG_DEBUG, "cluster_map_refused", "%s: %s", call->node->url.address,
-			  reply->type == REPLY_ERROR ? reply->text.at : "its map makes no sense");
+			  reply->type == REPLY_ERROR ? reply->text.at : "its map of slots is malformed");
 	}
 	if (map_holds()) {
 		questions = 0;
@@ -338,7 +338,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 	}
 }
 
-/* Asks usable nodes in turn: a node that is cut off from the others has an old map. */
+/* Asks usable nodes in turn, because a node that is cut off from the others has an old map. */
 static void on_timer(struct loop_timer *t)
 {
 	static const struct text command[] = { { "CLUSTER", 7 }, { "SLOTS", 5 } };
@@ -366,7 +366,10 @@ static void on_timer(struct loop_timer *t)
 
 /* ---- Redirections ---- */
 
-/* The address in "MOVED 3999 127.0.0.1:6381". IPv6 addresses come without brackets. */
+/*
+ * Finds the node at the address in "MOVED 3999 127.0.0.1:6381". IPv6 addresses have no brackets
+ * there.
+ */
 static struct redis_node *node_named(struct text error, const struct redis_node *from, int *slot)
 {
 	const char *at = strchr(error.at, ' ');

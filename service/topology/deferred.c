@@ -5,14 +5,14 @@
 
 enum { DEFER_MS = 20 };
 
-static struct redis_call *first, *last; /* in the order of their time */
+static struct redis_call *first, *last; /* in the order of their times */
 static unsigned count;
 static bool closed;
 static struct loop_timer timer;
 
 static void on_timer(struct loop_timer *t)
 {
-	unsigned due = count; /* without those deferred in this loop */
+	unsigned due = count; /* not the calls that are deferred in this loop */
 
 	while (due--) {
 		struct redis_call *call = first;

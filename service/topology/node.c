@@ -71,7 +71,7 @@ static void use_next_connection(struct redis_node *n)
 	n->current = n->current + 1 < n->count ? n->current + 1 : 0;
 }
 
-/* NULL: none is ready yet. */
+/* NULL: no connection is ready. */
 static struct redis_connection *connection_for(struct redis_node *n, const struct redis_call *call)
 {
 	if (call->replicas) {
@@ -100,7 +100,7 @@ enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, c
 
 void node_flush(struct redis_node *n)
 {
-	if (n->subscriber) /* first: it may publish */
+	if (n->subscriber) /* this comes first, because it may publish */
 		subscriber_flush(n->subscriber);
 	for (unsigned i = 0; i < n->count; i++)
 		connection_flush(n->connections[i]);
@@ -109,7 +109,7 @@ void node_flush(struct redis_node *n)
 		replica_ack_flush(n->replica_ack);
 }
 
-/* ---- Its connections come and go ---- */
+/* ---- Connections opened and lost ---- */
 
 static void count_ready(struct redis_node *n)
 {
@@ -145,7 +145,7 @@ static void on_up(struct redis_connection *c)
 	n->callbacks->up(n);
 }
 
-/* The same failure again is logged at debug level. */
+/* A failure that repeats is logged at debug level. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct redis_node *n = connection_context(c);
@@ -160,9 +160,9 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 }
 
 /*
- * Other calls to this server would time out, too, so all connections reconnect first. Only now: the
- * `done` of a lost call may have sent another that compensates it, which is written before its
- * connection drains.
+ * Other calls to this server would time out, too, so all connections reconnect first. This is
+ * called after the calls ended: the `done` of a lost call may have sent a call that compensates it,
+ * which is written before its connection drains.
  */
 static void on_timed_out(struct redis_connection *c)
 {
@@ -205,7 +205,7 @@ bool node_is_idle(const struct redis_node *n)
 static void on_published(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	(void)outcome;
-	(void)reply; /* what is not received is noticed by its absence */
+	(void)reply; /* a message that does not arrive is noticed elsewhere */
 	container_of(call, struct redis_node, published)->is_publishing = false;
 }
 
@@ -305,7 +305,7 @@ void node_free(struct redis_node *n)
 			*at = n->next;
 			break;
 		}
-	n->ready = 0; /* a call that ends now sends no other */
+	n->ready = 0; /* a call that ends now cannot send another */
 	n->retired = true;
 	subscriber_free(n->subscriber);
 	replica_ack_free(n->replica_ack);

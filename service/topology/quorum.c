@@ -1,4 +1,4 @@
-/* quorum: see topology/quorum.h. Owns the servers' nodes, but not the counting of votes. */
+/* quorum: see topology/quorum.h. It owns the nodes of the servers. It must not count votes. */
 #include "topology/quorum.h"
 
 #include <stdio.h>
@@ -104,7 +104,7 @@ bool quorum_check(const char *list)
 		if (why)
 			return refuse(url_count + 1, why);
 		url->kind = REDIS_QUORUM;
-		if (is_listed(url)) /* the same server under another name is found by redis/handshake.c */
+		if (is_listed(url)) /* redis/handshake.c finds a server that is listed under two names */
 			return refuse(url_count + 1, "it is in the list twice");
 		url_count++;
 	}

@@ -3,7 +3,7 @@
 
 #include "redis/info.h"
 
-/* Another history begins after a failover, or after a restart without a file. */
+/* After a failover, or a restart without a file, another history begins. */
 void replica_age_sample(struct replica_age *age, struct text info, int64_t asked_us)
 {
 	char history[REPLICA_AGE_ID_BYTES];

@@ -1,4 +1,15 @@
-/* replicas: see topology/replicas.h. Owns the nodes of the replicas, but no primary's. */
+/*
+ * replicas: see topology/replicas.h. It owns the nodes of the replicas, but no primary's node.
+ *
+ * A replica in the list `replicas`:
+ *
+ *	unused   `trouble` has why: not asked yet, INFO refused, data too old, connection lost
+ *	held     `held_us` is in the future, since slots of its primary move
+ *	serving  neither, its data is young, and `node` is usable: replicas_choose returns it
+ *	left     `primary` is NULL: replicas_sweep frees it
+ *
+ * `probing`: a question of a probe is pending.
+ */
 #include "topology/replicas.h"
 
 #include <stdio.h>
@@ -12,7 +23,7 @@
 #include "topology/replica_age.h"
 
 enum {
-	PROBES = 4, /* in --max-replica-lag-ms */
+	PROBES = 4, /* in each --max-replica-lag-ms */
 	LONGEST_PAUSE_MS = 1000,
 	HOLD_MS = 3000, /* longer than the nodes of a Cluster take to agree on the end of a move */
 	MOST_REPLICAS = 1000,
@@ -22,27 +33,27 @@ enum {
 struct replica {
 	struct replica *next;
 	struct redis_node *node;    /* owned */
-	struct redis_node *primary; /* (ref) NULL: it left the list */
-	bool listed;                /* in the list that is being set */
-	struct redis_call question; /* of a probe */
-	bool probing;               /* it is pending */
+	struct redis_node *primary; /* (ref) NULL: the replica left the list */
+	bool listed;                /* it is in the list that is being set */
+	struct redis_call question; /* the present question of a probe */
+	bool probing;               /* `question` is pending */
 	int64_t asked_us;           /* when the primary was asked for its offset */
-	int64_t held_us;            /* until then it serves no reads: slots of its primary move */
+	int64_t held_us;            /* until then it serves no reads, because slots of its primary move */
 	struct replica_age age;
 	const char *trouble; /* static: why it serves no reads; NULL when it does */
 };
 
 static struct replica *replicas;
-static struct loop_timer timer; /* the next probe of all */
+static struct loop_timer timer; /* when all are probed next */
 static struct redis_url given_urls[REDIS_MOST_HOSTS];
-static unsigned given_count; /* of --redis-replicas */
+static unsigned given_count; /* number of URLs in --redis-replicas */
 
 bool replicas_enabled(void)
 {
 	return strcmp(config()->read_from, "replica") == 0;
 }
 
-/* ---- Which one ---- */
+/* ---- The choice ---- */
 
 static bool is_young(const struct replica *r)
 {
@@ -104,7 +115,7 @@ static void on_replica(struct redis_call *call, enum redis_outcome outcome, cons
 	set_trouble(r, why ? why : is_young(r) ? NULL : "its data is older than --max-replica-lag-ms allows");
 }
 
-/* The next question of a probe. False: it was not sent. */
+/* Sends the next question of a probe. False: it was not sent. */
 static bool ask(struct replica *r, struct redis_node *n, const struct text question[2],
 		void (*done)(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply))
 {
@@ -124,7 +135,10 @@ static void on_primary(struct redis_call *call, enum redis_outcome outcome, cons
 	ask(r, r->node, info, on_replica);
 }
 
-/* A primary that is away is not asked, so its replicas become too old even if they still answer. */
+/*
+ * A primary that is not reachable is not asked, so its replicas become too old even if they still
+ * answer.
+ */
 static void ask_offsets(struct replica *r)
 {
 	r->asked_us = loop_now_us();
@@ -139,7 +153,7 @@ void replicas_hold(const struct redis_node *primary)
 			r->held_us = loop_now_us() + HOLD_MS * 1000;
 }
 
-/* A node names the slots that it sends away in its own line: "[93->-<id>]". */
+/* A node lists the slots that it migrates away in its own line: "[93->-<id>]". */
 static bool is_migrating(struct text nodes)
 {
 	const char *own = strstr(nodes.at, "myself"), *end = own ? strchr(own, '\n') : NULL;
@@ -237,7 +251,7 @@ static struct replica *add(const struct redis_url *url)
 		r->node = node_new_apart(&target, &callbacks, (unsigned)config()->pool_size);
 	if (!r || !r->node) {
 		free(r);
-		return NULL; /* without it the primary is read */
+		return NULL; /* the primary is read instead */
 	}
 	r->trouble = "it was not asked yet";
 	r->next = replicas;
@@ -335,7 +349,7 @@ static double usable(void)
 
 /* ---- Start and end ---- */
 
-/* What is wrong with the options; NULL: nothing. */
+/* Returns what is wrong with the options, or NULL. */
 static const char *why_not(enum redis_kind kind)
 {
 	bool given = *config()->redis_replicas;
@@ -347,7 +361,7 @@ static const char *why_not(enum redis_kind kind)
 	if (replicas_enabled() && kind == REDIS_SERVER && !given)
 		return "--read-from replica: --redis names one server, so name its replicas (--redis-replicas URL,...)";
 	if (given && kind != REDIS_SERVER)
-		return "--redis-replicas goes with one server: Sentinels and a Cluster name their replicas, leave it out";
+		return "--redis-replicas is for a single server: Sentinels and a Cluster report their replicas; leave it out";
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * sentinel: see topology/sentinel.h. Owns a connection to each Sentinel; reports masters, but does
- * not use them.
+ * sentinel: see topology/sentinel.h. It owns a connection to each Sentinel. It reports masters, and
+ * must not use them.
  */
 #include "topology/sentinel.h"
 
@@ -18,17 +18,17 @@ enum { PING_MS = 5000, REFRESH_MS = 200, LIST_MS = 1000 };
 struct sentinel {
 	struct redis_connection *connection;
 	unsigned pending;        /* unanswered commands */
-	struct loop_timer timer; /* deadline of the next reply; none pending: next PING */
+	struct loop_timer timer; /* timeout of the next reply; if none is pending, the next PING */
 	char trouble[SOCKET_WHY_BYTES + 128];
 };
 
 static const struct redis_urls *urls;
-static struct sentinel sentinels[REDIS_MOST_HOSTS]; /* one for each of `urls` */
-/* Asked last, or published the latest switch; may be NULL. */
+static struct sentinel sentinels[REDIS_MOST_HOSTS]; /* in the order of `urls` */
+/* The Sentinel that was asked last, or that published the latest switch; may be NULL. */
 static struct sentinel *current;
 static void (*found)(struct text host, long port);
 static void (*listed)(const struct reply *replicas); /* may be NULL */
-static struct loop_timer refresh;                    /* when to ask the next one */
+static struct loop_timer refresh;                    /* when to ask the next Sentinel */
 static struct loop_timer list;                       /* when to ask for the replicas */
 static int64_t asked_us;
 static const char *trouble = "no Sentinel was asked yet";
@@ -58,7 +58,7 @@ static void set_timer(struct sentinel *s)
 static void send(struct sentinel *s, const struct text *args, size_t count)
 {
 	if (!connection_is_ready(s->connection))
-		return; /* lost between two commands */
+		return; /* the connection was lost between two commands */
 	if (!connection_write(s->connection, args, count))
 		connection_drop(s->connection, "no memory to ask");
 	else if (s->pending++ == 0)
@@ -70,7 +70,10 @@ static void listen(struct sentinel *s)
 	send(s, (struct text[]){ TEXT("SUBSCRIBE"), TEXT("+switch-master") }, 2);
 }
 
-/* A subscribed connection may ask nothing else. Switches meanwhile are in the reply. */
+/*
+ * A subscribed connection may send no other command, so it unsubscribes. If the master switches in
+ * between, the reply has the new one.
+ */
 static void ask(struct sentinel *s)
 {
 	send(s, (struct text[]){ TEXT("UNSUBSCRIBE"), TEXT("+switch-master") }, 2);
@@ -86,7 +89,9 @@ static void set_current(struct sentinel *s)
 	asked_us = loop_now_us();
 }
 
-/* Asks the next Sentinel that is connected; if there is none, the first one that connects. */
+/*
+ * Asks the next Sentinel that is connected. If there is none, the first one that connects is asked.
+ */
 static void ask_next(void)
 {
 	size_t count = urls->count, next = current ? (size_t)(current - sentinels) + 1 : 0;
@@ -166,7 +171,7 @@ static void on_timer(struct loop_timer *t)
 	}
 }
 
-/* "<name> <old host> <old port> <host> <port>", from the first Sentinel to publish it. */
+/* Takes "<name> <old host> <old port> <host> <port>" from the first Sentinel to publish it. */
 static void on_switch(struct sentinel *s, struct text message)
 {
 	struct text name = text_cut(&message, ' ');
@@ -177,17 +182,17 @@ static void on_switch(struct sentinel *s, struct text message)
 	if (!text_is(name, urls->master) || !port.at)
 		return;
 	set_current(s);
-	loop_timer_stop(&refresh); /* the next one may not know of it yet */
+	loop_timer_stop(&refresh); /* the next Sentinel may not know of the switch yet */
 	found(host, strtol(port.at, NULL, 10));
 }
 
-/* The reply to REPLICAS is the only array that is empty, or has arrays in it. */
+/* Only the reply to REPLICAS is an empty array, or has arrays in it. */
 static bool is_list(const struct reply *reply)
 {
 	return reply->type == REPLY_ARRAY && (reply->count == 0 || reply->items[0]->type == REPLY_ARRAY);
 }
 
-/* The value of a name in an array of names and values. */
+/* Returns the value of a name in an array of names and values. */
 static struct text value_of(const struct reply *map, const char *name)
 {
 	for (size_t i = 0; i + 1 < map->count; i += 2)
@@ -213,17 +218,17 @@ static void on_list_timer(struct loop_timer *t)
 }
 
 /*
- * The reply to a question, to (UN)SUBSCRIBE or to PING. Ignored if another Sentinel was asked
- * meanwhile.
+ * Takes the reply to a question, to (UN)SUBSCRIBE or to PING. It is ignored if another Sentinel has
+ * been asked since.
  */
 static void on_answer(struct sentinel *s, const struct reply *reply)
 {
 	char why[SOCKET_WHY_BYTES];
 
 	if (reply->type == REPLY_ERROR && reply_error_begins(reply->text, "ERR No such master")) {
-		return; /* to REPLICAS; the reply about the master was nil */
+		return; /* this replies to REPLICAS; the reply about the master was nil */
 	} else if (reply->type == REPLY_ERROR) {
-		connection_reject(s->connection, reply->text.at); /* no permission */
+		connection_reject(s->connection, reply->text.at); /* the user lacks the permission */
 	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", urls->master);
 		note(s, ERROR_OTHER, why);

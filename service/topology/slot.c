@@ -5,7 +5,10 @@
 
 enum { TAG_BYTES = 5 };
 
-/* Four bits at a time, by the table of the CRCs of 0 to 15: polynomial 0x1021, no reflection. */
+/*
+ * It takes four bits at a time, by a table with the CRCs of 0 to 15: polynomial 0x1021, no
+ * reflection.
+ */
 static unsigned crc16(struct text t)
 {
 	static const unsigned short table[16] = { 0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,

@@ -1,4 +1,4 @@
-/* topology: see topology.h. Owns the parsed --redis, and chooses the node for each call. */
+/* topology: see topology.h. It owns the parsed --redis, and chooses the node for each call. */
 #include "topology/topology.h"
 
 #include <stdio.h>
@@ -21,13 +21,13 @@
 enum { MOST_REDIRECTS = 5 };
 
 static struct redis_urls urls;
-static struct redis_node *master; /* NULL in a Cluster, and while the Sentinels know none */
+static struct redis_node *master; /* NULL in a Cluster, and while the Sentinels know no master */
 static const struct subscriber_callbacks *subscriber_callbacks;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 static enum redis_error trouble_error;
 
-/* ---- Which node ---- */
+/* ---- The node of a call ---- */
 
 bool topology_is_cluster(void)
 {
@@ -44,7 +44,7 @@ int topology_next_node(int slot)
 	return topology_is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
 }
 
-/* The node of --redis that has the slot; NULL: none is known. */
+/* Returns the node of --redis that has the slot; NULL: none is known. */
 static struct redis_node *node_at(int slot)
 {
 	return topology_is_cluster() ? cluster_node(slot) : master;
@@ -74,7 +74,7 @@ struct redis_node *topology_node(int slot)
 	return closing ? NULL : node_at(slot);
 }
 
-/* A call that may be stale, to a replica. False: it goes to the primary. */
+/* Sends a call that may be stale to a replica. False: it must go to the primary. */
 static bool send_to_replica(struct redis_call *call, const struct text *args, size_t count)
 {
 	struct redis_node *primary = call->may_be_stale && !closing ? node_at(call->slot) : NULL;
@@ -432,7 +432,7 @@ bool topology_open(const char *url, const struct text *preload)
 
 void topology_close(void)
 {
-	closing = true; /* a call that ends now sends no other */
+	closing = true; /* a call that ends now cannot send another */
 	deferred_close();
 	quorum_close();
 	cluster_close();

@@ -1,5 +1,9 @@
 /*
- * broadcast: see broadcast.h. The note of a subscriber is the state of its server.
+ * broadcast: see broadcast.h. The note of a subscriber is the state of its server:
+ *
+ *	APART        not subscribed there
+ *	SUBSCRIBING  a SUBSCRIBE is pending
+ *	SUBSCRIBED   messages arrive
  *
  * Without listeners the channel is kept for a while, as channel.c does.
  */
@@ -13,19 +17,19 @@
 #include "topology/subscribers.h"
 
 enum { KEEP_EMPTY_MS = 10000 };
-enum note { APART, SUBSCRIBING, SUBSCRIBED }; /* of a subscriber */
+enum note { APART, SUBSCRIBING, SUBSCRIBED };
 
-static struct text name; /* owned; absent: there was no listener yet, or no longer */
+static struct text name; /* owned; absent: there is no listener, and has not been for a while */
 static struct broadcast_listener *listeners;
 static struct progress {
 	bool is_complete, is_settled;
 } progress;
-static unsigned version; /* of the map */
+static unsigned version; /* of the map of slots */
 static struct loop_timer sweep;
 
 /* ---- The servers ---- */
 
-/* Without memory to subscribe the connection is lost, and its note is APART again. */
+/* If memory to subscribe runs out, the connection is lost, and its note becomes APART again. */
 static void subscribe_at(void *context, struct subscriber *s, bool is_away)
 {
 	struct progress *now = context;
@@ -58,10 +62,10 @@ void broadcast_update(void)
 	if (!name.at)
 		return;
 	version = subscribers_map_version();
-	update(has_moved); /* messages about a key that has another server now may be lost */
+	update(has_moved); /* messages about a key whose slot has moved may be lost */
 }
 
-/* A server without slots may still be subscribed, even if no listener is left. */
+/* A server without slots may still be subscribed, even if there is no listener. */
 void broadcast_renew(struct subscriber *s)
 {
 	if (!name.at)
@@ -147,7 +151,7 @@ static void forget_name(void)
 	progress = (struct progress){ 0 };
 }
 
-/* A reply that is still to come would be taken for the reply to the next SUBSCRIBE. */
+/* Otherwise a reply that is still pending would count as the reply to the next SUBSCRIBE. */
 static void on_sweep(struct loop_timer *t)
 {
 	if (listeners)

@@ -1,10 +1,10 @@
 /*
  * broadcast: one classic channel that is subscribed at every server, for listeners to patterns,
- * whose topics they cannot name.
+ * whose topics they cannot name. It must not know requests.
  *
- * A message on it begins with the key that it is about and a newline. It is accepted only from the
- * server that has this key, because PUBLISH in a Cluster reaches the subscribers of all nodes. So
- * messages about one key come in order, and once, as messages of a sharded channel do.
+ * A message on it begins with its key and a newline. It is accepted only from the server that has
+ * this key, because PUBLISH in a Cluster reaches the subscribers of all nodes. So messages about
+ * one key arrive in order, and once, as on a sharded channel.
  */
 #ifndef PATTERND_BROADCAST_H
 #define PATTERND_BROADCAST_H
@@ -15,36 +15,35 @@
 
 struct subscriber;
 
-/* Lives inside its owner, which must call broadcast_unlisten before it frees it. */
+/* Part of its owner, which must call broadcast_unlisten before it frees it. */
 struct broadcast_listener {
 	bool is_listening;
 	struct broadcast_listener *next, *previous;
 	/*
-	 * One more server is subscribed, or slots have moved: earlier messages may have been
-	 * missed.
+	 * Another server is subscribed, or slots have moved: earlier messages may have been missed.
 	 */
 	void (*subscribed)(struct broadcast_listener *l);
-	/* Both live until this returns; may unlisten. */
+	/* Texts are valid until this returns. It may unlisten. */
 	void (*message)(struct broadcast_listener *l, struct text key, struct text message);
 };
 
-/* False while some server is away. */
+/* Returns false while a server is not reachable. */
 bool broadcast_can_subscribe(void);
-/* Every server is subscribed. */
+/* Returns true if every server is subscribed. */
 bool broadcast_is_subscribed(void);
-/* Each server is subscribed or away. */
+/* Returns true if each server is subscribed or not reachable. */
 bool broadcast_is_settled(void);
 
 /*
- * `subscribed` is called once every server is subscribed, if not before. The channel's name is the
- * same in all calls. False without memory; an absent name means the same.
+ * Adds a listener. `subscribed` is called once every server is subscribed. The channel's name is
+ * the same in all calls. Returns false if memory runs out, or the name is absent.
  */
 bool broadcast_listen(struct broadcast_listener *l, struct text channel);
-void broadcast_unlisten(struct broadcast_listener *l); /* also one that never listened */
+void broadcast_unlisten(struct broadcast_listener *l); /* may be called for a listener that never listened */
 
-/* ---- For channel.c, which has the callbacks of the subscribers ---- */
+/* ---- For channel.c, which owns the callbacks of the subscribers ---- */
 
-void broadcast_update(void); /* a subscriber is up, or the map is another */
+void broadcast_update(void); /* a subscriber is up, or the map has changed */
 void broadcast_renew(struct subscriber *s);
 void broadcast_down(struct subscriber *s);
 void broadcast_subscribed(struct subscriber *s, struct text channel);

@@ -1,9 +1,9 @@
 /*
- * channel: see channel.h. Owns the channels; subscribes through redis/subscriber.c, whose callbacks
- * it shares with broadcast.c.
+ * channel: see channel.h. It subscribes through redis/subscriber.c, whose callbacks it shares with
+ * broadcast.c.
  *
- * An empty channel is kept for a while: its next waiter often comes soon, and need not subscribe
- * again.
+ * An empty channel is kept for a while, because its next waiter often arrives soon, and then need
+ * not subscribe again.
  */
 #include "wait/channel.h"
 
@@ -20,7 +20,7 @@
 enum { KEEP_EMPTY_MS = 10000 };
 
 static const struct channel_callbacks *callbacks;
-static void *channels_by_name; /* tsearch(3) */
+static void *channels_by_name; /* a tree of tsearch(3) */
 static struct channel *channels;
 static unsigned count;
 static struct loop_timer sweep;
@@ -46,7 +46,7 @@ static struct channel *channel_find(struct text name)
 	return found ? *(struct channel **)found : NULL;
 }
 
-/* NULL without memory. */
+/* NULL: memory ran out. */
 static struct channel *channel_get(struct text name)
 {
 	struct channel *ch = channel_find(name);
@@ -134,7 +134,8 @@ void channel_leave(struct channel_waiter *w)
 
 bool channel_can_subscribe(struct text name)
 {
-	return !name.at || !topology_is_away(name); /* the subscriber connects with the others, or a moment later */
+	/* the subscriber connects with the other connections, or a moment later */
+	return !name.at || !topology_is_away(name);
 }
 
 bool channel_listen(struct channel_listener *l, struct text name)
@@ -200,8 +201,8 @@ static void unsubscribed(struct channel *ch)
 }
 
 /*
- * The former server needs no UNSUBSCRIBE: when it lost the channel's slot it unsubscribes by
- * itself, and when it became a replica its connections are closed.
+ * The former server needs no UNSUBSCRIBE: if it lost the channel's slot, it ends the subscription;
+ * if it became a replica, its connections are closed.
  */
 void channel_subscribe(struct channel *ch)
 {
@@ -236,7 +237,10 @@ static void on_renew(struct subscriber *s)
 	broadcast_renew(s);
 }
 
-/* Perhaps within on_up, without memory to subscribe: so empty channels are left to the sweep. */
+/*
+ * It may be called within on_up, if memory to subscribe runs out, so empty channels are left to the
+ * sweep.
+ */
 static void on_down(struct subscriber *s)
 {
 	bool lost = false;
@@ -246,7 +250,7 @@ static void on_down(struct subscriber *s)
 			continue;
 		lost = true;
 		unsubscribed(ch);
-		channel_subscribe(ch); /* another server may have it by now */
+		channel_subscribe(ch); /* another server may have the channel now */
 	}
 	broadcast_down(s);
 	if (lost)
@@ -254,8 +258,8 @@ static void on_down(struct subscriber *s)
 }
 
 /*
- * It is not subscribed before the next map. By the present map it would be subscribed at the same
- * server, which accepts that even as a replica.
+ * It is not subscribed again before the next map. By the present map it would be subscribed at the
+ * same server, which accepts that even as a replica.
  */
 static bool on_taken_away(struct subscriber *s, struct text name)
 {
@@ -270,7 +274,7 @@ static bool on_taken_away(struct subscriber *s, struct text name)
 	return true;
 }
 
-/* The reply does not name the channel. The other channels are still confirmed. */
+/* The reply does not name the channel. Replies about the other channels still follow. */
 static void on_misdirected(struct subscriber *s)
 {
 	for (struct channel *ch = channels; ch; ch = ch->next)

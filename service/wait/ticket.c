@@ -1,4 +1,4 @@
-/* ticket: see ticket.h. Owns the departures. */
+/* ticket: see ticket.h. It owns the departures that are pending. */
 #include "wait/ticket.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "request/request.h"
 #include "topology/topology.h"
 
-enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* WAITERS_MS of lua/lib/waiters.lua */ };
+enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* TICKET_LIFE_MS: WAITERS_MS of lua/lib/waiters.lua */ };
 
 struct departure {
 	struct departure *next;
@@ -22,15 +22,15 @@ struct departure {
 	int64_t give_up_us;
 	bool is_sent;
 	size_t count;
-	struct text ticket, channels[]; /* behind the struct */
+	struct text ticket, channels[]; /* stored after the struct */
 };
 
 static struct departure *departures;
 static size_t departure_count;
 static struct loop_timer retry;
-static char instance_id[TICKET_PART_DIGITS + 1]; /* this daemon's, since its start */
+static char instance_id[TICKET_PART_DIGITS + 1]; /* of this daemon, new at each start */
 
-/* ---- What a ticket is ---- */
+/* ---- Tickets ---- */
 
 void ticket_open(void)
 {

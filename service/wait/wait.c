@@ -1,5 +1,5 @@
 /*
- * wait: see wait.h. Attempts the requests of waiters (waiter.c): when they are woken, and a last
+ * wait: see wait.h. It attempts the requests of waiters (waiter.c) when they are woken, and a last
  * time when their time ends.
  */
 #include "wait/wait.h"
@@ -22,7 +22,10 @@ enum {
 	MAX_CHANNELS = 16,
 	ATTEMPTS_AN_ITERATION = 256,
 	ATTEMPTS_AT_ONCE = 512,
-	MAX_BODY = 64 * 1024, /* it stays for as long as the request waits, parsed up to 24 times as large */
+	/*
+	 * the body stays as long as the request waits; parsed, it may take 24 times as much memory
+	 */
+	MAX_BODY = 64 * 1024,
 };
 
 static uint64_t last_number;
@@ -103,7 +106,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t channels)
 void wait_on(struct request *req, struct text key)
 {
 	if (req->pending.waiter && !waiter_join(req->pending.waiter, ticket_channel(&req->arena, key)))
-		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send reports */
+		req->arena.failed = ARENA_OUT_OF_MEMORY; /* call_send reports it */
 }
 
 /* A request whose channels are not subscribed yet is attempted once they are: see wait_park. */
@@ -122,7 +125,7 @@ void wait_on_none(struct request *req)
 	waiter_leave(w);
 	loop_timer_stop(&w->look);
 	w->queued_us = 0;
-	w->retry_due = false; /* it was for the channels that it left */
+	w->retry_due = false; /* that wake-up was for the channels that it left */
 	w->subscribed = true;
 }
 
@@ -132,7 +135,7 @@ void wait_shares(struct request *req)
 		req->pending.waiter->shares = true;
 }
 
-/* The channel whose waiters an attempt of `w` may answer. NULL: of no channel. */
+/* Returns the channel whose waiters an attempt of `w` may answer; NULL: no channel. */
 static struct channel *shared_channel(const struct waiter *w)
 {
 	return w->shares && w->count ? w->channels[0].channel : NULL;
@@ -146,7 +149,7 @@ static void end_attempt(struct waiter *w)
 		ch->scout = NULL;
 }
 
-/* A request that parked later may have come after the state that the reply reports. */
+/* A request that parked later than the attempt may wait for a state after the one in the reply. */
 void wait_share(struct request *req, const struct reply *r,
 		void (*answer)(struct request *other, const struct reply *r))
 {
@@ -237,7 +240,7 @@ bool wait_park(struct request *req, void (*retry)(struct request *req))
 	return true;
 }
 
-/* By a script for each slot. */
+/* Calls a script for each slot. */
 static void leave_queues(const struct waiter *w)
 {
 	struct text keys[MAX_CHANNELS];
@@ -260,7 +263,7 @@ static void leave_queues(const struct waiter *w)
 	}
 }
 
-/* Its request was answered, or the client disconnected. */
+/* The request was answered, or the client disconnected. */
 static void on_ended(struct request *req)
 {
 	struct waiter *w = req->pending.waiter;
@@ -278,7 +281,7 @@ static void on_ended(struct request *req)
 	waiting--;
 }
 
-/* ---- Each turn, start and end ---- */
+/* ---- Turns, start and end ---- */
 
 static void retry(struct waiter *w)
 {
@@ -296,8 +299,8 @@ static void retry(struct waiter *w)
 }
 
 /*
- * It stays parked while its server is away, without memory for an attempt, and while the attempt of
- * another request may answer it.
+ * A waiter stays parked while its server is not reachable, while memory for an attempt is missing,
+ * and while the attempt of another request may answer it.
  */
 static bool may_retry(const struct waiter *w)
 {
@@ -309,8 +312,8 @@ static bool may_retry(const struct waiter *w)
 }
 
 /*
- * An iteration attempts a limited number, or the last of thousands would be answered too late; it
- * always attempts at least one.
+ * An iteration attempts a limited number of requests, because the last of thousands would otherwise
+ * be answered too late. It always attempts at least one.
  */
 bool wait_run(void)
 {

@@ -1,5 +1,6 @@
 /*
- * wait: requests that wait for something to happen, without a thread, a poll or a command to Redis.
+ * wait: requests that wait for an event, without a thread, polling or a command to Redis. It must
+ * not know patterns.
  *
  *	void lock_acquire(struct request *req, const struct lock_acquire_input *in)
  *	{
@@ -12,12 +13,12 @@
  *	attempt: call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); ...
  *	on_acquired: wait_look_at(req, next_at_ms); if (wait_park(req, attempt)) return; ...
  *
- * The order of waiters is in Redis (lua/lib/waiters.lua). The scripts choose which waiter goes on,
- * and notify its daemon on the channel that the daemon has for that resource; a reply can have an
- * instant for wait_look_at. Either calls the function that wait_park was given. No wake-up is lost:
+ * The order of waiters is in Redis (lua/lib/waiters.lua). The scripts choose the waiter that
+ * continues, and notify its daemon on the daemon's channel for that resource. A reply may also have
+ * an instant for wait_look_at. Both call the function that wait_park was given. No wake-up is lost:
  * a request that parked before its channel was subscribed is attempted once more then, and a
- * wake-up during an attempt is kept for it. At the end of its time a request is attempted a last
- * time, and wait_park returns false.
+ * wake-up during an attempt is kept for it. When its time ends, a request is attempted a last time,
+ * and wait_park returns false.
  */
 #ifndef PATTERND_WAIT_H
 #define PATTERND_WAIT_H
@@ -33,17 +34,17 @@ struct reply;
 struct request;
 
 /*
- * Once, before the first attempt: the request may wait `ms` from its arrival, at `channels`
- * channels. With 0 it never waits, and the other functions behave accordingly. False: it was
- * answered (no memory, too many parked requests, a body too large to keep, or the Idempotency-Key
- * of a request that is waiting).
+ * Call it once, before the first attempt: the request may wait up to `ms` from its arrival, at
+ * `channels` channels. With 0 it never waits, and the other functions behave accordingly. False: it
+ * was answered (memory ran out, too many requests are parked, its body is too large to keep, or a
+ * waiting request has its Idempotency-Key).
  */
 bool wait_begin(struct request *req, int64_t ms, size_t channels);
 
-/* For a stream, as wait_begin: false when --max-parked allows no more, which was answered. */
+/* For a stream, as wait_begin. False: --max-parked allows no more, and the request was answered. */
 bool wait_has_room(struct request *req);
 
-/* Waits for the resource of that first key, as call_key_name makes it. */
+/* Has the request wait for the resource whose first key this is, as call_key_name makes it. */
 void wait_on(struct request *req, struct text key);
 
 /*
@@ -52,7 +53,7 @@ void wait_on(struct request *req, struct text key);
  */
 void wait_on_late(struct request *req);
 
-/* Leaves all its channels: from now on it waits for something else, which wait_on names. */
+/* Leaves all its channels. The request then waits for another resource, which wait_on names. */
 void wait_on_none(struct request *req);
 
 /*
@@ -63,36 +64,44 @@ void wait_shares(struct request *req);
 /*
  * Call it in a `done`: the reply answers the other requests that parked there before this attempt
  * was sent, as many as an iteration may attempt. `answer` must answer, and their tickets must have
- * left.
+ * left the wait queues.
  */
 void wait_share(struct request *req, const struct reply *r,
 		void (*answer)(struct request *other, const struct reply *r));
 
-/* Milliseconds it may still wait after this attempt; 0: this is its last, or it never waits. */
+/*
+ * Returns how long it may still wait after this attempt, in milliseconds; 0: this is the last
+ * attempt, or it never waits.
+ */
 int64_t wait_left_ms(const struct request *req);
-/* How long it has waited. */
+/* Returns how long it has waited, in milliseconds. */
 int64_t wait_waited_ms(const struct request *req);
-/* How long it has been in the wait queues of its channels; 0 in the first attempt there. */
+/*
+ * Returns how long it has been in the wait queues of its channels, in microseconds; 0 in the first
+ * attempt there.
+ */
 int64_t wait_queued_us(const struct request *req);
 /*
- * Its ticket (ticket.h) in the wait queues of its channels, "" when it does not wait; in its arena.
- * However the request ends, its ticket then leaves them, unless wait_ticket_left was called.
- * `queue` is static, NULL where there is no wait queue to leave; `tail`, the end of the ticket, is
- * older than wait_begin.
+ * Returns its ticket (ticket.h) in the wait queues of its channels, in its arena; "" if it does not
+ * wait. However the request ends, its ticket then leaves the queues, unless wait_ticket_left was
+ * called. `queue` is static; NULL: there is no wait queue to leave. `tail`, the end of the ticket,
+ * must be older than wait_begin.
  */
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail);
-/* Call it in a `done`: Redis answered that the ticket is in no wait queue any more. */
+/* Call it in a `done`: Redis answered that the ticket is not in a wait queue any more. */
 void wait_ticket_left(struct request *req);
 
-/* After an attempt: it tries again at that instant of Redis's clock, if not earlier; -1: never. */
+/*
+ * Call it after an attempt: it tries again at that instant of Redis's clock, or earlier; -1: never.
+ */
 void wait_look_at(struct request *req, int64_t at_ms);
-/* As wait_look_at, in so many milliseconds. */
+/* As wait_look_at, in that many milliseconds. */
 void wait_look_in(struct request *req, int64_t ms);
 
 /*
  * Call it in a `done`. True: the request continues to wait, and `retry` is called when it is woken.
- * False: its time has ended. What was allocated in the arena since wait_begin is released; the
- * input, and what `work` had before, stay.
+ * Allocations in the arena since wait_begin are freed then; the input stays, and so does the
+ * earlier `work`. False: its time has ended.
  */
 bool wait_park(struct request *req, void (*retry)(struct request *req));
 
@@ -101,11 +110,11 @@ bool wait_park(struct request *req, void (*retry)(struct request *req));
 bool wait_open(void);
 void wait_close(void);
 /*
- * Call it once per iteration, before commands are written: it attempts woken requests. True: call
- * it again.
+ * Attempts woken requests. Call it once per iteration, before commands are written; if it returns
+ * true, call it again.
  */
 bool wait_run(void);
-/* All waiting requests are attempted a last time. */
+/* Attempts all waiting requests a last time. */
 void wait_drain(void);
 
 #endif

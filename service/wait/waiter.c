@@ -1,4 +1,4 @@
-/* waiter: see waiter.h. Owns the list of those that are ready. */
+/* waiter: see waiter.h. It owns the list of ready waiters. */
 #include "wait/waiter.h"
 
 #include <assert.h>
@@ -6,11 +6,11 @@
 
 #include "process/metrics.h"
 
-#define LONGEST_MS (INT64_MAX / 2000) /* of a timer: it fits in microseconds, and beyond now */
+#define LONGEST_MS (INT64_MAX / 2000) /* limit of a timer: in microseconds it fits, even after the present time */
 
 static struct waiter *first_ready, *last_ready;
 
-/* ---- The list of those that are ready ---- */
+/* ---- The list of ready waiters ---- */
 
 struct waiter *waiter_first_ready(void)
 {
@@ -42,7 +42,7 @@ void waiter_leave_ready(struct waiter *w)
 
 /* ---- Waking ---- */
 
-/* It is attempted now, or once more after the attempt under way. */
+/* Has the waiter attempted now, or once more after the present attempt. */
 static void retry_soon(struct waiter *w)
 {
 	if (w->state == WAITER_PARKED)
@@ -71,7 +71,7 @@ void waiter_look_in(struct waiter *w, int64_t ms)
 
 /* ---- Callbacks of channels ---- */
 
-/* See lua/lib/waiters.lua. */
+/* lua/lib/waiters.lua has the form of messages. */
 static void on_message(struct channel *ch, struct text message)
 {
 	char *end;
@@ -90,7 +90,7 @@ static void on_message(struct channel *ch, struct text message)
 		}
 }
 
-/* Messages are missed meanwhile: all are attempted once more after the next subscription. */
+/* Messages are missed until the next subscription, after which all are attempted once more. */
 static void on_unsubscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)
@@ -111,7 +111,7 @@ bool waiter_open(void)
 	return channel_open(&callbacks);
 }
 
-/* ---- Its channels ---- */
+/* ---- The channels of a waiter ---- */
 
 bool waiter_is_subscribed(const struct waiter *w)
 {

@@ -1,10 +1,15 @@
 /*
- * waiter: one request that waits, and what wakes it. For wait.c, which attempts the requests.
+ * waiter: one request that waits, and what wakes it. wait.c attempts the requests. It must not know
+ * patterns.
  *
  *	ATTEMPTING --wait_park--> PARKED --woken--> READY --wait_run--> ATTEMPTING
  *
- * A waiter is at each of its channels from its first attempt to its end, so it keeps its position
- * however many attempts fail.
+ *	ATTEMPTING  its request is CALLING; `retry_due` keeps a wake-up
+ *	PARKED      its request is PARKED; a message, `look` or `deadline` wakes it
+ *	READY       as PARKED, and in the list of waiter_first_ready
+ *
+ * A waiter of any state is at each of its `channels` from its first attempt to its end, so it keeps
+ * its position however many attempts fail.
  */
 #ifndef PATTERND_WAITER_H
 #define PATTERND_WAITER_H
@@ -22,21 +27,21 @@ struct request;
 
 enum waiter_state { WAITER_ATTEMPTING, WAITER_PARKED, WAITER_READY };
 
-/* Lives in its request's arena. */
+/* In its request's arena. */
 struct waiter {
 	struct request *req; /* (ref) */
 	enum waiter_state state;
 	bool subscribed;                  /* its channels were subscribed when this attempt began */
-	bool retry_due;                   /* a wake-up came during this attempt */
-	bool expired;                     /* its time to wait */
+	bool retry_due;                   /* a wake-up arrived during this attempt */
+	bool expired;                     /* its time to wait has ended */
 	bool shares;                      /* wait_shares was called */
-	const struct ticket_queue *queue; /* (ref) its ticket may be in; NULL: it is in none */
+	const struct ticket_queue *queue; /* (ref) the queue that its ticket may be in; NULL: none */
 	struct text tail;                 /* (ref) the end of its ticket */
 	uint64_t number;
-	int64_t left_ms;      /* as of this attempt; 0: it is the last */
+	int64_t left_ms;      /* as of this attempt; 0: it is the last one */
 	int64_t attempted_us; /* when this attempt began */
-	int64_t parked_us;    /* when the latest attempt before it ended */
-	int64_t queued_us;    /* when its first attempt at its channels began; 0: that is this one */
+	int64_t parked_us;    /* when the previous attempt ended */
+	int64_t queued_us;    /* when its first attempt at its channels began; 0: this attempt is the first */
 	struct loop_timer deadline;
 	struct loop_timer look; /* when it tries again, if nothing wakes it earlier */
 	struct waiter *next_ready;
@@ -46,21 +51,21 @@ struct waiter {
 	struct channel_waiter channels[];
 };
 
-/* False without memory to subscribe. */
+/* False: memory to subscribe ran out. */
 bool waiter_open(void);
 
-/* To the end of the channel of that name. False without memory. */
+/* Appends the waiter to the channel with that name. False: memory ran out. */
 bool waiter_join(struct waiter *w, struct text name);
-/* Leaves all of its channels. */
+/* Leaves all its channels. */
 void waiter_leave(struct waiter *w);
 
-/* True when what is published at its channels arrives. */
+/* Returns true if messages that are published on its channels arrive. */
 bool waiter_is_subscribed(const struct waiter *w);
 
-/* In so many milliseconds it tries again, if not earlier. */
+/* Has it attempted in that many milliseconds, if nothing wakes it earlier. */
 void waiter_look_in(struct waiter *w, int64_t ms);
 
-/* The waiters whose attempt is due, by ->next_ready. */
+/* The first waiter whose attempt is due, by ->next_ready. */
 struct waiter *waiter_first_ready(void);
 void waiter_make_ready(struct waiter *w);
 void waiter_leave_ready(struct waiter *w);

@@ -118,11 +118,31 @@ static void it_comes_back_whole(void **state)
 	free(most);
 }
 
+/* The largest that can be configured: its command is larger than what a connection buffers. */
+static void a_value_may_have_64_mib(void **state)
+{
+	enum { MOST = 64 * MIB, SOON_MS = 30000 };
+	static struct daemon large;
+	char *most = value_of(STRING, MOST), *body = NULL;
+
+	(void)state;
+	daemon_start(&large, "--redis", redis.url, "--max-body-bytes", "67108864", "--max-request-memory", "1073741824",
+		     "--redis-timeout-ms", "30000");
+	struct client *c = client_open(large.port);
+	assert_true(asprintf(&body, "{\"ttl_ms\":60000,\"value\":%s}", most) > 0);
+	assert_status(http(c, "PUT", "/cache/large", body), 201);
+	assert_int_equal(strlen(text_at(http(c, "GET", "/cache/large", NULL), "/value")), MOST);
+	client_close(c);
+	daemon_stop(&large);
+	free(body);
+	free(most);
+}
+
 #define COUNT (sizeof(takers) / sizeof(takers[0]))
 
 int main(void)
 {
-	struct CMUnitTest tests[2 * COUNT + 2];
+	struct CMUnitTest tests[2 * COUNT + 3];
 	size_t n = 0;
 
 	for (size_t i = 0; i < COUNT; i++) {
@@ -134,5 +154,6 @@ int main(void)
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(a_request_that_waits_may_have_64_kib, stage_forget);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(it_comes_back_whole, stage_forget);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(a_value_may_have_64_mib, stage_forget);
 	return _cmocka_run_group_tests("sizes of bodies", tests, n, stage_open, stage_close);
 }

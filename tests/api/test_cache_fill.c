@@ -196,7 +196,7 @@ static void nonsense_is_no_ticket(void **state)
 		assert_int_equal(server_keys(&redis), out);
 		fill_ticket(post(out ? "/cache/b/fill" : FILL, NULL));
 	}
-	/* Nor is that of another key. */
+	/* The ticket of another key is not valid either. */
 	assert_problem(put_with(fill_ticket(post("/cache/c/fill", NULL))), 410, "ticket_expired", "none");
 }
 

@@ -122,7 +122,7 @@ static void test_activity(void **state)
 		assert_status(http(client, "POST", "/counters/x/increment", "{\"counters\":{\"a\":1}}"), 200);
 	a = http(client, "GET", "/info", NULL);
 	assert_int_equal(requests_of(a) - requests, REQUESTS + 1);           /* and the first /info */
-	assert_true(int_at(a, "/activity/redis/calls") - calls >= REQUESTS); /* and those of the daemon itself */
+	assert_true(int_at(a, "/activity/redis/calls") - calls >= REQUESTS); /* and the daemon's own calls */
 	assert_true(json_number_value(json_at(a, "/activity/redis/took_ms")) > 0);
 	assert_true(json_number_value(json_at(a, "/activity/requests/longest_ms")) > 0);
 	assert_true(int_at(a, "/activity/resident_bytes") > 0);
@@ -179,7 +179,7 @@ static void test_problem_list(void **state)
 	assert_problem(http(client, "GET", "/problems?cursor=nonsense", NULL), 400, "invalid_value", "none");
 }
 
-/* The contract's codes are those of errors.def, in its order. */
+/* The contract has the codes of errors.def, in its order. */
 static void test_problem_codes(void **state)
 {
 	(void)state;

@@ -177,7 +177,7 @@ static void much_is_dropped_at_once(void **state)
 	items_are(get("/feeds/home/items?limit=3"), "\"y\",\"x\",3499");
 }
 
-/* What an interrupted push has left to drop is no part of the next one's size. */
+/* What an interrupted push has left to drop is not a part of the next one's size. */
 static void a_size_is_without_what_is_still_dropped(void **state)
 {
 	(void)state;

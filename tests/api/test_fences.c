@@ -63,7 +63,7 @@ static void the_fences_of_a_lock_are_distinguished(void **state)
 	assert_passes("r", int_at(second, "/fence"));
 }
 
-/* Clients send a key with every POST. A late writer must not pass by that of its first check. */
+/* Clients send a key with every POST. A late writer must not pass by the key of its first check. */
 static void a_key_makes_no_exception(void **state)
 {
 	static const char seven[] = "{\"fence\":7}", five[] = "{\"fence\":5}";

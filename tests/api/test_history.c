@@ -1,6 +1,6 @@
 /*
- * GET /info/history: each sample has the figures of its interval, waits are no part of durations,
- * and the number of samples is bounded.
+ * GET /info/history: each sample has the figures of its interval, waits are not a part of
+ * durations, and the number of samples is bounded.
  */
 #include <setjmp.h>
 #include <stdarg.h>

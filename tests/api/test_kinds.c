@@ -223,7 +223,7 @@ static void is_deleted(void **state)
 	make(k, "a");
 }
 
-/* A list of names with a pattern is that of a kind; keys and topics have no row. */
+/* A list of names with a pattern belongs to a kind; keys and topics have no row. */
 static void no_kind_is_forgotten(void **state)
 {
 	(void)state;

@@ -191,7 +191,7 @@ static int64_t counted(const char *range)
 	return int_at(a, "/count");
 }
 
-/* By the first dimension; ranks are those of the whole board. */
+/* By the first dimension; ranks count the whole board. */
 static void scores_have_ranges(void **state)
 {
 	(void)state;

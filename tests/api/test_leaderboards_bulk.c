@@ -60,7 +60,7 @@ static void members_come_and_go_at_once(void **state)
 	assert_int_equal(int_at(post(LOOKUP "?order=asc", "{\"members\":[\"FR\"]}"), "/members/0/rank"), 1);
 }
 
-/* 1000 are four steps; their order is that of the request. */
+/* 1000 are four steps, in the order of the request. */
 static void the_most_is_written_and_found(void **state)
 {
 	(void)state;

@@ -173,7 +173,7 @@ static void test_unix_no_socket(void **state)
 	assert_string_equal(kept, "precious");
 	free(kept);
 	unlink(path);
-	/* A link is no socket either, whatever its target. */
+	/* A link is not a socket either, whatever its target. */
 	assert_int_equal(symlink("/nowhere", path), 0);
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
 	assert_int_equal(mode_of(path) & S_IFMT, S_IFLNK);

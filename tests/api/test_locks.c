@@ -201,7 +201,7 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer, int_at(a, "/expires_at_ms"));
 }
 
-/* Not in a query, which proxies log. */
+/* A query is refused, since proxies log it. */
 static void the_token_comes_in_the_header(void **state)
 {
 	char text[96];
@@ -310,7 +310,7 @@ static void readers_are_beside_each_other(void **state)
 	assert_problem(writer, 409, "lock_held", "none");
 	assert_string_equal(text_at(writer, "/holders/1/owner"), "a");
 	assert_string_equal(text_at(get("/locks"), "/items/0/mode"), "shared");
-	for (int i = 0; i < 2; i++) /* the caller's own count, which is not that of the other reader */
+	for (int i = 0; i < 2; i++) /* the caller's own count, not the other reader's */
 		assert_string_equal(release(text_at(a, "/token")).body, "{\"name\":\"a\",\"holds\":0,\"held\":true}\n");
 	for (int i = 0; i < 2; i++)
 		assert_string_equal(release(text_at(b, "/token")).body,
@@ -337,7 +337,7 @@ static void readers_beyond_the_list_are_counted(void **state)
 	assert_int_equal(int_at(refused, "/holder_count"), READERS);
 	assert_int_equal(json_array_size(json_at(refused, "/holders")), LISTED);
 	assert_in_range(int_at(refused, "/retry_after_ms"), 60001, 80000); /* until the last one expires */
-	assert_non_null(strstr(text_at(refused, "/detail"), "'a' is shared by 20, for another "));
+	assert_non_null(strstr(text_at(refused, "/detail"), "'a' is shared by 20 clients for another "));
 }
 
 static void a_token_enters_in_its_mode_only(void **state)
@@ -472,7 +472,7 @@ static void list_shows_what_is_held(void **state)
 	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
-	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: its fence stays, and is no lock */
+	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: only its fence stays */
 	assert_status(http(client, "DELETE", "/locks/b", NULL, lock_token(text_at(gone, "/token"))), 200);
 	struct answer a = http(client, "GET", "/locks", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);

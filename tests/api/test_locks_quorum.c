@@ -146,7 +146,7 @@ static void a_lock_without_a_majority_has_no_holder(void **state)
 	assert_int_equal(int_at(a, "/retry_after_ms"), 1);
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	assert_false(bool_at(look(), "/held"));
-	wait_until(quorum_copies("a") == 2, SOON_MS); /* those of the others */
+	wait_until(quorum_copies("a") == 2, SOON_MS); /* the copies of the others */
 	assert_int_equal(server_command(&quorum.servers[2], "EXISTS p:lock:{a}")->integer, 0);
 }
 

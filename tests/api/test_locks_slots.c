@@ -260,7 +260,7 @@ static void eat(const char *const bodies[], int count)
 	}
 }
 
-/* Each has its two forks, and names them in an order of its own. */
+/* Each has its two forks, and names them in its own order. */
 static void philosophers_eat(void **state)
 {
 	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) }, *bodies[FORKS];

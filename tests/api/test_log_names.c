@@ -107,7 +107,7 @@ static void the_worker_of_a_receive_is_named(void **state)
 	}
 }
 
-/* As JSON each value is returned unchanged; bytes that are no UTF-8 are replaced. */
+/* As JSON each value is returned unchanged; bytes that are not UTF-8 are replaced. */
 static void names_are_escaped_and_bounded(void **state)
 {
 	char target[1024] = "/locks/", wanted[256] = "";

@@ -84,7 +84,7 @@ static void refused(void **state)
 		assert_true(proc_wrote(&patternd.proc, said));
 		assert_false(proc_wrote(&patternd.proc, "listening"));
 	}
-	/* A text that is no address gets its own error. */
+	/* A text that is not an address gets its own error. */
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", "nonsense"), 2);
 	assert_true(proc_wrote(&patternd.proc, "expected HOST:PORT"));
 }

@@ -1,6 +1,6 @@
 /*
  * The methods of every path, as HTTP has them: OPTIONS, Allow, HEAD, the media types of PATCH, 304
- * (RFC 9110, 5789, 7396). Paths and methods are those of the contract.
+ * (RFC 9110, 5789, 7396). The contract has the paths and methods.
  */
 #include <setjmp.h>
 #include <stdarg.h>

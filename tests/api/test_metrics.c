@@ -106,7 +106,7 @@ static void waits_apart(const char *operation, const char *target, const char *b
 }
 
 /*
- * The time that a request waits or streams is a histogram of its own, and no part of its duration.
+ * The time that a request waits or streams is a separate histogram, and not a part of its duration.
  */
 static void test_waits(void **state)
 {

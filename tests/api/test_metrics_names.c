@@ -171,7 +171,7 @@ static void names_are_escaped(void **state)
 {
 	(void)state;
 	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"),
-		      400); /* braces are no part of names */
+		      400); /* braces are not a part of names */
 	assert_status(http(client, "POST", "/queues/ord%22%5C%20x/messages", "{\"body\":1}"), 201);
 	events_are("ord\\\"\\\\ x", 1, 0, 0, 0);
 }

@@ -103,7 +103,7 @@ static void a_queue_is_sampled_from_the_first_look_on(void **state)
 	int64_t first = int_at(history_after("queues/q", 0), "/samples/0/at_ms");
 	assert_int_equal(json_array_size(json_at(history_after("queues/q", first), "/samples")),
 			 samples_of("queues/q") - 1);
-	/* What is looked at is no metric: its name may be anyone's. */
+	/* What is looked at is not a metric: its name may be anyone's. */
 	assert_null(strstr(http(client, "GET", "/metrics", NULL).body, "queue=\"q\""));
 }
 

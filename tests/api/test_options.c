@@ -352,7 +352,7 @@ static void test_servers_of_another_kind(void **state)
 
 	(void)state;
 	server_start(&node, "--cluster-enabled", "yes");
-	assert_not_used(&node, "redis", "it is a Cluster node; it goes with redis+cluster://", "redis_unavailable");
+	assert_not_used(&node, "redis", "it is a Cluster node; use redis+cluster://", "redis_unavailable");
 	server_stop(&node);
 	server_start(&alone);
 	assert_not_used(&alone, "redis+cluster", "it is not a Cluster node; use redis:// for a single server",

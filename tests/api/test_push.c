@@ -152,7 +152,7 @@ static void without_the_option_there_is_none(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 	assert_int_equal(int_at(a, "/open"), 0);
 	assert_true(json_is_null(json_at(http(client, "GET", "/info", NULL), "/libraries/libcurl")));
-	/* Nor is libcurl loaded, or anything behind it. */
+	/* libcurl and its libraries are not loaded. */
 	char path[64], line[512];
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)patternd.proc.pid);
 	FILE *maps = fopen(path, "re");

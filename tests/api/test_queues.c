@@ -45,7 +45,7 @@ static void one_that_is_stored_has_a_location(void **state)
 	assert_string_equal(header_of(a, "Location"), "/queues/q/messages/a%2Fb%20c");
 	struct answer again = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
 	assert_string_equal(header_of(again, "Location"), "/queues/q/messages/a%2Fb%20c");
-	assert_string_equal(again.body, a.body);        /* its id is no duplicate of itself */
+	assert_string_equal(again.body, a.body);        /* its id is not a duplicate of itself */
 	a = send_body("{\"body\":1,\"id\":\"a/b c\"}"); /* a duplicate, which made nothing */
 	assert_status(a, 200);
 	assert_null(header_of(a, "Location"));
@@ -221,7 +221,7 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 	assert_string_equal(text_at(message("GET", "a", NULL), "/reason"), "no such order");
 }
 
-/* Without an end of its own, since a delivery that does not count is no failure. */
+/* Without its own end, since a delivery that does not count is not a failure. */
 static void an_uncounted_reject_is_no_attempt(void **state)
 {
 	(void)state;

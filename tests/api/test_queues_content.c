@@ -178,7 +178,7 @@ static void the_largest_body_has_room_for_them(void **state)
 	assert_carried("large", json_at(a, "/messages/0"), REQUESTS, "");
 }
 
-/* Content that another program wrote into Redis is no message; nothing of it is returned. */
+/* Content that another program wrote into Redis is not a message; nothing of it is returned. */
 static void damaged_content_is_refused(void **state)
 {
 	(void)state;

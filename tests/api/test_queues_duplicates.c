@@ -41,7 +41,7 @@ static void each_outcome_is_in_the_answer(void **state)
 	assert_int_equal(count_of("/sent"), 3);
 }
 
-/* Headers and trace are those of the newest, and a batch has an outcome for each. */
+/* The newest message gives headers and trace, and a batch has an outcome for each. */
 static void a_batch_has_each_outcome(void **state)
 {
 	(void)state;

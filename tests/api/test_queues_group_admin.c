@@ -78,6 +78,17 @@ static void groups_are_listed_in_pages(void **state)
 	assert_problem(groups("?cursor=g1"), 400, "invalid_value", "none");
 }
 
+static void the_order_stays_while_groups_have_messages(void **state)
+{
+	static const char fair[] = "{\"order\":\"fair\"}";
+
+	(void)state;
+	configure("{\"order\":\"strict\"}");
+	send_to("a", 2, "");
+	assert_problem(queue("PUT", fair), 409, "queue_not_empty", "none");
+	assert_problem(queue("PATCH", fair), 409, "queue_not_empty", "none");
+}
+
 static void a_paused_group_delivers_nothing_until_then(void **state)
 {
 	(void)state;
@@ -287,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(groups_are_listed_in_pages, forget_all),
+		cmocka_unit_test_teardown(the_order_stays_while_groups_have_messages, forget_all),
 		cmocka_unit_test_teardown(a_paused_group_delivers_nothing_until_then, forget_all),
 		cmocka_unit_test_teardown(a_pause_ends_by_itself, forget_all),
 		cmocka_unit_test_teardown(a_group_without_messages_can_be_paused, forget_all),

@@ -1,7 +1,7 @@
 /*
  * Strict groups beside the FIFO queues of Amazon SQS: what LocalStack's tests, which were validated
  * against AWS (localstack/localstack, tests/aws/services/sqs/test_sqs.py), expect of messages in
- * groups. The name of a fact is that of its test there.
+ * groups. A fact has the name of its test there.
  *
  * One thing is different on purpose: SQS hands out several messages of a group in one batch, and a
  * strict group here has one in flight. So where a test receives g1-m1 and g1-m2 at once, here g1-m2

@@ -84,7 +84,7 @@ static void a_result_is_kept_as_it_was_sent(void **state)
 	assert_true(json_is_true(json_at(a, "/messages/0/duplicate")));
 }
 
-/* Its id is its sequence; another message's sequence is no id. */
+/* Its id is its sequence; another message's sequence is not an id. */
 static void a_message_without_an_id_has_a_result(void **state)
 {
 	char id[32];

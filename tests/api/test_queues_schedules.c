@@ -89,7 +89,7 @@ static void a_look_makes_what_is_due(void **state)
 {
 	(void)state;
 	put("s", "{\"every_ms\":100,\"body\":1}");
-	assert_int_equal(int_at(queue("GET", NULL), "/delayed"), 0); /* a schedule is no message */
+	assert_int_equal(int_at(queue("GET", NULL), "/delayed"), 0); /* a schedule is not a message */
 	pass_ms(2 * EVERY_MS);
 	assert_int_equal(int_at(queue("GET", NULL), "/ready"), 1);
 	assert_int_equal(int_at(queue("GET", NULL), "/sent"), 1);

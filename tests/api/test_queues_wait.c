@@ -275,7 +275,7 @@ static void a_delivery_names_one_of_the_queues(void **state)
 	}
 }
 
-/* Each queue's outcomes are a part of their own, beside what was received. */
+/* Each queue's outcomes are a separate part, beside what was received. */
 static void a_key_replays_all_parts(void **state)
 {
 	static const char key[] = "Idempotency-Key: turn";

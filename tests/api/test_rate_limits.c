@@ -98,7 +98,7 @@ static void assert_decided(struct answer a, int status, const char *name, int64_
 	assert_string_equal(header_of(a, "RateLimit-Limit"), text);
 }
 
-/* `first` and `all` take 1 and all that fits, under `name`, which is one by `kind`. */
+/* `first` and `all` take 1 and all that fits, under `name`, which is a limit of `kind`. */
 static void assert_reported(const char *first, const char *all, const char *kind, const char *name,
 			    const char *algorithm, int64_t capacity)
 {

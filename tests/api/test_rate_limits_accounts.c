@@ -1,5 +1,5 @@
 /*
- * What a limit counts under: a policy, a check with a limit of its own, or neither. None of them
+ * What a limit counts under: a policy, a check with its own limit, or neither. None of them
  * reaches the state of another, whatever its name: a client that may only take from a key must not
  * reset what a policy counted there.
  */
@@ -34,7 +34,7 @@ static void put_web(const char *algorithm)
 	assert_in_range(a.status, 200, 201);
 }
 
-/* A check of the policy's name, key and algorithm, with a limit of its own. */
+/* A check of the policy's name, key and algorithm, with its own limit. */
 static struct answer take_check(const char *algorithm, const char *name, const char *rule)
 {
 	char body[256];

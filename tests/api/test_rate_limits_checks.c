@@ -164,7 +164,7 @@ static void policies_among_them(void **state)
 	assert_int_equal(int_at(get("/ratelimit/keys/a"), "/remaining"), 7);
 	assert_problem(take("{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"nowhere\"}"), 404,
 		       "not_found", "none");
-	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* of shadows alone, the values are those of a shadow */
+	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* with shadows alone, the values are a shadow's */
 	assert_string_equal(text_at(a, "/name"), "s");
 }
 

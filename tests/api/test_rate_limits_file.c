@@ -51,7 +51,7 @@ static const struct row bad[] = {
 	{ "{\"a\":{\"limit\":0,\"window_ms\":1000}}", { "/a/limit: must be from 1" } },
 	{ "{\"a\":{" FITS ",\"windw_ms\":1}}", { "/a/windw_ms: is not a known field" } },
 	{ "{\"a\":{" FITS ",\"on_error\":\"no\"}}", { "/a/on_error: must be one of closed, open" } },
-	{ "{\"a\":{" FITS ",\"algorithm\":\"fixed_window\",\"burst\":2}}", { "/a/burst: belongs to" } },
+	{ "{\"a\":{" FITS ",\"algorithm\":\"fixed_window\",\"burst\":2}}", { "/a/burst: is allowed only with" } },
 	{ "{\"a\":{" FITS "},\"b c\":{" FITS "}}", { "/b c: must consist of letters" } },
 	{ "{\".\":{" FITS "}}", { "/.: cannot be '.', which has a meaning in paths" } },
 	{ "{\"\":{" FITS "}}", { "/: must have 1 to 64 bytes" } },

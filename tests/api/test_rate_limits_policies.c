@@ -1,6 +1,6 @@
 /*
  * Named limits over HTTP: stored, listed, used, changed while another daemon uses them; shadows.
- * (Those of a file: test_rate_limits_file.c; without Redis: tests/faults/test_rate_limits_away.c.)
+ * (Policies of a file: test_rate_limits_file.c; without Redis: faults/test_rate_limits_away.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -180,7 +180,7 @@ static void what_is_none_is_refused(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-/* (By pages: test_names.c.) A foreign key is no item, and has no effect. */
+/* (By pages: test_names.c.) A foreign key is not an item, and has no effect. */
 static void policies_are_listed(void **state)
 {
 	(void)state;

@@ -217,7 +217,7 @@ struct grant {
 	const char *operation;
 	step *prepare, *another; /* acquires it after the grant has ended */
 	const char *target, *body;
-	const char *capability; /* pointer into the answer; NULL: that of prepare */
+	const char *capability; /* pointer into the answer; NULL: from prepare */
 	int status;             /* of a replay after the end; 200: the message is left out of /messages */
 	const char *code;
 	step *endings[6];

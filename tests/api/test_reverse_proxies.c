@@ -304,7 +304,7 @@ static void fails_as_documented(void **state)
 }
 
 /*
- * A patternd with tokens gets the proxy's own; that of its client is ignored, and without the line
+ * A patternd with tokens gets the proxy's own; its client's token is ignored, and without the line
  * no request passes.
  */
 static void with_tokens(void **state)

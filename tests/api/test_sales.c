@@ -257,7 +257,7 @@ static void claims_are_listed(void **state)
 	for (int i = 0; i < MANY; i++)
 		snprintf(ids[i], sizeof(ids[i]), "%s", text_at(claim(i ? "v w" : "u", 1, NO_KEY), "/claim"));
 	assert_status(confirm(ids[0]), 200);
-	assert_status(release(ids[1]), 204); /* is remembered, but is no claim any more */
+	assert_status(release(ids[1]), 204); /* is remembered, but is not a claim any more */
 	struct answer a = get_all("/sales/s/claims?limit=7");
 	assert_int_equal(json_array_size(json_at(a, "/items")), MANY - 1);
 	json_array_foreach(json_at(a, "/items"), at, item) {

@@ -100,7 +100,7 @@ static void send_buyers(const char *name)
 }
 
 /*
- * Waits for all; exactly `sold` got a claim, each one of its own, and the others the problem
+ * Waits for all; exactly `sold` got a claim, each another one, and the others the problem
  * sold_out.
  */
 static void assert_sold(int sold)

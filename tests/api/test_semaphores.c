@@ -1,6 +1,6 @@
 /*
  * Semaphores: never more permits than the limit, over all daemons; permits that expire; a wait
- * queue like that of a lock.
+ * queue like a lock's.
  */
 #include <setjmp.h>
 #include <stdarg.h>

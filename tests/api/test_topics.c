@@ -261,7 +261,7 @@ static void topics_with_listeners_are_listed(void **state)
 	e[2] = listen_to(other.port, "listed-a");
 	e[3] = listen_to(other.port, "listed-b");
 	e[4] = listen_to(stranger.port, "listed-c");
-	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* the channel of a lock is no topic */
+	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* a lock's channel is not a topic */
 	assert_int_equal(topics_listed("match=listed-*", "listed-a", &daemons), 2);
 	assert_int_equal(daemons, 2);
 	assert_int_equal(topics_listed("match=listed-*&limit=1", "listed-a", &daemons), 2); /* over pages */

@@ -68,7 +68,7 @@ static void one_stream_has_several_topics(void **state)
 	assert_next(here, "prices", 1);
 	publish("news.sport", 2);
 	assert_next(here, "news.sport", 2);
-	publish("pricesx", 3); /* a name is no prefix */
+	publish("pricesx", 3); /* a name is not a prefix */
 	publish("news", 4);
 	publish("news.", 5);
 	assert_next(here, "news.", 5);

@@ -241,7 +241,7 @@ static void pages_are_listed_once(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_string_equal(text_at(a, "/items/0/name"), "views-only");
 	a = get_all("/uv");
-	assert_int_equal(json_array_size(json_at(a, "/items")), 30); /* a single day is no item of its own */
+	assert_int_equal(json_array_size(json_at(a, "/items")), 30); /* a single day is not a separate item */
 	assert_int_equal(json_array_size(json_at(get_all("/uv?match=page2*"), "/items")), 11);
 	do {
 		snprintf(target, sizeof(target), "/uv?limit=4%s%s", *cursor ? "&cursor=" : "", cursor);

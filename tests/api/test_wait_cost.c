@@ -1,5 +1,5 @@
 /*
- * What waiting costs: nothing, as long as nothing happens; a fixed number of commands a message,
+ * What waiting costs: nothing, as long as nothing happens; a fixed number of commands per message,
  * however many wait; and at most 4 KiB beside what libmicrohttpd itself takes for a suspended
  * connection (programs/suspender.c), however often a request tried.
  *

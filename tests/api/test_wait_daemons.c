@@ -98,7 +98,7 @@ static int64_t number_for(struct raw *r)
 }
 
 /*
- * Nor are the times of the other daemon unknown to it: a delay, a delivery that ends, a rejected
+ * It also knows the times of the other daemon: a delay, a delivery that ends, a rejected
  * delivery.
  */
 static void what_becomes_due_through_one_is_due_at_the_other(void **state)

@@ -220,7 +220,7 @@ static void a_duplicate_of_a_waiter_is_refused(void **state)
 	assert_problem(http(client, "POST", receive_q, body, "Idempotency-Key: \"one\""), 409, "request_in_progress",
 		       "none");
 	assert_problem(http(client, "POST", receive_q, "{" LONG "}", KEY), 422, "idempotency_key_reused", "none");
-	/* Another queue, another operation and another key are no duplicates. */
+	/* Another queue, another operation and another key are not duplicates. */
 	struct raw *others[] = {
 		waiter_parked_with(&patternd, &redis, "r", body, KEY "\r\n"),
 		waiter_parked_with(&patternd, &redis, "q", body, "Idempotency-Key: two\r\n"),

@@ -125,3 +125,37 @@ export async function give(page, token) {
   await page.getByLabel('Token', { exact: true }).fill(token);
   await page.getByRole('button', { name: 'Use it' }).click();
 }
+
+/**
+ * What is wrong with the form of what is shown: words that are on two lines, tables that are cut,
+ * and columns of numbers that do not end below their heading.
+ */
+export const misshapen = (page) =>
+  page.evaluate(() => {
+    const found = [];
+    const LONGEST = 24; // a longer word may have to break
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const box = (node, from = 0, to = node.length ?? node.childNodes.length) => {
+      const range = document.createRange();
+      range.setStart(node, from);
+      range.setEnd(node, to);
+      return [...range.getClientRects()].filter(({ width }) => width > 0);
+    };
+    for (let node = texts.nextNode(); node; node = texts.nextNode())
+      for (const { 0: word, index } of node.data.matchAll(/[\p{L}\p{N}]+(?:[.,]\p{N}+)*/gu)) {
+        const tops = new Set(box(node, index, index + word.length).map(({ top }) => Math.round(top)));
+        if (word.length <= LONGEST && tops.size > 1) found.push(`'${word}' is on ${tops.size} lines`);
+      }
+    for (const one of document.querySelectorAll('.flush'))
+      if (one.scrollWidth > one.clientWidth + 1)
+        found.push(`${one.querySelector('table')?.ariaLabel} is cut: ${one.scrollWidth} in ${one.clientWidth}`);
+    if (innerWidth > 736)
+      for (const table of document.querySelectorAll('table'))
+        for (const cell of table.tBodies[0].rows[0]?.querySelectorAll('td.number') ?? []) {
+          const heading = table.tHead.rows[0].cells[cell.cellIndex];
+          const [head, number] = [heading, cell].map((one) => box(one).map(({ right }) => Math.round(right)));
+          if (number.length && Math.abs(Math.max(...head) - Math.max(...number)) > 1)
+            found.push(`${heading.innerText} ends at ${Math.max(...head)}, its numbers at ${Math.max(...number)}`);
+        }
+    return found;
+  });

@@ -38,6 +38,13 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
   await counts(page.locator('.opblock'), operations);
   await counts(page.locator('.authorization__btn'), 0); // no token is asked for
   await counts(page.locator('.info .renderedMarkdown p'), 1);
+  // A line that begins with "200." would be shown as a list.
+  const items = Object.values(contract.paths).flatMap(Object.values);
+  const texts = items.map((one) => one.description ?? '');
+  assert.deepEqual(
+    texts.filter((text) => /^\d+[.)](\s|$)/m.test(text)),
+    [],
+  );
   await page.getByText('Rules for all operations').click();
   await page.getByText('Compatibility.').waitFor();
   assert.match(await tryIt(page, '/healthz'), /^200/);
@@ -64,6 +71,14 @@ test('where tokens are asked for, the page asks for one', { timeout: 180_000 }, 
   await token.fill('secret');
   await page.getByRole('button', { name: 'Read the API' }).click();
   assert.match(await tryIt(page, '/info'), /^200/);
+  const operation = page.locator('.opblock', { has: page.locator('[data-path="/info"]') });
+  await operation.locator('.problems summary').last().click();
+  const [answer] = await Promise.all([
+    page.waitForResponse(/\/problems\/unauthorized$/),
+    operation.getByRole('link', { name: 'unauthorized' }).click(),
+  ]);
+  assert.equal(answer.status(), 200); // a browser that follows a link sends no token
+  await page.getByText('"code":"unauthorized"').waitFor();
   assert.deepEqual(stage.foreign, []);
   // Chromium itself reports each 401.
   assert.deepEqual(
@@ -108,7 +123,7 @@ test('samples are shown before anything is sent, and work', { timeout: 180_000 }
     await row.getByRole('button', { name: language, exact: true }).click();
     shown[language] = await row.locator('.samples pre').innerText();
   }
-  // Those of the clients acquire and release; then curl acquires, and they find the lock held.
+  // The clients' samples acquire and release; then curl acquires, and they find the lock held.
   const { python, node } = await clients(t);
   assert.match(await python(shown.Python), /fencing token \d+/);
   assert.match(await node(shown.JavaScript), /fencing token \d+/);
@@ -239,6 +254,8 @@ test('light and dark, wide and narrow: axe finds nothing, nothing overflows', { 
     const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(back, colorScheme === 'dark' ? 'rgb(19, 23, 24)' : 'rgb(246, 247, 247)');
     assert.equal(await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0);
+    const { width: searchWidth } = await page.locator('.operation-filter-input').boundingBox();
+    assert.ok(searchWidth > 0.9 * Math.min(width, 1280) - 60, `the search is ${searchWidth} wide`);
     await page.evaluate(axe);
     const found = await page.evaluate(async () =>
       (await globalThis.axe.run()).violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`),

@@ -177,7 +177,7 @@ test('a queue, a lock and a policy have a past', SLOW, async (t) => {
   t.after(() => stage.close());
   await trouble(stage.url);
   await api(stage.url, 'PUT', '/ratelimit/policies/few', { limit: 1, window_ms: 60_000 });
-  const places = { 'queues/dead': 'Depth', 'locks/busy': 'Holders and waiters', 'limits/few': 'Decisions a second' };
+  const places = { 'queues/dead': 'Depth', 'locks/busy': 'Holders and waiters', 'limits/few': 'Decisions per second' };
   const page = await stage.visit('/ui');
   for (const [place, title] of Object.entries(places)) {
     await page.evaluate((to) => (location.hash = `#/${to}`), place);

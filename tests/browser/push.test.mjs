@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { api, counts, faults, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
+import { api, counts, faults, give, go, guarded, HOSTILE, misshapen, name, row, rowHas, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
 /** A program that answers each request with this status and these headers; its address. */
@@ -59,6 +59,7 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await faults(page), []);
+    assert.deepEqual(await misshapen(page), []);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it is too wide');
   }
   await page.getByLabel('Filter targets by queue').fill('ma');
@@ -74,6 +75,15 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await shows(tile(page, 'Programs not called').filter({ hasText: '2' }));
   const finding = page.locator('.findings li', { hasText: 'A program is not called' });
   assert.equal(await finding.getByRole('link', { name: 'away' }).getAttribute('href'), '#/push/away');
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const [all, last] = await Promise.all([
+      page.locator('.attention').boundingBox(),
+      page.locator('.attention > :last-child').boundingBox(),
+    ]);
+    const rest = all.x + all.width - last.x - last.width;
+    assert.ok(Math.abs(rest) < 1, `the last row is not full at ${width}`);
+  }
   stage.assertClean();
 });
 

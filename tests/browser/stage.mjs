@@ -110,7 +110,7 @@ export async function open(...options) {
   });
   context.setDefaultTimeout(STEP_MS);
   const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
-  const foreign = []; // requests to any server but that of the tabs: the daemon
+  const foreign = []; // requests to any server but the daemon, the server of the tabs
   const visited = new Set();
   context.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());

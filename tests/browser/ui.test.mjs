@@ -310,6 +310,7 @@ test('a token is asked for', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read locks:list');
   const page = await stage.visit('/ui#/locks');
   await give(page, 'wrong');
+  await shows(page.getByText('The daemon does not know this token.'));
   await give(page, 'secret');
   await shows(page.getByText('No lock is held.'));
   await go(page);

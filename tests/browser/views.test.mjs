@@ -5,7 +5,22 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { api, begin, counts, faults, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
+import {
+  api,
+  begin,
+  counts,
+  faults,
+  give,
+  go,
+  guarded,
+  HOSTILE,
+  misshapen,
+  name,
+  row,
+  rowHas,
+  shows,
+  SLOW,
+} from './data.mjs';
 import { open } from './stage.mjs';
 
 const run = promisify(execFile);
@@ -73,6 +88,117 @@ for (const [where, width, scheme] of [
     assert.deepEqual(stage.foreign, []);
     stage.assertClean();
   });
+
+const LONG = 'tenant:4711:orders/eu-central-1/invoices-that-have-a-very-long-name-indeed';
+
+/** What takes much room: long names, many digits, a zone, reasons, workers. */
+async function fillMore(url) {
+  const note = 'a text which is folded in a table since it is longer than eighty letters';
+  const messages = Array.from({ length: 60 }, (_, at) => ({ group: `customer-${at % 7}`, body: { order: at, note } }));
+  await api(url, 'POST', `/queues/${name(LONG)}/messages`, { messages });
+  await api(url, 'POST', '/queues/orders/messages', { messages: messages.map(({ body }) => ({ body })) });
+  const worker = 'host-1.eu-central-1.example/4711';
+  const { messages: taken } = await api(url, 'POST', '/queues/orders/receive', { limit: 5, worker });
+  const reason = 'smtp 550: mailbox unavailable, for a reason that takes a sentence';
+  for (const { receipt } of taken.slice(1))
+    await api(url, 'POST', `/queues/orders/deliveries/${receipt}/reject`, { dead: true, reason });
+  const progress = { percent: 40, note: 'halfway' };
+  await api(url, 'POST', `/queues/orders/deliveries/${taken[0].receipt}/extend`, { progress, visibility_ms: 600_000 });
+  await api(url, 'PUT', '/queues/orders/schedules/every-minute', { every_ms: 60_000, body: 1 });
+  const zone = { cron: '30 2 * * *', time_zone: 'America/Argentina/Buenos_Aires', body: 1 };
+  await api(url, 'PUT', '/queues/orders/schedules/nightly', zone);
+  await api(url, 'POST', '/fences/shop', { fence: Date.now() * 1000 });
+  const counters = { likes: 123456789, 'page:/very/long/path/of/a/page': 7 };
+  await api(url, 'POST', '/counters/plain/increment', { counters });
+}
+
+for (const width of [1280, 390])
+  test(`no word is on two lines, and no table is cut, at ${width}`, { timeout: 300_000 }, async (t) => {
+    const { stage, page } = await begin(t, '--ui=write');
+    await fillMore(stage.url);
+    await page.setViewportSize({ width, height: 900 });
+    const views = ['blocked', 'in_flight', 'dead', 'schedules'].flatMap((part) => [
+      ['queues', 'orders', part],
+      ['queues', LONG, part],
+    ]);
+    for (const view of [...everywhere(), ...views, ['queues', 'orders', 'schedules', 'nightly']]) {
+      await go(page, ...view);
+      await drawn(page);
+      await page.waitForTimeout(100); // until the tables have their rows
+      assert.deepEqual(await misshapen(page), [], view.join('/'));
+    }
+    await go(page, 'queues', 'orders', 'dead');
+    await page.getByLabel('All on this page').check();
+    await shows(page.getByText('4 selected'));
+    await page.getByLabel('Find a message by its id').fill((await page.locator('td.id').first().innerText()).trim());
+    await page.getByLabel('Find a message by its id').press('Enter');
+    await shows(page.locator('td[data-title=Outcome]'));
+    assert.deepEqual(await misshapen(page), [], 'found');
+    for (const label of ['Purge orders', 'Redrive orders', 'Edit settings', 'Delete queue orders']) {
+      await press(page, label);
+      assert.deepEqual(await misshapen(page), [], label);
+      await page.keyboard.press('Escape');
+    }
+    assert.deepEqual(stage.foreign, []);
+  });
+
+test('the header of a page that only reads is one line on a phone', SLOW, async (t) => {
+  const { page } = await begin(t);
+  await page.setViewportSize({ width: 390, height: 800 });
+  await shows(page.locator('#mode', { hasText: 'read only' }));
+  const tops = await page.evaluate(() =>
+    [...document.querySelectorAll('header > :is(.brand, #mode, #find, .theme, #menu)')].map((one) => {
+      const { top, height } = one.getBoundingClientRect();
+      return top + height / 2;
+    }),
+  );
+  assert.ok(Math.max(...tops) - Math.min(...tops) < 10, `they are at ${tops}`);
+});
+
+test('a colour means one thing', SLOW, async (t) => {
+  const { page } = await begin(t);
+  for (const theme of ['light', 'dark']) {
+    await page.getByLabel('Theme').selectOption(theme);
+    const hues = await page.evaluate(() =>
+      ['ready', 'delayed', 'blocked', 'in_flight', 'dead', 'accent'].map((one) => {
+        const text = getComputedStyle(document.documentElement).getPropertyValue(`--${one}`).trim();
+        const [r, g, b] = text.match(/\w\w/g).map((pair) => parseInt(pair, 16));
+        return [one, (Math.atan2(Math.sqrt(3) * (g - b), 2 * r - g - b) * 180) / Math.PI];
+      }),
+    );
+    for (const [one, hue] of hues)
+      for (const [other, that] of hues)
+        if (one < other) {
+          const apart = Math.abs(hue - that);
+          assert.ok(Math.min(apart, 360 - apart) > 25, `${one} and ${other} look alike in the ${theme} theme`);
+        }
+  }
+});
+
+test('the list of queues has the next instant of their schedules', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'PUT', '/queues/soon/schedules/hourly', { every_ms: 3_600_000, body: 1 });
+  await api(stage.url, 'PUT', '/queues/none', {});
+  await page.route(/\/queues\?/, async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    for (const one of json.items) if (one.name === 'plain') one.next_schedule_at_ms = Date.now() - 65_000;
+    await route.fulfill({ response, json });
+  });
+  await go(page, 'queues');
+  const next = (queue) => row(page, queue).locator('td[data-title="Next schedule"]');
+  await shows(next('soon').filter({ hasText: /^in\s59\smin/ }));
+  await shows(next(HOSTILE).filter({ hasText: /^in\s\d+\sd/ }));
+  await shows(next('none').filter({ hasText: '–' }));
+  await shows(next('plain').locator('.late', { hasText: /^due for 1\smin/ }));
+  await press(page, 'Next schedule'); // the soonest first
+  const order = await page.locator('td.head').allInnerTexts();
+  assert.deepEqual(
+    order.slice(0, 2).map((text) => text.trim()),
+    ['plain', 'soon'],
+  );
+  stage.assertClean();
+});
 
 test('an empty view shows the command that fills it', { timeout: 300_000 }, async (t) => {
   const stage = await open('--ui=write');
@@ -438,7 +564,7 @@ test('a message shows its progress, then its result', SLOW, async (t) => {
   await page.getByLabel('Find a message by its id').press('Enter');
   await shows(page.getByText('done', { exact: true }));
   await shows(page.getByText(JSON.stringify({ said: HOSTILE }), { exact: true }));
-  await counts(page.getByRole('button', { name: 'Delete one' }), 0); // it is no message any more
+  await counts(page.getByRole('button', { name: 'Delete one' }), 0); // it is not a message any more
   stage.assertClean();
 });
 

@@ -1,4 +1,4 @@
-"""Faults that a daemon could have: what the checks must find. Each is a change of the source,
+"""Faults that a daemon could have, and that the checks must find. Each is a change of the source,
 (file, old text, new text), and the promises that it breaks.
 """
 BUGS = {

@@ -1,5 +1,5 @@
-"""A caller of the daemons: each call goes to one of them, and into the history with what became of
-it.
+"""A caller of the daemons: it sends each call to one of them, and writes it with its outcome into
+the history.
 """
 import collections
 import concurrent.futures
@@ -126,9 +126,9 @@ class Client:
         return answer
 
     def settle(self, what, on, method, path, sent=None, body=None, headers=None):
-        """The same with an Idempotency-Key, retried until an answer states the outcome, or the run
-        ends, each time at another daemon. Sometimes it is sent twice at once, and repeated: at
-        once, or later, when its grant may have ended.
+        """Does the same with an Idempotency-Key: retries, each time at another daemon, until an
+        answer states the outcome or the run ends. Sometimes it sends the request twice at once, and
+        repeats it: at once, or later, when its grant may have ended.
         """
         if self.answered and self.chance(0.15):
             self.repeat(*self.rng.choice(self.answered))

@@ -1,4 +1,4 @@
-"""The folder of a run: deleted at its end, but for what explains a failure."""
+"""The folder of a run. It is deleted at the end, except the files that explain a failure."""
 import pathlib
 import shutil
 import tempfile
@@ -8,7 +8,7 @@ SUFFIXES = (".log", ".jsonl")  # logs and histories; the data of servers is larg
 
 class Evidence:
     """With `with`: `path` is a new folder. Unless the body sets `has_passed`, its logs and
-    histories are copied to the folder `kept`, in place of those of an earlier failure.
+    histories are copied to the folder `kept`, in place of files of an earlier failure.
     """
 
     def __init__(self, kept):

@@ -1,6 +1,7 @@
-"""What is done to a stage. A fault is a generator of (stage, rng): it yields once, as long as it
-lasts, and then makes good. Its docstring is its name; `can_lose`: asynchronous replication may
-lose answered writes by it. Several come in a storm, and after each the stage recovers.
+"""The faults of a stage. A fault is a generator of (stage, rng): it yields once while it lasts, and
+then repairs the stage. Its docstring is its name; `can_lose` means that asynchronous replication
+may lose answered writes by it. Several faults come in a storm, and after each storm the stage
+recovers.
 """
 import signal
 import time
@@ -234,7 +235,7 @@ def proxy_fault(where, name, given, can_lose):
 
 
 def proxy_faults(where, can_lose=False):
-    """Those of the proxies before the daemons ('fronts') or before Redis ('backs')."""
+    """The faults of the proxies before the daemons ('fronts') or before Redis ('backs')."""
     return [proxy_fault(where, name, given, can_lose) for name, given in PROXY_FAULTS.items()]
 
 

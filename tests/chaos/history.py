@@ -1,5 +1,5 @@
 """A run as JSON lines: what was run, each call with its start, end and answer, each fault with its
-time. Written while it happens, read by the checks, which know nothing else.
+time. The run writes it, and the checks read it and know nothing else.
 
 Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is
 not known (no answer, or effect `unknown`) has no end: it may have its effect at any time after its

@@ -1,5 +1,5 @@
-"""Processes of a run, by name: started, killed, stopped, started again where they were. They die
-with the main thread, which alone starts them. And a word with a Redis.
+"""Starts, kills, stops and restarts the processes of a run, by name, and sends commands to a Redis.
+The processes die with the main thread, which alone starts them.
 """
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""What holds in each mode when servers fail, in the words of docs/guarantees.md; the checks count
-what is stated here and accept nothing else.
+"""The promises of each mode when servers fail, in the words of docs/guarantees.md. The checks count
+the losses that are stated here, and accept no others.
 """
 STATED = {
     "single": "With `appendfsync always` an answered change is never lost, whichever process is killed, stopped or cut off.",

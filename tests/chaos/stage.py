@@ -1,4 +1,5 @@
-"""What a run harms: daemons, each behind a proxy that harms its callers' connections, and a Redis:
+"""The stage that a run harms: daemons, each behind a proxy that harms its callers' connections,
+and a Redis:
 one server behind a proxy for each daemon (`single`), a master and replicas that Sentinels watch
 (`sentinel`), or a Cluster (`cluster`), each server of these behind a proxy that all others know it
 by.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks of chaos on small histories by hand, and that docs/guarantees.md states them."""
+"""Tests the checks of chaos on small histories, and that docs/guarantees.md states the promises."""
 import pathlib
 import sys
 import unittest

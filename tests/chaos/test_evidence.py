@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a run leaves behind: nothing when it passed, its logs and history when it failed in any way.
+"""A run leaves nothing behind when it passed, and its logs and history when it failed in any way.
 """
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks of chaos on small histories of queues with groups."""
+"""Tests the checks of chaos on small histories of queues with groups."""
 import sys
 import unittest
 

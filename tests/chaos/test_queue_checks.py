@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The check of queues on small histories by hand, as test_checks.py has the others."""
+"""Tests the check of queues on small histories; test_checks.py tests the others."""
 import sys
 import unittest
 

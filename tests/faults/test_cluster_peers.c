@@ -1,5 +1,5 @@
 /*
- * Nodes of a Cluster that redirect a call in circles, to nowhere or to a server that is no Redis;
+ * Nodes of a Cluster that redirect a call in circles, to nowhere or to a server that is not Redis;
  * slots that no node serves; nodes that leave for good. Row 34 of the table of bad inputs: a bound
  * on hops, a quick refusal with effect none, and recovery.
  */
@@ -163,7 +163,7 @@ static void held_and_then_hung(void **state)
 	be_honest();
 }
 
-/* MOVED to a server that is no Redis, whose reply to CLUSTER SLOTS is no map. */
+/* MOVED to a server that is not Redis, whose reply to CLUSTER SLOTS is not a map. */
 static void to_strangers(void **state)
 {
 	static const struct stubborn_manner manners[] = {

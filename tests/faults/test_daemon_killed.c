@@ -101,7 +101,7 @@ static void killed_with_a_request_under_way(void **state)
 /* Short leases, granted to a daemon that is stopped until they have expired. */
 static const struct late {
 	const char *name;
-	const char *before, *before_body; /* a request of its own, or NULL */
+	const char *before, *before_body; /* its own request, or NULL */
 	const char *method;               /* of it */
 	const char *target, *body;
 	const char *seen; /* its reply is 1 once it was granted */

@@ -369,7 +369,7 @@ static bool is_logged(int status)
 	return lines >= answered[status];
 }
 
-/* Each request of the sweeps has one line; those of the start and the end are beside. */
+/* Each request of the sweeps has one line; the start and the end add theirs. */
 static void test_log(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
  * Hostile bodies, for every operation of the contract: rows 13 and 14 of the table of bad inputs.
- * What is no JSON, too deep, too large, or of another media type. Each is a problem, has no effect
+ * What is not JSON, too deep, too large, or of another media type. Each is a problem, has no effect
  * and asks Redis for nothing. (JSON that is not what the schema asks for: test_hostile_members.c.)
  */
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 
-/* ---- Bodies that are no JSON, or no object ---- */
+/* ---- Bodies that are not JSON, or not an object ---- */
 
 struct text_row {
 	const char *name, *text;

@@ -7,7 +7,7 @@
  *	13 too large   16 Expect   18 a body where none belongs
  *
  * What must come out: a refusal (4xx) that is a problem, or, for what libmicrohttpd refuses before
- * the daemon sees it, a page of its own; one answer, never two; and a daemon that serves as before.
+ * the daemon sees it, its own page; one answer, never two; and a daemon that serves as before.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static void record(const struct row *row, struct answer a)
 		exchange_record(method, target, a);
 }
 
-/* All of /metrics, asked for over a connection of its own; to be freed. */
+/* All of /metrics, asked for over its own connection; to be freed. */
 static char *metrics_text(void)
 {
 	struct client *c = client_open(patternd.port);

@@ -57,7 +57,7 @@ static char *with_text(const json_t *root, const char *text)
 
 /*
  * Sends the body with `text` in the place of MARK. It must be refused, with a pointer to that place
- * unless it is no JSON at all.
+ * unless it is not JSON at all.
  */
 static void refuse_text_at(const struct walk *w, const char *text, const char *codes, const char *pointer,
 			   const char *wrong)
@@ -319,7 +319,7 @@ static json_t *map_of(size_t members, const char *key, const json_t *value)
 	return map;
 }
 
-/* A map: its keys are data, and follow a rule of their own. */
+/* A map: its keys are data, and follow a separate rule. */
 static void walk_map(const struct walk *w, json_t *map, const json_t *schema, const char *pointer)
 {
 	static const char *const bad_keys[] = { "", "{", "}abc", ".", "..", "a\nb", "\x7f" };
@@ -327,7 +327,7 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 	json_t *value = contract_value(value_schema);
 	size_t most = (size_t)json_integer_value(json_object_get(schema, "maxProperties"));
 	char below[256], long_key[202];
-	/* Keys that are no names are texts of at least one byte. */
+	/* Keys that are not names are texts of at least one byte. */
 	bool names = json_is_true(json_object_get(contract_member(schema, "propertyNames", NULL), "x-name"));
 
 	for (size_t i = 0; i < (names ? sizeof(bad_keys) / sizeof(bad_keys[0]) : 1); i++) {

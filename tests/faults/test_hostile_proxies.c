@@ -97,7 +97,7 @@ static long requests_seen(void)
 	return sum;
 }
 
-/* Over connections of the proxy's that may be those of the row before. */
+/* The proxy may use its connections of the row before. */
 static void the_next_gets_its_own(int serial)
 {
 	char target[64], body[32];

@@ -126,7 +126,7 @@ static void what_too_few_have_is_released(void **state)
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	struct answer a = acquire(two);
 	assert_problem(a, 503, "not_enough_replicas", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), "1 of 2 replicas"));
+	assert_non_null(strstr(text_at(a, "/detail"), "1 of the 2 required replicas"));
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	assert_in_range(a.took_us, WAIT_MS * 900, WAIT_MS * 1000 * 2);
 	assert_true(is_free()); /* when the answer comes it is done */
@@ -146,8 +146,8 @@ static void no_replicas_are_too_few(void **state)
 	wait_until(are_in_sync(0), SOON_MS);
 	struct answer a = acquire(one);
 	assert_problem(a, 503, "not_enough_replicas", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), "0 of 1 replicas"));
-	assert_non_null(strstr(text_at(a, "/detail"), "0 of which are connected"));
+	assert_non_null(strstr(text_at(a, "/detail"), "0 of the 1 required replicas"));
+	assert_non_null(strstr(text_at(a, "/detail"), "and 0 are connected"));
 	assert_true(is_free());
 	assert_status(acquire("{}"), 201);
 	for (int i = 0; i < REPLICAS; i++)
@@ -360,7 +360,7 @@ static void redis_that_dies_meanwhile_is_reported_as_unknown(void **state)
 
 /* ---- Elsewhere ---- */
 
-/* Each node has a connection of its own for that, and its own replicas. */
+/* Each node has its own connection for that, and its own replicas. */
 static void every_master_of_a_cluster_asks_its_own(void **state)
 {
 	struct redis_cluster cluster = { .with_replicas = true };

@@ -1,7 +1,7 @@
 /*
- * What Redis may answer instead of a result: refusals before anything ran, replies of a form that
- * was not agreed, bytes that are no reply at all. Each row is sent in the place of the answer to a
- * write and to a read. The problem must have the right code and effect; a read never has an effect.
+ * What Redis may answer instead of a result: refusals before anything ran, replies of another form,
+ * bytes that are not a reply at all. Each row is sent in place of the answer to a write and to a
+ * read. The problem must have the right code and effect; a read never has an effect.
  * Afterwards everything works again.
  */
 #include <setjmp.h>
@@ -241,7 +241,7 @@ static void test_foreign_keys(void **state)
 	assert_int_equal(flaws, 0);
 }
 
-/* Messages of a queue that was not asked for are dropped, above all those of another queue. */
+/* Messages of a queue that was not asked for are dropped, above all messages of another queue. */
 static void test_foreign_queue(void **state)
 {
 	static const char *const numbers[] = { "2", "-1", "9223372036854775807", "-9223372036854775808" };

@@ -307,7 +307,7 @@ static void test_32_bits(void **state)
 	(void)state;
 	daemon_launch(&patternd, "--redis", stubborn_url(peer));
 	c = client_open(patternd.port);
-	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "32 bits"), 5000);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "32-bit"), 5000);
 	client_close(c);
 	daemon_stop(&patternd);
 	stubborn_close(peer);

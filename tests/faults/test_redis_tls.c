@@ -86,7 +86,7 @@ static void test_other_name(void **state)
 	assert_serves();
 }
 
-/* The certificate itself is in the file of CAs: it is trusted, though it is no CA's. */
+/* The certificate itself is in the file of CAs: it is trusted, though it is not a CA's. */
 static void test_pinned(void **state)
 {
 	(void)state;
@@ -164,7 +164,7 @@ static void test_not_yet_valid(void **state)
 static void test_wrong_name(void **state)
 {
 	(void)state;
-	/* A name is no address, though it reads like one; another address is another server. */
+	/* A name is not an address, though it reads like one; another address is another server. */
 	assert_refused((struct certificate_wish){ .name = "127.0.0.1", .dns = "127.0.0.1", .by = &ca },
 		       "not for '127.0.0.1'");
 	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.2", .by = &ca },
@@ -204,11 +204,11 @@ static void test_certificate_missing(void **state)
 {
 	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
-	assert_cause("wants a client certificate (--redis-cert-file");
+	assert_cause("requires a client certificate (--redis-cert-file");
 	/* With 1.2 the refusal comes within the handshake, with another text. */
 	server_command(&strict, "CONFIG SET tls-protocols TLSv1.2");
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
-	assert_cause("wants a client certificate (--redis-cert-file");
+	assert_cause("requires a client certificate (--redis-cert-file");
 	server_command(&strict, "CONFIG SET tls-protocols %s", "");
 }
 
@@ -217,7 +217,7 @@ static void test_certificate_refused(void **state)
 	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
 		      foreign_client.cert_path, "--redis-key-file", foreign_client.key_path);
-	assert_cause("does not accept our certificate");
+	assert_cause("does not accept the client certificate");
 }
 
 /* What is wrong with the files stops the start. */

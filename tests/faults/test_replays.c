@@ -89,7 +89,7 @@ static struct answer ask(const struct contract_operation *op, const char *header
 	return a;
 }
 
-/* By its example, every operation that writes and is no stream. */
+/* By its example, every operation that writes and is not a stream. */
 static void others_write(void)
 {
 	for (size_t i = 0; i < contract_count(); i++) {
@@ -119,7 +119,7 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 		first = ask(op, KEY);
 	}
 	if (first.status >= 300)
-		return; /* a grant's token or receipt is no example */
+		return; /* a grant's token or receipt is not an example */
 	bool first_marked = is_marked(first);
 	others_write();
 	char *before = server_picture(&redis);

@@ -1,6 +1,6 @@
 /*
  * Reads from replicas that lag, stop, lose their link or their connection in the middle of an
- * answer, or are no replicas any more: the primary answers instead, in time, and nothing that is
+ * answer, or are not replicas any more: the primary answers instead, in time, and nothing that is
  * older than --max-replica-lag-ms is read.
  */
 #include <setjmp.h>

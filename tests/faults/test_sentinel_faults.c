@@ -76,7 +76,7 @@ static bool works(void)
 	return count().status == 200;
 }
 
-/* The server to which the daemon writes, by /info; -1: none of ours. */
+/* The server to which the daemon writes, by /info; -1: no server of this test. */
 static int server_in_use(void)
 {
 	struct answer a = http(client, "GET", "/info", NULL);
@@ -304,7 +304,7 @@ static void an_unknown_master_is_reported(void **state)
 	daemon_stop(&other);
 }
 
-/* The first that is asked lies; the next one does not. Ports: 0 to 2 are those of our servers. */
+/* The first that is asked lies; the next one does not. Ports 0 to 2 are our servers'. */
 static const struct {
 	const char *name, *host;
 	int port;
@@ -443,7 +443,7 @@ static void a_sentinel_reports_a_switch_that_was_none(void **state)
 	snprintf(news, sizeof(news), "mymaster 127.0.0.1 %s 127.0.0.1 %s", old, port);
 	snprintf(
 		reply, sizeof(reply),
-		"+OK\r\n$21\r\nredis_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
+		"+OK\r\n$22\r\nserver_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
 		strlen(news), news);
 	struct stubborn_manner manner = { .name = "false news", .answer = reply };
 	struct stubborn *liar = stubborn_open(&manner);

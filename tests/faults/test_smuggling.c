@@ -259,7 +259,7 @@ static void nothing_counted(void)
 
 /* ---- The tests ---- */
 
-/* A name that is no token, RFC 9110 section 5.6.2; and with '_' for '-'. */
+/* A name that is not a token, RFC 9110 section 5.6.2; and with '_' for '-'. */
 static void names(void **state)
 {
 	(void)state;

@@ -43,7 +43,7 @@ enum {
 	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
 	FOLLOWS_MS = 200,     /* time for effects that no request waits for */
 	TLS_STEP = 101,       /* each so many-th of its allocations: a handshake takes thousands */
-	PART_STEP = 5,        /* and of a part of all each so many-th call, in other modes than the plain one */
+	PART_STEP = 10,       /* and of a part of all each so many-th call, in other modes than the plain one */
 };
 
 #define FOR_GOOD UINT64_MAX
@@ -150,7 +150,7 @@ static bool try_start(void)
 		       (const char *[]){ "--tls-cert", own.cert_path, "--tls-key", own.key_path, "--health-listen",
 					 "127.0.0.1:0" },
 		       6 * sizeof(*more));
-	wait_until(are_connected(0), RECOVER_MS); /* those of the one before are gone */
+	wait_until(are_connected(0), RECOVER_MS); /* the former daemon's are gone */
 	return daemon_try_launch(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400",
 				 "--tokens", tokens_path, "--ready-follows-redis", more[0], more[1], more[2], more[3],
 				 more[4], more[5]);
@@ -255,7 +255,7 @@ static void await(struct raw *r, const char *what)
 		judge_answer(r, raw_answer(r, ANSWER_MS), what);
 }
 
-/* The same of a stream's beginning. False: there is no stream. */
+/* Does the same for a stream's beginning. False: there is no stream. */
 static bool await_head(struct raw *r, const char *what)
 {
 	int status = r ? raw_head(r, ANSWER_MS).status : 0;
@@ -296,7 +296,7 @@ static void ask(struct raw *r, const char *method, const char *target, const cha
 	free(text);
 }
 
-/* One request over a connection of its own. */
+/* One request over its own connection. */
 static void exchange(const char *method, const char *target, const char *body, const char *headers)
 {
 	struct raw *r = come();

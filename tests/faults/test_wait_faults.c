@@ -193,7 +193,7 @@ static void all_are_subscribed_again_after_a_cut(void **state)
 	daemon_stop(&other);
 }
 
-/* The same with the whole way to Redis, while another daemon sends. */
+/* Does the same with the whole way to Redis, while another daemon sends. */
 static void nothing_is_missed_while_the_way_is_cut(void **state)
 {
 	struct proxy *proxy = proxy_open(redis.port);

@@ -338,8 +338,8 @@ static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
 }
 
 /*
- * Nor does it fail when Redis never answers: its drain ends at its limit, and nothing is sent after
- * that.
+ * It also does not fail when Redis never answers: its drain ends at its limit, and nothing is sent
+ * after that.
  */
 static void the_daemon_may_leave_before_redis_answers(void **state)
 {
@@ -373,7 +373,7 @@ static void the_daemon_may_leave_before_redis_answers(void **state)
 
 /* ---- In the very moment ---- */
 
-/* A round: a client waits at a queue of its own, a message is sent there, and the client leaves. */
+/* A round: a client waits at its own queue, a message is sent there, and the client leaves. */
 struct round {
 	struct raw *raw; /* of a client that half closed */
 	bool got;        /* and read an answer all the same */

@@ -1,5 +1,5 @@
 /*
- * fuzz: what the targets share. A target is a program of its own: LLVMFuzzerTestOneInput gets
+ * fuzz: what the targets share. A target is a separate program: LLVMFuzzerTestOneInput gets
  * arbitrary bytes, does with them what the daemon would, and checks with CHECK what holds for all
  * inputs. It is driven by libFuzzer (make fuzz) or by replay.c (make test).
  */

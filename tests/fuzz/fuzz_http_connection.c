@@ -179,7 +179,7 @@ static void check_client(void)
 	struct reading r = reading_of((struct text){ got, got_len });
 
 	CHECK(in_time || r.is_stream);
-	CHECK(r.answers <= blank_lines + 1); /* what is no request at all is answered, too, once */
+	CHECK(r.answers <= blank_lines + 1); /* what is not a request at all is answered, too, once */
 }
 
 static void begin(void)

@@ -25,11 +25,11 @@ struct call {
 
 static struct call calls[MOST_CALLS];
 static size_t sent, decided;       /* calls */
-static size_t seen;                /* of those of this connection, by the server */
+static size_t seen;                /* how many of this connection the server has seen */
 static size_t first_here;          /* its first call */
 static char sent_bytes[MOST_SENT]; /* on it, after the greeting */
 static size_t sent_len, read_at;   /* read_at: behind the reply of the latest answer */
-static bool is_odd;                /* the sent bytes are no RESP2, or no reply of a call: only the order is known */
+static bool is_odd;                /* the sent bytes are not RESP2, or fit no call: only the order is known */
 static bool spoke_early;           /* the server did, before the connection was ready */
 static struct redis_connection *connection;
 static struct text greeting; /* of the next connection; absent: as Redis would */

@@ -51,7 +51,7 @@ static struct text encoded(struct request *req, const char *used_method)
 	return (struct text){ out, n };
 }
 
-/* Without a method of its own, as any method goes there. */
+/* Without its own method, as any method goes there. */
 static const char *method_of(const struct request *req)
 {
 	return req->op->forwarded ? "GET" : req->op->method;

@@ -1,4 +1,4 @@
-"""How calls of the Python client end, beside a daemon by patternd.testing."""
+"""Tests how calls of the Python client end, with a daemon by patternd.testing."""
 import asyncio
 import gc
 import logging

@@ -33,7 +33,7 @@ async function gateOf(context) {
 
 const held = async (name) => (await client.request('GET', `/locks/${name}`)).body.held;
 
-// Each test has names of its own.
+// Each test has its own names.
 describe('calls', { concurrency: 20 }, () => {
   test('a signal ends each call that waits, with its reason, and closes its connection', async () => {
     const mute = await Gate.to(undefined);

@@ -27,7 +27,7 @@ def raised(kind, function):
 
 
 class Gate:
-    """`sockets` are those of clients that are open; `count` is how many connections were made.
+    """`sockets` are the open sockets of clients; `count` is how many connections were made.
     While it `is_mute`, answers are dropped, and the connection is closed instead. Without a
     `target` no request is answered.
     """

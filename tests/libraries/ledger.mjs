@@ -95,6 +95,7 @@ async function hold() {
       await random(50);
       say('left', told);
       await lock.release();
+      await random(100);
     } catch (error) {
       if (!(error instanceof LockLost) && !(error instanceof LockHeld)) {
         ended(controller)(error);

@@ -115,6 +115,7 @@ def hold():
                     await lock.release()
                 except LockLost:
                     pass
+                await asyncio.sleep(random_s(0.1))
 
     asyncio.run(run())
 

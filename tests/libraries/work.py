@@ -17,7 +17,7 @@ from patternd.testing import daemon
 
 
 class Loop:
-    """`work` in a thread of its own, by threads or by asyncio, until `end`."""
+    """`work` in its own thread, by threads or by asyncio, until `end`."""
 
     def __init__(self, queue, handler, is_aio=False, url=None, **options):
         self.stop, self.error = threading.Event(), None
@@ -343,6 +343,23 @@ def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
     until(lambda: is_empty(queue), "all are done", 30)
     loop.end()
     assert sorted(seen) == list(range(6)), "worked on twice"
+
+
+@for_both
+def test_what_comes_after_a_long_wait_is_worked_on_at_once(is_aio, name):
+    """The request was sent before the message, by more than the visibility."""
+    queue, receives = filled(name, 0), []
+    record = lambda message: receives.append(message.receives)  # noqa: E731
+
+    async def record_aio(message):
+        record(message)
+
+    loop = Loop(name, record_aio if is_aio else record, is_aio, visibility_ms=1000)
+    time.sleep(1.6)
+    queue.send("late")
+    until(lambda: is_empty(queue), "it is done")
+    loop.end()
+    assert receives == [1], receives
 
 
 @for_both

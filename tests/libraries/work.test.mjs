@@ -98,7 +98,7 @@ test('one request extends what is held, also what was received at other times', 
   assert(extended >= 5 && extended <= 20 && alone === 0, `${extended} requests for 20 messages of 3 s, ${alone} of one`);
 });
 
-// Each test has names of its own.
+// Each test has its own names.
 describe('work', { concurrency: 20 }, () => {
   test('as many at once as it may; what is fast is received ahead, in batches', async () => {
     const queue = await filled('fast', 2000);
@@ -143,7 +143,7 @@ describe('work', { concurrency: 20 }, () => {
         throw new RangeError('by the test');
       }
       if (body === 2) {
-        throw new Error('\ud800'.repeat(2000)); // half a character is no JSON
+        throw new Error('\ud800'.repeat(2000)); // half a character is not JSON
       }
     });
     await until(async () => (await queue.get()).dead === 2, 'both are dead');

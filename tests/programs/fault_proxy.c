@@ -65,7 +65,7 @@ static bool take_words(struct proxy_fault *fault, char *words)
 
 int main(int argc, char **argv)
 {
-	static char *words[PROXIES_MAX]; /* a proxy refers to those of the fault in force */
+	static char *words[PROXIES_MAX]; /* a proxy refers to the words of the fault in force */
 	struct proxy *proxies[PROXIES_MAX];
 	int count = argc - 1;
 	char line[LINE_BYTES];

@@ -10,7 +10,7 @@
 
 /* Calls that fail for the same cause. */
 enum torture_kind {
-	TORTURE_MEMORY,  /* malloc, calloc, realloc, memalign: ENOMEM; those of TORTURE_TLS aside */
+	TORTURE_MEMORY,  /* malloc, calloc, realloc, memalign: ENOMEM; except the calls of TORTURE_TLS */
 	TORTURE_SOCKET,  /* socket, bind, listen, epoll_create1, eventfd, signalfd: EMFILE */
 	TORTURE_ACCEPT,  /* accept4: EMFILE */
 	TORTURE_CONNECT, /* connect: ECONNREFUSED */

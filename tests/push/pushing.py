@@ -204,7 +204,7 @@ class App:
 
 
 def answer(status, body=b"", *headers):
-    """`headers` are lines; a body that is no bytes is sent as JSON."""
+    """`headers` are lines; a body that is not bytes is sent as JSON."""
     if not isinstance(body, bytes):
         body, headers = json.dumps(body).encode(), ("Content-Type: application/json", *headers)
     lines = [f"HTTP/1.1 {status} Said", *headers, f"Content-Length: {len(body)}", "", ""]

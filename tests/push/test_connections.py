@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kept connections that their program closes as it likes: the HTTP client sends no job twice. A
-program is not held by connections that idle.
+"""A program closes kept connections at any time, and the HTTP client sends no job twice. Idle
+connections do not hold a program.
 """
 import os
 import random
@@ -164,7 +164,7 @@ def test_one_after_the_other():
 
 
 def test_answers_in_excess():
-    """What comes behind an answer is no answer to the next job."""
+    """What comes behind an answer is not an answer to the next job."""
     for after_s in (0, 0.01):
 
         def act(request, after_s=after_s):

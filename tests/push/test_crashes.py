@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program that is killed: no message is lost, and one that kills it each time becomes a dead
+"""When a program is killed, no message is lost. A message that kills it each time becomes a dead
 letter.
 """
 import os
@@ -11,7 +11,7 @@ import time
 
 from pushing import OK, App, Daemon, main, wait_for
 
-# A program of its own, so that it can be killed: it notes what it begins and what it ends. A job
+# A separate program, so that it can be killed: it notes what it begins and what it ends. A job
 # that is "kill" kills it.
 PROGRAM = """
 import os, sys, time

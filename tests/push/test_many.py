@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A thousand targets; more work than 256 requests; programs that hold all of them."""
+"""Push with a thousand targets, more work than 256 requests, and programs that hold all of them."""
 import collections
 import threading
 import time

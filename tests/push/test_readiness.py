@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The ready_path: nothing is pushed before it answers 2xx, nor after its program went away. And how
-many requests a target begins with.
+"""Nothing is pushed before the ready_path answers 2xx, and after its program has ended. It also
+tests how many requests a target begins with.
 """
 import collections
 import threading

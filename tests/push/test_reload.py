@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""SIGHUP reads the file of targets again: what is the same goes on, what is gone ends what is open,
-what is new begins; with a fault in it all stay. And the end of the daemon by SIGTERM.
+"""SIGHUP rereads the file of targets: unchanged targets go on, the open requests of removed ones
+end, new ones begin; if the file has a fault, all stay. It also tests the end of the daemon by
+SIGTERM.
 """
 import signal
 import time
@@ -24,7 +25,7 @@ def test_changes():
             wait_for(lambda: len(old.requests) == 6)
             event = daemon.reload({"kept": kept, "changed": {"url": new.url}, "added": new.url})
             assert event["event"] == "push_read", event
-            assert event["message"] == "of the targets 1 go on, 2 stop and 2 are new", event
+            assert event["message"] == "targets: 1 unchanged, 2 stopping, 2 new", event
             stopping = [t["name"] for t in daemon.targets() if t["state"] == "stopping"]
             assert sorted(stopping) == ["changed", "removed"], stopping
             ids = {queue: daemon.send(queue, "quick")[0] for queue in ("kept", "removed", "changed", "added")}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a program gets: the request byte for byte, headers that no sender can forge, a signature.
+"""A program gets the request byte for byte, headers that no sender can forge, a signature.
 """
 import base64
 import hashlib

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Room for others: requests that are closed free their place, and memory that is short stops
-nothing for ever.
+"""Closed requests free their place for others, and a lack of memory stops no target for ever.
 """
 import threading
 

@@ -139,8 +139,8 @@ def test_members():
         (GOOD | {"unix_socket": "relative"}, "/q/unix_socket: must be the absolute path"),
         (GOOD | {"unix_socket": "/" + "x" * 107}, "/q/unix_socket: must be the absolute path"),
         (GOOD | {"unix_socket": ""}, "/q/unix_socket: must be a string"),
-        (GOOD | {"unix_socket": "/a\0b"}, "/q/unix_socket: must have no NUL"),
-        ({"url": "http://127.0.0.1/\0@evil"}, "/q/url: must have no NUL"),
+        (GOOD | {"unix_socket": "/a\0b"}, "/q/unix_socket: must not contain NUL"),
+        ({"url": "http://127.0.0.1/\0@evil"}, "/q/url: must not contain NUL"),
         (GOOD | {"ready_path": "ready"}, "/q/ready_path: must begin with /"),
         (GOOD | {"ready_path": "http://evil/"}, "/q/ready_path: must begin with /"),
         (GOOD | {"ready_path": "//evil/"}, None),  # a path
@@ -159,9 +159,9 @@ def test_members():
         assert reason is None or reason in said, (target, said)
     for text, reason in (
         ('{"q": {"url": "http://127.0.0.1/", "url": "http://127.0.0.1/"}}', "duplicate name"),
-        ('{"": {"url": "http://127.0.0.1/"}}', "/: is no name of a queue"),
-        ('{"{}": {"url": "http://127.0.0.1/"}}', "/{}: is no name of a queue"),
-        ('{"%s": {"url": "http://127.0.0.1/"}}' % ("x" * 300), ": is no name of a queue"),
+        ('{"": {"url": "http://127.0.0.1/"}}', "/: is not a name of a queue"),
+        ('{"{}": {"url": "http://127.0.0.1/"}}', "/{}: is not a name of a queue"),
+        ('{"%s": {"url": "http://127.0.0.1/"}}' % ("x" * 300), ": is not a name of a queue"),
         ('{"q\\u0000": {"url": "http://127.0.0.1/"}}', ""),
         ("{", "FILE:1:2:"),
         ("[]", "must be a JSON object"),
@@ -170,7 +170,7 @@ def test_members():
     ):
         status, said = check_config(text)
         assert status != 0 and f"patternd: --push: FILE" in said and reason in said, (text[:60], said[:300])
-    secrets = {b"whsec_\n": "no base64", b"whsec_!!!!\n": "no base64", b"x" * 513: "1 to 512 bytes", b"\nx": "1 to 512"}
+    secrets = {b"whsec_\n": "must have base64", b"whsec_!!!!\n": "must have base64", b"x" * 513: "1 to 512 bytes", b"\nx": "1 to 512"}
     for line, reason in secrets.items():
         with tempfile.NamedTemporaryFile() as file:
             file.write(line)

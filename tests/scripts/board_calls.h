@@ -39,7 +39,7 @@ int64_t board_put(const char *board, const char *member, const char *how, size_t
 int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
 	       struct ranked *found);
 
-/* The same of those whose first score is in a range; NULL: no bound. And how many they are. */
+/* Does the same for members whose first score is in a range; NULL: no bound. And their number. */
 int board_range(const char *board, int64_t from, int64_t count, const char *order, const char *min, const char *max,
 		size_t dimensions, struct ranked *found);
 int64_t board_count(const char *board, const char *min, const char *max);

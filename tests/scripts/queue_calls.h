@@ -61,8 +61,8 @@ int64_t queue_take(struct redis_server *r, const char *queue, int max);
 #define QUEUE_TICKET(daemon, number, limit) daemon ".000000000000000" #number "." #limit
 
 /*
- * The same for a waiter, of as many as its ticket states, for a minute each. It may still wait for
- * wait_ms, and has waited for waited_us.
+ * Does the same for a waiter, with as many messages as its ticket states, for a minute each. It may
+ * still wait for wait_ms, and has waited for waited_us.
  */
 int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us);
 
@@ -142,7 +142,7 @@ struct queue_settings {
 	bool paused;
 	int64_t result_ms;
 };
-/* Those of a queue that none were PUT to, but without its backoff: what fails is due at once. */
+/* The defaults of a queue, but without backoff: a message that fails is due at once. */
 extern const struct queue_settings standard_settings;
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 
@@ -171,7 +171,7 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
 /*
- * The same of a redrive into another queue, of these ids unless they are NULL; and how many were
+ * Does the same for a redrive into another queue, of these ids unless they are NULL, and counts the
  * duplicates.
  */
 int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,

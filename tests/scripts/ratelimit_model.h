@@ -60,8 +60,8 @@ bool limit_model_counts(const struct limit_model *m, const struct limit_rule *ru
 int64_t limit_model_refund(struct limit_model *m, int64_t now_ms, int64_t cost, int64_t age_ms);
 
 /*
- * The same for a known call: granted by `rule` at `taken_at`, when the limit would have been whole
- * at `whole_at`.
+ * Does the same for a known call, which `rule` granted at `taken_at`, when the limit would have
+ * been whole at `whole_at`.
  */
 int64_t limit_model_compensate(struct limit_model *m, int64_t now_ms, const struct limit_rule *rule, int64_t cost,
 			       int64_t taken_at, int64_t whole_at);

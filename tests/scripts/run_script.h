@@ -36,7 +36,7 @@ redisReply *run(struct redis_server *r, const struct script *s, const char *cons
 redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
 			    const char *const args[], const char *record, const char *fingerprint);
 
-/* The same for a replay whose grant must have ended. */
+/* Does the same for a replay whose grant must have ended. */
 void run_with_record_ended(struct redis_server *r, const struct script *s, const char *const keys[],
 			   const char *const args[], const char *record, const char *fingerprint);
 

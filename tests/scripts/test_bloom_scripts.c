@@ -87,7 +87,7 @@ static void what_was_never_made_is_not_there(void **state)
 	});
 }
 
-/* With the defaults of PUT, which are those of the contract, and a name in the index. */
+/* With the defaults of PUT, as the contract has them, and a name in the index. */
 static void the_first_add_makes_the_filter(void **state)
 {
 	(void)state;

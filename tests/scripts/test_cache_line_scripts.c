@@ -194,7 +194,7 @@ static void a_daemon_that_died_delays_by_a_second(void **state)
 	later(OFFER_MS + 1);
 	assert_int_equal(fill_or_wait(B1, "next", WAIT_MS, OFFER_MS * 1000), CACHE_FILL_GRANTED);
 	assert_line("", "");
-	assert_published("A1 0, B1 1000, A!"); /* those of A join again if it lives */
+	assert_published("A1 0, B1 1000, A!"); /* A's tickets join again if it lives */
 }
 
 static void a_waiter_that_leaves_passes_its_offer_on(void **state)
@@ -212,7 +212,7 @@ static void a_waiter_that_leaves_passes_its_offer_on(void **state)
 	assert_int_equal(redis_exists(&r, WAITERS), 0);
 }
 
-/* Another ticket than that of the client that left stays out. */
+/* A ticket other than the disconnected client's stays valid. */
 static void only_its_own_ticket_is_taken_back(void **state)
 {
 	(void)state;

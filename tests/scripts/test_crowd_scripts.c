@@ -111,7 +111,7 @@ static int64_t memory(void)
 	return info("memory", "used_memory:", 1);
 }
 
-/* Each for a key of its own; returns the last key. All are sent before the first reply is read. */
+/* Each for its own key; returns the last key. All are sent before the first reply is read. */
 static const char *take_by_each(const struct script *s, const char *name, int from, int count, int window_ms)
 {
 	static char key[96];

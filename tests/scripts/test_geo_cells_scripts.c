@@ -60,7 +60,7 @@ static void wrong_cells_return_their_number(void **state)
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1", "0"));
 	misled(3, &geo_put_script, KEYS(SET, CELL("0")), ARGS("3", "null", "", "1"));
-	/* A set that does not exist has those of one without settings. */
+	/* A set that does not exist has the cells of a set without settings. */
 	misled(16, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
 	misled(16, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
 	misled(16, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
@@ -161,7 +161,7 @@ static void all_keys_have_one_expiry(void **state)
 }
 
 /*
- * No command of Redis measures between cells: the script's figure equals that of Redis within one
+ * No command of Redis measures between cells: the script's figure equals Redis's within one
  * set.
  */
 static void distances_between_cells_are_redis_s_own(void **state)

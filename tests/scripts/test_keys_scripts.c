@@ -361,7 +361,7 @@ static void a_match_finds_what_scan_match_finds(void **state)
 	}
 }
 
-/* A list is matched by its values, and an index stays that of the whole list. */
+/* A list is matched by its values, and an index counts the whole list. */
 static void a_matched_value_keeps_its_index(void **state)
 {
 	(void)state;

@@ -62,7 +62,7 @@ static int64_t write_board(void)
 	return outcome(&r);
 }
 
-/* ---- The same as one by one ---- */
+/* ---- A bulk call does what single calls do ---- */
 
 static void same_boards(void)
 {

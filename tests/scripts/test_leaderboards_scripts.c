@@ -229,7 +229,7 @@ static void boards_follow_their_model(void **state)
 	}
 }
 
-/* The same with a bound that changes; ties at its edge are many. */
+/* Does the same with a bound that changes; ties at its edge are many. */
 static void bounded_boards_follow_their_model(void **state)
 {
 	char text[24];
@@ -257,7 +257,7 @@ static void bounded_boards_follow_their_model(void **state)
 /* ---- Against Redis's own commands ---- */
 
 /*
- * Both must list the same members by their numbers; those of Redis count down from `turned_at`, if
+ * Both must list the same members by their numbers; Redis's count down from `turned_at`, if
  * it is not 0.
  */
 static void same_as_redis(const redisReply *wanted, int n, int turned_at)
@@ -559,7 +559,7 @@ static void a_bound_comes_in_steps(void **state)
 	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer, 108);
 }
 
-/* Bytes that are no place, and settings that are none: refused, and not read as scores. */
+/* Bytes that are not a place, and settings that are not valid: refused, and not read as scores. */
 static void foreign_bytes_are_no_place(void **state)
 {
 	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",

@@ -248,7 +248,7 @@ static void an_expired_lock_is_never_revived(void **state)
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 }
 
-/* The shorter look is that of lists, which need fewer fields. */
+/* Lists use the shorter look, since they need fewer fields. */
 static void a_look_changes_nothing(void **state)
 {
 	(void)state;

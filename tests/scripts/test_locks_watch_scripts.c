@@ -165,7 +165,7 @@ static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* Nor does it stay as the one that looks when the lock ends. */
+/* It also does not stay the watcher of the lock's end. */
 static void a_daemon_that_receives_nothing_does_not_look(void **state)
 {
 	(void)state;

@@ -274,7 +274,7 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_counts(&r, "q", 1200, 0, 3, 300);
 }
 
-/* By ids: what is no dead letter stays as it is. */
+/* By ids: what is not a dead letter stays as it is. */
 static void chosen_letters_are_brought_back(void **state)
 {
 	struct queue_settings settings = standard_settings;

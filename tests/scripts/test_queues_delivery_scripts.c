@@ -67,7 +67,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
 	queue_trim_next(&r, "q");
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
-	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1); /* that of a */
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1); /* a's */
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
 	assert_int_equal(server_command(&r, "HEXISTS %s forgotten", queue_key("q", ":ids"))->integer, 0);
 

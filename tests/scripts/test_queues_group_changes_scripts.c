@@ -180,7 +180,7 @@ static void one_in_flight_is_cancelled(void)
 	assert_string_equal(rest(), strict ? "b" : "");
 }
 
-/* ... or until its visibility ends; its own successor is no exception. */
+/* ... or until its visibility ends; its own successor is not an exception. */
 static void one_that_is_cancelled_ends_by_time(void)
 {
 	send("a", NULL, 0);

@@ -144,7 +144,7 @@ static void each_reason_is_named(void **state)
 	assert_listed(5, "f", 0, 1, 0, 1700000020000, "paused", soon);
 }
 
-/* The names are prefixes of each other, and have bytes above those of ASCII. */
+/* The names are prefixes of each other, and have bytes above ASCII. */
 static void a_walk_finds_each_group_once(void **state)
 {
 	static const char *const names[] = { "A", "a", "a a", "a-", "ab", "abc", "b", "\xc3\xa9", "\xe4\xb8\xad" };
@@ -209,7 +209,7 @@ static void a_pause_holds_the_head(void **state)
 	const redisReply *g = r.reply->element[QUEUE_GROUP_PAUSE_GROUP];
 	int64_t until = g->element[QUEUE_GROUP_UNTIL_MS]->integer;
 	assert_in_range(until, before + 60000, now_ms() + 60000);
-	pause("a", "1"); /* that of the operator stays */
+	pause("a", "1"); /* the operator's pause stays */
 	assert_group_reply(r.reply->element[QUEUE_GROUP_PAUSE_GROUP], "a", 0, 2, 0, 1700000020000, "paused", until);
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":ready"))->integer, 0);
 	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_A), 0);

@@ -203,7 +203,7 @@ static void steps_pass_what_stays(void **state)
 	assert_counts(&r, "p", 500, 0, 0, 0);
 }
 
-/* 4 MiB a step, so that no step holds Redis for long. */
+/* 4 MiB per step, so that no step holds Redis for long. */
 static void large_ones_take_steps(void **state)
 {
 	char *body = calloc(1, 1000001);

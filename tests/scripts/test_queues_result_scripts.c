@@ -156,7 +156,7 @@ static void an_id_outlives_its_result(void **state)
 	pass_ms(RESULT_MS);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 1);
 	trim();
-	assert_state("a", "in_flight"); /* its id is that of the new message */
+	assert_state("a", "in_flight"); /* the new message has its id */
 }
 
 /* The mark of what is done bears the group, and goes with it. */

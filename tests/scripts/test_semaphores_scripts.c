@@ -209,7 +209,7 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(until, item_int(&r, REPLY_NOW_MS) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, until);
 	assert_int_equal(extend("p1", "5"), 1);
-	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* that of the other permit */
+	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* the other permit's */
 	unchanged(&r, assert_int_equal(extend("p9", "60000"), SEMAPHORE_PERMIT_EXTEND_ENDED));
 	later(5);
 	look(2, 2, 0);
@@ -379,7 +379,7 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	later(10);
 	queue_for(2, B1, "p4");
 	queue_for(2, C1, "p5");
-	line_watch_lapse(&r, SEMAPHORE); /* those of A1 and B1 */
+	line_watch_lapse(&r, SEMAPHORE); /* the offers to A1 and B1 */
 	assert_int_equal(queue_for(2, C1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), C1 ".2");
 	assert_string_equal(line_watchers(&r, SEMAPHORE), C1 ".2");
@@ -614,7 +614,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	const struct permit_try t = { .limit = 2, .permit = "p2", .ticket = A1, .wait_ms = WAIT_MS };
 
-	for (int i = 0; i < 2; i++) { /* a hash that is no semaphore; a sorted set that is no wait queue */
+	for (int i = 0; i < 2; i++) { /* a hash that is not a semaphore; a sorted set that is not a wait queue */
 		script_stage_empty(state);
 		take(2, "p1");
 		server_command(&r, i ? "ZADD " SEMAPHORE ":waiters 1 x" : "HSET " SEMAPHORE " limit x");

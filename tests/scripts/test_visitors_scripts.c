@@ -471,7 +471,7 @@ static void a_total_is_of_all_that_is_counted(void **state)
 		patch(A, "1", "uv");
 		assert_int_equal(item_int(&r, PAGE_PATCH_TOTAL), 2);
 	});
-	/* Merged days count, those of the page itself, too. */
+	/* Merged days count, also days of the page itself. */
 	run(&r, &uv_merge_script, KEYS(A, A1, A2, A1, A2, A_TOTAL), ARGS("", "2", RETENTION_S, DAY_1));
 	assert_int_equal(count_of(A_TOTAL), 5); /* u1 u2 u3 u4 u9 */
 	patch(C, "1", "uv");

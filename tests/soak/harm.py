@@ -1,7 +1,7 @@
-"""What is done to the daemon and its Redis while the load goes on. Each is a function of the stage
-that returns when it is made good; its docstring is its name. `EXPLAINS`: those by which requests of
-others may fail, with 503 or 504; by the rest none may. `CROWDS`: those that make the daemon need
-memory.
+"""The faults of the daemon and its Redis while the load goes on. Each is a function of the stage,
+which returns when it has repaired the stage; its docstring is its name. `EXPLAINS` has the faults
+by which requests of others may fail, with 503 or 504. `CROWDS` has the faults that make the daemon
+need memory.
 """
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""Asks the daemon's health each 50 ms, as a kubelet would, over a connection of its own: prober.py
+"""Asks the daemon's health each 50 ms, as a kubelet would, over its own connection: prober.py
 HEALTH_PORT DAEMON_PID.
 
 The machine may be busy with others, so each probe asks a server that does nothing else at the same

@@ -1,5 +1,5 @@
 /*
- * aside: the cases of a program that wait for seconds, side by side in processes of their own.
+ * aside: the cases of a program that wait for seconds, side by side in separate processes.
  *
  *	return run_side_by_side("credentials for Redis", 3, tests, set_up, tear_down);
  *

@@ -25,7 +25,7 @@ struct certificate_wish {
 /* Fails the test when it cannot be made. */
 struct certificate certificate_make(struct certificate_wish wish);
 
-/* Replaces the files of one by those of another, as a renewal of certificates does. */
+/* Replaces one certificate's files with another's, as a renewal does. */
 void certificate_replace(const struct certificate *old, const struct certificate *fresh);
 
 #endif

@@ -31,7 +31,7 @@ struct daemon {
 #define daemon_start(...) daemon_start_with(__VA_ARGS__, (const char *)NULL)
 void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));
 
-/* The same for a daemon that has no Redis yet: waits only until it listens. */
+/* Does the same for a daemon that has no Redis yet: waits only until it listens. */
 #define daemon_launch(...) daemon_launch_with(__VA_ARGS__, (const char *)NULL)
 void daemon_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 

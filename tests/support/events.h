@@ -28,7 +28,7 @@ struct events;
  */
 struct events *events_open(struct raw *r, const char *target);
 
-/* The same of a GET, over a connection of its own. */
+/* Does the same for a GET, over its own connection. */
 struct events *events_get(int port, const char *target);
 
 /* The next event; lives until the one after it. */

@@ -3,7 +3,7 @@
  * contract afterwards.
  *
  * One JSON line each in the file that the variable PATTERND_EXCHANGES names (nothing without it),
- * which a program's first exchange empties: each test program has a file of its own. Members:
+ * which a program's first exchange empties: each test program has its own file. Members:
  * operation (its operationId, "" when none matches), method, target, status, content_type, headers
  * (names in lower case), body (as text). Left out: pages of text/html, with which libmicrohttpd
  * refuses by itself what it cannot parse.

@@ -146,7 +146,7 @@ static bool names(const char *line, const char *name)
 	return strncasecmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':';
 }
 
-/* The headers to send: the caller's, and those of the client that the caller did not name. */
+/* The headers to send: the caller's, and the client's that the caller did not name. */
 static struct curl_slist *header_list(const char *const headers[], bool has_body)
 {
 	struct curl_slist *list = NULL;

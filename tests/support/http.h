@@ -51,7 +51,7 @@ const char *lock_token(const char *token);
 /* "Fill-Ticket: " and the ticket of the answer, which must be 201; the text lives as long. */
 const char *fill_ticket(struct answer a);
 
-/* The same with a body of any bytes. */
+/* Does the same with a body of any bytes. */
 struct answer http_bytes(struct client *c, const char *method, const char *target, const void *body, size_t len,
 			 const char *const headers[]);
 

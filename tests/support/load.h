@@ -1,5 +1,5 @@
 /*
- * load: callers that send requests to a daemon all the time, each over a connection of its own, and
+ * load: callers that send requests to a daemon all the time, each over its own connection, and
  * record the outcomes.
  *
  *	struct load *l = load_start((struct load_plan){ .port = d.port, .names = names, ... });

@@ -39,7 +39,7 @@ bool pair_reaches_redis(void);
 void pair_restart(int i);
 
 /*
- * Sends a POST to daemon `i` over a connection of its own, and does not wait. `headers`: whole
+ * Sends a POST to daemon `i` over its own connection, and does not wait. `headers`: whole
  * lines, or "".
  */
 struct raw *pair_ask(int i, const char *target, const char *body, const char *headers);

@@ -227,7 +227,7 @@ static void child_remember(pid_t was, pid_t is)
 	fail_msg("more than %d children", CHILDREN_MAX);
 }
 
-/* The daemon warns of a variable that is not an option; tests/valgrind reads some of ours. */
+/* The daemon warns of a variable that is not an option; tests/valgrind reads some of the tests'. */
 static void forget_variables(const char *program)
 {
 	char name[128];

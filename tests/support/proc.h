@@ -2,7 +2,7 @@
  * proc: child processes, temporary folders, free ports and waiting, for tests.
  *
  * Owns every child and folder that a test makes: children die with the test program, however it
- * ends, and folders are removed at its exit (those of a program that was killed: by the next one).
+ * ends, and folders are removed at its exit (after a program was killed: by the next one).
  * Children are only ever ended by their pid. What cannot go on fails the running test. Never waits
  * a fixed time: it waits for conditions.
  */
@@ -47,7 +47,7 @@ bool may_open_files(size_t wanted);
  */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
-/* The same with an expression; fails the test at the timeout. */
+/* Does the same with an expression; fails the test at the timeout. */
 #define wait_until(expression, timeout_ms)                                             \
 	do {                                                                           \
 		int64_t until_ms_ = monotonic_ms() + patience_ms(timeout_ms);          \
@@ -79,7 +79,7 @@ struct proc {
 
 /*
  * An `env` by which a child's wall clock is ahead, or behind if that is negative; lives until the
- * next call. Not for what is sanitized.
+ * next call. Do not use it for sanitized programs.
  */
 const char *const *clock_off_by(int seconds);
 /*

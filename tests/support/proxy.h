@@ -10,8 +10,8 @@
  *
  * "Up" is from the client to the server, "down" is back. Faults can be combined and changed while
  * connections are open; a change applies to what is read from then on. A connection that lost bytes
- * is reset (RST) by the change after which later bytes would pass: no stream has a hole. Runs in a
- * thread of its own.
+ * is reset (RST) by the change after which later bytes would pass: no stream has a hole. The proxy
+ * runs in a separate thread.
  */
 #ifndef TEST_PROXY_H
 #define TEST_PROXY_H

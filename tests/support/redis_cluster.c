@@ -126,7 +126,7 @@ static void set_node_timeout(struct redis_cluster *c, int ms)
 			server_command(&c->nodes[i].server, "CONFIG SET cluster-node-timeout %d", ms);
 }
 
-/* The line of CLUSTER NODES that is about a node; those of its replicas name it too. */
+/* The line of CLUSTER NODES that is about a node; the lines of its replicas also name it. */
 static const char *line_of(const char *all, const char *id)
 {
 	const char *at = strstr(all, id);
@@ -345,14 +345,17 @@ static bool knows_owners(struct redis_cluster *c, int node)
 /*
  * Moves the slots from the ghosts to the real nodes, one node after the other: two nodes that take
  * the same epoch would need seconds to settle that. Forgetting the ghosts is safe only when all
- * nodes know the owners of their slots.
+ * nodes know the owners of their slots. Valkey reports no state that is ok while there are ghosts.
  */
 static void take_over(struct redis_cluster *c)
 {
+	const char *other = getenv("PATTERND_TEST_REDIS");
+
 	for (int i = 0; i < CLUSTER_MASTERS; i++) {
 		struct redis_server *node = &c->nodes[i].server;
 		long long taken = i ? info_of(c, i - 1, "cluster_my_epoch") : 0;
-		wait_until(strstr(server_command(node, "CLUSTER INFO")->str, "cluster_state:ok"), WELL_MS);
+		if (!other || !*other)
+			wait_until(strstr(server_command(node, "CLUSTER INFO")->str, "cluster_state:ok"), WELL_MS);
 		wait_until(info_of(c, i, "cluster_current_epoch") >= taken, WELL_MS);
 		must_be_ok(server_command(node, "CLUSTER FAILOVER TAKEOVER"), "CLUSTER FAILOVER TAKEOVER");
 	}

@@ -16,7 +16,7 @@ enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 200
 
 /* ---- commands ---- */
 
-/* The node that "MOVED 5 127.0.0.1:7000" or "ASK ..." names; -1 when it is no such error. */
+/* The node that "MOVED 5 127.0.0.1:7000" or "ASK ..." names; -1 for another error. */
 static int redirected_to(const struct redis_cluster *c, const redisReply *reply, const char *kind)
 {
 	const char *colon;
@@ -124,7 +124,7 @@ static size_t move_keys(struct redis_cluster *c, int slot, int from, int to, voi
 
 	source->reply = NULL; /* ours while other commands are sent */
 	for (size_t i = 0; i < found; i++) {
-		/* A key that is gone by now is no error, but NOKEY. */
+		/* A key that is gone by now is not an error, but NOKEY. */
 		must(&c->nodes[from], "MIGRATE 127.0.0.1 %d %b 0 %d", c->nodes[to].server.port, keys->element[i]->str,
 		     keys->element[i]->len, MIGRATE_MS);
 		if (between)

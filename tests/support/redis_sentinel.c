@@ -129,7 +129,7 @@ static bool start_replica(struct redis_sentinel *s, int i, const char *const mor
 	for (size_t k = 0; k < OPTIONS_MAX && more[k]; k++)
 		options[n++] = more[k];
 	options[n] = NULL;
-	/* The first is no replica; but it will have some. */
+	/* The first is not a replica; but it will have some. */
 	return server_try_start(replica, i ? options : options + 3);
 }
 

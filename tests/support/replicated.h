@@ -1,6 +1,6 @@
 /*
  * replicated: a Redis with two replicas and a daemon that reads from them, each connection through
- * a proxy of its own.
+ * its own proxy.
  *
  *	return cmocka_run_group_tests_name("replicas", tests, replicated_open, replicated_close);
  *	proxy_set(replica_link[0], (struct proxy_fault){ .delay_ms = 3000 });    it lags

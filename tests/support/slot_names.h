@@ -8,7 +8,7 @@
 #ifndef TEST_SLOT_NAMES_H
 #define TEST_SLOT_NAMES_H
 
-/* In the order of their slots, each on a master of its own. Set by slots_on_a_cluster. */
+/* In the order of their slots, each on its own master. Set by slots_on_a_cluster. */
 extern const char *low, *middle, *high;
 
 /*
@@ -18,7 +18,7 @@ extern const char *low, *middle, *high;
 void slots_on_a_cluster(void);
 
 /*
- * The n-th of the names whose slots the master has from the start; each lies in a slot of its own.
+ * The n-th of the names whose slots the master has from the start; each lies in its own slot.
  * The text lives for ever.
  */
 const char *name_on(int master, int n);

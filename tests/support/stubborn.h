@@ -22,7 +22,7 @@ struct stubborn_manner {
 
 struct stubborn;
 
-/* `m` is borrowed until stubborn_close. Runs in a thread of its own. */
+/* `m` is borrowed until stubborn_close. Runs in its own thread. */
 struct stubborn *stubborn_open(const struct stubborn_manner *m);
 void stubborn_close(struct stubborn *s);
 

@@ -22,7 +22,7 @@ void token_print(FILE *out, const char *token, const char *scopes);
 #define tokens_file(...) tokens_file_with(__VA_ARGS__, (const char *)NULL)
 const char *tokens_file_with(const char *token, ...) __attribute__((sentinel));
 
-/* The same with any text in it. */
+/* Does the same with any text in it. */
 const char *text_file(const char *text);
 
 #endif

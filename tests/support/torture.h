@@ -21,7 +21,7 @@
 /* Makes the file that is shared with daemons; fails the test without one. */
 void torture_open(void);
 
-/* For struct proc. Not for a sanitized daemon, whose allocator would be gone. */
+/* For struct proc. Do not use it for a sanitized daemon, which would lose its allocator. */
 const char *const *torture_env(void);
 
 /*

@@ -2,7 +2,7 @@
  * vigil: one waiter of each kind for one name, at one daemon: for its lock, its semaphore, its
  * queue, the end of a message of that, its cached value, and listeners to its topic, by its name
  * and by a pattern. All of them are released through another daemon, so that the first one learns
- * nothing by calls of its own.
+ * nothing by its own calls.
  *
  *	struct vigil v;
  *	vigil_begin(&v, &patternd, others, "n1");   `others` hold the lock and all else

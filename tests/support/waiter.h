@@ -16,7 +16,7 @@
 /* Asks for messages of a queue. Does not wait for anything. */
 struct raw *waiter(const struct daemon *d, const char *queue, const char *body);
 
-/* The same of any target; `headers` are whole lines ("Idempotency-Key: a\r\n"), or "". */
+/* Does the same for any target; `headers` are whole lines ("Idempotency-Key: a\r\n"), or "". */
 struct raw *waiter_at(const struct daemon *d, const char *target, const char *body, const char *headers);
 
 /*
@@ -33,7 +33,7 @@ bool waiter_is_answered(const struct raw *r);
 
 /* How many daemons are subscribed to a queue's channel. */
 long subscribers_of(struct redis_server *r, const char *queue);
-/* The same for a resource by its first key; and how many wait for it. */
+/* Does the same for a resource by its first key; and how many wait for it. */
 long subscribers_at(struct redis_server *r, const char *key);
 long tickets_at(struct redis_server *r, const char *key);
 /* Each of them tries again. */
@@ -60,7 +60,7 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);
-/* The same of a series, with its labels; NAN when it is not there. */
+/* Does the same for a series, with its labels; NAN when it is not there. */
 double metric_or_nan(const struct daemon *d, const char *series);
 
 /* How many requests wait. */

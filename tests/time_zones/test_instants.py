@@ -8,7 +8,7 @@
 - Files that list the changes up to 2037, and files that leave them to a rule, become the same text,
   for every zone; no text takes more than 2 KiB.
 
-PATTERND_ZONES names folders of zones to try instead of the system's, such as that of another
+PATTERND_ZONES names folders of zones to try instead of the system's, such as a folder of another
 version of the database.
 """
 import datetime
@@ -47,7 +47,7 @@ EXPRESSIONS = [
 
 
 def zones_of(folder):
-    """The names of all zones; leap seconds, and what is no zone of IANA's, are refused."""
+    """The names of all zones; leap seconds, and what is not a zone of IANA's, are refused."""
     foreign = {"posix", "right", "localtime", "posixrules", "Factory"}
     return sorted(
         str(path.relative_to(folder))

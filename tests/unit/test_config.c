@@ -135,7 +135,7 @@ static void which_source_counts(void **state)
 		{ { .file = "strict = true", .environment = { "PATTERND_STRICT=0" } }, "\"strict\":\"false\"" },
 		{ { .flags = { "--log-level", "debug" } }, "\"log-level\":\"debug\"" },
 		{ { .flags = { "--prefix", "" } }, "\"prefix\":\"\"" },
-		{ { .flags = { "--prefix", "--strict" } }, "\"strict\":\"false\"" }, /* a value is no flag */
+		{ { .flags = { "--prefix", "--strict" } }, "\"strict\":\"false\"" }, /* a value is not a flag */
 		{ { .file = NULL }, "\"embedded\":null" },
 		{ { .flags = { "--embedded" } }, "\"embedded\":\"\"" },
 		{ { .flags = { "--embedded=/d" } }, "\"embedded\":\"/d\"" },
@@ -252,7 +252,7 @@ static void secrets_are_not_shown(void **state)
 		{ { .flags = { "--redis=redis://h:1/0" } }, "redis://h:1/0" },
 		{ { .flags = { "--redis=unix:///run/a@b:c" } }, "unix:///run/a@b:c" },
 	};
-	/* Nor does a mistyped option put a password into a log. */
+	/* A mistyped option does not put a password into a log. */
 	static const struct given slips[] = {
 		{ .flags = { "--redis=redis:me:hush@h", "--check-config" } },
 		{ .flags = { "--redis=me:hush@h", "--check-config" } },
@@ -276,7 +276,7 @@ static void secrets_are_not_shown(void **state)
 	}
 }
 
-/* One line each, so that a file is mended in one go. */
+/* One line for each fault, so that a file is corrected at once. */
 static void every_fault_is_reported(void **state)
 {
 	(void)state;

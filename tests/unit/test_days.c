@@ -1,5 +1,6 @@
 /*
- * Days of the calendar: each day of ten thousand years to text and back, and texts that are no day.
+ * Days of the calendar: each day of ten thousand years to text and back, and texts that are not
+ * days.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * The build's C literals equal their sources: each script has its SHA1, and the contract is that of
+ * The build's C literals equal their sources: each script has its SHA1, and the contract equals
  * the file.
  */
 #include <setjmp.h>

@@ -276,7 +276,7 @@ static void hints(void **state)
 	(void)state;
 	static const struct detail_row rows[] = {
 		{ "POST", "/queues/q/messages", "{\"bdy\":1}",
-		  "/bdy is not a known field; did you mean 'body'?\n/body is required, or messages instead\n" },
+		  "/bdy is not a known field; did you mean 'body'?\n/body is required, unless messages is given\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay\":5}",
 		  "/delay is not a known field; did you mean 'delay_ms'?\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not a known field\n" },
@@ -308,8 +308,8 @@ static void hints(void **state)
 		  TYPE("longitude", "a number", "a string; leave the quotes out")
 			  TYPE("latitude", "a number", "an array") },
 		{ "POST", "/ratelimit", "",
-		  " is required: a JSON object with key, limit, window_ms\n/key is required, or checks instead\n"
-		  "/limit is required, or checks, or policy instead\n/window_ms is required, or checks, or policy instead\n" },
+		  " is required: a JSON object with key, limit, window_ms\n/key is required, unless checks is given\n"
+		  "/limit is required, unless checks or policy is given\n/window_ms is required, unless checks or policy is given\n" },
 		{ "POST", "/ratelimit", "[]", " must be an object, not an array\n" },
 		{ "POST", "/locks/l", "1.5", " must be an object, not a real number\n" },
 		{ "POST", "/counters/c/increment", "\"x\"", " must be an object, not a string\n" },
@@ -363,7 +363,7 @@ static void rates_with_a_fraction(void **state)
 	check_details(ROWS(rows));
 }
 
-/* Absent, null, and given, for each kind of optional member that a PATCH may reset. */
+/* Each state (absent, null, given) of each kind of optional member that a PATCH may reset. */
 struct patch_part {
 	int64_t n;
 };

@@ -319,15 +319,15 @@ static void faults_are_named(void **state)
 		{ TEXT("{\"a\":1e+}"), "a digit is expected", 1, 9 },
 		{ TEXT("{\"a\":\"x"), "a string does not end", 1, 8 },
 		{ TEXT("{\"a\":\"x\ny\"}"), "a string contains a control character", 1, 8 },
-		{ TEXT("{\"a\":\"\\x\"}"), "no such escape in a string", 1, 9 },
-		{ TEXT("{\"a\":\"\\u12g4\"}"), "\\u is followed by four hex digits", 1, 11 },
-		{ TEXT("{\"a\":\"\\ud800\"}"), "a surrogate is alone", 1, 13 },
-		{ TEXT("{\"a\":\"\\udc00\\ud800\"}"), "a surrogate is alone", 1, 13 },
+		{ TEXT("{\"a\":\"\\x\"}"), "a string has an unknown escape", 1, 9 },
+		{ TEXT("{\"a\":\"\\u12g4\"}"), "\\u must be followed by four hex digits", 1, 11 },
+		{ TEXT("{\"a\":\"\\ud800\"}"), "a surrogate is not part of a pair", 1, 13 },
+		{ TEXT("{\"a\":\"\\udc00\\ud800\"}"), "a surrogate is not part of a pair", 1, 13 },
 		{ TEXT("{\"a\":\"\xed\xa0\x80\"}"), "a string is not UTF-8", 1, 7 },
 		{ TEXT("{\"a\\u0000\":1}"), "the name of a member has a NUL in it", 1, 11 },
 		{ TEXT("{\"a\":1,\"a\":2}"), "an object has a duplicate name", 1, 14 },
-		{ TEXT("{} {}"), "something follows behind the end", 1, 4 },
-		{ TEXT("{}\0"), "something follows behind the end", 1, 3 },
+		{ TEXT("{} {}"), "text follows the JSON value", 1, 4 },
+		{ TEXT("{}\0"), "text follows the JSON value", 1, 3 },
 	};
 	struct json_error error;
 
@@ -342,7 +342,7 @@ static void faults_are_named(void **state)
 	arena_free_cache();
 }
 
-/* `count` members with names of their own; with `repeats` the last has the name of the first. */
+/* `count` members with different names; with `repeats` the last has the name of the first. */
 static struct text wide_object(size_t count, bool repeats)
 {
 	out_init(&out, &arena, 64);

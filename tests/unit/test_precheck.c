@@ -122,7 +122,7 @@ static void hosts(void **state)
 		{ "Host: http://localhost", NO },
 		{ "Host: localhost,evil.com", NO },
 		{ "Host: localhost localhost", NO },
-		{ "Host: a.example,b-2.example", NO }, /* the whole list is no name */
+		{ "Host: a.example,b-2.example", NO }, /* the whole list is not a name */
 		{ "Host: .example", NO },
 		{ "Host: a.exampl", NO },
 		{ "Host: a.example.evil.com", NO },

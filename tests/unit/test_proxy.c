@@ -243,7 +243,7 @@ static void test_slices_and_bandwidth(void **state)
 	for (int i = 1; i <= 20; i++)
 		assert_int_equal(incr(), i);
 	/*
-	 * INCR n is 22 bytes: at 220 bytes a second a second request waits until the first has
+	 * INCR n is 22 bytes: at 220 bytes per second a second request waits until the first has
 	 * passed.
 	 */
 	proxy_set(proxy, (struct proxy_fault){ .bytes_per_second = 220 });

@@ -135,7 +135,7 @@ static void results(void **state)
 	assert_false(has_result("text/plain;x=+json", "1", false));
 }
 
-/* What a settle carries is within the levels of its own. */
+/* The content of a settle is within its own levels. */
 static void depths(void **state)
 {
 	char body[100];

@@ -52,7 +52,7 @@ static const struct row corners[] = {
 	{ TEXT("ab\xc3"), 2 },                   /* cut sequences */
 	{ TEXT("ab\xe2\x82"), 2 },
 	{ TEXT("ab\xf0\x9f\x98"), 2 },
-	{ TEXT("\xc3\x28"), 0 }, /* the second byte is no continuation */
+	{ TEXT("\xc3\x28"), 0 }, /* the second byte is not a continuation */
 	{ TEXT("\xe2\x28\xa1"), 0 },
 	{ TEXT("\xe2\x82\x28"), 0 },
 	{ TEXT("\xf0\x9f\x98\x28"), 0 },

@@ -22,7 +22,7 @@ static struct tz_rule rule_of(const char *text)
 	return rule;
 }
 
-/* Those of zdump. */
+/* The changes that zdump prints. */
 static void changes_are_those_of_the_rule(void **state)
 {
 	static const struct {

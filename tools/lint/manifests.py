@@ -3,7 +3,7 @@
 in packaging/, is an option of service/process/options.def (another would be ignored without a
 word); a kustomization names the files beside it; ports, volumes and labels that are referred to by
 name are there. A container of patternd has the memory that docs/operate.md computes of its options,
-and no variables of Services.
+no variables of Services, a log level and probes. No container has rights that it does not need.
 """
 import pathlib
 import re
@@ -22,7 +22,7 @@ OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTER
 lint = tree.Lint(
     "Name it as it is defined: an option in service/process/options.def, a port or volume in its own pod. "
     "Raise a limit of memory, or lower the options that it must hold. "
-    "The rules: OF_THE_BUILD and memory() of tools/lint/manifests.py."
+    "The rules: OF_THE_BUILD, memory(), check_daemon() and check_rights() of tools/lint/manifests.py."
 )
 # Of what only a command line can ask for, config alone is a variable, too.
 known = {"PATTERND_CONFIG"} | {
@@ -38,6 +38,7 @@ def line_with(path, text):
     return next((number for number, line in enumerate(lines, 1) if text in line), 1)
 
 
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 KIB, MIB = 1024, 1024 * 1024
 RECEIVES = 32  # of 1 MiB that are answered at once
 OPEN_PUSHES = 256  # at most, of one daemon
@@ -68,13 +69,39 @@ def check_daemon(path, pod, container):
         lint.finding(path, 1, "a Service named patternd sets PATTERND_PORT: set enableServiceLinks: false")
 
 
+    if not any(variable["name"] == "PATTERND_LOG_LEVEL" for variable in container["env"]):
+        lint.finding(path, 1, "the container of patternd does not set PATTERND_LOG_LEVEL")
+    for probe in PROBES:
+        if probe not in container:
+            lint.finding(path, line_with(path, "name: patternd"), f"the container of patternd has no {probe}")
+
+
+def check_rights(path, pod, container):
+    """What Kubernetes's profile `restricted` requires, and a read-only root file system."""
+    rights = pod.get("securityContext", {}) | container.get("securityContext", {})
+    wanted = {
+        "runAsNonRoot": True,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    for name, value in wanted.items():
+        if rights.get(name) != value:
+            line = line_with(path, f"name: {container['name']}")
+            lint.finding(path, line, f"{container['name']}: {name} is not {value}")
+
+
 def check_pod(path, pod):
+    if pod.get("automountServiceAccountToken") is not False:
+        lint.finding(path, 1, "no container calls Kubernetes: set automountServiceAccountToken: false")
     volumes = {v["name"] for v in pod.get("volumes", [])}
     for container in pod.get("initContainers", []) + pod["containers"]:
+        check_rights(path, pod, container)
         if container["name"] == "patternd":
             check_daemon(path, pod, container)
         ports = {p["name"] for p in container.get("ports", [])}
-        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        for probe in PROBES:
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if port and port not in ports:
                 lint.finding(

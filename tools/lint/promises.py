@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: tests/PROMISES.md names tests that are there: `file` or `file: function`, below tests/ or
+"""Lint: tests/PROMISES.md names tests that exist: `file` or `file: function`, below tests/ or
 from the top of the tree.
 """
 import pathlib

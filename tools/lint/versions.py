@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Lint: one version everywhere: CMakeLists.txt has it, and the contract, the clients and the
-Kubernetes examples name the same. A Python package writes 1.0.0-rc1 as 1.0.0rc1 (PEP 440).
+Kubernetes examples name the same. A Python package writes 1.0.0-rc2 as 1.0.0rc2 (PEP 440).
 """
 import pathlib
 import re

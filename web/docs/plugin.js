@@ -49,7 +49,8 @@ function problems(React, { spec, explain }) {
         'li',
         { key: code },
         e('a', { href: `problems/${code}` }, e('code', null, code)),
-        help ? ` ${status}, ${title}. ${help}` : '',
+        help ? ` ${status}, ${title}. ` : '',
+        ...(help ?? '').split('`').map((part, at) => (at % 2 ? e('code', { key: at }, part) : part)),
       );
     };
     const list = (summary, codes) =>

@@ -54,10 +54,10 @@ let declined = false;
  * Asks for a token once, however many requests were refused for want of it, and not again after a
  * Cancel.
  */
-function newToken(refused) {
+function newToken(refused, isUnknown = refused !== null) {
 	if (sessionStorage.getItem(TOKEN) !== refused) return Promise.resolve(true);
 	if (declined) return Promise.resolve(false);
-	asked ??= askForToken()
+	asked ??= askForToken(isUnknown)
 		.then((token) => {
 			if (token) sessionStorage.setItem(TOKEN, token);
 			declined = !token;
@@ -72,7 +72,7 @@ function newToken(refused) {
 /** Asks for another token than the one in use; true when one was entered. */
 export function changeToken() {
 	declined = false;
-	return newToken(sessionStorage.getItem(TOKEN));
+	return newToken(sessionStorage.getItem(TOKEN), false);
 }
 
 /** The user does something: a token may be asked for again. */

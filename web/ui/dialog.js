@@ -83,10 +83,12 @@ export function durationField({ ms = null, min = 0, max = Infinity, required = t
 	};
 }
 
-export async function askForToken() {
+/** Asks for a token; `isUnknown` if the daemon has refused one. */
+export async function askForToken(isUnknown) {
+	const why = isUnknown ? 'The daemon does not know this token. ' : '';
 	const said = await askUser({
 		title: 'A token is needed',
-		text: 'This daemon answers clients that have one. The token is kept until this tab is closed.',
+		text: `${why}This daemon answers clients that have one. The token is kept until this tab is closed.`,
 		go: 'Use it',
 		fields: [{ name: 'token', label: 'Token', type: 'password', required: '', autocomplete: 'off' }],
 	});

@@ -24,11 +24,30 @@ function fill(node, properties, children) {
 	return node;
 }
 
+// Where a line may end within a long name or address: after what parts its words.
+const JOINT = /(?<=[/:_;=&?@|]|,(?=\D)|\.(?=[A-Za-z]))(?=[\w"'([{<])/;
+const LONG = /\S{14}/;
+const OPTION = /(?<=^| )(--[a-z]+)/; // of a command
+
 /** Changes a text only when it differs, so that a selection in it lives on. */
 export function setText(node, text) {
 	const string = String(text);
-	if (node.textContent !== string) node.textContent = string;
+	if (node.textContent !== string) node.replaceChildren(...breakable(string));
 }
+
+/** The text, which may break where its words are joined. */
+export function breakable(text) {
+	if (OPTION.test(text))
+		return text.split(OPTION).flatMap((part, at) => (at % 2 ? [whole(part)] : breakable(part)));
+	if (!LONG.test(text)) return [text];
+	return text.split(JOINT).flatMap((part, at) => (at ? [el('wbr'), part] : [part]));
+}
+
+/** A text that no line ends within. */
+export const whole = (text) => el('span', { class: 'whole' }, text);
+
+/** A text with code between backticks. */
+export const withCode = (text) => text.split('`').map((part, at) => (at % 2 ? el('code', {}, part) : part));
 
 /**
  * A point in time that shows its UTC when the mouse rests on it. words(ms) is what is

@@ -133,7 +133,7 @@ function openOne(page, name) {
 	const bar = buttons(removal(page, KIND))(() => ({ name }));
 	bar.update({ name });
 	page.root.append(
-		back('geo', 'All sets'),
+		back('geo', 'All geo sets'),
 		...(page.write ? [bar.node] : []),
 		about.node,
 		drawing.node,

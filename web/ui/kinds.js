@@ -64,6 +64,7 @@ export const KINDS = {
 			{
 				title: 'Highest fencing token',
 				number: true,
+				kind: 'long',
 				text: (item) => String(item.highest),
 				sort: (item) => item.highest,
 			},
@@ -220,9 +221,10 @@ export const KINDS = {
 	},
 	cache: {
 		title: 'Cache',
+		all: 'cached values',
 		one: 'cached value',
 		name: (item) => item.key,
-		columns: [{ title: 'Version', kind: 'code', text: (item) => item.version }],
+		columns: [{ title: 'Version', kind: 'long code', text: (item) => item.version }],
 		expires: true,
 		facts: (state) => [['Version', state.version]],
 		parts: [{ title: 'Value', value: (state) => JSON.stringify(state.value, null, 2) }],

@@ -186,7 +186,7 @@ const policyRemoval = (page) => ({
 
 const PLOTS = [
 	{
-		title: 'Decisions a second',
+		title: 'Decisions per second',
 		text: rough,
 		steps: undefined,
 		series: [

@@ -203,6 +203,7 @@ export class Atlas {
 		];
 	}
 
+	/** Lines of longitude and latitude, with the labels that the map has room for. */
 	graticule(width) {
 		const step = STEPS.find((one) => one * this.scale <= width / 4) ?? STEPS.at(-1);
 		const digits = step < 1 ? Math.ceil(-Math.log10(step)) : 0;
@@ -213,7 +214,9 @@ export class Atlas {
 		const [east, north] = this.back(width, 0);
 		for (let at = Math.ceil(west / step); at * step <= east; at++) {
 			const [x] = this.at({ longitude: at * step, latitude: 0 });
-			line(`M${x} 0V${HEIGHT}`, x + 3, HEIGHT - 4, `${(at * step).toFixed(digits)}°`);
+			const text = `${(at * step).toFixed(digits)}°`;
+			const hasRoom = x + 3 + LETTER_PX * text.length <= width;
+			line(`M${x} 0V${HEIGHT}`, x + 3, HEIGHT - 4, hasRoom ? text : '');
 		}
 		for (let at = Math.ceil(south / step); at * step <= north; at++) {
 			const [, y] = this.at({ longitude: 0, latitude: at * step });

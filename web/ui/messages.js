@@ -145,7 +145,9 @@ function columnsOf(page, at, state) {
 		{ title: 'Id', kind: 'id', text: (message) => message.id },
 		{ title: 'Body', kind: 'wide', make: folded((message) => message.body) },
 		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
-		...(state === 'dead' ? [] : [{ title: 'Priority', number: true, text: (message) => message.priority }]),
+		...(state === 'dead' || state === null
+			? []
+			: [{ title: 'Priority', number: true, text: (message) => message.priority }]),
 		{ title: 'Receives', number: true, text: (message) => message.receives },
 		{
 			title: DUE[state] ?? 'Due',
@@ -155,12 +157,11 @@ function columnsOf(page, at, state) {
 		},
 		{ title: 'Sent', kind: 'when', time: (message) => message.sent_at_ms },
 	];
-	if (state === 'in_flight' || state === null) columns.push({ title: 'Progress', kind: 'wide', text: progress });
+	if (state === 'in_flight') columns.push({ title: 'Progress', kind: 'note', text: progress });
 	if (state === 'in_flight' || state === 'dead' || state === null)
-		columns.push({ title: 'Worker', text: (message) => message.worker ?? '–' });
-	if (state === 'dead' || state === null)
-		columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
-	if (state === null) columns.push({ title: 'Result', kind: 'wide', make: folded((message) => message.result) });
+		columns.push({ title: 'Worker', kind: 'name', text: (message) => message.worker ?? '–' });
+	if (state === 'dead') columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
+	if (state === null) columns.push({ title: 'Outcome', kind: 'wide', make: outcome });
 	const offered = buttons(
 		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => redrive(page, at, message) },
 		{
@@ -184,7 +185,8 @@ function columnsOf(page, at, state) {
 			act: (message) => cancel(page, at, message),
 		},
 	);
-	if (page.write) columns.push({ title: '', kind: 'actions', make: offered });
+	const kind = state === null ? 'actions upright' : 'actions';
+	if (page.write) columns.push({ title: '', kind, make: offered });
 	return columns;
 }
 
@@ -197,6 +199,21 @@ function progress({ progress: reported }) {
 /** When it is received next, or was settled. */
 const dueAt = ({ deliver_at_ms: next, visible_until_ms: until, died_at_ms: died, done_at_ms: done }) =>
 	next ?? until ?? died ?? done;
+
+/** The result of a message that is done, the reason of a dead one, or else the progress. */
+function outcome() {
+	const result = folded((message) => message.result)();
+	const words = el('span');
+	return {
+		node: el('div', {}, result.node, words),
+		update(message) {
+			result.node.hidden = message.result === undefined;
+			words.hidden = !result.node.hidden;
+			result.update(message);
+			setText(words, message.reason ?? progress(message));
+		},
+	};
+}
 
 /** A column of any JSON; a long one is folded. */
 function folded(of) {

@@ -12,7 +12,7 @@ const GAP_MS = 10_000;
 
 const PLOTS = [
 	{
-		title: 'Requests a second',
+		title: 'Requests per second',
 		text: rough,
 		series: [
 			{ label: 'all', colour: 'accent', fill: true, of: (one) => one.requests_per_second },
@@ -25,7 +25,7 @@ const PLOTS = [
 		text: took,
 		series: [
 			{ label: 'median', colour: 'accent', of: (one) => one.p50_ms },
-			{ label: '99 %', colour: 'delayed', of: (one) => one.p99_ms },
+			{ label: '99 %', colour: 'muted', of: (one) => one.p99_ms },
 			{ label: 'Redis', colour: 'ready', of: (one) => one.redis_ms },
 		],
 	},

@@ -19,6 +19,7 @@ export const SPANS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
 		(seconds) => seconds * 1000,
 	),
 );
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600]; // of the axis of time
 export const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function options(width, { series, text, time, steps }) {
@@ -46,6 +47,7 @@ function options(width, { series, text, time, steps }) {
 			{
 				...axis,
 				space: 80,
+				incrs: time ? SECONDS : undefined,
 				size: 24,
 				values: (_, ticks) => ticks.map((tick) => (time ? clock(tick * 1000) : `${tick} s`)),
 			},

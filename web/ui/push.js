@@ -1,7 +1,7 @@
 // Push: the targets of this daemon, why one calls nothing, and how its requests ended.
 import { list } from './api.js';
-import { back, el, facts, nothing, route, setText } from './dom.js';
-import { duration, expiry, instant, number } from './format.js';
+import { back, el, facts, moment, nothing, route, setText } from './dom.js';
+import { duration, expiry, number } from './format.js';
 import { searchForm } from './listing.js';
 import { table } from './table.js';
 
@@ -22,7 +22,6 @@ async function targets(page) {
 }
 
 const undone = ({ counts: { failed, dead, lost } }) => failed + dead + lost;
-const failure = ({ last_failure: last }) => (last ? `${last.detail}, ${instant(last.at_ms)}` : '–');
 
 function openAll(page) {
 	let text = '';
@@ -40,7 +39,7 @@ function openAll(page) {
 				link: (one) => route('push', one.name),
 			},
 			{ title: 'Program', kind: 'wide code', text: (one) => one.unix_socket ?? one.url },
-			{ title: 'State', make: stateOf, sort: (one) => one.state },
+			{ title: 'State', kind: 'long', make: stateOf, sort: (one) => one.state },
 			{
 				title: 'Open',
 				number: true,
@@ -54,7 +53,7 @@ function openAll(page) {
 				sort: (one) => one.counts.acknowledged,
 			},
 			{ title: 'Failed', number: true, text: (one) => number(undone(one)), sort: undone },
-			{ title: 'Last failure', kind: 'wide', text: failure, sort: (one) => one.last_failure?.at_ms },
+			{ title: 'Last failure', kind: 'name', make: failure, sort: (one) => one.last_failure?.at_ms },
 		],
 	});
 	const search = searchForm({
@@ -71,6 +70,21 @@ function openAll(page) {
 		none.hidden = found.length > 0;
 		search.hidden = all.node.hidden = found.length === 0;
 		all.show(found.filter(({ name }) => name.includes(text)));
+	};
+}
+
+/** What failed last, and when. */
+function failure() {
+	const what = el('div');
+	const when = moment();
+	const then = el('div', { class: 'muted' }, when.node);
+	return {
+		node: el('div', {}, what, then),
+		update({ last_failure: last }) {
+			setText(what, last?.detail ?? '–');
+			when.update(last?.at_ms);
+			then.hidden = last === null;
+		},
 	};
 }
 
@@ -114,7 +128,8 @@ function openOne(page, name) {
 			['Open now', `${number(one.open)} of ${number(one.allowed)} that are allowed`],
 			['Concurrency', number(one.concurrency)],
 			['Time for an answer', duration(one.timeout_ms)],
-			['Last failure', failure(one)],
+			['Last failure', one.last_failure?.detail ?? '–'],
+			['Failed last', { at: one.last_failure?.at_ms }],
 		]);
 		counts.show([
 			['Acknowledged', number(one.counts.acknowledged)],

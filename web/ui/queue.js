@@ -20,11 +20,11 @@ const PLOTS = [
 		series: STATES.map((one) => ({ label: words(one), colour: one, of: (sample) => sample[one] })),
 	},
 	{
-		title: 'Messages a minute',
+		title: 'Messages per minute',
 		text: (value) => (value === null || value === undefined ? '–' : number(Math.round(value))),
 		series: [
 			{ label: 'in', colour: 'accent', of: growth((one) => one.sent, MINUTE_MS) },
-			{ label: 'out', colour: 'ready', of: growth(left, MINUTE_MS) },
+			{ label: 'out', colour: 'muted', of: growth(left, MINUTE_MS) },
 			{ label: 'died', colour: 'dead', of: growth((one) => one.died, MINUTE_MS) },
 		],
 	},

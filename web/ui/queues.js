@@ -1,11 +1,11 @@
 // Queues: how deep they are, how old their oldest message is, and how they change.
-import { buttons, el, keyed, route, setText } from './dom.js';
-import { duration, number } from './format.js';
+import { buttons, el, keyed, moment, route, setText } from './dom.js';
+import { duration, expiry, number } from './format.js';
 import { listing } from './listing.js';
 import { openOne } from './queue.js';
 import { actions, make, STATES, words } from './queue_actions.js';
 import { Rates } from './rates.js';
-import { openSchedules } from './schedules.js';
+import { LATE_MS, openSchedules } from './schedules.js';
 import { table } from './table.js';
 
 const title = (state) => words(state).replace(/^./, (first) => first.toUpperCase());
@@ -41,13 +41,20 @@ function openAll(page) {
 				make: () => count(state),
 				sort: (queue) => queue[state],
 			})),
-			{ title: 'Oldest ready', number: true, text: age, sort: (queue) => queue.oldest_ready_ms },
+			{ title: 'Oldest', number: true, text: age, sort: (queue) => queue.oldest_ready_ms },
 			...RATES.map(([heading, what]) => ({
 				title: heading,
 				number: true,
 				text: (queue) => rates.words(queue.name, what),
 				sort: (queue) => rates.of(queue.name, what),
 			})),
+			{
+				title: 'Next schedule',
+				number: true,
+				kind: 'due',
+				make: nextSchedule,
+				sort: ({ next_schedule_at_ms: next }) => -(next ?? Infinity), // the soonest first
+			},
 			...(page.write ? [{ title: '', kind: 'actions few', make: buttons(...actions(page)) }] : []),
 		],
 	});
@@ -86,6 +93,20 @@ function heading() {
 		},
 	};
 }
+
+/** How long it is until a schedule sends, or for how long it has been due. */
+function nextSchedule() {
+	const { node, update } = moment((ms) => (isLate(ms) ? `due for ${duration(Date.now() - ms)}` : expiry(ms)));
+	return {
+		node,
+		update({ next_schedule_at_ms: next }) {
+			update(next);
+			node.className = next !== null && isLate(next) ? 'late' : '';
+		},
+	};
+}
+
+const isLate = (ms) => Date.now() - ms > LATE_MS;
 
 function count(state) {
 	const node = el('span');

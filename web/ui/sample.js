@@ -1,6 +1,6 @@
 // The request that makes something, as a command to copy: what an empty view shows.
 import { hasToken } from './api.js';
-import { el, setText } from './dom.js';
+import { breakable, el, setText, whole } from './dom.js';
 
 const SAFE = /^[A-Za-z0-9_\/:.,=@%+-]+$/;
 
@@ -19,6 +19,13 @@ export function command(method, path, body) {
 	return `curl${how}${token} ${quote(url)}${sent}`;
 }
 
+/** A command as nodes, in which no line ends within an option. */
+export function words(command) {
+	return command
+		.split(/(?<= )(?=-)|(?<= -\S+)(?= )/)
+		.flatMap((part) => (part.startsWith('-') ? [whole(part)] : breakable(part)));
+}
+
 /** Such a command, with a button that copies it. */
 export function sample(method, path, body) {
 	const text = command(method, path, body);
@@ -31,5 +38,5 @@ export function sample(method, path, body) {
 			setText(button, 'Select it to copy');
 		}
 	};
-	return el('div', { class: 'sample' }, el('pre', {}, el('code', {}, text)), button);
+	return el('div', { class: 'sample' }, el('pre', {}, el('code', {}, ...words(text))), button);
 }

@@ -13,7 +13,7 @@ const make = (name) => [
 	{ cron: '30 2 * * *', body: { any: 'JSON' } },
 ];
 
-const LATE_MS = 10_000; // an instant that passed longer ago waits for a receiver, not for a poll
+export const LATE_MS = 10_000; // an instant that passed longer ago waits for a receiver, not for a poll
 const LONGEST_PAUSE_MS = 366 * 86400000;
 /** Of RFC 3339: "2026-11-24 02:30:00 +01:00". */
 const local = (time) => time.replace('T', ' ').replace(/(\.\d+)?([+-]\d\d:\d\d)$/, ' $2');
@@ -89,7 +89,7 @@ export function schedulesOf(page, name) {
 					text: (one) => one.id,
 					link: (one) => route('queues', name, 'schedules', one.id),
 				},
-				{ title: 'Times', text: timesAndZone },
+				{ title: 'Times', kind: 'long', text: timesAndZone },
 				{ title: 'Next', kind: 'when', time: (one) => one.next_at_ms },
 				{ title: 'That is', kind: 'note', make: dueNote },
 				{ title: 'Last', kind: 'when', time: (one) => one.last_at_ms },
@@ -134,7 +134,7 @@ function openSchedule(page, name, id) {
 		columns: [
 			{ title: 'In its zone', kind: 'when', text: (one) => local(one.local_time) },
 			{ title: 'Here', kind: 'when', time: (one) => one.at_ms },
-			{ title: 'In', text: (one) => expiry(one.at_ms) },
+			{ title: 'In', kind: 'note', text: (one) => expiry(one.at_ms) },
 		],
 	});
 	const body = el('pre');

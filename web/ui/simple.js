@@ -5,7 +5,7 @@ import { askUser, confirmRemoval } from './dialog.js';
 import { back, buttons, el, facts, route } from './dom.js';
 import { expiry } from './format.js';
 import { listing } from './listing.js';
-import { command } from './sample.js';
+import { command, words } from './sample.js';
 import { cursorTable, ROWS, table } from './table.js';
 
 export function viewOf(kind) {
@@ -100,11 +100,11 @@ function openOne(page, kind, name) {
 	const about = facts(one);
 	const shown = parts.map((part) => partOf(page, at, part));
 	page.root.append(
-		back(view, `All ${kind.title.toLowerCase()}`),
+		back(view, `All ${kind.all ?? kind.title.toLowerCase()}`),
 		...(page.write ? [bar.node] : []),
 		about.node,
 		...shown.flatMap(({ title, node }) => [el('h2', {}, title), node]),
-		el('p', { class: 'muted' }, 'The same as a request: ', el('code', {}, command('GET', at))),
+		el('p', { class: 'muted' }, 'The same as a request: ', el('code', {}, ...words(command('GET', at)))),
 	);
 	const isThere = () => isListed(path(where), name, page.signal);
 	return async () => {

@@ -2,7 +2,7 @@
 // something fails.
 import { openAccess } from './access.js';
 import { acts, ask, changeToken, daemon, Gone, hasToken, Problem } from './api.js';
-import { el, nothing, route, setText } from './dom.js';
+import { el, nothing, route, setText, withCode } from './dom.js';
 import { clock } from './format.js';
 import { sample } from './sample.js';
 import * as boards from './boards.js';
@@ -247,7 +247,7 @@ function explanation(code) {
 	node.addEventListener('toggle', async () => {
 		if (!node.open) return;
 		try {
-			setText(text, (await ask('GET', `/problems/${encodeURIComponent(code)}`)).help);
+			text.replaceChildren(...withCode((await ask('GET', `/problems/${encodeURIComponent(code)}`)).help));
 		} catch (error) {
 			setText(text, error.message);
 		}

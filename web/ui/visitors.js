@@ -50,7 +50,7 @@ function openAll(page) {
 				text: ({ name }) => number(known.get(name)?.uv.count),
 			},
 			{ title: 'Views', number: true, text: ({ name }) => number(known.get(name)?.pv.count) },
-			{ title: 'Visitors a day', kind: 'chart', make: () => glance(known) },
+			{ title: 'Visitors per day', kind: 'chart', make: () => glance(known) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(removal(page)) }] : []),
 		],
 	});
@@ -120,8 +120,8 @@ function openOne(page, name, days = '30') {
 	};
 	const sums = facts('In these days');
 	const none = el('p', { class: 'muted', hidden: true }, 'No visit was counted in these days.');
-	const visitors = bars({ title: 'Unique visitors a day', colour: 'accent' });
-	const views = bars({ title: 'Page views a day', colour: 'ready' });
+	const visitors = bars({ title: 'Unique visitors per day', colour: 'accent' });
+	const views = bars({ title: 'Page views per day', colour: 'accent' });
 	page.root.append(
 		back('visitors', 'All pages'),
 		el('div', { class: 'row' }, choice),

@@ -61,7 +61,8 @@ class Outcome(NamedTuple):
 
 class Work(Generic[M]):
     def __init__(self, options: Options) -> None:
-        self.options = options
+        # A delivery begins after its request was sent. So half of it is left when its answer comes.
+        self.options = options._replace(wait_ms=min(options.wait_ms, options.visibility_ms // 2))
         self.waiting: collections.deque[M] = collections.deque()
         self.running: set[M] = set()
         self.outcomes: collections.deque[Outcome] = collections.deque()

@@ -1,8 +1,8 @@
--- Messages that are done. Wants queues/lib_queue_settings.lua.
+-- The ids of messages that are done. Needs queues/lib_queue_settings.lua.
 
--- Remembers ids that senders gave for dedupe_ms, or for result_ms if that is longer; with the
--- latter they still lead to their messages. The first writes of its keys: it must come where
--- nothing was written yet, or after check_types() and a look at dedupe_ms.
+-- remember_ids(ids, result_ms): remembers ids that senders gave for dedupe_ms, or for result_ms if
+-- that is longer; with result_ms they still lead to their messages. It makes the first writes to
+-- its keys: call it where nothing was written yet, or after check_types() and a look at dedupe_ms.
 local function remember_ids(ids, result_ms)
   local dedupe_ms = math.max(setting('dedupe_ms'), result_ms)
   redis.call('ZCARD', done_key)

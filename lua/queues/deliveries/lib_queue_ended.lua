@@ -1,8 +1,9 @@
--- Deliveries that ended without an acknowledgement. Wants queues/lib_queue_settings.lua and
--- queues/lib_queue_change.lua.
+-- What becomes of deliveries that ended without an acknowledgement. Needs
+-- queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 
--- What a delivery that ended at `ended_at` makes of its message. Changes m, but not its place, and
--- returns where it belongs: 'due', or 'dead' when it was delivered often enough.
+-- end_delivery(m, ended_at, delay_ms, reason): changes a message whose delivery ended at
+-- `ended_at`, but not its place. Returns where it belongs: 'due', or 'dead' when it was delivered
+-- often enough.
 local function end_delivery(m, ended_at, delay_ms, reason)
   local most = m.max_receives > 0 and m.max_receives or setting('max_receives')
   if m.receives >= most then
@@ -14,12 +15,13 @@ local function end_delivery(m, ended_at, delay_ms, reason)
   return 'due'
 end
 
--- The delay before another try: base * 2^(receives - 1), at most max, each of the message or else
--- of the queue (a base above the queue's max is its own max), and of that a random part from the
--- half to the whole ("Equal Jitter" of M. Brooker, "Exponential Backoff And Jitter", AWS
--- Architecture Blog, 2015). The random number is of the delivery that failed, its nonce and
--- sequence (Knuth's multiplicative hash: a batch has one nonce), so that a look computes what a
--- settling writes.
+-- backoff_ms(m): the delay before another try. The whole is base * 2^(receives - 1), at most max;
+-- both are the message's or else the queue's (a base above the queue's max is its own max). The
+-- delay is a random part of it, from the half to the whole ("Equal Jitter" of M. Brooker,
+-- "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). The random number is made of the
+-- nonce and the sequence of the delivery that failed (Knuth's multiplicative hash: a batch has one
+-- nonce). So a script that only reads computes the same delay as the script that settles the
+-- delivery.
 local function backoff_ms(m)
   local base, most = m.backoff:match('^(%d*):(%d*)$')
   base = tonumber(base or '') or setting('backoff_base_ms')
@@ -29,8 +31,8 @@ local function backoff_ms(m)
   return math.ceil(whole * (0.5 + random / 8589934592))
 end
 
--- The same for a delivery whose visibility has ended, at m.at; 'expired' when the message is past
--- its ttl by then.
+-- end_visibility(m): as end_delivery, for a delivery whose visibility ended at m.at; 'expired' when
+-- the message was past its ttl by then.
 local function end_visibility(m)
   if m.expires_at > 0 and m.expires_at <= m.at then
     return 'expired'
@@ -39,9 +41,9 @@ local function end_visibility(m)
   return state == 'due' and is_expired(m) and 'expired' or state
 end
 
--- A delivery whose visibility has ended and that no script has settled yet, as the message that it
--- will be once settled: `state` is 'due', 'dead' or 'expired', and `at` accordingly; its place is
--- still the flight. What a look shows and what a settling writes is so the same.
+-- ended_delivery(member, state, ended_at): a delivery whose visibility has ended and that no script
+-- has settled yet, as the message that it will be. `state` is 'due', 'dead' or 'expired', and `at`
+-- accordingly; its place is still the flight. So a read and a write agree on the outcome.
 local function ended_delivery(member, state, ended_at)
   local m = state and read_state(state) or { lost = true, group = member:sub(18) }
   m.lost = m.lost or has_mark(m, 'c')
@@ -50,7 +52,7 @@ local function ended_delivery(member, state, ended_at)
   return m
 end
 
--- At most `limit` of them, oldest first.
+-- ended_deliveries(limit): at most `limit` ended deliveries, oldest first.
 local function ended_deliveries(limit)
   local list = {}
   local flat = redis.call('ZRANGE', flight_key, '0', instant, 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
@@ -67,8 +69,8 @@ local function ended_deliveries(limit)
   return list
 end
 
--- Plans to settle them: at most `limit`, oldest first. Returns how many. Wants
--- queues/lib_queue_plan.lua.
+-- plan_ended(limit): plans to settle at most `limit` ended deliveries, oldest first. Returns how
+-- many. Needs queues/lib_queue_plan.lua.
 local function plan_ended(limit)
   local ended = ended_deliveries(limit)
   for _, m in ipairs(ended) do
@@ -77,14 +79,15 @@ local function plan_ended(limit)
   return #ended
 end
 
--- Settles them.
+-- settle_ended(limit, serves_later): settles them.
 local function settle_ended(limit, serves_later)
   local count = plan_ended(limit)
   commit(serves_later)
   return count
 end
 
--- Plans the same for the message of a sequence, if its delivery has ended. True when it had.
+-- plan_message(seq, state): plans to settle the message of a sequence, if its delivery has ended.
+-- Returns whether it has.
 local function plan_message(seq, state)
   if not state or state:sub(1, 16) == NO_NONCE or state:sub(17, 29) > instant or state:sub(30, 30) == 'd' then
     return false

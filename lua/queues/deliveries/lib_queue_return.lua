@@ -1,8 +1,8 @@
--- Brings deliveries back, as if their messages had not been received. Wants
+-- Brings deliveries back, as if their messages had not been received. Needs
 -- queues/lib_queue_plan.lua and queues/deliveries/lib_queue_delivery.lua.
 
--- The message of a content and a state that were removed; its id is its own again, unless another
--- message has it by now.
+-- brought_back(seq, state, content): the message of a content and a state that were removed. It
+-- gets its id again, unless another message has the id by now.
 local function brought_back(seq, state, content)
   local m, header = read_state(state), read_header(content)
   m.seq, m.sent_at = seq, header.sent_at
@@ -16,7 +16,7 @@ local function brought_back(seq, state, content)
   end
   plan('HSET', queue_key, seq, content)
   plan('ZREM', flight_key, flight_member(m)) -- where it was done, in a queue with result_ms
-  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted meanwhile
+  plan('HSET', queue_key, 'layout', '1') -- the queue may have been deleted
   return m
 end
 
@@ -30,9 +30,9 @@ local function still_delivered(seq, nonce)
   return m
 end
 
--- Plans that the message of a delivery is due since it was sent: in front of what came later, at
--- the latest where it was. `content` is that of a delivery which is done already, else ''. False:
--- the delivery is not current, and is left alone.
+-- bring_back(seq, state, content): plans that the message of a delivery is due since it was sent,
+-- before messages that came later. `content` is given for a delivery that is done already, else ''.
+-- Returns false, and changes nothing, when the delivery is not current.
 local function bring_back(seq, state, content)
   local m
   if content ~= '' then
@@ -48,7 +48,8 @@ local function bring_back(seq, state, content)
   return true
 end
 
--- Plans that the queue hands out nothing for so many ms, if it has a policy yet.
+-- hold_queue(ms): plans that the queue hands out nothing for so many ms, if it has a policy.
+--
 local function hold_queue(ms)
   check_types()
   if rules and rules.policy then

@@ -1,10 +1,10 @@
--- The body of queue_delivery_settle and queue_delivery_complete: with stores_results, what has a
--- result gets it. Wants queues/deliveries/lib_queue_settle_look.lua.
+-- The body of queue_delivery_settle and queue_delivery_complete; with stores_results it stores
+-- results. Needs queues/deliveries/lib_queue_settle_look.lua.
 local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
 local result_ms = rules_text and tonumber(rules_text:match('^result_ms=(%d+)'))
 local reply, effects = { 0, now }, 0
--- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
--- does not know.
+-- The sequence of each delivery that this call has ended, to its nonce. Redis does not have it yet:
+-- nothing is written.
 local ended = {}
 
 local remembered_until = digits(now + math.max(150000, result_ms or 0))
@@ -33,7 +33,8 @@ local function acknowledge(i, seq, nonce, state, m, kind)
   end
 end
 
--- The delivery number i, whose sequence is ARGV[at]; a result is behind the nonce.
+-- settle_done(i, at, has_result): ends delivery number i, whose sequence is ARGV[at]; its nonce and
+-- its result follow there.
 local function settle_done(i, at, has_result)
   local seq, nonce, state = ARGV[at], ARGV[at + 1], states[i]
   local keeps = has_result and stores_results and (result_ms or 0) > 0
@@ -43,7 +44,7 @@ local function settle_done(i, at, has_result)
     return NOT_CURRENT
   elseif state:sub(30, 31) == 'dc' then
     return CANCELLED
-  elseif state:sub(30, 30) == 'd' then -- a retry: what counts is what the first one did
+  elseif state:sub(30, 30) == 'd' then -- a retry gets what the first call did
     return has_result and state:sub(31, 31) == 'r' and RESULT_KEPT or ACKNOWLEDGED
   end
   local m = state:find('\t', 32, true) and read_state(state)
@@ -85,7 +86,7 @@ if ids[1] then
   check_types()
   setting('dedupe_ms') -- a hash that is not a queue's fails here
 end
--- What waits may go on once they have ended: they are a part of the plan then.
+-- If waiters or groups may go on after these deliveries, the deliveries are a part of the plan.
 local is_planned = effects > 0 and (frees or touched[1])
 if is_planned then
   for i = 1, effects do

@@ -1,18 +1,19 @@
--- queue_delivery_acknowledge: a delivery is done; its message is gone, its id is remembered for
--- dedupe_ms. In a queue with result_ms the message is done for so long, with a result of null.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_delivery_acknowledge: ends a delivery that is done. Its message is removed, and its id
+-- remembered for dedupe_ms. A queue with result_ms keeps the message as done for so long, with a
+-- result of null.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 --@reply 1 acknowledged, 0 repeated, -1 stale, -2 cancelled
--- repeated: this delivery was acknowledged within the last 150 s. stale: it is no longer current,
--- since its message was delivered again, returned or removed, or its visibility ended. cancelled:
--- its message was cancelled meanwhile, and is gone.
+-- repeated: this delivery was acknowledged within the last 150 s. stale: the delivery is no longer
+-- current, since its message was delivered again, returned or removed, or its visibility ended.
+-- cancelled: its message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
 local stored = redis.call('HMGET', queue_key, field, 'layout', 'rules', 'full', 'group_paused_until')
-local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: what waits may go on
+local state, layout, queue_rules, frees = stored[1], stored[2], stored[3], stored[4] -- frees: waiters may go on
 --@include queue_layout
 if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
   return { -1, now }

@@ -1,9 +1,10 @@
 -- queue_delivery_complete: as queue_delivery_settle, and stores the results. Redis refuses it when
 -- it is out of memory.
--- KEYS  the queue's (queues/lib_queue.lua), and ...:result:<sequence> of each that has a result
--- ARGV  those of queue_delivery_settle
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and ...:result:<sequence> for each delivery
+--       with a result
+-- ARGV  as for queue_delivery_settle
 --@reply 0..: outcomes int...
--- Those of queue_delivery_settle.
+-- outcomes are as for queue_delivery_settle.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time queue queue_settle_look queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_delivery queue_done

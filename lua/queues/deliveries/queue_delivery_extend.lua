@@ -1,11 +1,11 @@
--- queue_delivery_extend: a current delivery gets more time, counted from now.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_delivery_extend: gives a current delivery more time, counted from now.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's), 4
---       progress as it is stored (queues/lib_queue.lua), '': as it was
+--       progress as it is stored (queues/lib_queue.lua), '' keeps it
 --@reply 1: id text, visible_until_ms int
 --@reply -1 stale, -2 cancelled
 -- stale: the delivery is no longer current. cancelled: its message was cancelled, and the delivery
--- ends. A replay returns the visible_until_ms of now, while the delivery is current.
+-- ends. A replay returns the present visible_until_ms, while the delivery is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery

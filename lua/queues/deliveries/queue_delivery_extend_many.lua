@@ -1,11 +1,11 @@
--- queue_delivery_extend_many: deliveries get more time, each as queue_delivery_extend would give
--- it, all counted from now.
--- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 visibility_ms (-1: the queue's); then 2 for each, no two the same: sequence, nonce
+-- queue_delivery_extend_many: gives deliveries more time, each as queue_delivery_extend would, all
+-- counted from now.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
+-- ARGV  1 visibility_ms (-1: the queue's); then two per delivery, no two the same: sequence, nonce
 --@reply 0..: visible_until_ms int, outcomes int...
 -- The outcome of the reply is how many were extended. outcomes are in the order of ARGV: 1
--- extended, 2 cancelled: its message was cancelled, and the delivery ends, 0 no longer current. One
--- that is no longer current does not stop the others.
+-- extended; 2 cancelled: its message was cancelled, and the delivery ends; 0 no longer current. A
+-- delivery that is no longer current does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery

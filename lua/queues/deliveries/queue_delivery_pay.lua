@@ -1,15 +1,17 @@
--- queue_delivery_pay: what a policy admitted of a receive with an Idempotency-Key, decided once for
--- all requests that are answered by its record: the rest is ready again, as if it had not been
--- received.
--- KEYS  the queue's (queues/lib_queue.lua), the record of that receive (lib/idempotency.lua), the
---       index of names (lib/names.lua)
--- ARGV  1 the queue's number among those of the receive, from 0, 2 nonce of its deliveries, 3 how
---       long the queue is held, ms; '' if all was admitted; behind them the sequences that were
+-- queue_delivery_pay: decides what a policy admitted of a receive with an Idempotency-Key, once for
+-- all requests that are answered from its record. The other messages are ready again, as if they
+-- had not been received.
+-- KEYS  the keys of a queue (queues/lib_queue.lua), the record of that receive
+--       (lib/idempotency.lua), the index of names (lib/names.lua)
+-- ARGV  1 the queue's number among the queues of the receive, from 0, 2 nonce of its deliveries, 3
+--       for how many ms the queue is held; '' if all messages were admitted; then the sequences of
+--       the admitted ones
 --@reply 0..: sequence text...
--- The outcome is how many went back. The sequences are those that may be handed out. The first call
--- decides, and leaves only them in the record, without the row of the policy; a later call gets the
--- same, whatever it was admitted. There are none, and nothing is changed, if the record is not of
--- these deliveries any more: all of them went back, or it has expired.
+-- The outcome is how many messages were returned. The sequences in the reply may be handed out. The
+-- first call decides, and leaves only these in the record, without the row of the policy. A later
+-- call gets the same, whatever was admitted to it. If the record is not about these deliveries any
+-- more, the reply has no sequences, and nothing is changed: all of them were returned, or the
+-- record has expired.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_return

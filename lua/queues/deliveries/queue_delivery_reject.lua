@@ -1,12 +1,13 @@
--- queue_delivery_reject: a current delivery failed, or, uncounted, did not begin. Its message is
--- due again, dead when it was delivered often enough, or dropped when it is past its ttl.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_delivery_reject: ends a current delivery that failed or, uncounted, did not begin. Its
+-- message is due again, dead when it was delivered often enough, or dropped when it is past its
+-- ttl.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
---       reason ('': not given), 5 '0', '1': dead at once, '2': uncounted, so that its backoff is
---       none, and its reason is not kept
+--       reason ('': not given), 5 '0'; '1': the message is dead at once; '2': the delivery does not
+--       count, so it has no backoff, and its reason is not kept
 --@reply 1: id text, is_dead int, at_ms int
 --@reply -1 stale, -2 cancelled
--- at_ms is due_ms (0: dropped), or died_at_ms where is_dead is 1. stale: the delivery is no longer
+-- at_ms is due_ms (0: dropped), or died_at_ms if is_dead is 1. stale: the delivery is no longer
 -- current. cancelled: its message was cancelled, and is gone.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan

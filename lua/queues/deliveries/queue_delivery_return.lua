@@ -1,13 +1,13 @@
--- queue_delivery_return: messages that were taken for a client that had left: ready again, as if
--- they had not been received.
--- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
--- ARGV  three a message, as queue_message_receive returned them: sequence, stored_state, ''; or,
---       done already, sequence, stored_state, content. Behind them, for messages that were not paid
---       for: how long the queue is held, ms: it hands out nothing until then
+-- queue_delivery_return: for a client that disconnected: the messages that were received for it are
+-- ready again, as if they had not been received.
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- ARGV  three per message, as queue_message_receive returned them: sequence, stored_state, ''; for
+--       a delivery that is done already sequence, stored_state, content. Then, for messages that
+--       were not paid for, for how many ms the queue is held: it hands out nothing until then
 --@reply 0..
--- The outcome is how many went back. A delivery that is no longer current is left alone, one of a
--- cancelled message ends. Each is
--- due since it was sent: in front of what came later, at the latest where it was.
+-- The outcome is how many messages were returned. A delivery that is no longer current is left
+-- alone; the delivery of a cancelled message ends. Each message is due since it was sent, before
+-- messages that came later.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_return
@@ -23,7 +23,7 @@ if #ARGV % 3 == 1 then
   hold_queue(ARGV[#ARGV])
 end
 commit()
-if reply[1] > 0 then -- of a queue that was deleted meanwhile, too
+if reply[1] > 0 then -- also for a queue that was deleted
   name_made(queue_key)
 end
 return reply

@@ -1,4 +1,4 @@
--- The delivery of `m`, which has a group, is done: reads which message of the group is next, and
+-- The end of a delivery of `m`, which has a group: reads which message of the group is next, and
 -- makes `end_of_group`, which writes that. Sets `frees` when a message will be ready.
 --@include queue_change queue_writes queue_rate queue_groups
 rules, group_paused_until = stored[3] and read_rules(stored[3]), tonumber(stored[5] or 0)

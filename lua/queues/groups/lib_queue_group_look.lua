@@ -1,14 +1,14 @@
--- A group as a look shows it. Wants queues/lib_queue.lua; reads what promote() writes
--- (queues/groups/lib_queue_groups.lua).
+-- The state of a group, for scripts that return it. Needs queues/lib_queue.lua; reads what
+-- promote() writes (queues/groups/lib_queue_groups.lua).
 
 --@shape queue_group: group text, ready int, blocked int, in_flight int, oldest_at_ms int,
 -- reason text, until_ms int
--- oldest_at_ms is when the oldest of what is ready and blocked was sent, -1 without one; reason is
--- '', 'in_flight', 'backoff', 'limited' or 'paused', until_ms when it ends by itself, else -1.
-local MARKS_READ = 102 -- the mark of a pause, that of the head, and 100 that occupy
+-- oldest_at_ms is when the oldest ready or blocked message was sent, -1 without one. reason is '',
+-- 'in_flight', 'backoff', 'limited' or 'paused'; until_ms is when it ends by itself, else -1.
+local MARKS_READ = 102 -- a pause, the head, and 100 messages that occupy the group
 
--- What of a group is in `busy`: whether it is held, its head in ready (nil: none), and how many
--- occupy it, with the members of the first 100.
+-- group_marks(group): what `busy` has of a group: whether it is held, its head in ready (nil:
+-- none), how many messages occupy it, and the members of the first 100.
 local function group_marks(group)
   local marks = { occupied = {} }
   local list = redis.call('ZRANGE', busy_key, '[' .. group .. '\0', '(' .. group .. '\3', 'BYLEX', 'LIMIT', '0',
@@ -30,9 +30,9 @@ local function group_marks(group)
   return marks
 end
 
--- Of what occupies a group: the earliest end of a delivery (nil: none is in flight). A head of a
--- strict group occupies it in ready and in its backoff, too: it becomes marks.head, or its due
--- time marks.backoff.
+-- look_at_occupied(group, marks): the earliest end of a delivery that occupies the group (nil: none
+-- is in flight). The head of a strict group occupies it in ready and in its backoff as well: it
+-- becomes marks.head, or its due time becomes marks.backoff.
 local function look_at_occupied(group, marks)
   local fields, earliest = {}, nil
   for i, member in ipairs(marks.occupied) do
@@ -54,7 +54,8 @@ local function look_at_occupied(group, marks)
   return earliest
 end
 
--- When the oldest of what is blocked, and of the head, was sent: the first of each priority.
+-- oldest_of(group, blocked, head): when the oldest of the blocked messages and the head was sent.
+-- It reads the first of each priority.
 local function oldest_of(group, blocked, head)
   local oldest, priority = head and tonumber(head:sub(2, 17)) or math.huge, 0
   while blocked > 0 and priority <= 9 do
@@ -69,7 +70,8 @@ local function oldest_of(group, blocked, head)
   return oldest < math.huge and math.floor(oldest / 1000) or -1
 end
 
--- The group as queue_group; nil when there is nothing of it.
+-- group_of(group): the group as queue_group; nil when it has no messages, and no
+-- reason keeps it.
 local function group_of(group)
   local blocked = redis.call('ZLEXCOUNT', order_key, '[' .. group .. '\0', '(' .. group .. '\1')
   local marks = group_marks(group)

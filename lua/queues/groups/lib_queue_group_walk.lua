@@ -1,10 +1,10 @@
--- A walk through the messages of one group, in steps: those in `delayed` and `dead` have no index
--- by group, so their members are looked at. Wants queues/lib_queue_page.lua, lib/out_of_time.lua.
+-- A walk through the messages of one group, in steps. `delayed` and `dead` have no index by group,
+-- so all their members are read. Needs queues/lib_queue_page.lua and lib/out_of_time.lua.
 local LOOKED_MOST, REMOVED_MOST, BYTES_MOST = 5000, 1000, 4194304
 local looked_at, bytes = 0, 0
 
--- Where a walk goes on behind the last member that stayed: its rank, or, if it is gone, the first
--- of its score. The cursor is score, a blank and member.
+-- rank_behind(key, cursor): the rank after the last member that stayed or, if that is gone, of the
+-- first member with its score. The cursor is score, a blank and member.
 local function rank_behind(key, cursor)
   local score, member = cursor:match('^(%S+) (.*)$')
   if not score then
@@ -15,8 +15,8 @@ local function rank_behind(key, cursor)
 end
 
 -- walk(key, group, cursor, is_wanted, take): calls take(m) for each message of the group with
--- is_wanted(score), until the step has done its part. take() answers false to end it. Returns the
--- cursor to go on behind, nil at the end. Nothing is written meanwhile.
+-- is_wanted(score), until the step has done its part. take() returns false to end the step. Returns
+-- the cursor of the next step, nil at the end. The walk writes nothing.
 local function walk(key, group, cursor, is_wanted, take)
   local rank = rank_behind(key, cursor)
   while true do

@@ -1,30 +1,30 @@
--- Groups: whose next message may be delivered. Wants queues/lib_queue_types.lua,
+-- Groups: which message of a group may be delivered next. Needs queues/lib_queue_types.lua,
 -- queues/lib_queue_writes.lua and queues/lib_queue_rate.lua.
 --
 --   KEYS[10]  order, the messages that are blocked: <group> NUL <place>
 --   KEYS[11]  busy, the marks of groups:
---               <group> HELD           nothing of it is delivered until its instant in `groups`
+--               <group> HELD           no message of it is delivered until its instant in `groups`
 --               <group> HEAD <place>   its next message, which is in `ready`
---               <group> TAKEN <place>  a message in flight; in a strict queue from the moment at
---                                      which it is the head until it is gone: it keeps its group
---                                      through ready, flight and backoff
+--               <group> TAKEN <place>  a message in flight; in a strict queue its head, from when
+--                                      it is the head until it is gone: it keeps its group through
+--                                      ready, flight and backoff
 --   KEYS[12]  groups, by kind and name: h<group> until when it is held, in ms; p<group> until when
 --             it is paused, in us; r<group> what its group_rate has stored, and q the queue's rate.
---             A millisecond is below 10^14, an instant in us above: a look by score finds what is
---             due alone. What is past is the same as absent.
--- A place is what a member in `ready` has before its group: priority, sequence, 'b' or '-'. A group
--- contains no control character, so all its members are in one range by their bytes.
+--             An instant in ms is below 10^14, in us above: a range of scores has only groups that
+--             are held. An instant that has passed is the same as none.
+-- A place is the part of a member in `ready` before its group: priority, sequence, 'b' or '-'. A
+-- group contains no control character, so all its members are in one range by their bytes.
 --
--- What holds after each script:
---   1  A group has at most one head; in a strict queue, at most one message that is neither blocked
---      nor waits in `delayed` for its first delivery.
+-- These hold after each script:
+--   1  A group has at most one head. In a strict queue it has at most one message that is neither
+--      blocked nor waits in `delayed` for its first delivery.
 --   2  A group with blocked messages has a head, or as many messages in flight as it may, or is
---      held. So no message is forgotten, and a group without a mark has nothing that is blocked.
+--      held. So no message is forgotten, and a group without a mark has no blocked messages.
 local HELD, HEAD, TAKEN, PAST_MARKS, PAST_PLACES = '\0', '\1', '\2', '\3', '\1'
 
 --@include queue_turn
 
--- How many messages of a group may be in flight; nil: any number.
+-- group_limit(): how many messages of a group may be in flight; nil: any number.
 local function group_limit()
   if rules and rules.order == 'strict' then
     return 1
@@ -32,8 +32,9 @@ local function group_limit()
   return rules and rules.group_concurrency
 end
 
--- Until when, in us, nothing of a group may be delivered because it is paused or spent its rate;
--- nil: it may. Then what rate_mended() has of its rate.
+-- held_until(group): until when, in us, no message of a group may be delivered, because it is
+-- paused or has spent its rate; nil: one may. The second value is what rate_mended() returns for
+-- its rate.
 local function held_until(group)
   local rate = rules and rules.group_rate
   if not rate and group_paused_until <= now then
@@ -47,7 +48,7 @@ local function held_until(group)
   return until_us > now_us and until_us or nil, rate and rate_mended(rate, stored[2])
 end
 
--- Plans that a group is held; a receive looks at it again then.
+-- `hold(group, until_us, mended)`: plans that a group is held; a receive looks at it again then.
 local function hold(group, until_us, mended)
   plan('ZADD', busy_key, '0', group .. HELD)
   plan('ZADD', groups_key, digits(math.max(math.ceil(until_us / 1000), now + 1)), 'h' .. group)
@@ -56,8 +57,8 @@ local function hold(group, until_us, mended)
   end
 end
 
--- Whether a head in `ready` makes room for a message of better priority: not one that was delivered
--- before, which keeps its group.
+-- may_give_way(group, place): whether a head in `ready` makes room for a message of better
+-- priority. A message that was delivered before keeps its group.
 local function may_give_way(group, place)
   if not redis.call('ZSCORE', ready_key, place .. group) then
     return false
@@ -66,8 +67,9 @@ local function may_give_way(group, place)
   return not state or state:sub(32, 32) == '0'
 end
 
--- Plans what makes 2 true again: the first blocked message of a group becomes its head, if it may.
--- `without` is a mark that is planned to go. True when something will be ready.
+-- promote(group, without): plans what makes rule 2 true again: the first blocked message of a group
+-- becomes its head, if it may. `without` is a mark that the plan removes. Returns whether a message
+-- will be ready.
 local function promote(group, without)
   local limit = group_limit()
   local marks =

@@ -1,8 +1,8 @@
--- Where the messages of queue_message_send go that belong to groups and are due (`joining`: group
--- and place in turn). A group without a mark has nothing that is blocked, so its first message is
--- ready at once; what follows it is blocked. promote() is for messages that may be a better head
--- than there is, for groups that may be held, and where others are dropped first. Sets `blocked`
--- and `marks`, adds to `ready`, and touches groups.
+-- Where queue_message_send puts messages that belong to groups and are due (`joining`: group and
+-- place in turn). A group without a mark has no blocked messages, so its first message is ready at
+-- once, and the next ones are blocked. promote() decides for messages that may be a better head
+-- than the present one, for groups that may be held, and where other messages are dropped first.
+-- Sets `blocked` and `marks`, adds to `ready`, and touches groups.
 --@include queue_types queue_settings queue_message queue_change queue_plan
 rules, group_paused_until = settings[4] and read_rules(settings[4]), tonumber(settings[5] or 0)
 local is_strict = rules and rules.order == 'strict'

@@ -1,25 +1,26 @@
 -- queue_group_list: one page of a queue's groups, in the order of their names as bytes.
--- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 the group where the page before ended, '' to begin, 2 how many at most (1..1000)
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
+-- ARGV  1 the last group of the page before, '' to begin, 2 how many at most (1..1000)
 --@reply 0: last_group text, groups [queue_group]...
--- last_group is where this page ended, '' when that was all. A page may be short; it also ends
--- after a millisecond.
--- Errors: WRONGTYPE. O(groups of the page * log(queue)), whatever is blocked.
+-- last_group is the last group of this page, '' at the end. A page may be short; it also ends after
+-- a millisecond.
+-- Errors: WRONGTYPE. O(groups of the page * log(queue)), however many messages are blocked.
 --@include time out_of_time queue queue_types queue_group_look
 --@reads
 check_types()
 local layout = redis.call('HGET', queue_key, 'layout')
 --@include queue_layout
 
--- The first group behind `after` in a sorted set: members of one group begin with it and a byte
--- below `behind`. No name has bytes below a blank. nil: there is none.
+-- next_in(key, after, behind): the first group after `after` in a sorted set, nil at the end.
+-- Members of one group begin with its name and a byte below `behind`. No name has bytes below a
+-- blank.
 local function next_in(key, after, behind)
   local from = after == '' and '-' or '(' .. after .. behind
   local member = redis.call('ZRANGE', key, from, '+', 'BYLEX', 'LIMIT', '0', '1')[1]
   return member and (member:match('^([^%z\1\2]+)[%z\1\2]') or foreign('a group that is not one'))
 end
 
--- Bytes as Redis compares them; Lua's < depends on the server's locale.
+-- is_before(a, b): compares bytes as Redis does; Lua's < depends on the server's locale.
 local function is_before(a, b)
   local at = 1
   while a:byte(at) == b:byte(at) do

@@ -1,9 +1,10 @@
--- queue_group_pause: delivers no message of a group for a time. What is in flight is not affected.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_group_pause: delivers no message of a group for a time. Messages in flight are not
+-- affected.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 group, 2 for how many ms; a pause that lasts longer stays
 --@reply 1 paused: group [queue_group]
 --@reply -1 absent
--- The group is as it is then. absent: there is no such queue, nothing is changed.
+-- The group is as it is afterwards. absent: the queue does not exist; nothing is changed.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_group_look
 check_types()

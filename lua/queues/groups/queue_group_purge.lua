@@ -1,11 +1,12 @@
--- queue_group_purge: one step of removing the messages of a group, in one state or all; their ids
+-- queue_group_purge: one step of removing the messages of a group, in one state or all. Their ids
 -- are free at once.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 group, 2 state: 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or '' for all, 3 how
 --       many the steps before removed, 4 cursor of the step before, '' to begin
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_group_step
--- The outcomes are those of queue_purge; a step that only looked replies as one that settled. A
--- step removes from one place, and what is blocked goes first, so that none of it becomes ready.
+-- queue_purge explains the outcomes; a step that only read replies as a step that settled. A step
+-- removes from one place, and blocked messages are removed first, so that none of them becomes
+-- ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page queue_group_look queue_group_walk
@@ -15,7 +16,7 @@ local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4
 local total = before
 check_types()
 
--- Deliveries whose visibility ended first become what they are: a step of its own.
+-- Deliveries whose visibility ended are settled first, in a separate step.
 if settle_ended('250') > 0 then
   return { 0, now, total, cursor }
 end
@@ -29,7 +30,8 @@ local function take(m)
   return total - before < REMOVED_MOST
 end
 
--- Takes messages of a place by their members and scores. False: the step has done its part.
+-- take_all(place, flat): takes messages of a place by their members and scores. Returns false when
+-- the step has done its part.
 local function take_all(place, flat)
   local found, next_read = messages_of(place, flat), 1
   for i, m in ipairs(found) do
@@ -46,7 +48,8 @@ local function take_all(place, flat)
   return true
 end
 
--- The steps, in this order: each returns where in its place it goes on, nil when that has no more.
+-- The steps, in this order. Each returns where in its place the next step continues, nil at the
+-- end.
 local places = {}
 places[1] = wants('blocked') and function()
   local from, to = '[' .. group .. '\0', '(' .. group .. '\1'
@@ -57,12 +60,12 @@ places[1] = wants('blocked') and function()
   end
   return not take_all(order_key, flat) and '' or nil
 end
--- The head, what is in flight, and a strict message in its backoff. What is removed may promote
--- others; these are not met again.
+-- The head, the messages in flight, and a strict message in its backoff. Other messages may be
+-- promoted in their place; this call does not remove these.
 places[2] = function()
   local marks = group_marks(group)
   local members = { unpack(marks.occupied) }
-  members[#members + 1] = marks.head -- a strict group, or one with nothing ready, has none
+  members[#members + 1] = marks.head -- a strict group, or a group with nothing ready, has none
   for _, member in ipairs(members) do
     for _, place in ipairs({ { 'ready', ready_key, member .. group }, { 'delayed', delayed_key, member .. group },
       { 'in_flight', flight_key, member:sub(2, 17) .. 's' .. group } }) do

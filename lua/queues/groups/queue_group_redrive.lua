@@ -1,11 +1,12 @@
--- queue_group_redrive: one step of bringing the dead letters of a group back, the longest dead
--- first: due now, receives 0, without their ttl. They join their group by when they were sent.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_group_redrive: one step of redriving the dead letters of a group, the longest dead first.
+-- They are due now, with receives 0 and without their ttl. They join their group in the order in
+-- which they were sent.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 group, 2 how many at most (-1: all), 3 how many the steps before brought back, 4 cursor
 --       of the step before, '' to begin
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_group_step
 --@shape queue_group_step: total int, cursor text
--- The outcomes are those of queue_purge; a step that only looked replies as one that settled.
+-- queue_purge explains the outcomes; a step that only read replies as a step that settled.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page queue_group_walk
@@ -16,7 +17,8 @@ if most >= 0 then
   step = math.min(step, most - total)
 end
 
--- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
+-- Deliveries whose visibility ended may be dead letters: they are settled first, in a
+-- separate step.
 if settle_ended('250') > 0 then
   return { 0, now, total, cursor }
 end

@@ -1,9 +1,9 @@
--- queue_group_resume: ends the pause of a group. One that is not paused stays as it is.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_group_resume: ends the pause of a group. A group that is not paused stays as it is.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 group
 --@reply 1 resumed, 0 unchanged: group [queue_group]
 --@reply -1 absent
--- The group is as it is then. absent: there is no such queue.
+-- The group is as it is afterwards. absent: the queue does not exist.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_group_look

@@ -1,5 +1,5 @@
--- Third: what time has changed in queue `i` is written; then what it hands out is chosen, and
--- nothing of that written.
+-- Third: writes what time has changed in queue `i`, then chooses what it hands out, which is
+-- written later (lib_receive_write.lua).
 local q = queues[i]
 if q.change then
   q.change()
@@ -10,7 +10,7 @@ local delivered = nonce .. digits(q.visible_until)
 local ends = delivered:sub(17)
 local first, last_count = 0, math.min(most, reply[1] + q.room)
 local has_room, page, from_order = has_turn and not q.is_paused and not q.is_held, nil, false
-local met, round, is_ready_over -- groups of which more may follow: at this priority; of the round that is next
+local met, round, is_ready_over -- groups with more messages at this priority; groups of the next round
 while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
   local count = 0
   if round then
@@ -22,7 +22,7 @@ while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
   end
   local at, cut = 1, nil
   while page[at] and has_room and not is_full do
-    -- What is read at once is a row of small messages, or one large one.
+    -- One read has a row of small messages, or one large message.
     local fields, row = {}, at
     repeat
       local seq = page[at]:sub(2, 17)
@@ -33,7 +33,7 @@ while has_room and reply[1] < last_count and looked_at < 1000 and not is_full do
     local stored = redis.call('HMGET', queue_key, unpack(fields))
     for k = 1, #fields, 2 do
       local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
-      if met and member:byte() ~= met.priority then -- the groups met come first, up to their priority
+      if met and member:byte() ~= met.priority then -- the groups in `met` come first, up to their priority
         cut = row + (k - 1) / 2
         break
       end

@@ -1,5 +1,5 @@
--- The group of `member`, as `g`: how many of it may be handed out (`room`), and, if that is none
--- because it is paused or spent its rate, until when (`until_us`). Each is read once.
+-- The group of `member`, as `g`: how many of its messages may be handed out (`room`) and, if none
+-- may because it is paused or has spent its rate, until when (`until_us`). Each group is read once.
 if not q.groups then
 --@include queue_rate
   local rules = q.rules or {}

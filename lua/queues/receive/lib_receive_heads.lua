@@ -1,5 +1,5 @@
--- The next message of each group that was met: the first that is blocked, if there is room for it;
--- else the group may be held.
+-- For each group that was met, its first blocked message becomes its head if there is room for it;
+-- otherwise the group may be held.
 --@include queue_turn
 if queue_count > 1 then
 --@include queue_types

@@ -1,4 +1,4 @@
--- First: whether queue `i` has more to do than to hand out messages. Nothing is written yet.
+-- First: whether queue `i` has more to do than hand out messages. Nothing is written yet.
 if must_exist and redis.call('EXISTS', queue_key) == 0 then
   return { -1, now, i }
 elseif ARGV[8] == '2' then
@@ -18,7 +18,7 @@ local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS
 local q = {
   is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]), room = most, paused_until = 0,
   visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
-  members = { nil }, flight = { nil, nil }, states = { nil, nil }, -- nil: room for one, which costs less than growth
+  members = { nil }, flight = { nil, nil }, states = { nil, nil }, -- nil: room for one, cheaper than growth
   is_awaited = redis.call('ZCARD', waiters_key) > 0,
 }
 q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now

@@ -1,5 +1,5 @@
--- What becomes of a message of group `g` that was looked at: it was taken, it is gone, or its group
--- has no room for it (`is_refused`).
+-- Notes what becomes of a message of group `g` that was looked at: it was taken, it is gone, or its
+-- group has no room for it (`is_refused`).
 local place = member:sub(1, 18)
 local order_member = g.name .. '\0' .. place
 g.is_met = true

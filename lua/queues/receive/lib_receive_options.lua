@@ -1,6 +1,6 @@
 -- Takes a message with options (`content`), or one that was delivered before (`state`).
 local options
-if not state then -- without a ttl and a group, its options are the state's
+if not state then -- without a ttl and a group, the state has the same options
   options, id = content:match('^\t(0\t%d+\t([^\t\n]*)\t\t[%d:]*)\n', 15)
 end
 if options then

@@ -1,5 +1,5 @@
--- The next page is what the groups of the round have blocked at its priority, in turn: as many of
--- each as would fill the reply together.
+-- The next page: what the groups of the round have blocked at its priority, in turn. Each group
+-- gives its share of the rest of the reply.
 from_order, page = true, {}
 local each, rows, going = math.ceil((last_count - reply[1]) / #round), {}, { priority = round.priority }
 for x, of_round in ipairs(round) do

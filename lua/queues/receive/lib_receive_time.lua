@@ -1,4 +1,4 @@
--- Second: what time has changed in queue `i`, and its wait queue, are read; `q.change` writes that.
+-- Second: reads what time has changed in queue `i`, and its wait queue; `q.change` writes that.
 local q = queues[i]
 if q.is_awaited then
 --@include waiters
@@ -9,7 +9,7 @@ end
 if q.trims or q.due > 0 or q.back > 0 or q.fires or q.unholds then
 --@include queue_types queue_settings queue_message queue_change queue_plan queue_ended
 --@include queue_page queue_trim
-  are_checked, queue_rules, rules, group_paused_until = true, q.rules_text, q.rules, q.paused_until -- above
+  are_checked, queue_rules, rules, group_paused_until = true, q.rules_text, q.rules, q.paused_until -- checked above
   if q.trims then
     trim()
   end

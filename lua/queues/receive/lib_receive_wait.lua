@@ -1,5 +1,5 @@
--- Last: the ticket of the request waits in queue `i`, or leaves it, and waiters are served with
--- what is left.
+-- Last: the ticket of the request joins the wait queue of queue `i`, or leaves it, and waiters are
+-- served with what is left.
 local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
 if q.is_awaited or waits_on then
 --@include waiters queue_serve

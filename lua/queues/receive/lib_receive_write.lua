@@ -1,4 +1,4 @@
--- Fourth: what was chosen of queue `i` is written, after all reads.
+-- Fourth: writes what was chosen of queue `i`, after all reads.
 local q = queues[i]
 if (q.dropped or acknowledges and q.states[1]) and q.rules and q.rules.max_messages then
   local rules = q.rules
@@ -61,7 +61,7 @@ if q.ended and q.result_ms then
 end
 if q.followed then
 --@include queue_types queue_settings queue_message queue_change queue_plan
-  are_checked, queue_rules, rules, group_paused_until = true, q.rules_text, q.rules, q.paused_until -- above
+  are_checked, queue_rules, rules, group_paused_until = true, q.rules_text, q.rules, q.paused_until -- checked above
   for _, m in ipairs(q.followed) do
     follow(m)
   end

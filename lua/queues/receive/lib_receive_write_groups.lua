@@ -1,4 +1,5 @@
--- What the marks and places of groups become. The marks come first: nothing was written yet.
+-- Writes the marks and places of groups. The marks come first: if they have another type, nothing
+-- was written yet.
 if q.loses[1] then
   redis.call('ZREM', busy_key, unpack(q.loses))
 end

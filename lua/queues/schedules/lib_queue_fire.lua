@@ -1,9 +1,10 @@
--- The instant of a schedule has come. Wants queues/schedules/lib_queue_schedule.lua,
--- queues/lib_queue_store.lua and queues/deliveries/lib_queue_ended.lua. read_waiters() comes
--- before, where the script serves the waiters then.
+-- Makes the messages of a schedule whose instant has come. Needs
+-- queues/schedules/lib_queue_schedule.lua, queues/lib_queue_store.lua and
+-- queues/deliveries/lib_queue_ended.lua. A script that serves the waiters afterwards calls
+-- read_waiters() first.
 
--- The message before this one is in the queue, and is not a dead letter. Its delivery may have
--- ended: it is settled first.
+-- is_undone(s): whether the last message of the schedule is in the queue, and is not a dead letter.
+-- If its delivery has ended, that is settled first.
 local function is_undone(s)
   if s.last_seq == '' then
     return false
@@ -25,8 +26,8 @@ local function is_undone(s)
   return not redis.call('ZSCORE', dead_key, member_of(m))
 end
 
--- Stores a message that is due at `due`, of the instant `at`; `more` is what its `schedule` has
--- besides. Returns its sequence.
+-- make_message(id, s, at, due, missed, more): stores a message for the instant `at` that is due at
+-- `due`; `more` is what its `schedule` also has. Returns its sequence.
 local function make_message(id, s, at, due, missed, more)
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. more .. '}'
@@ -40,8 +41,8 @@ local function make_message(id, s, at, due, missed, more)
   return m.seq
 end
 
--- Makes the message of a schedule that came due at `at`, and sets the schedule's next instant. The
--- last one removes the schedule.
+-- fire(id, at): makes the message of a schedule that came due at `at`, and sets the schedule's next
+-- instant. The last instant removes the schedule.
 local function fire(id, at)
   local s = read_schedule(id)
   if not s then
@@ -66,8 +67,8 @@ local function fire(id, at)
   end
 end
 
--- Makes the messages of the schedules that came due, at most 50; check_types() comes before.
--- Returns how many came due, and when the next one will, nil without any.
+-- fire_due(): makes the messages of the schedules that came due, at most 50. Call check_types()
+-- first. Returns how many came due, and when the next one will, nil without one.
 local function fire_due()
   local due = redis.call('ZRANGE', schedules_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '50', 'WITHSCORES')
   for i = 1, #due, 2 do
@@ -76,8 +77,9 @@ local function fire_due()
   return #due / 2, note_next()
 end
 
--- The same for one schedule, before a script changes it, and serves the waiters; returns the
--- schedule as it is then, nil when there is none. What follows may be refused.
+-- fire_if_due(id, is_paused): does that for one schedule, which a script will change, and serves
+-- the waiters. Returns the schedule as it is afterwards, nil without it. The script may still
+-- refuse its change.
 local function fire_if_due(id, is_paused)
   local s = read_schedule(id)
   if s and s.next <= now and not is_paused then

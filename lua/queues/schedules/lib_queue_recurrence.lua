@@ -1,13 +1,14 @@
--- When the messages of a schedule are due. Pure: knows no clock and no key.
+-- When the messages of a schedule are due. It is pure: it knows no clock and no key.
 --
 -- A recurrence has `every` and `anchor` (milliseconds: an instant, and every so much after it), or
 -- `mask` (handlers/queues/cron.h: minutes of its zone), and `start` (0: none): nothing is due
--- before. Either has `shifts`, how the clocks of its zone change (handlers/queues/zone_shifts.h
--- has the form), so that each script finds the same instants, whatever its daemon knows of zones.
+-- before that. Both kinds have `shifts`, how the clocks of the zone change
+-- (handlers/queues/zone_shifts.h has the form), so that each script finds the same instants,
+-- whatever its daemon knows of zones.
 --
 -- An instant of a mask is a minute of local time that matches. Minutes that a change of the clock
--- skips are due together, once, at the change. Of minutes that come twice, those of a mask that
--- repeats are due both times, those of others the first time.
+-- skips are due together, once, at the change. Minutes that come twice are due both times if the
+-- mask repeats, else the first time.
 local SECONDS_MOST = 366 * 41 * 86400 -- a 29 February on one day of the week may be 40 years away
 local SECONDS_COUNTED = 1001 * 86400
 local ONE = 49 -- '1' in a mask
@@ -38,7 +39,7 @@ end
 
 local zones = {} -- what was read, by its text
 
--- The days of a rule: kind, three numbers, and the second of the day.
+-- read_day(text): a day of a rule: kind, three numbers, and the second of the day.
 local function read_day(text)
   local kind, a, b, c, second = text:match('^(%a)(%d+)%.(%d+)%.(%d+)/(-?%d+)$')
   return { kind = kind, a = tonumber(a), b = tonumber(b), c = tonumber(c), second = tonumber(second) }
@@ -61,23 +62,24 @@ local function zone_of(text)
   return zone
 end
 
--- The instant of a day of a rule in a year.
+-- instant_of(d, year): the instant of a rule's day in a year.
 local function instant_of(d, year)
   local day = first_day(year, 1) + d.a
   if d.kind == 'M' then -- month, week, day of the week
     local first = first_day(year, d.a)
     day = first + (d.c - first - 4) % 7 + 7 * (d.b - 1)
     if day >= (d.a < 12 and first_day(year, d.a + 1) or first_day(year + 1, 1)) then
-      day = day - 7 -- the fifth: the last
+      day = day - 7 -- the fifth week means the last
     end
   elseif d.kind == 'J' and (d.a < 60 or first_day(year, 3) - first_day(year, 1) == 59) then
-    day = day - 1 -- no 29 February is counted
+    day = day - 1 -- 29 February is not counted
   end
   return day * 86400 + d.second
 end
 
--- The time between two changes of the clock that has second `t`: its offset; when it began, and the
--- offset before; when it ends, and the offset from then on. nil: it has always been, or stays.
+-- span(zone, t): the time between two changes of the clock that has second `t`: its offset; when it
+-- began, and the offset before; when it ends, and the offset from then on. nil: it has no
+-- beginning, or no end.
 local function span(zone, t)
   local count, i = #zone.at, 0
   while i < count and zone.at[i + 1] <= t do
@@ -102,20 +104,21 @@ local function span(zone, t)
       end
     end
   end
-  if changed == 1 then -- the first of the rule
+  if changed == 1 then -- the first change by the rule
     before = zone.to[count] or zone.first
   end
   return offset, began, before, ends, after
 end
 
--- The offset of local time from UTC at an instant, in seconds.
+-- offset_at(r, at): the offset of local time from UTC at an instant, in seconds.
 local function offset_at(r, at)
   return (span(zone_of(r.shifts), math.floor(at / 1000)))
 end
 
 -- ---- The minutes of a mask ----
 
--- Whether a day matches, and the next one to look at: no day of a month that does not match does.
+-- day_matches(mask, day): whether a day matches, and the next day to look at; in a month that does
+-- not match, no day matches.
 local function day_matches(mask, day)
   local of_month, month = calendar_of(day)
   if mask:byte(MONTH_AT + month) ~= ONE then
@@ -129,7 +132,8 @@ local function day_matches(mask, day)
   return by_date and by_weekday, day + 1
 end
 
--- The first minute of a day from `from` on that matches; nil when there is none.
+-- minute_of_day(mask, from): the first minute of a day from `from` on that matches; nil without
+-- one.
 local function minute_of_day(mask, from)
   local hour = math.floor(from / 60)
   local minute = mask:byte(HOUR_AT + 1 + hour) == ONE and mask:find('1', 1 + from % 60, true)
@@ -143,8 +147,8 @@ local function minute_of_day(mask, from)
   return (later - HOUR_AT - 1) * 60 + mask:find('1', 1, true) - 1
 end
 
--- The first local minute that matches, of those that begin from local second `first` on, and before
--- `last`; nil when there is none.
+-- match_within(mask, first, last): the first local minute that matches and begins at local second
+-- `first` or later, and before `last`; nil without one.
 local function match_within(mask, first, last)
   local minute, stop = math.ceil(first / 60), math.ceil(last / 60)
   local day, from = math.floor(minute / 1440), minute % 1440
@@ -163,14 +167,14 @@ local function ones(mask, first, last)
   return select(2, mask:sub(first, last):gsub('1', ''))
 end
 
--- How many minutes of a day match that are before `minute`.
+-- matches_before(mask, minute): how many minutes of a day match that are before `minute`.
 local function matches_before(mask, minute)
   local hour = math.floor(minute / 60)
   local of_hour = minute % 60 > 0 and mask:byte(HOUR_AT + 1 + hour) == ONE and ones(mask, 1, minute % 60) or 0
   return ones(mask, HOUR_AT + 1, HOUR_AT + hour) * ones(mask, 1, HOUR_AT) + of_hour
 end
 
--- How many local minutes match_within would find.
+-- count_within(mask, first, last): how many local minutes match_within would find.
 local function count_within(mask, first, last)
   local minute, stop = math.ceil(first / 60), math.ceil(last / 60)
   local day, count, whole_day = math.floor(minute / 1440), 0, matches_before(mask, 1440)
@@ -188,9 +192,9 @@ end
 
 -- ---- Instants ----
 
--- Of the span that has second `t`: the local seconds between which a mask is looked for, the end of
--- those that the change behind it skips (the end of the span where it skips none), and what
--- converts them.
+-- local_times(r, t): for the span that has second `t`: the local seconds between which the mask is
+-- matched, the end of the seconds that the change after it skips (the end of the span if it skips
+-- none), and the end of the span and its offset, which convert them.
 local function local_times(r, t)
   local offset, began, before, ends, after = span(zone_of(r.shifts), t)
   local first = t + offset
@@ -215,7 +219,7 @@ local function next_of_mask(r, after)
   return nil
 end
 
--- The first instant after `after`; nil when there is none.
+-- next_instant(r, after): the first instant after `after`; nil without one.
 local function next_instant(r, after)
   if r.every then
     return r.anchor + math.max(0, math.floor((after - r.anchor) / r.every) + 1) * r.every
@@ -223,8 +227,8 @@ local function next_instant(r, after)
   return next_of_mask(r, math.max(after, r.start - 1))
 end
 
--- How many instants there are after `at`, itself one, and not after `now`. Of a mask those of the
--- first 1000 days are counted.
+-- instants_between(r, at, now): how many instants are after `at`, itself an instant, and not after
+-- `now`. For a mask it counts in the first 1000 days.
 local function instants_between(r, at, now)
   if r.every then
     return math.floor((now - at) / r.every)
@@ -235,7 +239,7 @@ local function instants_between(r, at, now)
     local first, stop, resumed, ends, offset = local_times(r, t)
     count = count + count_within(r.mask, first, math.min(stop, last + offset))
     if ends < last and match_within(r.mask, stop, resumed) then
-      count, ends = count + 1, ends + 1 -- and the change itself, which may match, too
+      count, ends = count + 1, ends + 1 -- the change itself may match as well
     end
     t = ends
   end

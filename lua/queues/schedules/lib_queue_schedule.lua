@@ -1,25 +1,26 @@
--- Schedules of a queue. Wants queues/lib_queue.lua and queues/schedules/lib_queue_recurrence.lua.
+-- What a schedule of a queue is in Redis. Needs queues/lib_queue.lua and
+-- queues/schedules/lib_queue_recurrence.lua.
 --   KEYS[8]  sorted set: id by the next instant
 --   in the queue's hash:
---     `:<id>`  what the schedule is, a table by cmsgpack: json_id, every (nil: a mask), cron, mask,
---              zone, zone_version ('': unknown), shifts, anchor, start, stop (0: none), limit (0:
---              none), jitter, priority, group ('': none), overlap, next, last (0: none), last_seq
---              ('': none), sent, runs (those of sent that an instant made), missed, skipped
+--     `:<id>`  the schedule, a table by cmsgpack: json_id, every (nil: a mask), cron, mask, zone,
+--              zone_version ('': unknown), shifts, anchor, start, stop (0: none), limit (0: none),
+--              jitter, priority, group ('': none), overlap, next, last (0: none), last_seq ('':
+--              none), sent, runs (how many of sent an instant made), missed, skipped
 --     `=<id>`  headers as JSON ('': none), a tab, the body
---     `schedule_at`  the first instant, so that a receive finds what came due among the settings
+--     `schedule_at`  the first instant, so that a receive reads it with the settings
 local function read_schedule(id)
   local packed = redis.call('HGET', queue_key, ':' .. id)
   return packed and cmsgpack.unpack(packed)
 end
 
--- The first instant of a schedule after `after`, nil when there is none before its end.
+-- next_of(s, after): the first instant of a schedule after `after`, nil without one before its end.
 local function next_of(s, after)
   local at = next_instant(s, after)
   return at and (s.stop == 0 or at <= s.stop) and at or nil
 end
 
--- When the message of an instant is due. Its jitter depends on nothing but the queue, the schedule
--- and the instant, so that each look finds the same.
+-- due_of(id, s, at): when the message of an instant is due. Its jitter depends only on the queue,
+-- the schedule and the instant, so that each script finds the same.
 local function due_of(id, s, at)
   if s.jitter == 0 then
     return at
@@ -28,7 +29,7 @@ local function due_of(id, s, at)
   return at + tonumber(hash:sub(1, 8), 16) % (s.jitter + 1)
 end
 
--- Its next instant is s.next. Writes; check_types() comes before.
+-- put_schedule(id, s): writes a schedule whose next instant is s.next. Call check_types() first.
 local function put_schedule(id, s)
   redis.call('ZADD', schedules_key, digits(s.next), id)
   redis.call('HSET', queue_key, ':' .. id, cmsgpack.pack(s))
@@ -39,7 +40,8 @@ local function remove_schedule(id)
   return redis.call('ZREM', schedules_key, id)
 end
 
--- After changes of schedules: notes when the next one is due, and returns it, nil without any.
+-- note_next(): notes when the next schedule is due, and returns it, nil without one. Call it after
+-- changes of schedules.
 local function note_next()
   local at = redis.call('ZRANGE', schedules_key, '0', '0', 'WITHSCORES')[2]
   if at then
@@ -50,14 +52,14 @@ local function note_next()
   return tonumber(at)
 end
 
--- A schedule as queue_schedule_list returns it; others return its content, too.
+-- A schedule as queue_schedule_list returns it; other scripts also return its content.
 --@shape queue_schedule: id text, every_ms int, cron text, time_zone text, time_zone_version text,
 -- start_at_ms int, end_at_ms int, limit int, jitter_ms int, priority int, group text, overlap text,
 -- next_at_ms int, last_at_ms int, sent int, missed int, skipped int
 --@shape queue_schedule_full: queue_schedule, content text, next text
--- every_ms 0: a cron. start_at_ms, end_at_ms, limit and last_at_ms 0: none. content is the headers,
--- a tab and the body. next is when the next five messages are due, each as milliseconds, a colon
--- and the offset of local time in seconds, between blanks.
+-- every_ms is 0 for a cron. start_at_ms, end_at_ms, limit and last_at_ms are 0 for none. content is
+-- the headers, a tab and the body. next is when the next five messages are due, each as
+-- milliseconds, a colon and the offset of local time in seconds, with blanks between.
 local function schedule_settings(id, s)
   return {
     id, s.every or 0, s.cron, s.zone, s.zone_version, s.start, s.stop, s.limit, s.jitter, s.priority, s.group,
@@ -76,8 +78,8 @@ local function schedule_item(id, s)
   return item
 end
 
--- Whether a look has to make the messages of schedules first: the instant of one has come, and the
--- queue is not paused.
+-- is_schedule_due(): whether the messages of schedules must be made before a script reads the
+-- queue: the instant of one has come, and the queue is not paused.
 local function is_schedule_due()
   local settings = redis.call('HMGET', queue_key, 'schedule_at', 'paused', 'layout')
   local layout = settings[3]

@@ -1,6 +1,6 @@
 -- queue_schedule_delete: removes a schedule; the messages that it made stay. An instant that came
 -- due makes its message first, as in the next receive.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id
 --@reply 1 removed, 0 absent
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).

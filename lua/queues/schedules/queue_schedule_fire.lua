@@ -1,6 +1,6 @@
 -- queue_schedule_fire: makes the messages of the schedules that came due, as the next receive
 -- would.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 --@reply 1 made, 0 nothing
 -- nothing: nothing was due, or the queue is paused.
 -- Errors: WRONGTYPE, nothing changed. O(50 * log(queue)).

@@ -1,9 +1,9 @@
 -- queue_schedule_get: a schedule of a queue.
--- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 id, 2 '1': what schedules would make was made
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
+-- ARGV  1 id, 2 '1': the messages of schedules have been made
 --@reply 0: schedule [queue_schedule_full]
 --@reply -1 absent, -2 schedule_due
--- schedule_due: queue_schedule_fire comes first.
+-- schedule_due: call queue_schedule_fire first.
 -- Errors: WRONGTYPE. O(1).
 --@include time queue queue_recurrence queue_schedule
 --@reads

@@ -1,11 +1,11 @@
 -- queue_schedule_list: one page of a queue's schedules, without headers and bodies.
--- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000), 3 '1':
---       what schedules would make was made
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000), 3 '1': the
+--       messages of schedules have been made
 --@reply 0: next_cursor text, schedules [queue_schedule]...
 --@reply -1 no_cursor, -2 schedule_due
--- next_cursor is '0' when that was all. schedule_due: queue_schedule_fire comes first.
--- Errors: WRONGTYPE. O(page), and at most 2000 schedules are looked at, for a millisecond.
+-- next_cursor is '0' at the end. schedule_due: call queue_schedule_fire first.
+-- Errors: WRONGTYPE. O(page): it reads at most 2000 schedules, for a millisecond.
 --@include time out_of_time scan_page queue queue_schedule
 --@reads
 if ARGV[3] ~= '1' and is_schedule_due() then

@@ -1,18 +1,18 @@
 -- queue_schedule_put: makes a schedule, or changes one.
--- KEYS  the queue's (queues/lib_queue.lua), and the index of names (lib/names.lua)
--- ARGV  1 id, 2 the same as JSON, 3 '1': only one that exists; then '=' and a value, '~' for the
---       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
---       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body, 13 time_zone, 14 its
---       version ('': unknown), 15 its shifts (handlers/queues/zone_shifts.h), 16 limit, 17
---       jitter_ms, 18 group ('': none)
+-- KEYS  the keys of a queue (queues/lib_queue.lua), and the index of names (lib/names.lua)
+-- ARGV  1 id, 2 the same as JSON, 3 '1': only changes one that exists; then for each setting '='
+--       and a value, '~' for the default, or '' to keep it: 4 every_ms, 5 cron, 6 mask
+--       (handlers/queues/cron.h), 7 start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers,
+--       12 body, 13 time_zone, 14 its version ('': unknown), 15 its shifts
+--       (handlers/queues/zone_shifts.h), 16 limit, 17 jitter_ms, 18 group ('': none)
 -- An instant that came due makes its message first, as in the next receive.
 --@reply 1: is_new int, schedule [queue_schedule_full]
 --@reply -1 absent, -2 no_recurrence, -3 no_instant, -4 no_instant_before_end
 --@reply -5 limit_reached: runs int
--- is_new is 1 when it was made, else 0. no_recurrence: neither every_ms nor cron. The next instant
--- stays while every_ms, cron, time_zone and start_at_ms do, unless a law changed the clocks, or
--- Redis's clock was set back. Shifts of an older version do not replace those of a newer one: over
--- daemons with different data the newest counts, whichever is asked last.
+-- is_new is 1 when it was made, else 0. no_recurrence: there is neither every_ms nor cron. The next
+-- instant stays as long as every_ms, cron, time_zone and start_at_ms stay, unless a law changed the
+-- clocks, or Redis's clock was set back. Shifts of an older version do not replace shifts of a
+-- newer one: if daemons have different data, the newest counts, whichever daemon is asked last.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire
@@ -27,7 +27,7 @@ local is_new = not s
 s = s or { json_id = ARGV[2], last = 0, last_seq = '', sent = 0, runs = 0, missed = 0, skipped = 0, zone_version = '' }
 local every, cron, start, zone, version = s.every, s.cron, s.start, s.zone, s.zone_version
 
--- given(i, kept, default): argument i as ARGV has it.
+-- given(i, kept, default): the value of argument i.
 local function given(i, kept, default)
   local mark = ARGV[i]:sub(1, 1)
   if mark == '' then
@@ -55,9 +55,9 @@ local is_changed = is_new or s.every ~= every or s.cron ~= cron or s.start ~= st
 if is_changed or s.start == 0 and s.anchor > now then
   s.anchor = s.start > 0 and s.start or now
 end
--- An instant that came while the queue is paused stays. Any other one follows from the times: it
--- differs where the clocks change by another law now, or was computed while Redis's clock was
--- ahead.
+-- An instant that came while the queue is paused stays. Any other one is computed again: it differs
+-- if a law changed the clocks, or if it was computed while Redis's clock was ahead.
+--
 if is_changed or s.next > now then
   s.next = next_of(s, now)
 elseif s.stop > 0 and s.next > s.stop then

@@ -1,11 +1,11 @@
--- queue_schedule_run: makes a message of a schedule now. Its next instant stays, and the message
--- does not count in its limit.
--- KEYS  the queue's (queues/lib_queue.lua)
+-- queue_schedule_run: makes a message of a schedule now. The schedule's next instant stays, and the
+-- message does not count for its limit.
+-- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id
 --@reply 1: message_id text
 --@reply -1 absent, -2 overlap
--- overlap: the message before is not done, and the schedule skips. An instant that came due makes
--- its message first, as in the next receive.
+-- overlap: the last message is not done, and the schedule skips. An instant that came due makes its
+-- message first, as in the next receive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_recurrence queue_schedule queue_leap queue_store queue_fire

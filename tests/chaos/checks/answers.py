@@ -1,5 +1,5 @@
 """Of all calls: the daemon never ends by itself and exits with 0 after SIGTERM, never answers with
-a fault of its own, and always answers in time, unless it or the way to it was harmed.
+its own fault, and always answers in time, unless it or the way to it was harmed.
 """
 import bisect
 

@@ -35,7 +35,7 @@ def check_total(history, findings, name, ops):
 
 
 def check_values(history, findings, name, ops):
-    """Each addition has a value of its own, the same in all its answers, and above those that were
+    """Each addition has its own value, the same in all its answers, and above those that were
     answered before it began.
     """
     accepted = []

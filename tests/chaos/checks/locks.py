@@ -116,7 +116,7 @@ def judge_replay(history, findings, grants, known, call, first):
 
 
 def judge_use(history, findings, grants, known, call, begun):
-    """An extension or a release: the holder's succeeds, that of another caller does not."""
+    """An extension or a release by the holder succeeds, and by another caller it does not."""
     grant = grants.get(call.sent["token"])
     if not grant:
         return
@@ -140,7 +140,7 @@ def judge_use(history, findings, grants, known, call, begun):
             findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded {why}", call)
     elif call.code == "not_holder" and was_released(history, grant, call):
         judge_repeated_release(history, findings, grant, call)
-    elif call.code == "not_holder" and call.end < grant.until:
+    elif call.code == "not_holder" and replays.told_over(call) < grant.until:
         if not any(history.may_be_lost(c) for c in (*grant.calls, call)):
             findings.violation(
                 "held for its time", f"{call.on}: fence {grant.fence} was lost before its time", grant.calls[0], call

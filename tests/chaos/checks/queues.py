@@ -187,7 +187,7 @@ def read_use(history, findings, name, messages, deliveries, call, begun):
             message.acknowledged = call
     if call.what == "queue.reject" and not call.sent.get("counted", True):
         message.may_count_again = True
-    if call.code == "receipt_expired" and call.end < delivery.until:
+    if call.code == "receipt_expired" and replays.told_over(call) < delivery.until:
         if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
             findings.count("deliveries lost by a failover")
         else:

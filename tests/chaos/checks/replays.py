@@ -14,6 +14,14 @@ def of(calls):
     return found
 
 
+def told_over(call):
+    """An answer that reports the end of a grant is right if the grant ends before this instant.
+    When a reply repeats an earlier one, the daemon counts all the time since its request as time
+    of the grant.
+    """
+    return call.end + (call.end - call.start if call.effect == "applied" else 0)
+
+
 def judge(history, findings, call, grant, refusals):
     """`grant` has `calls`, `until` (it surely lasts so long) and `ended_by(time)` (the call that
     ended it before then; True when it expired).
@@ -32,7 +40,7 @@ def judge(history, findings, call, grant, refusals):
         )
     elif call.code in refusals and call.effect == "applied":
         findings.count("repeated requests whose grant had ended")
-        if call.end + (call.end - call.start) < grant.until:  # of a slow reply a daemon assumes the worst
+        if told_over(call) < grant.until:
             findings.violation(
                 "held for its time",
                 f"{call.on}: {call.what} was repeated and got {call.code}, though its grant lasted",

@@ -78,7 +78,7 @@ def judge_uses(history, findings, name, permits):
 def judge_use(history, findings, permit, call, begun):
     if (
         call.code == "permit_expired"
-        and call.end < permit.until
+        and replays.told_over(call) < permit.until
         and not any(history.may_be_lost(c) for c in (*permit.calls, call))
     ):
         findings.violation("held for its time", f"{call.on}: a permit was gone before its time", permit.calls[0], call)

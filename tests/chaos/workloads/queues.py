@@ -1,4 +1,4 @@
-"""Queues: each message has a number of its own, so that the checks can follow it. Some are received
+"""Queues: each message has its own number, so that the checks can follow it. Some are received
 by waiting workers; some are acknowledged late, or by the next receive, rejected, with or without
 counting, extended, or cancelled in flight.
 """
