@@ -70,6 +70,8 @@ LTO := OFF
 SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
+# With libraries of arm64: some of Debian's -dev packages cannot be there for two architectures.
+DEBIAN13_ARM64 := build-roots/trixie-arm64
 
 # Installs what is missing of the packages in $(1), and starts none of their services; prints nothing
 # and needs no root when nothing is. A package is of this machine's architecture, or PACKAGE:ARCH.
@@ -265,11 +267,11 @@ test-debian13: packages-roots ## the suite in a Debian 13 root
 # Unit and script tests, cross-compiled, under qemu-user: of what depends on the architecture, such as
 # signed characters, alignment and the order of memory.
 test-arm64: packages-roots ## unit and script tests of arm64 under qemu-user, in a Debian 13 root
-	@$(SUDO) tools/debian_root make trixie $(DEBIAN13)
-	@$(SUDO) tools/debian_root tree $(DEBIAN13)
-	@$(SUDO) tools/debian_root run $(DEBIAN13) sh -c 'apt-get update -qq && \
+	@$(SUDO) tools/debian_root make trixie $(DEBIAN13_ARM64)
+	@$(SUDO) tools/debian_root tree $(DEBIAN13_ARM64)
+	@$(SUDO) tools/debian_root run $(DEBIAN13_ARM64) sh -c 'apt-get update -qq && \
 		apt-get install -y -qq --no-install-recommends make >/dev/null'
-	@$(SUDO) tools/debian_root run $(DEBIAN13) make -C /src test-emulated ARCH=arm64 JOBS=$(JOBS)
+	@$(SUDO) tools/debian_root run $(DEBIAN13_ARM64) make -C /src test-emulated ARCH=arm64 JOBS=$(JOBS)
 
 # What test-arm64 runs in the root.
 EMULATED := $(basename $(notdir $(wildcard tests/unit/test_*.c tests/scripts/test_*.c)))
