@@ -30,17 +30,34 @@ VALGRIND_PACKAGES := $(TEST_PACKAGES) valgrind
 FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) libjansson-dev clang libclang-rt-dev
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl \
+	$(if $(filter-out $(NATIVE),$(ARCH)),qemu-user-static) \
 	$(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
 SITE_PACKAGES := python3 python3-yaml ca-certificates mkdocs
 # What dpkg-shlibdeps is in, and what it asks.
-DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
+DEB_PACKAGES = $(call of_arch,$(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file)
+# The tests on the other architecture, whose programs run under qemu-user; redis-server is the machine's.
+# libc6-dev for the library that is preloaded into it.
+ARCH_TEST_PACKAGES = $(call of_arch,$(RUN_PACKAGES) libssl-dev libcmocka-dev libjansson-dev qemu-user-static) libc6-dev:$(NATIVE)
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
 ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 # buildah also where an engine answers: it gives each file the time of the commit.
-DIST_PACKAGES = $(sort $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
+DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
 	python3-setuptools $(NPM_PACKAGES))
 JOBS := $(shell nproc)
+# The architecture to build for, amd64 or arm64: of `make image` and `make deb`. For the other one
+# Debian's cross compiler builds, with libraries of that architecture.
+NATIVE := $(shell dpkg --print-architecture 2>/dev/null)
+ARCH := $(NATIVE)
+ifneq ($(ARCH),$(NATIVE))
+FOREIGN := -$(ARCH)
+TRIPLET := $(if $(filter amd64,$(ARCH)),x86_64,aarch64)-linux-gnu
+CROSS := --toolchain tools/cross.cmake -DTRIPLET=$(TRIPLET)
+# Packages of a build, with libraries of $(ARCH).
+of_arch = $(foreach p,$(1),$(p)$(if $(filter lib%-dev,$(p)),:$(ARCH))) gcc-$(subst _,-,$(TRIPLET))
+else
+of_arch = $(1)
+endif
 # Tests mostly wait, with a sanitizer less than without.
 TEST_JOBS := $(shell echo $$((3 * $(JOBS))))
 # What fails beside the others is tried once more, one after the other, and then shows its output.
@@ -53,11 +70,15 @@ LTO := OFF
 SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
+# With libraries of arm64: some of Debian's -dev packages cannot be there for two architectures.
+DEBIAN13_ARM64 := build-roots/trixie-arm64
 
 # Installs what is missing of the packages in $(1), and starts none of their services; prints nothing
-# and needs no root when nothing is.
+# and needs no root when nothing is. A package is of this machine's architecture, or PACKAGE:ARCH.
 define install
-	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	@missing=$$(for p in $(1); do arch=$${p#*:}; [ "$$arch" != "$$p" ] || arch=$(NATIVE); \
+		dpkg-query -W -f '$${Status} $${Architecture}\n' $$p 2>/dev/null | grep -qE "ok installed (all|$$arch)$$" || echo $$p; \
+	done); \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ -n "$(SUDO)" ] && ! command -v $(SUDO) >/dev/null; then \
 		echo "Debian packages are missing, and there is no sudo here. An administrator can install them:"; \
@@ -68,9 +89,9 @@ endef
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
 	soak-selftest soak-parts lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
-		test-debian13 test-deb image site help dist dist-twice \
+		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
-		packages-image packages-analyze packages-dist \
+		packages-image packages-analyze packages-dist packages-arch-test \
 	packages-valgrind packages-fuzz packages-browser packages-bench
 
 help: ## this list
@@ -216,12 +237,13 @@ install: ## into PREFIX=/usr/local, DESTDIR=
 	@cmake --build --preset release -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build --strip
 
-deb: packages-deb ## a Debian package, in build-deb/
-	@cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=Release -DPATTERND_TESTS=OFF \
+deb: DEB = build-deb$(FOREIGN)
+deb: packages-deb ## a Debian package, in build-deb/; ARCH=arm64 or amd64: for the other architecture
+	@cmake -S . -B $(DEB) -G Ninja $(CROSS) -DCMAKE_BUILD_TYPE=Release -DPATTERND_TESTS=OFF \
 		-DCMAKE_INSTALL_PREFIX=/usr >/dev/null
-	@cmake --build build-deb -j $(JOBS)
-	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
-	@ls build-deb/*.deb
+	@cmake --build $(DEB) -j $(JOBS)
+	@cd $(DEB) && rm -f *.deb && DEB_HOST_ARCH=$(ARCH) cpack >cpack.log || { cat cpack.log; exit 1; }
+	@ls $(DEB)/*.deb
 
 # README's quick start, as it is, in a fresh Debian 12 and a fresh Debian 13, or in
 # SUITES=bookworm only; root or sudo.
@@ -242,13 +264,30 @@ test-debian13: packages-roots ## the suite in a Debian 13 root
 	@$(SUDO) tools/debian_root run $(DEBIAN13) PATTERND_TEST_REDIS=$(PATTERND_TEST_REDIS) make -C /src test \
 		JOBS=$(JOBS)
 
+# Unit and script tests, cross-compiled, under qemu-user: of what depends on the architecture, such as
+# signed characters, alignment and the order of memory.
+test-arm64: packages-roots ## unit and script tests of arm64 under qemu-user, in a Debian 13 root
+	@$(SUDO) tools/debian_root make trixie $(DEBIAN13_ARM64)
+	@$(SUDO) tools/debian_root tree $(DEBIAN13_ARM64)
+	@$(SUDO) tools/debian_root run $(DEBIAN13_ARM64) sh -c 'apt-get update -qq && \
+		apt-get install -y -qq --no-install-recommends make >/dev/null'
+	@$(SUDO) tools/debian_root run $(DEBIAN13_ARM64) make -C /src test-emulated ARCH=arm64 JOBS=$(JOBS)
+
+# What test-arm64 runs in the root.
+EMULATED := $(basename $(notdir $(wildcard tests/unit/test_*.c tests/scripts/test_*.c)))
+test-emulated: packages-arch-test
+	@cmake --preset release -B build$(FOREIGN) $(CROSS) -DPATTERND_TESTS=ON -DPATTERND_WEB=OFF >/dev/null
+	@cmake --build build$(FOREIGN) -j $(JOBS) --target $(EMULATED) clock_ahead
+	@cd build$(FOREIGN) && { ctest -j $(TEST_JOBS) --no-tests=error --fixture-exclude-any build -R '^(unit|scripts)/' || \
+		ctest --rerun-failed --fixture-exclude-any build --output-on-failure; }
+
 # The package, made and tried in a fresh Debian 12 and a fresh Debian 13.
 test-deb: packages-roots ## the package in fresh Debian roots
 	@$(SUDO) packaging/try_deb bookworm
 	@$(SUDO) packaging/try_deb trixie
 
-image: packages-image ## the container image
-	@$(SUDO) env ENGINE=$(ENGINE) docker/build
+image: packages-image ## the container images; ARCH=arm64 or amd64: for the other architecture
+	@$(SUDO) env ENGINE=$(ENGINE) ARCH=$(ARCH) docker/build
 
 dist: packages-dist ## all files of a release in dist/, from the last commit
 	@$(SUDO) packaging/dist
@@ -268,6 +307,8 @@ packages-lint:
 	$(call install,$(LINT_PACKAGES))
 packages-deb:
 	$(call install,$(DEB_PACKAGES))
+packages-arch-test:
+	$(call install,$(ARCH_TEST_PACKAGES))
 packages-site:
 	$(call install,$(SITE_PACKAGES))
 packages-roots:

@@ -3,8 +3,8 @@
 output.
 
 The source and its files in DIST, the npm packages whose files are in the program
-(web/package-lock.json), and the Debian packages that the image has code of, as the image's
-var/lib/dpkg/status.d names them.
+(web/package-lock.json), and the Debian packages that the images have code of, as
+var/lib/dpkg/status.d in each of them names these.
 """
 import datetime
 import hashlib
@@ -56,7 +56,7 @@ def blob(archive, digest):
 
 
 def debian_packages(image):
-    """Of the only layer of an OCI layout in a tar."""
+    """Of all layers of an OCI layout in a tar."""
     with tarfile.open(image) as archive:
         index = json.load(archive.extractfile("./index.json"))
         manifest = json.load(blob(archive, index["manifests"][0]["digest"]))
@@ -66,9 +66,9 @@ def debian_packages(image):
                     if member.isfile() and "var/lib/dpkg/status.d/" in member.name:
                         status = files.extractfile(member).read().decode()
                         fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", status, re.M))
-                        name, version = fields["Package"], fields["Version"]
-                        purl = f"pkg:deb/debian/{name}@{version}?arch={fields['Architecture']}&distro=debian-13"
-                        yield package(name, version, "NOASSERTION", purl)
+                        name, version, arch = fields["Package"], fields["Version"], fields["Architecture"]
+                        purl = f"pkg:deb/debian/{name}@{version}?arch={arch}&distro=debian-13"
+                        yield package(name, version, "NOASSERTION", purl) | {"SPDXID": element(f"{name}-{arch}")}
 
 
 def main():
@@ -80,8 +80,9 @@ def main():
         for file in sorted(dist.iterdir())
         if file.suffix != ".json" and file.name not in (source["packageFileName"], "SHA256SUMS")
     ]
-    image = dist / f"patternd-{version}-oci.tar"
-    npm, debian = list(npm_packages()), list(debian_packages(image))
+    npm = list(npm_packages())
+    images = {image.name: list(debian_packages(image)) for image in sorted(dist.glob("*-oci.tar"))}
+    debian = {entry["SPDXID"]: entry for entries in images.values() for entry in entries}
     relation = lambda one, kind, other: {
         "spdxElementId": one,
         "relationshipType": kind,
@@ -90,7 +91,9 @@ def main():
     relations = [relation("SPDXRef-DOCUMENT", "DESCRIBES", p["SPDXID"]) for p in [source, *files]]
     relations += [relation(p["SPDXID"], "GENERATED_FROM", source["SPDXID"]) for p in files]
     relations += [relation(source["SPDXID"], "CONTAINS", p["SPDXID"]) for p in npm]
-    relations += [relation(element(image.name), "CONTAINS", p["SPDXID"]) for p in debian]
+    relations += [
+        relation(element(image), "CONTAINS", entry["SPDXID"]) for image, entries in images.items() for entry in entries
+    ]
     json.dump(
         {
             "spdxVersion": "SPDX-2.3",
@@ -102,7 +105,7 @@ def main():
                 "created": made.strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "creators": ["Tool: packaging/sbom.py"],
             },
-            "packages": [source, *files, *npm, *debian],
+            "packages": [source, *files, *npm, *debian.values()],
             "relationships": relations,
         },
         sys.stdout,

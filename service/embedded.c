@@ -213,7 +213,11 @@ bool embedded_start(const char *dir, char *url, unsigned long url_size)
 	if (server == 0)
 		run_server(self);
 	snprintf(url, url_size, "unix://%s", socket_path);
-	return wait_for_socket(socket_path);
+	if (!wait_for_socket(socket_path))
+		return false;
+	log_event(LOG_INFO, "embedded_redis_started", "for trying patternd out: a private Redis with its data in %s",
+		  folder);
+	return true;
 }
 
 bool embedded_exited(void)

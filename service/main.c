@@ -141,9 +141,14 @@ static bool open_signals(void)
 /* --embedded is for trying patternd out, so examples are printed. */
 static void print_hint(void)
 {
-	char at[512];
+	char at[512], loopback[512];
 	const char *address = http_address(0);
 
+	/* Every address includes the loopback, which curl and browsers reach everywhere. */
+	if (strncmp(address, "http://0.0.0.0:", 15) == 0) {
+		snprintf(loopback, sizeof(loopback), "http://127.0.0.1:%s", address + 15);
+		address = loopback;
+	}
 	lseek(STDOUT_FILENO, 0, SEEK_END); /* with "> FILE 2>&1" the log has appended to that file */
 	if (strncmp(address, "unix:", 5) == 0)
 		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);

@@ -50,7 +50,7 @@ static void repeated_for_a_minute(void **state)
 {
 	(void)state;
 	is_acquired_and_freed();
-	later_ms(RELEASED_MS - 1);
+	later_ms(RELEASED_MS - 2); /* Redis may delete a key in the very millisecond in which it expires */
 	unchanged(&r, assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE));
 	assert_int_equal(release(TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE);
 	answered(0, 0);
@@ -58,7 +58,7 @@ static void repeated_for_a_minute(void **state)
 	unchanged(&r, assert_int_equal(lock_force(&r, "a"), LOCK_RELEASE_NOT_HOLDER));
 	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_1, TTL_MS), LOCK_EXTEND_NOT_HOLDER));
 	unchanged(&r, assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_NOT_HOLDER));
-	later_ms(1); /* a repeated release does not start the minute again */
+	later_ms(2); /* a repeated release does not start the minute again */
 	assert_int_equal(release(TOKEN_1), LOCK_RELEASE_NOT_HOLDER);
 	assert_int_equal(redis_exists(&r, RELEASED), 0);
 }

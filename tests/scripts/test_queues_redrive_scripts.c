@@ -188,9 +188,10 @@ static void steps_pass_what_stays(void **state)
 
 	(void)state;
 	make_dead_many(1500, "1");
-	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1000", "-1", "-1", ""));
-	for (size_t i = 0; i < 1000; i++)
-		snprintf(ids[i], 16, "%s", item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES + i, ITEM_ID)->str);
+	run(&r, &queue_message_list_script, queue_keys("q"), ARGS("dead", "1", "-1", "-1", ""));
+	int first = atoi(item_field(&r, QUEUE_MESSAGE_LIST_MESSAGES, ITEM_ID)->str + 1);
+	for (int i = 0; i < 1000; i++)
+		snprintf(ids[i], 16, "m%05d", first + i);
 	for (size_t i = 0; i < 1000; i++)
 		server_command(&r, "HSET %s %s 1700000000000000", queue_key("p", ":ids"), ids[i]);
 	assert_int_equal(queue_redrive_to(&r, "q", "p", 5, 100, NULL, &duplicates), 100);
