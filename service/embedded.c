@@ -213,11 +213,12 @@ bool embedded_start(const char *dir, char *url, unsigned long url_size)
 	if (server == 0)
 		run_server(self);
 	snprintf(url, url_size, "unix://%s", socket_path);
-	if (!wait_for_socket(socket_path))
-		return false;
-	log_event(LOG_INFO, "embedded_redis_started", "for trying patternd out: a private Redis with its data in %s",
-		  folder);
-	return true;
+	return wait_for_socket(socket_path);
+}
+
+const char *embedded_folder(void)
+{
+	return folder;
 }
 
 bool embedded_exited(void)

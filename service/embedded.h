@@ -16,6 +16,9 @@
  */
 bool embedded_start(const char *dir, char *url, unsigned long url_size);
 
+/* The folder with the server's data, after embedded_start. */
+const char *embedded_folder(void);
+
 /*
  * Call it after SIGCHLD. Returns true, and logs it, if the server exited unexpectedly; the daemon
  * should then exit.

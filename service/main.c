@@ -306,6 +306,9 @@ static int serve(void)
 		return EXIT_FAILURE;
 	}
 	if (patterns_start() && open_redis() && wait_open() && http_open(clients)) {
+		if (config()->embedded)
+			log_event(LOG_INFO, "embedded_redis_started",
+				  "for trying patternd out: a private Redis with its data in %s", embedded_folder());
 		log_addresses("listening", http_address);
 		log_addresses("health_listening", http_health_address);
 		notify_manager("READY=1");

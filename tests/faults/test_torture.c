@@ -244,7 +244,7 @@ static void judge_answer(struct raw *r, struct answer a, const char *what)
 	else if (a.status >= 500 && media && strstr(media, "json") && problem_flaw(a, a.status, NULL, NULL))
 		note_flaw("%s: no whole problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL), a.status,
 			  a.body);
-	else if (a.body && strstr(a.body, "--max-request-memory"))
+	else if (a.status >= 400 && a.body && strstr(a.body, "--max-request-memory"))
 		note_flaw("%s: malloc failed, and the budget is named: %s", what, a.body);
 }
 
