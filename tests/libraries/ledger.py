@@ -122,10 +122,10 @@ def hold():
 
 def interrupt(call, seconds):
     """The result of a call, or None when it was ended at a random instant. For the main thread."""
-    signal.setitimer(signal.ITIMER_REAL, max(random_s(seconds), 1e-6))
     result = None
     try:
         try:
+            signal.setitimer(signal.ITIMER_REAL, max(random_s(seconds), 1e-6))
             result = call()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
