@@ -187,7 +187,7 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 			       hint);
 	else
 		answer_problem(req, P_UNKNOWN_PATH,
-			       "no such path: '%.*s'; /docs shows all paths, /openapi.json lists them", len,
+			       "no such path: '%.*s'; /docs shows all paths; within a name, write / as %%2F", len,
 			       req->asked.target.at);
 }
 

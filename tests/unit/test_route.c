@@ -230,8 +230,8 @@ static void near_paths(void **state)
 		{ "POST", "/queues/q/send", "; did you mean POST /queues/{name}/messages?" },
 		{ "POST", "/ratelimit/take", "; did you mean POST /ratelimit?" },
 		{ "POST", "/feeds/home/push", "; did you mean POST /feeds/{name}/items?" },
-		{ "GET", "/nothing/like/it", "; /docs shows all paths, /openapi.json lists them" },
-		{ "GET", "/", "; /docs shows all paths, /openapi.json lists them" },
+		{ "GET", "/nothing/like/it", "; /docs shows all paths; within a name, write / as %2F" },
+		{ "GET", "/", "; /docs shows all paths; within a name, write / as %2F" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
