@@ -6,7 +6,7 @@
 #include "common/handler.h"
 #include "queues/queue_call.h"
 
-/* The numbers of the script. */
+/* The outcome of each delivery, as the script numbers it. */
 enum outcome { NOT_CURRENT, EXTENDED, CANCELLED };
 
 static void out_extended(struct json_out *o, struct text receipt, int64_t outcome, int64_t visible_until_ms)

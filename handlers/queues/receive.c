@@ -100,7 +100,7 @@ static void answer_deliveries(struct request *req, bool was_lost)
 		struct text queue = order->queues[order->deliveries[i].queue];
 		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
 		queue_metrics_count(req, queue, QUEUE_ACKNOWLEDGED, order->acknowledge);
-		/* The reply took so long that another consumer may have the message. */
+		/* The reply took so long that another worker may have the message. */
 		bool has_expired =
 			request_is_past(req, reply_int(order->deliveries[i].m, QUEUE_DELIVERY_VISIBLE_UNTIL_MS));
 		if (order->acknowledge || order->in_turn || !has_expired)

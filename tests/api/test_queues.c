@@ -1,8 +1,8 @@
 /*
- * Queues over HTTP: how what the scripts reply becomes answers to sending, receiving, and the end
- * of a delivery; and what the handlers refuse themselves. (What a queue does: tests/scripts. Single
- * values: tests/faults/test_hostile_members.c. Messages at rest: test_queues_messages.c. Whole
- * queues: test_queues_admin.c.)
+ * Queues over HTTP: the answers to sending, receiving and settling, and the requests that the
+ * handlers refuse themselves. tests/scripts has what a queue does, test_queues_messages.c reads,
+ * changes and cancels messages, test_queues_admin.c tests whole queues, and
+ * tests/faults/test_hostile_members.c single values.
  */
 #include "queue_asked.h"
 

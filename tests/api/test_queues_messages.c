@@ -1,6 +1,6 @@
 /*
- * Messages at rest over HTTP: looked at, rescheduled, cancelled, listed. (Many at once, and whole
- * queues: test_queues_admin.c.)
+ * Single messages of a queue over HTTP: GET, PATCH, DELETE and lists. test_queues_admin.c tests
+ * many at once, and whole queues.
  */
 #include "queue_asked.h"
 

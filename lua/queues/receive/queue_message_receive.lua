@@ -6,8 +6,9 @@
 --       visible_until_ms is then 0, and queue_delivery_return needs its content to bring it back, 5
 --       ticket (lib/waiters.lua), '' for a request that does not wait, 6 how long it may still
 --       wait, ms; 0: this is its last try, after which it leaves the wait queues; 7 how long it has
---       waited, us; 8 '1': each queue must exist, '2': only asks whether the one queue exists, else
---       absent or '', 9 the worker, percent-encoded; absent without one
+--       waited, us; 8 absent or '': queues need not exist, '1': each queue must exist, '2': look
+--       only whether the one queue exists, and take nothing; 9 the worker, percent-encoded; absent
+--       without one
 --@reply -2 paying
 --@reply -1 absent: queue int
 --@reply 0..: more int, look_at_ms int, deliveries [queue_delivery]...
