@@ -204,6 +204,7 @@ static void a_killed_daemon_sells_nothing_twice(void **state)
 	wait_until(metric_of(&patternd[0], "redis_calls_in_flight") == BUYERS / 2, SOON_MS);
 	daemon_kill(&patternd[0]);
 	server_signal(&redis, SIGCONT);
+	wait_until(server_command(&redis, "HLEN p:sale:{s}:users")->integer == STOCK, SOON_MS);
 	pthread_barrier_wait(&starts[1]);
 	assert_sold(STOCK);
 	assert_counts(0, STOCK, 0);
