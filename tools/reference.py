@@ -253,32 +253,42 @@ def options():
     return "\n".join(out)
 
 
-def default_rows():
-    """{(field, default, reason): (tags, operations)} of all parameters and members with one."""
-    contract, rows = read_contract(), {}
+def request_fields(contract):
+    """Yields (tag, "METHOD path", parameter, name, schema) of all parameters and all members of
+    bodies, at any depth. The parameter is None for a body.
+    """
     tables = Tables(contract)
 
-    def add(name, schema, tag, shown):
+    def fields(name, schema):
         schema = resolved(contract, schema)[1]
+        yield name, schema
+        for inner, (member, _) in tables.members(schema).items():
+            yield from fields(f"{name}.{inner}" if name else inner, member)
+        for part in schema.get("anyOf", []):
+            yield from fields(name, part)
+        if "items" in schema:
+            yield from fields(f"{name}[]", schema["items"])
+
+    for tag, method, path, item, operation in operations(contract):
+        shown = f"{method} {path}"
+        for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
+            parameter = resolved(contract, node)[1]
+            for name, schema in fields(parameter["name"], parameter["schema"]):
+                yield tag, shown, parameter, name, schema
+        body = resolved(contract, operation.get("requestBody", {}))[1].get("content", {}).get("application/json")
+        for name, schema in fields("", body["schema"]) if body else ():
+            yield tag, shown, None, name, schema
+
+
+def default_rows():
+    """{(field, default, reason): (tags, operations)} of all parameters and members with one."""
+    rows = {}
+    for tag, shown, _, name, schema in request_fields(read_contract()):
         if "default" in schema:
             value = schema["default"]
             text = str(value).lower() if isinstance(value, bool) else str(value)
             tags, found = rows.setdefault((name, text, one_line(schema.get("x-why"))), ({}, {}))
             tags[tag] = found[shown] = True
-        for inner, (member, _) in tables.members(schema).items():
-            add(f"{name}.{inner}" if name else inner, member, tag, shown)
-        for part in schema.get("anyOf", []):
-            add(name, part, tag, shown)
-        if "items" in schema:
-            add(f"{name}[]", schema["items"], tag, shown)
-
-    for tag, method, path, item, operation in operations(contract):
-        for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
-            parameter = resolved(contract, node)[1]
-            add(parameter["name"], parameter["schema"], tag, f"{method} {path}")
-        body = resolved(contract, operation.get("requestBody", {}))[1].get("content", {}).get("application/json")
-        if body:
-            add("", body["schema"], tag, f"{method} {path}")
     return rows
 
 
@@ -473,29 +483,13 @@ def bound_rows():
     """{(tag, field, bounds): operations} of all parameters and members of requests with bounds."""
     contract, rows = read_contract(), {}
     tables = Tables(contract)
-
-    def add(name, schema, tag, shown):
-        schema = resolved(contract, schema)[1]
+    for tag, shown, parameter, name, schema in request_fields(contract):
+        if parameter and parameter["in"] != "query" and parameter["name"] != "Lock-Token":
+            continue
         name = re.sub(r".*\[\]\.", "", name)  # a member of a list's items, by its own name
         found = [words for words in tables.bounds_of(schema).split("; ") if BOUND.match(words)]
         if found and name:
-            rows.setdefault((tag, name, "; ".join(found)), {})[shown] = True
-        for inner, (member, _) in tables.members(schema).items():
-            add(f"{name}.{inner}" if name else inner, member, tag, shown)
-        for part in schema.get("anyOf", []):
-            add(name, part, tag, shown)
-        if "items" in schema:
-            add(f"{name}[]", schema["items"], tag, shown)
-
-    for tag, method, path, item, operation in operations(contract):
-        shown = f"`{method} {path}`"
-        for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
-            parameter = resolved(contract, node)[1]
-            if parameter["in"] == "query" or parameter["name"] == "Lock-Token":
-                add(parameter["name"], parameter["schema"], tag, shown)
-        body = resolved(contract, operation.get("requestBody", {}))[1].get("content", {}).get("application/json")
-        if body:
-            add("", body["schema"], tag, shown)
+            rows.setdefault((tag, name, "; ".join(found)), {})[f"`{shown}`"] = True
     return rows
 
 
