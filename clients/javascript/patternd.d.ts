@@ -295,6 +295,22 @@ export interface QueueSettings {
   resultMs?: number | null | undefined;
 }
 
+export interface PurgeOptions extends CallOptions {
+  state?: Exclude<MessageState, 'done'> | undefined;
+  group?: string | undefined;
+}
+
+export interface RedriveOptions extends CallOptions {
+  /** These dead letters, up to 100, instead of `limit` of them. */
+  ids?: readonly string[] | undefined;
+  /** How many at most: 1000. */
+  limit?: number | undefined;
+  to?: string | undefined;
+  /** Between the due times of two messages; without it all are due now. */
+  intervalMs?: number | undefined;
+  group?: string | undefined;
+}
+
 export interface QueueState {
   name: string;
   ready: number;
@@ -509,6 +525,10 @@ export class Queue {
   getMessage(id: string, options?: CallOptions & { waitMs?: number | undefined }): Promise<StoredMessage>;
   /** Cancels a message; with `inFlight` also one that is worked on, whose delivery is lost then. */
   deleteMessage(id: string, options?: CallOptions & { inFlight?: boolean | undefined }): Promise<void>;
+  /** Removes the messages that `which` selects, or all; the settings stay. Returns how many. */
+  purge(which?: PurgeOptions): Promise<{ name: string; purged: number }>;
+  /** Makes dead letters ready again, the longest dead first, or moves them to the queue `to`. */
+  redrive(which?: RedriveOptions): Promise<{ name: string; redriven: number; duplicates: number }>;
   schedules(options?: CallOptions): AsyncGenerator<Schedule, void, undefined>;
   getSchedule(id: string, options?: CallOptions): Promise<Schedule>;
   putSchedule(id: string, schedule: ScheduleSettings, options?: CallOptions): Promise<Schedule>;

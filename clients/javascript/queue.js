@@ -112,6 +112,15 @@ export class Queue {
     return this.#client._delete(`${this.#path}/messages${pathOf(id)}`, { ...options, query });
   }
 
+  /** All other members are sent, so the daemon refuses a misspelt `state`, which would remove everything. */
+  purge({ signal, timeoutMs, ...which } = {}) {
+    return this.#client._ask('POST', `${this.#path}/purge`, toContract(which), { signal, timeoutMs });
+  }
+
+  redrive({ signal, timeoutMs, ...which } = {}) {
+    return this.#client._ask('POST', `${this.#path}/redrive`, toContract(which), { signal, timeoutMs });
+  }
+
   schedules(options) {
     return this.#client._items(`${this.#path}/schedules`, options);
   }

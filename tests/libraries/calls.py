@@ -364,6 +364,21 @@ def test_settings_schedules_policies():
     assert list(client.policies()) == []
 
 
+def test_a_queue_is_purged_and_its_dead_letters_are_redriven():
+    queue = client.queue("purged")
+    queue.send_many({"id": id, "body": id, "group": f"group-{id}"} for id in "abc")
+    for _ in "abc":
+        queue.receive().reject(dead=True)
+    assert queue.redrive(["b", "d"]) == {"name": "purged", "redriven": 1, "duplicates": 0}
+    assert queue.redrive(limit=1, to="purged-2", interval_ms=1000)["redriven"] == 1
+    assert queue.redrive(group="group-a")["redriven"] == 0
+    assert client.queue("purged-2").receive().body == "a"
+    assert [queue.get()[state] for state in ("ready", "dead")] == [1, 1]
+    assert queue.purge("ready", group="group-b") == {"name": "purged", "purged": 1}
+    assert raised(Problem, lambda: queue.redrive("c"))[0].status == 400, "each letter is an id"
+    assert queue.purge()["purged"] == 1 and queue.purge()["purged"] == 0
+
+
 def test_asyncio_calls_end_when_they_are_cancelled():
     gate = Gate()
 
@@ -412,6 +427,7 @@ def test_asyncio_has_the_same():
                     if message.body == 2:
                         break
             assert (await queue.get())["in_flight"] == 0
+            assert (await queue.purge("dead"))["purged"] == (await queue.redrive(["0"], to="aio-2"))["redriven"] == 0
             await queue.put_schedule("s", 1, every_ms=60000)
             assert [each["id"] async for each in queue.schedules()] == ["s"]
             assert await asking.cached("aio", 1000, lambda: asyncio.sleep(0, 7)) == 7

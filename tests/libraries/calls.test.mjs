@@ -256,6 +256,30 @@ describe('calls', { concurrency: 20 }, () => {
     await queue.delete();
   });
 
+  test('a queue is purged, and its dead letters are redriven', async () => {
+    const queue = client.queue('purged');
+    await queue.sendMany(['a', 'b', 'c'].map((id) => ({ id, body: id, group: `group-${id}` })));
+    for (let n = 0; n < 3; n++) {
+      await (await queue.receive()).reject(undefined, { dead: true });
+    }
+    assert.deepEqual(await queue.redrive({ ids: ['b', 'd'] }), { name: 'purged', redriven: 1, duplicates: 0 });
+    assert.equal((await queue.redrive({ limit: 1, to: 'purged-2', intervalMs: 1000 })).redriven, 1);
+    assert.equal((await queue.redrive({ group: 'group-a' })).redriven, 0);
+    assert.equal((await client.queue('purged-2').receive()).body, 'a');
+    const { ready, dead } = await queue.get();
+    assert.deepEqual([ready, dead], [1, 1]);
+    assert.deepEqual(await queue.purge({ state: 'ready', group: 'group-b' }), { name: 'purged', purged: 1 });
+    for (const call of [queue.purge({ stat: 'delayed' }), queue.redrive({ id: 'c' })]) {
+      assert.equal((await thrown(call)).error.code, 'unknown_field');
+    }
+    const { signal } = new AbortController();
+    assert.equal((await queue.purge({ signal, timeoutMs: 10000 })).purged, 1);
+    assert.deepEqual([await queue.redrive(), (await queue.purge()).purged], [
+      { name: 'purged', redriven: 0, duplicates: 0 },
+      0,
+    ]);
+  });
+
   test('a first refused connection is one warning, and its end another', async () => {
     const warned = [];
     const closed = await Gate.to(running.port);

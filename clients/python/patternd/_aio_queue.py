@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping, Optional
+from typing import Any, AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping, Optional, Sequence
 
 from . import _steps
 from ._aio_transport import Keeper, Transport
@@ -181,6 +181,21 @@ class Queue:
     async def delete_message(self, id: str, in_flight: bool = False) -> None:
         query = {"in_flight": "true"} if in_flight else None
         await self._ask("DELETE", self._path + path_of("messages", id), query=query)
+
+    async def purge(self, state: Optional[str] = None, *, group: Optional[str] = None) -> dict[str, Any]:
+        return await self._ask("POST", self._path + "/purge", given(state=state, group=group))
+
+    async def redrive(
+        self,
+        ids: Optional[Sequence[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        to: Optional[str] = None,
+        interval_ms: Optional[int] = None,
+        group: Optional[str] = None,
+    ) -> dict[str, Any]:
+        body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group)
+        return await self._ask("POST", self._path + "/redrive", body)
 
     def schedules(self) -> AsyncIterator[dict[str, Any]]:
         return all_items(self._transport, self._path + "/schedules")

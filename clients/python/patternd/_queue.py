@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Generator, Iterable, Iterator, Mapping, Optional
+from typing import Any, Callable, Generator, Iterable, Iterator, Mapping, Optional, Sequence
 
 from . import _steps
 from ._lease import Keeper
@@ -206,6 +206,25 @@ class Queue:
         """Cancels a message; with in_flight also one that a worker has, which learns of it."""
         query = {"in_flight": "true"} if in_flight else None
         self._ask("DELETE", self._path + path_of("messages", id), query=query)
+
+    def purge(self, state: Optional[str] = None, *, group: Optional[str] = None) -> dict[str, Any]:
+        """Removes the messages of a state, of a group, or all; the settings stay. Returns {"purged"}."""
+        return self._ask("POST", self._path + "/purge", given(state=state, group=group))
+
+    def redrive(
+        self,
+        ids: Optional[Sequence[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        to: Optional[str] = None,
+        interval_ms: Optional[int] = None,
+        group: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Makes dead letters ready again, or moves them to the queue `to`: up to 100 by their ids,
+        or `limit` (1000), the longest dead first. Returns {"redriven", "duplicates"}.
+        """
+        body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group)
+        return self._ask("POST", self._path + "/redrive", body)
 
     def schedules(self) -> Iterator[dict[str, Any]]:
         return all_items(self._transport, self._path + "/schedules")
