@@ -138,7 +138,10 @@ static bool open_signals(void)
 	return signals.fd >= 0 && loop_watch(&signals, EPOLLIN);
 }
 
-/* --embedded is for trying patternd out, so examples are printed. */
+/*
+ * --embedded is for trying patternd out, so examples are printed. The testing modules of clients/
+ * wait for the first line.
+ */
 static void print_hint(void)
 {
 	char at[512], loopback[512];

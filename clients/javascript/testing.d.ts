@@ -10,7 +10,9 @@ export interface DaemonOptions {
 }
 
 export interface Daemon extends AsyncDisposable {
+  /** Of its first address: http://127.0.0.1:PORT, or what `--listen` in `options` names. */
   readonly url: string;
+  /** Undefined when the first address is a Unix socket. */
   readonly port: number;
   /** The last lines of its log. */
   readonly log: string;

@@ -33,8 +33,11 @@ class Daemon {
   #kill = () => this.#process.kill('SIGTERM');
 
   constructor(program, options) {
-    const given = ['--embedded', '--listen', '127.0.0.1:0', '--log-format', 'json', ...options];
-    this.#process = spawn(program, given, { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+    const given = ['--embedded', '--listen', '127.0.0.1:0', ...options];
+    this.#process = spawn(program, given, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+    createInterface({ input: this.#process.stderr }).on('line', (line) => {
+      this.#lines = [...this.#lines, line].slice(-LINES_MAX);
+    });
     this.#ended = new Promise((resolve) => {
       this.#process.once('error', (error) => resolve(`${program}: ${error.message}`));
       this.#process.once('exit', (code, signal) => resolve(`${program} has ended with ${code ?? signal}`));
@@ -55,17 +58,15 @@ class Daemon {
     }
   }
 
-  /** Resolves at the line that reports that it is ready. */
+  /** Resolves when it is ready. Then it prints its first address, whatever the level of its log. */
   #read() {
-    const reader = createInterface({ input: this.#process.stderr });
     return new Promise((resolve) => {
-      reader.on('line', (line) => {
-        this.#lines = [...this.#lines, line].slice(-LINES_MAX);
-        const { event, message } = line.startsWith('{') ? JSON.parse(line) : {};
-        if (event === 'listening') {
-          this.port ??= Number(/:(\d+)$/.exec(message)?.[1]) || undefined; // a Unix socket has none
-          this.url = `http://127.0.0.1:${this.port}`;
-        } else if (event === 'redis_connected') {
+      createInterface({ input: this.#process.stdout }).on('line', (line) => {
+        const address = /^patternd listens on (.+); /.exec(line)?.[1];
+        if (address) {
+          const path = /^unix:(.*)/.exec(address)?.[1];
+          this.url = path ? `http+unix://${encodeURIComponent(path)}` : address;
+          this.port = Number(/:(\d+)$/.exec(address)?.[1]) || undefined; // a Unix socket has none
           resolve();
         }
       });

@@ -379,6 +379,16 @@ def test_a_queue_is_purged_and_its_dead_letters_are_redriven():
     assert queue.purge()["purged"] == 1 and queue.purge()["purged"] == 0
 
 
+def test_a_daemon_for_tests_is_ready_whatever_it_logs_and_at_a_unix_socket():
+    with tempfile.TemporaryDirectory() as folder:
+        listen = f"unix:{folder}/socket"
+        for options in (["--log-level", "error"], ["--log-format", "text"], ["--listen", listen]):
+            with daemon(None, *options) as started, started.client() as asking:
+                assert asking.request("GET", "/readyz").status == 200, options
+                assert started.url.startswith("http+unix:" if listen in options else "http://127.0.0.1:")
+    assert "loud" in str(raised(RuntimeError, daemon(None, "--log-level", "loud").__enter__)[0])
+
+
 def test_asyncio_calls_end_when_they_are_cancelled():
     gate = Gate()
 

@@ -299,6 +299,28 @@ describe('calls', { concurrency: 20 }, () => {
     await closed.shut();
   });
 
+  test('a daemon for tests is ready whatever it logs, and at a Unix socket', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
+    const listen = `unix:${join(folder, 'socket')}`;
+    const addresses = [];
+    for (const options of [
+      ['--log-level', 'error'],
+      ['--log-format', 'text'],
+      ['--listen', listen],
+    ]) {
+      const started = await daemon({ options });
+      const asking = started.client();
+      assert.equal((await asking.request('GET', '/readyz')).status, 200);
+      addresses.push(started.port ?? started.url);
+      asking.close();
+      await started.stop();
+    }
+    assert.deepEqual(addresses.map(Number.isInteger), [true, true, false]);
+    rmSync(folder, { recursive: true });
+    const { error } = await thrown(daemon({ options: ['--log-level', 'loud'] }));
+    assert.match(error.message, /has ended with 2[^]*loud/);
+  });
+
   test('https with an authority of its own and a client certificate; a Unix socket', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'patternd-'));
     const file = (name) => join(folder, name);
@@ -313,7 +335,7 @@ describe('calls', { concurrency: 20 }, () => {
     const tls = await daemon({
       options: [
         ['--tls-cert', file('server.crt'), '--tls-key', file('server.key'), '--tls-client-ca', file('client.crt')],
-        ['--listen', `unix:${file('socket')},127.0.0.1:0`],
+        ['--listen', `127.0.0.1:0,unix:${file('socket')}`],
       ].flat(),
     });
     try {

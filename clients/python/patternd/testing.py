@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import os
 import re
 import shutil
 import subprocess
 import threading
 from typing import IO, Any, Iterator, Optional
+from urllib.parse import quote
 
 from ._client import Client
 
@@ -46,41 +46,49 @@ def daemon(program: Optional[str] = None, *options: str) -> Iterator[Daemon]:
         raise FileNotFoundError("no patternd in PATH: name the program, or set the variable PATTERND")
     # Without the options of another daemon.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PATTERND_")}
-    command = [str(found), "--embedded", "--listen", "127.0.0.1:0", "--log-format", "json", *options]
+    command = [str(found), "--embedded", "--listen", "127.0.0.1:0", *options]
+    pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, env=environment
     ) as process:
-        assert process.stderr is not None
+        assert process.stdout is not None and process.stderr is not None
         log: list[str] = []
-        listening: list[str] = []
+        urls: list[str] = []
         is_ready = threading.Event()
-        reader = threading.Thread(target=_read, args=(process.stderr, log, listening, is_ready), daemon=True)
-        reader.start()
+        readers = [
+            threading.Thread(target=_collect, args=(process.stderr, log), daemon=True),
+            threading.Thread(target=_read, args=(process.stdout, urls, is_ready), daemon=True),
+        ]
+        for reader in readers:
+            reader.start()
         try:
             is_ready.wait(START_S)
-            if len(listening) < 2:
+            if not urls:
+                process.terminate()
+                readers[0].join(STOP_S)  # the log has the reason
                 raise RuntimeError("patternd did not start: " + "".join(log))
-            yield Daemon(listening[0], process, log)
+            yield Daemon(urls[0], process, log)
         finally:
             process.terminate()
             try:
                 process.wait(STOP_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-            reader.join(STOP_S)
+            for reader in readers:
+                reader.join(STOP_S)
 
 
-def _read(lines: IO[str], log: list[str], listening: list[str], is_ready: threading.Event) -> None:
-    """Reads its log, which would fill the pipe. `listening` gets the address, and then that Redis
-    is there.
-    """
+def _collect(lines: IO[str], log: list[str]) -> None:
     for line in lines:
         log.append(line)
-        told = json.loads(line) if line.startswith("{") else {}
-        if told.get("event") == "listening":
-            listening.extend(re.findall(r"https?://127\.0\.0\.1:\d+", str(told["message"]))[:1])
-        if told.get("event") == "redis_connected" and len(listening) == 1:
-            listening.append("redis")
+
+
+def _read(lines: IO[str], urls: list[str], is_ready: threading.Event) -> None:
+    """When the daemon is ready it prints its first address, whatever the level of its log."""
+    for line in lines:
+        found = re.match(r"patternd listens on (?:unix:(.+)|(.+)); ", line)
+        if found:
+            urls.append(found[2] or "http+unix://" + quote(found[1], safe=""))
             is_ready.set()
     is_ready.set()
 
