@@ -11,6 +11,7 @@ operations.
 Run it after a change of any. tests/test_docs.py fails until the pages are what it writes, and
 tests/test_contract_rules.py until openapi.yaml is.
 """
+import argparse
 import functools
 import pathlib
 import re
@@ -543,6 +544,7 @@ PAGES = {
 PAGES |= {f"docs/reference/{page}": reference_of(page) for page in dict.fromkeys(pages_of_tags().values())}
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     (TOP / "docs/reference").mkdir(exist_ok=True)
     for path, text in PAGES.items():
         (TOP / path).write_text(text())
