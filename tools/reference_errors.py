@@ -53,7 +53,9 @@ RETRIES = {
 
 
 def examples_of(contract):
-    """{code: the first problem that the contract has as an example}."""
+    """{code: the first problem that the contract has as an example}. A 404 is one of a GET, since
+    GET of many kinds returns 200 where DELETE returns 404.
+    """
     found = {}
 
     def walk(node):
@@ -62,6 +64,9 @@ def examples_of(contract):
         if isinstance(node, dict) and isinstance(node.get("code"), str) and isinstance(node.get("request_id"), str):
             found.setdefault(node["code"], node)
 
+    for item in contract["paths"].values():
+        if "404" in item.get("get", {}).get("responses", {}):
+            walk(resolved(contract, item["get"]["responses"]["404"])[1])
     walk(contract)
     return found
 
