@@ -139,8 +139,8 @@ static bool open_signals(void)
 }
 
 /*
- * --embedded is for trying patternd out, so examples are printed. The testing modules of clients/
- * wait for the first line.
+ * --embedded is for trying patternd out, so examples are printed. The testing modules of clients/,
+ * also of earlier versions, wait for the first line.
  */
 static void print_hint(void)
 {
