@@ -112,7 +112,7 @@ export class Queue {
     return this.#client._delete(`${this.#path}/messages${pathOf(id)}`, { ...options, query });
   }
 
-  /** All other members are sent, so the daemon refuses a misspelt `state`, which would remove everything. */
+  /** The daemon gets all other members, to refuse a misspelt `state`: without one it removes all. */
   purge({ signal, timeoutMs, ...which } = {}) {
     return this.#client._ask('POST', `${this.#path}/purge`, toContract(which), { signal, timeoutMs });
   }

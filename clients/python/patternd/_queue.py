@@ -208,7 +208,10 @@ class Queue:
         self._ask("DELETE", self._path + path_of("messages", id), query=query)
 
     def purge(self, state: Optional[str] = None, *, group: Optional[str] = None) -> dict[str, Any]:
-        """Removes the messages of a state, of a group, or all; the settings stay. Returns {"purged"}."""
+        """Removes the messages of a state, of a group, or all. The settings stay.
+
+        Returns {"name", "purged"}.
+        """
         return self._ask("POST", self._path + "/purge", given(state=state, group=group))
 
     def redrive(
@@ -221,7 +224,7 @@ class Queue:
         group: Optional[str] = None,
     ) -> dict[str, Any]:
         """Makes dead letters ready again, or moves them to the queue `to`: up to 100 by their ids,
-        or `limit` (1000), the longest dead first. Returns {"redriven", "duplicates"}.
+        or `limit` (1000), the longest dead first. Returns {"name", "redriven", "duplicates"}.
         """
         body = given(ids=ids, limit=limit, to=to, interval_ms=interval_ms, group=group)
         return self._ask("POST", self._path + "/redrive", body)
