@@ -112,7 +112,7 @@ export class Queue {
     return this.#client._delete(`${this.#path}/messages${pathOf(id)}`, { ...options, query });
   }
 
-  /** The daemon gets all other members, to refuse a misspelt `state`: without one it removes all. */
+  /** All other members are sent, so that a misspelt `state` is refused and does not purge all. */
   purge({ signal, timeoutMs, ...which } = {}) {
     return this.#client._ask('POST', `${this.#path}/purge`, toContract(which), { signal, timeoutMs });
   }
