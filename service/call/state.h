@@ -35,7 +35,7 @@ struct call {
 	struct call_result result;
 	bool skips_foreign;
 	bool may_fail; /* for such a call, the next members have how it failed: */
-	bool was_full;
+	enum redis_send_error refusal; /* why it was not sent; SEND_OK: it was sent or deferred */
 	enum redis_outcome outcome;
 	struct text error;        /* the error that Redis returned, or why the call was deferred */
 	const struct reply *kept; /* the reply, while acknowledgements are pending */

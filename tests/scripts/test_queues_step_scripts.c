@@ -14,7 +14,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-/* Five of these bodies are the first to reach 4 MiB. */
+/* Five of these bodies exceed 4 MiB. A step counts their lengths without reading them. */
 enum { BODY_BYTES = 1000000, SENT = 12, MOST_AT_ONCE = 5 };
 
 static void send_large(struct outgoing m)
@@ -57,15 +57,14 @@ static void takes_steps(const struct script *s, const char *group, const char *w
 	assert_int_equal(atoll(total), SENT);
 }
 
-static void a_purge_reads_contents(void **state)
+static void a_purge_of_delayed_messages(void **state)
 {
 	(void)state;
 	send_large((struct outgoing){ .delay_ms = 60000 });
 	takes_steps(&queue_purge_script, NULL, "delayed");
 }
 
-/* A message with a state is removed without reading its content: its length is counted. */
-static void a_purge_counts_bodies_that_it_does_not_read(void **state)
+static void a_purge_of_dead_letters(void **state)
 {
 	(void)state;
 	send_large((struct outgoing){ 0 });
@@ -93,8 +92,8 @@ static void a_redrive_of_a_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_purge_reads_contents, script_stage_empty),
-		cmocka_unit_test_setup(a_purge_counts_bodies_that_it_does_not_read, script_stage_empty),
+		cmocka_unit_test_setup(a_purge_of_delayed_messages, script_stage_empty),
+		cmocka_unit_test_setup(a_purge_of_dead_letters, script_stage_empty),
 		cmocka_unit_test_setup(a_purge_of_a_group, script_stage_empty),
 		cmocka_unit_test_setup(a_redrive_of_a_group, script_stage_empty),
 	};
