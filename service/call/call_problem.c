@@ -123,10 +123,11 @@ static bool answer_overloaded(const struct call *c)
 			(long long)config()->max_in_flight);
 		return true;
 	case SEND_BEHIND:
-		answer_problem(c->req, P_OVERLOADED,
-			       "Redis reads too slowly: the commands that it has not read yet fill the %d MiB that a connection "
-			       "may buffer; send less at once, raise --pool-size, or retry later",
-			       RESP_MOST_BYTES >> 20);
+		answer_problem(
+			c->req, P_OVERLOADED,
+			"Redis reads too slowly: the commands that it has not read yet fill the %d MiB that a connection "
+			"may buffer; send less at once, raise --pool-size, or retry later",
+			RESP_MOST_BYTES >> 20);
 		return true;
 	case SEND_NO_MEMORY:
 		answer_no_memory(c->req, EFFECT_NONE);

@@ -142,15 +142,14 @@ static void check_server(struct redis_connection *c)
 	connection_send(c, &c->check, info, 3); /* if memory runs out, the check is skipped */
 }
 
-enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count)
+enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
+				      size_t count)
 {
 	check_server(c); /* this comes first, because ASKING applies to the next command */
 
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
-	if (!call_ring_reserve(&c->ring))
-		return SEND_NO_MEMORY;
-	if (!resp_add(&c->out, args, count))
+	if (!call_ring_reserve(&c->ring) || !resp_add(&c->out, args, count))
 		return resp_is_full_for(&c->out, args, count) ? SEND_BEHIND : SEND_NO_MEMORY;
 	call_ring_push(&c->ring, call);
 	in_flight++;

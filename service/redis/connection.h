@@ -70,7 +70,7 @@ enum redis_send_error connection_send(struct redis_connection *c, struct redis_c
 				      size_t count);
 void connection_flush(struct redis_connection *c);
 
-/* As connection_send, for a connection with `received` that is ready. False: it was not accepted. */
+/* As connection_send, for a connection with `received` that is ready. False: not accepted. */
 bool connection_write(struct redis_connection *c, const struct text *args, size_t count);
 
 /* Closes a ready connection, and reconnects. */

@@ -47,7 +47,8 @@ static void takes_steps(const struct script *s, const char *group, const char *w
 	do {
 		before = atoll(total);
 		run(&r, s, queue_keys("q"),
-		    group ? ARGS(group, what, total, cursor, total) : ARGS(what, total, total)); /* the last: the part */
+		    group ? ARGS(group, what, total, cursor, total)
+			  : ARGS(what, total, total)); /* the last: the part */
 		snprintf(total, sizeof(total), "%" PRId64, item_int(&r, QUEUE_STEP_TOTAL));
 		if (group)
 			snprintf(cursor, sizeof(cursor), "%s", item_text(&r, QUEUE_GROUP_STEP_CURSOR));
