@@ -1,7 +1,7 @@
 /*
- * The daemon at the limits of its resources: row 21 of the table of faults. Few descriptors, all
- * connections taken, a port that is in use. It never spins, never dies, refuses clearly, and goes
- * on when there is room again.
+ * The daemon at the limits of its resources: row 21 of the table of faults. It has few descriptors,
+ * all connections are taken, a port is in use, or Redis does not read. The daemon never spins and
+ * never ends. Its refusals name the limit, and it serves again when there is room.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
