@@ -42,7 +42,7 @@ CONSTANTS = [
     ("events that a slow listener is behind", "service/request/stream.c", "MAX_BYTES", "bytes"),
     ("counters under one name", "lua/counters/counter_field_put.lua", r"if count > (\d+) then", "counters"),
     ("a reply of Redis, beside message bodies", "service/redis/connection.c", "REPLY_BYTES", "bytes"),
-    ("commands that wait to be written to Redis, per connection", "service/redis/resp.c", "MAX_BYTES", "bytes"),
+    ("commands that wait to be written to Redis, per connection", "service/redis/resp.h", "RESP_MOST_BYTES", "bytes"),
     ("a bearer token", "service/access/access.c", "MAX_TOKEN_BYTES", "bytes"),
     ("tokens in the file of `--tokens`", "service/access/token_file.c", "MAX_TOKENS", "tokens"),
     ("the file of `--tokens`", "service/access/token_file.c", "MAX_FILE_BYTES", "bytes"),

@@ -265,7 +265,7 @@ static void answer_filling(struct request *req, struct text key, int64_t retry_a
 
 	answer_retry_after_ms(req, left_ms);
 	answer_problem(req, P_CACHE_FILL_IN_PROGRESS,
-		       "another client makes the value of '%s', for at most another %lld ms", key.at,
+		       "another client is making the value of '%s', for at most another %lld ms", key.at,
 		       (long long)left_ms);
 }
 

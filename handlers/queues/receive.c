@@ -15,7 +15,7 @@
 #include "queues/queue_content.h"
 #include "queues/queue_metrics.h"
 
-enum { BODIES_MAX = 1 << 20, PAYING_LOOK_MS = 100 };
+enum { BODIES_MAX = 1 << 20, PAYMENT_POLL_MS = 100 };
 
 static void attempt(struct request *req);
 static void receive(struct request *req);
@@ -229,7 +229,7 @@ static void pay(struct request *req, size_t first)
 /* The first request with this Idempotency-Key may still be paying for the messages that it took. */
 static void await_payment(struct request *req)
 {
-	wait_look_in(req, PAYING_LOOK_MS);
+	wait_look_in(req, PAYMENT_POLL_MS);
 	if (!wait_park(req, attempt))
 		answer_problem(req, P_REQUEST_IN_PROGRESS,
 			       "the first request with this Idempotency-Key is still spending the queue's policy");

@@ -12,11 +12,10 @@
 -- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page
+--@include queue_plan queue_ended queue_page queue_step
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
-local most, bytes_most = 1000, 4194304
 
 check_types()
 
@@ -46,7 +45,13 @@ if state == 'dead' or state == '' then
   add(dead_key, '-inf', '+inf')
 end
 
-local looked_at, bytes, is_over, at, offset = 0, 0, false, 1, 0
+local looked_at, is_over, at, offset = 0, false, 1, 0
+
+local function take(m)
+  forget(m)
+  total = total + (m.lost and 0 or 1)
+  return true
+end
 
 -- forget_some(place, offset, chunk): plans to forget the `chunk` messages of a place from `offset`
 -- on. Returns how many it did, and whether the place has no more.
@@ -54,41 +59,28 @@ local function forget_some(place, offset, chunk)
   local key, from, to = unpack(place)
   local flat = redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', digits(offset), digits(chunk), 'WITHSCORES')
   local found = messages_of(key, flat)
-  local next_read = 1
-  for i, m in ipairs(found) do
-    if m.has_state then
-      bytes = bytes + (m.size == 'b' and redis.call('HSTRLEN', queue_key, m.seq) or 0)
-      next_read = math.max(next_read, i + 1)
-    elseif i >= next_read then
-      next_read = add_contents(found, i)
-    end
-    forget(m)
-    total = total + (m.lost and 0 or 1)
-    bytes = bytes + (m.content and #m.content or 0)
-    if bytes >= bytes_most then
-      return i, false
-    end
-  end
-  return #found, #found < chunk
+  local ended_at = take_each(found, take)
+  return ended_at or #found, not ended_at and #found < chunk
 end
 
 while places[at] and not is_over do
-  local chunk = math.min(100, most - looked_at)
+  local chunk = math.min(100, REMOVED_MOST - looked_at)
   local count, is_end = forget_some(places[at], offset, chunk)
   looked_at, offset = looked_at + count, offset + count
   if is_end then
     at, offset = at + 1, 0
   end
-  is_over = looked_at == most or bytes >= bytes_most or out_of_time()
+  is_over = looked_at == REMOVED_MOST or bytes >= BYTES_MOST or out_of_time()
 end
-if state == '' and looked_at < most then
-  local acknowledged = redis.call('ZRANGE', flight_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', digits(most - looked_at))
+if state == '' and looked_at < REMOVED_MOST then
+  local rest = digits(REMOVED_MOST - looked_at)
+  local acknowledged = redis.call('ZRANGE', flight_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', rest)
   for _, member in ipairs(acknowledged) do
     plan('ZREM', flight_key, member)
     plan('HDEL', queue_key, member:sub(1, 17))
     looked_at = looked_at + 1
   end
-  if looked_at == most and not places[at] then
+  if looked_at == REMOVED_MOST and not places[at] then
     at = #places -- more may be remembered
   end
 end

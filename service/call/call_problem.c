@@ -2,7 +2,9 @@
 #include "call/call_problem.h"
 
 #include "call/state.h"
+#include "process/config.h"
 #include "process/log.h"
+#include "redis/resp.h"
 #include "request/answer.h"
 #include "topology/quorum.h"
 
@@ -110,13 +112,36 @@ static void answer_lost(const struct call *c)
 			      takes_key ? "; an Idempotency-Key makes a retry safe" : "");
 }
 
+/* False: no bound of the daemon kept the call from Redis. */
+static bool answer_overloaded(const struct call *c)
+{
+	switch (c->refusal) {
+	case SEND_MANY:
+		answer_problem(
+			c->req, P_OVERLOADED,
+			"as many Redis commands are in flight as --max-in-flight allows (%lld); raise it or retry later",
+			(long long)config()->max_in_flight);
+		return true;
+	case SEND_BEHIND:
+		answer_problem(
+			c->req, P_OVERLOADED,
+			"Redis reads too slowly: the commands that it has not read yet fill the %d MiB that a connection "
+			"may buffer; send less at once, raise --pool-size, or retry later",
+			RESP_MOST_BYTES >> 20);
+		return true;
+	case SEND_NO_MEMORY:
+		answer_no_memory(c->req, EFFECT_NONE);
+		return true;
+	default:
+		return false;
+	}
+}
+
 void call_problem_answer(struct call *c)
 {
-	if (c->was_full)
-		answer_problem(c->req, P_OVERLOADED,
-			       "as many Redis commands are in flight as --max-in-flight allows (%u)",
-			       topology_in_flight());
-	else if (c->outcome == REDIS_ANSWERED || (c->outcome == REDIS_NOT_SENT && c->error.at))
+	if (answer_overloaded(c))
+		return;
+	if (c->outcome == REDIS_ANSWERED || (c->outcome == REDIS_NOT_SENT && c->error.at))
 		call_problem_answer_error(c, c->error);
 	else if (c->outcome == REDIS_UNKNOWN)
 		answer_lost(c);
@@ -136,8 +161,12 @@ bool call_problem_is_memory(const struct call *c)
 
 const char *call_problem_text(const struct call *c)
 {
-	if (c->was_full)
+	if (c->refusal == SEND_MANY)
 		return "too many commands are in flight";
+	if (c->refusal == SEND_BEHIND)
+		return "Redis reads too slowly";
+	if (c->refusal == SEND_NO_MEMORY)
+		return "malloc failed";
 	if (c->outcome != REDIS_ANSWERED)
 		return topology_trouble(&c->redis);
 	return arena_printf(&c->req->arena, "%s returned: %.*s",

@@ -43,7 +43,7 @@ static bool put_on_wire(struct call *c)
 	if (refusal == SEND_OK || (refusal == SEND_LATER && topology_defer(&c->redis)))
 		return true;
 	metrics_count(METRIC_redis_refused);
-	c->was_full = refusal == SEND_FULL;
+	c->refusal = refusal;
 	c->outcome = REDIS_NOT_SENT;
 	if (!c->may_fail)
 		call_problem_answer(c);

@@ -34,8 +34,8 @@ struct call {
 	unsigned parkings; /* the request's `parkings` when it was sent */
 	struct call_result result;
 	bool skips_foreign;
-	bool may_fail; /* for such a call, the next members have how it failed: */
-	bool was_full;
+	bool may_fail;                 /* for such a call, the next members have how it failed: */
+	enum redis_send_error refusal; /* why it was not sent; SEND_OK: it was sent or deferred */
 	enum redis_outcome outcome;
 	struct text error;        /* the error that Redis returned, or why the call was deferred */
 	const struct reply *kept; /* the reply, while acknowledgements are pending */

@@ -56,8 +56,10 @@ struct redis_call {
 enum redis_send_error {
 	SEND_OK,
 	SEND_DOWN,
-	SEND_LATER, /* it may be accepted soon: topology_defer */
-	SEND_FULL,
+	SEND_LATER,     /* it may be accepted soon: topology_defer */
+	SEND_MANY,      /* as many calls are pending as --max-in-flight allows */
+	SEND_BEHIND,    /* the connection's buffer is full: the server reads too slowly */
+	SEND_NO_MEMORY, /* malloc failed */
 };
 
 /* Number of calls answered since the start, and the sum of their durations. */

@@ -141,14 +141,15 @@ static void check_server(struct redis_connection *c)
 	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS);
 }
 
-bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count)
+enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
+				      size_t count)
 {
 	check_server(c); /* this comes first, because ASKING applies to the next command */
 
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
 	if (!call_ring_reserve(&c->ring) || !resp_add(&c->out, args, count))
-		return false;
+		return resp_is_full_for(&c->out, args, count) ? SEND_BEHIND : SEND_NO_MEMORY;
 	call_ring_push(&c->ring, call);
 	in_flight++;
 	call->starts_at = starts_at;
@@ -156,7 +157,7 @@ bool connection_send(struct redis_connection *c, struct redis_call *call, const 
 	if (c->ring.count == 1)
 		loop_timer_set(&c->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
-	return true;
+	return SEND_OK;
 }
 
 bool connection_write(struct redis_connection *c, const struct text *args, size_t count)

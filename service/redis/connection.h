@@ -65,11 +65,12 @@ const char *connection_server(const struct redis_connection *c); /* such as "red
 enum redis_error connection_error(const struct redis_connection *c);
 struct redis_memory connection_memory(const struct redis_connection *c);
 
-/* Sends a call on an open connection. False: the buffer is full, and the call was not accepted. */
-bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count);
+/* Sends a call on an open connection. SEND_BEHIND, SEND_NO_MEMORY: the call was not accepted. */
+enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
+				      size_t count);
 void connection_flush(struct redis_connection *c);
 
-/* As connection_send, for a connection with `received` that is ready. */
+/* As connection_send, for a connection with `received` that is ready. False: not accepted. */
 bool connection_write(struct redis_connection *c, const struct text *args, size_t count);
 
 /* Closes a ready connection, and reconnects. */

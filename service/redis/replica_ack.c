@@ -99,8 +99,8 @@ static bool send_wait(struct replica_ack *a)
 
 	a->wait = (struct redis_call){ .done = on_wait };
 	a->role = (struct redis_call){ .done = on_role };
-	return connection_send(a->connection, &a->wait, wait, 3) &&
-	       connection_send(a->connection, &a->role, (struct text[]){ TEXT("ROLE") }, 1);
+	return connection_send(a->connection, &a->wait, wait, 3) == SEND_OK &&
+	       connection_send(a->connection, &a->role, (struct text[]){ TEXT("ROLE") }, 1) == SEND_OK;
 }
 
 void replica_ack_flush(struct replica_ack *a)

@@ -9,7 +9,6 @@
 #include "redis/socket.h"
 
 enum {
-	MAX_BYTES = 64 * 1024 * 1024,
 	KEPT_BYTES = 1024 * 1024, /* an empty buffer of up to this size is kept for the next commands */
 	HEADER_BYTES = 26,
 };
@@ -24,6 +23,11 @@ static void empty(struct resp_buffer *o)
 	o->size = 0;
 }
 
+static bool is_full_for(const struct resp_buffer *o, size_t more)
+{
+	return resp_waiting(o) && resp_waiting(o) + more > RESP_MOST_BYTES;
+}
+
 static bool reserve(struct resp_buffer *o, size_t more)
 {
 	if (o->size - o->len >= more)
@@ -33,7 +37,7 @@ static bool reserve(struct resp_buffer *o, size_t more)
 		o->len -= o->done;
 		o->done = 0;
 	}
-	if (o->len && o->len + more > MAX_BYTES)
+	if (is_full_for(o, more))
 		return false;
 	if (o->size - o->len < more) {
 		size_t size = o->size * 2 > o->len + more ? o->size * 2 : o->len + more;
@@ -63,13 +67,24 @@ static void add_header(struct resp_buffer *o, char type, size_t n)
 	add_bytes(o, "\r\n", 2);
 }
 
-bool resp_add(struct resp_buffer *o, const struct text *args, size_t count)
+/* An upper bound of the bytes that the command takes as RESP. */
+static size_t most_bytes(const struct text *args, size_t count)
 {
 	size_t most = HEADER_BYTES;
 
 	for (size_t i = 0; i < count; i++)
 		most += args[i].len + HEADER_BYTES;
-	if (!reserve(o, most))
+	return most;
+}
+
+bool resp_is_full_for(const struct resp_buffer *o, const struct text *args, size_t count)
+{
+	return is_full_for(o, most_bytes(args, count));
+}
+
+bool resp_add(struct resp_buffer *o, const struct text *args, size_t count)
+{
+	if (!reserve(o, most_bytes(args, count)))
 		return false;
 	add_header(o, '*', count);
 	for (size_t i = 0; i < count; i++) {

@@ -27,11 +27,16 @@ struct resp_buffer {
 	uint64_t written; /* bytes written since resp_reset */
 };
 
+enum { RESP_MOST_BYTES = 64 * 1024 * 1024 };
+
 /*
  * Appends a command. Returns false, and appends nothing, if memory runs out or if the buffer would
- * exceed 64 MiB. A command in an empty buffer may be larger: a body may have 64 MiB.
+ * exceed RESP_MOST_BYTES. A command in an empty buffer may be larger: a body may have 64 MiB.
  */
 bool resp_add(struct resp_buffer *o, const struct text *args, size_t count);
+
+/* Whether the buffer would exceed RESP_MOST_BYTES: why resp_add returned false. */
+bool resp_is_full_for(const struct resp_buffer *o, const struct text *args, size_t count);
 
 /* Returns the bytes that are not written yet. */
 size_t resp_waiting(const struct resp_buffer *o);

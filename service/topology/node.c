@@ -59,7 +59,7 @@ static void on_asking(struct redis_call *call, enum redis_outcome outcome, const
 	(void)reply;
 }
 
-static bool send_asking(struct redis_connection *c)
+static enum redis_send_error send_asking(struct redis_connection *c)
 {
 	static struct redis_call asking = { .done = on_asking };
 
@@ -91,11 +91,12 @@ enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, c
 	if (n->ready == 0)
 		return node_is_new(n) && !n->retired ? SEND_LATER : SEND_DOWN;
 	if (connections_in_flight() >= config()->max_in_flight)
-		return SEND_FULL;
+		return SEND_MANY;
 	struct redis_connection *c = connection_for(n, call);
 	if (!c)
 		return SEND_LATER;
-	return (!call->ask || send_asking(c)) && connection_send(c, call, args, count) ? SEND_OK : SEND_FULL;
+	enum redis_send_error error = call->ask ? send_asking(c) : SEND_OK;
+	return error == SEND_OK ? connection_send(c, call, args, count) : error;
 }
 
 void node_flush(struct redis_node *n)

@@ -4,7 +4,7 @@
  * changes and cancels messages, test_queues_admin.c tests whole queues, and
  * tests/faults/test_hostile_members.c single values.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 /* ---- Sending ---- */
 

@@ -2,7 +2,7 @@
  * Queues over HTTP, for operators: settings and counts, many messages purged and redriven, queues
  * deleted and listed. (One message at rest, and lists of them: test_queues_messages.c.)
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 enum { DEFAULT_DEDUPE_MS = 300000, RECEIVES = 25, BASE_MS = 1000, MAX_MS = 600000 }; /* the defaults */
 

@@ -2,7 +2,7 @@
  * A queue with a policy hands out what the policy admits, and spends nothing for what it does not
  * hand out; a queue with max_messages refuses or delays what it has no room for.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 #include "waiter.h"
 
 #define SEND "/queues/q/messages"

@@ -1,5 +1,5 @@
 /* Queues over HTTP: the parts of a message beside its body: its traceparent and its headers. */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 #define TRACE(version, id, span) version "-" id "-" span "-01"
 #define ID "0af7651916cd43dd8448eb211c80319c"

@@ -3,7 +3,7 @@
  * move, over HTTP: answers and what follows of them. (Every state of a message:
  * test_queues_duplicates_scripts.c, test_queues_cancel_scripts.c, test_queues_redrive_scripts.c.)
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 static char receipt[128];
 

@@ -2,7 +2,7 @@
  * The groups of a queue over HTTP: the list with its pages, pause and resume, purge and redrive of
  * one group.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 static struct answer groups(const char *query)
 {

@@ -7,7 +7,7 @@
  * strict group here has one in flight. So where a test receives g1-m1 and g1-m2 at once, here g1-m2
  * follows the end of g1-m1. Between groups SQS promises no order; here they take turns.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 /*
  * Steps of a fact, separated by blanks. A message is named <group>-<name>.

@@ -2,7 +2,7 @@
  * A request that waits at a queue that may hand out nothing for a time tries again at the instant
  * at which that ends, and between runs no script.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 #include "waiter.h"
 
 #define RECEIVE "/queues/q/receive"

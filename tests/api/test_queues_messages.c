@@ -2,7 +2,7 @@
  * Single messages of a queue over HTTP: GET, PATCH, DELETE and lists. test_queues_admin.c tests
  * many at once, and whole queues.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 /* ---- One message ---- */
 

@@ -4,7 +4,7 @@
  * another queue, damaged, or foreign text. Each answer is as the contract documents it, and a
  * refusal changes nothing in Redis.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 enum place { ACKNOWLEDGE, EXTEND, REJECT, SETTLE_ACKNOWLEDGE, SETTLE_REJECT, PLACE_COUNT };
 static const char *const place_names[] = { "acknowledge", "extend", "reject", "settle acknowledge", "settle reject" };

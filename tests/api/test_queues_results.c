@@ -2,7 +2,7 @@
  * Results of messages, and their progress: what a worker reports, and what GET shows of it. Waiting
  * for the end is in test_queues_ends.c.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 #include "answer.h"
 

@@ -5,7 +5,7 @@
  */
 #include <time.h>
 
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 enum { EVERY_MS = 100, WAIT_MS = 5000 };
 

@@ -2,7 +2,7 @@
  * Many deliveries settled or extended at once over HTTP: an outcome for each, and what a retry
  * gets.
  */
-#include "queue_asked.h"
+#include "queue_stage.h"
 
 static char receipts[BATCH][64];
 

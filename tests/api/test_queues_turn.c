@@ -4,7 +4,7 @@
  */
 #include <signal.h>
 
-#include "queue_asked.h"
+#include "queue_stage.h"
 #include "waiter.h"
 
 static char receipts[BATCH][64];

@@ -4,7 +4,7 @@
  */
 #include <sys/stat.h>
 
-#include "queue_asked.h"
+#include "queue_stage.h"
 #include "waiter.h"
 
 enum { EVERY_MS = 100 };

@@ -1,7 +1,7 @@
 /*
- * Every operation of the contract and every kind of token: none, a bad one, one that is allowed
- * everything but what the operation needs, one that is allowed just that, and two at once. The
- * needed scope comes from the contract (x-scope), so a new operation cannot be forgotten.
+ * Every operation of the contract with each kind of token: no token, an unknown token, a token with
+ * all scopes but the needed one, a token with only that scope, and two tokens at once. The needed
+ * scope comes from the contract (x-scope), so a new operation cannot be forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>

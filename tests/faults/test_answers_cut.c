@@ -1,7 +1,7 @@
 /*
- * Answers of Redis that are cut off once their request was carried out, of 30 % of the writes at
- * least: row 30 of the table of faults, for many clients that repeat a request with its
- * Idempotency-Key until they get an answer. Each write happens once, and a repetition, later or at
+ * The connection is cut off after Redis has run a command and before its answer arrives, for at
+ * least 30 % of the writes: row 30 of the table of faults. Many clients repeat each request with
+ * its Idempotency-Key until they get an answer. Each write happens once. A repetition, later or at
  * the same time, gets the same answer.
  */
 #include <setjmp.h>

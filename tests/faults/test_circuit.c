@@ -1,8 +1,8 @@
 /*
  * The circuit breaker between requests and a Redis that is stopped (SIGSTOP) or gone. It is closed
- * while answers come. It opens after the first that is overdue; then every request fails at once.
- * It is half open during the handshake of a connection, which is the probe. However many
- * connections the pool has, a caller waits in vain once. Promises 1 and 7 of the table of faults.
+ * while answers arrive. It opens when the first answer is overdue; then every request fails at
+ * once. It is half open during the handshake of a connection, which is the probe. A caller waits in
+ * vain only once, however many connections the pool has. Promises 1 and 7 of the table of faults.
  */
 #include <setjmp.h>
 #include <signal.h>

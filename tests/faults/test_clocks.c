@@ -1,7 +1,7 @@
 /*
- * Clocks that are wrong: promise 23 and row 37 of the table of faults. The daemon's own decides
- * nothing. When Redis's clock jumps, leases end that much earlier or later, and nothing worse: no
- * remaining time is negative, nothing is held or taken twice, fences rise.
+ * Clocks that are wrong: promise 23 and row 37 of the table of faults. The daemon's clock decides
+ * nothing. When Redis's clock jumps, leases end that much earlier or later. Nothing else changes:
+ * no remaining time is negative, nothing is held or acquired twice, and fences rise.
  */
 #include <setjmp.h>
 #include <stdarg.h>

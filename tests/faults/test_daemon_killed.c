@@ -1,7 +1,7 @@
 /*
  * A daemon that is killed or stopped with a request under way: rows 31 and 32 of the table of
- * faults. A client that repeats its request at the next daemon, with the same Idempotency-Key, has
- * the effect once. A daemon that was stopped answers with the state at the time of its answer.
+ * faults. A client repeats its request at another daemon with the same Idempotency-Key; the effect
+ * happens once. A daemon that was stopped answers with the state at the time of its answer.
  */
 #include <setjmp.h>
 #include <signal.h>

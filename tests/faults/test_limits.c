@@ -1,10 +1,11 @@
 /*
- * The daemon at the limits of its resources: row 21 of the table of faults. Few descriptors, all
- * connections taken, a port that is in use. It never spins, never dies, refuses clearly, and goes
- * on when there is room again.
+ * The daemon at the limits of its resources: row 21 of the table of faults. It has few descriptors,
+ * all connections are taken, a port is in use, or Redis does not read. The daemon never spins and
+ * never ends. Its refusals name the limit, and it serves again when there is room.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -185,10 +186,54 @@ static void test_pool_bound(void **state)
 			continue;
 		}
 		assert_problem(a, 503, "overloaded", "none"); /* at once, with Retry-After; no hidden queue */
+		assert_non_null(strstr(a.body, "--max-in-flight allows (5)"));
 		refused++;
 	}
 	assert_int_equal(served, 5);
 	assert_int_equal(refused, REQUESTS - 5);
+	for (int i = 0; i < REQUESTS; i++)
+		raw_close(clients[i]);
+	daemon_stop(&patternd);
+}
+
+/* A server that has stopped reading. What the kernel does not take is a part of the bound. */
+static void test_bytes_bound(void **state)
+{
+	enum { REQUESTS = 8, BYTES = 15 << 20, MOST_SERVED = 5 };
+	struct raw *clients[REQUESTS];
+	char head[160];
+	int refused = 0, served = 0;
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url, "--pool-size", "1", "--max-body-bytes", "16777216",
+		     "--max-request-memory", "1073741824", "--redis-timeout-ms", "20000");
+	server_signal(&redis, SIGSTOP);
+	snprintf(head, sizeof(head),
+		 "PUT /cache/c HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		 "Content-Length: %d\r\n\r\n{\"value\":\"",
+		 BYTES + 12);
+	for (int i = 0; i < REQUESTS; i++) {
+		clients[i] = raw_connect(patternd.port);
+		raw_text(clients[i], head);
+		assert_true(raw_repeat(clients[i], "0123456789abcdef", BYTES / 16));
+		raw_text(clients[i], "\"}");
+	}
+	nap_ms(1000);
+	server_signal(&redis, SIGCONT);
+	for (int i = 0; i < REQUESTS; i++) {
+		struct answer a = raw_answer(clients[i], 20000);
+		if (a.status / 100 == 2) {
+			served++;
+			continue;
+		}
+		assert_problem(a, 503, "overloaded", "none");
+		assert_non_null(strstr(a.body, "64 MiB that a connection may buffer"));
+		assert_null(strstr(a.body, "--max-in-flight"));
+		refused++;
+	}
+	assert_in_range(served, 1, MOST_SERVED);
+	assert_int_equal(served + refused, REQUESTS);
 	for (int i = 0; i < REQUESTS; i++)
 		raw_close(clients[i]);
 	daemon_stop(&patternd);
@@ -200,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_few_descriptors),      cmocka_unit_test(test_all_connections_taken),
 		cmocka_unit_test(test_many_connections),     cmocka_unit_test(test_port_in_use),
 		cmocka_unit_test(test_port_of_a_connection), cmocka_unit_test(test_pool_bound),
+		cmocka_unit_test(test_bytes_bound),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

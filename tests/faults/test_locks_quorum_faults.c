@@ -1,6 +1,6 @@
 /*
- * Locks on a majority of three servers of which some are dead, stopped, slow, full, or by another
- * clock.
+ * Locks on a majority of three servers, of which some are dead, stopped, slow, out of memory, or
+ * have another clock.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 /*
- * Locks that so many replicas must have (`min_replicas`): one master and two replicas, of which
- * some are stopped or gone. What too few have is free again.
+ * Locks that a number of replicas must acknowledge (`min_replicas`), on one master and two
+ * replicas, of which some are stopped or gone. A lock that too few replicas acknowledged is
+ * released.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -81,10 +81,10 @@ static void assert_memory_back(long before_kib)
 		wait_until(daemon_resident_kib(&patternd) < before_kib + SLACK_MIB * 1024, ANSWER_MS);
 }
 
-static void assert_refused(struct answer a)
+static void assert_refused(struct answer a, const char *option)
 {
 	assert_problem(a, 503, "overloaded", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), "--max-")); /* the option that raises the limit */
+	assert_non_null(strstr(text_at(a, "/detail"), option)); /* it raises the limit */
 	assert_non_null(header_of(a, "Retry-After"));
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 5);
 	assert_non_null(header_of(a, "Connection"));
@@ -186,7 +186,7 @@ static void flood_of(const struct kind *k)
 		} else if (strcmp(text_at(a, "/code"), "redis_unavailable") == 0) {
 			assert_problem(a, 503, "redis_unavailable", "none");
 		} else {
-			assert_refused(a);
+			assert_refused(a, "--max-request-memory");
 			refused++;
 		}
 	}
@@ -233,12 +233,12 @@ static void small_requests_go_on(void **state)
 		raw_text(clients[i], "Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n");
 		struct answer a = raw_answer(clients[i], ANSWER_MS);
 		if (a.status != 100) {
-			assert_refused(a);
+			assert_refused(a, "--max-request-memory");
 			refused++;
 		}
 	}
 	assert_in_range(refused, 1, 8);
-	assert_refused(http(c, "POST", "/queues/never/messages", body, "Expect: 100-continue"));
+	assert_refused(http(c, "POST", "/queues/never/messages", body, "Expect: 100-continue"), "--max-request-memory");
 	for (int i = 0; i < 100; i++)
 		assert_status(http(c, "POST", "/pv/small", "{\"by\":1}"), 200);
 	assert_int_equal(int_at(http(c, "GET", "/queues/never", NULL), "/ready"), 0);
@@ -289,7 +289,7 @@ static void answers_that_are_not_read(void **state)
 	assert_true(served > 4 && served < CLIENTS / 4 && refused > 0);
 	wait_until(metric_of(&patternd, "redis_up") == 1,
 		   ANSWER_MS); /* where some were late it was not, for a moment */
-	assert_refused(http(c, "GET", "/bitmaps/big", NULL));
+	assert_refused(http(c, "GET", "/bitmaps/big", NULL), "--max-request-memory");
 	assert_status(http(c, "POST", "/pv/small", "{\"by\":1}"), 200);
 	/* Redis's reply is in memory a second time, one a connection, until it is answered. */
 	assert_memory("slow readers", before_kib, LIMIT_MIB + SLACK_MIB);
@@ -346,7 +346,7 @@ static void account(struct tally *t, struct answer a)
 		assert_problem(a, 503, "redis_unavailable", "none");
 		t->unavailable++;
 	} else {
-		assert_refused(a);
+		assert_refused(a, "--max-");
 		t->refused++;
 	}
 }
@@ -536,10 +536,10 @@ static void more_wait_than_may(void **state)
 			assert_status(raw_head(clients[i], ANSWER_MS), 200);
 	}
 	wait_until(strstr(http(c, "GET", "/metrics", NULL).body, "patternd_requests_waiting 5\n") != NULL, ANSWER_MS);
-	assert_refused(http(c, "POST", "/queues/empty/receive", "{\"wait_ms\":1000}"));
-	assert_refused(http(c, "POST", "/locks/free", "{\"wait_ms\":1000}"));
-	assert_refused(http(c, "POST", "/locks/free/hold", "{}"));
-	assert_refused(http(c, "GET", "/topics/t/stream", NULL));
+	assert_refused(http(c, "POST", "/queues/empty/receive", "{\"wait_ms\":1000}"), "--max-parked");
+	assert_refused(http(c, "POST", "/locks/free", "{\"wait_ms\":1000}"), "--max-parked");
+	assert_refused(http(c, "POST", "/locks/free/hold", "{}"), "--max-parked");
+	assert_refused(http(c, "GET", "/topics/t/stream", NULL), "--max-parked");
 	assert_false(bool_at(http(c, "GET", "/locks/free", NULL), "/held"));
 	assert_status(http(c, "POST", "/queues/empty/receive", "{}"), 200); /* not waiting needs no room */
 	assert_status(http(c, "POST", "/locks/free", "{}"), 201);

@@ -1,7 +1,7 @@
 /*
- * An Idempotency-Key repeated after later writes by others leaves all that Redis holds as it is,
- * and its answer is marked: every operation that takes a key, by its example, and each that is more
- * than one call, with so much that it is.
+ * A request is repeated with its Idempotency-Key after other clients have written: nothing in Redis
+ * changes, and the answer is marked as a replay. Every operation that takes a key is tried by its
+ * example. An operation that may need several calls is also tried with enough to need them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

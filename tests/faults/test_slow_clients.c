@@ -1,6 +1,6 @@
 /*
- * Clients that send a byte now and then, to each listener, at each point where a client can be
- * slow: the deadline is absolute, and it is kept. Hundreds of them do not delay others.
+ * Clients that send a byte now and then, to each listener, in each part of a request: the daemon
+ * disconnects them at an absolute deadline. Hundreds of such clients do not delay others.
  */
 #include <setjmp.h>
 #include <stdarg.h>

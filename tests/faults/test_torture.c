@@ -1,14 +1,14 @@
 /*
- * Torture: whatever the daemon does, each allocation, socket, accept, connect, epoll_ctl, read,
- * write and open of it fails once: a scenario is played again and again, the n-th call failing,
- * until none is left. Each time the clients got an answer or their connections were closed; the
- * daemon lives, serves the next, and kept neither a descriptor nor memory.
+ * Torture: each allocation, socket, accept, connect, epoll_ctl, read, write and open of the daemon
+ * fails once. A scenario is repeated, and the n-th call fails in the n-th round, until all have
+ * failed. In each round the clients get an answer or their connections are closed. The daemon goes
+ * on, serves the next request, and leaks neither a descriptor nor memory.
  *
- * In the plain mode by all scenarios; in the others (Redis over TLS, a Cluster, clients by HTTPS)
- * by those that know the difference, for handlers do not.
+ * The plain mode runs all scenarios. The other modes (Redis over TLS, a Cluster, clients by HTTPS)
+ * run the scenarios that depend on the mode; handlers do not.
  *
- * Here a few operations; `make torture` (PATTERND_TORTURE_ALL names a file for what was counted)
- * does all. The modes run side by side. The name of a mode as argument: only that.
+ * This test tries a few operations; `make torture` tries all (PATTERND_TORTURE_ALL names a file for
+ * the counts). The modes run side by side. With the name of a mode as argument only that mode runs.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * A connection to Redis whose socket cannot be watched, since epoll_ctl fails, is given up at once,
- * without a busy loop until it is overdue.
+ * A connection to Redis whose socket cannot be watched, because epoll_ctl fails, is closed at once.
+ * If this fails, the daemon polls in a busy loop until the connection times out.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * Clients that leave while they wait for messages, or while one is being won for them: row 19 of
- * the table of faults. They leave the wait queue at once, nothing is left of them, and an unread
- * message was not received: it is ready again, once, and the delivery does not count.
+ * Clients that disconnect while they wait for messages, or while a script receives one for them:
+ * row 19 of the table of faults. They leave the wait queue at once, and nothing of them remains. A
+ * message that they did not read is ready again, once, and the delivery does not count.
  */
 #include <setjmp.h>
 #include <signal.h>

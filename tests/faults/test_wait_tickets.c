@@ -1,7 +1,7 @@
 /*
- * The tickets of requests that wait for a lock, a permit or a cached value: whatever answers a
- * request, and however its client leaves, its ticket leaves the wait queue, also when Redis cannot
- * be asked at that moment. A ticket that stayed would be offered what others wait for.
+ * The tickets of requests that wait for a lock, a permit or a cached value. A ticket leaves the
+ * wait queue however its request is answered or its client disconnects, also if
+ * Redis cannot be asked at that moment. If it stayed, what others wait for would be offered to it.
  */
 #include <setjmp.h>
 #include <signal.h>

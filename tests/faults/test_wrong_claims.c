@@ -1,7 +1,7 @@
 /*
- * Claims of what is not held: row 40 of the table of bad inputs. Tokens and sale claims that are
- * wrong, expired, used before, of another holder, or nonsense. Each is refused, and changes
- * nothing. (Receipts: api/test_queues_receipts.c.)
+ * Tokens and sale claims that are wrong, expired, used before, of another holder, or nonsense: row
+ * 40 of the table of bad inputs. Each is refused, and changes nothing. (Receipts:
+ * api/test_queues_receipts.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -69,7 +69,8 @@ static void send_call(void)
 		return;
 	struct call *c = &calls[sent++];
 	*c = (struct call){ .base = { .done = on_done } };
-	CHECK(connection_send(connection, &c->base, (struct text[]){ TEXT("EVALSHA"), TEXT("a\r\nb"), TEXT("") }, 3));
+	CHECK(connection_send(connection, &c->base, (struct text[]){ TEXT("EVALSHA"), TEXT("a\r\nb"), TEXT("") }, 3) ==
+	      SEND_OK);
 }
 
 static void on_up(struct redis_connection *l)

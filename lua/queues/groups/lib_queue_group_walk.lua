@@ -1,7 +1,7 @@
 -- A walk through the messages of one group, in steps. `delayed` and `dead` have no index by group,
--- so all their members are read. Needs queues/lib_queue_page.lua and lib/out_of_time.lua.
-local LOOKED_MOST, REMOVED_MOST, BYTES_MOST = 5000, 1000, 4194304
-local looked_at, bytes = 0, 0
+-- so all their members are read. Needs queues/lib_queue_step.lua and lib/out_of_time.lua.
+local LOOKED_MOST = 5000
+local looked_at = 0
 
 -- rank_behind(key, cursor): the rank after the last member that stayed or, if that is gone, of the
 -- first member with its score. The cursor is score, a blank and member.
@@ -30,18 +30,9 @@ local function walk(key, group, cursor, is_wanted, take)
         cursor = flat[i + 1] .. ' ' .. flat[i]
       end
     end
-    local messages, next_read = messages_of(key, found), 1
-    for i, m in ipairs(messages) do
-      if m.has_state then
-        bytes = bytes + (m.size == 'b' and redis.call('HSTRLEN', queue_key, m.seq) or 0)
-        next_read = math.max(next_read, i + 1)
-      elseif i >= next_read then
-        next_read = add_contents(messages, i)
-      end
-      bytes = bytes + (m.content and #m.content or 0)
-      if not take(m) or bytes >= BYTES_MOST then
-        return stayed[i]
-      end
+    local ended_at = take_each(messages_of(key, found), take)
+    if ended_at then
+      return stayed[ended_at]
     end
     rank, looked_at = rank + #flat / 2, looked_at + #flat / 2
     if #flat < 200 then

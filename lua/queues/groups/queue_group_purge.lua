@@ -9,7 +9,7 @@
 -- ready.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page queue_group_look queue_group_walk
+--@include queue_plan queue_ended queue_page queue_step queue_group_look queue_group_walk
 --@flags allow-oom
 --@idempotent parts
 local group, state, before, cursor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -33,19 +33,11 @@ end
 -- take_all(place, flat): takes messages of a place by their members and scores. Returns false when
 -- the step has done its part.
 local function take_all(place, flat)
-  local found, next_read = messages_of(place, flat), 1
-  for i, m in ipairs(found) do
-    if m.has_state then
-      next_read = math.max(next_read, i + 1)
-    elseif i >= next_read then
-      next_read = add_contents(found, i)
-    end
-    bytes = bytes + (m.content and #m.content or m.size == 'b' and redis.call('HSTRLEN', queue_key, m.seq) or 0)
-    if not take(m) or bytes >= BYTES_MOST or i % 100 == 0 and out_of_time() then
-      return false
-    end
-  end
-  return true
+  local count = 0
+  return not take_each(messages_of(place, flat), function(m)
+    count = count + 1
+    return take(m) and not (count % 100 == 0 and out_of_time())
+  end)
 end
 
 -- The steps, in this order. Each returns where in its place the next step continues, nil at the

@@ -9,7 +9,7 @@
 -- queue_purge explains the outcomes; a step that only read replies as a step that settled.
 -- Errors: WRONGTYPE, nothing changed in this step. O(5000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
---@include queue_plan queue_ended queue_page queue_group_walk
+--@include queue_plan queue_ended queue_page queue_step queue_group_walk
 --@idempotent parts
 local group, most, before, cursor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local total, step = before, REMOVED_MOST

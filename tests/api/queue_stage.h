@@ -1,9 +1,9 @@
 /*
- * queue_asked: the common parts of the tests of queues over HTTP: a Redis, a daemon, a client, and
+ * queue_stage: the common parts of the tests of queues over HTTP: a Redis, a daemon, a client, and
  * the requests about one queue, `q`. Included once by a test program.
  */
-#ifndef QUEUE_ASKED_H
-#define QUEUE_ASKED_H
+#ifndef QUEUE_STAGE_H
+#define QUEUE_STAGE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

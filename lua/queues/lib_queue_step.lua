@@ -1,0 +1,25 @@
+-- The bounds of one step of a purge or redrive. Needs queues/lib_queue_page.lua.
+local REMOVED_MOST, BYTES_MOST = 1000, 4194304
+local bytes = 0 -- of the bodies that the step has taken
+
+-- take_each(list, take): calls take(m) for each message of a list that messages_of() returned. A
+-- message without a state has its content then. Returns the index at which the step must end,
+-- because take() returned false or the bodies reached BYTES_MOST; nil if it need not end.
+local function take_each(list, take)
+  local next_read = 1
+  for i, m in ipairs(list) do
+    if m.has_state then
+      next_read = math.max(next_read, i + 1)
+    elseif i >= next_read then
+      next_read = add_contents(list, i)
+    end
+    if m.content then
+      bytes = bytes + #m.content
+    elseif m.has_state and m.size == 'b' then
+      bytes = bytes + redis.call('HSTRLEN', queue_key, m.seq)
+    end
+    if not take(m) or bytes >= BYTES_MOST then
+      return i
+    end
+  end
+end

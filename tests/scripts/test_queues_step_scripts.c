@@ -1,0 +1,103 @@
+/*
+ * The bytes that one step of a purge or redrive takes, on a real Redis. If a test fails, a step may
+ * hold Redis for as long as it needs to free all bodies of a queue.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+#include "script_stage.h"
+
+/* Five of these bodies exceed 4 MiB. A step counts their lengths without reading them. */
+enum { BODY_BYTES = 1000000, SENT = 12, MOST_AT_ONCE = 5 };
+
+static void send_large(struct outgoing m)
+{
+	char *body = calloc(1, BODY_BYTES + 1);
+
+	memset(body, '1', BODY_BYTES);
+	m.body = body;
+	for (int i = 0; i < SENT; i++)
+		assert_int_equal(queue_message_send(&r, "q", m), 1);
+	free(body);
+}
+
+static void reject_all(void)
+{
+	for (int i = 0; i < SENT; i++) {
+		assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
+		char *receipt = strdup(received(&r, 0, RECEIVED_RECEIPT)->str);
+		assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "bad", true), 1);
+		free(receipt);
+	}
+}
+
+/* Calls a script of a group or, without a group, of the whole queue until it has finished. */
+static void takes_steps(const struct script *s, const char *group, const char *what)
+{
+	char total[24] = "0", cursor[256] = "";
+	int64_t before;
+
+	do {
+		before = atoll(total);
+		run(&r, s, queue_keys("q"),
+		    group ? ARGS(group, what, total, cursor, total)
+			  : ARGS(what, total, total)); /* the last: the part */
+		snprintf(total, sizeof(total), "%" PRId64, item_int(&r, QUEUE_STEP_TOTAL));
+		if (group)
+			snprintf(cursor, sizeof(cursor), "%s", item_text(&r, QUEUE_GROUP_STEP_CURSOR));
+		assert_in_range(atoll(total) - before, 0, MOST_AT_ONCE);
+	} while (outcome(&r) == QUEUE_PURGE_SETTLED || outcome(&r) == QUEUE_PURGE_MORE);
+	assert_int_equal(outcome(&r), QUEUE_PURGE_FINISHED);
+	assert_int_equal(atoll(total), SENT);
+}
+
+static void a_purge_of_delayed_messages(void **state)
+{
+	(void)state;
+	send_large((struct outgoing){ .delay_ms = 60000 });
+	takes_steps(&queue_purge_script, NULL, "delayed");
+}
+
+static void a_purge_of_dead_letters(void **state)
+{
+	(void)state;
+	send_large((struct outgoing){ 0 });
+	reject_all();
+	takes_steps(&queue_purge_script, NULL, "dead");
+}
+
+static void a_purge_of_a_group(void **state)
+{
+	(void)state;
+	send_large((struct outgoing){ .group = "g", .delay_ms = 60000 });
+	takes_steps(&queue_group_purge_script, "g", "delayed");
+	send_large((struct outgoing){ .group = "g" });
+	takes_steps(&queue_group_purge_script, "g", "");
+}
+
+static void a_redrive_of_a_group(void **state)
+{
+	(void)state;
+	send_large((struct outgoing){ .group = "g" });
+	reject_all();
+	takes_steps(&queue_group_redrive_script, "g", "-1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_purge_of_delayed_messages, script_stage_empty),
+		cmocka_unit_test_setup(a_purge_of_dead_letters, script_stage_empty),
+		cmocka_unit_test_setup(a_purge_of_a_group, script_stage_empty),
+		cmocka_unit_test_setup(a_redrive_of_a_group, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
