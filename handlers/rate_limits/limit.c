@@ -250,7 +250,7 @@ static int64_t number_at(const struct reply *r, size_t i)
 	return strtoll(reply_text(r, i).at, NULL, 10);
 }
 
-/* Absent: the policy names no header. */
+/* `header` is absent if the policy names none. */
 static void set_key_header(struct limit_policy *p, struct text header)
 {
 	memset(p->key_header, 0, sizeof(p->key_header));

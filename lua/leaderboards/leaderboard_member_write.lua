@@ -14,7 +14,7 @@
 -- dropped: members that the board does not keep any more, new ones among them. no_board: there is
 -- no board, and more or less than one dimension is named. too_large: a score is above `most`.
 -- unknown: the board has the dimensions, a line each, and not all that are named.
--- Scores that do not change keep their arrival, and so the member its place among equals.
+-- If its scores do not change, a member keeps its arrival, and so its rank among equals.
 -- Errors: WRONGTYPE, nothing done. O(members log n).
 --@include time names expiry board
 --@idempotent parts

@@ -23,8 +23,8 @@ local function merge_add(now, key, cursor, found, names, number, weight, aggrega
   end
   local built = #members > 0 and redis.call('HMGET', key, unpack(members)) or {}
 
-  -- joined(place, was): what is built of a member, from its place in the source and from what was
-  -- built of it before, if anything.
+  -- joined(place, was): returns the merged place of a member, from its place in the source and from
+  -- what was merged of it before, if anything.
   local function joined(place, was)
     place = checked_place(place, dimensions)
     if not was and weight == 1 then

@@ -41,7 +41,7 @@ bool scope_covers_some(const struct scope *s, const struct scope_need *need);
 /* Returns true if it covers the action on every name. */
 bool scope_covers_all(const struct scope *s, const struct scope_need *need);
 
-/* Returns the scope as text. Absent: memory ran out. */
+/* Returns the scope as text; absent if memory ran out. */
 struct text scope_written(struct arena *arena, const struct scope_need *need);
 
 #endif

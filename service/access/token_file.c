@@ -191,7 +191,7 @@ static bool check_distinct(struct token_file_reader *r)
 	return true;
 }
 
-/* Returns the whole file, in the tokens' arena. Absent: it was rejected. */
+/* Returns the whole file, in the tokens' arena; absent if it was rejected. */
 static struct text read_all(const struct token_file_reader *r, int fd)
 {
 	struct stat s;

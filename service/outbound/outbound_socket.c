@@ -8,7 +8,12 @@
 #include "core/loop.h"
 #include "outbound/loopback.h"
 
-enum socket_state { FREE, USED, LEFT, KEPT };
+enum socket_state {
+	FREE, /* no descriptor */
+	USED, /* watched for libcurl, which waits for events of it */
+	LEFT, /* not watched: libcurl waits for none, or holds it in its cache */
+	KEPT, /* in libcurl's cache, and watched: any event ends it */
+};
 
 /*
  * Their number is bounded, so that no callback allocates memory: a callback that fails would end

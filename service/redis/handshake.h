@@ -23,7 +23,7 @@ enum { HANDSHAKE_COMMANDS = 4 };
 
 /* The memory of the server, as of its latest INFO. */
 struct redis_memory {
-	int64_t used, limit; /* bytes; limit 0: none */
+	int64_t used, limit; /* bytes; `limit` is 0 if there is none */
 	int64_t at_us;       /* 0: not known */
 };
 

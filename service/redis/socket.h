@@ -26,7 +26,13 @@ struct redis_socket_callbacks {
 	void (*failed)(struct redis_socket *s, const char *why);
 };
 
-enum redis_socket_state { SOCKET_CLOSED, SOCKET_RESOLVING, SOCKET_CONNECTING, SOCKET_TLS_HANDSHAKE, SOCKET_OPEN };
+enum redis_socket_state {
+	SOCKET_CLOSED,	      /* no descriptor */
+	SOCKET_RESOLVING,     /* `lookup` asks for the addresses of the name */
+	SOCKET_CONNECTING,    /* connect() is under way */
+	SOCKET_TLS_HANDSHAKE, /* `tls` exchanges its first records */
+	SOCKET_OPEN,	      /* `readable` is called; the owner may write */
+};
 
 /* Part of its owner. All but `callbacks` must be zero. */
 struct redis_socket {

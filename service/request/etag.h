@@ -13,7 +13,7 @@ enum etag_comparison { ETAG_STRONG, ETAG_WEAK };
 /*
  * Returns a text for scripts to search: "" for an absent header, "*" for any tag; else the tags
  * that can match a strong one, without their quotes, each between two blanks: ` a  b `. No tag has
- * a blank. Absent: the header is neither "*" nor a list of entity tags, or memory ran out.
+ * a blank. It is absent if the header is neither "*" nor a list of entity tags, or memory ran out.
  */
 struct text etag_list(struct arena *arena, struct text header, enum etag_comparison comparison);
 

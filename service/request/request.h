@@ -196,7 +196,7 @@ void request_move(struct request *req, enum request_state to);
  */
 int64_t request_waited_us(const struct request *req);
 
-/* Call them when the asker is done with it, or a call has ended. When both are so, it is freed. */
+/* Call them when the asker is done with it, or a call has ended. It is freed after both. */
 void request_asker_done(struct request *req);
 void request_call_ended(struct request *req);
 

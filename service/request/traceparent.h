@@ -9,8 +9,8 @@
 enum { TRACEPARENT_LEN = 55 };
 
 /*
- * True for <2 hex>-<32 hex>-<16 hex>-<2 hex> in lower case, if neither id is all zeros. After a
- * dash, a later version than 00 may have more.
+ * True for <2 hex>-<32 hex>-<16 hex>-<2 hex> in lower case, if neither id is all zeros. Versions
+ * later than 00 may append a dash and more.
  */
 bool traceparent_is_valid(struct text t);
 

@@ -115,7 +115,7 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	return reply;
 }
 
-/* Of a replay the recorded reply. */
+/* Returns the recorded reply of a replay. */
 static redisReply *replied(struct redis_server *r)
 {
 	redisReply *reply = r->reply;

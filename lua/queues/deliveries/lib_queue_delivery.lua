@@ -11,8 +11,8 @@ local function end_cancelled(m)
 end
 
 -- current_delivery(seq, nonce, state): the message of a current delivery, which was not
--- acknowledged, returned or delivered again, and whose visibility has not ended. Otherwise nil, and
--- whether the message was cancelled, in which case it plans that the delivery ends. `state` is the
+-- acknowledged, returned or delivered again, and whose visibility has not ended. Otherwise returns
+-- nil, and true if the message was cancelled; it then plans that the delivery ends. `state` is the
 -- stored one.
 local function current_delivery(seq, nonce, state)
   if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then

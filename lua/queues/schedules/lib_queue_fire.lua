@@ -68,7 +68,7 @@ local function fire(id, at)
 end
 
 -- fire_due(): makes the messages of the schedules that came due, at most 50. Call check_types()
--- first. Returns how many came due, and when the next one will, nil without one.
+-- first. Returns how many came due, and when the next is due, or nil.
 local function fire_due()
   local due = redis.call('ZRANGE', schedules_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '50', 'WITHSCORES')
   for i = 1, #due, 2 do
