@@ -64,6 +64,7 @@ static void out_nodes(struct json_out *o)
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
 		out_bool(o, "connected", !node.trouble);
 		out_text(o, "error", text_of(node.trouble));
+		out_int_or_null(o, "away_since_at_ms", node.away_since_ms > 0, node.away_since_ms);
 		out_int(o, "connections", node.connections);
 		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
 		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
@@ -132,6 +133,7 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_text(o, "role", text_of(topology_connections() ? "master" : NULL));
 	out_bool(o, "connected", topology_is_up());
 	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
+	out_int_or_null(o, "away_since_at_ms", topology_away_since_ms() > 0, topology_away_since_ms());
 	out_nodes(o);
 	out_replicas(o);
 	out_close(o);

@@ -321,6 +321,15 @@ enum redis_error topology_trouble_error(const struct redis_call *call)
 	return trouble_of(call).error;
 }
 
+int64_t topology_away_since_ms(void)
+{
+	if (topology_is_up())
+		return 0;
+	if (!was_reached)
+		return metrics_started_at_ms();
+	return topology_is_cluster() ? cluster_unserved_since_ms() : master ? master->away_since_ms : 0;
+}
+
 const char *topology_address(void)
 {
 	return master ? master->url.address : urls.at[0].address;
@@ -354,6 +363,7 @@ bool topology_node_info(size_t i, struct redis_node_info *out)
 			.trouble = n->ready      ? NULL
 				   : *n->trouble ? n->trouble
 						 : "not connected yet",
+			.away_since_ms = n->away_since_ms,
 			.slots = topology_is_cluster() ? cluster_slots_of(n) : 0,
 			.memory = node_memory(n),
 		};
