@@ -134,6 +134,8 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_bool(o, "connected", topology_is_up());
 	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
 	out_int_or_null(o, "away_since_at_ms", topology_away_since_ms() > 0, topology_away_since_ms());
+	out_text_or_null(o, "missing_permissions",
+			 text_of(*renewal_missing_permissions() ? renewal_missing_permissions() : NULL));
 	out_nodes(o);
 	out_replicas(o);
 	out_close(o);

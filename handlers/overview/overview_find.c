@@ -15,6 +15,7 @@ enum {
 	 * exceed that.
 	 */
 	REQUESTS_NEARLY_FULL_PERCENT = 80,
+	SHOWN_BYTES = 270, /* of a list of permissions */
 };
 
 /* Returns the ending of a noun for `n`. */
@@ -188,6 +189,21 @@ static void add_server(struct overview_items *items, enum overview_kind kind, st
 				  error.at ? error.at : "");
 }
 
+/* A long list of permissions is cut between two of them. */
+static void add_permissions(struct overview_items *items, struct text missing)
+{
+	struct overview_item *item = missing.at
+					     ? overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, (struct text){ 0 }, -1)
+					     : NULL;
+	size_t shown = missing.len < SHOWN_BYTES ? missing.len : SHOWN_BYTES;
+
+	while (shown < missing.len && missing.at[shown] != ' ')
+		shown--;
+	if (item)
+		overview_items_set_detail(item, "%.*s%s", (int)shown, missing.at,
+					  shown < missing.len ? " and more, which GET /readyz names" : "");
+}
+
 static void add_memory(struct overview_items *items, struct text name, const char *of, const char *bound,
 		       long long used, long long most, int percent)
 {
@@ -228,6 +244,7 @@ void overview_find_daemon(struct overview_items *items, const struct json *info)
 			   is_cluster && latest_at_ms ? latest_at_ms : since_at_ms);
 	else if (!is_up && away == 0) /* slots that no server serves */
 		add_server(items, OVERVIEW_SHARD_AWAY, (struct text){ 0 }, error, since_at_ms);
+	add_permissions(items, json_tree_string(redis, "missing_permissions"));
 	add_memory(items, (struct text){ 0 }, "requests use", "--max-request-memory", (long long)budget_used(),
 		   config()->max_request_memory, REQUESTS_NEARLY_FULL_PERCENT);
 }
