@@ -20,9 +20,12 @@ enum {
 	GROUPS_MOST = 8,   /* queues whose groups are asked about */
 };
 
-/* The sources of a round, in the order of the answer. Groups are asked last. */
-enum { DAEMON, PUSH, LOCKS, QUEUES, SOURCES };
-static const char *const names[SOURCES] = { "daemon", "push", "locks", "queues" };
+/*
+ * The sources of a round. The lists are asked side by side; then the groups; and last the daemon,
+ * which has learned from the others' commands how Redis is.
+ */
+enum { PUSH, LOCKS, QUEUES, LISTS, DAEMON = LISTS, SOURCES };
+static const char *const names[SOURCES] = { "push", "locks", "queues", "daemon" };
 
 struct waiting {
 	struct request *req;
@@ -173,6 +176,20 @@ static void finish(struct round *r)
 	send_all();
 }
 
+static void on_daemon(struct overview_source *s)
+{
+	finish(s->context);
+}
+
+/* The daemon answers without Redis, so the deadline does not apply to it. */
+static void ask_daemon(struct round *r)
+{
+	loop_timer_stop(&r->deadline);
+	overview_source_begin(&r->sources[DAEMON]);
+	if (r->sources[DAEMON].state != OVERVIEW_ASKING)
+		finish(r);
+}
+
 static void ask_groups(struct round *r);
 
 static void take_groups(struct overview_source *s, const struct json *answer, int64_t now_ms)
@@ -192,7 +209,7 @@ static void on_groups(struct overview_source *s)
 }
 
 /*
- * Asks why the messages of each queue are blocked, one queue after the other. Then ends the round.
+ * Asks why the messages of each queue are blocked, one queue after the other. Then asks the daemon.
  */
 static void ask_groups(struct round *r)
 {
@@ -204,12 +221,12 @@ static void ask_groups(struct round *r)
 		overview_source_begin(&r->groups);
 	}
 	if (r->groups.state != OVERVIEW_ASKING)
-		finish(r);
+		ask_daemon(r);
 }
 
 static bool all_ended(const struct round *r)
 {
-	for (size_t i = 0; i < SOURCES; i++)
+	for (size_t i = 0; i < LISTS; i++)
 		if (r->sources[i].state == OVERVIEW_ASKING)
 			return false;
 	return true;
@@ -227,10 +244,10 @@ static void on_deadline(struct loop_timer *t)
 {
 	struct round *r = container_of(t, struct round, deadline);
 
-	for (size_t i = 0; i < SOURCES; i++)
+	for (size_t i = 0; i < LISTS; i++)
 		overview_source_cut(&r->sources[i]);
 	overview_source_cut(&r->groups);
-	finish(r);
+	ask_daemon(r);
 }
 
 /* ---- The sources ---- */
@@ -274,10 +291,10 @@ static void take_info(struct overview_source *s, const struct json *answer, int6
 static bool begin_round(void)
 {
 	static const struct overview_source asked[SOURCES] = {
-		[DAEMON] = { .operation = "info_get", .take = take_info },
 		[PUSH] = { .operation = "push_list", .take = take_push, .is_list = true },
 		[LOCKS] = { .operation = "lock_list", .take = take_locks, .is_list = true },
 		[QUEUES] = { .operation = "queue_list", .take = take_queues, .is_list = true },
+		[DAEMON] = { .operation = "info_get", .take = take_info },
 	};
 	struct round *r = calloc(1, sizeof(*r));
 
@@ -299,11 +316,12 @@ static bool begin_round(void)
 					      .state = OVERVIEW_READ };
 	for (size_t i = 0; i < SOURCES; i++) {
 		r->sources[i] = asked[i];
-		r->sources[i].ended = on_ended;
+		r->sources[i].ended = i == DAEMON ? on_daemon : on_ended;
 		r->sources[i].context = r;
 		r->sources[i].arena = &r->arena;
-		overview_source_begin(&r->sources[i]);
 	}
+	for (size_t i = 0; i < LISTS; i++)
+		overview_source_begin(&r->sources[i]);
 	if (all_ended(r)) /* without memory no source was asked; the round then ends at its deadline */
 		loop_timer_set(&r->deadline, loop_now_us());
 	return true;

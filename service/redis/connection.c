@@ -20,8 +20,7 @@ enum {
 	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beyond message bodies */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
-	REJECTED_PAUSE_MS = 5000,    /* after a wrong password, since a retry would fail the same way */
-	CHECK_US = 61 * 1000 * 1000, /* longer than any --redis-timeout-ms */
+	REJECTED_PAUSE_MS = 5000, /* after a wrong password, since a retry would fail the same way */
 };
 
 static struct redis_connection *connections; /* list of all connections */
@@ -124,22 +123,22 @@ void connection_flush(struct redis_connection *c)
 static void on_info(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	(void)outcome;
-	struct redis_connection *c = container_of(call, struct redis_connection, check);
+	struct redis_connection *c = container_of(call, struct redis_connection, check_call);
 
+	c->check.is_pending = false;
 	if (reply && !handshake_is_safe(&c->handshake, reply->text))
 		connection_drain(c); /* the next handshake rejects the server and reports the reason */
 }
 
-/* Asks for the configuration each minute; if idle, only while it is unsafe (on_timer). */
+/* If idle, it asks only while the configuration is unsafe (on_timer). */
 static void check_server(struct redis_connection *c)
 {
-	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
-
-	if (loop_now_us() - c->checked_us < CHECK_US)
+	if (!server_check_is_due(&c->check, &c->handshake.memory))
 		return;
-	c->checked_us = loop_now_us();
-	c->check.done = on_info;
-	connection_send(c, &c->check, info, 3); /* if memory runs out, the check is skipped */
+	c->check.asked_us = loop_now_us();
+	c->check_call.done = on_info;
+	/* If memory runs out, the check is skipped. */
+	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS);
 }
 
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count)
@@ -246,10 +245,10 @@ static void become_ready(struct redis_connection *c)
 {
 	c->state = READY;
 	c->failures = 0;
-	c->checked_us = loop_now_us();
+	c->check.asked_us = loop_now_us();
 	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
-	loop_timer_set(&c->timer, c->checked_us + CHECK_US);
+	loop_timer_set(&c->timer, c->check.asked_us + SERVER_CHECK_US);
 	if (credentials_are_shared(c->target) && credentials_accepted())
 		connections_retry_now();
 	if (changed)
@@ -300,6 +299,8 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		answers.took_us += loop_now_us() - call->due_us + reply_timeout_us(c);
 		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
+		if (server_check_on_reply(&c->check, &c->handshake.memory, reply) && c->state == READY)
+			check_server(c);
 		if (reply_mismatch() && c->state >= READY) {
 			metrics_count(METRIC_redis_protocol_errors);
 			connection_lost(c, "%s", reply_mismatch());
@@ -406,7 +407,7 @@ static void on_timer(struct loop_timer *t)
 	} else if (c->handshake.risks && !c->callbacks->received) {
 		check_server(c);
 		if (c->ring.count == 0)
-			loop_timer_set(t, c->checked_us + CHECK_US);
+			loop_timer_set(t, c->check.asked_us + SERVER_CHECK_US);
 	}
 }
 

@@ -19,6 +19,7 @@
 #include "redis/connection.h"
 #include "redis/handshake.h"
 #include "redis/resp.h"
+#include "redis/server_check.h"
 #include "redis/socket.h"
 
 enum connection_state { DOWN, CONNECTING, HANDSHAKE, READY, DRAINING };
@@ -36,8 +37,8 @@ struct redis_connection {
 	struct resp_buffer out;
 	struct call_ring ring; /* pending calls */
 	struct redis_handshake handshake;
-	struct redis_call check;               /* see check_server */
-	int64_t checked_us;                    /* when it was checked last, or became ready */
+	struct server_check check;
+	struct redis_call check_call;          /* its command */
 	struct permissions_report permissions; /* of the latest successful handshake */
 	bool renew;                            /* it uses credentials from before renewal_start */
 	bool renewing;                         /* drained for a renewal, and not ready again yet */

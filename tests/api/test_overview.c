@@ -238,6 +238,27 @@ static void memory_that_is_nearly_full_is_found(void **state)
 	daemon_stop(&d);
 }
 
+static bool is_full(void)
+{
+	return finding(overview(), "memory_full") != NULL;
+}
+
+/* From the first command that Redis refuses, until soon after there is memory again. */
+static void memory_that_is_full_is_found_at_once(void **state)
+{
+	long refused = metric_of(&patternd, "redis_out_of_memory_total");
+
+	(void)state;
+	done("GET", "/queues/any", NULL);
+	assert_false(is_full());
+	server_command(&redis, "CONFIG SET maxmemory 1");
+	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_out_of_memory", "none");
+	wait_until(is_full(), SOON_MS);
+	assert_true(metric_of(&patternd, "redis_out_of_memory_total") > refused);
+	server_command(&redis, "CONFIG SET maxmemory 0");
+	wait_until(!is_full(), SOON_MS);
+}
+
 /* ---- What is not known ---- */
 
 static const char *unknown(struct answer a, const char *of)
@@ -414,6 +435,7 @@ int main(void)
 		cmocka_unit_test_teardown(all_that_waits_is_found, forget),
 		cmocka_unit_test_teardown(a_target_that_is_not_called_is_found, forget),
 		cmocka_unit_test_teardown(memory_that_is_nearly_full_is_found, forget),
+		cmocka_unit_test_teardown(memory_that_is_full_is_found_at_once, forget),
 		cmocka_unit_test_teardown(one_look_is_for_all_and_ends, forget),
 		cmocka_unit_test_teardown(ten_thousand_queues_are_bounded, forget),
 		cmocka_unit_test_teardown(a_redis_that_hangs_is_not_waited_for, forget),

@@ -1,0 +1,30 @@
+/* server_check: see redis/server_check.h. */
+#include "redis/server_check.h"
+
+#include "core/loop.h"
+#include "process/metrics.h"
+
+enum { FULL_CHECK_US = 1000 * 1000 };
+
+const struct text server_check_command[SERVER_CHECK_ARGS] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
+
+static bool is_nearly_full(const struct redis_memory *m)
+{
+	return m->limit > 0 && m->used > m->limit / 10 * 9;
+}
+
+bool server_check_is_due(const struct server_check *s, const struct redis_memory *memory)
+{
+	return !s->is_pending &&
+	       loop_now_us() - s->asked_us >= (is_nearly_full(memory) ? FULL_CHECK_US : SERVER_CHECK_US);
+}
+
+bool server_check_on_reply(struct server_check *s, const struct redis_memory *memory, const struct reply *reply)
+{
+	if (reply->type != REPLY_ERROR || redis_error_of(reply->text) != ERROR_OOM)
+		return false;
+	metrics_count(METRIC_redis_out_of_memory);
+	if (!is_nearly_full(memory))
+		s->asked_us = loop_now_us() - SERVER_CHECK_US; /* `memory` is out of date */
+	return true;
+}

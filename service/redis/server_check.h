@@ -1,0 +1,35 @@
+/*
+ * server_check: when a connection asks its server again for what the handshake has read: its memory
+ * and configuration, which may change. It must not know the connection.
+ */
+#ifndef PATTERND_REDIS_SERVER_CHECK_H
+#define PATTERND_REDIS_SERVER_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redis/handshake.h"
+
+enum { SERVER_CHECK_US = 61 * 1000 * 1000, SERVER_CHECK_ARGS = 3 };
+
+/* INFO memory persistence: what handshake_is_safe reads. */
+extern const struct text server_check_command[SERVER_CHECK_ARGS];
+
+struct server_check {
+	int64_t asked_us; /* when the server was asked last, the handshake included */
+	bool is_pending;  /* the answer has not come */
+};
+
+/*
+ * True if the last answer is older than SERVER_CHECK_US, or than a second while the server used
+ * more than nine tenths of its maxmemory.
+ */
+bool server_check_is_due(const struct server_check *s, const struct redis_memory *memory);
+
+/*
+ * Call it with each reply to a command. True if the server refused the command because it reached
+ * its maxmemory; it is then asked at once, unless `memory` shows that already.
+ */
+bool server_check_on_reply(struct server_check *s, const struct redis_memory *memory, const struct reply *reply);
+
+#endif
