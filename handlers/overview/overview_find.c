@@ -192,9 +192,9 @@ static void add_server(struct overview_items *items, enum overview_kind kind, st
 /* A long list of permissions is cut between two of them. */
 static void add_permissions(struct overview_items *items, struct text missing)
 {
-	struct overview_item *item = missing.at
-					     ? overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, (struct text){ 0 }, -1)
-					     : NULL;
+	const struct text daemon = { 0 };
+	struct overview_item *item =
+		missing.at ? overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, -1) : NULL;
 	size_t shown = missing.len < SHOWN_BYTES ? missing.len : SHOWN_BYTES;
 
 	while (shown < missing.len && missing.at[shown] != ' ')

@@ -38,7 +38,6 @@ static struct loop_timer timer;                      /* when to ask for the map 
 static struct redis_call asking;                     /* the question for the map */
 static bool is_asked, is_known, is_closed;
 static unsigned questions; /* since the map was last complete */
-static int64_t unserved_since_ms;
 
 bool cluster_is_known(void)
 {
@@ -180,22 +179,13 @@ static bool map_holds(void)
 	return cluster_slots_unserved(&owner) == 0;
 }
 
-int64_t cluster_unserved_since_ms(void)
-{
-	return unserved_since_ms;
-}
-
 /* A node that has just joined the map is not logged, since it connects in a moment. */
-static void note_unserved(void)
+static void log_unserved(void)
 {
 	static bool logged;
 	const struct redis_node *owner;
 	unsigned slots = cluster_slots_unserved(&owner);
 
-	if (slots == 0)
-		unserved_since_ms = 0;
-	else if (!unserved_since_ms)
-		unserved_since_ms = loop_wall_ms();
 	if (!is_known || logged == (slots > 0) || (owner && node_is_new(owner)))
 		return;
 	logged = slots > 0;
@@ -221,7 +211,7 @@ void cluster_refresh(void)
 
 void cluster_node_changed(void)
 {
-	note_unserved();
+	log_unserved();
 	if (!is_known && questions == 0)
 		ask_in(0); /* asks the first usable node */
 	else if (!map_holds())
@@ -334,7 +324,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 	is_asked = false;
 	if (outcome == REDIS_ANSWERED && take_map(reply, call->node)) {
 		is_known = true;
-		note_unserved();
+		log_unserved();
 		map_changed();
 	} else if (outcome == REDIS_ANSWERED) {
 		log_event(LOG_DEBUG, "cluster_map_refused", "%s: %s", call->node->url.address,

@@ -39,8 +39,6 @@ void cluster_refresh(void);
  * usable. Sets `owner` to the first of these nodes; NULL if there is none.
  */
 unsigned cluster_slots_unserved(const struct redis_node **owner);
-/* Returns since when there are such slots, by the daemon's clock. 0: there are none. */
-int64_t cluster_unserved_since_ms(void);
 
 /*
  * cluster_visit_owners calls `visit` once for each node that has slots by the map; with NULL, if

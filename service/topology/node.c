@@ -169,8 +169,8 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 		note_trouble(n, connection_error(c), why);
 	if (n->retired)
 		return;
-	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%.60s: %s",
-		  n->url.address, why);
+	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%.60s: %s", n->url.address,
+		  why);
 	n->callbacks->down(n, why, was_up);
 }
 

@@ -321,15 +321,6 @@ enum redis_error topology_trouble_error(const struct redis_call *call)
 	return trouble_of(call).error;
 }
 
-int64_t topology_away_since_ms(void)
-{
-	if (topology_is_up())
-		return 0;
-	if (!was_reached)
-		return metrics_started_at_ms();
-	return topology_is_cluster() ? cluster_unserved_since_ms() : master ? master->away_since_ms : 0;
-}
-
 const char *topology_address(void)
 {
 	return master ? master->url.address : urls.at[0].address;

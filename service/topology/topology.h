@@ -120,11 +120,6 @@ const char *topology_advice(void);
 const char *topology_trouble(const struct redis_call *call);
 enum redis_error topology_trouble_error(const struct redis_call *call); /* the same error as a value */
 /*
- * Returns since when topology_is_up is false, by the daemon's clock: since the start, if no server
- * was reached. 0: it is true, or the instant is not known.
- */
-int64_t topology_away_since_ms(void);
-/*
  * topology_address returns "127.0.0.1:6379" or a path. topology_server returns "redis 7.0.15", ""
  * before it was reached.
  */

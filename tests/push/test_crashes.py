@@ -127,8 +127,8 @@ def test_poison():
 
 
 def test_away_at_first():
-    """A program that is not there yet: nothing counts; once it is there, all goes on. The log has the
-    start and the end, with the number of attempts, and the metric has each attempt.
+    """A program that is not there yet: nothing counts; once it is there, all goes on. The log has
+    the start and the end, with the number of attempts, and the metric has each attempt.
     """
     app = App()
     app.leave()
