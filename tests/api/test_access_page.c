@@ -384,6 +384,7 @@ static void a_permission_that_is_taken_is_found(void **state)
 	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
 	daemon_start(&other, "--redis", url, "--prefix", "team:", "--pool-size", "3");
 	struct client *c = client_open(other.port);
+	wait_until(metric_of(&other, "redis_connections") == 3, SOON_MS); /* all have asked before */
 	assert_string_equal(found_missing(c), "");
 	assert_true(json_is_null(json_at(http(c, "GET", "/info", NULL), "/redis/missing_permissions")));
 	acl("-hset");
