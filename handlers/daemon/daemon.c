@@ -64,6 +64,7 @@ static void out_nodes(struct json_out *o)
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
 		out_bool(o, "connected", !node.trouble);
 		out_text(o, "error", text_of(node.trouble));
+		out_int_or_null(o, "away_since_at_ms", node.away_since_ms > 0, node.away_since_ms);
 		out_int(o, "connections", node.connections);
 		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
 		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
@@ -117,6 +118,25 @@ static void out_addresses(struct json_out *o, const char *key, const char *(*add
 	out_close(o);
 }
 
+/*
+ * Returns since when Redis is away, by the daemon's clock; in a Cluster, since its first server is.
+ * 0: it is not away, or the instant is not known.
+ */
+static int64_t away_since_ms(void)
+{
+	struct redis_node_info node;
+	int64_t first_ms = 0;
+
+	if (topology_is_up())
+		return 0;
+	if (!topology_was_reached())
+		return metrics_started_at_ms();
+	for (size_t i = 0; topology_node_info(i, &node); i++)
+		if (node.away_since_ms > 0 && (first_ms == 0 || node.away_since_ms < first_ms))
+			first_ms = node.away_since_ms;
+	return first_ms;
+}
+
 void info_get(struct request *req, const struct info_get_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
@@ -132,6 +152,9 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_text(o, "role", text_of(topology_connections() ? "master" : NULL));
 	out_bool(o, "connected", topology_is_up());
 	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
+	out_int_or_null(o, "away_since_at_ms", away_since_ms() > 0, away_since_ms());
+	out_text_or_null(o, "missing_permissions",
+			 text_of(*renewal_missing_permissions() ? renewal_missing_permissions() : NULL));
 	out_nodes(o);
 	out_replicas(o);
 	out_close(o);

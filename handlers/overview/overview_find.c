@@ -15,6 +15,7 @@ enum {
 	 * exceed that.
 	 */
 	REQUESTS_NEARLY_FULL_PERCENT = 80,
+	SHOWN_BYTES = 270, /* of a list of permissions */
 };
 
 /* Returns the ending of a noun for `n`. */
@@ -175,14 +176,32 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 
 /* ---- The daemon ---- */
 
-static void add_server(struct overview_items *items, enum overview_kind kind, struct text address, struct text error)
+static void add_server(struct overview_items *items, enum overview_kind kind, struct text address, struct text error,
+		       int64_t since_at_ms)
 {
 	struct overview_item *item = overview_items_add(items, kind, address, -1);
 
+	if (!item)
+		return;
+	item->since_at_ms = since_at_ms;
+	overview_items_set_detail(item, "%s cannot be used: %.*s",
+				  kind == OVERVIEW_REDIS_AWAY ? "Redis" : "a server of the Cluster", (int)error.len,
+				  error.at ? error.at : "");
+}
+
+/* A long list of permissions is cut between two of them. */
+static void add_permissions(struct overview_items *items, struct text missing)
+{
+	const struct text daemon = { 0 };
+	struct overview_item *item =
+		missing.at ? overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, -1) : NULL;
+	size_t shown = missing.len < SHOWN_BYTES ? missing.len : SHOWN_BYTES;
+
+	while (shown < missing.len && missing.at[shown] != ' ')
+		shown--;
 	if (item)
-		overview_items_set_detail(item, "%s cannot be used: %.*s",
-					  kind == OVERVIEW_REDIS_AWAY ? "Redis" : "a server of the Cluster",
-					  (int)error.len, error.at ? error.at : "");
+		overview_items_set_detail(item, "%.*s%s", (int)shown, missing.at,
+					  shown < missing.len ? " and more, which GET /readyz names" : "");
 }
 
 static void add_memory(struct overview_items *items, struct text name, const char *of, const char *bound,
@@ -201,26 +220,31 @@ void overview_find_daemon(struct overview_items *items, const struct json *info)
 {
 	const struct json *redis = json_tree_member(info, "redis"), *nodes = json_tree_member(redis, "nodes");
 	struct text error = json_tree_string(redis, "error");
+	int64_t since_at_ms = json_tree_int(redis, "away_since_at_ms", 0), latest_at_ms = 0;
 	bool is_up = json_tree_is_true(redis, "connected"),
 	     is_cluster = text_is(json_tree_string(info, "mode"), "cluster");
 	size_t count = 0, away = 0;
 
 	for (const struct json *n = nodes ? nodes->first : NULL; n; n = n->next) {
 		bool is_away = !json_tree_is_true(n, "connected");
+		int64_t at_ms = json_tree_int(n, "away_since_at_ms", 0);
 		count++;
 		away += is_away;
+		latest_at_ms = at_ms > latest_at_ms ? at_ms : latest_at_ms;
 		if (is_away && is_cluster)
 			add_server(items, OVERVIEW_SHARD_AWAY, json_tree_string(n, "address"),
-				   json_tree_string(n, "error"));
+				   json_tree_string(n, "error"), at_ms);
 		if (!is_away)
 			add_memory(items, json_tree_string(n, "address"), "Redis uses", "its maxmemory",
 				   json_tree_int(n, "used_memory_bytes", 0), json_tree_int(n, "max_memory_bytes", 0),
 				   NEARLY_FULL_PERCENT);
 	}
 	if (!is_up && (!is_cluster || away == count))
-		add_server(items, OVERVIEW_REDIS_AWAY, json_tree_string(redis, "address"), error);
+		add_server(items, OVERVIEW_REDIS_AWAY, json_tree_string(redis, "address"), error,
+			   is_cluster && latest_at_ms ? latest_at_ms : since_at_ms);
 	else if (!is_up && away == 0) /* slots that no server serves */
-		add_server(items, OVERVIEW_SHARD_AWAY, (struct text){ 0 }, error);
+		add_server(items, OVERVIEW_SHARD_AWAY, (struct text){ 0 }, error, since_at_ms);
+	add_permissions(items, json_tree_string(redis, "missing_permissions"));
 	add_memory(items, (struct text){ 0 }, "requests use", "--max-request-memory", (long long)budget_used(),
 		   config()->max_request_memory, REQUESTS_NEARLY_FULL_PERCENT);
 }

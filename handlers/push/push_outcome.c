@@ -41,6 +41,7 @@ static void back_off(struct push_target *t, enum push_trouble trouble, int64_t m
 
 void push_outcome_not_ready(struct push_target *t, const char *why)
 {
+	t->attempts_failed++;
 	back_off(t, PUSH_NOT_READY, next_backoff_ms(&t->failures), why);
 }
 
@@ -62,10 +63,10 @@ static void go_on(struct push_target *t)
 	if (push_state_backs_off(t))
 		return;
 	if (t->trouble != PUSH_NO_TROUBLE)
-		log_event(LOG_INFO, "push_goes_on", "%s to %s: messages are sent again", t->settings->queue.at,
-			  t->settings->url.at);
+		log_event(LOG_INFO, "push_goes_on", "%s to %s: messages are sent again, after %u failed attempts",
+			  t->settings->queue.at, t->settings->url.at, t->attempts_failed);
 	t->trouble = PUSH_NO_TROUBLE;
-	t->failures = t->pauses = 0;
+	t->failures = t->pauses = t->attempts_failed = 0;
 	if (t->allowed < t->settings->concurrency)
 		t->allowed++;
 }
@@ -97,6 +98,7 @@ static void on_failed(struct push_target *t, struct push_job *j)
 static void on_unreached(struct push_target *t, struct push_job *j)
 {
 	t->counts[PUSH_COUNT_UNREACHED]++;
+	t->attempts_failed++;
 	push_state_end(t, j, PUSH_REJECT, false, 0);
 	push_state_note_failure(t, j, j->answer.reason, returns);
 	t->must_check = t->settings->ready_url.at != NULL;
@@ -115,6 +117,7 @@ static void on_busy(struct push_target *t, struct push_job *j)
 	if (ms > PAUSE_LONGEST_MS)
 		ms = PAUSE_LONGEST_MS;
 	t->counts[PUSH_COUNT_BUSY]++;
+	t->attempts_failed++;
 	push_state_end(t, j, PUSH_REJECT, t->pauses > FREE_PAUSES, ms);
 	push_state_note_failure(t, j, j->answer.reason, j->is_counted ? counts : returns);
 	back_off(t, PUSH_SENT_AWAY, ms, j->answer.reason);

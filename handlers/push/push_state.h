@@ -53,6 +53,7 @@ struct push_target {
 	unsigned failures; /* in a row, to reach the program */
 	unsigned pauses;   /* in a row, that the program asked for */
 	unsigned receive_failures;
+	unsigned attempts_failed; /* to send a message or to reach ready_path, since the trouble began */
 	int64_t backs_off_until_us, raise_at_us, receive_at_us, settle_at_us, extend_at_us;
 	uint64_t counts[PUSH_COUNTS];
 	char last_failure[PUSH_REASON_BYTES];
@@ -79,7 +80,7 @@ void push_state_end(struct push_target *t, struct push_job *j, enum push_end end
 const char *push_state_logged_id(const struct push_job *j);
 /*
  * Logs why a delivery failed and what happens to the message (`so`), and stores `why` as
- * last_failure.
+ * last_failure. While the target is in trouble, only failures that count are logged.
  */
 void push_state_note_failure(struct push_target *t, const struct push_job *j, const char *why, const char *so);
 

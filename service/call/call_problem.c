@@ -4,6 +4,7 @@
 #include "call/state.h"
 #include "process/config.h"
 #include "process/log.h"
+#include "redis/renewal.h"
 #include "redis/resp.h"
 #include "request/answer.h"
 #include "topology/quorum.h"
@@ -79,6 +80,8 @@ void call_problem_answer_error(struct call *c, struct text error)
 
 	if (error_rows[known].reconnect)
 		topology_reject(c->redis.node, error.at);
+	if (known == ERROR_NOPERM)
+		renewal_note_denied();
 	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
 		answer_problem(
 			req, P_IDEMPOTENCY_KEY_REUSED,

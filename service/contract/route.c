@@ -18,7 +18,8 @@ void route_pages(const struct operation *(*find)(struct text target))
 }
 
 /*
- * Percent-decodes into the arena. Returns an absent text at a bad escape or a NUL byte. input.c checks UTF-8.
+ * Percent-decodes into the arena. Returns an absent text at a bad escape or a NUL byte. input.c
+ * checks UTF-8.
  */
 static struct text decode(struct request *req, struct text raw, bool plus_is_space)
 {

@@ -123,13 +123,23 @@ void permissions_text(const struct permissions_report *report, char out[PERMISSI
 		append(out, " &", text_of(config()->prefix), "*");
 }
 
+static char logged_missing[PERMISSIONS_TEXT_BYTES]; /* "": none, or the permissions were granted since */
+
 void permissions_log(const struct permissions_report *report)
 {
-	static char logged[PERMISSIONS_TEXT_BYTES];
 	char text[PERMISSIONS_TEXT_BYTES];
 
 	permissions_text(report, text);
-	if (*text && strcmp(logged, text) != 0)
+	if (!*text)
+		return;
+	if (strcmp(logged_missing, text) != 0)
 		log_event(LOG_ERROR, "redis_permissions_missing", "%s", text);
-	memcpy(logged, text, sizeof(logged));
+	memcpy(logged_missing, text, sizeof(logged_missing));
+}
+
+void permissions_log_granted(void)
+{
+	if (*logged_missing)
+		log_event(LOG_INFO, "redis_permissions_granted", "the Redis user has all permissions that it needs");
+	*logged_missing = '\0';
 }

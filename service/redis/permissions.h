@@ -50,5 +50,7 @@ void permissions_text(const struct permissions_report *report, char out[PERMISSI
 
 /* Logs the missing permissions when they have changed; and once that they cannot be asked about. */
 void permissions_log(const struct permissions_report *report);
+/* Call it when no user lacks permissions: logs that, if missing ones were logged before. */
+void permissions_log_granted(void);
 
 #endif

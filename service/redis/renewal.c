@@ -5,9 +5,13 @@
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
 
-enum { RETRY_US = 2 * 1000 * 1000 };
+enum {
+	RETRY_US = 2 * 1000 * 1000,
+	DENIED_US = 60 * 1000 * 1000, /* between two checks after NOPERM: the user may lack a rule that is optional */
+};
 
 static struct redis_connection *renewing; /* NULL: no connection is being renewed */
+static bool is_denied;                    /* NOPERM arrived, and the permissions were not asked about since */
 
 /*
  * A connection is renewed only while all connections to its server are ready, because it may take
@@ -126,17 +130,31 @@ unsigned renewal_config_risks(void)
 static void on_retry(struct loop_timer *t)
 {
 	(void)t;
-	if (first_lacking())
+	if (is_denied || first_lacking())
 		renewal_start();
+	is_denied = false;
+}
+
+static struct loop_timer retry = { .expired = on_retry };
+
+void renewal_note_denied(void)
+{
+	static int64_t next_us;
+
+	if (loop_now_us() < next_us)
+		return;
+	next_us = loop_now_us() + DENIED_US;
+	is_denied = true;
+	loop_timer_set(&retry, loop_now_us());
 }
 
 static void check_permissions(const struct redis_connection *c)
 {
-	static struct loop_timer retry = { .expired = on_retry };
-
 	if (c->callbacks->received)
 		return;
 	permissions_log(&c->permissions);
+	if (c->permissions.user[0] && !first_lacking())
+		permissions_log_granted();
 	if (permissions_lacking(&c->permissions) && !loop_timer_is_set(&retry))
 		loop_timer_set(&retry, loop_now_us() + RETRY_US);
 }

@@ -29,6 +29,11 @@ void renewal_hold(struct redis_connection *c, bool held);
  */
 const char *renewal_missing_permissions(void);
 unsigned renewal_permissions_missing(void);
+/*
+ * Call it when Redis denied a command: asks about the permissions again, by renewing all
+ * connections, at most once a minute.
+ */
+void renewal_note_denied(void);
 
 /*
  * Returns the number of ways in which the servers may lose data by their configuration, as of the

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/container.h"
 #include "process/config.h"
@@ -144,8 +145,10 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct replica_ack *a = connection_context(c);
 
-	snprintf(a->trouble, sizeof(a->trouble), "%s", why);
-	a->error = connection_error(c);
+	if (strcmp(why, CONNECTION_DRAINED) != 0 || !a->trouble[0]) {
+		snprintf(a->trouble, sizeof(a->trouble), "%s", why);
+		a->error = connection_error(c);
+	}
 	if (was_up)
 		end(&a->next, 0, 0);
 }

@@ -27,11 +27,11 @@ struct redis_socket_callbacks {
 };
 
 enum redis_socket_state {
-	SOCKET_CLOSED,	      /* no descriptor */
+	SOCKET_CLOSED,        /* no descriptor */
 	SOCKET_RESOLVING,     /* `lookup` asks for the addresses of the name */
 	SOCKET_CONNECTING,    /* connect() is under way */
 	SOCKET_TLS_HANDSHAKE, /* `tls` exchanges its first records */
-	SOCKET_OPEN,	      /* `readable` is called; the owner may write */
+	SOCKET_OPEN,          /* `readable` is called; the owner may write */
 };
 
 /* Part of its owner. All but `callbacks` must be zero. */

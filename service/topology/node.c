@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/loop.h"
 #include "process/config.h"
 #include "process/log.h"
 
@@ -114,9 +115,15 @@ void node_flush(struct redis_node *n)
 
 static void count_ready(struct redis_node *n)
 {
+	unsigned was_ready = n->ready;
+
 	n->ready = 0;
 	for (unsigned i = 0; i < n->count; i++)
 		n->ready += connection_is_usable(n->connections[i]);
+	if (n->ready)
+		n->away_since_ms = 0;
+	else if (!n->away_since_ms && (was_ready || node_is_away(n)))
+		n->away_since_ms = loop_wall_ms();
 }
 
 static void drain(struct redis_node *n)
@@ -141,22 +148,30 @@ static void on_up(struct redis_connection *c)
 
 	count_ready(n);
 	snprintf(n->server, sizeof(n->server), "%s", connection_server(c));
-	if (!was_usable)
+	if (!was_usable) {
+		n->trouble[0] = '\0';
 		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
+	}
 	n->callbacks->up(n);
 }
 
-/* A failure that repeats is logged at debug level. */
+/*
+ * A failure that repeats is logged at debug level. A drained connection is closed because of an
+ * earlier failure, whose text stays.
+ */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct redis_node *n = connection_context(c);
-	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, CONNECTION_DRAINED) != 0;
+	bool is_drained = strcmp(why, CONNECTION_DRAINED) == 0;
+	bool news = !is_drained && (was_up || strstr(n->trouble, why) == NULL);
 
 	count_ready(n);
-	note_trouble(n, connection_error(c), why);
+	if (!is_drained || !n->trouble[0])
+		note_trouble(n, connection_error(c), why);
 	if (n->retired)
 		return;
-	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
+	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%.60s: %s", n->url.address,
+		  why);
 	n->callbacks->down(n, why, was_up);
 }
 

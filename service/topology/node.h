@@ -34,7 +34,8 @@ struct redis_node {
 	struct replica_ack *replica_ack;  /* NULL before the first call with replicas */
 	bool retired;                     /* takes no more calls; freed once idle */
 	unsigned number;                  /* used by topology/cluster.c */
-	char trouble[NODE_TROUBLE_BYTES]; /* text of the latest error, "" when there is none */
+	char trouble[NODE_TROUBLE_BYTES]; /* text of the latest error since it was last away; "": none */
+	int64_t away_since_ms;            /* by the daemon's clock; 0: it is usable, or was not tried yet */
 	enum redis_error error;           /* the latest error */
 	char server[64];                  /* such as "redis 7.0.15"; "" before it was reached */
 };

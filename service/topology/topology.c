@@ -354,6 +354,7 @@ bool topology_node_info(size_t i, struct redis_node_info *out)
 			.trouble = n->ready      ? NULL
 				   : *n->trouble ? n->trouble
 						 : "not connected yet",
+			.away_since_ms = n->away_since_ms,
 			.slots = topology_is_cluster() ? cluster_slots_of(n) : 0,
 			.memory = node_memory(n),
 		};

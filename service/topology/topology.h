@@ -133,6 +133,7 @@ struct redis_node_info {
 	const char *address, *server; /* valid in this iteration; server "" if it was not reached */
 	unsigned connections;         /* number of usable ones */
 	const char *trouble;          /* NULL while it is usable */
+	int64_t away_since_ms;        /* 0: it is usable, or was not tried yet */
 	unsigned slots;               /* number of slots, in a Cluster */
 	struct redis_memory memory;
 };

@@ -345,6 +345,70 @@ static void all_that_is_missing_is_reported_once(void **state)
 	acl("+pexpireat +hset");
 }
 
+/* The detail of the finding; "" without one. */
+static const char *found_missing(struct client *c)
+{
+	struct answer a = http(c, "GET", "/overview", NULL);
+	const json_t *list = json_at(a, "/findings");
+
+	assert_status(a, 200);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *f = json_array_get(list, i);
+		if (strcmp(json_string_value(json_object_get(f, "kind")), "permissions_missing") == 0)
+			return json_string_value(json_object_get(f, "detail"));
+	}
+	return "";
+}
+
+static int times_logged(const struct daemon *d, const char *event)
+{
+	char *log = file_text(d->proc.err_path);
+	int times = 0;
+
+	for (const char *at = log; (at = strstr(at, event)); at++)
+		times++;
+	free(log);
+	return times;
+}
+
+/*
+ * A permission that is taken from a running daemon is a finding once a command was denied. When it
+ * is granted again, that is logged once for all connections, and the finding goes.
+ */
+static void a_permission_that_is_taken_is_found(void **state)
+{
+	struct daemon other = { 0 };
+	char url[128];
+
+	(void)state;
+	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
+	daemon_start(&other, "--redis", url, "--prefix", "team:", "--pool-size", "3");
+	struct client *c = client_open(other.port);
+	wait_until(metric_of(&other, "redis_connections") == 3, SOON_MS); /* all have asked before */
+	assert_string_equal(found_missing(c), "");
+	assert_true(json_is_null(json_at(http(c, "GET", "/info", NULL), "/redis/missing_permissions")));
+	acl("-hset");
+	assert_problem(http(c, "POST", "/locks/taken", NULL), 503, "redis_permission_denied", "unknown");
+	wait_until(strcmp(found_missing(c), "the Redis user lacks permissions: ACL SETUSER team +hset") == 0, SOON_MS);
+	assert_string_equal(text_at(http(c, "GET", "/info", NULL), "/redis/missing_permissions"), found_missing(c));
+	assert_int_equal(times_logged(&other, "redis_permissions_missing"), 1);
+	assert_int_equal(times_logged(&other, "redis_permissions_granted"), 0);
+	acl("+hset");
+	wait_until(!*found_missing(c) && times_logged(&other, "redis_permissions_granted") == 1, 2 * SOON_MS);
+	assert_true(json_is_null(json_at(http(c, "GET", "/info", NULL), "/redis/missing_permissions")));
+
+	acl("-@write -@read");
+	kill(other.proc.pid, SIGHUP);
+	wait_until(strstr(found_missing(c), " and more, which GET /readyz names"), SOON_MS);
+	assert_non_null(strstr(found_missing(c), "+hset "));
+	server_command(&redis, line);
+	wait_until(!*found_missing(c) && times_logged(&other, "redis_permissions_granted") == 2, 2 * SOON_MS);
+	assert_int_equal(times_logged(&other, "redis_permissions_missing"), 2);
+	client_close(c);
+	daemon_stop(&other);
+	server_command(&redis, "ACL LOG RESET");
+}
+
 /* The daemon serves a user that may not query its permissions, and logs that. */
 static void a_failed_query_is_logged(void **state)
 {
@@ -396,6 +460,7 @@ int main(void)
 		cmocka_unit_test(the_line_is_what_is_called),
 		cmocka_unit_test(each_permission_is_missed),
 		cmocka_unit_test(all_that_is_missing_is_reported_once),
+		cmocka_unit_test(a_permission_that_is_taken_is_found),
 		cmocka_unit_test(a_failed_query_is_logged),
 		cmocka_unit_test(the_user_reaches_nothing_else),
 	};

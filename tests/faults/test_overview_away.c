@@ -3,6 +3,7 @@
  * is away is named, and what could not be asked is null, never a zero.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -42,6 +43,8 @@ static struct answer overview(void)
 	return a;
 }
 
+static json_int_t killed_at_ms; /* when a server was killed or stopped */
+
 static bool names_the_shard(int node)
 {
 	char address[64];
@@ -49,7 +52,9 @@ static bool names_the_shard(int node)
 	const json_t *f = finding(a, "shard_away");
 
 	snprintf(address, sizeof(address), "127.0.0.1:%d", cluster.nodes[node].server.port);
-	return f && strcmp(json_string_value(json_object_get(f, "name")), address) == 0 && is_null(a, "/queues") &&
+	return f && json_integer_value(json_object_get(f, "since_at_ms")) >= killed_at_ms &&
+	       json_integer_value(json_object_get(f, "since_at_ms")) <= int_at(a, "/at_ms") &&
+	       strcmp(json_string_value(json_object_get(f, "name")), address) == 0 && is_null(a, "/queues") &&
 	       is_null(a, "/locks") && json_array_size(json_at(a, "/unknown")) == 2;
 }
 
@@ -68,6 +73,7 @@ static void a_shard_that_is_away_is_named(void **state)
 		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
 	wait_until(knows_all(STAGE_NAMES), SOON_MS);
 	int node = cluster_owner_of(&cluster, stage_names[0]);
+	killed_at_ms = int_at(overview(), "/at_ms");
 	cluster_kill(&cluster, node);
 	wait_until(names_the_shard(node), SOON_MS);
 	assert_null(finding(overview(), "redis_away"));
@@ -98,11 +104,55 @@ static void a_redis_that_was_never_reached_is_away(void **state)
 	client = client_open(d.port);
 	struct answer a = overview();
 	assert_non_null(finding(a, "redis_away"));
+	assert_int_equal(json_integer_value(json_object_get(finding(a, "redis_away"), "since_at_ms")),
+			 int_at(http(client, "GET", "/info", NULL), "/started_at_ms"));
 	assert_true(is_null(a, "/queues") && is_null(a, "/locks"));
 	assert_int_equal(json_array_size(json_at(a, "/unknown")), 2);
 	client_close(client);
 	client = usual;
 	daemon_stop(&d);
+}
+
+/*
+ * The reason stays until Redis answers: a connection that drains after the timeout of another, and
+ * connects again, has no reason of its own.
+ */
+static void the_reason_stays_until_redis_answers(void **state)
+{
+	struct daemon d = { 0 };
+	struct redis_server server = { 0 };
+	struct client *usual = client;
+
+	(void)state;
+	server_start(&server);
+	daemon_start(&d, "--redis", server.url, "--redis-timeout-ms", "500", "--pool-size", "4");
+	client = client_open(d.port);
+	assert_true(is_null(http(client, "GET", "/info", NULL), "/redis/away_since_at_ms"));
+	killed_at_ms = int_at(overview(), "/at_ms");
+	server_signal(&server, SIGSTOP);
+	assert_status(http(client, "GET", "/counters/a", NULL), 504);
+	json_int_t since_at_ms = int_at(http(client, "GET", "/info", NULL), "/redis/away_since_at_ms");
+	assert_true(since_at_ms >= killed_at_ms + 500);
+	for (int64_t until_ms = monotonic_ms() + 1500; monotonic_ms() < until_ms;) {
+		struct answer a = http(client, "GET", "/info", NULL);
+		assert_non_null(strstr(text_at(a, "/redis/error"), "answer"));
+		assert_string_equal(text_at(a, "/redis/nodes/0/error"), text_at(a, "/redis/error"));
+		assert_int_equal(int_at(a, "/redis/away_since_at_ms"), since_at_ms);
+		assert_int_equal(int_at(a, "/redis/nodes/0/away_since_at_ms"), since_at_ms);
+		struct answer refused = http(client, "GET", "/counters/a", NULL);
+		assert_status(refused, 503);
+		assert_non_null(strstr(text_at(refused, "/detail"), "answer"));
+	}
+	struct answer a = overview();
+	assert_int_equal(json_integer_value(json_object_get(finding(a, "redis_away"), "since_at_ms")), since_at_ms);
+	server_signal(&server, SIGCONT);
+	wait_until(is_null(http(client, "GET", "/info", NULL), "/redis/error"), SOON_MS);
+	assert_true(is_null(http(client, "GET", "/info", NULL), "/redis/away_since_at_ms"));
+	wait_until(!finding(overview(), "redis_away"), SOON_MS);
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+	server_stop(&server);
 }
 
 int main(void)
@@ -112,6 +162,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_shards_away_are_redis_away, cluster_of_masters,
 						cluster_stage_close),
 		cmocka_unit_test(a_redis_that_was_never_reached_is_away),
+		cmocka_unit_test(the_reason_stays_until_redis_answers),
 	};
 
 	return cmocka_run_group_tests_name("overview", tests, NULL, NULL);

@@ -127,12 +127,14 @@ def test_poison():
 
 
 def test_away_at_first():
-    """A program that is not there yet: nothing counts; once it is there, all goes on."""
+    """A program that is not there yet: nothing counts; once it is there, all goes on. The log has
+    the start and the end, with the number of attempts, and the metric has each attempt.
+    """
     app = App()
     app.leave()
     with Daemon({"q": app}) as daemon:
         ids = daemon.send("q", *range(20))
-        wait_for(lambda: daemon.target("q")["counts"]["unreached"] >= 3)
+        wait_for(lambda: daemon.target("q")["counts"]["unreached"] >= 4)
         away = daemon.target("q")
         assert away["reason"] == "not_reached" and away["allowed"] == 1 and away["counts"]["failed"] == 0, away
         assert all(daemon.message("q", i)["receives"] in (0, 1) for i in ids)
@@ -140,6 +142,11 @@ def test_away_at_first():
         wait_for(lambda: daemon.is_empty("q"))
         assert all(r.delivery[1] == 1 for r in app.requests) and len(app.requests) == 20
         wait_for(lambda: daemon.events("push_goes_on") and daemon.target("q")["state"] == "on")
+        attempts = daemon.target("q")["counts"]["unreached"]
+        assert daemon.metric("patternd_outbound_failures_total") == attempts >= 4, attempts
+        logged = daemon.events("push_failed", "push_backs_off", "push_goes_on")
+        assert [event["event"] for event in logged] == ["push_failed", "push_backs_off", "push_goes_on"], logged
+        assert logged[-1]["message"].endswith(f"after {attempts} failed attempts"), logged
         app.__exit__()
 
 
