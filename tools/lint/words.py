@@ -40,7 +40,7 @@ PHRASES = [
     (r"\b(?:is|are|was|were) no (?!longer|more|less|other|worse|better|way|need|reason)(?=\w)", "is not a ..."),
     (r"\b(?:[Tt]hat|[Tt]hose) of\b", "repeat the noun: the key of ..., the messages of ..."),
     (r"\b[Oo]nes? by (?!one\b)", "repeat the noun: a decision by ..."),
-    (r"\b(?:Absent|Given|Unset|Null),", "When absent, ..."),
+    (r"\b(?:Absent|Given|Unset|Null)[,:] ", "When absent, ..."),
     (r"\b(?:reckon\w*|mend(?:s|ed|ing)?)\b", "compute, expect; fix, correct"),
     (rf"\b(?:{AMOUNT}) an? (?:{EACH})\b(?! (?:is|are|can|may|has|time)\b)", "per: bits per item, 500 per call"),
     (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),

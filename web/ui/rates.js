@@ -16,7 +16,7 @@ export class Rates {
 		while (this.looks.length > 2 && this.looks[1].at < at - SPAN_MS) this.looks.shift();
 	}
 
-	/** `what`: 'sent', or 'left': acknowledged, expired, deleted. Null: no earlier look. */
+	/** `what` is 'sent' or 'left': acknowledged, expired, deleted. Returns null at first. */
 	of(name, what) {
 		const last = this.looks.at(-1);
 		const first = this.looks.find(({ queues }) => queues.has(name));
