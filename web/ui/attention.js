@@ -9,6 +9,7 @@ const KINDS = {
 	permissions_missing: { title: 'The Redis user lacks permissions' },
 	memory_full: { title: 'Memory is nearly full' },
 	push_backing_off: { title: 'A program is not called', to: (name) => route('push', name) },
+	push_failing: { title: 'A program fails its messages', to: (name) => route('push', name) },
 	dead_letters: { title: 'Dead letters', to: (name) => route('queues', name, 'dead') },
 	messages_waiting: { title: 'Messages wait', to: (name) => route('queues', name) },
 	groups_blocked: { title: 'Groups stand still', to: (name) => route('queues', name) },
