@@ -1,6 +1,6 @@
 // /ui: the overview shows what needs a person, has a past as soon as it is opened, and fits.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -144,6 +144,27 @@ test('while Redis is away nothing is shown as 0, and the page is red', SLOW, asy
   await has(page, 'Dead letters', 'at least 2');
   await page.locator('.findings li.unknown', { hasText: 'A second was not enough' }).waitFor({ state: 'visible' });
   stage.assertClean();
+});
+
+test('while Redis hangs, its tile does not show that it answers', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const { pid } = stage.daemon.process;
+  const [redis] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number);
+  const page = await stage.visit('/ui');
+  await has(page, 'Redis', 'answers');
+  process.kill(redis, 'SIGSTOP');
+  try {
+    await has(page, 'Dead letters', 'not known');
+    for (let i = 0; i < 80; i++) {
+      assert.doesNotMatch(await tile(page, 'Redis').innerText(), /answers/);
+      await page.waitForTimeout(100);
+    }
+    await page.locator('.findings li.error', { hasText: 'Redis is away' }).waitFor({ state: 'visible' });
+  } finally {
+    process.kill(redis, 'SIGCONT');
+  }
+  await has(page, 'Redis', 'answers');
 });
 
 test('one sample makes a chart of a minute, with its times', SLOW, async (t) => {

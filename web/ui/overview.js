@@ -69,6 +69,7 @@ export function open(page) {
 	let samples = [];
 	let started = null;
 	page.every_ms = EVERY_MS;
+	page.share = 1; // the daemon spares Redis itself, and a page that waits longer shows what was
 	return async () => {
 		const info = await page.ask('GET', '/info');
 		if (info.started_at_ms !== started) samples = [];
@@ -104,7 +105,7 @@ function glance(info, latest, overview, why) {
 		...sums(overview, why),
 		rate('Refusals / s', latest?.refusals_per_second, 'by rate limits'),
 		rate('Errors / s', latest?.errors_per_second, 'status 500 and above', 'bad'),
-		redis(info, latest),
+		redis(info, latest, overview),
 		redisMemory(info.redis.nodes),
 		{
 			name: 'Requests / s',
@@ -116,11 +117,13 @@ function glance(info, latest, overview, why) {
 
 const rate = (name, value, note, kind) => ({ name, value: rough(value), note, kind: value > 0 ? kind : null });
 
-function redis(info, latest) {
+function redis(info, latest, overview) {
 	if (info.redis.error) {
 		const value = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
 		return { name: 'Redis', value, kind: 'bad', note: info.redis.error };
 	}
+	const lost = overview?.unknown.find(({ of, code }) => (of === 'queues' || of === 'locks') && code !== 'forbidden');
+	if (lost) return { name: 'Redis', value: 'not known', kind: 'unknown', note: lost.detail };
 	const note = latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}`;
 	return { name: 'Redis', value: 'answers', kind: 'good', note };
 }

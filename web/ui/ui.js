@@ -87,6 +87,7 @@ class Page {
 		this.write = info.options.ui === 'write';
 		this.timer = null;
 		this.every_ms = REFRESH_MS;
+		this.share = SHARE;
 		this.busy = false;
 	}
 
@@ -187,7 +188,7 @@ class Page {
 		else if (!this.signal.aborted)
 			this.timer = setTimeout(
 				() => this.refresh(),
-				Math.max(this.every_ms, SHARE * (performance.now() - began)),
+				Math.max(this.every_ms, this.share * (performance.now() - began)),
 			);
 	}
 
