@@ -1,6 +1,6 @@
 // What /docs adds to Swagger UI: samples before the parameters of each operation and its problems
-// after them, a filter that finds more than tags and also the codes of problems, and the rules of the
-// contract folded behind its first paragraph.
+// after them, a filter that finds more than tags, and problems too, and the rules of the contract
+// folded behind its first paragraph.
 import { LANGUAGES, exampleRequest } from './samples.js';
 import { commonCodes, kindsFound, searchOf } from './search.js';
 

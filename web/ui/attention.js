@@ -8,7 +8,11 @@ const KINDS = {
 	shard_away: { title: 'A server of the Cluster is away' },
 	permissions_missing: { title: 'The Redis user lacks permissions' },
 	memory_full: { title: 'Memory is nearly full' },
-	push_backing_off: { title: 'A program is not called', to: (name) => route('push', name), until: 'called again' },
+	push_backing_off: {
+		title: 'A program is not called',
+		to: (name) => route('push', name),
+		until: 'called again',
+	},
 	dead_letters: { title: 'Dead letters', to: (name) => route('queues', name, 'dead') },
 	messages_waiting: { title: 'Messages wait', to: (name) => route('queues', name) },
 	groups_blocked: { title: 'Groups stand still', to: (name) => route('queues', name) },

@@ -61,7 +61,7 @@ export const growth = (of, per) => (one, before) => {
 	return change < 0 ? null : (change * per) / (one.at_ms - before.at_ms);
 };
 
-/** The growth per minute over the latest minute, in words: '–' until the samples cover that minute. */
+/** The growth over the latest minute, in words: '–' until the samples cover that minute. */
 export function lately(samples, of) {
 	const last = samples.at(-1);
 	const first = samples.find(({ at_ms: at }) => last.at_ms - at <= SPAN_MS + SLACK_MS);

@@ -16,7 +16,10 @@ export class Rates {
 		while (this.looks.length > 2 && this.looks[1].at < at - SPAN_MS) this.looks.shift();
 	}
 
-	/** `what` is 'sent' or 'left': acknowledged, expired, deleted. Returns null until a minute was observed. */
+	/**
+	 * `what` is 'sent' or 'left': acknowledged, expired, deleted. Returns null until a minute
+	 * was observed.
+	 */
 	of(name, what) {
 		const last = this.looks.at(-1);
 		const first = this.looks.find(({ queues }) => queues.has(name));
