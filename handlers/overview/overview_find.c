@@ -15,6 +15,7 @@ enum {
 	 * exceed that.
 	 */
 	REQUESTS_NEARLY_FULL_PERCENT = 80,
+	FAILING = 10,      /* requests in a row that a program failed */
 	SHOWN_BYTES = 270, /* of a list of permissions */
 };
 
@@ -158,20 +159,29 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 void overview_find_target(struct overview_items *items, struct overview_sums *sums, const struct json *target,
 			  int64_t now_ms)
 {
+	struct text name = json_tree_string(target, "name"), url = json_tree_string(target, "url");
+	struct text why = json_tree_string(json_tree_member(target, "last_failure"), "detail");
+	struct text reason = why.at ? why : json_tree_string(target, "reason");
+	bool backs_off = text_is(json_tree_string(target, "state"), "backing_off");
+	long long failed = json_tree_int(target, "failed_in_a_row", 0);
+	struct overview_item *item = NULL;
+
 	(void)now_ms;
 	sums->targets++;
-	if (!text_is(json_tree_string(target, "state"), "backing_off"))
-		return;
-	sums->backing_off++;
-	struct overview_item *item =
-		overview_items_add(items, OVERVIEW_PUSH_BACKING_OFF, json_tree_string(target, "name"), -1);
+	sums->backing_off += backs_off;
+	if (backs_off)
+		item = overview_items_add(items, OVERVIEW_PUSH_BACKING_OFF, name, -1);
+	else if (failed >= FAILING)
+		item = overview_items_add(items, OVERVIEW_PUSH_FAILING, name, -1);
 	if (!item)
 		return;
-	struct text why = json_tree_string(json_tree_member(target, "last_failure"), "detail");
-	struct text reason = why.at ? why : json_tree_string(target, "reason"), url = json_tree_string(target, "url");
 	item->until_ms = json_tree_int(target, "until_ms", 0);
-	overview_items_set_detail(item, "nothing is sent to %.*s for a while: %.*s", (int)url.len, url.at,
-				  (int)reason.len, reason.at ? reason.at : "");
+	if (backs_off)
+		overview_items_set_detail(item, "nothing is sent to %.*s for a while: %.*s", (int)url.len, url.at,
+					  (int)reason.len, reason.at ? reason.at : "");
+	else
+		overview_items_set_detail(item, "the last %lld requests to %.*s failed: %.*s", failed, (int)url.len,
+					  url.at, (int)reason.len, reason.at ? reason.at : "");
 }
 
 /* ---- The daemon ---- */

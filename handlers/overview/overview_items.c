@@ -14,6 +14,7 @@ static const struct {
 	[OVERVIEW_PERMISSIONS_MISSING] = { "permissions_missing", "error", NULL },
 	[OVERVIEW_MEMORY_FULL] = { "memory_full", "error", "percent" },
 	[OVERVIEW_PUSH_BACKING_OFF] = { "push_backing_off", "error", NULL },
+	[OVERVIEW_PUSH_FAILING] = { "push_failing", "error", NULL },
 	[OVERVIEW_DEAD_LETTERS] = { "dead_letters", "warning", "messages" },
 	[OVERVIEW_MESSAGES_WAITING] = { "messages_waiting", "warning", "ms" },
 	[OVERVIEW_GROUPS_BLOCKED] = { "groups_blocked", "warning", "messages" },

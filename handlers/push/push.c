@@ -278,6 +278,7 @@ static void out_target(struct json_out *o, const struct push_target *t)
 	for (size_t i = 0; i < PUSH_COUNTS; i++)
 		out_int(o, counts[i], (int64_t)t->counts[i]);
 	out_close(o);
+	out_int(o, "failed_in_a_row", t->failed_in_a_row);
 	if (!t->last_failure_at_ms) {
 		out_null(o, "last_failure");
 		return;

@@ -79,6 +79,7 @@ static void on_done(struct push_target *t, struct push_job *j)
 		log_event(LOG_WARN, "push_result_dropped", "%s: the answer to message '%s' has more than 64 KiB",
 			  t->settings->queue.at, push_state_logged_id(j));
 	t->counts[PUSH_COUNT_ACKNOWLEDGED]++;
+	t->failed_in_a_row = 0;
 	push_state_end(t, j, PUSH_ACKNOWLEDGE, true, -1);
 	go_on(t);
 }
@@ -87,6 +88,7 @@ static void on_failed(struct push_target *t, struct push_job *j)
 {
 	j->is_dead = j->answer.verdict == PUSH_DEAD;
 	t->counts[j->is_dead ? PUSH_COUNT_DEAD : PUSH_COUNT_FAILED]++;
+	t->failed_in_a_row++;
 	push_state_end(t, j, PUSH_REJECT, true, -1);
 	push_state_note_failure(t, j, j->answer.reason, j->is_dead ? "it becomes a dead letter" : counts);
 }

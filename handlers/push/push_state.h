@@ -53,6 +53,7 @@ struct push_target {
 	unsigned failures; /* in a row, to reach the program */
 	unsigned pauses;   /* in a row, that the program asked for */
 	unsigned receive_failures;
+	unsigned failed_in_a_row; /* requests that the program failed since it acknowledged one */
 	unsigned attempts_failed; /* to send a message or to reach ready_path, since the trouble began */
 	int64_t backs_off_until_us, raise_at_us, receive_at_us, settle_at_us, extend_at_us;
 	uint64_t counts[PUSH_COUNTS];

@@ -204,6 +204,30 @@ def test_busy_dates():
             assert least * 1000 <= busy["until_ms"] - time.time() * 1000 <= most * 1000, (value, busy)
 
 
+def test_a_program_that_fails_all_is_found():
+    """The overview names it from the tenth failure in a row on, until it acknowledges a message."""
+
+    def found(daemon):
+        status, _, told = daemon.ask("GET", "/overview")
+        assert status == 200, told
+        return next((f for f in told["findings"] if f["kind"] == "push_failing"), None)
+
+    with App(lambda request: answer(200 if request.json == "good" else 500)) as app, Daemon({"q": app}) as daemon:
+        daemon.put("q", **LATE)
+        for count, is_found in ((9, False), (1, True)):
+            before = daemon.target("q")["failed_in_a_row"]
+            daemon.send("q", *["bad"] * count)
+            wait_for(lambda: daemon.target("q")["failed_in_a_row"] == before + count)
+            time.sleep(2.1)  # an answer is shared for 2 s
+            assert bool(found(daemon)) == is_found, found(daemon)
+        finding = found(daemon)
+        assert finding["name"] == "q" and finding["severity"] == "error", finding
+        assert finding["detail"] == f"the last 10 requests to {app.url} failed: HTTP 500", finding
+        daemon.send("q", "good")
+        wait_for(lambda: not found(daemon))
+        assert daemon.target("q")["failed_in_a_row"] == 0
+
+
 def test_busy_at_once():
     """Several that are busy at the same time are one pause, and the longest counts."""
     gate = []

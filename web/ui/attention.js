@@ -13,6 +13,7 @@ const KINDS = {
 		to: (name) => route('push', name),
 		until: 'called again',
 	},
+	push_failing: { title: 'A program fails its messages', to: (name) => route('push', name) },
 	dead_letters: { title: 'Dead letters', to: (name) => route('queues', name, 'dead') },
 	messages_waiting: { title: 'Messages wait', to: (name) => route('queues', name) },
 	groups_blocked: { title: 'Groups stand still', to: (name) => route('queues', name) },
