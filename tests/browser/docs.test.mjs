@@ -177,8 +177,10 @@ test('the search finds operations by their names, fields and codes', { timeout: 
   await counts(page.locator('.opblock [data-path="/locks"]'), 0);
   await finds('Lock_Held', '/locks/{name}');
   await finds('schedule delete', '/queues/{name}/schedules/{id}');
-  await filter.fill('zzzz');
+  await filter.fill("zz'<b>");
+  await page.getByText("Nothing matches 'zz'<b>'.", { exact: true }).waitFor();
   await counts(page.locator('.opblock'), 0);
+  await counts(page.getByText('No operations defined'), 0);
   await filter.fill('');
   await page.locator('.opblock [data-path="/healthz"]').waitFor();
 
@@ -188,6 +190,32 @@ test('the search finds operations by their names, fields and codes', { timeout: 
   const link = row.getByRole('link', { name: 'lock_held', exact: true });
   const answer = await fetch(new URL(await link.getAttribute('href'), page.url()));
   assert.equal((await answer.json()).code, 'lock_held');
+  stage.assertClean();
+});
+
+test('the search finds each code of a problem', { timeout: 180_000 }, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const kinds = [];
+  for (let cursor = ''; cursor !== null; ) {
+    const answer = await (await fetch(`${stage.url}/problems?limit=100${cursor && `&cursor=${cursor}`}`)).json();
+    kinds.push(...answer.items);
+    cursor = answer.next_cursor;
+  }
+  assert.ok(kinds.length > 80, `${kinds.length} codes`);
+  const page = await stage.visit('/docs');
+  const found = page.getByRole('region', { name: 'Problems that match' });
+  const filter = page.getByLabel('Search operations, fields and codes');
+  for (const { code, title } of kinds) {
+    await filter.fill(code);
+    const first = found.locator('li').first().filter({ hasText: title });
+    const link = first.getByRole('link', { name: code, exact: true });
+    assert.equal(await link.getAttribute('href'), `problems/${code}`);
+  }
+  await filter.fill('Redis unavailable 503');
+  await counts(found.locator('li'), 1);
+  await found.getByRole('link', { name: 'redis_unavailable' }).click();
+  await page.getByText('"code":"redis_unavailable"').waitFor();
   stage.assertClean();
 });
 

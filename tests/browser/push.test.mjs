@@ -51,6 +51,8 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await rowHas(page, 'mails', 'on', '0 of 2', targets.mails.url);
   await rowHas(page, HOSTILE, 'no such%20<b>customer');
   await rowHas(page, 'away', 'not reached', 'called again', away);
+  const failed = row(page, 'away').locator('td').nth(5);
+  await shows(failed.filter({ hasText: /^[1-9]/ })); // none of its attempts was reached
   await rowHas(page, 'busy', 'busy', 'called again in 9 min', 'HTTP 429');
   for (const [width, colorScheme] of [
     [1280, 'light'],
@@ -74,6 +76,7 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await go(page, '');
   await shows(tile(page, 'Programs not called').filter({ hasText: '2' }));
   const finding = page.locator('.findings li', { hasText: 'A program is not called' });
+  await shows(finding.filter({ hasText: 'away' }).getByText(/^called again /));
   assert.equal(await finding.getByRole('link', { name: 'away' }).getAttribute('href'), '#/push/away');
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 800 });

@@ -370,6 +370,9 @@ test('/ finds a queue, a lock, a policy and a page by name', SLOW, async (t) => 
   assert.match(page.url(), /#\/(queues|locks)\/plain$/);
 
   await page.keyboard.press('/');
+  await search.fill('PlaI');
+  await shows(option('plain queue'));
+  await shows(option('plain lock'));
   await search.fill('repli');
   await option('replies policy').click();
   await title('replies');

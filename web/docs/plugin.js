@@ -1,8 +1,8 @@
 // What /docs adds to Swagger UI: samples before the parameters of each operation and its problems
-// after them, a filter that finds more than tags, and the rules of the contract folded behind its
-// first paragraph.
+// after them, a filter that finds more than tags, and problems too, and the rules of the contract
+// folded behind its first paragraph.
 import { LANGUAGES, exampleRequest } from './samples.js';
-import { commonCodes, searchOf } from './search.js';
+import { commonCodes, kindsFound, searchOf } from './search.js';
 
 const languages = Object.keys(LANGUAGES);
 let chosen = languages[0]; // one choice for all operations
@@ -71,6 +71,35 @@ function problems(React, { spec, explain }) {
   };
 }
 
+/** The problems whose code or status a phrase names, or the answer that nothing matches it. */
+function found(React, { explain }) {
+  const e = React.createElement;
+  return function Found({ phrase, hasOperations }) {
+    const [{ kinds, trouble }, setKnown] = React.useState({});
+    const isAsked = phrase !== '';
+    React.useEffect(() => {
+      if (isAsked)
+        explain().then(
+          (latest) => setKnown({ kinds: latest }),
+          (error) => setKnown({ trouble: error.message }),
+        );
+    }, [isAsked]);
+    if (!isAsked) return null;
+    if (!kinds && !trouble) return null;
+    const rows = kindsFound(kinds, phrase).map(({ code, status, title }) =>
+      e('li', { key: code }, e('a', { href: `problems/${code}` }, e('code', null, code)), ` ${status}, ${title}`),
+    );
+    const what = trouble ? 'No operation matches' : 'Nothing matches';
+    const none = rows.length === 0 && !hasOperations ? [`${what} '${phrase}'.`, trouble].filter(Boolean).join(' ') : '';
+    return e(
+      'section',
+      { className: 'found wrapper', 'aria-label': 'Problems that match' },
+      rows.length ? e('ul', null, ...rows) : null,
+      e('p', { role: 'status' }, none),
+    );
+  };
+}
+
 /** The description's first paragraph, and what follows it. */
 export function splitDescription(text) {
   const [first, ...rest] = text.split(/\n{2,}/);
@@ -86,6 +115,7 @@ export function docsPlugin(context) {
     const e = React.createElement;
     const Samples = samples(React, context);
     const Problems = problems(React, context);
+    const Found = found(React, context);
     const matches = searchOf(context.spec);
     const topics = [...context.rules.matchAll(/^\*\*(.+?)\.?\*\*/gm)].map((found) => found[1].toLowerCase());
     return {
@@ -103,6 +133,16 @@ export function docsPlugin(context) {
         parameters: (Parameters) => (props) => {
           const [path, method] = props.pathMethod;
           return e('div', null, e(Samples, { path, method }), e(Parameters, props), e(Problems, { path, method }));
+        },
+        operations: (Operations) => (props) => {
+          const filter = props.layoutSelectors.currentFilter(); // true before the first search
+          const hasOperations = props.specSelectors.taggedOperations().size > 0;
+          return e(
+            'div',
+            null,
+            e(Found, { phrase: typeof filter === 'string' ? filter.trim() : '', hasOperations }),
+            hasOperations ? e(Operations, props) : null,
+          );
         },
         InfoContainer: (Info) => (props) =>
           e(

@@ -1,5 +1,6 @@
 // What the filter of /docs finds: operations by their path, name and words, by the fields that they
-// take and return, and by the codes of their problems. All words have to be found.
+// take and return, and by the codes of their problems; and the problems themselves, by their codes
+// and statuses. All words have to be found.
 
 const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
 
@@ -31,6 +32,20 @@ export const commonCodes = (spec) => {
   return [...new Set([...codes, ...rare])];
 };
 
+const hasAll = (text, phrase) =>
+  phrase
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+
+/** The problems, by code, whose code or status has all words of a phrase; the code itself first. */
+export function kindsFound(kinds, phrase) {
+  const exact = phrase.toLowerCase();
+  return [...(kinds?.values() ?? [])]
+    .filter(({ code, status }) => hasAll(`${code} ${status}`, phrase))
+    .sort((a, b) => (b.code === exact) - (a.code === exact));
+}
+
 /** Answers whether an operation (path, method) has all words of a phrase. */
 export function searchOf(spec) {
   const texts = new Map();
@@ -46,8 +61,5 @@ export function searchOf(spec) {
         [method, path, operationId, summary, description, ...tags, ...fields, ...codes].join(' ').toLowerCase(),
       );
     }
-  return (path, method, phrase) => {
-    const text = texts.get(`${method} ${path}`) ?? '';
-    return phrase.toLowerCase().split(/\s+/).every((word) => text.includes(word));
-  };
+  return (path, method, phrase) => hasAll(texts.get(`${method} ${path}`) ?? '', phrase);
 }

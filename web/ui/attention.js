@@ -8,7 +8,11 @@ const KINDS = {
 	shard_away: { title: 'A server of the Cluster is away' },
 	permissions_missing: { title: 'The Redis user lacks permissions' },
 	memory_full: { title: 'Memory is nearly full' },
-	push_backing_off: { title: 'A program is not called', to: (name) => route('push', name) },
+	push_backing_off: {
+		title: 'A program is not called',
+		to: (name) => route('push', name),
+		until: 'called again',
+	},
 	push_failing: { title: 'A program fails its messages', to: (name) => route('push', name) },
 	dead_letters: { title: 'Dead letters', to: (name) => route('queues', name, 'dead') },
 	messages_waiting: { title: 'Messages wait', to: (name) => route('queues', name) },
@@ -74,13 +78,14 @@ export function attention() {
 	};
 }
 
-function row() {
+function row({ kind }) {
 	const title = el('b');
 	const link = el('a');
 	const value = el('span', { class: 'amount' });
 	const detail = el('span', { class: 'detail' });
 	const since = moment((ms) => `since ${duration(Math.max(0, Date.now() - ms))}`, '');
-	const until = moment((ms) => `ends ${expiry(ms)}`, '');
+	const then = KINDS[kind]?.until ?? 'ends';
+	const until = moment((ms) => `${then} ${expiry(ms)}`, '');
 	const node = el(
 		'li',
 		{},
@@ -113,6 +118,8 @@ function row() {
 export function sums(overview, why) {
 	const unknown = new Map((overview?.unknown ?? []).map(({ of, detail }) => [of, detail]));
 	const least = overview?.complete === false ? 'at least ' : '';
+	const withDead = (overview?.findings ?? []).filter(({ kind }) => kind === 'dead_letters').length;
+	const leastListed = overview?.finding_count > overview?.findings.length ? 'at least ' : least;
 	const tile = (name, of, value, note, kind) => {
 		const known = overview?.[of];
 		if (!known) return { name, value: 'not known', kind: 'unknown', note: unknown.get(of) ?? why ?? '' };
@@ -124,7 +131,8 @@ export function sums(overview, why) {
 			'Dead letters',
 			'queues',
 			({ dead }) => dead,
-			({ count, paused }) => `${plural(count, 'queue')}${paused ? `, ${number(paused)} paused` : ''}`,
+			({ count, paused }) =>
+				`in ${leastListed}${number(withDead)} of ${plural(count, 'queue')}${paused ? `, ${number(paused)} paused` : ''}`,
 			'bad',
 		),
 		tile(

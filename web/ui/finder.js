@@ -5,6 +5,7 @@ import { el, keyed, route, setText } from './dom.js';
 
 const PAUSE_MS = 200;
 const MOST = 8; // of a kind
+const PAGE = 500; // names of a request, when names are compared here
 const PAGES = 4; // requests for a kind at most: among many names a page may find none
 
 const SOURCES = [
@@ -13,20 +14,32 @@ const SOURCES = [
 	{ kind: 'policy', where: '/ratelimit/policies', view: 'limits' },
 ];
 
-/** How well a name fits: itself, its beginning, any part. */
-const rank = (name, text) => (name === text ? 0 : name.startsWith(text) ? 1 : 2);
+/** How well a name fits: itself, itself in another case, its beginning, any part. */
+function rank(name, text) {
+	if (name === text) return 0;
+	const [all, part] = [name.toLowerCase(), text.toLowerCase()];
+	return all === part ? 1 : all.startsWith(part) ? 2 : 3;
+}
+
+/**
+ * Names of a list that contain the text. The daemon compares the case of letters, so when it finds
+ * few, names are compared here as well: the first ones only, of a long list.
+ */
+async function namesIn(where, text, signal) {
+	const options = { name: (one) => one.name, pages: PAGES, most: MOST, signal };
+	const names = ({ items }) => items.map(({ name }) => name);
+	const same = names(await list(where, { ...options, match: containing(text) }));
+	if (same.length >= MOST || text.toLowerCase() === text.toUpperCase()) return same;
+	const keep = ({ name }) => name.toLowerCase().includes(text.toLowerCase());
+	const others = names(await list(where, { ...options, keep, query: { limit: PAGE } }));
+	return [...new Set([...same, ...others])].slice(0, MOST);
+}
 
 /** Names of one kind that contain the text: {items} or, where they cannot be read, {trouble}. */
 async function look({ kind, where, view }, text, signal) {
 	try {
-		const found = await list(where, {
-			match: containing(text),
-			name: (one) => one.name,
-			pages: PAGES,
-			most: MOST,
-			signal,
-		});
-		return { items: found.items.map(({ name }) => ({ name, kind, to: route(view, name) })) };
+		const names = await namesIn(where, text, signal);
+		return { items: names.map((name) => ({ name, kind, to: route(view, name) })) };
 	} catch (error) {
 		if (signal.aborted) throw error;
 		return { items: [], trouble: error.said?.detail ?? error.message };

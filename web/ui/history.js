@@ -5,6 +5,8 @@ import { number, rough } from './format.js';
 import { COUNTS, plot } from './plot.js';
 
 const MOST = 60; // samples that the daemon keeps
+const SPAN_MS = 60_000; // of a rate per minute
+const SLACK_MS = 6000; // more than an interval of the samples
 const GAPS = 2.5; // intervals without a sample make a gap
 
 /**
@@ -59,11 +61,11 @@ export const growth = (of, per) => (one, before) => {
 	return change < 0 ? null : (change * per) / (one.at_ms - before.at_ms);
 };
 
-/** The same over the latest minute of samples, in words. */
-export function lately(samples, of, per = 60000) {
+/** The growth over the latest minute, in words: '–' until the samples cover that minute. */
+export function lately(samples, of) {
 	const last = samples.at(-1);
-	const first = samples.find(({ at_ms: at }) => last.at_ms - at <= 60000);
-	if (!last || first === last) return '–';
-	const rate = growth(of, per)(last, first);
+	const first = samples.find(({ at_ms: at }) => last.at_ms - at <= SPAN_MS + SLACK_MS);
+	if (!last || last.at_ms - first.at_ms < SPAN_MS - SLACK_MS) return '–';
+	const rate = growth(of, SPAN_MS)(last, first);
 	return rate === null ? '–' : rough(rate);
 }

@@ -21,7 +21,7 @@ async function targets(page) {
 	return found.items.map((one) => ({ ...one, key: key(one) }));
 }
 
-const undone = ({ counts: { failed, dead, lost } }) => failed + dead + lost;
+const undone = ({ counts: { failed, dead, unreached, lost } }) => failed + dead + unreached + lost;
 
 function openAll(page) {
 	let text = '';
@@ -133,7 +133,7 @@ function openOne(page, name) {
 		]);
 		counts.show([
 			['Acknowledged', number(one.counts.acknowledged)],
-			['Failed', number(one.counts.failed)],
+			['Failed attempts', number(one.counts.failed)],
 			['Dead at once', number(one.counts.dead)],
 			['Asked for a pause', number(one.counts.busy)],
 			['Not reached', number(one.counts.unreached)],

@@ -16,11 +16,14 @@ export class Rates {
 		while (this.looks.length > 2 && this.looks[1].at < at - SPAN_MS) this.looks.shift();
 	}
 
-	/** `what` is 'sent' or 'left': acknowledged, expired, deleted. Returns null at first. */
+	/**
+	 * `what` is 'sent' or 'left': acknowledged, expired, deleted. Returns null until a minute
+	 * was observed.
+	 */
 	of(name, what) {
 		const last = this.looks.at(-1);
 		const first = this.looks.find(({ queues }) => queues.has(name));
-		if (!first || last.at === first.at) return null;
+		if (!first || last.at - first.at < SPAN_MS) return null;
 		const change = last.queues.get(name)[what] - first.queues.get(name)[what];
 		return change < 0 ? null : (change * SPAN_MS) / (last.at - first.at); // < 0: deleted and made again
 	}
