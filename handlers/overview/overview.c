@@ -14,10 +14,11 @@
 #include "process/metrics.h"
 
 enum {
+	PAGES_MOST = 20, /* of the groups of a queue; a page takes Redis a millisecond */
 	ROUND_US = 1000000,
 	SHARED_US = 2000000,
 	SHARED_TIMES = 10, /* a round that took longer is shared longer: this many times its duration */
-	GROUPS_MOST = 8,   /* queues whose groups are asked about */
+	GROUPS_MOST = 20,  /* queues whose groups are asked about */
 };
 
 /*
@@ -36,8 +37,11 @@ struct round {
 	struct loop_timer deadline;
 	struct arena arena; /* has the cursors */
 	struct overview_source sources[SOURCES], groups;
-	size_t group_at; /* index of the OVERVIEW_GROUPS_BLOCKED item that is asked about */
-	struct overview_items items;
+	/* Queues with blocked messages: of `items` if they are idle, else of `busy`. */
+	size_t idle_at, idle_count, busy_at, groups_asked;
+	bool lacks_groups;            /* a queue has more groups than were read */
+	struct overview_groups still; /* of the queue that is asked about */
+	struct overview_items items, busy;
 	struct overview_sums sums;
 	int64_t began_us, began_at_ms;
 };
@@ -101,7 +105,8 @@ static void out_unknown(struct json_out *o, const char *of, const struct overvie
 static struct text answer_of(struct round *r, struct arena *arena)
 {
 	struct json_out o;
-	bool is_complete = r->groups.state != OVERVIEW_CUT;
+	bool has_groups = !r->lacks_groups && r->busy_at == (size_t)r->busy.found;
+	bool is_complete = r->groups.state == OVERVIEW_UNKNOWN || (r->groups.state == OVERVIEW_READ && has_groups);
 
 	for (size_t i = 0; i < SOURCES; i++)
 		is_complete = is_complete && r->sources[i].state != OVERVIEW_CUT;
@@ -195,28 +200,70 @@ static void ask_groups(struct round *r);
 static void take_groups(struct overview_source *s, const struct json *answer, int64_t now_ms)
 {
 	struct round *r = s->context;
-	struct overview_item *item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->group_at];
 
-	if (overview_find_groups(item, json_tree_member(answer, "items"), now_ms))
-		r->group_at++;
+	overview_add_groups(&r->still, json_tree_member(answer, "items"), now_ms);
+}
+
+/* An idle queue whose groups were not all read stays a finding. */
+static void end_idle(struct round *r)
+{
+	if (overview_find_groups(&r->items.of[OVERVIEW_GROUPS_BLOCKED][r->idle_at], &r->still) ||
+	    r->groups.state != OVERVIEW_READ) {
+		r->idle_at++;
+	} else {
+		overview_items_remove(&r->items, OVERVIEW_GROUPS_BLOCKED, r->idle_at);
+		r->idle_count--;
+	}
+}
+
+static void end_busy(struct round *r)
+{
+	struct overview_item found = r->busy.of[OVERVIEW_GROUPS_BLOCKED][r->busy_at];
+
+	r->busy_at++;
+	if (!overview_find_groups(&found, &r->still))
+		return;
+	struct overview_item *item =
+		overview_items_add(&r->items, OVERVIEW_GROUPS_BLOCKED, text_of(found.name), found.value);
+	if (item)
+		*item = found;
+}
+
+static void end_queue(struct round *r)
+{
+	if (r->idle_at < r->idle_count)
+		end_idle(r);
 	else
-		overview_items_remove(&r->items, OVERVIEW_GROUPS_BLOCKED, r->group_at);
+		end_busy(r);
 }
 
 static void on_groups(struct overview_source *s)
 {
-	ask_groups(s->context);
+	struct round *r = s->context;
+
+	end_queue(r);
+	if (s->state == OVERVIEW_CUT) { /* the next queue may have fewer groups */
+		r->lacks_groups = true;
+		s->state = OVERVIEW_READ;
+	}
+	ask_groups(r);
 }
 
 /*
- * Asks why the messages of each queue are blocked, one queue after the other. Then asks the daemon.
+ * Asks why the messages of each queue are blocked, one queue after the other, and those first of
+ * which nothing is ready or in flight. Then asks the daemon.
  */
 static void ask_groups(struct round *r)
 {
-	const struct overview_item *item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->group_at];
-	bool has_more = r->group_at < r->items.count[OVERVIEW_GROUPS_BLOCKED] && r->group_at < GROUPS_MOST;
+	const struct overview_item *item = NULL;
 
-	if (r->groups.state == OVERVIEW_READ && has_more) {
+	if (r->idle_at < r->idle_count)
+		item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->idle_at];
+	else if (r->busy_at < r->busy.count[OVERVIEW_GROUPS_BLOCKED])
+		item = &r->busy.of[OVERVIEW_GROUPS_BLOCKED][r->busy_at];
+	if (r->groups.state == OVERVIEW_READ && item && r->groups_asked < GROUPS_MOST) {
+		r->groups_asked++;
+		r->still = (struct overview_groups){ 0 };
 		r->groups.name = text_of(item->name);
 		overview_source_begin(&r->groups);
 	}
@@ -236,8 +283,10 @@ static void on_ended(struct overview_source *s)
 {
 	struct round *r = s->context;
 
-	if (all_ended(r))
-		ask_groups(r);
+	if (!all_ended(r))
+		return;
+	r->idle_count = r->items.count[OVERVIEW_GROUPS_BLOCKED];
+	ask_groups(r);
 }
 
 static void on_deadline(struct loop_timer *t)
@@ -246,7 +295,10 @@ static void on_deadline(struct loop_timer *t)
 
 	for (size_t i = 0; i < LISTS; i++)
 		overview_source_cut(&r->sources[i]);
-	overview_source_cut(&r->groups);
+	if (r->groups.state == OVERVIEW_ASKING) {
+		overview_source_cut(&r->groups);
+		end_queue(r);
+	}
 	ask_daemon(r);
 }
 
@@ -258,7 +310,7 @@ static void take_queues(struct overview_source *s, const struct json *answer, in
 	const struct json *items = json_tree_member(answer, "items");
 
 	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
-		overview_find_queue(&r->items, &r->sums, item, now_ms);
+		overview_find_queue(&r->items, &r->busy, &r->sums, item, now_ms);
 }
 
 static void take_locks(struct overview_source *s, const struct json *answer, int64_t now_ms)
@@ -313,6 +365,8 @@ static bool begin_round(void)
 					      .ended = on_groups,
 					      .context = r,
 					      .arena = &r->arena,
+					      .is_list = true,
+					      .pages_most = PAGES_MOST,
 					      .state = OVERVIEW_READ };
 	for (size_t i = 0; i < SOURCES; i++) {
 		r->sources[i] = asked[i];

@@ -30,6 +30,11 @@ static const char *verb(int64_t n)
 	return n == 1 ? "is" : "are";
 }
 
+static const char *waits(int64_t n)
+{
+	return n == 1 ? "waits for its group" : "wait for their groups";
+}
+
 /* ---- Queues ---- */
 
 static void add_old(struct overview_items *items, const struct json *queue, struct text name, int64_t now_ms)
@@ -66,20 +71,23 @@ static void add_missed(struct overview_items *items, const struct json *queue, s
 	overview_items_set_detail(item, "a schedule is due, and no worker receives from the queue to make its message");
 }
 
-static void add_blocked(struct overview_items *items, const struct json *queue, struct text name)
+/* A queue without ready messages and messages in flight is a finding, if its groups are stuck. */
+static void add_blocked(struct overview_items *items, struct overview_items *busy, const struct json *queue,
+			struct text name)
 {
 	long long blocked = json_tree_int(queue, "blocked", 0);
+	bool is_busy = json_tree_int(queue, "ready", 0) > 0 || json_tree_int(queue, "in_flight", 0) > 0;
 
-	if (blocked == 0 || json_tree_int(queue, "ready", 0) > 0 || json_tree_int(queue, "in_flight", 0) > 0)
+	if (blocked == 0)
 		return;
-	struct overview_item *item = overview_items_add(items, OVERVIEW_GROUPS_BLOCKED, name, blocked);
+	struct overview_item *item = overview_items_add(is_busy ? busy : items, OVERVIEW_GROUPS_BLOCKED, name, blocked);
 	if (item)
-		overview_items_set_detail(item, "%lld message%s %s due, and wait%s for their groups", blocked,
-					  plural(blocked), verb(blocked), blocked == 1 ? "s" : "");
+		overview_items_set_detail(item, "%lld message%s %s due, and %s", blocked, plural(blocked),
+					  verb(blocked), waits(blocked));
 }
 
-void overview_find_queue(struct overview_items *items, struct overview_sums *sums, const struct json *queue,
-			 int64_t now_ms)
+void overview_find_queue(struct overview_items *items, struct overview_items *busy, struct overview_sums *sums,
+			 const struct json *queue, int64_t now_ms)
 {
 	struct text name = json_tree_string(queue, "name");
 	long long dead = json_tree_int(queue, "dead", 0);
@@ -89,7 +97,7 @@ void overview_find_queue(struct overview_items *items, struct overview_sums *sum
 		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
 					  plural(dead), dead == 1 ? "s" : "");
 	add_old(items, queue, name, now_ms);
-	add_blocked(items, queue, name);
+	add_blocked(items, busy, queue, name);
 	add_missed(items, queue, name, now_ms);
 	sums->queues++;
 	sums->ready += json_tree_int(queue, "ready", 0);
@@ -100,30 +108,60 @@ void overview_find_queue(struct overview_items *items, struct overview_sums *sum
 	sums->paused += json_tree_is_true(queue, "paused");
 }
 
-bool overview_find_groups(struct overview_item *item, const struct json *groups, int64_t now_ms)
+/*
+ * Whether the blocked messages of a group wait for more than a worker that has another message of
+ * it. The head of a group that is ready is counted by OVERVIEW_MESSAGES_WAITING. A rate lets the
+ * next message through by itself, so a group that it limits is stuck only if that takes long.
+ */
+static bool is_stuck(const struct json *g, int64_t now_ms)
 {
-	long long paused = 0, limited = 0, backoff = 0, blocked = item->value;
-	int64_t oldest_at_ms = now_ms;
+	struct text reason = json_tree_string(g, "reason");
 
+	if (json_tree_int(g, "blocked", 0) == 0)
+		return false;
+	if (text_is(reason, "paused"))
+		return true;
+	if (json_tree_int(g, "ready", 0) > 0 || json_tree_int(g, "in_flight", 0) > 0)
+		return false;
+	return !text_is(reason, "limited") || json_tree_int(g, "until_ms", 0) - now_ms > OLD_MS;
+}
+
+void overview_add_groups(struct overview_groups *still, const struct json *groups, int64_t now_ms)
+{
+	still->now_ms = now_ms;
 	for (const struct json *g = groups ? groups->first : NULL; g; g = g->next) {
-		struct text reason = json_tree_string(g, "reason");
+		struct text reason = json_tree_string(g, "reason"), name = json_tree_string(g, "group");
 		int64_t at_ms = json_tree_int(g, "oldest_at_ms", now_ms), until_ms = json_tree_int(g, "until_ms", 0);
-		if (json_tree_int(g, "blocked", 0) == 0)
+		if (!is_stuck(g, now_ms))
 			continue;
-		paused += text_is(reason, "paused");
-		limited += text_is(reason, "limited");
-		backoff += text_is(reason, "backoff");
-		oldest_at_ms = at_ms < oldest_at_ms ? at_ms : oldest_at_ms;
-		if (until_ms > 0 && (item->until_ms == 0 || until_ms < item->until_ms))
-			item->until_ms = until_ms;
+		still->blocked += json_tree_int(g, "blocked", 0);
+		still->paused += text_is(reason, "paused");
+		still->limited += text_is(reason, "limited");
+		still->backoff += text_is(reason, "backoff");
+		if (until_ms > 0 && (still->until_ms == 0 || until_ms < still->until_ms))
+			still->until_ms = until_ms;
+		if (still->oldest_at_ms > 0 && at_ms >= still->oldest_at_ms)
+			continue;
+		still->oldest_at_ms = at_ms;
+		snprintf(still->oldest, sizeof(still->oldest), "%.*s", (int)name.len, name.at ? name.at : "");
 	}
-	item->since_at_ms = oldest_at_ms;
+}
+
+bool overview_find_groups(struct overview_item *item, const struct overview_groups *still)
+{
+	long long blocked = still->blocked;
+
+	if (blocked == 0 || still->now_ms - still->oldest_at_ms <= OLD_MS)
+		return false;
+	item->value = blocked;
+	item->since_at_ms = still->oldest_at_ms;
+	item->until_ms = still->until_ms;
 	overview_items_set_detail(item,
-				  "%lld message%s %s due, and wait%s for their groups: %lld %s paused, %lld limited, "
-				  "%lld in a backoff",
-				  blocked, plural(blocked), verb(blocked), blocked == 1 ? "s" : "", paused,
-				  verb(paused), limited, backoff);
-	return now_ms - oldest_at_ms > OLD_MS;
+				  "%lld message%s %s due, and %s: %lld %s paused, %lld limited, %lld in a backoff; "
+				  "the oldest waits for group %s",
+				  blocked, plural(blocked), verb(blocked), waits(blocked), still->paused,
+				  verb(still->paused), still->limited, still->backoff, still->oldest);
+	return true;
 }
 
 /* ---- Locks, push ---- */

@@ -61,6 +61,8 @@ static void take(struct overview_source *s, const struct json *answer)
 		fail_with(s, P_OVERLOADED, "there is no memory for the next page");
 	else if (!s->is_list || !next.at)
 		s->state = OVERVIEW_READ;
+	else if (++s->pages == s->pages_most)
+		s->state = OVERVIEW_CUT;
 }
 
 static void on_answered(struct inner *i)
@@ -86,6 +88,7 @@ void overview_source_begin(struct overview_source *s)
 {
 	s->state = OVERVIEW_ASKING;
 	s->cursor = (struct text){ 0 };
+	s->pages = 0;
 	ask(s);
 }
 

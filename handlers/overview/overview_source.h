@@ -14,7 +14,7 @@ enum { OVERVIEW_WHY_BYTES = 256 };
 enum overview_state {
 	OVERVIEW_ASKING,
 	OVERVIEW_READ,   /* read to the end */
-	OVERVIEW_CUT,    /* the time ended before the list */
+	OVERVIEW_CUT,    /* the time or the pages ended before the list */
 	OVERVIEW_UNKNOWN /* failed: `code` and `why` have the reason */
 };
 
@@ -28,9 +28,11 @@ struct overview_source {
 	void *context;
 	struct arena *arena; /* (ref) has the cursors */
 	bool is_list;        /* the answer has pages */
+	int pages_most;      /* 0: any number */
 	/* Used by overview_source.c only: */
 	struct inner inner;
 	enum overview_state state;
+	int pages;          /* that were read */
 	struct text cursor; /* absent at the start */
 	char code[64], why[OVERVIEW_WHY_BYTES];
 };

@@ -177,7 +177,8 @@ static void all_that_waits_is_found(void **state)
 	assert_text(finding(a, "groups_blocked"), "name", "held");
 	assert_int_equal(number(finding(a, "groups_blocked"), "value"), 2);
 	assert_detail(finding(a, "groups_blocked"),
-		      "2 messages are due, and wait for their groups: 1 is paused, 0 limited, 0 in a backoff");
+		      "2 messages are due, and wait for their groups: 1 is paused, 0 limited, 0 in a backoff; "
+		      "the oldest waits for group g");
 	assert_int_equal(number(finding(a, "groups_blocked"), "since_at_ms"), server_now_ms(&redis) - 70000);
 	assert_int_equal(number(finding(a, "groups_blocked"), "until_ms"), server_now_ms(&redis) + 3600000 - 70000);
 	assert_int_equal(number(finding(a, "messages_waiting"), "value"), 70000);
@@ -187,6 +188,100 @@ static void all_that_waits_is_found(void **state)
 					     "messages_waiting", "groups_blocked", "schedule_missed" };
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
+}
+
+static void send_of_group(const char *queue, const char *group, int count)
+{
+	char target[64], body[64];
+
+	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+	snprintf(body, sizeof(body), "{\"body\":1,\"group\":\"%s\"}", group);
+	for (int i = 0; i < count; i++)
+		done("POST", target, body);
+}
+
+/* Messages that wait behind one in flight do not count, however long a worker has that. */
+static void a_paused_group_is_found_while_others_work(void **state)
+{
+	char group[32];
+
+	(void)state;
+	done("PUT", "/queues/gq", "{\"order\":\"strict\"}");
+	send_of_group("gq", "live", 3);
+	done("POST", "/queues/gq/receive", "{\"visibility_ms\":3600000}");
+	*redis_clock_us += 70000000;
+	struct answer a = look();
+	assert_int_equal(int_at(a, "/queues/in_flight"), 1);
+	assert_int_equal(int_at(a, "/queues/blocked"), 2);
+	assert_int_equal(int_at(a, "/finding_count"), 0);
+	assert_true(bool_at(a, "/complete"));
+
+	for (int i = 0; i < 1100; i++) { /* more groups than a page has, before the last one by name */
+		snprintf(group, sizeof(group), "group-%d", i);
+		send_of_group("gq", group, 1);
+	}
+	for (int i = 0; i < 11; i++)
+		done("POST", "/queues/gq/receive", "{\"limit\":100,\"visibility_ms\":3600000}");
+	done("POST", "/queues/gq/groups/stuck/pause", "{\"for_ms\":3600000}");
+	send_of_group("gq", "stuck", 5);
+	*redis_clock_us += 50000000;
+	assert_null(finding(look(), "groups_blocked"));
+	*redis_clock_us += 11000000;
+	a = look();
+	assert_int_equal(int_at(a, "/queues/in_flight"), 1101);
+	assert_text(finding(a, "groups_blocked"), "name", "gq");
+	assert_int_equal(number(finding(a, "groups_blocked"), "value"), 5);
+	assert_detail(finding(a, "groups_blocked"),
+		      "5 messages are due, and wait for their groups: 1 is paused, 0 limited, 0 in a backoff; "
+		      "the oldest waits for group stuck");
+	assert_in_range(server_now_ms(&redis) - number(finding(a, "groups_blocked"), "since_at_ms"), 60900, 61000);
+	assert_int_equal(int_at(a, "/finding_count"), 1);
+	done("POST", "/queues/gq/groups/stuck/resume", NULL);
+	assert_null(finding(look(), "groups_blocked"));
+	done("POST", "/queues/gq/groups/live/pause", "{\"for_ms\":3600000}"); /* one of its messages is in flight */
+	assert_int_equal(number(finding(look(), "groups_blocked"), "value"), 2);
+}
+
+/* A rate lets the next message through soon, or not for long; a hold that ended needs a receive. */
+static void a_group_of_a_rate_is_found_once_it_is_stuck(void **state)
+{
+	char target[256];
+
+	(void)state;
+	done("PUT", "/queues/slow", "{\"group_rate\":{\"limit\":1,\"window_ms\":180000,\"burst\":1}}");
+	send_of_group("slow", "a", 2);
+	struct answer a = http(client, "POST", "/queues/slow/receive", NULL);
+	snprintf(target, sizeof(target), "/queues/slow/deliveries/%s", text_at(a, "/messages/0/receipt"));
+	done("DELETE", target, NULL);
+	send_of_group("slow", "live", 1);
+	done("POST", "/queues/slow/receive", "{\"visibility_ms\":3600000}");
+	*redis_clock_us += 65000000; /* 115 s are left */
+	a = look();
+	assert_detail(finding(a, "groups_blocked"),
+		      "1 message is due, and waits for its group: 0 are paused, 1 limited, 0 in a backoff; "
+		      "the oldest waits for group a");
+	*redis_clock_us += 60000000; /* 55 s are left */
+	assert_null(finding(look(), "groups_blocked"));
+	*redis_clock_us += 60000000; /* and no worker receives */
+	assert_text(finding(look(), "groups_blocked"), "name", "slow");
+}
+
+/* A read makes the message that is due, which then waits. */
+static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
+{
+	(void)state;
+	done("PUT", "/queues/read/schedules/s", "{\"every_ms\":5000,\"body\":1}");
+	*redis_clock_us += 20000000;
+	assert_non_null(finding(look(), "schedule_missed"));
+	for (int i = 0; i < 12; i++) {
+		done("GET", i % 2 ? "/queues/read/schedules" : "/queues/read/schedules/s", NULL);
+		*redis_clock_us += 5000000;
+	}
+	struct answer a = look();
+	assert_int_equal(int_at(a, "/queues/ready"), 1);
+	assert_null(finding(a, "schedule_missed"));
+	assert_text(finding(a, "messages_waiting"), "name", "read");
+	assert_true(number(finding(a, "messages_waiting"), "value") > 60000);
 }
 
 static void a_target_that_is_not_called_is_found(void **state)
@@ -433,6 +528,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(nothing_needs_a_person, forget),
 		cmocka_unit_test_teardown(all_that_waits_is_found, forget),
+		cmocka_unit_test_teardown(a_paused_group_is_found_while_others_work, forget),
+		cmocka_unit_test_teardown(a_group_of_a_rate_is_found_once_it_is_stuck, forget),
+		cmocka_unit_test_teardown(reads_of_a_schedule_do_not_hide_that_it_is_not_served, forget),
 		cmocka_unit_test_teardown(a_target_that_is_not_called_is_found, forget),
 		cmocka_unit_test_teardown(memory_that_is_nearly_full_is_found, forget),
 		cmocka_unit_test_teardown(memory_that_is_full_is_found_at_once, forget),

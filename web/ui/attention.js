@@ -43,7 +43,7 @@ function rowsOf({ findings, unknown, complete, finding_count: count }) {
 			key: 'incomplete',
 			severity: 'unknown',
 			title: 'Not known: the rest',
-			detail: 'A second was not enough to look at everything, so there may be more than is listed',
+			detail: 'Not everything could be looked at, so there may be more than is listed',
 		});
 	for (const one of findings) {
 		const { title = one.kind, to } = KINDS[one.kind] ?? {};

@@ -122,7 +122,8 @@ function redis(info, latest, overview) {
 		const value = info.redis.nodes.some((one) => one.connected) ? 'partly away' : 'away';
 		return { name: 'Redis', value, kind: 'bad', note: info.redis.error };
 	}
-	const lost = overview?.unknown.find(({ of, code }) => (of === 'queues' || of === 'locks') && code !== 'forbidden');
+	const inRedis = ['queues', 'locks'];
+	const lost = overview?.unknown.find(({ of, code }) => inRedis.includes(of) && code !== 'forbidden');
 	if (lost) return { name: 'Redis', value: 'not known', kind: 'unknown', note: lost.detail };
 	const note = latest?.redis_ms == null ? '' : `in ${took(latest.redis_ms)}`;
 	return { name: 'Redis', value: 'answers', kind: 'good', note };
