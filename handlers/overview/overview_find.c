@@ -241,10 +241,11 @@ static void add_server(struct overview_items *items, enum overview_kind kind, st
 static void add_permissions(struct overview_items *items, struct text missing)
 {
 	const struct text daemon = { 0 };
-	struct overview_item *item =
-		missing.at ? overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, -1) : NULL;
 	size_t shown = missing.len < SHOWN_BYTES ? missing.len : SHOWN_BYTES;
 
+	if (!missing.at)
+		return;
+	struct overview_item *item = overview_items_add(items, OVERVIEW_PERMISSIONS_MISSING, daemon, -1);
 	while (shown < missing.len && missing.at[shown] != ' ')
 		shown--;
 	if (item)

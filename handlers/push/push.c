@@ -291,7 +291,7 @@ static void out_target(struct json_out *o, const struct push_target *t)
 
 void push_list(struct request *req, const struct push_list_input *in)
 {
-	struct push_target *t = targets;
+	struct push_target *t;
 	int64_t skip, at = 0, left = in->limit;
 
 	if (!handler_cursor(req, in->cursor, &skip))

@@ -5,6 +5,8 @@
  */
 #include "queues/settle.h"
 
+#include <assert.h>
+
 #include "common/kinds.h"
 #include "queues/queue_metrics.h"
 
@@ -35,6 +37,7 @@ static const char *pointer_to(struct request *req, const struct queue_settle *s,
 	static const char *const lists[] = { "acknowledge", "complete", "reject" };
 	enum queue_ending ending = s->rows[i].ending;
 
+	assert(ending < sizeof(lists) / sizeof(lists[0]));
 	for (int before = 0; before < (int)ending; before++)
 		i -= s->counts[before];
 	struct text pointer = arena_printf(&req->arena, "%s/%s/%zu%s", s->pointer, lists[ending], i, member);

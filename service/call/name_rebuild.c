@@ -1,6 +1,7 @@
 /* name_rebuild: see name_rebuild.h. */
 #include "call/name_rebuild.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "call/call.h"
@@ -72,6 +73,7 @@ static void add_some(struct request *req, struct rebuild *b)
 		go_on(req, b);
 		return;
 	}
+	assert(b->adds);
 	b->adds_owed = count < AT_ONCE ? count : AT_ONCE;
 	count = b->adds_owed;
 	for (size_t i = 0; i < count; i++)

@@ -256,7 +256,7 @@ static bool serve_page(struct request *req, const struct operation *page)
 
 bool route_request(struct request *req)
 {
-	struct text segments[MAX_SEGMENTS];
+	struct text segments[MAX_SEGMENTS] = { 0 };
 	size_t count, value = 0;
 	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');
@@ -275,7 +275,7 @@ bool route_request(struct request *req)
 
 bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *found_count)
 {
-	struct text segments[MAX_SEGMENTS];
+	struct text segments[MAX_SEGMENTS] = { 0 };
 	size_t count;
 	struct text query = req->asked.target;
 	struct text path = text_cut(&query, '?');

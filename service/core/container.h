@@ -6,6 +6,6 @@
 
 /* Returns the `type` whose `member` is at `at`. It does not compile if `at` has another type. */
 #define container_of(at, type, member) \
-	_Generic((at), __typeof__(((type *)0)->member) * : (type *)(void *)((char *)(at)-offsetof(type, member)))
+	_Generic((at), __typeof__(((type){ 0 }).member) * : (type *)(void *)((char *)(at)-offsetof(type, member)))
 
 #endif

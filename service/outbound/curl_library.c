@@ -45,7 +45,8 @@ bool curl_library_open(char *why, size_t size)
 			snprintf(why, size, "libcurl is too old: it has no %s", functions[i].name);
 			return false;
 		}
-		memcpy((char *)&library + functions[i].offset, &function, sizeof(function));
+		/* The page of dlsym in POSIX stores a function like this. */
+		*(void **)(void *)((char *)&library + functions[i].offset) = function;
 	}
 	/* Without TLS and with malloc: the daemon has initialized the rest. */
 	if (library.curl_global_init(CURL_GLOBAL_NOTHING) == CURLE_OK)

@@ -32,6 +32,7 @@
 
 /* libcurl's functions under their own names: curl_library()->curl_easy_init(). */
 struct curl_library {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): it declares a member. */
 #define CURL_LIBRARY_MEMBER(name) __typeof__(name) *name;
 	CURL_LIBRARY_FUNCTIONS(CURL_LIBRARY_MEMBER)
 #undef CURL_LIBRARY_MEMBER

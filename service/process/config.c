@@ -1,6 +1,7 @@
 /* config: see config.h. It applies the table of options.def to each source. */
 #include "process/config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,6 +403,7 @@ bool config_is_changed(const char *flag)
 {
 	const struct option_row *row = find(flag, strlen(flag));
 
+	assert(row);
 	return *(int64_t *)slot(row) != row->default_number;
 }
 

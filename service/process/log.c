@@ -44,7 +44,7 @@ static enum requests requests_of(const char *name)
 {
 	enum requests r = NOTABLE;
 
-	while (strcmp(requests_names[r], name) != 0)
+	while (r < OFF && strcmp(requests_names[r], name) != 0)
 		r++;
 	return r;
 }

@@ -1,6 +1,7 @@
 /* slot: see topology/slot.h. */
 #include "topology/slot.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TAG_BYTES = 5 };
@@ -41,7 +42,9 @@ static void count_up(char *tag)
 	while (i > 0 && tag[i - 1] == 'z')
 		tag[--i] = '0';
 	if (i > 0) {
-		tag[i - 1] = strchr(digits, tag[i - 1])[1];
+		const char *digit = strchr(digits, tag[i - 1]);
+		assert(digit);
+		tag[i - 1] = digit[1];
 	} else {
 		memmove(tag + 1, tag, strlen(tag) + 1);
 		*tag = '1';

@@ -308,7 +308,10 @@ static bool may_retry(const struct waiter *w)
 
 	if (ch && ch->scout && !w->expired)
 		return false;
-	return w->expired || w->count == 0 || (topology_serves(w->channels[0].channel->name) && !budget_is_full());
+	if (w->expired || w->count == 0)
+		return true;
+	assert(w->channels[0].channel);
+	return topology_serves(w->channels[0].channel->name) && !budget_is_full();
 }
 
 /*
