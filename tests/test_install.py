@@ -16,12 +16,17 @@ NO_DEFAULT = re.compile(r"#[a-z-]+ = [A-Z][A-Za-z.,:]*$")  # it shows what kind 
 OPTION = re.compile(r"#([a-z-]+ = .*)$")
 
 
+# Without PATTERND_FULL and its like: --check-config refuses a variable that is not an option.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PATTERND_")}
+
+
 def run(*command, **options):
+    options = {"env": ENVIRONMENT, **options}
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **options).stdout
 
 
 def install(build, root):
-    run("cmake", "--install", build, env=os.environ | {"DESTDIR": str(root)})
+    run("cmake", "--install", build, env=ENVIRONMENT | {"DESTDIR": str(root)})
 
 
 def below(root, path):
