@@ -163,6 +163,10 @@ class Locks(unittest.TestCase):
         self.assertEqual(ended.broken(locks), [])
         self.assertEqual(ended.judged(locks).figures["repeated requests whose grant had ended"], 1)
 
+    def test_repeated_when_its_end_was_lost(self):
+        story = LockStory().fault(300, 400, can_lose=True).grant(0, 10, fence=1, op=7).release(320, 330, fence=1)
+        self.assertEqual(story.grant(500, 510, fence=1, op=7).broken(locks), [])
+
     def test_repeated_and_refused(self):
         self.assertEqual(
             LockStory().grant(0, 10, fence=1, op=7).expired(500, 510, op=7).broken(locks), ["held for its time"]

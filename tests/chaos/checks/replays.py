@@ -27,9 +27,10 @@ def judge(history, findings, call, grant, refusals):
     ended it before then; True when it expired).
     """
     findings.count("repeated requests")
-    if any(history.may_be_lost(c) for c in (*grant.calls, call)):
-        return
     ended = grant.ended_by(call.start)
+    counted = (*grant.calls, call) if isinstance(ended, bool) else (*grant.calls, call, ended)
+    if any(history.may_be_lost(c) for c in counted):
+        return
     if call.is_ok and ended:
         findings.violation(
             "an ended grant is not reported",
