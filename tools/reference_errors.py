@@ -1,11 +1,10 @@
 """docs/errors.md, for tools/reference.py: a heading for each code of service/request/errors.def,
 with an example of the contract.
 """
-import http
 import re
 import textwrap
 
-from reference_examples import compact, wrapped_json
+from reference_examples import compact, phrase, wrapped_json
 from reference_fields import Tables, anchor, one_line, resolved
 
 MALFORMED = (400, 405, 406, 413, 414, 415, 417, 422, 431)
@@ -91,7 +90,7 @@ def link(code):
 
 def section(row, example, objects):
     code, status, effect, retry, title, words = row
-    out = [f"### {code}", "", f"{status} {http.HTTPStatus(int(status)).phrase} · {title}", ""]
+    out = [f"### {code}", "", f"{status} {phrase(status)} · {title}", ""]
     out += [*textwrap.wrap(words, 100, break_long_words=False, break_on_hyphens=False), ""]
     line = f"Effect: `{effect}`. Retry: `{retry}`."
     for name, page in objects.items():

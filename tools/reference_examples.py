@@ -29,6 +29,14 @@ SENT = {
 NOT_SHOWN = {"Idempotent-Replayed", "Patternd-Source"}  # headers of replays, and of replicas
 
 
+# Python before 3.13 has the names of older RFCs.
+RFC_9110 = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}
+
+
+def phrase(status):
+    return RFC_9110.get(int(status)) or http.HTTPStatus(int(status)).phrase
+
+
 def value_of(node):
     """The first example of a parameter, a header or a content; None: it has none."""
     if "example" in node:
@@ -125,7 +133,7 @@ def example(contract, method, path, item, operation):
         wanted = BODIES.get(operation["operationId"])
         body = named["examples"][wanted]["value"] if wanted else value_of(named)
     out = ["```http", *command(method, headers, body, target(path, values, query))]
-    out.append(f"HTTP/1.1 {status} {http.HTTPStatus(int(status)).phrase}")
+    out.append(f"HTTP/1.1 {status} {phrase(status)}")
     if kind and kind != "application/json":
         out.append(f"Content-Type: {kind}")
     for name, node in response.get("headers", {}).items():

@@ -26,13 +26,18 @@ static const char *const words[ERROR_COUNT] = {
 	[ERROR_MAX_CLIENTS] = "ERR max number of clients",
 };
 
-/* Redis 7.0 returns this text after "ERR "; 7.2 and later return NOPERM. */
-static const char denied_in_script[] = "The user executing the script can't ";
+/* What follows "ERR " when Redis denies a command of a script: in 7.0; in 8. 7.2 returns NOPERM. */
+static const char *const denied_in_script[] = { "The user executing the script can't ", "ACL failure in script: " };
+
+static bool is_denied_in_script(const char *error)
+{
+	return strstr(error, denied_in_script[0]) || strstr(error, denied_in_script[1]);
+}
 
 enum redis_error redis_error_of(struct text error)
 {
 	for (enum redis_error e = ERROR_OTHER + 1; e < ERROR_COUNT; e++)
 		if (reply_error_begins(error, words[e]))
 			return e;
-	return error.at && strstr(error.at, denied_in_script) ? ERROR_NOPERM : ERROR_OTHER;
+	return error.at && is_denied_in_script(error.at) ? ERROR_NOPERM : ERROR_OTHER;
 }

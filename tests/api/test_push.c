@@ -104,7 +104,8 @@ static void one_that_is_away_backs_off(void **state)
 	assert_true(int_at(a, "/items/0/counts/unreached") >= 1);
 	assert_int_equal(int_at(a, "/items/0/counts/failed"), 0);
 	assert_int_equal(int_at(a, "/items/0/allowed"), 1);
-	assert_string_equal(text_at(a, "/items/0/last_failure/detail"), "Couldn't connect to server");
+	/* libcurl's words: "Couldn't connect to server", or "Could not" of later versions. */
+	assert_non_null(strstr(text_at(a, "/items/0/last_failure/detail"), " connect to server"));
 	assert_true(int_at(a, "/items/0/last_failure/at_ms") > 1500000000000);
 	assert_int_equal(int_at(a, "/items/1/counts/unreached"), 0);
 	/* What was not begun does not count. */

@@ -59,6 +59,15 @@ static const struct row rows[] = {
 	  "redis_auth_failed", "none" },
 	{ "NOPERM", REPLY("-NOPERM this user has no permissions to run the 'evalsha' command\r\n"), 503,
 	  "redis_permission_denied", "none" },
+	/* A script may have written before: of Redis 7.0, and of 8. */
+	{ "NOPERM in a script of 7.0",
+	  REPLY("-ERR The user executing the script can't run this command or subcommand script: " SHA
+		", on @user_script:1.\r\n"),
+	  503, "redis_permission_denied", "unknown" },
+	{ "NOPERM in a script of 8",
+	  REPLY("-ERR ACL failure in script: User team has no permissions to run the 'hset' command script: " SHA
+		", on @user_script:1.\r\n"),
+	  503, "redis_permission_denied", "unknown" },
 	{ "DENIED", REPLY("-DENIED Redis is running in protected mode.\r\n"), 503, "redis_misconfigured", "none" },
 	{ "max number of clients", REPLY("-ERR max number of clients reached\r\n"), 503, "redis_unavailable", "none" },
 	{ "OOM", REPLY("-OOM command not allowed when used memory > 'maxmemory'.\r\n"), 503, "redis_out_of_memory",
