@@ -191,7 +191,7 @@ static void an_hour_back(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	server_start(&redis, "--appendonly", "yes");
+	server_start(&redis, "--appendonly", "yes", "--appendfsync", "always"); /* it is killed */
 	return 0;
 }
 
