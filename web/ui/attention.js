@@ -133,7 +133,7 @@ export function sums(overview, why) {
 			({ dead }) => dead,
 			({ count, paused }) =>
 				`in ${leastListed}${number(withDead)} of ${plural(count, 'queue')}${paused ? `, ${number(paused)} paused` : ''}`,
-			'bad',
+			'warn',
 		),
 		tile(
 			'Messages due',
