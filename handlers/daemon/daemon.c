@@ -140,6 +140,8 @@ static int64_t away_since_ms(void)
 void info_get(struct request *req, const struct info_get_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
+	const char *missing = renewal_missing_permissions();
+	int64_t away_ms = away_since_ms();
 
 	(void)in;
 	out_string(o, "version", PATTERND_VERSION);
@@ -152,9 +154,8 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_text(o, "role", text_of(topology_connections() ? "master" : NULL));
 	out_bool(o, "connected", topology_is_up());
 	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
-	out_int_or_null(o, "away_since_at_ms", away_since_ms() > 0, away_since_ms());
-	out_text_or_null(o, "missing_permissions",
-			 text_of(*renewal_missing_permissions() ? renewal_missing_permissions() : NULL));
+	out_int_or_null(o, "away_since_at_ms", away_ms > 0, away_ms);
+	out_text_or_null(o, "missing_permissions", text_of(*missing ? missing : NULL));
 	out_nodes(o);
 	out_replicas(o);
 	out_close(o);

@@ -26,7 +26,10 @@ static const char *const words[ERROR_COUNT] = {
 	[ERROR_MAX_CLIENTS] = "ERR max number of clients",
 };
 
-/* What follows "ERR " when Redis denies a command of a script: in 7.0; in 8. 7.2 returns NOPERM. */
+/*
+ * Redis 7.0 and 8 return "ERR " and these texts when they deny a command to a script; 7.2 returns
+ * NOPERM.
+ */
 static const char *const denied_in_script[] = { "The user executing the script can't ", "ACL failure in script: " };
 
 static bool is_denied_in_script(const char *error)
