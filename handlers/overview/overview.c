@@ -18,7 +18,6 @@ enum {
 	ROUND_US = 1000000,
 	SHARED_US = 2000000,
 	SHARED_TIMES = 10, /* a round that took longer is shared longer: this many times its duration */
-	GROUPS_MOST = 20,  /* queues whose groups are asked about */
 };
 
 /*
@@ -37,11 +36,11 @@ struct round {
 	struct loop_timer deadline;
 	struct arena arena; /* has the cursors */
 	struct overview_source sources[SOURCES], groups;
-	/* Queues with blocked messages: of `items` if they are idle, else of `busy`. */
-	size_t idle_at, idle_count, busy_at, groups_asked;
-	bool lacks_groups;            /* a queue has more groups than were read */
+	struct overview_blocked blocked;
+	size_t blocked_at;            /* the queue whose groups are asked about, or the next one */
+	bool lacks_groups;            /* not all groups of each queue were read */
 	struct overview_groups still; /* of the queue that is asked about */
-	struct overview_items items, busy;
+	struct overview_items items;
 	struct overview_sums sums;
 	int64_t began_us, began_at_ms;
 };
@@ -105,7 +104,7 @@ static void out_unknown(struct json_out *o, const char *of, const struct overvie
 static struct text answer_of(struct round *r, struct arena *arena)
 {
 	struct json_out o;
-	bool has_groups = !r->lacks_groups && r->busy_at == (size_t)r->busy.found;
+	bool has_groups = !r->lacks_groups && !r->blocked.lacks_queues;
 	bool is_complete = r->groups.state == OVERVIEW_UNKNOWN || (r->groups.state == OVERVIEW_READ && has_groups);
 
 	for (size_t i = 0; i < SOURCES; i++)
@@ -204,71 +203,40 @@ static void take_groups(struct overview_source *s, const struct json *answer, in
 	overview_add_groups(&r->still, json_tree_member(answer, "items"), now_ms);
 }
 
-/* An idle queue whose groups were not all read stays a finding. */
-static void end_idle(struct round *r)
+static void end_queue(struct round *r, bool has_all)
 {
-	if (overview_find_groups(&r->items.of[OVERVIEW_GROUPS_BLOCKED][r->idle_at], &r->still) ||
-	    r->groups.state != OVERVIEW_READ) {
-		r->idle_at++;
-	} else {
-		overview_items_remove(&r->items, OVERVIEW_GROUPS_BLOCKED, r->idle_at);
-		r->idle_count--;
-	}
+	overview_find_groups(&r->items, &r->blocked.of[r->blocked_at++], &r->still, has_all);
+	r->still = (struct overview_groups){ 0 };
+	r->lacks_groups = r->lacks_groups || !has_all;
 }
 
-static void end_busy(struct round *r)
+/* Queues about which nothing was asked, because a question failed or took too long. */
+static void end_groups(struct round *r)
 {
-	struct overview_item found = r->busy.of[OVERVIEW_GROUPS_BLOCKED][r->busy_at];
-
-	r->busy_at++;
-	if (!overview_find_groups(&found, &r->still))
-		return;
-	struct overview_item *item =
-		overview_items_add(&r->items, OVERVIEW_GROUPS_BLOCKED, text_of(found.name), found.value);
-	if (item)
-		*item = found;
-}
-
-static void end_queue(struct round *r)
-{
-	if (r->idle_at < r->idle_count)
-		end_idle(r);
-	else
-		end_busy(r);
+	while (r->blocked_at < r->blocked.count)
+		end_queue(r, false);
+	ask_daemon(r);
 }
 
 static void on_groups(struct overview_source *s)
 {
 	struct round *r = s->context;
 
-	end_queue(r);
-	if (s->state == OVERVIEW_CUT) { /* the next queue may have fewer groups */
-		r->lacks_groups = true;
+	end_queue(r, s->state == OVERVIEW_READ);
+	if (s->state == OVERVIEW_CUT) /* the next queue may have fewer groups */
 		s->state = OVERVIEW_READ;
-	}
 	ask_groups(r);
 }
 
-/*
- * Asks why the messages of each queue are blocked, one queue after the other, and those first of
- * which nothing is ready or in flight. Then asks the daemon.
- */
+/* Asks why the messages of each queue are blocked, one queue after the other. */
 static void ask_groups(struct round *r)
 {
-	const struct overview_item *item = NULL;
-
-	if (r->idle_at < r->idle_count)
-		item = &r->items.of[OVERVIEW_GROUPS_BLOCKED][r->idle_at];
-	else if (r->busy_at < r->busy.count[OVERVIEW_GROUPS_BLOCKED])
-		item = &r->busy.of[OVERVIEW_GROUPS_BLOCKED][r->busy_at];
-	if (r->groups.state == OVERVIEW_READ && item && r->groups_asked < GROUPS_MOST) {
-		r->groups_asked++;
-		r->still = (struct overview_groups){ 0 };
-		r->groups.name = text_of(item->name);
+	if (r->groups.state == OVERVIEW_READ && r->blocked_at < r->blocked.count) {
+		r->groups.name = text_of(r->blocked.of[r->blocked_at].name);
 		overview_source_begin(&r->groups);
 	}
 	if (r->groups.state != OVERVIEW_ASKING)
-		ask_daemon(r);
+		end_groups(r);
 }
 
 static bool all_ended(const struct round *r)
@@ -285,7 +253,7 @@ static void on_ended(struct overview_source *s)
 
 	if (!all_ended(r))
 		return;
-	r->idle_count = r->items.count[OVERVIEW_GROUPS_BLOCKED];
+	overview_sort_blocked(&r->blocked);
 	ask_groups(r);
 }
 
@@ -295,11 +263,9 @@ static void on_deadline(struct loop_timer *t)
 
 	for (size_t i = 0; i < LISTS; i++)
 		overview_source_cut(&r->sources[i]);
-	if (r->groups.state == OVERVIEW_ASKING) {
+	if (r->groups.state == OVERVIEW_ASKING)
 		overview_source_cut(&r->groups);
-		end_queue(r);
-	}
-	ask_daemon(r);
+	end_groups(r);
 }
 
 /* ---- The sources ---- */
@@ -310,7 +276,7 @@ static void take_queues(struct overview_source *s, const struct json *answer, in
 	const struct json *items = json_tree_member(answer, "items");
 
 	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
-		overview_find_queue(&r->items, &r->busy, &r->sums, item, now_ms);
+		overview_find_queue(&r->items, &r->blocked, &r->sums, item, now_ms);
 }
 
 static void take_locks(struct overview_source *s, const struct json *answer, int64_t now_ms)

@@ -2,6 +2,7 @@
 #include "overview/overview_find.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/budget.h"
 #include "process/config.h"
@@ -71,22 +72,51 @@ static void add_missed(struct overview_items *items, const struct json *queue, s
 	overview_items_set_detail(item, "a schedule is due, and no worker receives from the queue to make its message");
 }
 
-/* A queue without ready messages and messages in flight is a finding, if its groups are stuck. */
-static void add_blocked(struct overview_items *items, struct overview_items *busy, const struct json *queue,
-			struct text name)
+static bool is_worse(const struct overview_blocked_queue *a, const struct overview_blocked_queue *b)
 {
-	long long blocked = json_tree_int(queue, "blocked", 0);
-	bool is_busy = json_tree_int(queue, "ready", 0) > 0 || json_tree_int(queue, "in_flight", 0) > 0;
-
-	if (blocked == 0)
-		return;
-	struct overview_item *item = overview_items_add(is_busy ? busy : items, OVERVIEW_GROUPS_BLOCKED, name, blocked);
-	if (item)
-		overview_items_set_detail(item, "%lld message%s %s due, and %s", blocked, plural(blocked),
-					  verb(blocked), waits(blocked));
+	return a->is_idle != b->is_idle ? a->is_idle : a->count > b->count;
 }
 
-void overview_find_queue(struct overview_items *items, struct overview_items *busy, struct overview_sums *sums,
+/* Returns where the queue is stored, or NULL if all stored queues are worse. */
+static struct overview_blocked_queue *place(struct overview_blocked *blocked,
+					    const struct overview_blocked_queue *queue)
+{
+	struct overview_blocked_queue *least = blocked->of;
+
+	if (blocked->count < OVERVIEW_BLOCKED_MOST)
+		return &blocked->of[blocked->count++];
+	blocked->lacks_queues = true;
+	for (size_t i = 1; i < OVERVIEW_BLOCKED_MOST; i++)
+		if (is_worse(least, &blocked->of[i]))
+			least = &blocked->of[i];
+	return is_worse(queue, least) ? least : NULL;
+}
+
+static void add_blocked(struct overview_blocked *blocked, const struct json *queue, struct text name)
+{
+	struct overview_blocked_queue found = {
+		.count = json_tree_int(queue, "blocked", 0),
+		.is_idle = json_tree_int(queue, "ready", 0) == 0 && json_tree_int(queue, "in_flight", 0) == 0,
+	};
+	struct overview_blocked_queue *at = found.count > 0 ? place(blocked, &found) : NULL;
+
+	if (!at)
+		return;
+	*at = found;
+	snprintf(at->name, sizeof(at->name), "%.*s", (int)name.len, name.at ? name.at : "");
+}
+
+static int by_badness(const void *a, const void *b)
+{
+	return is_worse(b, a) - is_worse(a, b);
+}
+
+void overview_sort_blocked(struct overview_blocked *blocked)
+{
+	qsort(blocked->of, blocked->count, sizeof(blocked->of[0]), by_badness);
+}
+
+void overview_find_queue(struct overview_items *items, struct overview_blocked *blocked, struct overview_sums *sums,
 			 const struct json *queue, int64_t now_ms)
 {
 	struct text name = json_tree_string(queue, "name");
@@ -97,7 +127,7 @@ void overview_find_queue(struct overview_items *items, struct overview_items *bu
 		overview_items_set_detail(item, "%lld dead letter%s wait%s for a redrive or a purge", dead,
 					  plural(dead), dead == 1 ? "s" : "");
 	add_old(items, queue, name, now_ms);
-	add_blocked(items, busy, queue, name);
+	add_blocked(blocked, queue, name);
 	add_missed(items, queue, name, now_ms);
 	sums->queues++;
 	sums->ready += json_tree_int(queue, "ready", 0);
@@ -147,21 +177,28 @@ void overview_add_groups(struct overview_groups *still, const struct json *group
 	}
 }
 
-bool overview_find_groups(struct overview_item *item, const struct overview_groups *still)
+void overview_find_groups(struct overview_items *items, const struct overview_blocked_queue *queue,
+			  const struct overview_groups *still, bool has_all)
 {
-	long long blocked = still->blocked;
+	bool is_old = still->blocked > 0 && still->now_ms - still->oldest_at_ms > OLD_MS;
+	long long n = is_old ? still->blocked : queue->count;
 
-	if (blocked == 0 || still->now_ms - still->oldest_at_ms <= OLD_MS)
-		return false;
-	item->value = blocked;
+	if (!is_old && (has_all || !queue->is_idle))
+		return;
+	struct overview_item *item = overview_items_add(items, OVERVIEW_GROUPS_BLOCKED, text_of(queue->name), n);
+	if (!item)
+		return;
+	if (!is_old) {
+		overview_items_set_detail(item, "%lld message%s %s due, and %s", n, plural(n), verb(n), waits(n));
+		return;
+	}
 	item->since_at_ms = still->oldest_at_ms;
 	item->until_ms = still->until_ms;
 	overview_items_set_detail(item,
 				  "%lld message%s %s due, and %s: %lld %s paused, %lld limited, %lld in a backoff; "
 				  "the oldest waits for group %s",
-				  blocked, plural(blocked), verb(blocked), waits(blocked), still->paused,
-				  verb(still->paused), still->limited, still->backoff, still->oldest);
-	return true;
+				  n, plural(n), verb(n), waits(n), still->paused, verb(still->paused), still->limited,
+				  still->backoff, still->oldest);
 }
 
 /* ---- Locks, push ---- */

@@ -8,10 +8,26 @@
 #include "overview/overview_items.h"
 #include "json/tree.h"
 
+enum { OVERVIEW_BLOCKED_MOST = 100 };
+
 struct overview_sums {
 	int64_t queues, ready, blocked, delayed, in_flight, dead, paused;
 	int64_t locks, waiters;
 	int64_t targets, backing_off;
+};
+
+/*
+ * Queues with blocked messages, the worst of them: whether one is a finding, its groups show. They
+ * are in no order until overview_sort_blocked.
+ */
+struct overview_blocked {
+	struct overview_blocked_queue {
+		long long count; /* of blocked messages */
+		bool is_idle;    /* nothing is ready or in flight */
+		char name[OVERVIEW_NAME_BYTES];
+	} of[OVERVIEW_BLOCKED_MOST];
+	size_t count;
+	bool lacks_queues; /* there were more queues than it takes */
 };
 
 /* The groups of a queue that are stuck. */
@@ -21,11 +37,8 @@ struct overview_groups {
 	char oldest[130];                       /* the group of the oldest message */
 };
 
-/*
- * Each function takes one item of a list. `now_ms` is Redis's time. A queue that works, but has
- * blocked messages, goes to `busy`: whether it is a finding, only its groups show.
- */
-void overview_find_queue(struct overview_items *items, struct overview_items *busy, struct overview_sums *sums,
+/* Each function takes one item of a list. `now_ms` is Redis's time. */
+void overview_find_queue(struct overview_items *items, struct overview_blocked *blocked, struct overview_sums *sums,
 			 const struct json *queue, int64_t now_ms);
 void overview_find_lock(struct overview_items *items, struct overview_sums *sums, const struct json *lock,
 			int64_t now_ms);
@@ -35,13 +48,17 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 /* Takes the answer of info_get: the servers, and the memory of requests. */
 void overview_find_daemon(struct overview_items *items, const struct json *info);
 
+/* Idle queues first, and then those with the most blocked messages. */
+void overview_sort_blocked(struct overview_blocked *blocked);
+
 /* Adds one page of a queue's groups. */
 void overview_add_groups(struct overview_groups *still, const struct json *groups, int64_t now_ms);
 
 /*
- * Writes into an OVERVIEW_GROUPS_BLOCKED item what is stuck. Returns false, and writes nothing,
- * if no message has waited long.
+ * Adds a finding if messages of the queue have waited long, or if it is idle and not all of its
+ * groups could be read.
  */
-bool overview_find_groups(struct overview_item *item, const struct overview_groups *still);
+void overview_find_groups(struct overview_items *items, const struct overview_blocked_queue *queue,
+			  const struct overview_groups *still, bool has_all);
 
 #endif

@@ -48,12 +48,6 @@ struct overview_item *overview_items_add(struct overview_items *items, enum over
 	return item;
 }
 
-void overview_items_remove(struct overview_items *items, enum overview_kind kind, size_t i)
-{
-	items->of[kind][i] = items->of[kind][--items->count[kind]];
-	items->found--;
-}
-
 void overview_items_set_detail(struct overview_item *item, const char *format, ...)
 {
 	va_list args;

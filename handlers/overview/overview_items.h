@@ -51,9 +51,6 @@ struct overview_items {
 struct overview_item *overview_items_add(struct overview_items *items, enum overview_kind kind, struct text name,
 					 int64_t value);
 
-/* Removes an item. */
-void overview_items_remove(struct overview_items *items, enum overview_kind kind, size_t i);
-
 void overview_items_set_detail(struct overview_item *item, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
