@@ -214,6 +214,8 @@ test('the search finds each code of a problem', { timeout: 180_000 }, async (t) 
   }
   await filter.fill('Redis unavailable 503');
   await counts(found.locator('li'), 1);
+  const { help } = kinds.find(({ code }) => code === 'redis_unavailable');
+  await found.locator('li', { hasText: help.replaceAll('`', '') }).waitFor();
   await found.getByRole('link', { name: 'redis_unavailable' }).click();
   await page.getByText('"code":"redis_unavailable"').waitFor();
   stage.assertClean();

@@ -36,23 +36,24 @@ function samples(React, { spec, base, withToken }) {
   };
 }
 
-/** The problems of an operation: each code with what it means, and a link to its page. */
+/** A problem: its code as a link to its page, and what it means if that is known. */
+function problemRow(e, code, { status, title, help } = {}) {
+  return e(
+    'li',
+    { key: code },
+    e('a', { href: `problems/${code}` }, e('code', null, code)),
+    help ? ` ${status}, ${title}. ` : '',
+    ...(help ?? '').split('`').map((part, at) => (at % 2 ? e('code', { key: at }, part) : part)),
+  );
+}
+
+/** The problems of an operation. */
 function problems(React, { spec, explain }) {
   const e = React.createElement;
   const common = commonCodes(spec);
   return function Problems({ path, method }) {
     const [known, setKnown] = React.useState(null);
     const own = spec.paths[path][method]['x-problems'] ?? [];
-    const row = (code) => {
-      const { status, title, help } = known?.get(code) ?? {};
-      return e(
-        'li',
-        { key: code },
-        e('a', { href: `problems/${code}` }, e('code', null, code)),
-        help ? ` ${status}, ${title}. ` : '',
-        ...(help ?? '').split('`').map((part, at) => (at % 2 ? e('code', { key: at }, part) : part)),
-      );
-    };
     const list = (summary, codes) =>
       codes.length === 0
         ? null
@@ -60,7 +61,7 @@ function problems(React, { spec, explain }) {
             'details',
             { onToggle: () => explain().then(setKnown, () => {}) },
             e('summary', null, summary),
-            e('ul', null, ...codes.map(row)),
+            e('ul', null, ...codes.map((code) => problemRow(e, code, known?.get(code)))),
           );
     return e(
       'div',
@@ -86,9 +87,7 @@ function found(React, { explain }) {
     }, [isAsked]);
     if (!isAsked) return null;
     if (!kinds && !trouble) return null;
-    const rows = kindsFound(kinds, phrase).map(({ code, status, title }) =>
-      e('li', { key: code }, e('a', { href: `problems/${code}` }, e('code', null, code)), ` ${status}, ${title}`),
-    );
+    const rows = kindsFound(kinds, phrase).map((kind) => problemRow(e, kind.code, kind));
     const what = trouble ? 'No operation matches' : 'Nothing matches';
     const none = rows.length === 0 && !hasOperations ? [`${what} '${phrase}'.`, trouble].filter(Boolean).join(' ') : '';
     return e(
