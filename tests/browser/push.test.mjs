@@ -69,6 +69,7 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await row(page, 'mails').getByRole('link', { name: 'mails' }).click();
   await shows(page.locator('dd', { hasText: '0 of 2 that are allowed' }));
   await shows(page.locator('dd', { hasText: /^30\s+s$/ }));
+  await counts(page.locator('#view button:visible'), 0); // the page changes nothing
   await page.getByRole('link', { name: 'The queue' }).click();
   await shows(page.getByRole('heading', { name: 'Settings' }));
   await go(page, 'push', 'absent');
@@ -87,6 +88,21 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
     const rest = all.x + all.width - last.x - last.width;
     assert.ok(Math.abs(rest) < 1, `the last row is not full at ${width}`);
   }
+  stage.assertClean();
+});
+
+test('the queue of a program that fails is paused from the page of the target', SLOW, async (t) => {
+  const targets = { mails: { url: await program(t, 500) } };
+  const stage = await open('--ui=write', '--push', await file(t, targets));
+  t.after(() => stage.close());
+  await send(stage.url, 'mails');
+  const page = await stage.visit('/ui#/push/mails');
+  await page.getByRole('button', { name: 'Pause mails' }).click();
+  await shows(page.getByRole('button', { name: 'Resume mails' }));
+  assert.equal((await api(stage.url, 'GET', '/queues/mails')).settings.paused, true);
+  await page.getByRole('button', { name: 'Resume mails' }).click();
+  await shows(page.getByRole('button', { name: 'Pause mails' }));
+  assert.equal((await api(stage.url, 'GET', '/queues/mails')).settings.paused, false);
   stage.assertClean();
 });
 

@@ -1,8 +1,9 @@
 // Push: the targets of this daemon, why one calls nothing, and how its requests ended.
-import { list } from './api.js';
-import { back, el, facts, moment, nothing, route, setText } from './dom.js';
+import { ask, list, path, Problem } from './api.js';
+import { back, buttons, el, facts, moment, nothing, route, setText } from './dom.js';
 import { duration, expiry, number } from './format.js';
 import { searchForm } from './listing.js';
+import { actions } from './queue_actions.js';
 import { table } from './table.js';
 
 const MOST = 1000; // targets that are read
@@ -103,13 +104,40 @@ function stateOf() {
 	};
 }
 
+/** What can be done with the queue of a target; nothing for a token that may not read it. */
+function queueOf(page, name) {
+	let latest = { name };
+	const bar = buttons(...actions(page))(() => latest);
+	return {
+		node: bar.node,
+		async look() {
+			try {
+				const queue = await ask('GET', path('queues', name), undefined, page.signal);
+				latest = { ...queue, paused: queue.settings.paused };
+				bar.update(latest);
+				bar.node.hidden = false;
+			} catch (error) {
+				if (!(error instanceof Problem)) throw error;
+				bar.node.hidden = true;
+			}
+		},
+	};
+}
+
 function openOne(page, name) {
 	const state = stateOf();
+	const queue = page.write ? queueOf(page, name) : null;
 	const about = facts(`Target ${name}`);
 	const counts = facts('How requests ended');
 	page.root.append(
 		back('push', 'All targets'),
-		el('div', { class: 'buttons' }, state.node, el('a', { href: route('queues', name) }, 'The queue')),
+		state.node,
+		el(
+			'div',
+			{ class: 'buttons' },
+			el('a', { href: route('queues', name) }, 'The queue'),
+			...(queue ? [queue.node] : []),
+		),
 		about.node,
 		el('h2', {}, 'How requests ended'),
 		counts.node,
@@ -122,6 +150,7 @@ function openOne(page, name) {
 		}
 		page.shows(one);
 		state.update(one);
+		await queue?.look();
 		about.show([
 			['Program', one.url],
 			['Unix socket', one.unix_socket ?? '–'],
