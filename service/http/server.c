@@ -30,9 +30,9 @@
 
 enum {
 	/*
-	 * libmicrohttpd's memory for a connection: a head within its limit, the response's headers,
-	 * and some bytes beyond the limit, so that the daemon sees a head that is too large and can
-	 * answer it.
+	 * libmicrohttpd's memory for a connection has room for a head within its limit, the headers
+	 * of the response, and some bytes beyond the limit. So the daemon sees a head that is too
+	 * large, and can answer it.
 	 */
 	CONNECTION_MEMORY = PRECHECK_HEAD_BYTES + 4 * 1024,
 	CLIENT_DISCONNECTED = 499, /* logged when the client disconnected before the response */

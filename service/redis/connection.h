@@ -12,7 +12,7 @@
 #include "redis/handshake.h"
 #include "redis/socket.h"
 
-#define CONNECTION_DRAINED "it connects again" /* the reason for closing a drained connection */
+#define CONNECTION_DRAINED "it connects again" /* why a drained connection is closed */
 
 struct redis_connection;
 

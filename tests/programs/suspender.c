@@ -16,7 +16,7 @@
 
 #include "loopback.h"
 
-enum { CONNECTION_MEMORY = 16 * 1024 }; /* as in service/http/http.c */
+enum { CONNECTION_MEMORY = 16 * 1024 }; /* service/http/server.c has the same value */
 
 static unsigned wanted, suspended;
 
