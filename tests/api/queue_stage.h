@@ -1,6 +1,6 @@
 /*
- * queue_stage: the common parts of the tests of queues over HTTP: a Redis, a daemon, a client, and
- * the requests about one queue, `q`. Included once by a test program.
+ * queue_stage: what the tests of queues over HTTP share: a Redis, a daemon, a client, and requests
+ * to one queue, `q`. A test program includes it once.
  */
 #ifndef QUEUE_STAGE_H
 #define QUEUE_STAGE_H

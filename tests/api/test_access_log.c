@@ -1,6 +1,6 @@
 /*
- * Which requests have a line in the log (--access-log): by default those that need a person. What
- * is in a line: test_daemon.c, test_log_names.c.
+ * Which requests each mode of --access-log logs. The default mode, "notable", logs failed (5xx) and
+ * slow requests, and refused tokens. (The content of a line: test_daemon.c, test_log_names.c.)
  */
 #include <setjmp.h>
 #include <signal.h>

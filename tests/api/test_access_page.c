@@ -1,6 +1,6 @@
 /*
- * docs/access.md is correct: the Redis user that it shows can run every operation, and nothing
- * else.
+ * docs/access.md is correct: the Redis user that it shows can run every operation, and has no other
+ * permission.
  */
 #include <ctype.h>
 #include <dirent.h>

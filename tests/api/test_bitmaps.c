@@ -1,6 +1,6 @@
 /*
- * Bitmaps over HTTP: bits, bytes as base64, counts and positions, and integer fields exact to their
- * last digit.
+ * Bitmaps over HTTP: bits, bytes as base64, counts, positions, and integer fields that are exact to
+ * the last digit.
  */
 #include <setjmp.h>
 #include <stdarg.h>

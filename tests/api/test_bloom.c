@@ -1,5 +1,5 @@
 /*
- * Bloom filters over HTTP: answers about items, the promised error rate, replays, and that no call
+ * Bloom filters over HTTP: answers about items, the promised error rate, and replays. No call
  * blocks Redis for long.
  */
 #include <math.h>

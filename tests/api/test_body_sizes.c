@@ -1,7 +1,6 @@
 /*
- * Any JSON value may have the size that --max-body-bytes allows, with up to 64 KiB around it in its
- * request: each operation that accepts one, with values right at the limit and a byte beyond, and
- * requests right at theirs.
+ * Any JSON value may be as large as --max-body-bytes allows, and its request may have up to 64 KiB
+ * more. Each operation that accepts a JSON value is tested at both limits, and one byte beyond.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Fill tickets over HTTP: one caller of many computes a missing value, and no caller stores a value
- * that is outdated.
+ * Fill tickets over HTTP: one of many callers computes a missing value, and no caller stores an
+ * outdated value.
  */
 #include <pthread.h>
 #include <setjmp.h>

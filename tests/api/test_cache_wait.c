@@ -1,6 +1,6 @@
 /*
- * Clients that wait for a cached value, over two daemons: a value answers all of them at the cost
- * of a script for each daemon, and when it does not come, one of them may make it.
+ * Clients wait for a cached value at two daemons. When a value is stored, each daemon answers its
+ * waiters with one script. When no value is stored, one waiter gets the ticket to make it.
  */
 #include <setjmp.h>
 #include <signal.h>

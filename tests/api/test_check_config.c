@@ -1,6 +1,7 @@
 /*
- * --check-config: reads what a start reads, prints what would be used and every fault, and opens
- * nothing. Variables that are not options are faults there, and warnings at a start.
+ * --check-config reads what a start reads, prints the resulting options and every fault, and does
+ * not listen or connect. A PATTERND_ variable that is not an option is a fault here, and a warning
+ * at a start.
  */
 #include <setjmp.h>
 #include <stdarg.h>

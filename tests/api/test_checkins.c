@@ -1,6 +1,6 @@
 /*
- * Check-ins over HTTP: streaks over the ends of months and years and over leap days, ranges, and
- * which clock defines today.
+ * Check-ins over HTTP: streaks across months, years and leap days, ranges, and which clock defines
+ * today.
  */
 #include <setjmp.h>
 #include <stdarg.h>

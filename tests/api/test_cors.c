@@ -1,6 +1,6 @@
 /*
- * --cors-origins: pages of these origins may call from a browser, and read the answers; all others
- * may not, and without the option no page may.
+ * --cors-origins: pages of these origins may call from a browser and read the answers. Pages of
+ * other origins may not, and without the option no page may.
  */
 #include <setjmp.h>
 #include <stdarg.h>

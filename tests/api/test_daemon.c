@@ -1,6 +1,6 @@
 /*
  * The daemon as a server: health, readiness, information, problems, request ids, log lines, long
- * connections. (Metrics: test_metrics.c; its end: test_drain.c.)
+ * connections. (Metrics: test_metrics.c. Shutdown: test_drain.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

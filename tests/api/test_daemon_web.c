@@ -1,6 +1,6 @@
 /*
- * /ui and /docs: pages that need no token, that pages of other origins cannot use, and that
- * browsers cache; --ui.
+ * /ui and /docs, and the option --ui. The pages need no token, browsers cache them, and pages of
+ * other origins cannot use them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * How the daemon ends: on SIGTERM it accepts no new connection, and answers pending requests.
- * Incomplete requests do not delay it, and waiting has an end. The exit status is 0.
+ * How the daemon ends. On SIGTERM it accepts no new connection and answers pending requests.
+ * Incomplete requests do not delay the exit, and waiters are answered. The exit status is 0.
  */
 #include <pty.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * --embedded: a private redis-server that starts and ends with the daemon, and whose data outlives
- * both.
+ * --embedded: a private redis-server starts and ends with the daemon. Its data in a given folder
+ * outlives both.
  */
 #include <setjmp.h>
 #include <signal.h>

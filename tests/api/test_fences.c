@@ -1,4 +1,4 @@
-/* Fences over HTTP: what passes, which problem a stale fence gets, and what a retry gets. */
+/* Fences over HTTP: which fences pass, which problem a stale fence gets, and what a retry gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

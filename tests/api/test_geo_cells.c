@@ -1,7 +1,7 @@
 /*
- * Geo sets split into cells (PUT /geo/{name}). The model is a set of one cell: both get the same
- * requests and give the same answers, with members that move all over the world. The rest
- * tests settings, cursors and removal of split sets. Searches: test_geo_seams.c.
+ * Geo sets that are split into cells (PUT /geo/{name}). A split set and a set of one cell get the
+ * same requests, with members that move all over the world, and must return the same answers. Other
+ * tests cover settings, cursors and removal of split sets. (Searches: test_geo_seams.c.)
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * Searches and distances over HTTP: circles, boxes, units and GeoJSON, each figure as in Redis.
- * (Members and sets: test_geo.c.)
+ * Searches and distances over HTTP: circles, boxes, units and GeoJSON. All figures must be equal to
+ * Redis's figures. (Members and sets: test_geo.c.)
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /*
- * Geo searches against brute force: no member is missed and none is too many, in a set that is one
- * sorted set and in one that is split, by circle and by box, nearest and farthest first. Members
- * and centres are all over the world, and often at its seams: the date line, the bounds of
- * latitude, each exactly and nearly; circles and boxes reach beyond the poles.
+ * Geo searches against brute force, in a set that is one sorted set and in a split set: a search
+ * finds exactly the members in the area. Circles and boxes are tried, nearest and farthest first.
+ * Members and centres are all over the world, and often at or near the date line and the bounds of
+ * latitude. Circles and boxes reach beyond the poles.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * HTTPS: which clients are accepted and which are not, certificates that change; waiting, streaming
- * and disconnecting work over TLS as without.
+ * HTTPS: which clients are accepted, and certificates that change. Waiting, streaming and
+ * disconnecting work over TLS as they do without it.
  */
 #include <setjmp.h>
 #include <signal.h>

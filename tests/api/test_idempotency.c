@@ -1,6 +1,6 @@
 /*
- * The scope of an Idempotency-Key: operation, path and key, however the path is spelled and
- * whatever the body contains.
+ * The scope of an Idempotency-Key: a request is identified by its operation, path and key, however
+ * the path is spelled and whatever the body contains.
  */
 #include <setjmp.h>
 #include <stdarg.h>

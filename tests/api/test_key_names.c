@@ -1,7 +1,7 @@
 /*
- * P16, keys do not collide or escape: names of random bytes, many of which have a meaning in a key,
- * a path or a Cluster. Each accepted name has its own key, below the prefix, and all keys of one
- * resource have its name as their tag, so that they share a slot.
+ * P16, keys do not collide or escape. Names are random bytes, many of which have a meaning in a
+ * key, a path or a Cluster. Each accepted name has its own key below the prefix. All keys of one
+ * resource have its name as their hash tag, so that they share a slot.
  */
 #include <setjmp.h>
 #include <stdarg.h>

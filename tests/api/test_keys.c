@@ -1,6 +1,6 @@
 /*
- * Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that no key outside
- * the prefix is reached.
+ * Keys over HTTP: lists, single keys, deletion, expiry, and elements of any bytes. A daemon reaches
+ * no key outside its prefix.
  */
 #include <ctype.h>
 #include <setjmp.h>

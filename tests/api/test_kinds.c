@@ -1,6 +1,7 @@
 /*
- * What all kinds of named things have in common: the list, a look, the expiry, the deletion, and a
- * key of another type in their place. One row a kind. (Which writes make a name: test_names.c.)
+ * What all kinds of named resources have in common: the list, GET, the expiry, the deletion, and a
+ * key of another type in their place. Each kind has one row. (Which writes make a name:
+ * test_names.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

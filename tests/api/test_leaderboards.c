@@ -1,6 +1,6 @@
 /*
- * Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go.
- * (Merges: test_leaderboards_merge.c.)
+ * Leaderboards over HTTP: order, ranks, pages, neighbours, and members that are added, changed and
+ * removed. (Merges: test_leaderboards_merge.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

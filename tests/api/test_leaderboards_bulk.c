@@ -1,5 +1,6 @@
 /*
- * Many members of a leaderboard in one request over HTTP: written in several steps, and looked up.
+ * Many members of a leaderboard in one request over HTTP: the daemon writes them in several steps,
+ * and looks them up.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * A board merged from boards in several slots of a Redis Cluster: the same as one from boards in
- * one slot, to the last tie.
+ * A merge of boards in several slots of a Redis Cluster gives the same board as a merge in one
+ * slot, including the order of ties.
  */
 #include <setjmp.h>
 #include <stdarg.h>

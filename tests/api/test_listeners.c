@@ -1,6 +1,6 @@
 /*
- * Where the daemon listens: several addresses, Unix sockets and their files, health apart; and
- * `--check`, which tests it.
+ * Where the daemon listens: several addresses, Unix sockets and their files, and a separate address
+ * for health. Also `--check`, which queries the daemon's health.
  */
 #include <fcntl.h>
 #include <setjmp.h>

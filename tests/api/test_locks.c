@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP: acquiring, tokens and fences, readers, several at once, looks and lists. (What
- * exactly a lock does: the tests of the scripts. Retries and secrecy: test_locks_replays.c.)
+ * Locks over HTTP: acquiring, tokens, fences, readers, several locks at once, GET and lists. (The
+ * exact rules of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

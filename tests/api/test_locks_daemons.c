@@ -1,8 +1,8 @@
 /*
- * The wait queues of a lock, a semaphore and a queue with one waiter at each of many daemons: what
- * one waiter gets costs as many scripts as with one daemon, however long it holds that; waiters
- * whose daemons hang delay the others by a second each, those whose daemons were killed by less.
- * The three are tried side by side, since each test mostly waits.
+ * The wait queues of a lock, a semaphore and a queue, each with one waiter at each of many daemons.
+ * A release costs as many scripts as with one daemon. A waiter whose daemon hangs delays the others
+ * by a second, a waiter whose daemon was killed by less. The three resources are tested side by
+ * side, since each test mostly waits.
  */
 #include <setjmp.h>
 #include <signal.h>

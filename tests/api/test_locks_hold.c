@@ -1,6 +1,7 @@
 /*
- * Locks that live as long as a connection, with two daemons on one Redis: the events, renewals, and
- * each way to an end. (When Redis or a daemon fails: test_locks_faults.c.)
+ * Locks that are held for as long as a connection is open, with two daemons on one Redis: the
+ * events, renewals, and each way in which a hold ends. (When Redis or a daemon fails:
+ * test_locks_faults.c.)
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
- * Clients that disconnect while they are in the wait queue, with two daemons on one Redis: they
- * leave the queue at once, nothing is granted to them, and a lock acquired in that moment is
- * released. Row 19 of the table of faults.
+ * Clients disconnect while they are in the wait queue, with two daemons on one Redis. They leave
+ * the queue at once, and the daemon releases a lock that it acquired for such a client. (Row 19 of
+ * the table of faults.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
- * The wait queue of a lock over HTTP, with two daemons on one Redis: first come, first served, no
- * client overtakes, each way to free the lock wakes the next, and many waiters are served one by
- * one. (What a lock is: test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis
- * fail: test_locks_faults.c.)
+ * The wait queue of a lock over HTTP, with two daemons on one Redis. Waiters are served in order,
+ * and no client overtakes them. Each way to free the lock wakes the next waiter. (Locks without
+ * waiting: test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis fail:
+ * test_locks_faults.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * Locks on a majority of three servers, all of which work. (When some do not:
+ * Locks on a majority of three servers, while all three work. (When servers fail:
  * test_locks_quorum_faults.c.)
  */
 #include <setjmp.h>

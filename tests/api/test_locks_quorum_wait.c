@@ -1,6 +1,6 @@
 /*
- * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps
- * nothing in between.
+ * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps no
+ * copy between two tries.
  */
 #include <setjmp.h>
 #include <signal.h>

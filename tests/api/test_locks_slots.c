@@ -1,6 +1,6 @@
 /*
- * Several locks in several slots of a Redis Cluster: all or nothing, no two waiters wait for each
- * other, no part is kept.
+ * Several locks in several slots of a Redis Cluster: a client gets all of them or none, waiters
+ * never deadlock, and a refused client keeps no lock.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * The access log names the resource of a request, escaped and bounded, never a secret; and no
- * resource with --log-names=off. (Other lines of the log: test_daemon.c.)
+ * The access log names the resource of a request, escaped and bounded, and never has a secret. With
+ * --log-names=off it names no resource. (Other lines of the log: test_daemon.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

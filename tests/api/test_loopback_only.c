@@ -1,6 +1,6 @@
 /*
  * Where the daemon may listen: on the loopback without tokens, elsewhere only with tokens or with
- * the option that allows every client. And which Host headers it accepts there.
+ * --insecure. Also which Host headers it accepts there.
  */
 #include <setjmp.h>
 #include <stdarg.h>

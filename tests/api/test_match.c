@@ -1,6 +1,4 @@
-/*
- * `match`: literal text with at most two stars, in every operation that has it.
- */
+/* `match` is literal text with at most two stars, in every operation that has this parameter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * The methods of every path, as HTTP has them: OPTIONS, Allow, HEAD, the media types of PATCH, 304
- * (RFC 9110, 5789, 7396). The contract has the paths and methods.
+ * Every path follows the rules of HTTP for OPTIONS, Allow, HEAD, the media types of PATCH, and 304
+ * (RFC 9110, 5789, 7396). The contract lists the paths and methods.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * /metrics counts what happened, and does not grow with the names that callers use. (Whether the
- * text is valid for Prometheus: test_observability.py.)
+ * /metrics counts events, and does not grow with the names that callers use. (Whether the text is
+ * valid for Prometheus: test_observability.py.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * /metrics of single queues, policies and locks (--metrics-names): events are counted once. Figures
- * of Redis follow with a later scrape, and are left out when they are old. Neither names nor
- * scrapes cost more than promised. (The rest of /metrics: test_metrics.c.)
+ * /metrics of single queues, policies and locks (--metrics-names). Each event is counted once.
+ * Figures from Redis follow with a later scrape, and are left out when they are old. Names and
+ * scrapes cost no more than promised. (The rest of /metrics: test_metrics.c.)
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
- * GET .../history of one queue, policy or lock: samples begin with a look and end five minutes
- * after the last one, are bounded in number and in names, and are missing when Redis does not
- * answer. A daemon that is neither looked at nor scraped asks Redis nothing. (GET /info/history:
+ * GET .../history of one queue, policy or lock. Samples begin with the first GET, and end five
+ * minutes after the last one. Samples and names are bounded in number, and a sample is missing when
+ * Redis does not answer. Without GETs and scrapes the daemon runs no scripts. (GET /info/history:
  * test_history.c.)
  */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * The lists of names: each way to make a name lists it, until it is gone, however many keys there
- * are.
+ * The lists of names: a name is listed from its first key until it is gone, whatever made that key
+ * and however many keys there are.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * Under a service manager (NOTIFY_SOCKET): the manager is notified when the daemon serves, not
+ * Under a service manager (NOTIFY_SOCKET), the daemon notifies the manager when it serves, not
  * before, and when it ends. An unreachable manager changes nothing.
  */
 #include <setjmp.h>
