@@ -87,7 +87,7 @@ static void a_request_may_have_64_kib_more(void **state)
 	client_forget(client);
 }
 
-/* It stays in memory for as long as the request waits. */
+/* A request that waits may have only 64 KiB in all, since its body stays in memory meanwhile. */
 static void a_request_that_waits_may_have_64_kib(void **state)
 {
 	static const struct taker waits = { "POST", "/locks/l", "{\"wait_ms\":1,\"metadata\":", "}", "", 201 };
@@ -117,7 +117,9 @@ static void it_comes_back_whole(void **state)
 	free(most);
 }
 
-/* The largest that can be configured: its command is larger than what a connection buffers. */
+/*
+ * The largest size that can be configured: the command is larger than the buffer of a connection.
+ */
 static void a_value_may_have_64_mib(void **state)
 {
 	enum { MOST = 64 * MIB, SOON_MS = 30000 };

@@ -154,7 +154,7 @@ static void test_warns_of_variables(void **state)
 		char *log = file_text(patternd.proc.err_path);
 		char *line = strstr(log, "unknown_variable");
 		assert_non_null(line);
-		assert_null(strstr(line + 1, "unknown_variable")); /* one */
+		assert_null(strstr(line + 1, "unknown_variable")); /* only one */
 		*strchr(line, '\n') = '\0';
 		assert_non_null(strstr(line, "PATTERND_POOL_SISE is not an option: is PATTERND_POOL_SIZE meant?"));
 		free(log);
