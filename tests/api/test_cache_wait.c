@@ -1,6 +1,7 @@
 /*
  * Clients wait for a cached value at two daemons. When a value is stored, each daemon answers its
- * waiters with one script. When no value is stored, one waiter gets the ticket to make it.
+ * waiters with one script, or a few for hundreds of waiters. When no value is stored, one waiter
+ * gets the ticket to make it.
  */
 #include <setjmp.h>
 #include <signal.h>

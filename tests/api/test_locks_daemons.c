@@ -1,8 +1,8 @@
 /*
  * The wait queues of a lock, a semaphore and a queue, each with one waiter at each of many daemons.
- * A release costs as many scripts as with one daemon. A waiter whose daemon hangs delays the others
- * by a second, a waiter whose daemon was killed by less. The three resources are tested side by
- * side, since each test mostly waits.
+ * A release costs at most MOST_SCRIPTS scripts, however many daemons wait. A waiter whose daemon
+ * hangs delays the others by a second, a waiter whose daemon was killed by less. The three
+ * resources are tested side by side, since each test mostly waits.
  */
 #include <setjmp.h>
 #include <signal.h>
