@@ -1,6 +1,6 @@
 /*
- * queue_stage: the common parts of the tests of queues over HTTP: a Redis, a daemon, a client, and
- * the requests about one queue, `q`. Included once by a test program.
+ * queue_stage: what the tests of queues over HTTP share: a Redis, a daemon, a client, and requests
+ * to one queue, `q`. A test program includes it once.
  */
 #ifndef QUEUE_STAGE_H
 #define QUEUE_STAGE_H
@@ -18,12 +18,12 @@
 #include "http.h"
 #include "redis_server.h"
 
-enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: of a queue that was never PUT */
+enum { SOON_MS = 5000, VISIBILITY_MS = 30000, BATCH = 100 }; /* VISIBILITY_MS: a queue's default */
 
 #define IDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define KEY "Idempotency-Key: "
-/* A setting: what is rejected, or what no worker ended in time, is due at once. */
+/* Settings under which a rejected or timed-out message is ready again at once. */
 #define AT_ONCE "\"backoff\":{\"base_ms\":0,\"max_ms\":0}"
 
 static struct redis_server redis;
@@ -58,7 +58,7 @@ static inline int forget_all(void **state)
 
 /* ---- Requests ---- */
 
-/* Accepts one header more: `key_header`, or NULL. */
+/* `key_header` is one more header, or NULL. */
 static inline struct answer post(const char *tail, const char *body, const char *key_header)
 {
 	char target[128];
@@ -77,7 +77,7 @@ static inline struct answer receive(const char *body)
 	return post("/receive", body, NULL);
 }
 
-/* `verb` is "/extend", "/reject" or, to acknowledge, "". */
+/* `verb` is "/extend", "/reject", or "" to acknowledge. */
 static inline struct answer delivery(const char *queue, const char *receipt, const char *verb, const char *body)
 {
 	char target[512];
@@ -109,7 +109,7 @@ static inline struct answer message(const char *method, const char *id, const ch
 	return http(client, method, target, body);
 }
 
-/* A request about the queue itself. */
+/* A request to the queue itself. */
 static inline struct answer queue(const char *method, const char *settings)
 {
 	return http(client, method, "/queues/q", settings);
@@ -130,14 +130,14 @@ static inline void next_ms(void)
 	wait_until(server_now_ms(&redis) > now_ms, SOON_MS);
 }
 
-/* How many messages an answer to send or receive has. */
+/* The number of messages in an answer to send or receive. */
 static inline size_t count_in(struct answer a)
 {
 	assert_true(json_is_array(json_at(a, "/messages")));
 	return json_array_size(json_at(a, "/messages"));
 }
 
-/* The answer has exactly these ids, in this order. `list` is "messages", or "items" of a page. */
+/* The answer has exactly these ids, in this order. `list` is "messages", or "items" for a page. */
 static inline void assert_ids_of(struct answer a, const char *list, const char *const ids[])
 {
 	char pointer[64];
@@ -180,7 +180,7 @@ static inline void assert_counts(int64_t ready, int64_t delayed, int64_t in_flig
 /* ---- Many messages ---- */
 
 /*
- * Sends that many messages 1, 2, ... in batches; `more` is appended to each (",\"delay_ms\":5"), or
+ * Sends the messages 1 to `count` in batches. `more` is appended to each (",\"delay_ms\":5"), or is
  * "".
  */
 static inline void send_many(int count, const char *more)
@@ -198,7 +198,7 @@ static inline void send_many(int count, const char *more)
 	free(body);
 }
 
-/* One message of each state, named after it; two that are ready. */
+/* Makes one message in each state, with the state as its id, and a second ready one. */
 static inline void send_each_state(void)
 {
 	struct answer a;

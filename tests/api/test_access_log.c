@@ -1,6 +1,6 @@
 /*
- * Which requests have a line in the log (--access-log): by default those that need a person. What
- * is in a line: test_daemon.c, test_log_names.c.
+ * Which requests each mode of --access-log logs. The default mode, "notable", logs failed (5xx) and
+ * slow requests, and refused tokens. (The content of a line: test_daemon.c, test_log_names.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static bool has_line(const char *id)
 	return proc_wrote(&patternd.proc, text);
 }
 
-/* Requests end in order: when this one has its line, the lines of those before it are written. */
+/* Requests end in order: when this one is logged, the lines of all earlier requests are written. */
 static void assert_refusal_is_logged(const char *id)
 {
 	char header[80];
@@ -83,7 +83,7 @@ static void notable_requests_are_logged(void **state)
 	static const char *const quiet[] = { "probe", "fine", "missing", "method", "admitted", "limited" };
 	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
 		if (has_line(quiet[i]))
-			fail_msg("%s is logged", quiet[i]);
+			fail_msg("%s should not be logged", quiet[i]);
 	char *log = file_text(patternd.proc.err_path);
 	char *line = strstr(log, "\"event\":\"request\"");
 	assert_memory_equal(line - strlen("\"level\":\"warn\","), "\"level\":\"warn\",", strlen("\"level\":\"warn\","));
@@ -111,7 +111,7 @@ static void slow_requests_are_logged(void **state)
 	stop();
 }
 
-/* SIGUSR1 switches to all requests, and back; each time an event states which. */
+/* SIGUSR1 switches to all requests, and back. Each time an event names the new mode. */
 static void test_switch(void **state)
 {
 	(void)state;

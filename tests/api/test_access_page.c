@@ -1,6 +1,6 @@
 /*
- * docs/access.md is correct: the Redis user that it shows can run every operation, and nothing
- * else.
+ * docs/access.md is correct: the Redis user that it shows can run every operation, and has no other
+ * permission.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -25,7 +25,7 @@ enum { SOON_MS = 5000, LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static char line[LINE_BYTES]; /* the URL of the page, with a password in it */
+static char line[LINE_BYTES]; /* the ACL line of the page, with a password in it */
 static char *page;
 
 static const char *source_folder(void)
@@ -35,7 +35,7 @@ static const char *source_folder(void)
 	return folder ? folder : ".";
 }
 
-/* The text behind a mark in docs/access.md. */
+/* The text after the line of a mark in docs/access.md. */
 static const char *behind(const char *mark)
 {
 	const char *at = strstr(page, mark);
@@ -113,8 +113,8 @@ static void nothing_was_denied(void)
 }
 
 /*
- * Every operation twice, so that its resources exist, and once with scripts that Redis has
- * forgotten.
+ * Every operation runs twice, so that its resources exist, and once after Redis has lost the
+ * scripts.
  */
 static void every_operation_is_allowed(void **state)
 {
@@ -125,7 +125,7 @@ static void every_operation_is_allowed(void **state)
 	ask_all(true);
 	ask_all(false);
 	nothing_was_denied();
-	/* All of it lies below the prefix. */
+	/* All keys are below the prefix. */
 	assert_int_equal(server_command(&redis, "EVAL %s 0",
 					"local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
 					"if k:sub(1, 5) ~= 'team:' then n = n + 1 end end return n")
@@ -148,7 +148,7 @@ static bool is_allowed(const char *word)
 	return false;
 }
 
-/* Appends all files below a folder with this ending to `all`. */
+/* Appends the text of each file below `folder` to `all`, if the file's name has this ending. */
 static void add_sources(const char *folder, const char *ending, char *all)
 {
 	char path[1024];
@@ -173,8 +173,7 @@ static void add_sources(const char *folder, const char *ending, char *all)
 }
 
 /*
- * Commands that the examples do not run: each word of a script that is a command of Redis is
- * allowed.
+ * The examples do not run every command: each word of a script that is a Redis command is allowed.
  */
 static void every_command_of_the_scripts_is_allowed(void **state)
 {
@@ -200,7 +199,7 @@ static void every_command_of_the_scripts_is_allowed(void **state)
 
 /* ---- The commands that the build has collected ---- */
 
-/* The rules, one a line; the caller frees. */
+/* The rules, one per line; the caller frees. */
 static char *collected(void)
 {
 	char path[512];
@@ -223,7 +222,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The line of docs/access.md allows exactly the commands that are called. */
+/* The ACL line of docs/access.md allows exactly the commands that the daemon calls. */
 static void the_line_is_what_is_called(void **state)
 {
 	char *rules = collected(), *words = strdup(line);
@@ -261,7 +260,7 @@ static struct answer ready(void)
 }
 
 /*
- * Takes a permission from the user: after a reload /readyz names the command that grants it again,
+ * Takes a permission from the user. After a reload, /readyz names the command that grants it again,
  * and nothing else.
  */
 static void must_be_missed(const char *take, const char *rule)
@@ -308,7 +307,10 @@ static void each_permission_is_missed(void **state)
 	server_command(&redis, "ACL LOG RESET");
 }
 
-/* All in one line, logged once, with a metric, and with --strict no connection is used. */
+/*
+ * The daemon reports all missing permissions in one line, logs it once, and counts them in a
+ * metric. With --strict it uses no connection.
+ */
 static void all_that_is_missing_is_reported_once(void **state)
 {
 	static const char missing[] = "ACL SETUSER team +pexpireat +hset\"";
@@ -323,7 +325,7 @@ static void all_that_is_missing_is_reported_once(void **state)
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, missing), SOON_MS);
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
 	assert_int_equal(metric_of(&other, "redis_permissions_missing"), 2);
-	assert_status(http(c, "POST", "/pv/a", NULL), 200); /* an operation that needs neither is served */
+	assert_status(http(c, "POST", "/pv/a", NULL), 200); /* it needs neither permission */
 	char *log = file_text(other.proc.err_path), *said = strstr(log, "redis_permissions_missing");
 	assert_non_null(said);
 	assert_non_null(strstr(said, missing));
@@ -332,7 +334,7 @@ static void all_that_is_missing_is_reported_once(void **state)
 	client_close(c);
 	daemon_stop(&other);
 
-	server_command(&redis, "CONFIG SET appendonly yes"); /* else --strict refuses for that reason */
+	server_command(&redis, "CONFIG SET appendonly yes"); /* else --strict refuses for want of AOF */
 	daemon_launch(&other, "--redis", url, "--prefix", "team:", "--strict");
 	c = client_open(other.port);
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body,
@@ -345,7 +347,7 @@ static void all_that_is_missing_is_reported_once(void **state)
 	acl("+pexpireat +hset");
 }
 
-/* The detail of the finding; "" without one. */
+/* The detail of the finding; "" if there is none. */
 static const char *found_missing(struct client *c)
 {
 	struct answer a = http(c, "GET", "/overview", NULL);
@@ -372,8 +374,8 @@ static int times_logged(const struct daemon *d, const char *event)
 }
 
 /*
- * A permission that is taken from a running daemon is a finding once a command was denied. When it
- * is granted again, that is logged once for all connections, and the finding goes.
+ * If a running daemon loses a permission, it has a finding once a command was denied. When the
+ * permission is granted again, the daemon logs it once for all connections, and the finding goes.
  */
 static void a_permission_that_is_taken_is_found(void **state)
 {
@@ -384,7 +386,7 @@ static void a_permission_that_is_taken_is_found(void **state)
 	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
 	daemon_start(&other, "--redis", url, "--prefix", "team:", "--pool-size", "3");
 	struct client *c = client_open(other.port);
-	wait_until(metric_of(&other, "redis_connections") == 3, SOON_MS); /* all have asked before */
+	wait_until(metric_of(&other, "redis_connections") == 3, SOON_MS); /* all have queried their permissions */
 	assert_string_equal(found_missing(c), "");
 	assert_true(json_is_null(json_at(http(c, "GET", "/info", NULL), "/redis/missing_permissions")));
 	acl("-hset");

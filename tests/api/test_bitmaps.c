@@ -1,6 +1,6 @@
 /*
- * Bitmaps over HTTP: bits, bytes as base64, counts and positions, and integer fields exact to their
- * last digit.
+ * Bitmaps over HTTP: bits, bytes as base64, counts, positions, and integer fields that are exact to
+ * the last digit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,13 +28,13 @@ static struct answer fields(const char *operations)
 	return post("/bitmaps/f/fields", body);
 }
 
-/* A refusal with this pointer, whose detail has `word`. */
+/* A refusal with this pointer and a detail that contains `word`. */
 static void assert_refused(struct answer a, const char *code, const char *pointer, const char *word)
 {
 	assert_problem(a, 400, code, "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
 	if (!strstr(text_at(a, "/errors/0/detail"), word))
-		fail_msg("'%s' does not tell of '%s'", text_at(a, "/errors/0/detail"), word);
+		fail_msg("'%s' does not contain '%s'", text_at(a, "/errors/0/detail"), word);
 }
 
 /* ---- Bits ---- */
@@ -101,14 +101,15 @@ static void a_bitmap_goes_in_and_comes_out(void **state)
 	assert_string_equal(text_at(get("/bitmaps/b"), "/base64"), "");
 	assert_status(http(client, "DELETE", "/bitmaps/b", NULL), 204);
 	assert_problem(http(client, "DELETE", "/bitmaps/b", NULL), 404, "not_found", "none");
-	a = get("/bitmaps/b"); /* like one that was never used */
+	a = get("/bitmaps/b"); /* like a bitmap that was never used */
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/bytes"), 0);
 	assert_int_equal(server_keys(&redis), 0);
 }
 
 /*
- * An empty bitmap is listed; other kinds, and a key of another type under a bitmap's name, are not.
+ * The list has an empty bitmap. It has no resources of other kinds, and no key of another type
+ * under a bitmap's name.
  */
 static void the_list_has_bitmaps_only(void **state)
 {
@@ -141,7 +142,7 @@ static void bitmaps_expire_when_asked(void **state)
 	assert_int_equal(int_at(a, "/bytes"), 3);
 	assert_string_equal(text_at(a, "/name"), "f");
 	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bitmap:{f}")->integer, at);
-	/* No write changes it, also none that replaces or extends the bitmap. */
+	/* No write changes the expiry, not even a write that replaces or extends the bitmap. */
 	assert_status(put("/bitmaps/f/bits/100", "{\"value\":1}"), 200);
 	assert_status(fields(increment), 200);
 	a = put("/bitmaps/f", "{\"base64\":\"AA==\"}");
@@ -202,7 +203,10 @@ static void parts_of_a_bitmap(void **state)
 	assert_refused(get("/bitmaps/b?start=2&end=1"), "out_of_range", "?end", "before");
 }
 
-/* An answer has at most one mebibyte; a larger one is refused whole, and can be read in parts. */
+/*
+ * An answer has at most one mebibyte. A read of more is refused, so a client reads a larger bitmap
+ * in parts.
+ */
 static void a_large_bitmap_is_read_in_parts(void **state)
 {
 	size_t bytes = 0;
@@ -226,10 +230,7 @@ static void a_large_bitmap_is_read_in_parts(void **state)
 	assert_int_equal(int_at(get("/bitmaps/c"), "/bytes"), MIB);
 }
 
-/*
- * A body of the largest size: all its bytes arrive. One beyond the limit is refused before anything
- * else.
- */
+/* All bytes of a body of the largest size arrive. A larger body is refused before anything else. */
 static void a_body_bounds_what_is_written(void **state)
 {
 	enum { MOST_BODY = MIB + 64 * 1024, BYTES = MOST_BODY / 4 * 3 - 48 };
@@ -247,7 +248,7 @@ static void a_body_bounds_what_is_written(void **state)
 	memset(body + n, '/', MOST_BODY);
 	strcpy(body + n + MOST_BODY, "\"}");
 	a = http(client, "PUT", "/bitmaps/b", body,
-		 "Expect: 100-continue"); /* or the refusal may arrive during the sending */
+		 "Expect: 100-continue"); /* without it, the refusal may arrive while the client sends */
 	assert_problem(a, 413, "body_too_large", "none");
 	free(body);
 }
@@ -303,9 +304,9 @@ static void positions_are_those_of_redis(void **state)
 		{ "b", "bit=1&start=16&end=22", -1 },
 		{ "b", "bit=1&start=-1&unit=byte", 23 },
 		{ "b", "bit=1&start=3&unit=byte", -1 },
-		{ "ones", "bit=0", 16 }, /* the clear bit behind the end */
+		{ "ones", "bit=0", 16 }, /* the first bit after the end is clear */
 		{ "ones", "bit=0&start=1&unit=byte", 16 },
-		{ "ones", "bit=0&end=-1&unit=byte", -1 }, /* but a given end is an end */
+		{ "ones", "bit=0&end=-1&unit=byte", -1 }, /* a given end excludes it */
 		{ "ones", "bit=0&end=15", -1 },
 		{ "ones", "bit=1&start=15", 15 },
 		{ "nothing", "bit=0", 0 },
@@ -329,7 +330,7 @@ static void positions_are_those_of_redis(void **state)
 	assert_problem(get("/bitmaps/b/position?bit=2"), 400, "out_of_range", "none");
 }
 
-/* Several steps of Redis, one answer. */
+/* The daemon needs several Redis calls for one answer. */
 static void a_large_bitmap_is_searched_whole(void **state)
 {
 	(void)state;
@@ -393,7 +394,7 @@ static void what_does_not_fit_overflows_as_asked(void **state)
 		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":128,\"overflow\":\"fail\"}", "[null]" },
 		{ "{\"op\":\"incrby\",\"type\":\"i8\",\"offset\":0,\"value\":-1,\"overflow\":\"wrap\"}", "[\"127\"]" },
 		{ "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":-1,\"overflow\":\"sat\"}", "[\"127\"]" },
-		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}", "[\"255\"]" }, /* as Redis takes it */
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}", "[\"255\"]" }, /* Redis sets all bits */
 	};
 
 	(void)state;
@@ -439,7 +440,7 @@ static void operations_are_checked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		/* The first one is good: it must not be done either. */
+		/* The first operation is valid: it must not be carried out either. */
 		snprintf(operations, sizeof(operations), "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":1},%s",
 			 rows[i].operation);
 		struct answer a = fields(operations);
@@ -517,8 +518,8 @@ static void a_far_bit_is_refused_by_name(void **state)
 	daemon_start(&large, "--redis", redis.url, option, "536870912", "--redis-timeout-ms", "20000");
 	c = client_open(large.port);
 	/*
-	 * The last bit is not set here, for want of half a gigabyte: the test shows only that the
-	 * daemon allows it.
+	 * Setting the last bit would take half a gigabyte: the test shows only that the daemon
+	 * allows it.
 	 */
 	assert_status(http(c, "GET", "/bitmaps/far/bits/4294967295", NULL), 200);
 	assert_status(http(c, "PUT", "/bitmaps/far/bits/200000000", "{\"value\":1}"), 200);

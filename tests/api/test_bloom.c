@@ -1,5 +1,5 @@
 /*
- * Bloom filters over HTTP: answers about items, the promised error rate, replays, and that no call
+ * Bloom filters over HTTP: answers about items, the promised error rate, and replays. No call
  * blocks Redis for long.
  */
 #include <math.h>
@@ -43,7 +43,7 @@ static struct answer send_items(struct client *c, const char *target, const char
 	return a;
 }
 
-/* How many of the booleans are true. */
+/* The number of booleans that are true. */
 static int trues(struct answer a, const char *pointer, int count)
 {
 	const json_t *list = json_at(a, pointer);
@@ -58,7 +58,7 @@ static int trues(struct answer a, const char *pointer, int count)
 	return n;
 }
 
-/* Adds, or looks for, any number of items; returns how many answers were true. */
+/* Adds or looks up any number of items. Returns the number of answers that were true. */
 static int all_trues(const char *target, const char *pointer, const char *family, int from, int to)
 {
 	int n = 0;
@@ -79,7 +79,7 @@ static struct answer put(const char *filter, const char *body)
 	return http(client, "PUT", target, body);
 }
 
-/* `wanted` is a word of t and f. */
+/* `wanted` is a string of t and f. */
 static void assert_bits(struct answer a, const char *pointer, const char *wanted)
 {
 	const json_t *list = json_at(a, pointer);
@@ -150,7 +150,7 @@ static void a_filter_expires_whole(void **state)
 	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001,\"ttl_ms\":60000}");
 	assert_status(a, 200);
 	assert_true(int_at(a, "/expires_at_ms") >= at);
-	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}"); /* absent is the default: without expiry */
+	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}"); /* without ttl_ms it does not expire */
 	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
 }
 
@@ -163,15 +163,16 @@ static void items_are_answered_in_their_order(void **state)
 	assert_bits(post("/bloom/seen/add", "{\"items\":[\"d\",\"a\",\"d\"]}"), "/added", "tff");
 	assert_bits(post("/bloom/seen/lookup", "{\"items\":[\"x\",\"a\",\"x\",\"d\",\"a\",\"A\",\"a \"]}"), "/exists",
 		    "ftfttff");
-	/* Text is bytes of UTF-8, however JSON spells it. */
+	/* An item is compared as UTF-8, however JSON spells it. */
 	assert_bits(post("/bloom/seen/add", "{\"items\":[\"\\u00e9\",\"\xc3\xa9\",\"e\\u0301\"]}"), "/added", "tft");
 	assert_int_equal(int_at(get("/bloom/seen"), "/size"), 6);
 }
 
 /*
- * In the second half every twentieth item repeats one of the first. It is the first item of one
- * step, and its first copy is the last of another step that is pending at the same time. The step
- * with the first copy reaches Redis later, because each step needs several calls here.
+ * In the second half every twentieth item repeats an item of the first half. The repeat is the
+ * first item of one step. The original is the last item of another step, which is pending at the
+ * same time. The step with the original reaches Redis later, because each step needs several calls
+ * here.
  */
 static void a_thousand_items_with_repeats(void **state)
 {
@@ -203,7 +204,7 @@ static void a_thousand_items_with_repeats(void **state)
 	assert_int_equal(int_at(a, "/layers/2/size"), 75);
 	assert_int_equal(int_at(a, "/layers/2/capacity"), 1200);
 	assert_int_equal(int_at(a, "/hashes"), int_at(a, "/layers/2/hashes"));
-	double right = 1; /* of no layer is the answer wrong */
+	double right = 1; /* the probability that no layer is wrong */
 	for (size_t i = 0; i < 3; i++) {
 		const json_t *layer = json_array_get(json_at(a, "/layers"), i);
 		right *= 1 - pow(json_number_value(json_object_get(layer, "fill")),
@@ -212,7 +213,7 @@ static void a_thousand_items_with_repeats(void **state)
 	assert_true(right < 1 && fabs(real_at(a, "/expected_error") - (1 - right)) < 1e-12);
 }
 
-/* ---- No call blocks Redis for long: Redis's own counters for a thousand items ---- */
+/* ---- No call blocks Redis for long: Redis's counters after a thousand items ---- */
 
 static void a_thousand_items_are_many_short_calls(void **state)
 {
@@ -248,8 +249,8 @@ static void *add_all(void *arg)
 }
 
 /*
- * Each step is atomic: of several callers that add the same items at once, exactly one adds each
- * item.
+ * Each step is atomic: when several callers add the same items at once, exactly one caller adds
+ * each item.
  */
 static void an_item_is_added_by_one_of_many(void **state)
 {
@@ -291,7 +292,8 @@ static void a_retried_add_returns_the_first_answer(void **state)
 		assert_string_equal(again.body, first.body);
 	}
 	/*
-	 * Another body under this key is refused whole, including its part beyond the first body.
+	 * Another body under this key is refused whole, including the part that is longer than the
+	 * first body.
 	 */
 	assert_problem(send_items(client, "/bloom/seen/add", "other", 0, AT_ONCE, KEY), 422, "idempotency_key_reused",
 		       "none");
@@ -305,8 +307,8 @@ static void a_retried_add_returns_the_first_answer(void **state)
 }
 
 /*
- * The connection to Redis is lost after some of the steps were answered. The effect is unknown; the
- * retry settles it.
+ * The connection to Redis is lost after Redis answered some of the steps. The effect is unknown
+ * until the client retries.
  */
 static void a_retry_goes_on_where_the_first_broke_off(void **state)
 {
@@ -336,7 +338,7 @@ static void a_retry_goes_on_where_the_first_broke_off(void **state)
 }
 
 /*
- * The first step is done when the others are refused: the error must not claim that nothing
+ * The first step is done when the other steps are refused: the error must not claim that nothing
  * happened.
  */
 static void a_refusal_half_way_has_an_effect(void **state)

@@ -1,7 +1,6 @@
 /*
- * Any JSON value may have the size that --max-body-bytes allows, with up to 64 KiB around it in its
- * request: each operation that accepts one, with values right at the limit and a byte beyond, and
- * requests right at theirs.
+ * Any JSON value may be as large as --max-body-bytes allows, and its request may have up to 64 KiB
+ * more. Each operation that accepts a JSON value is tested at both limits, and one byte beyond.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +87,7 @@ static void a_request_may_have_64_kib_more(void **state)
 	client_forget(client);
 }
 
-/* It stays in memory for as long as the request waits. */
+/* A request that waits may have only 64 KiB in all, since its body stays in memory meanwhile. */
 static void a_request_that_waits_may_have_64_kib(void **state)
 {
 	static const struct taker waits = { "POST", "/locks/l", "{\"wait_ms\":1,\"metadata\":", "}", "", 201 };
@@ -118,7 +117,9 @@ static void it_comes_back_whole(void **state)
 	free(most);
 }
 
-/* The largest that can be configured: its command is larger than what a connection buffers. */
+/*
+ * The largest size that can be configured: the command is larger than the buffer of a connection.
+ */
 static void a_value_may_have_64_mib(void **state)
 {
 	enum { MOST = 64 * MIB, SOON_MS = 30000 };

@@ -47,7 +47,7 @@ static void a_value_is_stored_read_and_deleted(void **state)
 	snprintf(tag, sizeof(tag), "\"%s\"", text_at(first, "/version"));
 	assert_string_equal(header_of(first, "ETag"), tag);
 	assert_string_equal(header_of(a, "ETag"), tag);
-	assert_string_equal(get(A).body, a.body); /* a strong validator: byte for byte */
+	assert_string_equal(get(A).body, a.body); /* a strong ETag: the bytes are equal */
 	struct answer second = put("{\"value\":2}");
 	assert_status(second, 200);
 	assert_string_not_equal(text_at(second, "/version"), text_at(first, "/version"));
@@ -59,7 +59,7 @@ static void a_value_is_stored_read_and_deleted(void **state)
 	assert_int_equal(server_keys(&redis), 1);
 }
 
-/* Values only: no remaining fence, ticket or invalidation. */
+/* The list has values only: no name that only has a fence, a ticket or an invalidation. */
 static void values_are_listed(void **state)
 {
 	(void)state;
@@ -108,7 +108,7 @@ static void a_value_ends_with_its_time(void **state)
 
 #define CURRENT "@" /* replaced by the present version */
 
-/* A header line with CURRENT replaced, "X-None: 1" for none. */
+/* A header line with CURRENT replaced; "X-None: 1" if there is no pattern. */
 static const char *condition(const char *pattern, const char *version)
 {
 	static char texts[8][4 * HEADER_BYTES];
@@ -125,7 +125,7 @@ static const char *condition(const char *pattern, const char *version)
 	return text;
 }
 
-/* Two header lines, and the statuses of requests with them. */
+/* Two header lines, and the statuses that requests with them get. */
 struct condition_row {
 	const char *first, *second;
 	int get, put, delete;   /* when there is a value */
@@ -223,7 +223,7 @@ static void conditions_are_those_of_rfc_9110(void **state)
 
 /* ---- Fences ---- */
 
-/* The purpose of fences: the first holder of a lock slept past its time. */
+/* The purpose of fences: the first holder of a lock slept until its lock had expired. */
 static void a_writer_that_lost_its_lock_is_refused(void **state)
 {
 	char first[HEADER_BYTES], second[HEADER_BYTES];
@@ -245,7 +245,7 @@ static void a_writer_that_lost_its_lock_is_refused(void **state)
 	assert_status(http(client, "DELETE", A, NULL, second), 204);
 	assert_problem(http(client, "PUT", A, "{\"value\":1}", first), 409, "stale_fence", "none");
 	assert_problem(http(client, "DELETE", A, NULL, second), 404, "not_found", "none");
-	assert_status(put("{\"value\":3}"), 201); /* without a fence it is not checked */
+	assert_status(put("{\"value\":3}"), 201); /* a PUT without a fence is not checked */
 }
 
 /* ---- Invalidation ---- */

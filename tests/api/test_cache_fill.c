@@ -1,6 +1,6 @@
 /*
- * Fill tickets over HTTP: one caller of many computes a missing value, and no caller stores a value
- * that is outdated.
+ * Fill tickets over HTTP: one of many callers computes a missing value, and no caller stores an
+ * outdated value.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -50,10 +50,10 @@ static void one_makes_it_and_others_wait(void **state)
 	assert_string_equal(text_at(a, "/value"), "made");
 	assert_string_equal(header_of(a, "ETag"), header_of(get(A), "ETag"));
 	assert_string_equal(a.body, get(A).body);
-	assert_problem(put_with(fill_ticket(ticket)), 410, "ticket_expired", "none"); /* it was valid for one PUT */
+	assert_problem(put_with(fill_ticket(ticket)), 410, "ticket_expired", "none"); /* it is valid for one PUT */
 }
 
-/* ---- The herd ---- */
+/* ---- Many callers at once ---- */
 
 enum { CALLERS = 16 };
 
@@ -76,7 +76,7 @@ static void *call(void *arg)
 }
 
 /*
- * All at once, over two daemons. Returns how many of them get `status`; the others must get
+ * All callers ask at once, over two daemons. Returns how many get `status`; the others must get
  * `other`.
  */
 static int herd(int second_port, int status, int other)
@@ -123,7 +123,7 @@ static void put_plainly(void)
 
 static void delete_what_is_not_there(void)
 {
-	/* There is no value, but the one that is being computed is no longer wanted. */
+	/* There is no value yet, but a DELETE also outdates the value that is being computed. */
 	assert_status(http(client, "DELETE", A, NULL), 204);
 	assert_problem(http(client, "DELETE", A, NULL), 404, "not_found", "none");
 }
@@ -224,7 +224,7 @@ static void a_retry_gets_the_first_ticket(void **state)
 	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
 	assert_true(int_at(again, "/ttl_ms") <= int_at(first, "/ttl_ms"));
 	assert_problem(http(client, "POST", FILL, NULL, KEY "one"), 422, "idempotency_key_reused", "none");
-	/* The answer that asks to wait has no effect, and is not recorded. */
+	/* A 409 that asks the client to wait has no effect, and is not recorded. */
 	assert_problem(http(client, "POST", FILL, body, KEY "two"), 409, "cache_fill_in_progress", "none");
 	assert_status(put_with(fill_ticket(again)), 201);
 	assert_status(http(client, "POST", FILL, body, KEY "two"), 200);

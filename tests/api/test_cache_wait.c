@@ -1,6 +1,7 @@
 /*
- * Clients that wait for a cached value, over two daemons: a value answers all of them at the cost
- * of a script for each daemon, and when it does not come, one of them may make it.
+ * Clients wait for a cached value at two daemons. When a value is stored, each daemon answers its
+ * waiters with one script, or a few for hundreds of waiters. When no value is stored, one waiter
+ * gets the ticket to make it.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -44,7 +45,7 @@ static long tickets(void)
 	return tickets_at(&redis, "p:cache:{a}");
 }
 
-/* One more waiter, behind those that are there. */
+/* Adds a waiter at the end of the wait queue. */
 static struct raw *waits_at(const struct daemon *d, const char *body, const char *headers)
 {
 	long before = tickets();
@@ -54,7 +55,7 @@ static struct raw *waits_at(const struct daemon *d, const char *body, const char
 	return w;
 }
 
-/* That many at each daemon, first at the one, then at the other. */
+/* Adds `count` waiters at each of `sides` daemons, in turn. */
 static void gather(int count, int sides)
 {
 	for (int i = 0; i < sides * count; i++)
@@ -70,7 +71,7 @@ static void close_all(int count)
 	wait_until(waiting_at(&patternd) == 0 && waiting_at(&other) == 0, SOON_MS);
 }
 
-/* All of them get what GET returns. */
+/* All waiters that are left get what GET returns. */
 static void all_get_the_value(int from, int count)
 {
 	char *expected = strdup(get(A).body);
@@ -95,9 +96,9 @@ static int answered(int count)
 	return n;
 }
 
-/* ---- The value comes ---- */
+/* ---- A value is stored ---- */
 
-/* With 1 or 10 that wait at each daemon: the PUT, and one script a daemon. */
+/* With one or with CROWD waiters per daemon, Redis runs the PUT and one script per daemon. */
 static void a_value_costs_a_script_a_daemon(void **state)
 {
 	static const int counts[] = { 1, CROWD };
@@ -110,7 +111,7 @@ static void a_value_costs_a_script_a_daemon(void **state)
 			const char *ticket = fill_ticket(post(FILL, LONG));
 			gather(counts[i], sides);
 			long long scripts = server_scripts_run(&redis), commands = server_commands_run(&redis);
-			nap_ms(50); /* in which nothing must be sent */
+			nap_ms(50); /* the daemons send nothing meanwhile */
 			assert_int_equal(server_commands_run(&redis), commands);
 			assert_status(http(client, "PUT", A, VALUE, ticket), 201);
 			wait_until(answered(sides * counts[i]) == sides * counts[i], SOON_MS);
@@ -118,12 +119,14 @@ static void a_value_costs_a_script_a_daemon(void **state)
 			assert_int_equal(tickets(), 0);
 			all_get_the_value(0, sides * counts[i]);
 			close_all(sides * counts[i]);
-			assert_int_equal(server_scripts_run(&redis) - scripts, 1 + sides + 1); /* and the GET */
+			assert_int_equal(server_scripts_run(&redis) - scripts, 1 + sides + 1); /* PUT, sides, GET */
 			stage_forget(NULL);
 		}
 }
 
-/* More than one attempt answers: the daemon stays free for others in between. */
+/*
+ * The daemon answers the waiters in several parts, so that it can serve other clients in between.
+ */
 static void a_herd_is_answered_in_parts(void **state)
 {
 	enum { HERD = 600, MOST_SCRIPTS = 1 + 3 + 1 };
@@ -161,7 +164,7 @@ static void any_put_is_what_they_wait_for(void **state)
 	close_all(4);
 }
 
-/* Stored, read and deleted again and again: no waiter is left behind, and each gets a value. */
+/* The value is stored and deleted again and again. Each waiter gets a value, or makes one. */
 static void none_is_forgotten_when_values_come_and_go(void **state)
 {
 	(void)state;
@@ -170,7 +173,9 @@ static void none_is_forgotten_when_values_come_and_go(void **state)
 		gather(3, SIDES);
 		assert_status(http(client, "PUT", A, VALUE), 201);
 		assert_status(http(client, "DELETE", A, NULL), 204);
-		/* Clients that saw it are answered; of the others one makes the next. */
+		/*
+		 * Waiters that saw the value are answered; one of the others makes the next value.
+		 */
 		int left = 6, tickets_given = 0;
 		while (left > 0) {
 			wait_until(answered(6) > 0, SOON_MS);
@@ -194,7 +199,7 @@ static void none_is_forgotten_when_values_come_and_go(void **state)
 	}
 }
 
-/* ---- It does not come ---- */
+/* ---- No value is stored ---- */
 
 static void the_value_is_deleted(void)
 {
@@ -224,7 +229,7 @@ static void then_one_of_them_makes_it(void **state)
 		int first = 0;
 		while (!waiter_is_answered(crowd[first]))
 			first++;
-		assert_true(first == 0 || ways[way] == its_key_is_deleted); /* which wakes all */
+		assert_true(first == 0 || ways[way] == its_key_is_deleted); /* a deleted key wakes all waiters */
 		struct answer a = waiter_answer(crowd[first], FILL, SOON_MS);
 		const char *ticket = fill_ticket(a);
 		assert_in_range(int_at(a, "/ttl_ms"), 1, 60000);
@@ -239,7 +244,7 @@ static void then_one_of_them_makes_it(void **state)
 	}
 }
 
-/* One waiter looks when the ticket ends, without a message. */
+/* One waiter tries again when the ticket expires, although no message wakes it. */
 static void when_the_ticket_expires_one_looks(void **state)
 {
 	(void)state;
@@ -270,7 +275,7 @@ static void a_wait_that_ends_is_answered_as_without(void **state)
 	assert_problem(post(FILL, "{\"wait_ms\":\"1\"}"), 400, "wrong_type", "none");
 }
 
-/* ---- Those that leave ---- */
+/* ---- Clients and daemons that leave ---- */
 
 static void a_client_that_leaves_is_not_chosen(void **state)
 {
@@ -286,7 +291,7 @@ static void a_client_that_leaves_is_not_chosen(void **state)
 	close_all(4);
 }
 
-/* It had the ticket, and the daemon could not give it: the next may make the value. */
+/* The client that got the ticket has disconnected: the next waiter may make the value. */
 static void a_ticket_got_in_vain_goes_to_the_next(void **state)
 {
 	(void)state;
@@ -312,7 +317,7 @@ static void a_daemon_that_dies_delays_by_a_second(void **state)
 	struct raw *dies = waits_at(&other, LONG, ""), *lives = waits_at(&patternd, LONG, "");
 	wait_until(subscribers_at(&redis, "p:cache:{a}") == 2 && all_parked(&other, 1) && all_parked(&patternd, 1),
 		   SOON_MS);
-	proc_signal(&other.proc, SIGSTOP); /* it is called, and does not come */
+	proc_signal(&other.proc, SIGSTOP); /* it gets the offer, and does not answer */
 	assert_status(http(client, "DELETE", A, NULL), 204);
 	assert_status(waiter_answer(lives, FILL, OFFER_MS + SOON_MS), 201);
 	daemon_kill(&other);
@@ -341,7 +346,10 @@ static void a_retry_gets_what_the_waiter_got(void **state)
 	raw_close(w);
 }
 
-/* A value has no effect, and is not recorded; nor is a wait that a client gave up. */
+/*
+ * An answer with a value has no effect, and is not recorded. A wait that the client gave up is not
+ * recorded either.
+ */
 static void what_had_no_effect_is_not_recorded(void **state)
 {
 	(void)state;

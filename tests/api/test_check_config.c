@@ -1,6 +1,7 @@
 /*
- * --check-config: reads what a start reads, prints what would be used and every fault, and opens
- * nothing. Variables that are not options are faults there, and warnings at a start.
+ * --check-config reads what a start reads, prints the resulting options and every fault, and does
+ * not listen or connect. A PATTERND_ variable that is not an option is a fault here, and a warning
+ * at a start.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,7 +154,7 @@ static void test_warns_of_variables(void **state)
 		char *log = file_text(patternd.proc.err_path);
 		char *line = strstr(log, "unknown_variable");
 		assert_non_null(line);
-		assert_null(strstr(line + 1, "unknown_variable")); /* one */
+		assert_null(strstr(line + 1, "unknown_variable")); /* only one */
 		*strchr(line, '\n') = '\0';
 		assert_non_null(strstr(line, "PATTERND_POOL_SISE is not an option: is PATTERND_POOL_SIZE meant?"));
 		free(log);

@@ -1,6 +1,6 @@
 /*
- * Check-ins over HTTP: streaks over the ends of months and years and over leap days, ranges, and
- * which clock defines today.
+ * Check-ins over HTTP: streaks across months, years and leap days, ranges, and which clock defines
+ * today.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 enum { DAY_S = 86400, MIDNIGHT_S = 15, TEXT = 32 };
 
-/* A day, counted from 1970, as the C library's calendar writes it. */
+/* Converts a day, counted from 1970, to a date by the C library's calendar. */
 static const char *day_text(int64_t day)
 {
 	static char texts[4][TEXT];
@@ -30,8 +30,8 @@ static const char *day_text(int64_t day)
 }
 
 /*
- * Redis's day; the test waits for the end of one that is about to end: a test takes less than
- * MIDNIGHT_S.
+ * Returns Redis's day. If less than MIDNIGHT_S of the day are left, waits for the next day first:
+ * no test takes longer than MIDNIGHT_S.
  */
 static int64_t redis_today(void)
 {
@@ -91,10 +91,13 @@ struct story {
 	const char *days[10]; /* ends with NULL */
 	const char *from, *to;
 	int count, current, longest;
-	const char *first; /* NULL: none */
+	const char *first; /* NULL: no day */
 };
 
-/* Beyond the years of figures_are_those_of_a_plain_table: the calendar's ends, and leap years. */
+/*
+ * Years that figures_are_those_of_a_plain_table does not cover: the ends of the calendar, and leap
+ * years.
+ */
 static const struct story stories[] = {
 	{ { "1969-12-31", "1970-01-01" }, "1969-01-01", "1970-01-01", 2, 2, 2, "1969-12-31" },
 	{ { "2100-02-28", "2100-03-01" }, "2100-02-01", "2100-03-01", 2, 2, 2, "2100-02-28" },
@@ -131,12 +134,12 @@ static void streaks_go_over_the_ends_of_months_and_years(void **state)
 }
 
 /*
- * Random days of four years, one of them a leap year, against a plain table: every figure, in
- * several ranges.
+ * Checks every figure of random ranges against a plain table of random days. The days cover four
+ * years, one of them a leap year.
  */
 static void figures_are_those_of_a_plain_table(void **state)
 {
-	enum { DAYS = 1461, FIRST = 19723 - 366 * 2 }; /* from 2021-12-30 over 2024-02-29 to 2025-12-29 */
+	enum { DAYS = 1461, FIRST = 19723 - 366 * 2 }; /* from 2021-12-30 to 2025-12-29, with 2024-02-29 */
 	static bool noted[DAYS];
 	unsigned seed = 3;
 
@@ -191,7 +194,7 @@ static void ranges_have_an_order_and_an_end(void **state)
 		const char *target, *pointer; /* NULL: 200 */
 	} rows[] = {
 		{ "/checkins/u?from=2000-01-01&to=2100-03-16", NULL },    /* 36600 days */
-		{ "/checkins/u?from=2000-01-01&to=2100-03-17", "?from" }, /* one more */
+		{ "/checkins/u?from=2000-01-01&to=2100-03-17", "?from" }, /* one day more */
 		{ "/checkins/u?from=2000-01-02&to=2000-01-01", "?from" },
 		{ "/checkins/u?from=9999-12-31", "?from" }, /* after today */
 		{ "/checkins/u?from=0001-01-01", "?from" }, /* too long ago */

@@ -1,6 +1,6 @@
 /*
- * --cors-origins: pages of these origins may call from a browser, and read the answers; all others
- * may not, and without the option no page may.
+ * --cors-origins: pages of these origins may call from a browser and read the answers. Pages of
+ * other origins may not, and without the option no page may.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ static void pages_that_may(void **state)
 			       FROM_PAGE, "Content-Type: text/plain");
 	assert_problem(a, 415, "unsupported_media_type", "none"); /* a simple request is still refused */
 	may_read(a, PAGE);
-	/* Other clients see only that answers vary. */
+	/* A request without Origin gets no CORS headers, only Vary. */
 	a = http(client, "GET", "/locks/a", NULL);
 	assert_status(a, 200);
 	must_have(a, "Access-Control-Allow-Origin", NULL);
@@ -178,7 +178,7 @@ static void pages_that_may_not(void **state)
 		       "none");
 	assert_problem(http(client, "OPTIONS", "/locks/a", NULL, FROM_PAGE, ASKS("GET"), "Host: evil.example"), 403,
 		       "host_not_allowed", "none");
-	struct answer a = http(client, "OPTIONS", "/locks/a", NULL, FROM_PAGE); /* no preflight */
+	struct answer a = http(client, "OPTIONS", "/locks/a", NULL, FROM_PAGE); /* not a preflight */
 	assert_status(a, 204);
 	must_have(a, "Access-Control-Allow-Methods", NULL);
 }
@@ -194,10 +194,7 @@ static bool lists(const char *list, const char *word)
 	return false;
 }
 
-/*
- * For every operation: its method and its headers are allowed, and no method that its path does not
- * have.
- */
+/* A preflight of any operation allows its headers, and exactly the methods of its path. */
 static void preflights(void **state)
 {
 	(void)state;
@@ -271,8 +268,8 @@ static void off_by_default(void **state)
 	assert_problem(a, 403, "cross_site", "none");
 	must_have(a, "Access-Control-Allow-Methods", NULL);
 	/*
-	 * A form of another page needs no preflight: the daemon refuses its body, and also its lack
-	 * of one.
+	 * A form on another page needs no preflight. The daemon refuses such a request with or
+	 * without a body.
 	 */
 	static const char *const types[] = { "Content-Type: text/plain",
 					     "Content-Type: application/x-www-form-urlencoded",

@@ -21,7 +21,7 @@ static void counters_are_added_to_and_read(void **state)
 	assert_status(a, 200);
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
 	a = post("/counters/post/increment", "{\"counters\":{\"likes\":2.0}}");
-	assert_int_equal(json_object_size(json_at(a, "/counters")), 1); /* the members of the request */
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 1); /* only the members of the request */
 	assert_int_equal(int_at(a, "/counters/likes"), 3);
 	a = get("/counters/post");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
@@ -177,7 +177,7 @@ static void counters_expire_when_asked(void **state)
 
 /* ---- One counter: as HGET, HSET and HDEL have it ---- */
 
-/* What Redis itself has under the name; NULL for nothing. */
+/* The value that Redis has for the field; NULL if it has none. */
 static const char *hget(const char *field)
 {
 	redisReply *reply = server_command(&redis, "HGET p:counter:{post} %s", field);
@@ -208,7 +208,7 @@ static void one_counter_is_set_read_and_deleted(void **state)
 	assert_status(http(client, "DELETE", "/counters/post/fields/likes", NULL), 204);
 	assert_null(hget("likes"));
 	assert_problem(get("/counters/post/fields/likes"), 404, "not_found", "none");
-	assert_string_equal(hget("plays"), "1"); /* the others stay */
+	assert_string_equal(hget("plays"), "1"); /* other counters stay */
 	assert_status(http(client, "DELETE", "/counters/post/fields/plays", NULL), 204);
 	assert_int_equal(server_command(&redis, "EXISTS p:counter:{post}")->integer, 0);
 	assert_int_equal(json_array_size(json_at(get_all("/counters"), "/items")), 0);
@@ -262,7 +262,7 @@ static void one_counter_has_the_range_of_all(void **state)
 	assert_status(http(client, "PUT", "/counters/post/fields/c0", "{\"value\":5}"), 200);
 }
 
-/* A name of a counter is data, also one that is a word of the paths. */
+/* A counter's name is data, even if it is also a word of a path. */
 static void fields_of_all_names(void **state)
 {
 	(void)state;

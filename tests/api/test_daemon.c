@@ -1,6 +1,6 @@
 /*
  * The daemon as a server: health, readiness, information, problems, request ids, log lines, long
- * connections. (Metrics: test_metrics.c; its end: test_drain.c.)
+ * connections. (Metrics: test_metrics.c. Shutdown: test_drain.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int set_up(void **state)
 	(void)state;
 	daemon_start(&patternd, "--redis", redis.url);
 	client = client_open(patternd.port);
-	/* Of a Cluster, each node: one is enough to be ready. */
+	/* Wait for every node of a Cluster: the daemon is ready as soon as one is connected. */
 	wait_until(bool_at(http(client, "GET", "/info", NULL), "/redis/connected"), ANSWER_MS);
 	return 0;
 }
@@ -142,7 +142,7 @@ static void test_openapi(void **state)
 	json_decref(built);
 }
 
-/* Each code that a problem's type links to has its page. */
+/* Each problem code has a page, to which the type of the problem links. */
 static void test_problems(void **state)
 {
 	char target[128];
@@ -179,7 +179,7 @@ static void test_problem_list(void **state)
 	assert_problem(http(client, "GET", "/problems?cursor=nonsense", NULL), 400, "invalid_value", "none");
 }
 
-/* The contract has the codes of errors.def, in its order. */
+/* The contract lists the codes of errors.def, in the same order. */
 static void test_problem_codes(void **state)
 {
 	(void)state;
@@ -235,7 +235,10 @@ static void test_request_id(void **state)
 	assert_string_not_equal(header_of(http(client, "GET", "/healthz", NULL), "X-Request-ID"), first);
 }
 
-/* The log line that has `text` in it, parsed; new. NULL when there is none or it is not JSON. */
+/*
+ * The parsed log line that contains `text`, as a new object. NULL if there is none, or if it is not
+ * JSON.
+ */
 static json_t *log_line(const char *text)
 {
 	char *log = file_text(patternd.proc.err_path);
@@ -293,8 +296,8 @@ static void assert_no_trace(const char *id, const char *header, const char *anot
 }
 
 /*
- * A traceparent that breaks the rules, or comes twice, is left out, and never a reason to refuse;
- * the same for a long tracestate.
+ * A request with an invalid or repeated traceparent is served, and the log omits the trace. The
+ * same holds for a tracestate that is too long.
  */
 static void test_bad_traceparent(void **state)
 {
@@ -345,7 +348,7 @@ static void test_log_is_json(void **state)
 
 /* ---- Connections ---- */
 
-/* Ten thousand requests, or the hundred thousand of the table, all on one. */
+/* Ten thousand requests use one connection; in a full run, a hundred thousand. */
 static void test_long_connection(void **state)
 {
 	static const char pair[] = "POST /pv/long HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -1,6 +1,6 @@
 /*
- * /ui and /docs: pages that need no token, that pages of other origins cannot use, and that
- * browsers cache; --ui.
+ * /ui and /docs, and the option --ui. The pages need no token, browsers cache them, and pages of
+ * other origins cannot use them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void pages_and_their_parts(void **state)
 	for (size_t i = 0; i < PARTS; i++) {
 		struct answer a = get(parts[i].target);
 		assert_status(a, 200);
-		assert_true(a.body_len > 2 && memcmp(a.body, "\x1f\x8b", 2) == 0); /* of gzip */
+		assert_true(a.body_len > 2 && memcmp(a.body, "\x1f\x8b", 2) == 0); /* gzip */
 		must_have(a, "Content-Type", parts[i].type);
 		must_have(a, "Cache-Control", "no-cache");
 		must_have(a, "X-Content-Type-Options", "nosniff");
@@ -78,7 +78,7 @@ static void a_client_decompresses_them(void **state)
 	client_close(c);
 }
 
-/* As a browser revalidates, or a proxy that has made the tag weak. */
+/* Revalidation by a browser, and by a proxy that has made the ETag weak. */
 static void what_the_caller_has_is_not_sent(void **state)
 {
 	char strong[256], weak[256], list[256], length[32];
@@ -97,7 +97,7 @@ static void what_the_caller_has_is_not_sent(void **state)
 			assert_status(a, 304);
 			must_have(a, "ETag", tag);
 			must_have(a, "Cache-Control", "no-cache");
-			must_have(a, "Content-Length", length); /* of the 200 (RFC 9110, 8.6) */
+			must_have(a, "Content-Length", length); /* the length of the 200 (RFC 9110, 8.6) */
 			assert_null(header_of(a, "Content-Encoding"));
 			assert_int_equal(a.body_len, 0);
 		}
@@ -121,7 +121,10 @@ static void what_is_not_there(void **state)
 	must_have(get("/ui/oops"), "Cache-Control", "no-store");
 }
 
-/* Paths that people type. The targets are relative: a proxy may serve the daemon below a path. */
+/*
+ * Paths that people type. The redirects are relative, since a proxy may serve the daemon below a
+ * path.
+ */
 static void ways_to_the_pages(void **state)
 {
 	static const char *const ways[][2] = { { "/", "ui" },
@@ -141,7 +144,7 @@ static void ways_to_the_pages(void **state)
 	}
 }
 
-/* Client generators ignore pages. */
+/* The pages are for people, not for client generators. */
 static void they_are_no_part_of_the_contract(void **state)
 {
 	(void)state;
@@ -154,7 +157,8 @@ static void they_are_no_part_of_the_contract(void **state)
 }
 
 /*
- * A browser in which a user typed the address, a page of this daemon, and a page of another origin.
+ * The pages open for a typed address and from a page of this daemon, not from a page of another
+ * origin.
  */
 static void origins_that_may_open_them(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * How the daemon ends: on SIGTERM it accepts no new connection, and answers pending requests.
- * Incomplete requests do not delay it, and waiting has an end. The exit status is 0.
+ * How the daemon ends. On SIGTERM it accepts no new connection and answers pending requests.
+ * Incomplete requests do not delay the exit, and waiters are answered. The exit status is 0.
  */
 #include <pty.h>
 #include <setjmp.h>
@@ -87,8 +87,8 @@ static void test_term_when_idle_is_quick(void **state)
 }
 
 /*
- * Requests that never became complete do not delay the exit, and leave nothing behind, whether
- * their clients left or wait.
+ * Incomplete requests do not delay the exit and leave nothing behind, whether or not their clients
+ * have disconnected.
  */
 static void term_with_halves(bool clients_disconnect)
 {
@@ -112,12 +112,12 @@ static void term_with_halves(bool clients_disconnect)
 		raw_text(open[i], halves[i]);
 	}
 	/*
-	 * More parameters than libmicrohttpd has memory for: it stops in the middle of its own
-	 * work.
+	 * More parameters than libmicrohttpd has memory for: it gives up halfway through the
+	 * request.
 	 */
 	raw_repeat(open[HALVES - 1], "&x=1", 400);
 	raw_text(open[HALVES - 1], " HTTP/1.1\r\nHost: localhost\r\n\r\n");
-	assert_true(daemon_is_alive(&d)); /* an iteration later than all these bytes */
+	assert_true(daemon_is_alive(&d)); /* the daemon has read all these bytes */
 	for (size_t i = 0; i < HALVES && clients_disconnect; i++)
 		raw_close(open[i]);
 	assert_true(daemon_is_alive(&d));
@@ -185,9 +185,9 @@ static void test_second_term_is_immediate(void **state)
 struct waiters {
 	const char *method, *target, *body;
 	int count;
-	int status;       /* of the answer */
-	const char *code; /* of a problem; NULL: none */
-	const char *text; /* in the body, or in the last event of a stream */
+	int status;       /* the status of the answer */
+	const char *code; /* the code of a problem; NULL: none */
+	const char *text; /* text in the body, or in the last event of a stream */
 	bool is_stream;
 };
 
@@ -213,7 +213,10 @@ enum {
 	AT_ONCE = 250
 };
 
-/* In full ten times as many: 10000 waiters and streams. Only one can hold what is free. */
+/*
+ * A full run has ten times as many: 10000 waiters and streams. A kind with one request stays at
+ * one, since only one client can hold a free lock.
+ */
 static int count_of(const struct waiters *w)
 {
 	return in_full() && w->count > 1 ? w->count * FULL_TIMES : w->count;
@@ -231,7 +234,7 @@ static struct raw *ask(const struct daemon *d, const struct waiters *w)
 	return r;
 }
 
-/* Takes what the waiters wait for. */
+/* Acquires what the waiters wait for. */
 static void take_what_they_want(struct client *c)
 {
 	assert_status(http(c, "POST", "/locks/held", "{\"ttl_ms\":600000}"), 201);
@@ -247,7 +250,7 @@ static void assert_last_word(struct raw *r, const struct waiters *w, int drain_m
 	for (bool found = false; w->is_stream && !found; free(said)) {
 		said = raw_chunk(r, drain_ms);
 		assert_non_null(said);
-		assert_true(*said); /* else it ended without the event */
+		assert_true(*said); /* not the end of the stream */
 		found = strstr(said, w->text) != NULL;
 	}
 	if (!w->is_stream) {
@@ -263,8 +266,8 @@ static void assert_last_word(struct raw *r, const struct waiters *w, int drain_m
 }
 
 /*
- * All waiters, of each kind, get the answer that they would get at the end of their wait; streams
- * get their last event.
+ * Each waiter gets the answer that it would get when its wait times out. Each stream gets its last
+ * event.
  */
 static void test_term_answers_all_waiters(void **state)
 {
@@ -286,18 +289,18 @@ static void test_term_answers_all_waiters(void **state)
 				assert_status(raw_head(asked[k][i], ANSWER_MS), 200);
 			else
 				waiting++;
-			if (waiting % AT_ONCE == 0) /* thousands at once take Redis longer than the timeout of each */
+			if (waiting % AT_ONCE == 0) /* Redis cannot answer thousands of calls within their timeout */
 				wait_until(all_parked(&d, waiting), ANSWER_MS);
 		}
 	wait_until(all_parked(&d, waiting), ANSWER_MS);
-	print_message("%d wait, in %ld KiB\n", waiting, daemon_resident_kib(&d));
+	print_message("%d waiters in %ld KiB\n", waiting, daemon_resident_kib(&d));
 	int64_t start_ms = monotonic_ms();
 	proc_signal(&d.proc, SIGTERM);
 	for (size_t k = 0; k < KINDS; k++)
 		for (int i = 0; i < count_of(&crowd[k]); i++)
 			assert_last_word(asked[k][i], &crowd[k], drain_ms);
 	assert_true(proc_ended(&d.proc, drain_ms));
-	print_message("%d who waited were answered, and it ended, in %lld ms\n", waiting,
+	print_message("the daemon answered %d waiters and ended in %lld ms\n", waiting,
 		      (long long)(monotonic_ms() - start_ms));
 	assert_in_range(monotonic_ms() - start_ms, 0, drain_ms);
 	assert_int_equal(proc_exit_status(&d.proc), 0);
@@ -327,7 +330,7 @@ static void test_term_while_it_starts(void **state)
 	}
 }
 
-/* While it reloads its files, many times. */
+/* The daemon gets SIGTERM while it reloads its files. */
 static void test_term_while_it_reloads(void **state)
 {
 	(void)state;
@@ -344,7 +347,10 @@ static void test_term_while_it_reloads(void **state)
 	}
 }
 
-/* Its terminal was closed. SIGHUP usually reloads files, but then no user could end the daemon. */
+/*
+ * When its terminal closes, the daemon exits on SIGHUP instead of reloading, since the user has no
+ * other way to end it.
+ */
 static void test_it_ends_with_its_terminal(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * --embedded: a private redis-server that starts and ends with the daemon, and whose data outlives
- * both.
+ * --embedded: a private redis-server starts and ends with the daemon. Its data in a given folder
+ * outlives both.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -68,7 +68,8 @@ static void test_second_daemon_is_refused(void **state)
 }
 
 /*
- * kill -9 ends the redis-server, too, leaves the folder usable and loses nothing that was answered.
+ * After kill -9 of the daemon, the redis-server ends too, the folder is usable, and no answered
+ * write is lost.
  */
 static void test_killed(void **state)
 {
@@ -88,8 +89,8 @@ static void test_killed(void **state)
 }
 
 /*
- * After the redis-server is killed, the daemon starts another, or exits with an error; it does not
- * run without.
+ * After the redis-server is killed, the daemon starts another or exits with an error. It does not
+ * run without one.
  */
 static void test_redis_killed(void **state)
 {
@@ -118,7 +119,7 @@ static void test_temporary_folder(void **state)
 	patternd.proc.env = with_dir;
 	daemon_start(&patternd, "--embedded");
 	pid_t redis = proc_child_of(patternd.proc.pid);
-	assert_int_not_equal(rmdir(dir), 0); /* it is in there */
+	assert_int_not_equal(rmdir(dir), 0); /* the data is in there */
 	struct client *c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/pv/home", NULL), 200);
 	client_close(c);
@@ -136,9 +137,7 @@ static void test_no_such_program(void **state)
 	assert_true(proc_wrote(&patternd.proc, "/no/such/redis-server"));
 }
 
-/*
- * The error names what is missing most, as in a container without a redis-server and without /tmp.
- */
+/* A container may have neither a redis-server nor /tmp: the error names the redis-server. */
 static void test_nothing_there(void **state)
 {
 	static const char *const bare[] = { "PATH=/no/such", "TMPDIR=/no/such", NULL };

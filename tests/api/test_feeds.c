@@ -15,7 +15,7 @@ static const char *id_at(struct answer a, size_t i)
 	return json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "id"));
 }
 
-/* The answer has these items, as JSON texts with a comma between them, and no others. */
+/* The answer has exactly these items. `wanted` has them as JSON, separated by commas. */
 static void items_are(struct answer a, const char *wanted)
 {
 	char got[4096] = "";
@@ -116,11 +116,11 @@ static void an_item_is_deleted_by_its_id(void **state)
 		snprintf(target, sizeof(target), "/feeds/home/items/%s", id_at(pushed, i));
 		assert_status(http(client, "DELETE", target, NULL), 204);
 	}
-	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 5); /* empty, but there */
+	assert_int_equal(int_at(get("/feeds/home"), "/max_items"), 5); /* the empty feed still exists */
 	assert_int_equal(json_array_size(json_at(get_all("/feeds"), "/items")), 1);
 }
 
-/* More than one call drops is left over by a push that broke off: the delete drops it first. */
+/* An interrupted push has left more old items than one call drops: the delete drops them first. */
 static void a_delete_drops_what_a_push_left(void **state)
 {
 	(void)state;
@@ -139,14 +139,14 @@ static void a_delete_drops_what_a_push_left(void **state)
 	assert_int_equal(int_at(get("/feeds/home"), "/size"), 99);
 }
 
-/* The schema of any JSON has no length. */
+/* The schema of an arbitrary JSON value has no maximum length: the daemon checks it. */
 static void an_item_has_64_kib(void **state)
 {
 	char *body = NULL;
 
 	(void)state;
 	for (int more = 0; more < 2; more++) {
-		assert_true(asprintf(&body, "{\"items\":[0,\"%0*d\"]}", 65534 + more, 0) > 0); /* and the quotes */
+		assert_true(asprintf(&body, "{\"items\":[0,\"%0*d\"]}", 65534 + more, 0) > 0); /* plus the two quotes */
 		struct answer a = post("/feeds/home/items", body);
 		free(body);
 		if (more) {
@@ -158,7 +158,7 @@ static void an_item_has_64_kib(void **state)
 	}
 }
 
-/* Far more than one call drops. */
+/* The push has far more items to drop than one call drops. */
 static void much_is_dropped_at_once(void **state)
 {
 	(void)state;
@@ -177,7 +177,10 @@ static void much_is_dropped_at_once(void **state)
 	items_are(get("/feeds/home/items?limit=3"), "\"y\",\"x\",3499");
 }
 
-/* What an interrupted push has left to drop is not a part of the next one's size. */
+/*
+ * Items that an interrupted push has yet to drop are not counted in the size that the next push
+ * returns.
+ */
 static void a_size_is_without_what_is_still_dropped(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* Fences over HTTP: what passes, which problem a stale fence gets, and what a retry gets. */
+/* Fences over HTTP: which fences pass, which problem a stale fence gets, and what a retry gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,13 +44,13 @@ static void a_smaller_fence_is_stale(void **state)
 	(void)state;
 	assert_string_equal(get("/fences/a").body, "{\"name\":\"a\",\"highest\":null}\n");
 	assert_passes("a", 33);
-	assert_passes("b", 1); /* each name has its own */
+	assert_passes("b", 1); /* each name has its own fence */
 	assert_passes("a", INT64_C(9007199254740991));
 	assert_stale("a", INT64_C(9007199254740990), INT64_C(9007199254740991));
 	assert_string_equal(get("/fences/a").body, "{\"name\":\"a\",\"highest\":9007199254740991}\n");
 }
 
-/* The purpose of fences: the first holder slept past its time. */
+/* The purpose of fences: the first holder slept until its lock had expired. */
 static void the_fences_of_a_lock_are_distinguished(void **state)
 {
 	(void)state;
@@ -63,7 +63,10 @@ static void the_fences_of_a_lock_are_distinguished(void **state)
 	assert_passes("r", int_at(second, "/fence"));
 }
 
-/* Clients send a key with every POST. A late writer must not pass by the key of its first check. */
+/*
+ * Clients may send an Idempotency-Key with every POST. A late writer must be refused, even if its
+ * first check had the same key and passed.
+ */
 static void a_key_makes_no_exception(void **state)
 {
 	static const char seven[] = "{\"fence\":7}", five[] = "{\"fence\":5}";

@@ -16,7 +16,7 @@
 
 enum { SET_MAX = 400 };
 
-/* The example of Redis's documentation, and its figures. */
+/* The example of the Redis documentation, with its figures. */
 #define PALERMO "{\"member\":\"Palermo\",\"longitude\":13.361389,\"latitude\":38.115556}"
 #define CATANIA "{\"member\":\"Catania\",\"longitude\":15.087269,\"latitude\":37.502669}"
 #define ELSEWHERE "{\"member\":\"elsewhere\",\"longitude\":-70,\"latitude\":-50}"
@@ -35,7 +35,7 @@ static void assert_near(double got, double wanted, double by)
 		fail_msg("%.17g is not %.17g", got, wanted);
 }
 
-/* A member of an answer, below a pointer that is empty or ends with a slash. */
+/* The object at the pointer `below` is Palermo, with the figures of Redis. */
 static void assert_palermo(struct answer a, const char *below)
 {
 	char pointer[96];
@@ -95,7 +95,7 @@ static void many_are_added_all_or_none(void **state)
 		assert_int_equal(int_at(a, "/updated_count"), rows[i].updated);
 		assert_int_equal(int_at(get("/geo/Sicily"), "/size"), rows[i].size);
 	}
-	assert_near(real_at(get("/geo/Sicily/members/x"), "/longitude"), -1, 1e-5); /* of one named twice, the last */
+	assert_near(real_at(get("/geo/Sicily/members/x"), "/longitude"), -1, 1e-5); /* the last position counts */
 	struct answer a = add("{\"member\":\"y\",\"longitude\":1,\"latitude\":1},"
 			      "{\"member\":\"z\",\"longitude\":1,\"latitude\":85.06}");
 	assert_problem(a, 400, "out_of_range", "none");
@@ -123,7 +123,7 @@ static void a_retried_add_returns_the_first_figures(void **state)
 static void places_outside_the_ranges_are_named(void **state)
 {
 	static const struct {
-		const char *longitude, *latitude, *pointer; /* NULL: a place */
+		const char *longitude, *latitude, *pointer; /* NULL: the position is valid */
 	} rows[] = {
 		{ "179.9", "85.05112878", NULL },     { "-180", "-85.05112878", NULL }, { "0", "0", NULL },
 		{ "180.0000001", "0", "/longitude" }, { "-181", "0", "/longitude" },    { "1e300", "0", "/longitude" },
@@ -192,8 +192,8 @@ static void sets_are_looked_at_listed_and_deleted(void **state)
 }
 
 /*
- * Reads a whole list page by page; returns how many of the members "m0", "m1", ... it has, each of
- * which must be listed just once.
+ * Reads a list page by page, and returns how many of the members "m0", "m1", ... it has. No member
+ * may be listed twice.
  */
 static int members_paged(const char *set, const char *match, int limit)
 {
@@ -223,7 +223,7 @@ static int members_paged(const char *set, const char *match, int limit)
 	return -1;
 }
 
-/* A small set is one piece in Redis, a large one a table: pages cut both. */
+/* Redis stores a small set in one piece and a large set in a table: both must be cut into pages. */
 static void paging_finds_every_member_once(void **state)
 {
 	static const int sizes[] = { 5, 100, SET_MAX }, limits[] = { 1, 7, 99, 1000 };

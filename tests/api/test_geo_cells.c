@@ -1,7 +1,7 @@
 /*
- * Geo sets split into cells (PUT /geo/{name}). The model is a set of one cell: both get the same
- * requests and give the same answers, with members that move all over the world. The rest
- * tests settings, cursors and removal of split sets. Searches: test_geo_seams.c.
+ * Geo sets that are split into cells (PUT /geo/{name}). A split set and a set of one cell get the
+ * same requests, with members that move all over the world, and must return the same answers. Other
+ * tests cover settings, cursors and removal of split sets. (Searches: test_geo_seams.c.)
  */
 #include <math.h>
 #include <setjmp.h>
@@ -24,8 +24,8 @@ static double between(double low, double high)
 }
 
 /*
- * All over the world, and more of them where maps have seams: poles, the 180th meridian, the
- * corners of squares.
+ * A random position, more often where maps have seams: the poles, the 180th meridian, the corners
+ * of Redis's squares.
  */
 static void anywhere(double *longitude, double *latitude)
 {
@@ -66,7 +66,7 @@ static struct answer configure(const char *set, const char *method, const char *
 	return a;
 }
 
-/* All but the name of the set. */
+/* The answer without the name of the set. */
 static const char *behind_name(struct answer a)
 {
 	const char *at = a.body ? strstr(a.body, "\"name\":") : NULL;
@@ -74,7 +74,7 @@ static const char *behind_name(struct answer a)
 	return at ? strchr(at, ',') : a.body;
 }
 
-/* The same request to both sets; the answers are the same but for the name. */
+/* Sends the same request to both sets. The answers must be the same except for the name. */
 static struct answer both(const char *method, const char *rest, const char *body)
 {
 	struct answer plain = in_set("plain", method, rest, body), split = in_set("split", method, rest, body);
@@ -111,7 +111,7 @@ static void make_both(const char *cells)
 
 /* ---- The same answers ---- */
 
-/* Equal distances may come in either order, and may be cut off at the end. */
+/* Members at equal distances may be in either order, and the limit may cut off either of them. */
 static void assert_same_results(struct answer plain, struct answer split, const char *asked)
 {
 	size_t count = json_array_size(json_at(plain, "/items"));
@@ -162,7 +162,7 @@ static void geojson_of_a_split_set(void **state)
 	struct answer split = http(client, "GET", target, NULL, "Accept: application/geo+json");
 	assert_status(split, 200);
 	assert_string_equal(text_at(split, "/features/0/properties/name"), "split");
-	/* The same, but for the name of the set in each feature. */
+	/* The answers are the same except for the name of the set in each feature. */
 	char *body = strdup(split.body);
 	for (char *at = body; (at = strstr(at, "\"split\""));)
 		memcpy(at, "\"plain\"", 7);
@@ -225,7 +225,7 @@ static int walk(const char *set, int limit, const char *match, bool *seen)
 		snprintf(rest, sizeof(rest), "&cursor=%s", text_at(a, "/next_cursor"));
 		client_forget(client);
 	}
-	fail_msg("no end");
+	fail_msg("the pages do not end");
 	return 0;
 }
 
@@ -259,7 +259,7 @@ static void no_key_is_much_larger_than_another(void **state)
 
 	(void)state;
 	configure("split", "PUT", "{\"cells\":10}", 201, 0, CELLS);
-	/* All in one street. */
+	/* All members are in one street. */
 	static char body[BODY];
 	char *at = body + sprintf(body, "{\"members\":[");
 	for (int i = 0; i < 1000; i++)
@@ -305,7 +305,7 @@ static void cells_are_set_before_there_are_members(void **state)
 	assert_problem(in_set("b", "PUT", "", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
 }
 
-/* It keeps its members, and from then on exists without any. */
+/* The set keeps its members. From then on it exists even without members. */
 static void a_set_made_by_its_members_gets_settings(void **state)
 {
 	static const char *const methods[] = { "PUT", "PATCH" };

@@ -1,6 +1,6 @@
 /*
- * Searches and distances over HTTP: circles, boxes, units and GeoJSON, each figure as in Redis.
- * (Members and sets: test_geo.c.)
+ * Searches and distances over HTTP: circles, boxes, units and GeoJSON. All figures must be equal to
+ * Redis's figures. (Members and sets: test_geo.c.)
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include "stage.h"
 
-/* The example of Redis's documentation, and its figures. */
+/* The example of the Redis documentation, with its figures. */
 #define PALERMO "{\"member\":\"Palermo\",\"longitude\":13.361389,\"latitude\":38.115556}"
 #define CATANIA "{\"member\":\"Catania\",\"longitude\":15.087269,\"latitude\":37.502669}"
 #define EDGES                                                                    \
@@ -36,7 +36,7 @@ static void assert_near(double got, double wanted, double by)
 		fail_msg("%.17g is not %.17g", got, wanted);
 }
 
-/* A member of an answer, below a pointer that is empty or ends with a slash. */
+/* The object at the pointer `below` is Palermo, with the figures of Redis. */
 static void assert_palermo(struct answer a, const char *below)
 {
 	char pointer[96];
@@ -154,7 +154,7 @@ static void nearby_stops_at_ten_by_default(void **state)
 
 #define AROUND "/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=1000&unit=km"
 
-/* All members on the pages, as one line of text; each page but the last is full. */
+/* The members of all pages, as one line of text. Each page except the last must be full. */
 static const char *paged(size_t limit, const char *sort)
 {
 	static char line[256];
@@ -209,7 +209,7 @@ static void nearby_goes_on_page_by_page(void **state)
 	}
 }
 
-/* The list ends there, however many members there are. */
+/* A search returns at most a thousand results, however many members there are. */
 static void nearby_ends_after_a_thousand(void **state)
 {
 	enum { EACH = 1000 };
@@ -245,8 +245,8 @@ static void nearby_ends_after_a_thousand(void **state)
 enum { SETS = 4, EACH_SET = 60 };
 
 /*
- * Members m0, m1, ... in sets of several cells, the same names at other places in each, and all of
- * them in one set of Redis's own, as "<set>/<member>".
+ * Fills sets of one or more cells with members m0, m1, ... A name has another position in each set.
+ * The test also adds each member to the key `all` in Redis, as "<set>/<member>".
  */
 static void fill_sets(void)
 {
@@ -271,7 +271,10 @@ static void fill_sets(void)
 	}
 }
 
-/* All pages of a search are what Redis finds in the union, but for the first `seen`. */
+/*
+ * All pages of a search have what Redis finds in the key `all`, except for its first `seen`
+ * results.
+ */
 static void assert_as_redis(const char *query, size_t limit, const char *search, size_t seen)
 {
 	char target[256], wanted[64], got[64], cursor[32] = "";
@@ -315,11 +318,11 @@ static void several_sets_are_searched_as_one(void **state)
 		snprintf(query, sizeof(query), "%s&width=150&height=90", around);
 		assert_as_redis(query, limit, "GEOSEARCH all FROMLONLAT 11 41 BYBOX 150 90 km ASC WITHDIST", 0);
 	}
-	/* A set twice, and one that does not exist. */
+	/* One set is named twice, and one does not exist. */
 	assert_as_redis(
 		"name=s3&name=s3&name=none&name=s0&name=s2&name=s1&name=s0&longitude=11&latitude=41&radius=50000", 9,
 		"GEOSEARCH all FROMLONLAT 11 41 BYRADIUS 50000 m ASC WITHDIST", 0);
-	/* Around a member of the first. */
+	/* A search around a member of the first set. */
 	assert_as_redis("name=s2&name=s0&name=s1&name=s3&member=m5&radius=60&unit=km", 11,
 			"GEOSEARCH all FROMMEMBER s2/m5 BYRADIUS 60 km ASC WITHDIST", 0);
 	assert_problem(get("/geo/nearby?name=none&name=s0&member=m5&radius=60"), 404, "not_found", "none");
@@ -334,7 +337,10 @@ static void the_centre_can_be_left_out(void **state)
 	for (size_t limit = 1; limit <= 400; limit *= 4)
 		assert_as_redis("name=s2&name=s0&name=s1&name=s3&member=m5&radius=60&unit=km&exclude_member=true",
 				limit, "GEOSEARCH all FROMMEMBER s2/m5 BYRADIUS 60 km ASC WITHDIST", 1);
-	/* A set alone, whose only cell has the centre: a page of one is not the last. */
+	/*
+	 * A search in one set, whose only cell has the centre: a page with one result is not the
+	 * last.
+	 */
 	size_t all =
 		json_array_size(json_at(get_all("/geo/nearby?name=s2&member=m5&radius=60&unit=km&limit=1"), "/items"));
 	assert_in_range(all, 5, EACH_SET);
@@ -342,7 +348,10 @@ static void the_centre_can_be_left_out(void **state)
 							 "&exclude_member=true"),
 						 "/items")),
 			 all - 1);
-	/* Only that member of that set: others of its name stay. */
+	/*
+	 * exclude_member leaves out the member of that set only: members of other sets with its
+	 * name stay.
+	 */
 	assert_status(http(client, "PUT", "/geo/s0/members/m5", "{\"longitude\":11,\"latitude\":41}"), 200);
 	assert_status(http(client, "PUT", "/geo/s1/members/m5", "{\"longitude\":11,\"latitude\":41}"), 200);
 	struct answer a = get("/geo/nearby?name=s1&name=s0&member=m5&radius=0&exclude_member=true");
@@ -444,7 +453,7 @@ static void nearby_as_geojson(void **state)
 	for (size_t i = 0; i < sizeof(json) / sizeof(json[0]); i++)
 		assert_string_equal(header_of(http(client, "GET", target, NULL, json[i]), "Content-Type"),
 				    "application/json");
-	/* No other operation answers GeoJSON. */
+	/* No other operation returns GeoJSON. */
 	assert_problem(http(client, "GET", "/geo/Sicily", NULL, GEOJSON), 406, "not_acceptable", "none");
 }
 

@@ -1,8 +1,8 @@
 /*
- * Geo searches against brute force: no member is missed and none is too many, in a set that is one
- * sorted set and in one that is split, by circle and by box, nearest and farthest first. Members
- * and centres are all over the world, and often at its seams: the date line, the bounds of
- * latitude, each exactly and nearly; circles and boxes reach beyond the poles.
+ * Geo searches against brute force, in a set that is one sorted set and in a split set: a search
+ * finds exactly the members in the area. Circles and boxes are tried, nearest and farthest first.
+ * Members and centres are all over the world, and often at or near the date line and the bounds of
+ * latitude. Circles and boxes reach beyond the poles.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ struct place {
 
 struct area {
 	struct place centre;
-	double radius, width, height; /* metres; a radius below 0: it is a box */
+	double radius, width, height; /* metres; the area is a box if the radius is below 0 */
 };
 
 static struct place members[MEMBERS]; /* positions as Redis returns them */
@@ -85,7 +85,7 @@ static void configure(const char *cells)
 }
 
 /*
- * Stores the members in both sets, and reads their positions from Redis, which are exact to 52
+ * Stores the members in both sets, and reads their positions back, since Redis rounds them to 52
  * bits.
  */
 static void store(const struct place *places, size_t count)
@@ -136,7 +136,7 @@ static void assert_found(struct answer a, const struct area *area, size_t count,
 	}
 }
 
-/* Searches the area in both sets; `member` is its centre when it is not below 0. */
+/* Searches the area in both sets. If `member` is not below 0, that member is the centre. */
 static void search(const struct area *area, int member, size_t count, size_t limit, bool desc, size_t unit)
 {
 	static const char *const units[] = { "m", "km", "mi", "ft" };
@@ -223,8 +223,8 @@ static void no_member_is_missed(void **state)
 /* ---- At the rim ---- */
 
 /*
- * One member that a single GEOSEARCH misses, and others inside and outside the area: found even
- * with a small limit.
+ * The area has a member that a single GEOSEARCH misses, and there are others inside and outside.
+ * The daemon finds the member even with a small limit.
  */
 static void at_the_rim(void **state)
 {
@@ -239,7 +239,7 @@ static void at_the_rim(void **state)
 		{ { { 10, 85.05 }, 200, 0, 0 }, { 10, NORTH } },
 		{ { { 10, NORTH }, 200, 0, 0 }, { 10, 85.05 } },
 		{ { { -179.99, NORTH }, -1, 10e3, 10e3 }, { 180, NORTH } },
-		/* beyond a pole: on its other side */
+		/* on the other side of a pole */
 		{ { { 10, 85.05 }, 580e3, 0, 0 }, { 60, 85 } },
 		{ { { -100, -85 }, 580e3, 0, 0 }, { -60, -84.9 } },
 		{ { { 0, 84 }, -1, 3000e3, 1500e3 }, { 170, 84 } },
@@ -273,7 +273,7 @@ static void at_the_rim(void **state)
 	}
 }
 
-/* Positions at the bounds are returned as their neighbours on the grid, by each operation. */
+/* Each operation returns a position at the bounds as its neighbour on the grid. */
 static void bounds_are_stored(void **state)
 {
 	static const struct {

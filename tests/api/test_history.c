@@ -42,7 +42,7 @@ static const json_t *member(struct answer a, size_t i, const char *name)
 	return json_object_get(json_array_get(json_at(a, "/samples"), i), name);
 }
 
-/* The end of the latest sample; 0 without one. */
+/* The end of the latest sample; 0 if there is none. */
 static int64_t latest(void)
 {
 	struct answer a = history(0);
@@ -51,7 +51,7 @@ static int64_t latest(void)
 	return n ? json_integer_value(member(a, n - 1, "at_ms")) : 0;
 }
 
-/* Lets a sample be taken; the end of the one before. */
+/* Waits until the daemon has taken a sample. Returns the end of the sample before it. */
 static int64_t next_sample(void)
 {
 	int64_t before = latest();
@@ -61,7 +61,7 @@ static int64_t next_sample(void)
 	return before;
 }
 
-/* A member times the length of the interval, over all samples after an instant. */
+/* Sums a rate times the length of its interval, over all samples after an instant. */
 static double total(int64_t after_at_ms, const char *rate)
 {
 	struct answer a = history(after_at_ms);

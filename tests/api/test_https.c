@@ -1,6 +1,6 @@
 /*
- * HTTPS: which clients are accepted and which are not, certificates that change; waiting, streaming
- * and disconnecting work over TLS as without.
+ * HTTPS: which clients are accepted, and certificates that change. Waiting, streaming and
+ * disconnecting work over TLS as they do without it.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -112,7 +112,7 @@ static void test_served(void **state)
 	client_close(c);
 }
 
-/* Bodies and answers of many records, and pieces of them. */
+/* Bodies and answers that need many TLS records. */
 static void test_large(void **state)
 {
 	enum { BYTES = 700 * 1024 };
@@ -162,7 +162,7 @@ static bool speaks(int version)
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 	struct raw *r = raw_connect(patternd.port);
 
-	/* Level 0: the daemon, not the client, refuses. */
+	/* With level 0 the client offers old versions, so that the daemon must refuse them. */
 	SSL_CTX_set_security_level(context, 0);
 	SSL_CTX_set_min_proto_version(context, version);
 	SSL_CTX_set_max_proto_version(context, version);
@@ -200,7 +200,9 @@ static int alert_for(const struct certificate *shown, int version)
 	SSL *tls = SSL_new(context);
 	SSL_set_fd(tls, raw_fd(r));
 	ERR_clear_error();
-	/* The client of TLS 1.3 learns it when it reads: its own handshake has ended before. */
+	/*
+	 * A TLS 1.3 client gets the alert when it reads, since its own handshake has ended by then.
+	 */
 	bool ok = SSL_connect(tls) == 1 && SSL_write(tls, request, sizeof(request) - 1) > 0 &&
 		  SSL_read(tls, &byte, 1) == 1;
 	int reason = ERR_GET_REASON(ERR_peek_error());
@@ -243,7 +245,7 @@ static void test_refusals_are_seen(void **state)
 	}
 	assert_true(proc_wrote(&patternd.proc, "tls_client_refused"));
 	assert_true(proc_wrote(&patternd.proc, "the client has no certificate"));
-	assert_true(daemon_is_alive(&patternd)); /* health needs none */
+	assert_true(daemon_is_alive(&patternd)); /* health needs no certificate */
 }
 
 /* ---- Certificates that change ---- */
@@ -264,7 +266,7 @@ static void test_reload(void **state)
 	wait_until(proc_wrote(&patternd.proc, "tls_reloaded"), ANSWER_MS);
 	assert_int_equal(status_with(&new_ca, NULL), 200);
 	assert_int_equal(status_with(&ca, NULL), 0);
-	/* Existing connections stay. */
+	/* Existing connections stay open. */
 	assert_status(http(before, "GET", "/locks/a", NULL), 200);
 	client_close(before);
 	/* An unusable certificate changes nothing. */
@@ -287,7 +289,7 @@ static int stop_replaced(void **state)
 static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 			    "0123456789abcdef0123456789abcdef";
 
-/* Sends a whole ClientHello of OpenSSL's; the answer of the server is not read. */
+/* Sends a complete ClientHello, and does not read the server's answer. */
 static void send_whole_hello(const struct raw *r)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -303,7 +305,7 @@ static void send_whole_hello(const struct raw *r)
 	SSL_CTX_free(context);
 }
 
-/* They cost nothing while they wait, end with the timeout, and do not affect other clients. */
+/* Unfinished handshakes use no CPU time, end with the timeout, and do not affect other clients. */
 static void test_unfinished_handshakes(void **state)
 {
 	enum { EACH = 30 };
@@ -348,7 +350,7 @@ static void test_long_poll(void **state)
 	struct answer a = waiter_answer(r, "/queues/q/receive", ANSWER_MS);
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/messages/0/body"), 1);
-	/* And again on the same connection. */
+	/* A second wait on the same connection. */
 	assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":50}", ""));
 	assert_status(waiter_answer(r, "/queues/q/receive", ANSWER_MS), 200);
 	raw_close(r);
@@ -372,7 +374,7 @@ static void test_leaving(void **state)
 		if (way == 2)
 			raw_close(r);
 	}
-	/* Nothing is delivered to any of them. */
+	/* No message is delivered to a client that left. */
 	struct client *c = client_with(&ca, NULL);
 	assert_status(http(c, "POST", "/queues/q/messages", "{\"body\":1}"), 201);
 	assert_int_equal(int_at(http(c, "GET", "/queues/q", NULL), "/ready"), 1);
@@ -424,7 +426,7 @@ static void test_drain(void **state)
 	patternd.port = 0;
 }
 
-/* A second SIGTERM ends the daemon at once, even with suspended connections. */
+/* A second SIGTERM ends the daemon at once, even when connections are suspended. */
 static void test_leaves_at_once(void **state)
 {
 	struct raw *busy = connect_secured(), *half = raw_connect(patternd.port);

@@ -1,6 +1,6 @@
 /*
- * The scope of an Idempotency-Key: operation, path and key, however the path is spelled and
- * whatever the body contains.
+ * The scope of an Idempotency-Key: a request is identified by its operation, path and key, however
+ * the path is spelled and whatever the body contains.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,9 +47,9 @@ static void another_operation_is_another_request(void **state)
 }
 
 /*
- * Only the body may name the resource: then another resource is another body, not another request.
- * In a Cluster another node may have that resource, and does not know the first request: there the
- * request is carried out.
+ * If only the body names the resource, a request for another resource is refused as another body
+ * under the same key. In a Cluster another node may have that resource. That node does not know the
+ * first request, so it carries out the second.
  */
 static void another_body_is_refused(void **state)
 {
@@ -64,7 +64,7 @@ static void another_body_is_refused(void **state)
 	assert_true(json_is_null(json_at(get("/ratelimit/keys/b"), "/algorithm")));
 }
 
-/* The record, which is the one key of its kind. */
+/* The remaining time of the only record. */
 static int64_t record_lasts_ms(void)
 {
 	const redisReply *keys = server_command(&redis, "KEYS p:idem:*");
@@ -76,7 +76,10 @@ static int64_t record_lasts_ms(void)
 	return ms;
 }
 
-/* A change for a day, a grant as long as it lasts, at least a minute; or as the client asks for. */
+/*
+ * A change is recorded for a day, a grant for its ttl but at least a minute, a rate-limit decision
+ * for its window. A client can ask for less.
+ */
 static void a_record_is_kept_as_long_as_it_is_of_use(void **state)
 {
 	static const char day[] = "X: y", two_seconds[] = "Idempotency-TTL-Ms: 2000",

@@ -1,7 +1,7 @@
 /*
- * P16, keys do not collide or escape: names of random bytes, many of which have a meaning in a key,
- * a path or a Cluster. Each accepted name has its own key, below the prefix, and all keys of one
- * resource have its name as their tag, so that they share a slot.
+ * P16, keys do not collide or escape. Names are random bytes, many of which have a meaning in a
+ * key, a path or a Cluster. Each accepted name has its own key below the prefix. All keys of one
+ * resource have its name as their hash tag, so that they share a slot.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ struct name {
 static struct name taken[TRIES];
 static size_t count;
 
-/* Valid UTF-8 now and then, so that some names beyond ASCII are accepted, too. */
+/* Some names are valid UTF-8, so that names beyond ASCII are accepted, too. */
 static struct name random_name(void)
 {
 	static const char *const pieces[] = { "{", "}", ":",        "%",    "*", "a", "b",  "A",
@@ -50,8 +50,8 @@ static bool is_taken(const char *bytes, size_t len)
 }
 
 /*
- * Sends `body` to each name, percent-encoded; accepted names are kept. The status is `done`, and
- * for a name that came before `again`.
+ * Sends `body` to each percent-encoded name, and keeps the accepted names. The status must be
+ * `done`, or `again` for a name that was sent before.
  */
 static void ask_all(const char *before, const char *after, const char *body, int done, int again)
 {
@@ -76,8 +76,8 @@ static void ask_all(const char *before, const char *after, const char *body, int
 }
 
 /*
- * The tag of a key: the text between its first brace and the next closing one. All of it is the
- * name, and no name has a brace.
+ * The hash tag of a key is the text between its first opening brace and the next closing brace. The
+ * tag must be the whole name, since no name has a brace.
  */
 static void check_key(const redisReply *key, const char *kind)
 {

@@ -1,6 +1,6 @@
 /*
- * Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that no key outside
- * the prefix is reached.
+ * Keys over HTTP: lists, single keys, deletion, expiry, and elements of any bytes. A daemon reaches
+ * no key outside its prefix.
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 enum { TARGET_BYTES = 4096, KEYS_MAX = 600 };
 
-/* "/keys/" and the key, percent-encoded, and the rest; lives until the next call. */
+/* "/keys/", the percent-encoded key, and the rest. The text is valid until the next call. */
 static const char *target_of(const char *key, const char *rest)
 {
 	static char target[TARGET_BYTES];
@@ -30,7 +30,7 @@ static const char *target_of(const char *key, const char *rest)
 	return target;
 }
 
-/* How many keys a list has, over all its pages; `check` tests each item. */
+/* The number of keys on all pages of a list; `check` tests each item. */
 static int list(struct client *c, const char *query, void (*check)(const json_t *item))
 {
 	char target[512], cursor[80] = "";
@@ -54,7 +54,7 @@ static int list(struct client *c, const char *query, void (*check)(const json_t 
 	return n;
 }
 
-/* ---- Lists and looks ---- */
+/* ---- Lists and single keys ---- */
 
 static void make_one_of_each(void)
 {
@@ -96,8 +96,8 @@ static void keys_are_listed_by_name_and_type(void **state)
 		{ "match=uv:{*", 1 }, /* braces are nothing special */
 		{ "match=*%7Ba%7D", 1 },
 		{ "match=string", 1 },
-		{ "match=p:string", 0 },   /* behind the prefix */
-		{ "match=%5Bhz%5D*t", 0 }, /* nor are brackets */
+		{ "match=p:string", 0 },   /* the pattern applies after the prefix */
+		{ "match=%5Bhz%5D*t", 0 }, /* brackets are nothing special */
 		{ "match=%5C*", 0 },
 	};
 
@@ -126,7 +126,7 @@ static void note(const json_t *item)
 	came[n] = true;
 }
 
-/* Some may come twice: Redis may be growing its table meanwhile. */
+/* Some keys may be listed twice, since Redis may resize its table meanwhile. */
 static void paging_finds_every_key(void **state)
 {
 	static const char *const queries[] = { "limit=1", "limit=7", "limit=1000", "limit=7&match=*" };
@@ -178,7 +178,7 @@ static void a_key_is_looked_at_given_a_time_and_deleted(void **state)
 	wait_until(get("/keys/k").status == 404, 5000);
 }
 
-/* Any bytes but NUL, up to 1024; the names of resources have stricter rules. */
+/* A key is any bytes except NUL, at most 1024. The names of resources have stricter rules. */
 static void keys_of_all_kinds(void **state)
 {
 	char longest[1026];
@@ -258,7 +258,7 @@ static void elements_of_each_type(void **state)
 	assert_problem(get("/keys/set/elements?cursor=x"), 400, "invalid_value", "none");
 }
 
-/* Members, fields and the values of a list; with cursors as without a match. */
+/* `match` filters members, fields and the values of a list. Pages work as without `match`. */
 static void elements_are_filtered(void **state)
 {
 	static const struct {
@@ -295,7 +295,7 @@ static void elements_are_filtered(void **state)
 	assert_int_equal(json_array_size(json_at(get_all("/keys/k/elements?match=field-4711"), "/items")), 1);
 }
 
-/* A value that JSON cannot represent comes twice: readable, and exact. */
+/* A value that JSON cannot represent is returned twice: as readable text, and as exact base64. */
 static void bytes_survive(void **state)
 {
 	static const struct {
@@ -359,7 +359,7 @@ static void long_texts_are_cut_and_marked(void **state)
 
 /* ---- The prefix ---- */
 
-/* Each daemon with its own prefix, some of which would match others' as glob patterns. */
+/* Each daemon has its own prefix. Some prefixes would match others as glob patterns. */
 static const char *const prefixes[] = { "a:", "b:", "ab:", "*:", "?:", "[ab]:", "\\a:", "a\\:", "[^x]:" };
 enum { DAEMONS = sizeof(prefixes) / sizeof(prefixes[0]) };
 
@@ -370,7 +370,7 @@ static void is_our_own(const json_t *item)
 	assert_string_equal(json_string_value(json_object_get(item, "key")), whose);
 }
 
-/* Names the key of `other` in each way that might reach it from within `own`. */
+/* Asks for the key of daemon `other` in each way that might leave the daemon's own prefix. */
 static void reach_out(struct client *c, size_t other)
 {
 	static const char *const tries[][2] = { { "", "" },     { "../", "" }, { "../../", "" }, { "*", "" },
@@ -466,7 +466,7 @@ static void a_removed_key_wakes_its_waiters(void **state)
 	}
 }
 
-/* Waiters whose wait queue was removed join again, all of them. */
+/* When a wait queue is removed, all its waiters join again. */
 static void a_removed_line_is_made_again(void **state)
 {
 	static const char body[] = "{\"ttl_ms\":60000,\"wait_ms\":20000}";
@@ -484,7 +484,7 @@ static void a_removed_line_is_made_again(void **state)
 	}
 }
 
-/* A lock that lost its TTL is held, and force releases it. */
+/* A lock that lost its TTL stays held, and can be released with force. */
 static void a_lock_that_never_ends_is_freed_by_force(void **state)
 {
 	(void)state;

@@ -1,6 +1,7 @@
 /*
- * What all kinds of named things have in common: the list, a look, the expiry, the deletion, and a
- * key of another type in their place. One row a kind. (Which writes make a name: test_names.c.)
+ * What all kinds of named resources have in common: the list, GET, the expiry, the deletion, and a
+ * key of another type in their place. Each kind has one row. (Which writes make a name:
+ * test_names.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,15 +21,15 @@ enum {
 	REPORTED = 2,
 	DELETED = 4,
 	EXPIRES = 8,
-	NAMES = 16, /* its list has the names of an index, and does not look at them */
+	NAMES = 16, /* its list has names only, from an index */
 	MOST = LISTED | REPORTED | DELETED,
 	ALL = MOST | EXPIRES
 };
 
 static const struct kind {
 	const char *path, *key;             /* "/counters", "counter" */
-	const char *method, *behind, *body; /* what makes one: the target ends with `behind` */
-	int absent;                         /* the status of a look at one that is not there */
+	const char *method, *behind, *body; /* makes a resource; the target ends with `behind` */
+	int absent;                         /* the status of GET if there is no resource */
 	unsigned checks;
 } kinds[] = {
 	{ "/locks", "lock", "POST", "", "{\"ttl_ms\":60000,\"owner\":\"me\"}", 200, LISTED | REPORTED },
@@ -92,7 +93,7 @@ static size_t listed(struct answer a)
 	return json_array_size(json_at(a, "/items"));
 }
 
-/* By the instant, and what a look has more of. */
+/* Members that change with time, or of which GET returns more. */
 static bool may_differ(const char *member)
 {
 	static const char *const these[] = { "ttl_ms", "oldest_ready_ms", "holders" };
@@ -103,7 +104,7 @@ static bool may_differ(const char *member)
 	return false;
 }
 
-/* What an item has is what a look has. */
+/* The members of a list item are equal to the same members in the answer to GET. */
 static void item_is_as_a_look(const struct kind *k, struct answer items, size_t at)
 {
 	const json_t *item = json_array_get(json_at(items, "/items"), at), *member;
@@ -123,7 +124,7 @@ static void item_is_as_a_look(const struct kind *k, struct answer items, size_t 
 	assert_true(same > 0);
 }
 
-/* Neither other kinds, nor a key of another type, nor a name that was not asked for is there. */
+/* The list has no other kinds, no key of another type, and no name that does not match. */
 static void is_listed(void **state)
 {
 	const struct kind *k = *state;
@@ -173,7 +174,7 @@ static void is_absent(const struct kind *k)
 		assert_problem(a, 404, "not_found", "none");
 }
 
-/* A later write keeps the expiry, an empty PATCH as well; null removes it. */
+/* A later write and an empty PATCH keep the expiry; null removes it. */
 static void expires(void **state)
 {
 	const struct kind *k = *state;
@@ -223,7 +224,7 @@ static void is_deleted(void **state)
 	make(k, "a");
 }
 
-/* A list of names with a pattern belongs to a kind; keys and topics have no row. */
+/* Each list with `match` belongs to a kind. Keys and topics have no row. */
 static void no_kind_is_forgotten(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go.
- * (Merges: test_leaderboards_merge.c.)
+ * Leaderboards over HTTP: order, ranks, pages, neighbours, and members that are added, changed and
+ * removed. (Merges: test_leaderboards_merge.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static struct answer add(const char *member, const char *scores)
 	return post(target, body);
 }
 
-/* The members of a page, in its order: "b c a"; their ranks must count on from `first_rank`. */
+/* The page has the members `wanted`, in this order ("b c a"), with ranks from `first_rank` on. */
 static void assert_page(const char *target, int first_rank, const char *wanted)
 {
 	struct answer a = get(target);
@@ -97,7 +97,7 @@ static void scores_are_exact_to_the_last_bit(void **state)
 	assert_problem(get("/leaderboards/b/members/nobody"), 404, "not_found", "none");
 }
 
-/* An instant in milliseconds is a score: the newest first. */
+/* A time in milliseconds fits into a score. The newest member is first. */
 static void one_dimension_has_53_bits(void **state)
 {
 	(void)state;
@@ -115,7 +115,10 @@ static void one_dimension_has_53_bits(void **state)
 	assert_problem(put("more", "\"at_ms\":9007199254740992"), 400, "out_of_range", "none");
 }
 
-/* Another program stored elements that are none: reported, and not shown as members. */
+/*
+ * If another program has stored elements that are not members, a read reports them as a foreign
+ * key.
+ */
 static void foreign_elements_are_reported(void **state)
 {
 	static const char *const foreign[] = { "short", "\x7f-eight-or-more-bytes" };
@@ -139,10 +142,10 @@ static void first_come_is_ahead_of_equals(void **state)
 	put("m", "\"points\":7");
 	assert_page(MEMBERS, 1, "z a m");
 	assert_page(MEMBERS "?order=asc", 1, "z a m");
-	assert_int_equal(int_at(put("z", "\"points\":7"), "/rank"), 1); /* nothing changed */
+	assert_int_equal(int_at(put("z", "\"points\":7"), "/rank"), 1); /* the same score keeps the rank */
 	assert_int_equal(int_at(add("z", "\"points\":0"), "/rank"), 1);
 	add("z", "\"points\":1");
-	assert_int_equal(int_at(add("z", "\"points\":-1"), "/rank"), 3); /* away and back */
+	assert_int_equal(int_at(add("z", "\"points\":-1"), "/rank"), 3); /* a changed score loses the rank */
 	assert_page(MEMBERS, 1, "a m z");
 	assert_page(MEMBERS "?order=asc&cursor=1&limit=1", 2, "m");
 }
@@ -191,7 +194,7 @@ static int64_t counted(const char *range)
 	return int_at(a, "/count");
 }
 
-/* By the first dimension; ranks count the whole board. */
+/* A range applies to the first dimension. Ranks count the whole board. */
 static void scores_have_ranges(void **state)
 {
 	(void)state;
@@ -223,7 +226,7 @@ static void scores_have_ranges(void **state)
 	assert_problem(get("/leaderboards/b/count?max_score=9007199254740992"), 400, "out_of_range", "none");
 }
 
-/* Follows next_cursor; the members of all pages must be `wanted`, and none may be empty. */
+/* Follows next_cursor. The members of all pages must be `wanted`, and no page may be empty. */
 static void assert_pages(const char *target, const char *wanted)
 {
 	char got[64] = "", next[160];
@@ -276,7 +279,7 @@ static void members_come_change_and_go(void **state)
 	assert_int_equal(int_at(a, "/scores/silver"), 5);
 	a = put("m", "\"bronze\":4");
 	assert_status(a, 200);
-	assert_int_equal(int_at(a, "/scores/silver"), 0); /* members that PUT leaves out are 0 */
+	assert_int_equal(int_at(a, "/scores/silver"), 0); /* scores that PUT leaves out become 0 */
 	put("n", "\"bronze\":3");
 	assert_status(http(client, "DELETE", "/leaderboards/b/members/m", NULL), 204);
 	assert_problem(http(client, "DELETE", "/leaderboards/b/members/m", NULL), 404, "not_found", "none");
@@ -301,7 +304,9 @@ static void a_retried_add_counts_once(void **state)
 	assert_int_equal(int_at(get("/leaderboards/b/members/m"), "/scores/gold"), 5);
 }
 
-/* One dimension has one order, so the first write makes the board; with several, PUT must. */
+/*
+ * One dimension has one order, so the first write makes the board. PUT makes a board with several.
+ */
 static void a_first_score_makes_the_board(void **state)
 {
 	(void)state;
@@ -312,7 +317,7 @@ static void a_first_score_makes_the_board(void **state)
 	assert_problem(get("/leaderboards/b"), 404, "not_found", "none");
 	a = put("m", "\"points\":7");
 	assert_status(a, 201);
-	assert_null(header_of(a, "Location")); /* PUT names the path itself */
+	assert_null(header_of(a, "Location")); /* the client named the path */
 	assert_int_equal(int_at(a, "/scores/points"), 7);
 	a = get("/leaderboards/b");
 	assert_string_equal(text_at(a, "/dimensions/0"), "points");
@@ -330,7 +335,7 @@ static void answers_have_the_name_and_the_path(void **state)
 	static const char increment[] = "/leaderboards/b%20%2F/members/%E5%8C%97/increment";
 
 	(void)state;
-	for (int i = 0; i < 2; i++) { /* a replay has it again */
+	for (int i = 0; i < 2; i++) { /* a replay has the same answer */
 		struct answer a = http(client, "POST", increment, "{\"scores\":{\"p\":1}}", "Idempotency-Key: k");
 		assert_status(a, 201);
 		assert_string_equal(text_at(a, "/name"), "b /");
@@ -416,12 +421,14 @@ static void put_replaces_and_patch_merges_the_expiry(void **state)
 	http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":60000}");
 	a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
 	assert_status(a, 200);
-	assert_true(json_is_null(json_at(a, "/expires_at_ms"))); /* members that PUT leaves out have their default */
+	assert_true(json_is_null(json_at(a, "/expires_at_ms"))); /* fields that PUT leaves out get their default */
 	assert_problem(http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
 	assert_problem(http(client, "PATCH", "/leaderboards/b", NULL), 400, "missing_field", "none");
 }
 
-/* A board that keeps few: another member has no rank, and nothing is stored of it. */
+/*
+ * If a board is full (max_members), a new member that would be last gets no rank and is not stored.
+ */
 static void a_board_may_keep_few(void **state)
 {
 	(void)state;
@@ -430,7 +437,7 @@ static void a_board_may_keep_few(void **state)
 	assert_int_equal(int_at(a, "/max_members"), 2);
 	put("a", "\"p\":5");
 	put("b", "\"p\":5");
-	for (int i = 0; i < 2; i++) { /* what changed nothing is not recorded */
+	for (int i = 0; i < 2; i++) { /* an answer without effect is not recorded */
 		a = http(client, "POST", MEMBERS "/c/increment", "{\"scores\":{\"p\":5}}", "Idempotency-Key: k");
 		assert_status(a, 200);
 		assert_true(json_is_null(json_at(a, "/rank"))); /* the last of equals */
@@ -443,7 +450,7 @@ static void a_board_may_keep_few(void **state)
 	assert_problem(get(MEMBERS "/c"), 404, "not_found", "none");
 	assert_status(put("c", "\"p\":6"), 201);
 	assert_page(MEMBERS, 1, "c a");
-	assert_int_equal(int_at(put("c", "\"p\":0"), "/rank"), 2); /* it stays until another comes */
+	assert_int_equal(int_at(put("c", "\"p\":0"), "/rank"), 2); /* the last member stays until another is added */
 	assert_page(MEMBERS, 1, "a c");
 	a = http(client, "PATCH", "/leaderboards/b", "{\"max_members\":1}");
 	assert_int_equal(int_at(a, "/size"), 1);
@@ -461,7 +468,7 @@ static void a_board_may_keep_few(void **state)
 	assert_problem(http(client, "PATCH", "/leaderboards/b", "{\"max_members\":0}"), 400, "out_of_range", "none");
 }
 
-/* More than one step drops: the request ends when no more than the bound are left. */
+/* The daemon drops the members in several steps, and answers when at most max_members are left. */
 static void a_large_board_becomes_small(void **state)
 {
 	static const char source[] =

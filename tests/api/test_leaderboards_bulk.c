@@ -1,5 +1,6 @@
 /*
- * Many members of a leaderboard in one request over HTTP: written in several steps, and looked up.
+ * Many members of a leaderboard in one request over HTTP: the daemon writes them in several steps,
+ * and looks them up.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,14 +54,14 @@ static void members_come_and_go_at_once(void **state)
 	assert_string_equal(text_at(a, "/members/0/member"), "FR");
 	assert_int_equal(int_at(a, "/members/0/rank"), 2);
 	assert_int_equal(int_at(a, "/members/0/scores/gold"), 5);
-	assert_int_equal(int_at(a, "/members/0/scores/silver"), 0); /* what is not given becomes 0 */
+	assert_int_equal(int_at(a, "/members/0/scores/silver"), 0); /* a score that is not given becomes 0 */
 	assert_true(json_is_null(json_at(a, "/members/1")));
 	assert_int_equal(int_at(a, "/members/2/rank"), 1);
 	assert_int_equal(int_at(a, "/members/3/rank"), 2);
 	assert_int_equal(int_at(post(LOOKUP "?order=asc", "{\"members\":[\"FR\"]}"), "/members/0/rank"), 1);
 }
 
-/* 1000 are four steps, in the order of the request. */
+/* The daemon writes 1000 members in four steps, in the order of the request. */
 static void the_most_is_written_and_found(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Merges of leaderboards over HTTP: a week from its days, all at once or not at all, also for
- * retries and for reads in between.
+ * Merges of leaderboards over HTTP: a week is merged from its days. A merge happens all at once or
+ * not at all, also for retries and for clients that read meanwhile.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void put(const char *board, const char *member, int gold, int silver)
 	assert_int_equal(http(client, "PUT", target, body).status / 100, 2);
 }
 
-/* "member gold silver, ..." from the first rank on. */
+/* `wanted` is "member gold silver, ...", from the first rank on. */
 static void assert_board(const char *target, const char *wanted)
 {
 	struct answer a = get(target);
@@ -94,10 +94,10 @@ static void a_week_is_made_of_its_days(void **state)
 	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0");
 	http(client, "PATCH", "/leaderboards/week", "{\"max_members\":null}");
 	post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\"}");
-	/* Itself as a source, and one twice. */
+	/* The board itself is a source, and one source is named twice. */
 	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
 	assert_board("/leaderboards/week/members", "cat 6 0, ann 3 3, bob 2 0");
-	/* A merged board goes on like any other. */
+	/* A merged board can be changed like any other. */
 	put("week", "bob", 9, 9);
 	assert_status(http(client, "DELETE", "/leaderboards/week/members/cat", NULL), 204);
 	assert_board("/leaderboards/week/members", "bob 9 9, ann 3 3");
@@ -120,7 +120,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_non_null(strstr(text_at(a, "/detail"), "'points' has the dimensions points, not gold, silver as 'mon'"));
 	assert_problem(post(WEEK, "{\"sources\":[\"mon\",\"turned\"]}"), 409, "leaderboard_dimensions_differ", "none");
 	assert_problem(post(WEEK, "{\"sources\":[\"points\"]}"), 409, "leaderboard_dimensions_differ",
-		       "none"); /* the board itself */
+		       "none"); /* the existing board differs */
 	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[4294967295,4294967295]}");
 	assert_problem(a, 409, "score_out_of_range", "none");
 	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1]}");
@@ -128,7 +128,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/weights");
 	assert_problem(post(WEEK, "{\"sources\":[]}"), 400, "out_of_range", "none");
 	assert_board("/leaderboards/week/members", "old 1 1");
-	/* Nothing remains: four boards, two or three keys each. */
+	/* No key of a failed merge remains: the boards have one to three keys each. */
 	assert_int_equal(server_keys(&redis), 3 + 3 + 1 + 1 + 3);
 }
 
@@ -136,7 +136,7 @@ static void a_retry_gets_the_first_answer(void **state)
 {
 	(void)state;
 	if (redis.cluster)
-		skip(); /* over several slots nothing is recorded: test_leaderboards_slots.c */
+		skip(); /* a merge over several slots has no replay: test_leaderboards_slots.c */
 	make_days();
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", WEEK, "{\"sources\":[\"mon\"]}", "Idempotency-Key: one");
@@ -149,7 +149,7 @@ static void a_retry_gets_the_first_answer(void **state)
 		       "idempotency_key_reused", "none");
 }
 
-/* Members m0, m1, ... of a board, stored by hand: over HTTP it would take long. */
+/* Stores members m1, m2, ... of a board directly in Redis, since that would take long over HTTP. */
 static void make_many(const char *board)
 {
 	static const char source[] =
@@ -168,7 +168,7 @@ struct looker {
 	atomic_bool done;
 	atomic_uint old;
 	unsigned all, other;
-	long most_kib; /* that the daemon had */
+	long most_kib; /* the daemon's largest size */
 };
 
 static void *look_on(void *arg)
@@ -190,7 +190,9 @@ static void *look_on(void *arg)
 	return NULL;
 }
 
-/* The merge takes many steps; a reader sees the old members or the new ones, never some of each. */
+/*
+ * The merge takes many steps. A reader sees the old members or the new members, never some of each.
+ */
 static void it_appears_at_once(void **state)
 {
 	struct looker looker = { .done = false };
@@ -214,7 +216,7 @@ static void it_appears_at_once(void **state)
 	assert_board("/leaderboards/week/members?limit=2", "m3000 6000 0, m2999 5998 0");
 }
 
-/* Thousands of steps need the memory of one. */
+/* A merge of thousands of steps needs no more memory than one step. */
 static void it_takes_no_memory(void **state)
 {
 	enum { TIMES = 50, GROWTH_KIB = 1024 };
@@ -238,7 +240,10 @@ static void it_takes_no_memory(void **state)
 	assert_board("/leaderboards/week/members?limit=1", "m3000 150000 0");
 }
 
-/* When the daemon dies meanwhile, the board stays as it is, and the unfinished one expires. */
+/*
+ * If the daemon is killed during a merge, the board stays as it was, and the unfinished copy
+ * expires.
+ */
 static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
 {
 	static const char rest[] = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -1,6 +1,6 @@
 /*
- * A board merged from boards in several slots of a Redis Cluster: the same as one from boards in
- * one slot, to the last tie.
+ * A merge of boards in several slots of a Redis Cluster gives the same board as a merge in one
+ * slot, including the order of ties.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@ static void put(const char *board, int member, int gold, int silver)
 }
 
 /*
- * Two boards apart and two beside each other, with the same members in the same order, for each
- * choice of two; many ties.
+ * Fills `middle` and `high`, which are in different slots, and the same two boards again in the
+ * slot of `low`. Many members have equal scores.
  */
 static void fill(int count)
 {
@@ -86,7 +86,10 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 		assert_int_equal(int_at(apart, "/size"), i == 4 ? MANY / 2 : MANY * 3 / 2);
 		assert_true(json_equal(json_at(items_of(low), "/items"), json_at(items_of(beside[2]), "/items")));
 	}
-	/* One source beside the board and one elsewhere; itself as a source, and one twice. */
+	/*
+	 * One source shares the board's slot and one does not. The board itself is a source. One
+	 * source is named twice.
+	 */
 	assert_status(merge(low, beside[0], high, "", NULL), 200);
 	assert_status(merge(beside[2], beside[0], beside[1], "", NULL), 200);
 	assert_true(json_equal(json_at(items_of(low), "/items"), json_at(items_of(beside[2]), "/items")));
@@ -116,7 +119,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 	a = merge(low, high, high, ",\"weights\":[4,4]", NULL);
 	assert_problem(a, 409, "score_out_of_range", "none");
 	assert_int_equal((int)json_array_size(json_at(items_of(low), "/items")), 1);
-	assert_status(merge(beside[2], middle, high, "", NULL), 200); /* other dimensions, but no members */
+	assert_status(merge(beside[2], middle, high, "", NULL), 200); /* it has other dimensions, but no members */
 	char key[64];
 	snprintf(key, sizeof(key), "p:board:{%s}", beside[1]);
 	server_command(&redis, "SET %s foreign", key);

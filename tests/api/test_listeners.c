@@ -1,6 +1,6 @@
 /*
- * Where the daemon listens: several addresses, Unix sockets and their files, health apart; and
- * `--check`, which tests it.
+ * Where the daemon listens: several addresses, Unix sockets and their files, and a separate address
+ * for health. Also `--check`, which queries the daemon's health.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Each test cleans up, and finds nothing of another's. */
+/* Each test starts without the daemon and the socket of the test before it. */
 static int forget(void **state)
 {
 	(void)state;
@@ -73,7 +73,7 @@ static int bind_to(const char *at)
 	return fd;
 }
 
-/* A socket's file without its process, as a crash leaves it. */
+/* Makes the socket file that a crashed process leaves behind. */
 static void leave_stale(const char *at)
 {
 	close(bind_to(at));
@@ -123,7 +123,7 @@ static void test_unix_socket(void **state)
 	assert_int_equal(json_array_size(json_at(info, "/health_addresses")), 0);
 	client_close(c);
 	daemon_stop(&patternd);
-	assert_int_equal(mode_of(path), 0); /* gone with the daemon */
+	assert_int_equal(mode_of(path), 0); /* the daemon has removed it */
 }
 
 static void test_unix_mode(void **state)
@@ -173,13 +173,13 @@ static void test_unix_no_socket(void **state)
 	assert_string_equal(kept, "precious");
 	free(kept);
 	unlink(path);
-	/* A link is not a socket either, whatever its target. */
+	/* A symbolic link is not a socket, whatever its target. */
 	assert_int_equal(symlink("/nowhere", path), 0);
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
 	assert_int_equal(mode_of(path) & S_IFMT, S_IFLNK);
 }
 
-/* Another program has put its own socket there meanwhile: it stays. */
+/* If another program has replaced the socket by its own, the daemon leaves that socket in place. */
 static void test_unix_not_ours(void **state)
 {
 	(void)state;
@@ -208,8 +208,8 @@ static bool waits_for_lock(pid_t pid)
 }
 
 /*
- * Of two daemons that start on a dead one's socket, the second finds the socket of the first, and
- * leaves it.
+ * Two daemons start at the path of a stale socket. The second finds the socket of the first, and
+ * does not replace it.
  */
 static void test_unix_race(void **state)
 {
@@ -221,7 +221,7 @@ static void test_unix_race(void **state)
 	snprintf(listen_at, sizeof(listen_at), "unix:%s", path);
 	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
 	int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(flock(lock, LOCK_EX), 0); /* as a daemon that starts */
+	assert_int_equal(flock(lock, LOCK_EX), 0); /* as a daemon does at its start */
 	proc_start(&patternd.proc, argv);
 	wait_until(waits_for_lock(patternd.proc.pid), ANSWER_MS);
 	unlink(path);
@@ -248,12 +248,12 @@ static void test_both_loopbacks(void **state)
 	assert_int_equal(daemon_run(&(struct daemon){ 0 }, "--check", listen), 0);
 	assert_int_equal(status_by_port(port, "/locks/a"), 200);
 	daemon_stop(&patternd);
-	/* Both wildcards, the same port: the IPv6 one leaves IPv4 to the other. */
+	/* The IPv6 wildcard leaves the same port of IPv4 free. */
 	snprintf(listen, sizeof(listen), "[::]:%d,127.0.0.1:%d", port, port);
 	daemon_start(&patternd, "--redis", redis.url, "--insecure", "--listen", listen);
 }
 
-/* All or nothing: addresses opened before the occupied one are closed again. */
+/* If one address is occupied, the daemon closes the addresses that it has opened, and exits. */
 static void test_one_is_taken(void **state)
 {
 	char listen[LONG_BYTES], port[16];
@@ -275,7 +275,7 @@ static bool asks(struct raw *r)
 
 /*
  * --max-connections counts over all addresses and both servers. Clients beyond it wait at any
- * address, cost nothing meanwhile, and are served when others have disconnected.
+ * address. They use no CPU time, and are served when other clients have disconnected.
  */
 static void test_shared_limit(void **state)
 {
@@ -313,7 +313,7 @@ static void test_shared_limit(void **state)
 		raw_close(by_tls[i]);
 }
 
-/* ---- Health apart ---- */
+/* ---- Separate address for health ---- */
 
 static void test_health_listener(void **state)
 {
@@ -327,7 +327,7 @@ static void test_health_listener(void **state)
 	struct client *c = client_open(patternd.health_port);
 	assert_status(http(c, "GET", "/healthz", NULL), 200);
 	assert_status(http(c, "GET", "/readyz", NULL), 200);
-	assert_status(http(c, "GET", "/readyz?verbose=1", NULL), 400); /* such a parameter is unknown, here as there */
+	assert_status(http(c, "GET", "/readyz?verbose=1", NULL), 400); /* unknown parameters are refused here, too */
 	assert_status(http(c, "HEAD", "/healthz", NULL), 200);
 	assert_status(http(c, "GET", "/metrics", NULL), 200);
 	/* A kubelet names the address of the pod. */
@@ -355,7 +355,7 @@ static void test_health_listener(void **state)
 
 /* ---- --check ---- */
 
-/* The line that it wrote, without its end. */
+/* The line that `--check` wrote, without its line end. */
 static const char *line_of(const struct daemon *d)
 {
 	static char line[1024];
@@ -381,7 +381,7 @@ static void test_check(void **state)
 	assert_non_null(strstr(line_of(&asks), "/readyz returns 200"));
 	assert_int_equal(daemon_run(&asks, "--check", by_unix), 0);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", by_unix), 0);
-	/* Health has its own address: --check uses that one. */
+	/* If health has its own address, --check uses it. */
 	assert_int_equal(daemon_run(&asks, "--listen", "127.0.0.1:1", "--health-listen", health, "--check"), 0);
 	assert_non_null(strstr(line_of(&asks), health));
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d/locks", patternd.health_port);
@@ -412,7 +412,7 @@ static void test_check_fails(void **state)
 	assert_int_equal(daemon_run(&asks, "--check", "--pool-size", "no"), 1);
 }
 
-/* --check never uses HTTPS: it uses a plain address, else the message names the way out. */
+/* --check never uses HTTPS. Without a plain address it fails, and its message names a way out. */
 static void test_check_beside_https(void **state)
 {
 	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });

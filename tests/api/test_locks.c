@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP: acquiring, tokens and fences, readers, several at once, looks and lists. (What
- * exactly a lock does: the tests of the scripts. Retries and secrecy: test_locks_replays.c.)
+ * Locks over HTTP: acquiring, tokens, fences, readers, several locks at once, GET and lists. (The
+ * exact rules of a lock: the tests of its scripts. Retries and secrecy: test_locks_replays.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,7 +123,7 @@ static void a_refusal_has_the_holder_and_its_time(void **state)
 		assert_int_equal(int_at(a, "/waiter_count"), 0);
 		assert_null(strstr(a.body, text_at(taken, "/token")));
 	}
-	nap_ms(int_at(look(), "/ttl_ms") + 1); /* of the last row: waiting that long is enough */
+	nap_ms(int_at(look(), "/ttl_ms") + 1); /* after the last row's ttl the lock is free */
 	assert_status(acquire(a_minute), 201);
 }
 
@@ -149,7 +149,7 @@ static void each_entry_has_a_token_of_its_own(void **state)
 	assert_int_equal(holds(), 1);
 }
 
-/* Neither an expired token nor an unknown one creates a lock, or enters one. */
+/* An expired or unknown token neither creates a lock nor enters one. */
 static void a_token_that_holds_nothing_takes_nothing(void **state)
 {
 	(void)state;
@@ -169,7 +169,7 @@ static void metadata_is_bounded(void **state)
 
 	(void)state;
 	for (int i = 0; i <= READERS; i++) {
-		int size = MOST - 2 + (i == READERS); /* and the quotes */
+		int size = MOST - 2 + (i == READERS); /* plus the two quotes */
 		assert_true(asprintf(&body, "{\"mode\":\"shared\",\"metadata\":\"%0*d\"}", size, 0) > 0);
 		struct answer a = acquire(body);
 		free(body);
@@ -201,14 +201,14 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer, int_at(a, "/expires_at_ms"));
 }
 
-/* A query is refused, since proxies log it. */
+/* A token in the query is refused, since proxies log queries. */
 static void the_token_comes_in_the_header(void **state)
 {
 	char text[96];
 
 	(void)state;
 	const char *token = text_at(acquire(a_minute), "/token");
-	struct answer none = http(client, "DELETE", "/locks/a", NULL); /* which force would not need */
+	struct answer none = http(client, "DELETE", "/locks/a", NULL); /* without a token and without force */
 	assert_problem(none, 400, "missing_field", "none");
 	assert_string_equal(text_at(none, "/errors/0/pointer"), "Lock-Token:");
 	snprintf(text, sizeof(text), "/locks/a?token=%s", token);
@@ -218,7 +218,7 @@ static void the_token_comes_in_the_header(void **state)
 	assert_true(is_free());
 }
 
-/* Ignored, the request would wait for its own client. */
+/* If the daemon ignored the header, the client would wait for the lock that it holds itself. */
 static void the_header_is_refused_where_it_means_nothing(void **state)
 {
 	static const char *const rows[][2] = { { "/locks/a/hold", "{}" }, { "/locks", "{\"names\":[\"a\"]}" } };
@@ -234,7 +234,9 @@ static void the_header_is_refused_where_it_means_nothing(void **state)
 	assert_int_equal(holds(), 1);
 }
 
-/* Its client, which lost the answer, learns that its hold was released; no other client does. */
+/*
+ * A client that lost the answer to its release can repeat the release, if it was the last holder.
+ */
 static void the_last_holder_may_release_again(void **state)
 {
 	static const char freed[] = "{\"name\":\"a\",\"holds\":0,\"held\":false}\n";
@@ -252,13 +254,13 @@ static void the_last_holder_may_release_again(void **state)
 	assert_problem(http(client, "DELETE", "/locks/a?force=true", NULL), 409, "not_holder", "none");
 	assert_problem(extend(second, TTL_MS), 409, "not_holder", "none");
 	const char *other = text_at(acquire(a_minute), "/token");
-	for (int i = 0; i < 2; i++) /* it was released, also when another client holds it by now */
+	for (int i = 0; i < 2; i++) /* the token's hold was released, although another client holds the lock now */
 		assert_string_equal(release(second).body, "{\"name\":\"a\",\"holds\":0,\"held\":true}\n");
 	assert_int_equal(holds(), 1);
 	assert_string_equal(release(other).body, freed);
-	assert_problem(release(second), 409, "not_holder", "none"); /* the last release is another one */
+	assert_problem(release(second), 409, "not_holder", "none"); /* only the last release is remembered */
 	assert_string_equal(release(other).body, freed);
-	server_command(&redis, "PEXPIRE p:lock:{a}:released 0"); /* the minute */
+	server_command(&redis, "PEXPIRE p:lock:{a}:released 0"); /* as after a minute */
 	assert_problem(release(other), 409, "not_holder", "none");
 }
 
@@ -304,13 +306,13 @@ static void readers_are_beside_each_other(void **state)
 	assert_int_equal(json_array_size(json_at(both, "/holders")), 2);
 	assert_int_equal(int_at(both, "/holders/0/holds"), 1);
 	assert_int_equal(int_at(both, "/expires_at_ms"), int_at(both, "/holders/1/expires_at_ms"));
-	assert_string_equal(text_at(both, "/holders/0/owner"), "b"); /* the first to end */
+	assert_string_equal(text_at(both, "/holders/0/owner"), "b"); /* the first to expire */
 	assert_in_range(int_at(both, "/holders/1/ttl_ms"), 50000, 60000);
 	struct answer writer = acquire("{}");
 	assert_problem(writer, 409, "lock_held", "none");
 	assert_string_equal(text_at(writer, "/holders/1/owner"), "a");
 	assert_string_equal(text_at(get("/locks"), "/items/0/mode"), "shared");
-	for (int i = 0; i < 2; i++) /* the caller's own count, not the other reader's */
+	for (int i = 0; i < 2; i++) /* `holds` counts the caller's holds only */
 		assert_string_equal(release(text_at(a, "/token")).body, "{\"name\":\"a\",\"holds\":0,\"held\":true}\n");
 	for (int i = 0; i < 2; i++)
 		assert_string_equal(release(text_at(b, "/token")).body,
@@ -382,7 +384,7 @@ static bool wait_for_both(int count)
 	return int_at(look(), "/waiter_count") == count && int_at(get("/locks/b"), "/waiter_count") == count;
 }
 
-/* It is in both queues; what is free is reserved for it, until it leaves. */
+/* The waiter is in both queues. A free lock is reserved for it until it leaves. */
 static void a_waiter_for_several_is_in_each_queue(void **state)
 {
 	(void)state;
@@ -408,7 +410,7 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
 	}
 }
 
-/* Of each operation that waits here; what else a key does for waiters: test_wait_many.c. */
+/* One row per operation that waits. (Other effects of a key on waiters: test_wait_many.c.) */
 static void a_duplicate_of_a_waiter_is_refused(void **state)
 {
 	static const char key[] = "Idempotency-Key: k";
@@ -437,7 +439,7 @@ static void a_duplicate_of_a_waiter_is_refused(void **state)
 	}
 }
 
-/* ---- Looks ---- */
+/* ---- GET and lists ---- */
 
 static void look_at_a_lock_free_and_held(void **state)
 {
@@ -472,7 +474,7 @@ static void list_shows_what_is_held(void **state)
 	(void)state;
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
-	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: only its fence stays */
+	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* after its release, only its fence remains */
 	assert_status(http(client, "DELETE", "/locks/b", NULL, lock_token(text_at(gone, "/token"))), 200);
 	struct answer a = http(client, "GET", "/locks", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);

@@ -1,8 +1,8 @@
 /*
- * The wait queues of a lock, a semaphore and a queue with one waiter at each of many daemons: what
- * one waiter gets costs as many scripts as with one daemon, however long it holds that; waiters
- * whose daemons hang delay the others by a second each, those whose daemons were killed by less.
- * The three are tried side by side, since each test mostly waits.
+ * The wait queues of a lock, a semaphore and a queue, each with one waiter at each of many daemons.
+ * A release costs at most MOST_SCRIPTS scripts, however many daemons wait. A waiter whose daemon
+ * hangs delays the others by a second, a waiter whose daemon was killed by less. The three
+ * resources are tested side by side, since each test mostly waits.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -23,8 +23,8 @@ enum { DAEMONS = 20, SOON_MS = 5000, OFFER_MS = 1000, UNHEARD_MS = 200, LATE_MS 
 static struct resource {
 	const char *target, *body, *channel, *secret_at;
 	int holders;
-	struct raw *line[DAEMONS]; /* one waiter at each */
-	char secret[64];           /* of the one that was served last */
+	struct raw *line[DAEMONS]; /* one waiter per daemon */
+	char secret[64];           /* of the waiter that was served last */
 } resources[] = {
 	{ "/locks/a", "{" HOLD, "p:lock:{a}", "/token", 1, { NULL }, "" },
 	{ "/semaphores/a/permits", "{\"limit\":2," HOLD, "p:semaphore:{a}", "/permit", 2, { NULL }, "" },
@@ -33,7 +33,7 @@ static struct resource {
 enum { RESOURCES = sizeof(resources) / sizeof(resources[0]) };
 static struct resource *const end = resources + RESOURCES;
 
-static struct daemon more[DAEMONS - 2]; /* beside the pair */
+static struct daemon more[DAEMONS - 2]; /* in addition to the pair */
 
 static struct daemon *daemon_at(int i)
 {
@@ -80,7 +80,7 @@ static void keep_secret(struct resource *r, struct answer a)
 	snprintf(r->secret, sizeof(r->secret), "%s", text_at(a, r->secret_at));
 }
 
-/* Each is held, and one waits for it at each daemon, in their order. */
+/* Acquires each resource, and adds one waiter at each daemon, in the order of the daemons. */
 static void gather(void)
 {
 	for (struct resource *r = resources; r < end; r++) {
@@ -96,7 +96,7 @@ static void gather(void)
 		wait_until(all_parked(daemon_at(i), RESOURCES), SOON_MS);
 }
 
-/* There is something for the first waiter: by the last daemon, which no test harms. */
+/* Releases something for the first waiter, through the last daemon, which no test harms. */
 static void release(struct resource *r)
 {
 	struct client *c = client_open(daemon_at(DAEMONS - 1)->port);
@@ -122,8 +122,8 @@ static void served(struct resource *r, int i)
 }
 
 /*
- * Something is released for each, and the waiter at daemon `i` gets it between `from_ms` and
- * LATE_MS later.
+ * Releases something of each resource. The waiters at daemon `i` must get it after `from_ms`, and
+ * at most LATE_MS later.
  */
 static void release_to(int i, int from_ms, void (*harm)(struct daemon *d))
 {
@@ -140,7 +140,10 @@ static void release_to(int i, int from_ms, void (*harm)(struct daemon *d))
 
 /* ---- What a release costs ---- */
 
-/* One other daemon looks whether the waiter came; nothing more, however long it then holds it. */
+/*
+ * Beside the waiter's daemon, at most one daemon checks the offer, however long the waiter then
+ * holds the resource.
+ */
 static void a_release_costs_the_same_with_many_daemons(void **state)
 {
 	(void)state;
@@ -160,7 +163,7 @@ static void suspend(struct daemon *d)
 	proc_signal(&d->proc, SIGSTOP);
 }
 
-/* It is called, and dies before it comes. */
+/* The daemon gets the offer, and is killed before it can use it. */
 static void one_is_killed_when_it_is_called(void **state)
 {
 	(void)state;
@@ -184,7 +187,9 @@ static void daemons_that_hang_delay_the_next_by_a_second_each(void **state)
 		proc_signal(&daemon_at(i)->proc, SIGCONT);
 }
 
-/* What is published to them reaches no connection: the offers to them are brief. */
+/*
+ * Redis reports that a message to a killed daemon reached no connection, so its offers end early.
+ */
 static void killed_daemons_delay_by_less(void **state)
 {
 	enum { DEAD = 2 };

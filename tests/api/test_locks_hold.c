@@ -1,6 +1,7 @@
 /*
- * Locks that live as long as a connection, with two daemons on one Redis: the events, renewals, and
- * each way to an end. (When Redis or a daemon fails: test_locks_faults.c.)
+ * Locks that are held for as long as a connection is open, with two daemons on one Redis: the
+ * events, renewals, and each way in which a hold ends. (When Redis or a daemon fails:
+ * test_locks_faults.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +27,7 @@ static struct events *hold(int i, const char *body)
 	return events_open(pair_ask(i, HOLD, body, ""), HOLD);
 }
 
-/* The first event; keeps the token. */
+/* Reads the first event, and stores the token in line_token. */
 static struct event acquired(struct events *e)
 {
 	struct event v = events_next(e, SOON_MS);
@@ -49,7 +50,7 @@ static bool is_held(void)
 	return bool_at(http(pair.c[0], "GET", LOCK_A, NULL), "/held");
 }
 
-/* The last event, and the end. */
+/* The last event has this name and reason, and then the stream ends. */
 static void ends(struct events *e, const char *name, const char *reason)
 {
 	struct event v = events_next_named(e, SOON_MS);
@@ -90,7 +91,7 @@ static void acquired_has_the_members_of_a_lock(void **state)
 	events_close(e);
 }
 
-/* For several times its ttl, a third of that between two renewals. */
+/* The lock is kept for several times its ttl, with a renewal every third of the ttl. */
 static void it_is_kept(void **state)
 {
 	enum { TTL_MS = 600, RENEWALS = 5 };
@@ -102,7 +103,7 @@ static void it_is_kept(void **state)
 		struct event v = events_next(e, SOON_MS);
 		assert_null(v.name);
 		assert_string_equal(v.data, "kept");
-		assert_true(monotonic_ms() - start_ms >= i * TTL_MS / 3 - 20); /* and in time, or it would be lost */
+		assert_true(monotonic_ms() - start_ms >= i * TTL_MS / 3 - 20); /* a later renewal would lose the lock */
 		struct answer a = http(pair.c[1], "GET", LOCK_A, NULL);
 		assert_int_equal(int_at(a, "/fence"), fence);
 		assert_in_range(int_at(a, "/ttl_ms"), 1, TTL_MS);
@@ -122,10 +123,10 @@ static void its_token_is_good_for_all_that_a_token_is(void **state)
 	struct answer again = http(pair.c[1], "POST", LOCK_A, body, lock_token(line_token));
 	assert_status(again, 200);
 	assert_int_equal(int_at(again, "/holds"), 2);
-	line_release(1); /* the hold's own */
+	line_release(1); /* the token of the hold */
 	ends(e, "lost", "released");
 	events_close(e);
-	assert_int_equal(pair_number(LOCK_A, "/holders/0/holds"), 1); /* another token of the lock stays in */
+	assert_int_equal(pair_number(LOCK_A, "/holders/0/holds"), 1); /* the other token still holds the lock */
 	snprintf(line_token, sizeof(line_token), "%s", text_at(again, "/token"));
 	line_release(0);
 }
@@ -147,7 +148,7 @@ static void any_client_may_ask(void **state)
 	raw_close(r);
 }
 
-/* As in README: a shell holds a lock for as long as curl runs. */
+/* As in README.md: a shell holds a lock for as long as curl runs. */
 static void curl_holds_a_lock(void **state)
 {
 	struct proc curl = { 0 };
@@ -240,7 +241,7 @@ static void it_is_refused_as_a_lock_is(void **state)
 }
 
 /*
- * A stream has no replay: the key means nothing, neither for a waiter nor when the client
+ * A stream has no replay, so the key has no effect: neither while the client waits, nor when it
  * disconnects.
  */
 static void an_idempotency_key_means_nothing(void **state)
@@ -309,7 +310,7 @@ static void a_daemon_that_leaves_releases_what_it_holds(void **state)
 
 /* ---- Many ---- */
 
-/* Each with its own lock, all at once. */
+/* Opens many holds at once, each of its own lock. */
 static void hold_many(void)
 {
 	enum { AT_ONCE = 100 };
@@ -327,8 +328,8 @@ static void hold_many(void)
 }
 
 /*
- * An older connection stays open all the while: libmicrohttpd checks only the oldest one when it
- * looks for closed connections.
+ * An older connection stays open during the test, since libmicrohttpd only checks whether the
+ * oldest connection is closed.
  */
 static void a_thousand_leave_nothing_behind(void **state)
 {
@@ -353,7 +354,7 @@ static void a_thousand_leave_nothing_behind(void **state)
 	wait_until(json_array_size(json_at(http(pair.c[1], "GET", "/locks?limit=1000", NULL), "/items")) == 0, SOON_MS);
 }
 
-/* As a reverse proxy sends it: the body ends with the connection. */
+/* Some reverse proxies send HTTP/1.0: the body ends with the connection. */
 static void http_1_0_gets_a_stream_that_ends(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * Clients that disconnect while they are in the wait queue, with two daemons on one Redis: they
- * leave the queue at once, nothing is granted to them, and a lock acquired in that moment is
- * released. Row 19 of the table of faults.
+ * Clients disconnect while they are in the wait queue, with two daemons on one Redis. They leave
+ * the queue at once, and the daemon releases a lock that it acquired for such a client. (Row 19 of
+ * the table of faults.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void a_client_that_leaves_is_out_of_the_queue(void **state)
 		struct raw *before = line_join(0), *leaves = line_join(i % 2), *after = line_join(1);
 		ways[i / 2](leaves);
 		wait_until(line_waiters() == 2, AT_ONCE_MS);
-		if (i / 2 == HALF_CLOSE) { /* it gets no answer, and the connection ends */
+		if (i / 2 == HALF_CLOSE) { /* the client gets no answer, and the connection ends */
 			assert_true(raw_closed(leaves, SOON_MS));
 			assert_int_equal(raw_answers_left(leaves), 0);
 			raw_close(leaves);
@@ -42,8 +42,8 @@ static void a_client_that_leaves_is_out_of_the_queue(void **state)
 }
 
 /*
- * The waiter with the offer has left: the next one gets the offer at once, not after the second
- * that an offer lasts.
+ * When the waiter with the offer leaves, the next waiter gets the offer at once, not after the
+ * second that an offer lasts.
  */
 static void a_client_that_leaves_with_the_offer_makes_way(void **state)
 {
@@ -81,11 +81,11 @@ static void many_leave_at_once(void **state)
 	wait_until(metric_of(&pair.d[1], "http_connections") <= 2, SOON_MS);
 }
 
-/* ---- In the very moment ---- */
+/* ---- Disconnecting during the release ---- */
 
 enum { ROUNDS = 400, STEP_US = 20, STEPS = 80 };
 
-/* The status of a request in the log of daemon `i`; 0: it is not there yet. */
+/* The status of a request in the log of daemon `i`; 0 if it is not logged yet. */
 static int logged_status(int i, const char *request_id)
 {
 	char id[64];
@@ -100,8 +100,8 @@ static int logged_status(int i, const char *request_id)
 }
 
 /*
- * Sends the release, and makes the leaver disconnect so long before or after that. Neither waits
- * for the other.
+ * Sends the release, and lets the leaver disconnect `leave_after_us` later (if negative, earlier).
+ * Neither waits for the other.
  */
 static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*leave)(struct raw *r),
 			     int64_t leave_after_us)
@@ -124,10 +124,10 @@ static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*le
 }
 
 /*
- * The client leaves in the moment in which the lock is released to it. Either it was answered
- * before, and holds the lock; or it gets nothing, and the next waiter gets the lock at once. The
- * lock never stays unused until its ttl ends. After a half close the answer shows which it was,
- * otherwise the daemon's log.
+ * The client disconnects at the moment in which the lock is released to it. If the daemon answered
+ * it before, the client holds the lock. Otherwise the next waiter gets the lock at once: a lock
+ * that no client knows of must not stay held until its ttl ends. The daemon's log shows which of
+ * the two happened; after a half close, so does the answer.
  */
 static void a_client_that_leaves_in_that_moment_keeps_nothing(void **state)
 {
@@ -162,7 +162,7 @@ static void a_client_that_leaves_in_that_moment_keeps_nothing(void **state)
 		client_forget(pair.c[0]);
 	}
 	raw_close(releaser);
-	print_message("%u were answered before they left, from %u it was taken back\n", answered, taken_back);
+	print_message("%u clients got the lock before they left, %u did not\n", answered, taken_back);
 	assert_true(answered > 0 && taken_back > 0);
 }
 

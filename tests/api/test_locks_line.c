@@ -1,8 +1,8 @@
 /*
- * The wait queue of a lock over HTTP, with two daemons on one Redis: first come, first served, no
- * client overtakes, each way to free the lock wakes the next, and many waiters are served one by
- * one. (What a lock is: test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis
- * fail: test_locks_faults.c.)
+ * The wait queue of a lock over HTTP, with two daemons on one Redis. Waiters are served in order,
+ * and no client overtakes them. Each way to free the lock wakes the next waiter. (Locks without
+ * waiting: test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis fail:
+ * test_locks_faults.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include "lock_line.h"
 
 enum { SOON_MS = 5000 };
-/* As long as an owner may be; each byte takes three in a ticket. */
+/* The longest owner; each of its bytes needs three bytes in a ticket. */
 #define OWNER_25 "%%%%%%%%%%%%%%%%%%%%%%%%%"
 #define OWNER_200 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25
 
@@ -48,7 +48,7 @@ static void all_are_served_as_they_came(void **state)
 		raw_close(line[i]);
 		assert_int_equal(line_waiters(), WAITERS - 1 - i);
 		assert_problem(line_take(i % 2, NULL), 409, "lock_held",
-			       "none"); /* a client that does not wait does not get in between */
+			       "none"); /* a client that does not wait cannot overtake */
 	}
 	line_release(0);
 	assert_status(line_take(1, NULL), 201);
@@ -141,14 +141,14 @@ static void the_time_to_wait_has_an_end(void **state)
 		struct answer a = line_take(i, "{\"wait_ms\":150}");
 		assert_problem(a, 409, "lock_held", "none");
 		assert_in_range(a.took_us, 149000, 1000000);
-		assert_int_equal(int_at(a, "/waiter_count"), 1); /* this client is no longer one of them */
+		assert_int_equal(int_at(a, "/waiter_count"), 1); /* without this client */
 		assert_int_equal(line_waiters(), 1);
 	}
 	raw_close(before);
 	wait_until(line_waiters() == 0, SOON_MS);
 }
 
-/* A token enters again at once, whatever waits, and never waits itself. */
+/* A token enters its lock again at once, even when other clients wait, and never waits itself. */
 static void a_holder_enters_past_the_line(void **state)
 {
 	static const char body[] = "{\"wait_ms\":20000,\"ttl_ms\":60000}";
@@ -204,8 +204,8 @@ static void whatever_frees_it_wakes_the_next(void **state)
 {
 	static const struct {
 		void (*end)(int ttl_ms);
-		int ttl_ms;  /* of the holder, */
-		int left_ms; /* and what remains of it afterwards */
+		int ttl_ms;  /* the holder's ttl */
+		int left_ms; /* how much of it is left after `end` */
 	} rows[] = {
 		{ release, 60000, 0 },  { force, 60000, 0 },   { nothing, 300, 300 },
 		{ extend, 60000, 200 }, { enter, 60000, 200 },
@@ -228,8 +228,8 @@ static void whatever_frees_it_wakes_the_next(void **state)
 }
 
 /*
- * The lock of a waiter that was served expires: the waiters at the other daemon do not wait for the
- * second that an offer lasts.
+ * When the lock of a served waiter expires, a waiter at the other daemon is served at once, not
+ * after the second that an offer lasts.
  */
 static void each_end_wakes_the_next_over_daemons(void **state)
 {
@@ -257,7 +257,10 @@ struct turn {
 static struct turn turns[CROWD * TURNS];
 static atomic_int turn_count, inside, clashes, failures;
 
-/* No assertion here: they end the test, and only the main thread may. */
+/*
+ * This thread makes no assertions: a failed assertion ends the test, which only the main thread may
+ * do.
+ */
 static void *take_turns(void *arg)
 {
 	struct client *c = arg;

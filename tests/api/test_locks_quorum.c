@@ -1,5 +1,5 @@
 /*
- * Locks on a majority of three servers, all of which work. (When some do not:
+ * Locks on a majority of three servers, while all three work. (When servers fail:
  * test_locks_quorum_faults.c.)
  */
 #include <setjmp.h>
@@ -52,8 +52,8 @@ static int64_t wall_ms(void)
 /* ---- Acquiring ---- */
 
 /*
- * The ttl_ms of the answer is the time left after the elapsed time and 1 % + 2 ms; every server has
- * the same token and fence.
+ * The ttl_ms of the answer is the requested ttl minus the elapsed time and minus 1 % + 2 ms. Every
+ * server has the same token and fence.
  */
 static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
 {
@@ -104,7 +104,7 @@ static void a_look_has_the_holder_of_a_majority(void **state)
 	assert_in_range(int_at(a, "/ttl_ms"), 1, 60000);
 	server_command(&quorum.servers[0], "DEL p:lock:{a}");
 	assert_true(bool_at(look(), "/held"));
-	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 1000"); /* then only one is left */
+	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 1000"); /* after that, only one copy is left */
 	assert_in_range(int_at(look(), "/ttl_ms"), 1, 1000);
 	server_command(&quorum.servers[1], "DEL p:lock:{a}");
 	a = look();
@@ -128,8 +128,8 @@ static void a_refusal_has_the_holder_and_keeps_nothing(void **state)
 }
 
 /*
- * Two of three servers have it for different holders: no client holds it, and a client that tries
- * now keeps nothing either.
+ * Two of three servers have the lock for different holders, so no client holds it. A client that
+ * tries to acquire it keeps no copy either.
  */
 static void a_lock_without_a_majority_has_no_holder(void **state)
 {
@@ -146,13 +146,13 @@ static void a_lock_without_a_majority_has_no_holder(void **state)
 	assert_int_equal(int_at(a, "/retry_after_ms"), 1);
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	assert_false(bool_at(look(), "/held"));
-	wait_until(quorum_copies("a") == 2, SOON_MS); /* the copies of the others */
+	wait_until(quorum_copies("a") == 2, SOON_MS); /* only the two old copies are left */
 	assert_int_equal(server_command(&quorum.servers[2], "EXISTS p:lock:{a}")->integer, 0);
 }
 
 /*
- * Left over from a client that never had a majority, or has lost it: it does not block others, and
- * its fence is exceeded.
+ * A copy is left from a client that never had a majority, or has lost it. The copy does not block
+ * other clients, and the next fence is higher than its fence.
  */
 static void an_old_lock_of_a_minority_blocks_no_client(void **state)
 {
@@ -189,7 +189,7 @@ static void extend_starts_again_and_revives_nothing(void **state)
 	for (int i = 0; i < QUORUM_SERVERS; i++)
 		assert_in_range(server_command(&quorum.servers[i], "PTTL p:lock:{a}")->integer, 1, 10000);
 	assert_problem(extend("nonsense", 10000), 409, "not_holder", "none");
-	server_command(&quorum.servers[2], "DEL p:lock:{a}"); /* it lost its data: that is not repaired */
+	server_command(&quorum.servers[2], "DEL p:lock:{a}"); /* a server that lost its data gets no new copy */
 	a = extend(token, 10000);
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/safety/acknowledged"), 2);
@@ -201,13 +201,15 @@ static void extend_starts_again_and_revives_nothing(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-/* Clients that acquired it since, or tried to, do not change the answer to a repeated release. */
+/*
+ * Other clients that acquire the lock, or try to, do not change the answer to a repeated release.
+ */
 static void a_release_is_repeated_under_contention(void **state)
 {
 	(void)state;
 	struct answer taken = acquire(a_minute);
 	assert_status(release(text_at(taken, "/token")), 200);
-	for (int i = 0; i < 2; i++) /* this one acquires no majority, and releases what it got */
+	for (int i = 0; i < 2; i++) /* then a client gets no majority, and releases its copy */
 		server_command(&quorum.servers[i], "HSET p:lock:{a} fence 1 owner x mode exclusive metadata '' t:x 1");
 	assert_problem(acquire(a_minute), 409, "lock_held", "none");
 	for (int i = 0; i < 2; i++)
@@ -235,10 +237,10 @@ static void a_release_frees_once(void **state)
 	assert_status(a, 200);
 	assert_string_equal(a.body, freed);
 	assert_int_equal(quorum_copies("a"), 0);
-	assert_string_equal(release(text_at(taken, "/token")).body, freed); /* the last holder's again */
+	assert_string_equal(release(text_at(taken, "/token")).body, freed); /* the same release, repeated */
 	assert_problem(release("nonsense"), 409, "not_holder", "none");
 	server_command(&quorum.servers[0], "DEL p:lock:{a}:released");
-	assert_status(release(text_at(taken, "/token")), 200); /* a majority knows it still */
+	assert_status(release(text_at(taken, "/token")), 200); /* a majority still knows the release */
 	server_command(&quorum.servers[1], "DEL p:lock:{a}:released");
 	assert_problem(release(text_at(taken, "/token")), 409, "not_holder", "none");
 	struct answer next = acquire(a_minute);
@@ -254,8 +256,8 @@ static void a_release_frees_once(void **state)
 /* ---- Fences ---- */
 
 /*
- * The server with the highest numbers loses its data, again and again: without writing the highest
- * number to a majority before the answer, the next fence would be a smaller one.
+ * The server with the highest fence loses its data again and again. The daemon must write the
+ * highest fence to a majority before it answers, or the next fence would be lower.
  */
 static void fences_rise_though_the_highest_is_forgotten(void **state)
 {
@@ -324,7 +326,7 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	assert_status(acquire("{\"mode\":\"exclusive\",\"wait_ms\":0,\"min_replicas\":0}"), 201);
 }
 
-/* Everything else is in the usual Redis. */
+/* All other resources are in the main Redis. */
 static void semaphores_and_fences_stay_on_redis(void **state)
 {
 	(void)state;

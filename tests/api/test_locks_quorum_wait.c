@@ -1,6 +1,6 @@
 /*
- * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps
- * nothing in between.
+ * Waiting for a lock on a majority of three servers: the daemon tries again and again, and keeps no
+ * copy between two tries.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ static struct answer acquire(const char *body)
 	return http(quorum.c[0], "POST", target, body);
 }
 
-/* It waits at the second daemon, and has tried more than once. */
+/* Adds a waiter at the second daemon, and returns when it has tried more than once. */
 static struct raw *waits(const char *body)
 {
 	long tries = metric_of(&quorum.d[1], "wait_retries_total");
@@ -60,7 +60,7 @@ static void a_waiter_gets_it_after_its_release(void **state)
 	assert_in_range(int_at(a, "/waited_ms"), 1, monotonic_ms() - begin_ms);
 	assert_true(int_at(a, "/fence") > int_at(first, "/fence"));
 	assert_int_equal(int_at(a, "/safety/acknowledged"), 3);
-	assert_true(int_at(a, "/ttl_ms") > 55000); /* it begins with the last try, not with the first */
+	assert_true(int_at(a, "/ttl_ms") > 55000); /* the ttl begins with the last try, not the first */
 	assert_int_equal(quorum_copies("a"), 3);
 	assert_int_equal(waiting_at(&quorum.d[1]), 0);
 	assert_status(quorum_release(quorum.c[1], target, text_at(a, "/token")), 200);
@@ -89,7 +89,10 @@ static void a_wait_that_ends_is_answered_as_without(void **state)
 	assert_problem(http(quorum.c[1], "POST", target, "{\"wait_ms\":60001}"), 400, "out_of_range", "none");
 }
 
-/* One server has lost the lock: each try acquires it there, and must release it before the next. */
+/*
+ * One server has lost the lock. Each try acquires a copy there, and must release it before the next
+ * try.
+ */
 static void nothing_stays_at_a_minority(void **state)
 {
 	enum { FREE_SEEN = 20 };
@@ -105,11 +108,11 @@ static void nothing_stays_at_a_minority(void **state)
 	for (int free_seen = 0, tries = 0; free_seen < FREE_SEEN || tries < 3;) {
 		assert_true(monotonic_ms() < until_ms);
 		free_seen += server_command(s, "EXISTS p:lock:{a}")->integer == 0;
-		const char *now = server_command(s, fence)->str; /* each try there has its own */
+		const char *now = server_command(s, fence)->str; /* each try there gets a new fence */
 		tries += strcmp(now, last) != 0;
 		snprintf(last, sizeof(last), "%s", now);
 	}
-	assert_true(bool_at(http(quorum.c[0], "GET", target, NULL), "/held")); /* by the majority, all the time */
+	assert_true(bool_at(http(quorum.c[0], "GET", target, NULL), "/held")); /* a majority held it all the time */
 	raw_close(w);
 	wait_until(waiting_at(&quorum.d[1]) == 0, SOON_MS);
 	wait_until(quorum_copies("a") == 2, SOON_MS);
@@ -123,7 +126,7 @@ static void a_client_that_leaves_ends_it(void **state)
 	raw_close(w);
 	wait_until(all_parked(&quorum.d[1], 0), SOON_MS);
 	long long scripts = scripts_run();
-	nap_ms(500); /* more than two pauses */
+	nap_ms(500); /* longer than two pauses between tries */
 	assert_int_equal(scripts_run(), scripts);
 	assert_status(quorum_release(quorum.c[0], target, text_at(a, "/token")), 200);
 	assert_int_equal(quorum_copies("a"), 0);

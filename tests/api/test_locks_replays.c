@@ -23,7 +23,7 @@ static const char a_minute[] = "{\"ttl_ms\":60000}";
 
 static struct redis_server redis;
 static struct daemon patternd[2];
-static struct client *client, *other_client; /* of the first and of the second */
+static struct client *client, *other_client; /* clients of the first and the second daemon */
 
 static int start(void **state)
 {
@@ -115,7 +115,7 @@ static void a_key_is_one_locks_own(void **state)
 	assert_status(b, 201);
 	assert_string_equal(text_at(b, "/name"), "b");
 	assert_string_not_equal(text_at(a, "/token"), text_at(b, "/token"));
-	struct answer e = extend(text_at(a, "/token"), 70000, KEY "one"); /* and each operation's own */
+	struct answer e = extend(text_at(a, "/token"), 70000, KEY "one"); /* each operation has its own keys */
 	assert_status(e, 200);
 	assert_int_equal(int_at(e, "/ttl_ms"), 70000);
 }
@@ -138,7 +138,7 @@ static void a_retried_extend_extends_once(void **state)
 	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
 	assert_status(extend(token, 70000, KEY "e"), 200);
 	struct answer longer = extend(token, 100000, KEY "f"), again = extend(token, 70000, KEY "e");
-	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(longer, "/expires_at_ms")); /* as it is now */
+	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(longer, "/expires_at_ms")); /* the present expiry */
 	assert_true(int_at(http(client, "GET", "/locks/a", NULL), "/ttl_ms") > 70000);
 	assert_problem(extend(token, 70001, KEY "e"), 422, "idempotency_key_reused", "none");
 	assert_status(extend(token, 1, KEY "g"), 200);
@@ -147,8 +147,8 @@ static void a_retried_extend_extends_once(void **state)
 }
 
 /*
- * The header is an input as a member of the body is: with another token, or without one, a used key
- * is refused, and never answered with what another holder was granted.
+ * The Lock-Token header is part of the request, as the body is. With another token, or without one,
+ * a used key is refused: a client never gets the answer of another holder.
  */
 static void a_key_belongs_to_the_lock_token_it_came_with(void **state)
 {
@@ -181,11 +181,11 @@ static bool holds_text(const redisReply *r, const char *text)
 	return found;
 }
 
-/* True when a key's name or its value, as DUMP shows it, has the text. */
+/* True if the text is in a key's name, or in its value as DUMP returns it. */
 static bool redis_keeps(const char *text)
 {
 	redisReply *keys = server_command(&redis, "KEYS *");
-	redis.reply = NULL; /* our own while other commands are sent */
+	redis.reply = NULL; /* keep this reply while other commands are sent */
 	bool found = holds_text(keys, text);
 
 	for (size_t i = 0; i < keys->elements && !found; i++)
@@ -195,7 +195,7 @@ static bool redis_keeps(const char *text)
 	return found;
 }
 
-/* Neither the data of Redis, nor the commands that it got, nor the log. */
+/* No token is in Redis's data, in the commands that Redis got, or in the log. */
 static void a_token_is_returned_to_its_holder_only(void **state)
 {
 	const char *tokens[3];
@@ -217,14 +217,14 @@ static void a_token_is_returned_to_its_holder_only(void **state)
 		assert_false(holds_text(server_command(&redis, "SLOWLOG GET -1"), tokens[i]));
 		assert_false(proc_wrote(&patternd[0].proc, tokens[i]));
 	}
-	/* The search itself finds what is there. */
+	/* The search itself works: it finds a token that is there. */
 	server_command(&redis, "HSET control %s 1", tokens[0]);
 	assert_true(redis_keeps(tokens[0]));
 	assert_true(holds_text(server_command(&redis, "SLOWLOG GET -1"), tokens[0]));
 	server_command(&redis, "CONFIG SET slowlog-log-slower-than -1");
 }
 
-/* A token of one daemon is valid at the other. */
+/* A token from one daemon is valid at the other. */
 static void a_token_is_good_at_any_daemon(void **state)
 {
 	(void)state;
@@ -233,7 +233,7 @@ static void a_token_is_good_at_any_daemon(void **state)
 	assert_status(http(other_client, "POST", "/locks/a", NULL, header), 200);
 	assert_status(http(other_client, "POST", "/locks/a/extend", NULL, header), 200);
 	assert_int_equal(int_at(http(other_client, "DELETE", "/locks/a", NULL, header), "/holds"), 1);
-	assert_int_equal(int_at(release(token), "/holds"), 1); /* again, through the other daemon */
+	assert_int_equal(int_at(release(token), "/holds"), 1); /* the same release, repeated through the other daemon */
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * Several locks in several slots of a Redis Cluster: all or nothing, no two waiters wait for each
- * other, no part is kept.
+ * Several locks in several slots of a Redis Cluster: a client gets all of them or none, waiters
+ * never deadlock, and a refused client keeps no lock.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ static void all_or_nothing(void **state)
 	assert_in_range(int_at(both, "/ttl_ms"), 15000, 20000);
 	assert_int_equal(int_at(both, "/locks/0/fence"), pair_number(target_of(high), "/fence"));
 	assert_int_equal(int_at(both, "/locks/1/fence"), pair_number(target_of(low), "/fence"));
-	for (int i = 0; i < 2; i++) { /* refused at the later slot, and at the earlier one */
+	for (int i = 0; i < 2; i++) { /* one is held, in the later or the earlier slot */
 		const char *held = i ? low : high;
 		struct answer refused = take(body_of(middle, held, ""));
 		assert_problem(refused, 409, "lock_held", "none");
@@ -122,14 +122,14 @@ static void it_waits_for_the_one_that_is_held(void **state)
 	assert_status(won, 201);
 	assert_true(int_at(won, "/waited_ms") > 0);
 	assert_int_equal(waiters_of(high), 0);
-	/* The longer ttl for the wait has ended. */
+	/* The lock had a longer ttl during the wait; now it has the requested ttl. */
 	assert_true(pair_number(target_of(low), "/ttl_ms") <= 9000);
 	assert_int_equal(int_at(release(low, text_at(won, "/token")), "/holds"), 0);
 	assert_int_equal(int_at(release(high, text_at(won, "/token")), "/holds"), 0);
 	raw_close(w);
 }
 
-/* Locks that are held during the wait for the others do not expire meanwhile. */
+/* Locks that a waiter already holds do not expire while it waits for the others. */
 static void a_short_ttl_bears_a_long_wait(void **state)
 {
 	(void)state;
@@ -205,17 +205,17 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
 	bool is_free = !is_held(low);
 	proc_signal(&c->nodes[2].server.proc, SIGCONT);
 	assert_problem(a, 504, "no_answer", "unknown");
-	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* for several slots that header is refused */
+	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* that header is refused for several slots */
 	assert_true(is_free);
 	for (int i = 0; i < 2; i++)
 		wait_until(http(pair.c[i], "GET", target_of(high), NULL).status == 200, SOON_MS);
-	/* The call reached the node later, and no release followed: the ttl frees the lock. */
+	/* The call reached the node later, and no release followed, so the ttl frees the lock. */
 	wait_until(!is_held(high), SOON_MS);
 }
 
 /*
- * Refused by one node, and the other one releases nothing: the error must not claim that nothing
- * happened.
+ * One node refuses, and the other node cannot release its lock: the error must not claim that
+ * nothing happened.
  */
 static void what_cannot_be_released_is_unknown(void **state)
 {
@@ -233,8 +233,8 @@ static void what_cannot_be_released_is_unknown(void **state)
 }
 
 /*
- * That many clients ask again and again, over two daemons, each for the two locks of its body; none
- * may wait in vain.
+ * `count` clients at two daemons acquire the two locks of their body MEALS times each. Each wait
+ * must succeed.
  */
 static void eat(const char *const bodies[], int count)
 {
@@ -260,7 +260,7 @@ static void eat(const char *const bodies[], int count)
 	}
 }
 
-/* Each has its two forks, and names them in its own order. */
+/* Each philosopher needs two forks, and every second one names them in the other order. */
 static void philosophers_eat(void **state)
 {
 	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) }, *bodies[FORKS];
@@ -277,7 +277,7 @@ static void philosophers_eat(void **state)
 	}
 }
 
-/* Without waiting: a refused client keeps nothing, and some always succeed. */
+/* Clients that do not wait: a refused client keeps no lock, and some clients succeed. */
 static void refusals_under_load_keep_nothing(void **state)
 {
 	const char *bodies[] = { body_of(low, high, ""), body_of(high, middle, ""), body_of(middle, low, "") };
@@ -297,7 +297,7 @@ static void refusals_under_load_keep_nothing(void **state)
 				assert_problem(a, 409, "lock_held", "none");
 			won += a.status == 201;
 		}
-		assert_true(won - won_before <= 1); /* any two of them have one in common */
+		assert_true(won - won_before <= 1); /* any two bodies have a lock in common */
 		int held = is_held(low) + is_held(middle) + is_held(high);
 		assert_int_equal(held, 2 * (won - won_before));
 		for (int i = 0; i < 6; i++) {

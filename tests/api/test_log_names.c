@@ -1,6 +1,6 @@
 /*
- * The access log names the resource of a request, escaped and bounded, never a secret; and no
- * resource with --log-names=off. (Other lines of the log: test_daemon.c.)
+ * The access log names the resource of a request, escaped and bounded, and never has a secret. With
+ * --log-names=off it names no resource. (Other lines of the log: test_daemon.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 
-/* The line of a request, verbatim; new. NULL when it is not there yet. */
+/* A new copy of a request's log line; NULL if it is not there yet. */
 static char *line_of(struct daemon *d, const char *id)
 {
 	char *log = file_text(d->proc.err_path), *line = NULL;
@@ -39,9 +39,9 @@ static char *line_of(struct daemon *d, const char *id)
 	return line;
 }
 
-static json_t *last_line; /* of the latest request of resource_of() */
+static json_t *last_line; /* the line of the latest resource_of() */
 
-/* The resource that is logged for a request; NULL for none. Lives until the next call. */
+/* The resource that is logged for a request; NULL if none is. It is valid until the next call. */
 static const char *resource_of(const char *method, const char *target, const char *body, int *count)
 {
 	static int number;
@@ -82,17 +82,17 @@ static void what_a_request_is_about_is_named(void **state)
 	assert_int_equal(count, 2);
 	assert_null(resource_of("GET", "/locks", NULL, &count));
 	assert_null(resource_of("GET", "/no/such/path", NULL, &count));
-	assert_null(resource_of("POST", "/ratelimit", "{\"key\":3}", &count)); /* unknown, as the request was refused */
+	assert_null(resource_of("POST", "/ratelimit", "{\"key\":3}", &count)); /* not known: it was refused */
 }
 
-/* The label that a client gives itself, where the contract has it logged. */
+/* A client's label for itself is logged where the contract demands it. */
 static void the_worker_of_a_receive_is_named(void **state)
 {
 	static const char *const wanted[] = { "h\xc3\xb6st\t{1}/7", NULL, NULL, "w" };
 	static const char *const asked[][2] = {
 		{ "/queues/q/receive", "{\"worker\":\"h\\u00f6st\\t{1}/7\"}" },
 		{ "/queues/q/receive", "{}" },
-		{ "/queues/q/receive", "{\"worker\":1}" }, /* unknown, as the request was refused */
+		{ "/queues/q/receive", "{\"worker\":1}" }, /* not known, since the request was refused */
 		{ "/queues/receive", "{\"queues\":[\"q\"],\"worker\":\"w\"}" },
 	};
 
@@ -107,7 +107,9 @@ static void the_worker_of_a_receive_is_named(void **state)
 	}
 }
 
-/* As JSON each value is returned unchanged; bytes that are not UTF-8 are replaced. */
+/*
+ * A JSON parser gets each name back unchanged, except that bytes that are not UTF-8 are replaced.
+ */
 static void names_are_escaped_and_bounded(void **state)
 {
 	char target[1024] = "/locks/", wanted[256] = "";
@@ -115,9 +117,9 @@ static void names_are_escaped_and_bounded(void **state)
 	(void)state;
 	assert_resource("a\"b\\c=d e", "GET", "/locks/a%22b%5Cc%3Dd%20e", NULL);
 	assert_resource("\xc3\xa4\xe2\x82\xac", "GET", "/locks/%C3%A4%E2%82%AC", NULL);
-	assert_resource("line\nbreak", "GET", "/locks/line%0Abreak", NULL); /* refused, and named all the same */
+	assert_resource("line\nbreak", "GET", "/locks/line%0Abreak", NULL); /* refused, but logged */
 	assert_resource("bad\xef\xbf\xbd!", "GET", "/locks/bad%FF!", NULL);
-	assert_resource("c\xc2\x85", "GET", "/locks/c%C2%85", NULL); /* a control of two bytes */
+	assert_resource("c\xc2\x85", "GET", "/locks/c%C2%85", NULL); /* a control character of two bytes */
 	memset(target + strlen(target), 'n', 200);
 	memset(wanted, 'n', 128);
 	assert_resource(wanted, "GET", target, NULL);
@@ -128,7 +130,7 @@ static void start(struct daemon *d, const char *tokens, const char *names, const
 	daemon_start(d, "--redis", redis.url, "--tokens", tokens, "--log-names", names, "--log-format", format);
 }
 
-/* The line of one request of a labelled token; new. */
+/* A new copy of the log line of a request with a labelled token. */
 static char *line_by_token(struct daemon *d, const char *method, const char *target, const char *body)
 {
 	struct client *c = client_open(d->port);
@@ -159,7 +161,7 @@ static void names_can_be_left_out(void **state)
 	assert_null(strstr(line, "resource"));
 	free(line);
 	daemon_stop(&other);
-	start(&other, path, "off", "text"); /* a log of its own */
+	start(&other, path, "off", "text"); /* a daemon with another log file */
 	line = line_by_token(&other, "POST", "/queues/q/receive", "{\"worker\":\"w-1\"}");
 	assert_null(strstr(line, "w-1"));
 	free(line);

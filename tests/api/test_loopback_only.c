@@ -1,6 +1,6 @@
 /*
  * Where the daemon may listen: on the loopback without tokens, elsewhere only with tokens or with
- * the option that allows every client. And which Host headers it accepts there.
+ * --insecure. Also which Host headers it accepts there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void refused(void **state)
 		if (proc_wrote(&patternd.proc, said))
 			continue;
 		proc_print_tail(&patternd.proc);
-		fail_msg("it should say: %s", said);
+		fail_msg("the log should contain: %s", said);
 	}
 	for (size_t i = 0; i < sizeof(among) / sizeof(among[0]); i++) {
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", among[i]), 2);
@@ -84,12 +84,12 @@ static void refused(void **state)
 		assert_true(proc_wrote(&patternd.proc, said));
 		assert_false(proc_wrote(&patternd.proc, "listening"));
 	}
-	/* A text that is not an address gets its own error. */
+	/* A value that is not an address gets its own error. */
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", "nonsense"), 2);
 	assert_true(proc_wrote(&patternd.proc, "expected HOST:PORT"));
 }
 
-/* The port behind "listening" in the log. */
+/* The port that the log has after "listening". */
 static int port_of(struct daemon *d)
 {
 	char *log = file_text(d->proc.err_path), *line = log ? strstr(log, "listening") : NULL;
@@ -129,7 +129,7 @@ static void on_the_loopback(void **state)
 	}
 }
 
-/* The status of a request with these headers. */
+/* The status that a request with these headers gets. */
 static int ask(const char *headers)
 {
 	struct raw *r = raw_connect(patternd.port);
@@ -142,7 +142,10 @@ static int ask(const char *headers)
 	return status;
 }
 
-/* The rules for browsers hold at every address: a page may make its name resolve to it, too. */
+/*
+ * The rules for browsers apply at every address, since a page can make its own name resolve to any
+ * of them.
+ */
 static void browsers_everywhere(void)
 {
 	static const struct {
@@ -194,9 +197,7 @@ static int port_behind(const char *event)
 	return port;
 }
 
-/*
- * Any client may ask for health, as it changes nothing. What it reports of requests needs a token.
- */
+/* Any client may query the health, which changes nothing. Metrics need a token. */
 static void health(void **state)
 {
 	(void)state;

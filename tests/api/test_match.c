@@ -1,6 +1,4 @@
-/*
- * `match`: literal text with at most two stars, in every operation that has it.
- */
+/* `match` is literal text with at most two stars, in every operation that has this parameter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +11,9 @@
 #include "contract.h"
 #include "stage.h"
 
-/* Calls `check` with a target of each operation that has `match`, that parameter last. */
+/*
+ * Calls `check` for each operation that has `match`, with a target that ends with this parameter.
+ */
 static void each_list(void (*check)(const char *target, const char *match), const char *match)
 {
 	size_t seen = 0;
@@ -46,7 +46,7 @@ static void is_taken(const char *target, const char *match)
 	struct answer a = get(target);
 
 	(void)match;
-	if (a.status != 404) /* a set of geo that is not there */
+	if (a.status != 404) /* a geo set that does not exist */
 		assert_status(a, 200);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The methods of every path, as HTTP has them: OPTIONS, Allow, HEAD, the media types of PATCH, 304
- * (RFC 9110, 5789, 7396). The contract has the paths and methods.
+ * Every path follows the rules of HTTP for OPTIONS, Allow, HEAD, the media types of PATCH, and 304
+ * (RFC 9110, 5789, 7396). The contract lists the paths and methods.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,20 +18,26 @@
 #define JSON_ONLY "application/json"
 #define MERGE_PATCH "Content-Type: application/merge-patch+json"
 
-/* The media types of a path's PATCH: one of RFC 7396 merges, and a schedule's members do not. */
+/*
+ * The media types of a path's PATCH. The type of RFC 7396 is for merging, and a schedule is not
+ * merged.
+ */
 static const char *patch_types(const char *path)
 {
 	return strcmp(path, "/queues/{name}/schedules/{id}") == 0 ? JSON_ONLY : BOTH_TYPES;
 }
 
-/* Calls `check` for each operation that proxies do not forward to, with a target that fits. */
+/*
+ * Calls `check` with a valid target of each operation, except those to which proxies forward
+ * requests.
+ */
 static void sweep(void (*check)(const struct contract_operation *op, const char *target))
 {
 	size_t seen = 0;
 
 	for (size_t i = 0; i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
-		if (op->forwarded) /* takes any method, and no body */
+		if (op->forwarded) /* it accepts any method, and no body */
 			continue;
 		char *target = contract_target(op, NULL, NULL);
 		check(op, target);
@@ -50,7 +56,7 @@ static void must_have(struct answer a, const char *target, const char *name, con
 			 value ? value : "(none)");
 }
 
-/* "GET, HEAD, POST, OPTIONS": what the contract has for a path. */
+/* The methods that the contract has for a path, such as "GET, HEAD, POST, OPTIONS". */
 static const char *allow_of(const char *path)
 {
 	static const char *const methods[] = { "GET", "PUT", "POST", "PATCH", "DELETE" };
@@ -97,7 +103,7 @@ static void check_head(const struct contract_operation *op, const char *target)
 	struct answer head = http(client, "HEAD", target, NULL);
 	if (head.body_len)
 		fail_msg("HEAD %s has a body: %s", target, head.body);
-	if (strstr(op->path, "/stream")) { /* does not end by itself */
+	if (strstr(op->path, "/stream")) { /* a stream does not end by itself */
 		assert_status(head, 200);
 		return;
 	}
@@ -143,7 +149,7 @@ static void patch_takes_both_types(void **state)
 	assert_true(bool_at(a, "/settings/paused"));
 }
 
-/* Operations that may return 304 are created by PUT of the same path. */
+/* If an operation may return 304, PUT of the same path creates the resource. */
 static void check_not_modified(const struct contract_operation *op, const char *target)
 {
 	char known[128];

@@ -1,6 +1,6 @@
 /*
- * /metrics counts what happened, and does not grow with the names that callers use. (Whether the
- * text is valid for Prometheus: test_observability.py.)
+ * /metrics counts events, and does not grow with the names that callers use. (Whether the text is
+ * valid for Prometheus: test_observability.py.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static size_t series_count(void)
 	return count;
 }
 
-/* The sum of all series of a name that have `label` in their labels. */
+/* The sum of all series of a metric whose labels contain `label`. */
 static double sum_of(const char *name, const char *label)
 {
 	size_t len = strlen(name);
@@ -87,8 +87,8 @@ static double of_operation(const char *name, const char *operation)
 }
 
 /*
- * Runs waits that end after WAIT_MS, and returns what was measured: busy seconds, waited seconds,
- * waits.
+ * Sends a request that waits: its wait is counted as a wait, and not in the duration of the
+ * request.
  */
 static void waits_apart(const char *operation, const char *target, const char *body, int status)
 {
@@ -106,7 +106,8 @@ static void waits_apart(const char *operation, const char *target, const char *b
 }
 
 /*
- * The time that a request waits or streams is a separate histogram, and not a part of its duration.
+ * The time for which a request waits or streams is in a separate histogram, and is not part of its
+ * duration.
  */
 static void test_waits(void **state)
 {
@@ -122,7 +123,7 @@ static void test_waits(void **state)
 
 	double busy = of_operation("patternd_http_request_duration_seconds_sum", "topic_stream");
 	struct events *e = events_get(patternd.port, "/topics/t/stream");
-	usleep(400 * 1000); /* the time that is measured */
+	usleep(400 * 1000); /* this time is measured */
 	events_close(e);
 	for (int left = 500; of_operation("patternd_wait_seconds_count", "topic_stream") == 0 && left; left--)
 		read_metrics();
@@ -130,7 +131,7 @@ static void test_waits(void **state)
 	assert_true(of_operation("patternd_wait_seconds_sum", "topic_stream") > 0.38);
 }
 
-/* A request line with a number in it. */
+/* Sends a GET whose target has a number in it. */
 static struct answer ask(struct raw *r, const char *before, int i, const char *behind)
 {
 	char request[128];
@@ -140,9 +141,7 @@ static struct answer ask(struct raw *r, const char *before, int i, const char *b
 	return raw_answer(r, 5000);
 }
 
-/*
- * Series are made of operations, never of paths, names or methods of callers: ten thousand of them.
- */
+/* Ten thousand different paths, names and methods add no series: only operations are labels. */
 static void test_series_do_not_grow(void **state)
 {
 	enum { EACH = 2500 };
@@ -182,7 +181,7 @@ static void test_redis_trouble_is_counted(void **state)
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 5000);
 	read_metrics();
 	assert_true(sum_of("patternd_redis_disconnects_total", "") ==
-		    lost + 3 * nodes); /* the pool, and the subscriber */
+		    lost + 3 * nodes); /* the pool and the subscriber */
 	assert_true(sum_of("patternd_redis_connections", "") == 0);
 	assert_true(sum_of("patternd_redis_refused_total", "") >= 1);
 	server_restart(&redis);
@@ -193,7 +192,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* those: test_metrics_names.c */
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* names: test_metrics_names.c */
 	client = client_open(patternd.port);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * /metrics of single queues, policies and locks (--metrics-names): events are counted once. Figures
- * of Redis follow with a later scrape, and are left out when they are old. Neither names nor
- * scrapes cost more than promised. (The rest of /metrics: test_metrics.c.)
+ * /metrics of single queues, policies and locks (--metrics-names). Each event is counted once.
+ * Figures from Redis follow with a later scrape, and are left out when they are old. Names and
+ * scrapes cost no more than promised. (The rest of /metrics: test_metrics.c.)
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #include "../support/redis_cluster.h"
 #include "../support/waiter.h"
 
-/* A round begins each 5 s, and figures of 15 s ago are old. */
+/* A round begins every 5 s, and figures are old after 15 s. */
 enum { SOON_MS = 8000, OLD_MS = 30000, ROUND_S = 5, OLD_S = 16 };
 
 static struct redis_server redis;
@@ -29,7 +29,7 @@ static struct daemon patternd;
 static struct client *client;
 static const struct daemon *scraped = &patternd;
 
-/* The value of a series without `patternd_`, now; NAN when it is not there. */
+/* The present value of a series; NAN if it is not there. `id` has no `patternd_`. */
 static double value(const char *id)
 {
 	return metric_or_nan(scraped, id);
@@ -55,7 +55,7 @@ static void events_are(const char *queue, double sent, double received, double a
 	}
 }
 
-/* "/queues/NAME/deliveries/RECEIPT" and the rest, of the i-th delivery of an answer. */
+/* The target "/queues/NAME/deliveries/RECEIPT" of an answer's i-th delivery, and `behind`. */
 static const char *delivery(const char *queue, struct answer a, int i, const char *behind)
 {
 	static char target[256];
@@ -82,7 +82,7 @@ static void events_of_queues_are_counted_once(void **state)
 	events_are("orders", 4, 0, 0, 0);
 	struct answer a = http(client, "POST", "/queues/orders/receive", "{\"limit\":3}");
 	assert_status(a, 200);
-	for (int i = 0; i < 2; i++) /* the second finds it done */
+	for (int i = 0; i < 2; i++) /* the second has no effect */
 		assert_status(http(client, "DELETE", delivery("orders", a, 0, ""), NULL), 204);
 	assert_status(http(client, "POST", delivery("orders", a, 1, "/reject"), "{\"dead\":true}"), 200);
 	snprintf(body, sizeof(body), "{\"acknowledge\":[\"%s\",\"%s\"]}", text_at(a, "/messages/0/receipt"),
@@ -91,7 +91,7 @@ static void events_of_queues_are_counted_once(void **state)
 	a = http(client, "POST", "/queues/receive", "{\"queues\":[\"other\",\"orders\"],\"acknowledge\":true}");
 	assert_status(a, 200);
 	events_are("orders", 4, 4, 3, 1);
-	assert_true(isnan(value("queue_events_total{queue=\"other\",event=\"sent\"}"))); /* not admitted */
+	assert_true(isnan(value("queue_events_total{queue=\"other\",event=\"sent\"}"))); /* not in --metrics-names */
 }
 
 static void figures_of_queues_come_from_redis(void **state)
@@ -108,10 +108,9 @@ static void figures_of_queues_come_from_redis(void **state)
 	wait_until(monotonic_ms() >= sent_ms + 100, SOON_MS);
 	leap(&patternd, ROUND_S);
 	wait_until(value("queue_oldest_ready_seconds{queue=\"ordinary\"}") >= 0.1, SOON_MS);
-	assert_value("queue_messages{queue=\"known\",state=\"ready\"}", 0); /* named without a star, never used */
+	assert_value("queue_messages{queue=\"known\",state=\"ready\"}", 0); /* named without a star */
 	assert_value("queue_messages{queue=\"orders\",state=\"dead\"}", 1);
 	assert_value("queue_oldest_ready_seconds{queue=\"known\"}", 0);
-	/* Changes by another client count, too; a key of another type affects no other figure. */
 	assert_status(http(client, "DELETE", "/queues/ordinary", NULL), 204);
 	leap(&patternd, ROUND_S);
 	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);
@@ -166,12 +165,12 @@ static void acquisitions_and_waits_of_locks_are_counted(void **state)
 	wait_until(value("lock_waiters{lock=\"jobs\"}") == 0, SOON_MS);
 }
 
-/* Quotes, backslashes and line ends of a name stay inside its label. */
+/* Quotes and backslashes of a name are escaped in its label. */
 static void names_are_escaped(void **state)
 {
 	(void)state;
 	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"),
-		      400); /* braces are not a part of names */
+		      400); /* names have no braces */
 	assert_status(http(client, "POST", "/queues/ord%22%5C%20x/messages", "{\"body\":1}"), 201);
 	events_are("ord\\\"\\\\ x", 1, 0, 0, 0);
 }
@@ -191,11 +190,14 @@ static void a_hundred_names_are_the_most(void **state)
 		series++;
 	assert_int_equal(series, 3 * 100);
 	client_forget(client);
-	assert_value("metrics_names_dropped_total{kind=\"locks\"}", 120 - 99); /* `jobs` was the first */
+	assert_value("metrics_names_dropped_total{kind=\"locks\"}", 120 - 99); /* one of the 100 names is `jobs` */
 	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 0);
 }
 
-/* However often it is scraped: each name is read once a round, and a round begins every 5 s. */
+/*
+ * However often /metrics is scraped, the daemon reads each name once per round, and a round begins
+ * every 5 s.
+ */
 static void scrapes_ask_redis_little(void **state)
 {
 	enum { SCRAPES = 100, NAMES = 100 + 4 /* queues */ };
@@ -223,7 +225,7 @@ static void old_figures_are_left_out(void **state)
 	assert_true(monotonic_ms() - began_ms < patience_ms(500));
 	leap(&patternd, OLD_S);
 	wait_until(isnan(value("queue_messages{queue=\"known\",state=\"ready\"}")), OLD_MS);
-	assert_value("queue_events_total{queue=\"known\",event=\"sent\"}", 0); /* its own stay */
+	assert_value("queue_events_total{queue=\"known\",event=\"sent\"}", 0); /* the daemon's own counts stay */
 	server_signal(&redis, SIGCONT);
 	wait_until(value("queue_messages{queue=\"known\",state=\"ready\"}") == 0, OLD_MS);
 }
@@ -243,7 +245,7 @@ static void an_empty_option_admits_none(void **state)
 	daemon_stop(&plain);
 }
 
-/* Also a queue of which a worker gets nothing: it may be paused, or its messages wait. */
+/* A queue has metrics even if its workers get no message, since it may be paused. */
 static void by_default_there_are_queues_and_policies(void **state)
 {
 	struct daemon plain = { 0 };
@@ -289,7 +291,7 @@ static void send_to(const char *queue, int i)
 	assert_status(http(client, "POST", target, "{\"body\":1}"), 201);
 }
 
-/* A name that nothing has used for half an hour makes room for another, and only then. */
+/* Only a name that was not used for half an hour makes room for another. */
 static void idle_names_make_room(void **state)
 {
 	struct daemon busy = { 0 };
@@ -297,12 +299,12 @@ static void idle_names_make_room(void **state)
 
 	(void)state;
 	if (daemon_is_sanitized())
-		skip(); /* it would wait for an hour */
+		skip(); /* the test would wait for an hour */
 	may_leap(&busy);
 	daemon_start(&busy, "--redis", redis.url, "--metrics-names", "queues:*,queues:fixed-0");
 	client = client_open(busy.port);
 	scraped = &busy;
-	for (int i = 0; i < 150; i++) { /* nothing is there: these give way at once */
+	for (int i = 0; i < 150; i++) { /* names without messages give way at once */
 		char target[64];
 		snprintf(target, sizeof(target), "/queues/typo-%d/receive", i);
 		assert_status(http(client, "POST", target, NULL), 200);

@@ -1,7 +1,7 @@
 /*
- * GET .../history of one queue, policy or lock: samples begin with a look and end five minutes
- * after the last one, are bounded in number and in names, and are missing when Redis does not
- * answer. A daemon that is neither looked at nor scraped asks Redis nothing. (GET /info/history:
+ * GET .../history of one queue, policy or lock. Samples begin with the first GET, and end five
+ * minutes after the last one. Samples and names are bounded in number, and a sample is missing when
+ * Redis does not answer. Without GETs and scrapes the daemon runs no scripts. (GET /info/history:
  * test_history.c.)
  */
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static struct client *client;
 static void pass(int seconds)
 {
 	leap(&patternd, seconds);
-	client_reconnect(client); /* an idle connection has been closed */
+	client_reconnect(client); /* the daemon has closed the idle connection */
 	wait_until(http(client, "GET", "/healthz", NULL).status == 200, SOON_MS);
 }
 
@@ -50,7 +50,7 @@ static size_t samples_of(const char *of)
 	return json_array_size(json_at(history_after(of, 0), "/samples"));
 }
 
-/* The latest sample; NULL without one. */
+/* The latest sample; NULL if there is none. */
 static const json_t *latest(const char *of)
 {
 	const json_t *list = json_at(history_after(of, 0), "/samples");
@@ -65,7 +65,7 @@ static int64_t number(const char *of, const char *member)
 	return s ? json_integer_value(json_object_get(s, member)) : -1;
 }
 
-/* One sample more of this name. */
+/* Waits for one more sample of this name. */
 static void wait_for_sample(const char *of)
 {
 	int64_t before = number(of, "at_ms");
@@ -99,11 +99,11 @@ static void a_queue_is_sampled_from_the_first_look_on(void **state)
 	assert_status(http(client, "POST", "/queues/q/purge", NULL), 200);
 	wait_for_sample("queues/q");
 	assert_true(json_is_null(json_object_get(latest("queues/q"), "oldest_ready_ms")));
-	/* Only those that a client lacks. */
+	/* The answer has only samples after the given time. */
 	int64_t first = int_at(history_after("queues/q", 0), "/samples/0/at_ms");
 	assert_int_equal(json_array_size(json_at(history_after("queues/q", first), "/samples")),
 			 samples_of("queues/q") - 1);
-	/* What is looked at is not a metric: its name may be anyone's. */
+	/* A name with a history is not in /metrics: any client may have chosen it. */
 	assert_null(strstr(http(client, "GET", "/metrics", NULL).body, "queue=\"q\""));
 }
 
@@ -114,7 +114,7 @@ static void a_lock_has_holders_and_waiters(void **state)
 	struct raw *waiting = waiter_at(&patternd, "/locks/l", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
 	wait_until(tickets_at(&redis, "p:lock:{l}") == 1, SOON_MS);
 	samples_of("locks/l");
-	for (int i = 0; i < 3 && number("locks/l", "waiting") != 1; i++) /* which may just be trying again */
+	for (int i = 0; i < 3 && number("locks/l", "waiting") != 1; i++) /* the waiter may just be retrying */
 		wait_for_sample("locks/l");
 	assert_int_equal(number("locks/l", "holders"), 1);
 	assert_int_equal(number("locks/l", "waiting"), 1);
@@ -147,7 +147,7 @@ static void a_policy_has_the_decisions_since_it_is_looked_at(void **state)
 	assert_int_equal(number("ratelimit/policies/p", "refused"), 3);
 	assert_int_equal(number("ratelimit/policies/shade", "allowed"), 1);
 	assert_int_equal(number("ratelimit/policies/shade", "shadow_refused"), 2);
-	/* The counts are the daemon's own: it has samples without Redis, too. */
+	/* The daemon counts decisions itself, so it has samples without Redis, too. */
 	server_kill(&redis);
 	wait_for_sample("ratelimit/policies/p");
 	server_restart(&redis);
@@ -156,7 +156,7 @@ static void a_policy_has_the_decisions_since_it_is_looked_at(void **state)
 
 /* ---- Bounds ---- */
 
-/* Without an answer of Redis there is no sample, and no zeros. */
+/* Without an answer from Redis there is no sample, not a sample of zeros. */
 static void what_redis_did_not_answer_is_missing(void **state)
 {
 	(void)state;
@@ -190,7 +190,7 @@ static void look_at(const char *name, int i)
 	samples_of(target);
 }
 
-/* One name too many takes the place of the one that was looked at the longest ago. */
+/* A name beyond the bound replaces the name whose last GET was the longest ago. */
 static void names_are_bounded(void **state)
 {
 	(void)state;
@@ -199,15 +199,15 @@ static void names_are_bounded(void **state)
 	for (int i = 1; i < NAMES; i++)
 		look_at("name", i);
 	assert_true(samples_of("queues/name-0") > 0);
-	look_at("name", NAMES); /* in place of name-1 */
+	look_at("name", NAMES); /* replaces name-1 */
 	assert_true(samples_of("queues/name-0") > 0);
 	long long scripts = server_scripts_run(&redis);
 	wait_for_sample("queues/name-0");
 	wait_until(server_scripts_run(&redis) - scripts >= NAMES, SOON_MS);
-	assert_in_range(server_scripts_run(&redis) - scripts, NAMES, NAMES + 5); /* and locks that are looked at */
+	assert_in_range(server_scripts_run(&redis) - scripts, NAMES, NAMES + 5); /* locks are sampled, too */
 }
 
-/* ---- What it costs ---- */
+/* ---- Cost ---- */
 
 static void nothing_is_asked_when_no_one_looks(void **state)
 {
@@ -221,11 +221,14 @@ static void nothing_is_asked_when_no_one_looks(void **state)
 	for (int i = 0; i < 20; i++)
 		pass(60);
 	assert_int_equal(server_scripts_run(&redis) - scripts, 0);
-	assert_int_equal(samples_of("queues/last-0"), 0); /* it begins again */
+	assert_int_equal(samples_of("queues/last-0"), 0); /* the history begins again */
 	wait_until(samples_of("queues/last-0") == 1, SOON_MS);
 }
 
-/* Names of --metrics-names are sampled while /metrics is scraped, without a look. */
+/*
+ * Names of --metrics-names are sampled while /metrics is scraped, even without a GET of their
+ * history.
+ */
 static void what_is_scraped_is_sampled(void **state)
 {
 	struct daemon d = { 0 };
@@ -257,7 +260,7 @@ static void a_quorum_has_no_history(void **state)
 	daemon_stop(&d);
 }
 
-/* ---- */
+/* ---- Set-up ---- */
 
 static int set_up(void **state)
 {
@@ -292,7 +295,7 @@ int main(void)
 		cmocka_unit_test(a_quorum_has_no_history),
 	};
 
-	if (daemon_is_sanitized()) /* minutes would have to go by */
+	if (daemon_is_sanitized()) /* the tests would take minutes */
 		return 0;
 	return cmocka_run_group_tests_name("name history", tests, set_up, tear_down);
 }

@@ -1,6 +1,6 @@
 /*
- * The lists of names: each way to make a name lists it, until it is gone, however many keys there
- * are.
+ * The lists of names: a name is listed from its first key until it is gone, whatever made that key
+ * and however many keys there are.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 /* Each way to make the first key of a name. */
 static const struct way {
-	const char *list, *kind, *method, *before, *behind, *body; /* the target: the name between two texts */
+	const char *list, *kind, *method, *before, *behind, *body; /* the target is before, name, behind */
 } ways[] = {
 	{ "/locks", "lock", "POST", "/locks/", "", "{\"ttl_ms\":60000}" },
 	{ "/locks", "lock", "POST", "/locks/", "", "{\"ttl_ms\":60000,\"mode\":\"shared\"}" },
@@ -39,7 +39,7 @@ static const struct way {
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
-/* Way `i` has the name "n<i>". */
+/* The name that way `i` makes: "n<i>". */
 static const char *name_of(int i)
 {
 	static char name[24];
@@ -94,12 +94,12 @@ static void what_is_made_is_listed_until_it_is_gone(void **state)
 		make(i);
 		must_list(i);
 		lose(i);
-		make(i); /* before any list found it gone */
+		make(i); /* no list has noticed yet that it was gone */
 		must_list(i);
 	}
 }
 
-/* No key is looked at that is not of the list. */
+/* A list reads its own keys only, and does not scan. */
 static void other_keys_cost_nothing(void **state)
 {
 	(void)state;
@@ -135,7 +135,7 @@ static void pages_are_whole(void **state)
 		for (size_t i = 0; i < n; i++, found++) {
 			const json_t *item = json_array_get(json_at(a, "/items"), i);
 			const char *next = json_string_value(json_object_get(item, "name"));
-			if (!tests_run_on_a_cluster()) /* there, in the order of slots */
+			if (!tests_run_on_a_cluster()) /* on a Cluster, the order of slots comes first */
 				assert_true(strcmp(last, next) < 0);
 			snprintf(last, sizeof(last), "%s", next);
 		}
@@ -159,7 +159,7 @@ static void a_cursor_of_another_list_is_refused(void **state)
 	assert_status(get("/sets?cursor=16383.61"), 200);
 }
 
-/* Keys that no script made: a restore, another build. */
+/* Keys may come from a restore or from another build, without an entry in the index. */
 static void a_rebuild_finds_what_exists(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /*
- * Under a service manager (NOTIFY_SOCKET): the manager is notified when the daemon serves, not
+ * Under a service manager (NOTIFY_SOCKET), the daemon notifies the manager when it serves, not
  * before, and when it ends. An unreachable manager changes nothing.
  */
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A manager's socket; `name` as in NOTIFY_SOCKET. */
+/* Opens a manager's socket. `name` is written as in NOTIFY_SOCKET. */
 static int manager_open(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -101,7 +101,7 @@ static void test_abstract_name(void **state)
 	run_under(name);
 }
 
-/* A failed start is never reported as a success. */
+/* The daemon never reports a failed start as a success. */
 static void test_not_ready(void **state)
 {
 	char path[100], variable[128];
