@@ -248,7 +248,7 @@ static void must_refuse_alike(struct refusals *seen, struct answer a, const char
 
 	must_refuse(seen, a, 401, "unauthorized", NULL, "%s", what);
 	if (!asked || strcmp(asked, challenge) != 0 || !told || strcmp(told, detail) != 0)
-		note_flaw(seen, a, "%s gets another answer", what);
+		note_flaw(seen, a, "%s: the refusal differs from the others", what);
 }
 
 static void without_a_token(const struct contract_operation *op, struct refusals *seen)

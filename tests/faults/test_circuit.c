@@ -358,7 +358,7 @@ static void probes_are_polite(void **state)
 	for (int k = 0; k < AWAYS; k++) {
 		double rate =
 			(attempts_of(aways[k].daemons) - aways[k].before) * 1000 / (double)(monotonic_ms() - start_ms);
-		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
+		print_message("%s: %.1f attempts per second of %d daemons with %d connections each\n",
 			      k == AWAY_GONE ? "gone" : "stopped", rate, DAEMONS, LINKS);
 		assert_true(rate <= DAEMONS * LINKS * 2.5);
 	}
@@ -417,7 +417,7 @@ static void a_storm_of_daemons_is_spread(void **state)
 		if (i >= GROWING && buckets[i] > most)
 			most = buckets[i];
 	}
-	print_message("attempts, each %d ms, of %d daemons\n", BUCKET_MS, STORM_DAEMONS);
+	print_message("attempts per %d ms, of %d daemons\n", BUCKET_MS, STORM_DAEMONS);
 	assert_in_range(first, STORM_DAEMONS, STORM_DAEMONS * LINKS * FIRST_TRIES);
 	assert_in_range(later, STORM_DAEMONS, STORM_DAEMONS * LINKS * 5 / 2 * (storm_ms / 1000 - 1));
 	assert_in_range(most, 1, 3 * later / (count - GROWING));

@@ -91,7 +91,7 @@ static void migrated(int slot)
 	cluster_migrate(&cluster, slot, next_master(slot), NULL, NULL);
 }
 
-static int harmed; /* the node that a change has killed or stopped */
+static int harmed; /* the node that a change has killed or added */
 
 static void wait_for_another(int slot)
 {

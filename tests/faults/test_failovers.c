@@ -138,7 +138,7 @@ static void the_master_is_killed_again_and_again(void **state)
 	(void)state;
 	for (; rounds < wanted && took_ms < LONGEST_MS; took_ms = monotonic_ms() - from_ms)
 		bring_back(fail_over(rounds++));
-	print_message("%d failovers, %lld an hour\n", rounds, (long long)rounds * 3600000 / took_ms);
+	print_message("%d failovers, %lld per hour\n", rounds, (long long)rounds * 3600000 / took_ms);
 	print_times(&until_writable, rounds);
 	print_times(&until_named, rounds);
 	print_times(&until_written, rounds);

@@ -1,7 +1,8 @@
 /*
  * Health cannot be starved: the test sends a probe each 50 ms, and each is answered within 100 ms.
- * Meanwhile all connections are taken or waiting, Redis is stopped, requests have taken all memory,
- * clients have taken the health listener's own places, or the daemon drains.
+ * Meanwhile all connections are taken or waiting, Redis is stopped, or requests have taken all
+ * memory. Probes are also answered while other clients have taken the health listener's own places,
+ * and while the daemon drains.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -143,7 +143,7 @@ static void bombs(const struct contract_operation *op, struct refusals *seen)
 
 static void sizes(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->forwarded) /* the daemon checks no body from its proxy's client */
+	if (op->forwarded) /* the daemon does not check the body */
 		return;
 	char *target = contract_target(op, NULL, NULL);
 	struct raw *r = raw_connect(patternd.port);
@@ -212,7 +212,7 @@ static void asked_nothing(const struct contract_operation *op, struct refusals *
 	seen->seen++;
 	client_forget(client);
 	if (!daemon_is_alive(&patternd))
-		fail_msg("the daemon is gone");
+		fail_msg("the daemon has ended");
 	assert_int_equal(server_scripts_run(&redis), 0);
 	assert_int_equal(server_keys(&redis), 0);
 }

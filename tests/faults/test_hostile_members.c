@@ -518,7 +518,7 @@ static void asked_nothing(const struct contract_operation *op, struct refusals *
 	seen->seen++;
 	client_forget(client);
 	if (!daemon_is_alive(&patternd))
-		fail_msg("the daemon is gone");
+		fail_msg("the daemon has ended");
 	assert_int_equal(server_scripts_run(&redis), 0);
 	assert_int_equal(server_keys(&redis), 0);
 }
@@ -536,7 +536,7 @@ static void fits(const struct contract_operation *op, struct refusals *seen)
 	struct answer a = send_bytes(op, text, strlen(text));
 	seen->seen++;
 	if (a.status == 0 || a.status == 400 || a.status >= 500)
-		note_flaw(seen, a, "the example of the contract");
+		note_flaw(seen, a, "the contract's example");
 	free(text);
 	json_decref(body);
 	if (strcmp(op->id, "lock_hold") == 0) /* the lock is released when its client has left */

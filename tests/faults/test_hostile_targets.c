@@ -362,7 +362,7 @@ static void beyond_range(const struct contract_operation *op, const struct contr
 
 static void query(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->tail) /* any query belongs to the target */
+	if (op->tail) /* the daemon does not check the query */
 		return;
 	char *target = contract_target(op, NULL, NULL), more[2048], pointer[64];
 	const char *joint = strchr(target, '?') ? "&" : "?";
@@ -580,7 +580,7 @@ static void redis_is_as_before(const struct contract_operation *op, struct refus
 	seen->seen++;
 	client_forget(client);
 	if (!daemon_is_alive(&patternd))
-		fail_msg("the daemon is gone");
+		fail_msg("the daemon has ended");
 	if (!is_sampled)
 		assert_int_equal(server_scripts_run(&redis), scripts_before);
 	assert_int_equal(server_keys(&redis), 0);

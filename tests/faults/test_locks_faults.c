@@ -148,8 +148,8 @@ static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 /* ---- Redis ---- */
 
 /*
- * True when that many waiters wait at each daemon, both daemons are subscribed, and no attempt is
- * under way that a fault of Redis could hit.
+ * True when that many waiters wait at each daemon, both daemons are subscribed, and a fault of
+ * Redis cannot hit an attempt under way.
  */
 static bool all_are_parked(long at_0, long at_1)
 {

@@ -171,7 +171,7 @@ static void assert_at_most(int64_t most, int64_t from_ms, int64_t to_ms)
 	int count = surely_within(from_ms, to_ms);
 
 	if (count > most)
-		fail_msg("%d were granted in %lld ms, where %lld may be", count, (long long)(to_ms - from_ms + 1),
+		fail_msg("%d were granted in %lld ms; at most %lld may be", count, (long long)(to_ms - from_ms + 1),
 			 (long long)most);
 }
 
@@ -310,7 +310,7 @@ static void never_more_than_is_allowed(void **state)
 		assert_true(granted >= ENOUGH);
 		refused_in_all += refused;
 	}
-	print_message("%s: %d were refused\n", l->algorithm, refused_in_all);
+	print_message("%s: %d calls were refused\n", l->algorithm, refused_in_all);
 	assert_true(refused_in_all > 0);
 }
 

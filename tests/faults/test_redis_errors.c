@@ -321,7 +321,7 @@ static void test_password_changed(void **state)
 		   RECOVER_MS);
 	assert_problem(a, 503, "redis_auth_failed", "none");
 	assert_true(daemon_is_alive(&patternd));
-	nap_ms(500); /* the daemon must not retry at once */
+	nap_ms(500); /* the daemon must pause between its attempts */
 	assert_in_range(proxy_count(proxy).connections - before.connections, 0, 10);
 	server_command(&redis, "CONFIG SET requirepass %s", "");
 	wait_until(works(), 2 * RECOVER_MS);
@@ -335,7 +335,7 @@ static void test_no_permission(void **state)
 	server_command(&redis, "ACL SETUSER default +@all");
 	assert_problem(a, 503, "redis_permission_denied", "none");
 	wait_until(works(), 2 * RECOVER_MS);
-	server_command(&redis, "ACL SETUSER default -hset"); /* a command in a script, which has written by then */
+	server_command(&redis, "ACL SETUSER default -hset"); /* by this command the script has written */
 	a = http(client, "POST", "/locks/denied_inside", NULL);
 	server_command(&redis, "ACL SETUSER default +@all");
 	assert_problem(a, 503, "redis_permission_denied", "unknown");

@@ -197,7 +197,7 @@ static void test_killed_before(void **state)
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 2000);
 	assert_problem(http(client, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
 	server_restart(&redis);
-	heal(); /* its script cache is empty */
+	heal(); /* the new Redis has no scripts */
 }
 
 static void test_killed_under_requests(void **state)

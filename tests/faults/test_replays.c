@@ -133,11 +133,11 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 	/* An answer that changed nothing has no record, so its replay is not marked. */
 	if (first_marked || is_marked(again) != (strstr(before, "p:idem:") != NULL)) {
 		seen->flaws++;
-		note_flaw(seen, again, "%s: Idempotent-Replayed is not of the replay alone", op->id);
+		note_flaw(seen, again, "%s: Idempotent-Replayed must be on the replay alone", op->id);
 	}
 	if (line) {
 		seen->flaws++;
-		note_flaw(seen, again, "%s, replayed, changed %s", op->id, line);
+		note_flaw(seen, again, "a replay of %s changed %s", op->id, line);
 	}
 	free(line);
 	free(before);
@@ -277,7 +277,7 @@ static void visit_more(void)
 struct row {
 	const char *name;
 	void (*set_up)(void);
-	const char *target, *body; /* NULL: many() makes it of the following */
+	const char *target, *body; /* body NULL: many() makes it of the members below */
 	const char *head, *lead, *trail, *tail;
 	int count;
 	void (*others)(void);
@@ -325,7 +325,7 @@ static void of_several_calls(void **state)
 	assert_in_range(again.status, 200, 299);
 	char *after = server_picture(&redis), *line = changed(before, after);
 	if (line)
-		fail_msg("%s, replayed, changed %s", row->name, line);
+		fail_msg("a replay of %s changed %s", row->name, line);
 	free(before);
 	free(after);
 	client_forget(client);

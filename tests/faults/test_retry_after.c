@@ -76,7 +76,7 @@ static void callers_that_wait_are_admitted(void **state)
 
 	for (int i = 0; i < rounds; i++)
 		refused += wait_retry_after(algorithm, count);
-	print_message("%s: %d of %d were refused\n", algorithm, refused, rounds * count);
+	print_message("%s: %d of %d callers were refused\n", algorithm, refused, rounds * count);
 	assert_in_range(refused * 1000, 0, REFUSED_MAX_PER_1000 * rounds * count);
 }
 

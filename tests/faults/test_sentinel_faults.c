@@ -440,8 +440,8 @@ static void connections_to_sentinels_are_renewed(void **state)
 }
 
 /*
- * Another Sentinel than the daemon asked reports a switch. The daemon acts on the first report, and
- * believes it no more than an answer.
+ * A Sentinel other than the one that the daemon asked reports a switch. The daemon acts on the
+ * first report, but trusts it no more than an answer.
  */
 static void a_sentinel_reports_a_switch_that_was_none(void **state)
 {

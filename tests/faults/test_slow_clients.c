@@ -201,7 +201,7 @@ static void test_many(void **state)
 	}
 	for (int i = 0; i < MANY; i++)
 		raw_close(slow[i].r);
-	print_message("%d were cut meanwhile; the slowest request of %d took %lld us\n", cut, served,
+	print_message("%d slow clients were disconnected; the slowest request of %d took %lld us\n", cut, served,
 		      (long long)slowest_us);
 	assert_true(cut >= MANY);
 	assert_in_range(slowest_us, 0, 250000);

@@ -260,7 +260,7 @@ static void nothing_counted(void)
 	for (size_t i = 0; i < keys->elements && i < REPORTED; i++)
 		print_error("%s\n", sent[atoi(strstr(keys->element[i]->str, "{h") + 2)]);
 	if (keys->elements)
-		fail_msg("%zu of %d had an effect", keys->elements, serial);
+		fail_msg("%zu of %d requests had an effect", keys->elements, serial);
 }
 
 /* ---- The tests ---- */
@@ -347,7 +347,7 @@ static void values(void **state)
 			struct bytes line = { .len = 0 };
 			by_pattern(&line, "Transfer-Encoding", "chunked", &p);
 			send_chunked(&line);
-			/* A digit makes another number, and the daemon would wait for as many bytes. */
+			/* A digit makes another number: the daemon would wait for as many bytes. */
 			if (c < '0' || c > '9')
 				send_lengths(by_pattern, &p);
 		}

@@ -1,7 +1,7 @@
 /*
  * Rows 22, 48 and 49 of the table of faults: a daemon in poor surroundings. A resolver is slow
- * (22), the root is read-only without /tmp, rights or much memory (48), the log has no reader (49),
- * or the daemon is process 1. The daemon starts, serves, and ends on SIGTERM.
+ * (22). The root is read-only, without /tmp, rights or much memory (48). The log has no reader
+ * (49). The daemon is process 1. In each case the daemon starts, serves, and ends on SIGTERM.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -70,8 +70,8 @@ static long ask_many(struct raw *r, int times)
 }
 
 /*
- * Reads everything that was logged, and returns how many lines it was. Each line must be whole. The
- * daemon writes lines that found no room in a later loop iteration.
+ * Reads everything that was logged, and returns how many lines it was. Each line must be whole. A
+ * line that found no room is written in a later loop iteration.
  */
 static size_t read_lines(int fd)
 {
@@ -194,7 +194,7 @@ static void without_rights_on_a_read_only_root(void **state)
 	launch(script, "", redis.url, "warn");
 	if (!daemon_is_ready(&patternd, SOON_MS)) {
 		proc_print_tail(&patternd.proc);
-		fail_msg("it does not start");
+		fail_msg("the daemon does not start");
 	}
 	snprintf(path, sizeof(path), "/proc/%ld/status", (long)patternd.proc.pid);
 	char *status = file_text(path);

@@ -243,12 +243,12 @@ static void judge_answer(struct raw *r, struct answer a, const char *what)
 	else if (a.status && a.status < 500 && now.expected && a.status != now.expected)
 		note_flaw("%s: %d %s", what, a.status, a.body);
 	else if (a.status && media && strstr(media, "json") && !a.json)
-		note_flaw("%s: an answer that is no JSON: %d %s", what, a.status, a.body);
+		note_flaw("%s: the answer is not JSON: %d %s", what, a.status, a.body);
 	else if (a.status >= 500 && media && strstr(media, "json") && problem_flaw(a, a.status, NULL, NULL))
-		note_flaw("%s: no whole problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL), a.status,
-			  a.body);
+		note_flaw("%s: an incomplete problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL),
+			  a.status, a.body);
 	else if (a.status >= 400 && a.body && strstr(a.body, "--max-request-memory"))
-		note_flaw("%s: malloc failed, and the budget is named: %s", what, a.body);
+		note_flaw("%s: malloc failed, but the answer names the budget: %s", what, a.body);
 }
 
 /* Reads and judges the answer. `r` is NULL when the daemon has ended; judge_daemon reports that. */
@@ -400,7 +400,7 @@ static void torture(const struct scenario *s, const void *what)
 	now.scenario = title(s->name, ", no memory from then on");
 	sweep(s, what, TORTURE_MEMORY, FOR_GOOD);
 	if (torture_bytes() > bytes + KEPT_BYTES)
-		note_flaw("%lld bytes of memory are taken, not %lld", (long long)torture_bytes(), (long long)bytes);
+		note_flaw("%lld bytes of memory are in use, not %lld", (long long)torture_bytes(), (long long)bytes);
 }
 
 static void test_scenarios(void **state)
@@ -459,9 +459,9 @@ static void judge_end(void)
 {
 	proc_signal(&patternd.proc, SIGTERM);
 	if (!proc_ended(&patternd.proc, ANSWER_MS * 2))
-		note_flaw("it does not end");
+		note_flaw("the daemon does not end");
 	else if (proc_exit_status(&patternd.proc) != 0)
-		note_flaw("it ended with status %d", proc_exit_status(&patternd.proc));
+		note_flaw("the daemon ended with status %d", proc_exit_status(&patternd.proc));
 	daemon_kill(&patternd);
 }
 
@@ -473,7 +473,7 @@ static bool try_to_start(void)
 	if (is_up && !daemon_is_ready(&patternd, RECOVER_MS)) {
 		is_up = !proc_ended(&patternd.proc, 0);
 		if (is_up)
-			note_flaw("it does not get ready");
+			note_flaw("the daemon does not become ready");
 	}
 	bool reached = torture_disarm();
 
@@ -482,9 +482,9 @@ static bool try_to_start(void)
 	} else if (proc_exit_status(&patternd.proc) > 128) {
 		judge_crash();
 	} else if (proc_exit_status(&patternd.proc) != 1 && proc_exit_status(&patternd.proc) != 2) {
-		note_flaw("it ended with status %d", proc_exit_status(&patternd.proc));
+		note_flaw("the daemon ended with status %d", proc_exit_status(&patternd.proc));
 	} else if (!proc_wrote(&patternd.proc, "patternd: ")) {
-		note_flaw("it ended without a word");
+		note_flaw("the daemon ended without a message");
 		proc_print_tail(&patternd.proc);
 	}
 	return reached;

@@ -397,7 +397,7 @@ static void spin_us(int64_t us)
 		continue;
 }
 
-/* Leaves before the message, after it, or a little after it. */
+/* The client leaves before the message, after it, or a little after it. */
 static void play(struct round *r, int i, bool acknowledge)
 {
 	char queue[32], headers[64], target[64];

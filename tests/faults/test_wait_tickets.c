@@ -80,7 +80,7 @@ static struct raw *wait_at(const struct daemon *d, const struct resource *r, int
 	return w;
 }
 
-/* Takes the resource. The caller releases it with `released`. */
+/* Takes the resource. The caller releases it with release(). */
 static void hold(const struct resource *r, char capability[64])
 {
 	char body[96];
