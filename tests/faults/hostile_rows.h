@@ -1,6 +1,6 @@
 /*
- * hostile_rows: malformed requests and the answers they must get; see test_hostile_http.c for the
- * kinds.
+ * hostile_rows: malformed requests and the answers they must get. test_hostile_http.c lists the
+ * kinds of requests.
  */
 #ifndef TEST_HOSTILE_ROWS_H
 #define TEST_HOSTILE_ROWS_H
@@ -14,8 +14,8 @@ struct row {
 	const char *name;
 	const char *request;
 	size_t len;
-	int status[5];    /* any of these; 0 ends the list */
-	const char *code; /* of the problem; NULL: any */
+	int status[5];    /* any of these statuses; 0 ends the list */
+	const char *code; /* of the problem; NULL: any code */
 	bool page_ok;     /* libmicrohttpd may refuse it with its own page, or without an answer */
 	bool may_go_on;   /* the next request on the connection is served; else it must close without another byte */
 };

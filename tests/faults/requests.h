@@ -1,4 +1,4 @@
-/* requests: pieces of HTTP that the fault tests send byte by byte. */
+/* requests: fragments of HTTP that the fault tests send byte by byte. */
 #ifndef TEST_REQUESTS_H
 #define TEST_REQUESTS_H
 

@@ -1,7 +1,7 @@
 /*
- * Every operation of the contract with each kind of token: no token, an unknown token, a token with
- * all scopes but the needed one, a token with only that scope, and two tokens at once. The needed
- * scope comes from the contract (x-scope), so a new operation cannot be forgotten.
+ * The test sends every operation of the contract with each kind of token: no token, an unknown
+ * token, a token with all scopes but the needed one, a token with only that scope, and two tokens
+ * at once. The contract names the needed scope (x-scope), so a new operation cannot be forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,14 +20,14 @@
 enum { SCOPE_BYTES = 512, NEEDS_MAX = 24, ACTIONS_MAX = 128 };
 
 /*
- * One scope that the example request of an operation needs, "kind:name:action" or "kind:action";
- * the name percent-encoded.
+ * One scope that the example request of an operation needs: "kind:name:action" or "kind:action".
+ * The name is percent-encoded.
  */
 struct need {
 	char kind[32], name[SCOPE_BYTES], action[32];
 };
 
-/* What there is at all: "kind:action", with the colon doubled for what has names. */
+/* All actions of the contract: "kind:action", or "kind::action" for a kind that has names. */
 static char actions[ACTIONS_MAX][80];
 static size_t action_count;
 
@@ -43,8 +43,8 @@ static void encode(char *out, size_t size, const char *name)
 }
 
 /*
- * The names in `field` of the example request: of its path and query, or of its body; with an inner
- * member, of each item.
+ * Copies the names that the example request has in `field`: in its path, its query or its body.
+ * With an inner member, copies that member of each item.
  */
 static size_t names_of(const struct contract_operation *op, const json_t *body, char *field,
 		       char names[NEEDS_MAX][SCOPE_BYTES])
@@ -59,7 +59,7 @@ static size_t names_of(const struct contract_operation *op, const json_t *body, 
 	for (i = 0; i < op->parameter_count; i++)
 		if (strcmp(op->parameters[i].name, field) == 0 && op->parameters[i].required)
 			value = contract_value(op->parameters[i].schema);
-	if (json_is_array(value) && !json_object_get(body, field)) /* a target has one of a list */
+	if (json_is_array(value) && !json_object_get(body, field)) /* a target takes one item of a list */
 		while (json_array_size(value) > 1)
 			json_array_remove(value, 1);
 	if (json_is_string(value))
@@ -107,7 +107,7 @@ static size_t needs_of(const struct contract_operation *op, struct need needs[NE
 		}
 	}
 	json_decref(body);
-	if (count == 0 && *field) { /* it names nothing, which is to ask for everything */
+	if (count == 0 && *field) { /* a request without a name asks for everything */
 		snprintf(needs[0].kind, sizeof(needs[0].kind), "%s", last.kind);
 		snprintf(needs[0].action, sizeof(needs[0].action), "%s", last.action);
 		snprintf(needs[0].name, sizeof(needs[0].name), "*");
@@ -148,7 +148,10 @@ static void learn_actions(void)
 
 /* ---- The file of tokens ---- */
 
-/* Scopes for everything but this action; and this action on names that differ slightly. */
+/*
+ * Prints the scopes for everything but this action, and for this action on names that differ
+ * slightly.
+ */
 static void print_all_but(FILE *out, const struct contract_operation *op, size_t i, const struct need *needs,
 			  size_t count)
 {
@@ -209,7 +212,7 @@ static int set_up(void **state)
 
 /* ---- The requests ---- */
 
-/* The example request with up to two headers more. */
+/* Sends the example request with up to two more headers. */
 static struct answer ask(const struct contract_operation *op, const char *one, const char *other)
 {
 	char *target = contract_target(op, NULL, NULL);
@@ -245,7 +248,7 @@ static void must_refuse_alike(struct refusals *seen, struct answer a, const char
 
 	must_refuse(seen, a, 401, "unauthorized", NULL, "%s", what);
 	if (!asked || strcmp(asked, challenge) != 0 || !told || strcmp(told, detail) != 0)
-		note_flaw(seen, a, "%s gets another answer", what);
+		note_flaw(seen, a, "%s: the refusal differs from the others", what);
 }
 
 static void without_a_token(const struct contract_operation *op, struct refusals *seen)
@@ -269,7 +272,7 @@ static void without_a_token(const struct contract_operation *op, struct refusals
 	}
 }
 
-/* The right token in a malformed header. */
+/* Sends the right token in malformed headers. */
 static void malformed_headers(const struct contract_operation *op, struct refusals *seen)
 {
 	static const char *const forms[] = { "Authorization: good-%s",
@@ -303,7 +306,7 @@ static void malformed_headers(const struct contract_operation *op, struct refusa
 	must_refuse_alike(seen, ask(op, huge, NULL), "4000 bytes");
 }
 
-/* Allowed everything but this. */
+/* Sends tokens with every scope but the needed one. */
 static void near_misses(const struct contract_operation *op, struct refusals *seen)
 {
 	struct need needs[NEEDS_MAX];
@@ -341,7 +344,7 @@ static void just_that(const struct contract_operation *op, struct refusals *seen
 	}
 }
 
-/* A token must be asked for before a byte of a body was read. */
+/* The daemon must ask for a token before it reads any byte of the body. */
 static void before_the_body(const struct contract_operation *op, struct refusals *seen)
 {
 	char rest[256];

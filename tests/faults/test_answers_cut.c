@@ -1,8 +1,8 @@
 /*
- * The connection is cut off after Redis has run a command and before its answer arrives, for at
- * least 30 % of the writes: row 30 of the table of faults. Many clients repeat each request with
- * its Idempotency-Key until they get an answer. Each write happens once. A repetition, later or at
- * the same time, gets the same answer.
+ * Row 30 of the table of faults: the proxy cuts the connection after Redis has run a command and
+ * before its answer arrives, for at least 30 % of the writes. Many clients repeat each request with
+ * its Idempotency-Key until they get an answer. Each write must happen once. A repetition, later or
+ * at the same time, must get the same answer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +19,8 @@
 enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 50, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
 
 /*
- * What is in every command that has a record of its Idempotency-Key, and in nothing else that the
- * daemon sends to Redis.
+ * Every command with a record of an Idempotency-Key contains these bytes. Nothing else that the
+ * daemon sends to Redis contains them.
  */
 #define RECORD PROXY_BYTES("p:idem:{")
 
@@ -31,7 +31,7 @@ static void heal(void)
 	client_forget(client);
 }
 
-/* What is written: each other time the one and the other. */
+/* The writes; they alternate between these two requests. */
 static const struct pattern {
 	const char *target, *body;
 	int status;
@@ -44,18 +44,19 @@ enum { PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
 
 /* A write that must happen once; its number determines its pattern and its Idempotency-Key. */
 struct write {
-	char *answer;  /* owned: the first that came; NULL: none yet */
-	bool was_lost; /* and before that one did not */
+	char *answer;  /* owned: the first answer; NULL: none yet */
+	bool was_lost; /* an earlier try got no answer */
 };
 
-/* Tries, by what became of them. */
+/* How many tries had each outcome. */
 struct tries {
-	long long answered, lost, refused, at_once; /* at_once: got by two clients that asked at the same time */
+	/* `at_once`: two clients that asked at the same time both got the answer. */
+	long long answered, lost, refused, at_once;
 };
 
 struct caller {
-	struct raw *own, *twin; /* the twin asks for each third write, too */
-	int number;             /* of its write */
+	struct raw *own, *twin; /* the twin sends each third write, too */
+	int number;             /* of the write */
 };
 
 static bool has_twin(const struct caller *c)
@@ -72,7 +73,9 @@ static void ask(struct raw *r, int number)
 	assert_true(waiter_ask(r, p->target, p->body, key));
 }
 
-/* True when it got the result of the write, which must be the same as before. */
+/*
+ * Returns true when the client got the result of the write. Each client must get the same result.
+ */
 static bool take(struct raw *r, struct write *w, const struct pattern *p, struct tries *tries)
 {
 	struct answer a = raw_answer(r, SOON_MS);
@@ -97,8 +100,8 @@ static bool take(struct raw *r, struct write *w, const struct pattern *p, struct
 }
 
 /*
- * All send at once, then all read. A caller with a result continues with the next write. False when
- * no write was left.
+ * All callers send at once, then all read. A caller with a result continues with the next write.
+ * Returns false when no write was left.
  */
 static bool round_of(struct caller callers[], struct write writes[], int *next, struct tries *tries)
 {
@@ -147,7 +150,7 @@ static struct tries write_all(struct write writes[])
 	return tries;
 }
 
-/* Repeats all writes: each was done once. Frees the answers. */
+/* Repeats all writes: each must have been done once. Frees the answers. */
 static void assert_done_once(struct write writes[])
 {
 	bool counted[WRITES] = { false };
@@ -164,7 +167,7 @@ static void assert_done_once(struct write writes[])
 			continue;
 		int64_t n = int_at(a, "/counters/n");
 		assert_in_range(n, 1, WRITES / PATTERNS);
-		assert_false(counted[n]); /* each step of the counter was one client's */
+		assert_false(counted[n]); /* no two clients made the same step of the counter */
 		counted[n] = true;
 	}
 	assert_int_equal(int_at(http(client, "GET", "/counters/a", NULL), "/counters/n"), WRITES / PATTERNS);
@@ -172,7 +175,7 @@ static void assert_done_once(struct write writes[])
 	client_forget(client);
 }
 
-/* Where the answer is cut; the length of the received part makes no difference. */
+/* Where the proxy cuts the answer. The length of the received part must make no difference. */
 static const struct place {
 	const char *name;
 	size_t at;
@@ -189,7 +192,7 @@ static void every_key_counts_once(void **state)
 	proxy_set(proxy, (struct proxy_fault){
 				 .cut = true, .cut_at = place->at, .cut_on = RECORD, .cut_percent = CUT_PERCENT });
 	struct tries tries = write_all(writes);
-	/* Redis carried these out, but the answers were lost. */
+	/* Redis ran `cut` of the tries, but their answers were lost. */
 	long long run = server_scripts_run(&redis) - before, cut = run - tries.answered;
 	heal();
 	for (int i = 0; i < WRITES; i++)
@@ -208,8 +211,8 @@ static const char receive_target[] = "/queues/w/receive",
 		  receive_key[] = "Idempotency-Key: one\r\n";
 
 /*
- * Two ask at once: one gets the answer; the other gets it too, or is refused until the first has
- * it.
+ * Two clients ask at once. One gets the answer; the other gets it too, or is refused until the
+ * first has it.
  */
 static void both_get_the_answer(struct raw *const both[2], const char *id)
 {
@@ -232,8 +235,8 @@ static void both_get_the_answer(struct raw *const both[2], const char *id)
 }
 
 /*
- * A second one is refused while the first waits. When the reply for the first is cut off, both get
- * it, and no other client does.
+ * A second request is refused while the first waits. When the first loses its reply, both requests
+ * get its result later, and no other client does.
  */
 static void a_second_request_gets_what_was_cut_off(void **state)
 {
@@ -242,7 +245,10 @@ static void a_second_request_gets_what_was_cut_off(void **state)
 	struct raw *twin = waiter_at(&patternd, receive_target, receive_body, receive_key);
 	assert_problem(raw_answer(twin, SOON_MS), 409, "request_in_progress", "none");
 	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = RECORD, .cut_percent = 100 });
-	/* It may be on the connection that is cut: 200 when it was stored, and its answer lost. */
+	/*
+	 * The proxy may cut this connection, too: the status is 200 when the message was stored and
+	 * its answer lost.
+	 */
 	wait_until(http(client, "POST", "/queues/w/messages", "{\"body\":1,\"id\":\"m\"}").status / 100 == 2, SOON_MS);
 	assert_problem(raw_answer(first, SOON_MS), 504, "no_answer", "unknown");
 	heal();
@@ -258,7 +264,7 @@ static int set_up_all(void **state)
 	return start_through_proxy("10000");
 }
 
-/* Before each test: whatever one before left, failed or not. */
+/* Removes what the test before left behind, whether it failed or not. */
 static int set_up(void **state)
 {
 	(void)state;

@@ -1,8 +1,9 @@
 /*
- * The circuit breaker between requests and a Redis that is stopped (SIGSTOP) or gone. It is closed
- * while answers arrive. It opens when the first answer is overdue; then every request fails at
- * once. It is half open during the handshake of a connection, which is the probe. A caller waits in
- * vain only once, however many connections the pool has. Promises 1 and 7 of the table of faults.
+ * The circuit breaker between requests and a Redis that is stopped (SIGSTOP) or gone: promises 1
+ * and 7 of the table of faults. It is closed while answers arrive. It opens when the first answer
+ * is overdue; then every request fails at once. It is half open during the handshake of a
+ * connection, which is the probe. A caller waits in vain only once, however many connections the
+ * pool has.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -25,7 +26,7 @@
 enum {
 	TIMEOUT_MS = 500,
 	SLACK_MS = 400,
-	MARGIN_MS = 100, /* beyond the deadline, of promise 1 */
+	MARGIN_MS = 100, /* what promise 1 allows beyond the deadline */
 	FAST_US = 100000,
 	CLOSES_MS = 2500,
 	PATIENCE_MS = 30000,
@@ -47,7 +48,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	proc_signal(&redis.proc, SIGCONT); /* a test that failed left it so */
+	proc_signal(&redis.proc, SIGCONT); /* a failed test left the server in this state */
 	server_stop(&redis);
 	return 0;
 }
@@ -59,7 +60,9 @@ static int by_duration(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* An answer, timed without what a busy machine took. */
+/*
+ * Sends a request; the time it took excludes the time that a busy machine kept the daemon waiting.
+ */
 static struct answer timed(const struct daemon *d, struct client *c, const char *target)
 {
 	int64_t kept_us = daemon_kept_waiting_us(d);
@@ -72,7 +75,7 @@ static struct answer timed(const struct daemon *d, struct client *c, const char 
 
 enum { TRIES = 200, POOLS = 3 };
 
-/* A daemon with one caller, and how long its refusals took. */
+/* A daemon with one caller, and how long the daemon's refusals took. */
 struct pool {
 	const char *size;
 	struct daemon d;
@@ -127,8 +130,8 @@ static void close_pool(struct pool *p)
 }
 
 /*
- * One caller, one request after the other: it waits in vain once, not once for each connection of
- * the pool.
+ * One caller sends one request after the other. It waits in vain once, not once for each connection
+ * of the pool.
  */
 static void one_caller_waits_once(void **state)
 {
@@ -151,8 +154,8 @@ static void one_caller_waits_once(void **state)
 }
 
 /*
- * Many at once: each request that was on its way waits until its timeout, no longer; later ones do
- * not wait.
+ * Many callers send at once. Each request under way waits until its timeout, no longer. Later
+ * requests do not wait.
  */
 static void a_crowd_waits_once(void **state)
 {
@@ -196,8 +199,8 @@ static void a_crowd_waits_once(void **state)
 }
 
 /*
- * Sends one request of each caller, counts the answers by their status, and returns how long all of
- * it took, without the machine's part.
+ * Sends one request of each caller and counts the answers by status. Returns how long this took,
+ * without the time that a busy machine kept the daemon waiting.
  */
 static int64_t crowd_asks(const struct daemon *d, struct raw *callers[CROWD], int counts[600])
 {
@@ -215,8 +218,8 @@ static int64_t crowd_asks(const struct daemon *d, struct raw *callers[CROWD], in
 }
 
 /*
- * Redis is stopped and continued repeatedly under twenty thousand requests: each is answered in
- * time, and none stays unanswered.
+ * Redis is stopped and continued repeatedly under twenty thousand requests. Each request must be
+ * answered in time.
  */
 static void twenty_thousand_are_answered_in_time(void **state)
 {
@@ -247,7 +250,7 @@ static void twenty_thousand_are_answered_in_time(void **state)
 			(TIMEOUT_MS + MARGIN_MS) * (daemon_is_sanitized() ? 3000 : 1000));
 	assert_true(daemon_is_ready(&d, PATIENCE_MS));
 	wait_until(metric_value(&d, "redis_calls_in_flight") == 0, CLOSES_MS);
-	wait_until(metric_value(&d, "http_requests_in_progress") == 1, CLOSES_MS); /* this one */
+	wait_until(metric_value(&d, "http_requests_in_progress") == 1, CLOSES_MS); /* the request that reads it */
 	for (int i = 0; i < CROWD; i++)
 		raw_close(callers[i]);
 	daemon_stop(&d);
@@ -270,7 +273,10 @@ static bool all_up(const struct daemon *daemons, int count)
 	return true;
 }
 
-/* All reconnect in time, without the time that a busy machine took from any of them. */
+/*
+ * Waits until all daemons have reconnected. The time that a busy machine took from any of them does
+ * not count.
+ */
 static void wait_all_up(const struct daemon *daemons, int count, int64_t within_ms)
 {
 	int64_t kept_us[STORM_DAEMONS], most_us = 0, start_ms = monotonic_ms();
@@ -288,7 +294,7 @@ static void wait_all_up(const struct daemon *daemons, int count, int64_t within_
 
 enum { AWAY_STOPPED, AWAY_GONE, AWAYS };
 
-/* A Redis that is stopped or gone, and the daemons on it. */
+/* A Redis that is stopped or gone, and its daemons. */
 struct away {
 	struct redis_server redis;
 	struct daemon daemons[DAEMONS];
@@ -327,8 +333,8 @@ static void come_back(struct away *a, bool is_gone)
 }
 
 /*
- * However long Redis is away, the daemon does not flood it: one attempt a connection and some half
- * a second. It is connected within one pause of Redis's return.
+ * However long Redis is away, the daemon does not flood it: each connection makes one attempt per
+ * half second or so. When Redis is back, the daemon connects within one pause.
  */
 static void probes_are_polite(void **state)
 {
@@ -352,7 +358,7 @@ static void probes_are_polite(void **state)
 	for (int k = 0; k < AWAYS; k++) {
 		double rate =
 			(attempts_of(aways[k].daemons) - aways[k].before) * 1000 / (double)(monotonic_ms() - start_ms);
-		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
+		print_message("%s: %.1f attempts per second of %d daemons with %d connections each\n",
 			      k == AWAY_GONE ? "gone" : "stopped", rate, DAEMONS, LINKS);
 		assert_true(rate <= DAEMONS * LINKS * 2.5);
 	}
@@ -363,12 +369,15 @@ static void probes_are_polite(void **state)
 enum {
 	BUCKET_MS = 500,
 	GROWING = 1000 / BUCKET_MS, /* buckets of the first second, in which the pauses grow from 4 ms */
-	FIRST_TRIES = 9,            /* of a connection meanwhile: after 4, 8 ... 512 ms at most */
+	FIRST_TRIES = 9,            /* of a connection in that second: after 4, 8 ... 512 ms at most */
 	LONGEST_STORM_MS = 30000,
 	MOST_BUCKETS = LONGEST_STORM_MS / BUCKET_MS,
 };
 
-/* Takes the place of the server, closes each connection at once, and counts them by time. */
+/*
+ * Takes the place of the server: accepts each connection, closes it at once, and counts it by its
+ * time.
+ */
 static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
 {
 	int fd = loopback_listen(&port);
@@ -388,8 +397,8 @@ static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
 }
 
 /*
- * All lose their server in the same instant, for 4 s or the 30 of the table. Jitter spreads their
- * attempts to reconnect.
+ * All daemons lose their server in the same instant, for 4 s or for the 30 s of the table. Jitter
+ * spreads their attempts to reconnect.
  */
 static void a_storm_of_daemons_is_spread(void **state)
 {
@@ -408,7 +417,7 @@ static void a_storm_of_daemons_is_spread(void **state)
 		if (i >= GROWING && buckets[i] > most)
 			most = buckets[i];
 	}
-	print_message("attempts, each %d ms, of %d daemons\n", BUCKET_MS, STORM_DAEMONS);
+	print_message("attempts per %d ms, of %d daemons\n", BUCKET_MS, STORM_DAEMONS);
 	assert_in_range(first, STORM_DAEMONS, STORM_DAEMONS * LINKS * FIRST_TRIES);
 	assert_in_range(later, STORM_DAEMONS, STORM_DAEMONS * LINKS * 5 / 2 * (storm_ms / 1000 - 1));
 	assert_in_range(most, 1, 3 * later / (count - GROWING));

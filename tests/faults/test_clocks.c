@@ -1,7 +1,7 @@
 /*
- * Clocks that are wrong: promise 23 and row 37 of the table of faults. The daemon's clock decides
- * nothing. When Redis's clock jumps, leases end that much earlier or later. Nothing else changes:
- * no remaining time is negative, nothing is held or acquired twice, and fences rise.
+ * Wrong clocks: promise 23 and row 37 of the table of faults. The daemon's clock decides nothing.
+ * When Redis's clock jumps, leases end earlier or later by that time. Nothing else changes: no
+ * remaining time is negative, nothing is held or acquired twice, and fences rise.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum { HOUR_S = 3600, SOON_MS = 8000, DELAY_MS = 400 };
 
 static struct redis_server redis;
 
-/* ---- The daemon's ---- */
+/* ---- The daemon's clock ---- */
 
 static int64_t date_s(struct answer a)
 {
@@ -31,7 +31,7 @@ static int64_t date_s(struct answer a)
 	return timegm(&tm);
 }
 
-/* A message, a lock and a limit: they begin and end by Redis's clock. */
+/* A message, a lock and a limit begin and end by Redis's clock. */
 static void assert_by_the_clock_of_redis(struct client *c)
 {
 	struct answer sent = http(c, "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":400}");
@@ -60,7 +60,7 @@ static void the_daemons_decides_nothing(void **state)
 
 	(void)state;
 	if (daemon_is_sanitized())
-		skip(); /* a sanitizer must be loaded first */
+		skip(); /* the sanitizer must be loaded before the library that shifts the clock */
 	for (size_t i = 0; i < 2; i++) {
 		struct daemon d = { .proc.env = clock_off_by(offs[i]) };
 		daemon_start(&d, "--redis", redis.url);
@@ -74,7 +74,7 @@ static void the_daemons_decides_nothing(void **state)
 	}
 }
 
-/* ---- Redis's, which jumps while it is away ---- */
+/* ---- Redis's clock, which jumps while Redis is away ---- */
 
 static void restart_off_by(int seconds, struct client *c)
 {
@@ -103,8 +103,8 @@ static struct answer take(struct client *c, const char *algorithm)
 }
 
 /*
- * It is refused until that hour has come again, with that time in retry_after_ms; with a shorter
- * wait_ms at once.
+ * The limit refuses until that hour has come again, and reports that time in retry_after_ms. A
+ * request with a shorter wait_ms is refused at once.
  */
 static void assert_an_hour_more(struct client *c, const char *algorithm)
 {
@@ -113,15 +113,15 @@ static void assert_an_hour_more(struct client *c, const char *algorithm)
 	assert_problem(a, 429, "rate_limited", "none");
 	assert_in_range(int_at(a, "/retry_after_ms"), (HOUR_S - 60) * 1000, HOUR_S * 1000 + 60000);
 	assert_in_range(int_at(a, "/reset_after_ms"), int_at(a, "/retry_after_ms"), HOUR_S * 1000 + 60000);
-	assert_status(wait_and_take(c, algorithm, 1), 429); /* Redis, which was started again, compiles it */
+	assert_status(wait_and_take(c, algorithm, 1), 429); /* compiles the script in the restarted Redis */
 	long long scripts = server_scripts_run(&redis);
 	assert_status(wait_and_take(c, algorithm, 60000), 429);
 	assert_int_equal(server_scripts_run(&redis), scripts + 1);
 }
 
 /*
- * Returns the fence of a lock that is held, beside limits that are used up, a message that is due,
- * one that is not, and one taken.
+ * Leaves used-up limits, a held lock, and messages: one is due, one is not, one is received.
+ * Returns the fence of the lock.
  */
 static int64_t leave_something(struct client *c)
 {
@@ -140,7 +140,7 @@ static size_t receive_all(struct client *c)
 	return json_array_size(json_at(http(c, "POST", "/queues/j/receive", "{\"limit\":10}"), "/messages"));
 }
 
-/* An hour later all has ended that lasts half an hour. */
+/* When the clock jumps an hour forward, everything that lasts half an hour has expired. */
 static void an_hour_forward(void **state)
 {
 	struct daemon d = { 0 };
@@ -161,7 +161,10 @@ static void an_hour_forward(void **state)
 	server_command(&redis, "FLUSHALL");
 }
 
-/* An hour earlier all of it lasts an hour longer at most; what begins now lasts as long as ever. */
+/*
+ * When the clock jumps an hour back, existing leases last at most an hour longer. New leases last
+ * as long as usual.
+ */
 static void an_hour_back(void **state)
 {
 	struct daemon d = { 0 };
@@ -180,7 +183,7 @@ static void an_hour_back(void **state)
 	assert_in_range(int_at(again, "/ttl_ms"), 59000, 60000);
 	for (size_t i = 0; i < 3; i++)
 		assert_an_hour_more(c, limits[i]);
-	assert_int_equal(receive_all(c), 1); /* what was ready stays ready */
+	assert_int_equal(receive_all(c), 1); /* the message that was ready stays ready */
 	assert_status(http(c, "POST", "/queues/j/messages", "{\"body\":4}"), 201);
 	assert_int_equal(receive_all(c), 1);
 	client_close(c);
@@ -191,7 +194,7 @@ static void an_hour_back(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	server_start(&redis, "--appendonly", "yes", "--appendfsync", "always"); /* it is killed */
+	server_start(&redis, "--appendonly", "yes", "--appendfsync", "always"); /* the test kills it */
 	return 0;
 }
 

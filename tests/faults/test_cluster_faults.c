@@ -1,6 +1,6 @@
 /*
- * A Cluster that changes while it is used: slots that move, masters that die, replicas that take
- * over, nodes that stop, go and come back. Every request is answered in time, with its effect.
+ * A Cluster that changes while clients use it: slots move, masters die, replicas take over, nodes
+ * stop, leave and return. Every request is answered in time, with its true effect.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static void slots_move(void **state)
 	load_stop(l, 0);
 }
 
-/* A requested failover: nothing is lost. */
+/* A requested failover loses nothing. */
 static void replicas_take_over(void **state)
 {
 	struct load *l = cluster_under_load();
@@ -77,8 +77,8 @@ static void a_master_dies(void **state)
 	load_wait_served(l, SOON_MS);
 	assert_int_equal(cluster_owner_of(&cluster, stage_names[0]), replica);
 	/*
-	 * Replicas get a write after the caller's answer: one answered in the master's last instant
-	 * may be lost.
+	 * The master replicates a write after its caller's answer: a write that it answered in its
+	 * last instant may be lost.
 	 */
 	load_stop(l, CALLERS);
 }
@@ -119,14 +119,14 @@ static void a_node_hangs(void **state)
 			assert_failed_in_time(a);
 		}
 	}
-	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS); /* its circuit breaker is open */
+	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS); /* the circuit breaker of the node is open */
 	server_signal(&cluster.nodes[1].server, SIGCONT);
 	wait_until(send_to(stage_names[1]).status == 201, SOON_MS);
 }
 
 /* ---- A shard is gone, and the others serve ---- */
 
-/* The entry of GET /info for a node; it lives until the next answer. */
+/* Returns the entry of GET /info for a node. It is valid until the next answer. */
 static const json_t *node_in(struct answer info, int node)
 {
 	const json_t *all = json_at(info, "/redis/nodes"), *one;
@@ -151,7 +151,7 @@ static void assert_all_is_served(void)
 	assert_true(json_is_null(json_object_get(node_in(info, 1), "error")));
 }
 
-/* Part of the slots cannot be served: all that operators look at reports so, and names the node. */
+/* Some slots cannot be served. Everything that operators look at reports it and names the node. */
 static void a_shard_is_gone(void **state)
 {
 	const int slots = 5462;
@@ -163,7 +163,7 @@ static void a_shard_is_gone(void **state)
 		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
 	assert_true(metric_of(&patternd, "redis_up") == 1);
 	assert_all_is_served();
-	cluster_kill(&cluster, CLUSTER_MASTERS + 1); /* the replica of the next */
+	cluster_kill(&cluster, CLUSTER_MASTERS + 1); /* the replica of node 1 */
 	cluster_kill(&cluster, 1);
 	wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
 	assert_int_equal(metric_of(&patternd, "cluster_slots_unserved"), slots);

@@ -1,7 +1,7 @@
 /*
- * Nodes of a Cluster that redirect a call in circles, to nowhere or to a server that is not Redis;
- * slots that no node serves; nodes that leave for good. Row 34 of the table of bad inputs: a bound
- * on hops, a quick refusal with effect none, and recovery.
+ * Row 34 of the table of bad inputs. Nodes of a Cluster redirect a call in circles, to nowhere or
+ * to a server that is not Redis; slots have no node; nodes leave for good. The daemon bounds the
+ * hops, refuses quickly with effect none, and recovers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 enum { SOON_MS = 8000, QUICK_MS = 2000 };
 
-/* From now on, this node answers every command with these bytes. */
+/* Makes this node answer every command with these bytes. */
 static void lie(int node, const char *bytes)
 {
 	proxy_set(cluster.nodes[node].proxy, (struct proxy_fault){ .answer = { bytes, strlen(bytes) } });
@@ -33,7 +33,7 @@ static void be_honest(void)
 		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
 }
 
-/* All of it works, and the connections are there. */
+/* Waits until every shard serves, so that all connections exist. */
 static void warm_up(void)
 {
 	for (int i = 0; i < STAGE_NAMES; i++)
@@ -42,7 +42,7 @@ static void warm_up(void)
 
 /* ---- Redirections ---- */
 
-/* MOVED there and back, and ASK to the node that sends it. */
+/* Two nodes answer MOVED to each other; a node answers ASK to itself. */
 static void in_circles(void **state)
 {
 	char to_1[64], back[64];
@@ -61,7 +61,7 @@ static void in_circles(void **state)
 			assert_failed_in_time(a);
 			assert_status(a, 503);
 		}
-		struct answer a = send_to(stage_names[2]); /* the third knows nothing of it */
+		struct answer a = send_to(stage_names[2]); /* the third node does not know of the redirection */
 		assert_true(a.status == 201 || a.status == 503);
 		assert_true(daemon_is_alive(&patternd));
 		be_honest();
@@ -69,8 +69,8 @@ static void in_circles(void **state)
 }
 
 /*
- * A node that does not know its own address leaves out the host: it means itself, or its neighbour
- * there.
+ * A node that does not know its own address leaves out the host. The daemon must use the host at
+ * which it reached the node. The port may be a neighbour's.
  */
 static void without_a_host(void **state)
 {
@@ -80,7 +80,7 @@ static void without_a_host(void **state)
 	(void)state;
 	warm_up();
 	long before = metric_of(&patternd, "redis_redirects_total");
-	/* When the daemon knew the new map before it asked the old owner, the slot moves back. */
+	/* If the daemon knew the new map before it asked the old owner, the slot moves back. */
 	for (int i = 0; i < 6 && metric_of(&patternd, "redis_redirects_total") == before; i++) {
 		int to = (i + 1) % 2;
 		cluster_migrate(&cluster, slot, to, NULL, NULL);
@@ -94,10 +94,10 @@ static void without_a_host(void **state)
 
 static const struct {
 	const char *name, *bytes;
-	bool is_followed; /* it names a slot and an address */
+	bool is_followed; /* the reply names a slot and an address */
 	/*
-	 * the map may be right again before connecting fails: then the command is sent to the lying
-	 * node once more
+	 * the map may be right again before connecting fails: then the daemon sends the command to
+	 * the lying node once more
 	 */
 	bool may_be_lost;
 } nonsense[] = {
@@ -141,8 +141,8 @@ static void nonsense_is_refused(void **state)
 }
 
 /*
- * Held while its slot moves, and then sent to a node that hangs: the one deadline is that of the
- * request.
+ * A request is held while its slot moves, and is then sent to a node that hangs. The deadline of
+ * the request covers both.
  */
 static void held_and_then_hung(void **state)
 {
@@ -163,7 +163,10 @@ static void held_and_then_hung(void **state)
 	be_honest();
 }
 
-/* MOVED to a server that is not Redis, whose reply to CLUSTER SLOTS is not a map. */
+/*
+ * A node answers MOVED to a server that is not Redis. That server's reply to CLUSTER SLOTS is not a
+ * map.
+ */
 static void to_strangers(void **state)
 {
 	static const struct stubborn_manner manners[] = {
@@ -202,16 +205,16 @@ static void keys_on_their_way(void **state)
 	(void)state;
 	cluster_mark_moving(&cluster, slot, 0, 1);
 	snprintf(counted, sizeof(counted), "/bitmaps/%s/count", stage_names[0]);
-	for (int i = 0; i < 3; i++) { /* one key: ASK leads to it */
+	for (int i = 0; i < 3; i++) { /* a command with one key follows ASK */
 		snprintf(bit, sizeof(bit), "/bitmaps/%s/bits/%d", stage_names[0], i);
 		wait_until(http(client, "PUT", bit, "{\"value\":1}").status == 200, SOON_MS);
 	}
 	assert_int_equal(int_at(http(client, "GET", counted, NULL), "/count"), 3);
-	struct answer a = http(client, "GET", "/queues", NULL); /* that slot is left out */
+	struct answer a = http(client, "GET", "/queues", NULL); /* the list leaves that slot out */
 	assert_status(a, 200);
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_false(bool_at(a, "/complete"));
-	a = send_to(stage_names[0]); /* several: they may be at either end */
+	a = send_to(stage_names[0]); /* a command with several keys: they may be on either node */
 	assert_status(a, 503);
 	assert_failed_in_time(a);
 	assert_non_null(header_of(a, "Retry-After"));
@@ -233,7 +236,7 @@ static void everywhere(const char *format, int from, int to)
 }
 
 /*
- * The last third has no node any more. With cluster-require-full-coverage no node serves anything
+ * The last third of the slots loses its node. With cluster-require-full-coverage no node serves
  * then; without it the others do.
  */
 static void slots_without_a_node(void **state)
@@ -272,14 +275,14 @@ static void slots_without_a_node(void **state)
 /* ---- A node leaves for good ---- */
 
 /*
- * In one go: Redis 8 writes its nodes.conf to the disk before it answers, which 16000 times takes
- * longer than any timeout here.
+ * Sends all commands at once. Redis 8 writes nodes.conf to the disk before each answer; 16000
+ * answers one after the other would exceed every timeout here.
  */
 static void assign_last_slots(struct redis_server *of, const char *to)
 {
 	redisReply *reply;
 
-	server_command(of, "PING"); /* which connects */
+	server_command(of, "PING"); /* connects */
 	for (int slot = 10923; slot < CLUSTER_SLOTS; slot++)
 		redisAppendCommand(of->context, "CLUSTER SETSLOT %d NODE %s", slot, to);
 	for (int slot = 10923; slot < CLUSTER_SLOTS; slot++) {
@@ -289,10 +292,11 @@ static void assign_last_slots(struct redis_server *of, const char *to)
 	}
 }
 
-/* Moves its slots to node 0, without the wait queue that it had; then all nodes forget it. */
+/* Moves the slots of node 2 to node 0, without their wait queue. Then all nodes forget node 2. */
 static void dismiss_node_2(void)
 {
-	static const int informed[] = { 2, 0, 1 }; /* the owner first: else it would claim them again, by its epoch */
+	/* Node 2 first: otherwise it would claim the slots again, by its epoch. */
+	static const int informed[] = { 2, 0, 1 };
 
 	server_command(&cluster.nodes[2].server, "FLUSHALL");
 	for (int i = 0; i < 3; i++)
@@ -322,7 +326,10 @@ static void a_node_leaves(void **state)
 
 /* ---- A node behind a bad line ---- */
 
-/* Requests pass, answers are lost: what was sent has an unknown effect, and is never sent again. */
+/*
+ * Requests pass and answers are lost: a command that was sent has an unknown effect, and is never
+ * sent again.
+ */
 static void answers_are_lost(void **state)
 {
 	char target[64], added[80];

@@ -1,6 +1,6 @@
 /*
- * A waiter is woken after a change of the Cluster, wherever the node is by then. A daemon finds the
- * Cluster by any one of its nodes that is left.
+ * Waiters are woken after a change of the Cluster, whichever node owns the slot by then. A daemon
+ * finds the Cluster by any one node that is left.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "../support/waiter.h"
 
 enum { FAILOVER_MS = 20000, DEAF_MS = 1200, WAKE_MS = 1000 };
-enum { SOON_MS = 8000 }; /* nothing but a wake-up comes sooner than what they wait for, 30 s */
+enum { SOON_MS = 8000 }; /* waiters wait for 30 s: only a wake-up comes sooner */
 
 /* ---- Waiters ---- */
 
@@ -54,12 +54,12 @@ static void waiters_are_woken_on_every_node(void **state)
 /* ---- Owners that change ---- */
 
 /*
- * Two daemons that have waiters and no other requests. Those of the first are served right after
- * the change, those of the second a second later.
+ * Two daemons that have waiters and no other requests. The waiters of `at_once` are served right
+ * after the change, the waiters of `later` a second later.
  */
 static struct daemon at_once, later;
 
-/* A name in a slot, another one each time. */
+/* Returns a new name in the slot. */
 static const char *name_in(int slot)
 {
 	static char name[16];
@@ -91,7 +91,7 @@ static void migrated(int slot)
 	cluster_migrate(&cluster, slot, next_master(slot), NULL, NULL);
 }
 
-static int harmed; /* the node that a tour left so */
+static int harmed; /* the node that a change has killed or added */
 
 static void wait_for_another(int slot)
 {
@@ -129,7 +129,7 @@ static const struct tour {
 	void (*change)(int slot);
 	void (*mend)(void);
 	int slot;
-	bool unseen; /* both daemons are stopped meanwhile, so that their map is outdated */
+	bool unseen; /* both daemons are stopped during the change, so that their map is outdated */
 } of_one_cluster[] = {
 	{ "taken over", taken_over, NULL, 0, false },
 	{ "taken over, unseen", taken_over, NULL, 6000, true },
@@ -178,7 +178,7 @@ static void go_on_tours(const struct tour *tours, size_t count)
 
 /*
  * However a slot gets another owner, its waiters are subscribed again within a second after the
- * nodes agree. Their own next attempt is 30 s away; the message comes through another daemon.
+ * nodes agree. Their own next attempt is 30 s away. Another daemon sends the message.
  */
 static void waiters_stay_subscribed_when_owners_change(void **state)
 {
@@ -213,7 +213,7 @@ static void one_seed_is_enough(void **state)
 	daemon_stop(&other);
 }
 
-/* The nodes of its options are gone; it uses those that it learned of. */
+/* The nodes of the daemon's options are gone. The daemon uses the nodes that it learned of. */
 static void seeds_may_go(void **state)
 {
 	struct daemon other = { 0 };

@@ -1,6 +1,6 @@
 /*
- * A daemon that is killed or stopped with a request under way: rows 31 and 32 of the table of
- * faults. A client repeats its request at another daemon with the same Idempotency-Key; the effect
+ * Rows 31 and 32 of the table of faults: a daemon is killed or stopped with a request under way.
+ * The client repeats its request at another daemon with the same Idempotency-Key, and the effect
  * happens once. A daemon that was stopped answers with the state at the time of its answer.
  */
 #include <setjmp.h>
@@ -26,11 +26,11 @@ static struct redis_server redis;
 static struct proxy *proxy;
 static struct daemon patternd;
 
-/* Where the request is by the time that its daemon is killed. */
+/* Where the request is when its daemon is killed. */
 static const struct place {
 	const char *name;
 	struct proxy_fault fault;
-	bool is_done, forgets_scripts; /* Redis has carried it out; Redis does not have the script yet */
+	bool is_done, forgets_scripts; /* Redis has run it; Redis does not have the script yet */
 } places[] = {
 	{ "31 before Redis has it", { .drop_up = true }, false, false },
 	{ "31 between effect and answer", { .drop_down = true }, true, false },
@@ -50,7 +50,7 @@ static long long count(void)
 	return n->str ? atoll(n->str) : 0;
 }
 
-/* Sends an increment, and kills the daemon when it is where it should be. */
+/* Sends an increment, and kills the daemon when the request is at that place. */
 static void ask_and_kill(const struct place *p, int round)
 {
 	char request[256];
@@ -98,14 +98,14 @@ static void killed_with_a_request_under_way(void **state)
 	}
 }
 
-/* Short leases, granted to a daemon that is stopped until they have expired. */
+/* Requests for short leases. Their daemon is stopped until the leases have expired. */
 static const struct late {
 	const char *name;
-	const char *before, *before_body; /* its own request, or NULL */
-	const char *method;               /* of it */
+	const char *before, *before_body; /* a request that precedes it, or NULL */
+	const char *method;               /* of `before` */
 	const char *target, *body;
-	const char *seen; /* its reply is 1 once it was granted */
-	const char *code; /* NULL: an answer with nothing in it */
+	const char *seen; /* a command whose reply is 1 once the lease was granted */
+	const char *code; /* NULL: the answer is empty */
 	int status;
 } lates[] = {
 	{ "32 a lock", NULL, NULL, NULL, "/locks/late", "{\"ttl_ms\":400}", "EXISTS p:lock:{late}", "not_holder", 409 },

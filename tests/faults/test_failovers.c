@@ -1,8 +1,8 @@
 /*
- * Promise 6 of the table, counted: the master of three Sentinels is killed again and again, as soon
- * as the last one is back as a replica. Each time the daemon must write again within a second of
- * when a server reports itself as master and a Sentinel names it. Sentinels name it up to a second
- * after the server takes writes; that time is printed, too.
+ * Promise 6 of the table, counted. The master of three Sentinels is killed again and again, as soon
+ * as the previous master is back as a replica. Each time, the daemon must write again within a
+ * second from when a server reports itself as master and a Sentinel names it. Sentinels name a
+ * server up to a second after it takes writes; the test prints that time, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +20,8 @@ enum { ROUNDS = 2, ROUNDS_IN_FULL = 100, LONGEST_MS = 300000, AN_HOUR = 300 };
 enum { AGAIN_MS = 1000, FAILOVER_MS = 30000, SOON_MS = 8000 };
 
 /*
- * Few requests, since their data is copied to a replica each time. Shorter tests check that each is
- * answered in time: no busy machine allows that for minutes.
+ * Few requests, since each failover copies their data to a replica. Shorter tests check that each
+ * request is answered in time: a busy machine does not allow that for minutes.
  */
 enum { CALLERS = 4, PAUSE_MS = 10, LATEST_MS = 5000 };
 
@@ -30,7 +30,7 @@ static struct daemon patternd;
 static struct load *load;
 static const char *const names[] = { "a" };
 
-/* How long a failover took, in parts. */
+/* How long one part of the failovers took. */
 struct part {
 	const char *what;
 	int64_t times_us[ROUNDS_IN_FULL];
@@ -59,7 +59,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The Sentinel that leads the failover names it first. */
+/* True when one Sentinel names the server. The Sentinel that leads the failover names it first. */
 static bool is_named(int server)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
@@ -68,7 +68,7 @@ static bool is_named(int server)
 	return false;
 }
 
-/* A server takes writes, and a Sentinel names it. */
+/* True when another server takes writes and a Sentinel names it. */
 static bool has_failed_over(int old)
 {
 	int master = sentinel_promoted(&redis, old);
@@ -77,8 +77,8 @@ static bool has_failed_over(int old)
 }
 
 /*
- * Returns the killed server. On a busy machine Sentinels may revert a failover and start again: the
- * daemon's time begins when the failover ended for good.
+ * Kills the master and returns its number. On a busy machine Sentinels may revert a failover and
+ * start again: the daemon's time begins when the failover has ended for good.
  */
 static int fail_over(int round)
 {
@@ -102,8 +102,8 @@ static int fail_over(int round)
 }
 
 /*
- * As a replica at once: Sentinels make one of it only after they have seen it be a master for
- * seconds.
+ * Restarts the server as a replica at once. Sentinels would demote it only after they have seen it
+ * as a master for seconds.
  */
 static void bring_back(int old)
 {
@@ -138,7 +138,7 @@ static void the_master_is_killed_again_and_again(void **state)
 	(void)state;
 	for (; rounds < wanted && took_ms < LONGEST_MS; took_ms = monotonic_ms() - from_ms)
 		bring_back(fail_over(rounds++));
-	print_message("%d failovers, %lld an hour\n", rounds, (long long)rounds * 3600000 / took_ms);
+	print_message("%d failovers, %lld per hour\n", rounds, (long long)rounds * 3600000 / took_ms);
 	print_times(&until_writable, rounds);
 	print_times(&until_named, rounds);
 	print_times(&until_written, rounds);
@@ -148,7 +148,7 @@ static void the_master_is_killed_again_and_again(void **state)
 	rows_figure("median_ms", until_written.times_us[rounds / 2] / 1000);
 	rows_figure("longest_ms", longest_us / 1000);
 	rows_figure("longest_since_writable_ms", since_writable.times_us[rounds - 1] / 1000);
-	load_stop(load, rounds * CALLERS); /* replicas get writes after the callers' answers */
+	load_stop(load, rounds * CALLERS); /* a failover may lose the last write of each caller */
 	assert_in_range(longest_us, 0, AGAIN_MS * 1000);
 	assert_true(rounds == wanted || rounds * INT64_C(3600000) >= AN_HOUR * took_ms);
 }

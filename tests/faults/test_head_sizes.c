@@ -1,9 +1,9 @@
 /*
  * The sizes of a request's head: parameters, headers and cookies, in number and in length, around
  * each bound. libmicrohttpd keeps a record of each in the connection's memory. Each request gets a
- * whole response within a second, on a new connection and on one that had a request before, also
- * when the request waits, and one line in the log. A refusal is a problem that names the limit, up
- * to heads that libmicrohttpd itself refuses.
+ * whole response within a second and one line in the log. That holds on a new connection, on a used
+ * connection, and for a request that waits. A refusal is a problem that names the limit, up to
+ * heads that libmicrohttpd itself refuses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,26 +23,26 @@
 enum {
 	ANSWER_MS = 1000,
 	TARGET_BYTES = 8192,
-	HEAD_BYTES = 12 * 1024, /* with HEADER_BYTES more for each header */
+	HEAD_BYTES = 12 * 1024, /* and HEADER_BYTES more for each header */
 	HEADER_BYTES = 64,
 	POOL_BYTES = 16 * 1024, /* libmicrohttpd's memory of a connection */
-	SEEN_BYTES = 15 * 1024, /* what is larger may be refused by libmicrohttpd */
+	SEEN_BYTES = 15 * 1024, /* libmicrohttpd may refuse a larger head */
 	MOST_PARAMETERS = 128,
 	BUFFER_BYTES = 256 * 1024,
 	STATUSES = 600,
 };
 
-/* What a request has more than it needs. */
+/* What is added to a request. */
 struct extras {
 	size_t parameters, parameter_len;
 	size_t headers, header_len; /* of the value */
-	size_t cookies, cookie_len; /* in one header */
+	size_t cookies, cookie_len; /* all in one header */
 };
 
 static struct redis_server redis;
 static struct daemon patternd;
 static size_t answered[STATUSES]; /* by status */
-static size_t pages;              /* responses of libmicrohttpd */
+static size_t pages;              /* refusals by libmicrohttpd's own page */
 
 /* ---- A request ---- */
 
@@ -113,14 +113,14 @@ static size_t weight_of(const struct head *h)
 	return h->len + h->headers * HEADER_BYTES;
 }
 
-/* What the daemon must answer; `served`, when the head is within all limits. */
+/* Returns the status that the daemon must answer: `served` when the head is within all limits. */
 static int status_wanted(const struct head *h, const struct extras *e, int served)
 {
 	if (h->target_len > TARGET_BYTES)
 		return 414;
 	if (weight_of(h) > HEAD_BYTES)
 		return 431;
-	return e->parameters ? 400 : served; /* too many, or unknown */
+	return e->parameters ? 400 : served; /* the parameters are too many, or unknown */
 }
 
 static const char *code_wanted(int status, const struct extras *e)
@@ -170,7 +170,7 @@ static void check(struct answer a, const struct head *h, const struct extras *e,
 {
 	const char *flaw = flaw_of(a, h, e, served);
 
-	answered[a.status ? a.status : 431]++; /* logged as that */
+	answered[a.status ? a.status : 431]++; /* the log has 431 for a head that got no response */
 	if (!flaw)
 		return;
 	answer_print(a);
@@ -230,7 +230,7 @@ static const size_t lengths[] = { 1, 10, 40, 60, 200, 1000, 4000, 8000, 8180, 81
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Larger ones only once: they are all refused alike. */
+/* Tests larger heads only once: they are all refused alike. */
 static bool is_worth_it(size_t number, size_t len)
 {
 	return number == 1 || number * len <= 24000;
@@ -279,7 +279,10 @@ static void test_mixes(void **state)
 				}
 }
 
-/* Byte by byte over the bound, where the last request that is served fills what there is. */
+/*
+ * Grows the head byte by byte across the bound, where the last served request fills the memory of
+ * the connection.
+ */
 static void test_edges(void **state)
 {
 	(void)state;
@@ -295,7 +298,10 @@ static void test_edges(void **state)
 		each_form((struct extras){ .headers = 1, .header_len = len });
 }
 
-/* As many names as the contract allows, as long as it allows, each byte percent-encoded. */
+/*
+ * Sends as many names as the contract allows, of the longest length, with each byte
+ * percent-encoded.
+ */
 static void test_promised_names(void **state)
 {
 	static const char *const targets[][2] = { { "/uv/combine?", "name" },
@@ -328,7 +334,7 @@ static void test_promised_names(void **state)
 	}
 }
 
-/* For the contract's list of codes: an exchange that is recorded. */
+/* Records one exchange for the contract's list of codes. */
 static void test_contract(void **state)
 {
 	struct raw *r = raw_connect(patternd.port);
@@ -369,7 +375,7 @@ static bool is_logged(int status)
 	return lines >= answered[status];
 }
 
-/* Each request of the sweeps has one line; the start and the end add theirs. */
+/* Each request of the sweeps has one line. The start and the end of the daemon add theirs. */
 static void test_log(void **state)
 {
 	(void)state;

@@ -1,7 +1,8 @@
 /*
- * Health cannot be starved. A probe each 50 ms is answered within 100 ms, each of them: with all
- * connections taken, with all of them waiting, with Redis stopped, with all memory for requests
- * taken, with its own places taken, and while the daemon drains.
+ * Health cannot be starved: the test sends a probe each 50 ms, and each is answered within 100 ms.
+ * Meanwhile all connections are taken or waiting, Redis is stopped, or requests have taken all
+ * memory. Probes are also answered while other clients have taken the health listener's own places,
+ * and while the daemon drains.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,7 +27,7 @@
 enum {
 	EACH_MS = 50,
 	MOST_MS = 100,
-	PATIENCE_MS = 2000, /* beyond it a probe has failed, however long it would still take */
+	PATIENCE_MS = 2000, /* a probe has failed after this time */
 	ANSWER_MS = 5000,
 	PLACES = 150,
 	TRIES = 3,
@@ -35,7 +36,7 @@ enum {
 static struct redis_server redis;
 static struct daemon patternd;
 
-/* ---- Probes, in a thread of their own ---- */
+/* ---- Probes, in a separate thread ---- */
 
 struct prober {
 	pthread_t thread;
@@ -45,7 +46,7 @@ struct prober {
 };
 static struct prober prober;
 
-/* As a kubelet does: a connection each. The status; 0: none in time. */
+/* Probes as a kubelet does, over a new connection. Returns the status; 0: no answer in time. */
 static int probe(const char *request)
 {
 	struct raw *r = raw_try_connect(patternd.health_port);
@@ -56,8 +57,8 @@ static int probe(const char *request)
 }
 
 /*
- * How long the thread of this schedstat was ready to run and got no processor. Other programs used
- * that time, not the daemon.
+ * Returns how long the thread of this schedstat was ready to run and got no processor. Other
+ * programs used that time, not the daemon.
  */
 static int64_t kept_waiting_ms(const char *schedstat)
 {
@@ -110,7 +111,7 @@ static void probes_begin(void)
 	assert_int_equal(pthread_create(&prober.thread, NULL, probe_on, &prober), 0);
 }
 
-/* Some more of them are asked. */
+/* Waits for the probes of `ms` more milliseconds. */
 static void probes_go_on(int ms)
 {
 	int wanted = prober.asked + ms / EACH_MS;
@@ -128,7 +129,7 @@ static void probes_end(void)
 	assert_true(prober.asked > 5);
 }
 
-/* ---- What goes on meanwhile ---- */
+/* ---- What happens during the probes ---- */
 
 static int set_up(void **state)
 {
@@ -151,7 +152,7 @@ static int tear_down(void **state)
 
 static struct raw *crowd[2 * PLACES];
 
-/* More connections than there are places: they wait, send slowly, or are idle. */
+/* Opens more connections than there are places. The clients wait, send slowly, or are idle. */
 static void crowd_comes(bool all_wait)
 {
 	for (int i = 0; i < 2 * PLACES; i++) {
@@ -218,7 +219,10 @@ static void put_zeros(struct raw *r, int i, int zeros)
 	raw_text(r, "2\r\n]}\r\n0\r\n" END);
 }
 
-/* Requests have taken what memory bodies may have, which is half; /metrics has the other. */
+/*
+ * Requests have taken all memory that bodies may have. That is half of the limit; /metrics has the
+ * other half.
+ */
 static void test_memory_taken(void **state)
 {
 	enum { SHARE_OF_BODIES = 8388608 / 2 };
@@ -241,10 +245,10 @@ static void test_memory_taken(void **state)
 		raw_close(crowd[i]);
 	probes_end();
 	print_message("requests took %ld bytes of memory\n", most);
-	assert_true(most > SHARE_OF_BODIES / 16 * 15); /* less is left than a body asks for at once */
+	assert_true(most > SHARE_OF_BODIES / 16 * 15); /* the rest is less than a body asks for at once */
 }
 
-/* Its own places are taken by clients that are idle or slow. */
+/* Idle and slow clients have taken the places of the health listener. */
 static void test_own_places_taken(void **state)
 {
 	(void)state;
@@ -273,7 +277,7 @@ static void test_draining(void **state)
 	proc_signal(&patternd.proc, SIGTERM);
 	wait_until(prober.not_ready > 0, ANSWER_MS);
 	probes_go_on(1000);
-	assert_null(raw_try_connect(patternd.port)); /* the main listener is closed, and it still drains */
+	assert_null(raw_try_connect(patternd.port)); /* the main listener is closed, and the daemon still drains */
 	probes_end();
 	proc_signal(&redis.proc, SIGCONT);
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));

@@ -1,7 +1,7 @@
 /*
- * No command holds Redis for 5 ms: the costliest patterns, and every operation that walks or takes
- * many, with the most that the contract allows, over 5000 names of 200 bytes and many foreign keys
- * (a million in full).
+ * No command holds Redis for 5 ms. The test runs the costliest patterns, and every operation that
+ * walks or takes many items, with the most that the contract allows. Redis has 5000 names of 200
+ * bytes and many foreign keys (a million in full).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 30000, FOREIGN_FULL = 1000000, REPEATS = 40, HELD_US_MAX = 5000 };
 
-/* ---- What the costliest pattern takes ---- */
+/* ---- The cost of the costliest pattern ---- */
 
 static void make(const char *script)
 {
@@ -29,8 +29,8 @@ static void make(const char *script)
 }
 
 /*
- * Members and keys of one letter, which differ at their end: a literal of that letter is compared
- * almost whole at each byte.
+ * Makes members and keys of one repeated letter, which differ only at their end. Redis compares a
+ * literal of that letter almost to its end at each byte.
  */
 static void make_names(void)
 {
@@ -43,7 +43,7 @@ static void make_names(void)
 	     "for i = 1, ARGV[3] do redis.call('SET', 'f' .. i, 1) end");
 }
 
-/* The longest that Redis was held by one command of a request, in microseconds. */
+/* Returns the longest time that one command of a request held Redis, in microseconds. */
 static long long longest(const char *method, const char *target, const char *body)
 {
 	long long held = 0;
@@ -61,8 +61,8 @@ static long long longest(const char *method, const char *target, const char *bod
 static unsigned slow;
 
 /*
- * Others have the processor too: the least of a few tries is what a command needs. `again` makes a
- * try possible; or NULL.
+ * Other programs use the processor, too: a command needs the least time of a few tries. `again`
+ * makes another try possible; it may be NULL.
  */
 static void is_quick(const char *method, const char *target, const char *body, void (*again)(void), long long most_us)
 {
@@ -128,7 +128,7 @@ static void send_messages(void)
 		done("POST", "/queues/q/messages", many("{\"messages\":[", "{\"body\":", i, 100, "}", "]}"));
 }
 
-/* 200 of a megabyte each. */
+/* Sends 200 messages of a megabyte each. */
 static void send_large(void)
 {
 	for (int i = 0; i < 200; i += 100)
@@ -155,7 +155,7 @@ static void fill_feed(void)
 		done("POST", "/feeds/f/items", many("{\"items\":[", "\"", 0, 1000, "\"", "],\"max_items\":10000}"));
 }
 
-/* So many that freeing them takes Redis some 100 ms. */
+/* Makes a set so large that freeing it takes Redis some 100 ms. */
 static void fill_set(void)
 {
 	make("for i = 1, 200000 do redis.call('SADD', 'p:set:{huge}', 'member' .. i) end");
@@ -174,7 +174,7 @@ static void fill_days(void)
 	     "end");
 }
 
-/* Many members of 200 bytes. */
+/* Makes a board with many members of 200 bytes. */
 static void fill_large_board(void)
 {
 	http(client, "DELETE", "/leaderboards/large", NULL);
@@ -187,7 +187,7 @@ static void fill_large_board(void)
 	     "end");
 }
 
-/* Two boards of 1000, and sets that differ. */
+/* Makes two boards of 1000 members, and sets that differ. */
 static void make_others(void)
 {
 	char target[128], body[64];
@@ -214,13 +214,13 @@ static void make_others(void)
 
 struct row {
 	const char *method, *target;
-	const char *head, *lead, *trail, *tail; /* of a body by many(); or `head` is the whole of it */
+	const char *head, *lead, *trail, *tail; /* many() makes the body of these; or `head` is the whole body */
 	int count;
 	void (*again)(void);
-	long long most_us; /* above HELD_US_MAX: the contract names the figure */
+	long long most_us; /* set where the contract names a figure above HELD_US_MAX */
 };
 
-/* What the members of the large board begin with; their numbers follow, without zeros. */
+/* The prefix of the members of the large board. Their numbers follow, without leading zeros. */
 #define TEN "aaaaaaaaaa"
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "aaaa"
 #define PLACE "\",\"longitude\":1,\"latitude\":1}"

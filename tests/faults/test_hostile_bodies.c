@@ -1,7 +1,8 @@
 /*
- * Hostile bodies, for every operation of the contract: rows 13 and 14 of the table of bad inputs.
- * What is not JSON, too deep, too large, or of another media type. Each is a problem, has no effect
- * and asks Redis for nothing. (JSON that is not what the schema asks for: test_hostile_members.c.)
+ * Rows 13 and 14 of the table of bad inputs: hostile bodies for every operation of the contract. A
+ * body is not JSON, too deep, too large, or of another media type. Each answer is a problem. Each
+ * request has no effect and asks Redis for nothing. (test_hostile_members.c sends JSON that its
+ * schema forbids.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,7 +90,7 @@ static void texts(const struct contract_operation *op, struct refusals *seen)
 
 /* ---- Bodies that are too deep or too large ---- */
 
-/* before, `piece` n times, middle, `close` n times, after. The caller frees. */
+/* Returns `before`, `piece` n times, `middle`, `close` n times, `after`. The caller frees. */
 static char *nested(const char *before, const char *piece, size_t n, const char *close)
 {
 	char *all = NULL;
@@ -142,12 +143,12 @@ static void bombs(const struct contract_operation *op, struct refusals *seen)
 
 static void sizes(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->forwarded) /* whatever its proxy's client sends is not checked */
+	if (op->forwarded) /* the daemon does not check the body */
 		return;
 	char *target = contract_target(op, NULL, NULL);
 	struct raw *r = raw_connect(patternd.port);
 
-	/* From its header alone: no byte of the body is ever sent. */
+	/* The daemon refuses by the header alone: no byte of the body is ever sent. */
 	struct answer a =
 		raw_exchange(r, op->method, target,
 			     "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n",
@@ -211,7 +212,7 @@ static void asked_nothing(const struct contract_operation *op, struct refusals *
 	seen->seen++;
 	client_forget(client);
 	if (!daemon_is_alive(&patternd))
-		fail_msg("the daemon is gone");
+		fail_msg("the daemon has ended");
 	assert_int_equal(server_scripts_run(&redis), 0);
 	assert_int_equal(server_keys(&redis), 0);
 }

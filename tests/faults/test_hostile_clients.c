@@ -1,7 +1,7 @@
 /*
- * Clients that are slow, silent, gone or merely odd: rows 16, 17, 19 and 20 of the table of bad
- * inputs. A deadline is absolute, however many bytes come; a client that left leaves nothing
- * behind; odd but valid requests are served.
+ * Rows 16, 17, 19 and 20 of the table of bad inputs: clients that are slow, silent, gone or merely
+ * odd. A deadline is absolute, however many bytes come. A client that left leaves nothing behind.
+ * The daemon serves odd but valid requests.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -31,9 +31,9 @@ enum {
 
 static struct redis_server redis;
 static struct daemon patternd;
-static int idle_files; /* descriptors of the daemon when no client is there */
+static int idle_files; /* the daemon's open descriptors without clients */
 
-/* The daemon closes the connection within the deadline and grace, not before `least_ms`. */
+/* The daemon must close the connection within the deadline and grace, but not before half of it. */
 static void closes_in_time(struct raw *r, int64_t start_ms, int deadline_ms)
 {
 	assert_true(raw_closed(r, deadline_ms + GRACE_MS));
@@ -129,7 +129,9 @@ static void test_continue(void **state)
 	raw_close(r);
 }
 
-/* 16 MB of answers that the client does not read: more than the kernel keeps for one connection. */
+/*
+ * The client does not read 16 MB of answers: the kernel does not keep as many for one connection.
+ */
 static void test_slow_read(void **state)
 {
 	struct raw *r = raw_connect(patternd.port);
@@ -192,8 +194,8 @@ static void test_leaving_clients(void **state)
 }
 
 /*
- * More parameters than libmicrohttpd 0.9.75 has memory for: it stops in the middle, calls no
- * handler, and never reports the end of the request.
+ * The request has more parameters than libmicrohttpd 0.9.75 has memory for. libmicrohttpd stops in
+ * the middle, calls no handler, and never reports the end of the request.
  */
 static void test_leaving_amid_parameters(void **state)
 {
@@ -211,7 +213,7 @@ static void test_leaving_amid_parameters(void **state)
 	}
 	wait_until(daemon_open_files(&patternd) <= idle_files, HEADER_MS + 3 * GRACE_MS);
 	c = client_open(patternd.port);
-	/* None of them counts as under way: a drain would wait for it. */
+	/* No such request counts as under way: a drain would wait for it. */
 	assert_non_null(strstr(http(c, "GET", "/metrics", NULL).body, "\npatternd_http_requests_in_progress 1\n"));
 	client_close(c);
 }
@@ -288,7 +290,7 @@ static void test_chunked_body(void **state)
 	raw_close(r);
 }
 
-/* A request in single bytes is the same request. */
+/* The daemon serves a request that arrives in single bytes like any other. */
 static void test_byte_by_byte(void **state)
 {
 	static const char request[] = TAKE "Content-Length: 38\r\n" END BODY;
@@ -321,7 +323,7 @@ static int set_up(void **state)
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--header-timeout-ms", "400", "--body-timeout-ms", "400",
 		     "--idle-timeout-ms", "600", "--write-timeout-ms", "600");
-	nap_ms(IDLE_MS); /* those that asked for its readiness are gone by then */
+	nap_ms(IDLE_MS); /* the clients that asked for its readiness are gone by then */
 	idle_files = daemon_open_files(&patternd);
 	return 0;
 }
@@ -342,7 +344,7 @@ enum { REFUSED_BYTES = 300000, PIECE_BYTES = 1000, LINGER_MS = 1000, CROWD = 100
 
 static char piece[PIECE_BYTES + 1];
 
-/* The answer has come, and is not looked at yet. */
+/* Waits for the answer without reading it. */
 static void await_bytes(const struct raw *r)
 {
 	struct pollfd p = { .fd = raw_fd(r), .events = POLLIN };
@@ -351,8 +353,8 @@ static void await_bytes(const struct raw *r)
 }
 
 /*
- * It sends all that it has before it reads anything. Its connection is not closed meanwhile, so
- * that it gets the reason.
+ * The client sends all that it has before it reads anything. The daemon does not close the
+ * connection meanwhile, so that the client gets the reason.
  */
 static void test_refused_body_is_sent_all_the_same(void **state)
 {
@@ -364,7 +366,7 @@ static void test_refused_body_is_sent_all_the_same(void **state)
 	await_bytes(r);
 	for (int i = 0; i < 3; i++) {
 		assert_true(raw_repeat(r, piece, REFUSED_BYTES / PIECE_BYTES / 3));
-		nap_ms(20); /* a reset would have come by now */
+		nap_ms(20); /* a reset would have arrived by now */
 	}
 	assert_status(raw_answer(r, ANSWER_MS), 413);
 	assert_true(raw_closed(r, ANSWER_MS));
@@ -373,8 +375,8 @@ static void test_refused_body_is_sent_all_the_same(void **state)
 }
 
 /*
- * The connection of a client that keeps sending is closed, and so is one that stays silent; few may
- * linger.
+ * The daemon closes the connection of a client that keeps sending, and of a client that stays
+ * silent. Few connections may linger.
  */
 static void test_refused_bodies_without_end(void **state)
 {
@@ -390,7 +392,8 @@ static void test_refused_bodies_without_end(void **state)
 		raw_text(crowd[i], TOO_LARGE);
 		assert_status(raw_answer(crowd[i], ANSWER_MS), 413);
 	}
-	wait_until(daemon_open_files(&patternd) <= idle_files + PLACES, LINGER_MS / 4); /* the last is about to go */
+	/* Afterwards, the daemon is about to close the last connections. */
+	wait_until(daemon_open_files(&patternd) <= idle_files + PLACES, LINGER_MS / 4);
 	start_ms = monotonic_ms();
 	wait_until(daemon_open_files(&patternd) <= idle_files, LINGER_MS + GRACE_MS);
 	assert_in_range(monotonic_ms() - start_ms, 0, LINGER_MS + GRACE_MS);

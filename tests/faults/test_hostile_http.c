@@ -6,8 +6,9 @@
  *	7 Host   8 browsers   9 methods and targets   10 bytes in targets   12 too long
  *	13 too large   16 Expect   18 a body where none belongs
  *
- * What must come out: a refusal (4xx) that is a problem, or, for what libmicrohttpd refuses before
- * the daemon sees it, its own page; one answer, never two; and a daemon that serves as before.
+ * The answer must be a refusal (4xx) that is a problem. libmicrohttpd may answer with its own page
+ * when it refuses a request before the daemon sees it. There is one answer, never two, and the
+ * daemon serves as before.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +49,7 @@ static bool is_page(struct answer a)
 	return !type || strncmp(type, "text/html", 9) == 0;
 }
 
-/* What is wrong with the answer to a row, NULL when nothing is. */
+/* Returns what is wrong with the answer to a row; NULL: nothing. */
 static const char *flaw_of(const struct row *row, struct answer a)
 {
 	if (a.status == 0)
@@ -62,7 +63,7 @@ static const char *flaw_of(const struct row *row, struct answer a)
 	return problem_flaw(a, a.status, row->code, "none");
 }
 
-/* Where the request line is one at all. */
+/* Records the exchange if the row has a valid request line. */
 static void record(const struct row *row, struct answer a)
 {
 	char method[16], target[256];
@@ -71,7 +72,7 @@ static void record(const struct row *row, struct answer a)
 		exchange_record(method, target, a);
 }
 
-/* All of /metrics, asked for over its own connection; to be freed. */
+/* Returns /metrics, read over a separate connection. The caller frees. */
 static char *metrics_text(void)
 {
 	struct client *c = client_open(patternd.port);
@@ -81,7 +82,7 @@ static char *metrics_text(void)
 	return text;
 }
 
-/* The sum of all numbers behind `series`. */
+/* Returns the sum of all numbers behind `series`. */
 static long sum_of(const char *text, const char *series)
 {
 	long sum = 0;
@@ -91,7 +92,7 @@ static long sum_of(const char *text, const char *series)
 	return sum;
 }
 
-/* How much has been added since `before`. */
+/* Returns by how much the sum has grown since `before`. */
 static long added(const char *before, const char *series)
 {
 	char *now = metrics_text();
@@ -105,8 +106,8 @@ static long added(const char *before, const char *series)
 #define LEFT ",status=\"499\"} "
 
 /*
- * Each refusal is counted once: the daemon's own by its status, those of libmicrohttpd as
- * malformed. None is counted as a client that left.
+ * Each refusal is counted once: the daemon's own refusals by their status, libmicrohttpd's as
+ * malformed. No refusal counts as a client that left.
  */
 static void assert_counted(struct answer a, const char *before)
 {
@@ -137,7 +138,7 @@ static void test_row(void **state)
 		fail_msg("%s", flaw);
 	}
 	if (row->may_go_on && a.status && raw_text(r, SMUGGLED) && (a = raw_answer(r, ANSWER_MS)).status)
-		assert_status(a, 200); /* it may close; if it goes on, then rightly */
+		assert_status(a, 200); /* the daemon may close; if it continues, it must serve */
 	if (!row->may_go_on)
 		assert_true(raw_closed(r, ANSWER_MS));
 	assert_int_equal(raw_answers_left(r), 0);
@@ -217,8 +218,8 @@ static void test_long_row(void **state)
 	rows_record(row->name, a);
 	if (a.status == 0) {
 		/*
-		 * A reset overtakes what was sent before it; only what was read to the end must be
-		 * answered.
+		 * A reset overtakes bytes that were sent before it. Only a request that the daemon
+		 * read to the end must get an answer.
 		 */
 		assert_true(row->may_close);
 		assert_string_equal(a.error, "the connection ended");

@@ -1,8 +1,8 @@
 /*
- * Hostile members, for every operation of the contract: row 15 of the table of bad inputs. A body
- * that fits is taken from the contract; then one member after another, at any depth, becomes each
- * of the values that its schema forbids. Each is a problem that points at the member, has no effect
- * and asks Redis for nothing.
+ * Row 15 of the table of bad inputs: hostile members, for every operation of the contract. The test
+ * takes a valid body from the contract. Then it replaces one member after another, at any depth, by
+ * each value that its schema forbids. Each answer is a problem that points at the member. The
+ * request has no effect and asks Redis for nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "../support/per_operation.h"
 #include "../support/redis_server.h"
 
-/* The place in a body of JSON text that jansson would not write; see with_text. */
+/* The place in a body for JSON text that jansson would not write; see with_text. */
 #define MARK "@@mark@@"
 
 enum { BODY_LIMIT = 65536, TEXT_MAX = 4096 };
@@ -42,7 +42,7 @@ struct walk {
 	json_t *root;
 };
 
-/* The body as text, with `text` in the place of MARK. The caller frees. */
+/* Returns the body as text, with `text` in the place of MARK. The caller frees. */
 static char *with_text(const json_t *root, const char *text)
 {
 	char *all = json_dumps(root, JSON_COMPACT), *mixed = NULL;
@@ -56,8 +56,8 @@ static char *with_text(const json_t *root, const char *text)
 }
 
 /*
- * Sends the body with `text` in the place of MARK. It must be refused, with a pointer to that place
- * unless it is not JSON at all.
+ * Sends the body with `text` in the place of MARK. The daemon must refuse it. If the body is JSON,
+ * the problem must point to that place.
  */
 static void refuse_text_at(const struct walk *w, const char *text, const char *codes, const char *pointer,
 			   const char *wrong)
@@ -76,11 +76,11 @@ static void refuse_text(const struct walk *w, const char *text, const char *code
 	refuse_text_at(w, text, codes, pointer, pointer);
 }
 
-/* The type [integer, string]: digits that may be text. */
+/* The type [integer, string]: a number, or its digits as text. */
 #define WIDE "integer or its digits"
 
 struct bad {
-	const char *type; /* of the schema that forbids it */
+	const char *type; /* the type in the schema that forbids this text */
 	const char *text;
 	const char *codes;
 };
@@ -111,7 +111,7 @@ static const struct bad bad_types[] = {
 	{ WIDE, "null", "wrong_type" },
 	{ WIDE, "[]", "wrong_type" },
 	{ WIDE, "1.5", "wrong_type" },
-	{ WIDE, "9223372036854775807.0", "wrong_type" }, /* a real has not so many digits */
+	{ WIDE, "9223372036854775807.0", "wrong_type" }, /* a real number does not have as many digits */
 	{ WIDE, "9223372036854775808", "wrong_type malformed_json" },
 	{ "number", "\"5\"", "wrong_type" },
 	{ "number", "true", "wrong_type" },
@@ -187,7 +187,7 @@ static void break_integer(const struct walk *w, const json_t *schema, const char
 	}
 }
 
-/* The next number beyond each end. */
+/* Tries the next number beyond each end of the range. */
 static void break_number(const struct walk *w, const json_t *schema, const char *pointer)
 {
 	const json_t *low = json_object_get(schema, "minimum"), *high = json_object_get(schema, "maximum");
@@ -202,8 +202,8 @@ static void break_number(const struct walk *w, const json_t *schema, const char 
 }
 
 /*
- * A string too long by a byte or two: plain, and of two-byte characters, of which it has half as
- * many.
+ * Tries strings that are too long by a byte or two: one of single-byte characters, and one of
+ * two-byte characters, with half as many of them.
  */
 static void break_length(const struct walk *w, size_t most, const char *codes, const char *pointer)
 {
@@ -245,7 +245,7 @@ static void break_string(const struct walk *w, const json_t *schema, const char 
 	}
 	if (json_integer_value(json_object_get(schema, "minLength")) > 0 && !name)
 		refuse_text(w, "\"\"", "out_of_range invalid_value", pointer);
-	if (most && json_integer_value(most) < TEXT_MAX) /* else the body's own limit comes first */
+	if (most && json_integer_value(most) < TEXT_MAX) /* a larger body would reach its own limit first */
 		break_length(w, (size_t)json_integer_value(most), name ? "invalid_name" : "out_of_range invalid_value",
 			     pointer);
 }
@@ -274,7 +274,7 @@ static void break_array(const struct walk *w, const json_t *schema, const char *
 	json_decref(item);
 }
 
-/* All that breaks one schema; MARK is in w->root where it goes. */
+/* Tries everything that breaks one schema. MARK is at the value's place in w->root. */
 static void break_value(const struct walk *w, const json_t *schema, const char *pointer)
 {
 	for (size_t i = 0; i < sizeof(bad_types) / sizeof(bad_types[0]); i++)
@@ -291,7 +291,7 @@ static void break_value(const struct walk *w, const json_t *schema, const char *
 		break_array(w, schema, pointer);
 }
 
-/* Puts `instead` in the place of a whole object and all that is in it. */
+/* Replaces the object and everything in it by `instead`. */
 static void refuse_object(const struct walk *w, json_t *object, const json_t *instead, const char *codes,
 			  const char *pointer)
 {
@@ -319,7 +319,7 @@ static json_t *map_of(size_t members, const char *key, const json_t *value)
 	return map;
 }
 
-/* A map: its keys are data, and follow a separate rule. */
+/* Walks a map: its keys are data, and have a separate rule. */
 static void walk_map(const struct walk *w, json_t *map, const json_t *schema, const char *pointer)
 {
 	static const char *const bad_keys[] = { "", "{", "}abc", ".", "..", "a\nb", "\x7f" };
@@ -327,7 +327,7 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 	json_t *value = contract_value(value_schema);
 	size_t most = (size_t)json_integer_value(json_object_get(schema, "maxProperties"));
 	char below[256], long_key[202];
-	/* Keys that are not names are texts of at least one byte. */
+	/* A key that is not a name is a text of at least one byte. */
 	bool names = json_is_true(json_object_get(contract_member(schema, "propertyNames", NULL), "x-name"));
 
 	for (size_t i = 0; i < (names ? sizeof(bad_keys) / sizeof(bad_keys[0]) : 1); i++) {
@@ -357,7 +357,7 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 static void walk_object(const struct walk *w, json_t *object, const json_t *schema, const char *pointer,
 			unsigned depth);
 
-/* What lies below a member: the fields of an object, and of an array its first item. */
+/* Walks below a member: all fields of an object, and the first item of an array. */
 static void walk_below(const struct walk *w, json_t *value, const json_t *schema, const char *pointer, unsigned depth)
 {
 	const json_t *items = contract_member(schema, "items", NULL);
@@ -394,7 +394,7 @@ static void walk_object(const struct walk *w, json_t *object, const json_t *sche
 	refuse_text(w, "1", "unknown_field", below);
 	json_object_del(object, "nonsense");
 	json_array_foreach(json_object_get(schema, "required"), i, required) {
-		/* Replaced by nothing: the member is renamed away. */
+		/* Renames the member, so that it is missing. */
 		json_t *copy = json_deep_copy(w->root),
 		       *was = json_incref(json_object_get(object, json_string_value(required)));
 		json_object_del(object, json_string_value(required));
@@ -445,7 +445,9 @@ static bool is_required(const json_t *schema, const char *name)
 	return json_is_true(json_object_get(contract_member(schema, "properties", name), "x-required"));
 }
 
-/* Two members, and what is required beside either. */
+/*
+ * Returns an object of two members that exclude each other, and the members that either requires.
+ */
 static json_t *pair_of(const json_t *schema, const char *name, const char *excluded)
 {
 	json_t *pair = json_object(), *node;
@@ -461,7 +463,7 @@ static json_t *pair_of(const json_t *schema, const char *name, const char *exclu
 	return pair;
 }
 
-/* Members that cannot be combined, by pairs. */
+/* Tries each pair of members that exclude each other. */
 static void exclusions(const struct walk *w, const json_t *schema)
 {
 	const char *name;
@@ -516,14 +518,14 @@ static void asked_nothing(const struct contract_operation *op, struct refusals *
 	seen->seen++;
 	client_forget(client);
 	if (!daemon_is_alive(&patternd))
-		fail_msg("the daemon is gone");
+		fail_msg("the daemon has ended");
 	assert_int_equal(server_scripts_run(&redis), 0);
 	assert_int_equal(server_keys(&redis), 0);
 }
 
 /*
- * A body that fits is not refused: else everything above would be refused for another reason than
- * it should.
+ * The daemon must accept the valid body. Otherwise it would refuse everything above for the wrong
+ * reason.
  */
 static void fits(const struct contract_operation *op, struct refusals *seen)
 {
@@ -534,10 +536,10 @@ static void fits(const struct contract_operation *op, struct refusals *seen)
 	struct answer a = send_bytes(op, text, strlen(text));
 	seen->seen++;
 	if (a.status == 0 || a.status == 400 || a.status >= 500)
-		note_flaw(seen, a, "the example of the contract");
+		note_flaw(seen, a, "the contract's example");
 	free(text);
 	json_decref(body);
-	if (strcmp(op->id, "lock_hold") == 0) /* what it took goes back when its client has left */
+	if (strcmp(op->id, "lock_hold") == 0) /* the lock is released when its client has left */
 		wait_until(server_scripts_run(&redis) >= 2, 5000);
 	server_command(&redis, "FLUSHALL");
 	server_command(&redis, "CONFIG RESETSTAT");

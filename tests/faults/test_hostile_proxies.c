@@ -1,8 +1,8 @@
 /*
- * The framing rows of hostile HTTP, sent to nginx and HAProxy that pass them on over connections
- * they keep: P15, one reading of a request's frame. Whatever a proxy makes of a row, the daemon has
- * seen no more requests than its client got answers, and the next client gets the answer to its own
- * request.
+ * P15: a request's frame has one reading. The test sends the framing rows of hostile HTTP to nginx
+ * and HAProxy, which pass them on over connections that they keep. Whatever a proxy makes of a row,
+ * the daemon has seen no more requests than its client got answers. The next client gets the answer
+ * to its own request.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static int port; /* where the proxy listens */
 
 static const struct kind {
 	const char *name;
-	const char *config; /* ports of proxy and daemon are put in, in the order that `daemon_first` defines */
+	const char *config; /* takes the ports of proxy and daemon, in the order that `daemon_first` defines */
 	bool daemon_first;
 	const char *argv[6];
 } kinds[] = {
@@ -82,7 +82,7 @@ static void start(struct proc *p, const struct kind *kind)
 	fail_msg("%s does not start", kind->name);
 }
 
-/* Requests that the daemon has answered, or whose client left, but for /metrics. */
+/* Returns how many requests the daemon has counted, except requests for /metrics. */
 static long requests_seen(void)
 {
 	struct answer a = http(direct, "GET", "/metrics", NULL);
@@ -97,7 +97,7 @@ static long requests_seen(void)
 	return sum;
 }
 
-/* The proxy may use its connections of the row before. */
+/* Sends requests for which the proxy may use the connections of the row before. */
 static void the_next_gets_its_own(int serial)
 {
 	char target[64], body[32];
@@ -126,7 +126,7 @@ static void send_row(const struct kind *kind, int serial)
 	long seen = requests_seen() - before - PROBES;
 	while (seen > answers && raw_answer(r, ANSWER_MS).status)
 		answers++;
-	if (seen > (answers ? answers : 1)) /* a client whose connection the proxy closed has asked once */
+	if (seen > (answers ? answers : 1)) /* the proxy may have closed the connection after one request */
 		fail_msg("%s, %s: the daemon has seen %ld requests, the client %ld answers", kind->name, row->name,
 			 seen, answers);
 	raw_close(r);

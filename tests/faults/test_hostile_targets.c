@@ -1,8 +1,8 @@
 /*
- * Hostile targets and headers, for every operation of the contract: rows 9 to 12 of the table of
- * bad inputs. Methods and paths that are not there, names and parameters that break their rules,
- * headers that contradict. A refusal has no effect and asks Redis for nothing; what is odd but
- * allowed is served.
+ * Rows 9 to 12 of the table of bad inputs: hostile targets and headers, for every operation of the
+ * contract. Methods and paths do not exist, names and parameters break their rules, headers
+ * contradict each other. A refusal has no effect and asks Redis for nothing. The daemon serves odd
+ * targets that are allowed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,8 @@ static struct daemon patternd;
 static struct client *client;
 
 /*
- * One request of the operation, with one parameter as given (percent-encoded) and a body that fits.
+ * Sends one request of the operation, with one parameter as given (percent-encoded) and a valid
+ * body.
  */
 static struct answer ask(const struct contract_operation *op, const char *parameter, const char *value)
 {
@@ -54,7 +55,7 @@ static bool is_name(const json_t *schema)
 
 /* ---- Methods and paths ---- */
 
-/* Exactly the methods of that path (RFC 9110, 10.2.1). */
+/* True when `allow` lists exactly the methods of the path (RFC 9110, 10.2.1). */
 static bool lists_methods(const char *allow, const char *path)
 {
 	static const char *const listed[] = { "GET", "PUT", "POST", "PATCH", "DELETE" };
@@ -88,7 +89,7 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 	static const char *const around[][2] = {
 		{ "", "/no/such/path/here" }, { "/no-such", "" }, { "/", "" }, { "", "/" }
 	};
-	if (op->forwarded) /* whatever follows may belong to it */
+	if (op->forwarded) /* any further segment may belong to the target */
 		return;
 	char *whole = contract_target(op, NULL, NULL), target[1024];
 	whole[strcspn(whole, "?")] = '\0';
@@ -96,8 +97,8 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 		snprintf(target, sizeof(target), "%s%s%s", around[i][0], whole, around[i][1]);
 		struct answer a = http(client, op->method, target, NULL);
 		/*
-		 * An empty segment may count as an empty name, and another method's operation may
-		 * lie one segment further.
+		 * The daemon may take an empty segment for an empty name. One segment further may
+		 * be an operation of another method.
 		 */
 		int status = a.status == 400 || a.status == 405 ? a.status : 404;
 		must_refuse(seen, a, status, "unknown_path invalid_name out_of_range method_not_allowed", NULL, "%s %s",
@@ -121,7 +122,7 @@ static const struct value bad_names[] = {
 	{ "a%0Ab", "invalid_name" },
 	{ "%1F", "invalid_name" },
 	{ "%7F", "invalid_name" },
-	{ "%C2%85", "invalid_name" }, /* a control character, too: U+0085 */
+	{ "%C2%85", "invalid_name" }, /* U+0085 is a control character, too */
 	{ "%7B", "invalid_name" },
 	{ "%7Dabc", "invalid_name" },
 	{ "%7B%7D", "invalid_name" },
@@ -139,7 +140,7 @@ static const struct value bad_names[] = {
 	{ "%2e%2E", "reserved_name" },
 };
 
-/* True when the target is a path of the contract itself, and not one with this name. */
+/* True when the target with this name is another path of the contract. */
 static bool is_another_path(const struct contract_operation *op, const char *target)
 {
 	static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
@@ -178,7 +179,7 @@ static void dates(const struct contract_operation *op, const struct contract_par
 
 	snprintf(pointer, sizeof(pointer), "{%s}", p->name);
 	for (size_t k = 0; k < sizeof(bad_dates) / sizeof(bad_dates[0]); k++)
-		if (*bad_dates[k].encoded) /* else it is another path */
+		if (*bad_dates[k].encoded) /* otherwise the target is another path */
 			must_refuse(seen, ask(op, p->name, bad_dates[k].encoded), 400, bad_dates[k].codes, pointer,
 				    "%s = %s", pointer, bad_dates[k].encoded);
 }
@@ -200,8 +201,8 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 			const char *word = json_string_value(reserved);
 			char *target = contract_target(op, p->name, word);
 			/*
-			 * Where it is reserved for another operation of this method, that one
-			 * answers.
+			 * If the name is reserved for another operation of this method, that
+			 * operation answers.
 			 */
 			if (contract_find(op->method, target) == op) {
 				bool is_path = is_another_path(op, target);
@@ -227,14 +228,16 @@ static void odd_names(const struct contract_operation *op, struct refusals *seen
 			continue;
 		for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
 			struct answer a = ask(op, p->name, good[k]);
-			if (strcmp(good[k], "*") == 0 && json_object_get(p->schema, "pattern")) { /* of topics */
+			/* The name of a topic must not have a `*`. */
+			if (strcmp(good[k], "*") == 0 && json_object_get(p->schema, "pattern")) {
 				must_refuse(seen, a, 400, "invalid_name", NULL, "{%s} = *", p->name);
 				continue;
 			}
 			const char *code = json_string_value(json_at(a, "/code"));
 			seen->seen++;
 			/*
-			 * Another parameter or a rule between two may be refused; the name may not.
+			 * The daemon may refuse another parameter or a combination, but not the
+			 * name.
 			 */
 			if (a.status == 0 || a.status >= 500 ||
 			    (a.status == 400 && (!code || strstr(code, "name") || strstr(code, "malformed"))))
@@ -333,13 +336,16 @@ static struct values bad_values(const json_t *schema)
 	return is_name(schema) ? VALUES(bad_query_names) : VALUES(bad_texts);
 }
 
-/* Below zero is out of most ranges, but not of all; beyond_range looks there. */
+/*
+ * Negative numbers are outside most ranges, but not all; beyond_range tries the ranges that have
+ * them.
+ */
 static bool is_allowed(const json_t *schema, const char *value)
 {
 	return strcmp(value, "-1") == 0 && json_integer_value(json_object_get(schema, "minimum")) < 0;
 }
 
-/* One beyond each end of an integer's range. */
+/* Tries the next number beyond each end of an integer's range. */
 static void beyond_range(const struct contract_operation *op, const struct contract_parameter *p, struct refusals *seen)
 {
 	const json_t *low = json_object_get(p->schema, "minimum"), *high = json_object_get(p->schema, "maximum");
@@ -356,7 +362,7 @@ static void beyond_range(const struct contract_operation *op, const struct contr
 
 static void query(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->tail) /* not looked at */
+	if (op->tail) /* the daemon does not check the query */
 		return;
 	char *target = contract_target(op, NULL, NULL), more[2048], pointer[64];
 	const char *joint = strchr(target, '?') ? "&" : "?";
@@ -405,11 +411,14 @@ static bool answers_json_only(const struct contract_operation *op)
 	return false;
 }
 
-/* A header of the pattern's own: as a parameter of the query, but sent as it is. */
+/*
+ * A header of the pattern itself follows the rules of a query parameter, but is not
+ * percent-encoded.
+ */
 static const struct value bad_header_integers[] = {
 	{ ": x", "wrong_type" },    { ": 1.5", "wrong_type" },
 	{ ": 1, 2", "wrong_type" }, { ": 0x1", "wrong_type" },
-	{ ";", "wrong_type" }, /* curl's form of an empty one */
+	{ ";", "wrong_type" }, /* curl's form of an empty header */
 	{ ": -1", "out_of_range" }, { ": 9007199254740992", "out_of_range" },
 };
 
@@ -436,7 +445,7 @@ static void header(const struct contract_operation *op, const struct contract_pa
 		must_refuse(seen, http(client, op->method, target, text, line), 400, bad.at[i].codes,
 			    whole ? pointer : NULL, "%s", line);
 	}
-	/* Which of two counts would depend on the proxies between. */
+	/* With two counts in one request, the effective one would depend on the proxies between. */
 	snprintf(line, sizeof(line), "%s: 1", p->name);
 	snprintf(again, sizeof(again), "%s: 2", p->name);
 	must_refuse(seen, http(client, op->method, target, text, line, again), 400, "malformed_request", NULL, "%s",
@@ -446,7 +455,7 @@ static void header(const struct contract_operation *op, const struct contract_pa
 			    p->name);
 }
 
-/* A number, or a text as long as a name; other headers have rules beyond their schema. */
+/* True for a number, or a text as long as a name. Other headers have rules beyond their schema. */
 static bool is_of_the_pattern(const struct contract_parameter *p)
 {
 	return strcmp(p->in, "header") == 0 && strncasecmp(p->name, "Idempotency-", 12) != 0 &&
@@ -456,7 +465,7 @@ static bool is_of_the_pattern(const struct contract_parameter *p)
 
 static void headers(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->forwarded) /* not looked at: tests/api/test_rate_limits_authorize.c */
+	if (op->forwarded) /* tests/api/test_rate_limits_authorize.c tests these headers */
 		return;
 	char *target = contract_target(op, NULL, NULL);
 	json_t *body = contract_body(op);
@@ -502,8 +511,8 @@ static struct answer raw_headed(struct raw *r, const char *target, int minor)
 }
 
 /*
- * Its answer is that of GET without the body: libcurl does not look for one, so each is also read
- * from the socket to its end.
+ * The answer to HEAD is the answer to GET without the body. libcurl does not look for a body, so
+ * the test also reads each answer from the socket to its end.
  */
 static void head(const struct contract_operation *op, struct refusals *seen)
 {
@@ -533,7 +542,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	server_start(&redis);
-	/* Metrics of names would be looked up after the request that reads them. */
+	/* The daemon would look up metrics of names after the request that reads them. */
 	may_leap(&patternd);
 	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", "");
 	client = client_open(patternd.port);
@@ -549,7 +558,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static bool is_sampled; /* for five minutes after a look at a history Redis is asked for samples */
+static bool is_sampled; /* the daemon samples Redis for five minutes after a request for a history */
 
 static void note_redis(const struct contract_operation *op, struct refusals *seen)
 {
@@ -561,7 +570,7 @@ static void note_redis(const struct contract_operation *op, struct refusals *see
 		client_reconnect(client);
 	}
 	is_sampled = strstr(op->id, "history") != NULL;
-	server_command(&redis, "FLUSHALL"); /* what odd names left behind expires whenever it likes */
+	server_command(&redis, "FLUSHALL"); /* keys of odd names would expire at any time */
 	scripts_before = server_scripts_run(&redis);
 }
 
@@ -571,7 +580,7 @@ static void redis_is_as_before(const struct contract_operation *op, struct refus
 	seen->seen++;
 	client_forget(client);
 	if (!daemon_is_alive(&patternd))
-		fail_msg("the daemon is gone");
+		fail_msg("the daemon has ended");
 	if (!is_sampled)
 		assert_int_equal(server_scripts_run(&redis), scripts_before);
 	assert_int_equal(server_keys(&redis), 0);
@@ -579,7 +588,7 @@ static void redis_is_as_before(const struct contract_operation *op, struct refus
 
 /* ---- Cursors ---- */
 
-/* By their examples, so that there is something to list. */
+/* Writes each operation's example, so that there is something to list. */
 static void write_examples(void)
 {
 	for (size_t i = 0; i < contract_count(); i++) {
@@ -590,7 +599,7 @@ static void write_examples(void)
 	client_forget(client);
 }
 
-/* Any cursor is served or refused: it is never an error of Redis or of the daemon. */
+/* The daemon serves or refuses any cursor; it never causes an error of Redis or of the daemon. */
 static void cursors(const struct contract_operation *op, struct refusals *seen)
 {
 	static const char *const odd[] = {

@@ -1,5 +1,5 @@
 /*
- * The daemon at the limits of its resources: row 21 of the table of faults. It has few descriptors,
+ * Row 21 of the table of faults: the daemon at the limits of its resources. It has few descriptors,
  * all connections are taken, a port is in use, or Redis does not read. The daemon never spins and
  * never ends. Its refusals name the limit, and it serves again when there is room.
  */
@@ -46,7 +46,7 @@ static bool answers(struct raw *r)
 	return r && raw_text(r, healthz) && raw_answer(r, ANSWER_MS).status == 200;
 }
 
-/* CPU time used in `ms` without requests. */
+/* Returns the CPU time that the daemon used in `ms` without requests. */
 static long idle_cpu_ms(int ms)
 {
 	long before = daemon_cpu_ms(&patternd);
@@ -67,7 +67,8 @@ static void test_few_descriptors(void **state)
 		taken[i] = raw_try_connect(patternd.port);
 	assert_true(answers(taken[0]));
 	/*
-	 * Clients wait in the backlog for which accept has no descriptor: the daemon must not spin.
+	 * Clients are in the backlog, and accept has no descriptor for them: the daemon must not
+	 * spin.
 	 */
 	assert_in_range(idle_cpu_ms(500), 0, 150);
 	assert_true(answers(taken[0]));
@@ -100,8 +101,8 @@ static void test_all_connections_taken(void **state)
 }
 
 /*
- * More than libmicrohttpd's own limit of 1020: the option's counts, and the descriptors for it are
- * asked for.
+ * The test opens more connections than libmicrohttpd's own limit of 1020. The option's limit
+ * applies, and the daemon raises its limit of descriptors accordingly.
  */
 static void test_many_connections(void **state)
 {
@@ -110,7 +111,7 @@ static void test_many_connections(void **state)
 	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "2000");
-	if (!may_open_files(MANY + 100)) /* after the start: the daemon has to raise its own by itself */
+	if (!may_open_files(MANY + 100)) /* after the start: the daemon must raise its own limit by itself */
 		skip();
 	for (int i = 0; i < MANY; i++)
 		open[i] = raw_connect(patternd.port);
@@ -136,13 +137,13 @@ static void test_port_in_use(void **state)
 	snprintf(port, sizeof(port), "%d", patternd.port);
 	int status = daemon_run(&second, "--redis", redis.url, "--listen", listen);
 	assert_in_range(status, 1, 127);
-	assert_true(proc_wrote(&second.proc, port)); /* the message names what it could not have */
+	assert_true(proc_wrote(&second.proc, port)); /* the message names the port */
 	assert_true(proc_wrote(&second.proc, "another process listens there already"));
 	assert_true(daemon_is_alive(&patternd));
 	daemon_stop(&patternd);
 }
 
-/* No process listens there, and the message shows how to find out. */
+/* No process listens on the port, and the message shows how to find the cause. */
 static void test_port_of_a_connection(void **state)
 {
 	struct daemon second = { 0 };
@@ -185,7 +186,7 @@ static void test_pool_bound(void **state)
 			served++;
 			continue;
 		}
-		assert_problem(a, 503, "overloaded", "none"); /* at once, with Retry-After; no hidden queue */
+		assert_problem(a, 503, "overloaded", "none"); /* the refusal comes at once; there is no hidden queue */
 		assert_non_null(strstr(a.body, "--max-in-flight allows (5)"));
 		refused++;
 	}
@@ -196,7 +197,7 @@ static void test_pool_bound(void **state)
 	daemon_stop(&patternd);
 }
 
-/* A server that has stopped reading. What the kernel does not take is a part of the bound. */
+/* Redis has stopped reading. Bytes that the kernel does not take count against the bound. */
 static void test_bytes_bound(void **state)
 {
 	enum { REQUESTS = 8, BYTES = 15 << 20, MOST_SERVED = 5 };

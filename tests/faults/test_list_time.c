@@ -1,6 +1,6 @@
 /*
- * A list that is a scan goes on until its page is full. When Redis takes long, the page reports
- * that it is not complete, and its cursor leads on.
+ * A list that scans Redis goes on until its page is full. When Redis takes long, the page reports
+ * that it is not complete, and its cursor continues the list.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +82,8 @@ static void a_page_that_takes_long_is_not_complete(void **state)
 	}
 	assert_in_range(pages, 2, OTHERS / 500);
 	assert_int_equal(found, BITMAPS);
-	struct answer a = http(client, "GET", "/sets", NULL); /* of an index, however many keys there are */
+	/* A list that uses an index takes one page, however many keys there are. */
+	struct answer a = http(client, "GET", "/sets", NULL);
 	assert_int_equal(items_of(a), 1);
 	assert_true(bool_at(a, "/complete"));
 	proxy_set(proxy, (struct proxy_fault){ 0 });

@@ -1,7 +1,7 @@
 /*
- * The wait queue of a lock when daemons die, stop and leave, and when Redis is lost, away or full:
- * the waiters that are left are served in order, one at a time. (The wait queue itself:
- * test_locks_line.c.)
+ * The wait queue of a lock when daemons die, stop and leave, and when Redis is lost, away or full.
+ * The waiters that are left are served in order, one at a time. (test_locks_line.c tests the wait
+ * queue itself.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 
 enum { SOON_MS = 5000, OFFER_MS = 1000, UNHEARD_MS = 200 };
 
-/* ---- Whose daemon is gone ---- */
+/* ---- Waiters whose daemon is gone ---- */
 
 static void all_of_a_daemon_that_hangs_are_skipped_with_one_offer(void **state)
 {
@@ -34,7 +34,7 @@ static void all_of_a_daemon_that_hangs_are_skipped_with_one_offer(void **state)
 	line_release(0);
 	struct answer a = line_take(0, NULL);
 	assert_problem(a, 409, "lock_held", "none");
-	assert_int_equal(json_array_size(json_at(a, "/holders")), 0); /* free, but offered to a waiter */
+	assert_int_equal(json_array_size(json_at(a, "/holders")), 0); /* the lock is free, but offered to a waiter */
 	assert_int_equal(int_at(a, "/waiter_count"), 4);
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	line_served(alive);
@@ -45,7 +45,7 @@ static void all_of_a_daemon_that_hangs_are_skipped_with_one_offer(void **state)
 		raw_close(dead[i]);
 }
 
-/* What is published to it reaches no connection. */
+/* A wake-up that is published to the waiter's dead daemon reaches no connection. */
 static void a_dead_waiter_delays_by_a_brief_offer(void **state)
 {
 	(void)state;
@@ -61,8 +61,8 @@ static void a_dead_waiter_delays_by_a_brief_offer(void **state)
 }
 
 /*
- * Stopped for longer than an offer lasts: all of its waiters lose their places, come again when it
- * goes on, and are served.
+ * The daemon is stopped for longer than an offer lasts. All of its waiters lose their places, join
+ * again when it continues, and are served.
  */
 static void those_of_a_stopped_daemon_come_again(void **state)
 {
@@ -92,7 +92,7 @@ static void those_of_a_stopped_daemon_come_again(void **state)
 	line_served(last);
 }
 
-/* Stopped for less: it is still its turn. */
+/* The daemon is stopped for less than an offer lasts: its waiter keeps its turn. */
 static void a_short_stop_costs_no_place(void **state)
 {
 	(void)state;
@@ -109,7 +109,10 @@ static void a_short_stop_costs_no_place(void **state)
 	line_served(alive);
 }
 
-/* Longer than its waiters' wait_ms: an offer to them goes to the next, and they are refused. */
+/*
+ * The daemon is stopped for longer than its waiters' wait_ms. An offer to them goes to the next
+ * waiter, and they are refused.
+ */
 static void a_stop_longer_than_the_wait_ends_it(void **state)
 {
 	(void)state;
@@ -125,7 +128,7 @@ static void a_stop_longer_than_the_wait_ends_it(void **state)
 	raw_close(stopped);
 }
 
-/* SIGTERM: the waiters at that daemon are refused, and leave the wait queue. */
+/* After SIGTERM, the waiters at that daemon are refused and leave the wait queue. */
 static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 {
 	(void)state;
@@ -145,8 +148,8 @@ static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 /* ---- Redis ---- */
 
 /*
- * So many wait at each, both are subscribed, and no attempt is under way that a fault of Redis
- * could hit.
+ * True when that many waiters wait at each daemon, both daemons are subscribed, and a fault of
+ * Redis cannot hit an attempt under way.
  */
 static bool all_are_parked(long at_0, long at_1)
 {
@@ -154,7 +157,7 @@ static bool all_are_parked(long at_0, long at_1)
 	       all_parked(&pair.d[1], at_1);
 }
 
-/* Takes the one that has an answer out of `line`; one at a time. */
+/* Removes the one connection that has an answer from `line` and returns it. */
 static struct raw *answered(struct raw *line[], int count)
 {
 	struct raw *in = NULL;
@@ -170,7 +173,7 @@ static struct raw *answered(struct raw *line[], int count)
 }
 
 /*
- * Redis has lost everything: all waiters join the wait queue again, and the lock is free for the
+ * Redis has lost everything. All waiters join the wait queue again, and the lock is free for the
  * first of them.
  */
 static void waiters_rejoin_after_redis_lost_its_data(void **state)
@@ -190,7 +193,7 @@ static void waiters_rejoin_after_redis_lost_its_data(void **state)
 	while (served < WAITERS) {
 		struct raw *in;
 		wait_until(line_waiters() == WAITERS - 1 - served, SOON_MS);
-		/* Redis knows it before the daemon has answered. */
+		/* Redis grants the lock before the daemon has answered. */
 		wait_until((in = answered(line, WAITERS)) != NULL, SOON_MS);
 		line_served(in);
 		line_release(0);
@@ -199,7 +202,10 @@ static void waiters_rejoin_after_redis_lost_its_data(void **state)
 	}
 }
 
-/* Only the subscription is lost: what was published meanwhile is not missed for ever. */
+/*
+ * The daemon loses only the subscription: a wake-up that was published meanwhile is not lost for
+ * ever.
+ */
 static void a_lost_subscription_costs_no_waiter_its_turn(void **state)
 {
 	(void)state;
@@ -234,7 +240,7 @@ static void a_wait_that_ends_while_redis_is_away_is_answered(void **state)
 	line_served(patient);
 }
 
-/* Its answers stay out for longer than the daemons wait for them. */
+/* Redis does not answer for longer than the daemons wait. */
 static void a_stall_of_redis_is_outlasted(void **state)
 {
 	(void)state;
@@ -242,7 +248,7 @@ static void a_stall_of_redis_is_outlasted(void **state)
 	struct raw *first = line_join(0), *second = line_join(1);
 	wait_until(all_are_parked(1, 1), SOON_MS);
 	proc_signal(&pair.redis.proc, SIGSTOP);
-	struct answer a = line_take(0, NULL); /* no answer comes for --redis-timeout-ms */
+	struct answer a = line_take(0, NULL); /* no answer arrives for --redis-timeout-ms */
 	assert_problem(a, 504, "no_answer", "unknown");
 	proc_signal(&pair.redis.proc, SIGCONT);
 	wait_until(pair_reaches_redis(), SOON_MS);

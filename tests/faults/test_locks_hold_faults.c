@@ -1,7 +1,7 @@
 /*
- * Locks held by a connection when their daemon dies or stops, and when Redis is away: a lock that
- * another may have is never reported as held, and a loss is reported. (What a hold is:
- * test_locks_hold.c.)
+ * Locks held by a connection when their daemon dies or stops, and when Redis is away. A lock that
+ * another client may have is never reported as held, and a loss is reported. (test_locks_hold.c
+ * tests a hold itself.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ static bool redis_has_it(void)
 	return server_command(&pair.redis, "EXISTS p:lock:{a}")->integer == 1;
 }
 
-/* For so long, only "kept" events come; how many. */
+/* Returns how many "kept" events came in that time. No other event may come. */
 static unsigned kept_for(struct events *e, int ms)
 {
 	int64_t until_ms = monotonic_ms() + ms;
@@ -60,7 +60,7 @@ static void is_lost(struct events *e, int within_ms, const char *reason)
 	assert_true(events_ended(e, SOON_MS));
 }
 
-/* ---- Its daemon ---- */
+/* ---- The daemon of a hold ---- */
 
 static void a_dead_daemons_hold_runs_out(void **state)
 {
@@ -76,8 +76,8 @@ static void a_dead_daemons_hold_runs_out(void **state)
 }
 
 /*
- * Stopped for longer than the lease: another client has the lock when the daemon continues, and the
- * loss is reported.
+ * The daemon is stopped for longer than the lease. Another client has the lock when the daemon
+ * continues, and the daemon reports the loss.
  */
 static void a_stopped_daemons_hold_is_lost(void **state)
 {
@@ -110,7 +110,8 @@ static void redis_away_too_long_is_reported_in_time(void **state)
 		int64_t start_ms = monotonic_ms(), kept_us = daemon_kept_waiting_us(&pair.d[0]);
 		is_lost(e, SOON_MS, "expired");
 		int64_t took_ms = monotonic_ms() - start_ms;
-		kept_us = daemon_kept_waiting_us(&pair.d[0]) - kept_us; /* the machine's part */
+		/* The time that a busy machine kept the daemon waiting. */
+		kept_us = daemon_kept_waiting_us(&pair.d[0]) - kept_us;
 		events_close(e);
 		if (killed)
 			server_restart(&pair.redis);
@@ -128,7 +129,7 @@ static void redis_back_in_time_is_not_reported(void **state)
 	struct events *e = hold_at(&pair.d[0], "{\"ttl_ms\":3000}");
 	int64_t fence = pair_number(LOCK_A, "/fence");
 	proc_signal(&pair.redis.proc, SIGSTOP);
-	assert_int_equal(kept_for(e, 1200), 0); /* a renewal is lost, and the connections of the pool with it */
+	assert_int_equal(kept_for(e, 1200), 0); /* the daemon loses a renewal, and closes the connections of the pool */
 	proc_signal(&pair.redis.proc, SIGCONT);
 	assert_true(kept_for(e, 1500) > 0);
 	wait_until(pair_reaches_redis(), SOON_MS);
@@ -138,7 +139,7 @@ static void redis_back_in_time_is_not_reported(void **state)
 	wait_until(!redis_has_it(), SOON_MS);
 }
 
-/* The client has left, and the lock expires; the daemon lives on. */
+/* The client leaves, and the lock expires; the daemon continues. */
 static void a_client_may_leave_while_redis_is_away(void **state)
 {
 	(void)state;
@@ -150,7 +151,7 @@ static void a_client_may_leave_while_redis_is_away(void **state)
 	server_kill(&pair.redis);
 	wait_until(http(pair.c[0], "GET", LOCK_A, NULL).status == 503, SOON_MS);
 	events_close(leaves);
-	is_lost(ends, SOON_MS, "max_hold_ms"); /* it could not be released */
+	is_lost(ends, SOON_MS, "max_hold_ms"); /* the daemon could not release it */
 	events_close(ends);
 	wait_until(metric_of(&pair.d[0], "http_requests_in_progress") == 1, SOON_MS);
 	assert_true(daemon_is_alive(&pair.d[0]));
@@ -158,9 +159,9 @@ static void a_client_may_leave_while_redis_is_away(void **state)
 }
 
 /*
- * Each way takes so long that renewals are asked for before the earlier ones are answered. Then
- * nothing reaches Redis any more: what was renewed last counts from when it was asked for, so the
- * hold is lost before the lock expires in Redis.
+ * Each way takes so long that the daemon sends renewals before it has the answers to earlier ones.
+ * Then nothing reaches Redis any more. The lease counts from when the last successful renewal was
+ * sent, so the hold is lost before the lock expires in Redis.
  */
 static void slow_answers_count_from_when_they_were_asked_for(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Locks on a majority of three servers, of which some are dead, stopped, slow, out of memory, or
- * have another clock.
+ * Locks on a majority of three servers. Some of the servers are dead, stopped, slow, out of memory,
+ * or have another clock.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -61,7 +61,7 @@ static void one_dead_of_three_is_no_matter(void **state)
 	assert_status(e, 200);
 	assert_int_equal(int_at(e, "/safety/acknowledged"), 2);
 	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0);
-	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0); /* again */
+	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0); /* a repeated release */
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
@@ -76,7 +76,7 @@ static void two_dead_of_three_grant_nothing_and_keep_nothing(void **state)
 	struct answer a = acquire();
 	assert_problem(a, 503, "no_quorum", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "1 of 3"));
-	assert_non_null(strstr(text_at(a, "/detail"), "127.0.0.1:")); /* which one, and why */
+	assert_non_null(strstr(text_at(a, "/detail"), "127.0.0.1:")); /* the detail names the server and the cause */
 	assert_non_null(header_of(a, "Retry-After"));
 	wait_until(quorum_copies("a") == 0, SOON_MS);
 	assert_problem(http(quorum.c[0], "GET", "/locks/a", NULL), 503, "no_quorum", "none");
@@ -88,7 +88,7 @@ static void two_dead_of_three_grant_nothing_and_keep_nothing(void **state)
 	assert_true(int_at(a, "/fence") > int_at(before, "/fence"));
 }
 
-/* The outcome is unknown to the holder, but its lock is not taken away. */
+/* The holder does not learn the outcome, but its lock is not taken away. */
 static void the_holder_keeps_it_while_a_majority_is_away(void **state)
 {
 	(void)state;
@@ -110,7 +110,10 @@ static void the_holder_keeps_it_while_a_majority_is_away(void **state)
 
 /* ---- Stopped: connected, and silent ---- */
 
-/* It is waited for once, not in each round; and what it does when it goes on, it does in order. */
+/*
+ * The daemon waits for a stopped server once, not in each round. When the server continues, it runs
+ * the commands in order.
+ */
 static void a_stopped_server_costs_its_time_and_no_more(void **state)
 {
 	(void)state;
@@ -120,7 +123,7 @@ static void a_stopped_server_costs_its_time_and_no_more(void **state)
 	assert_in_range(a.took_us, QUORUM_TIMEOUT_MS * 1000 - 5000, QUORUM_TIMEOUT_MS * 1000 * 9 / 5);
 	a = release(text_at(a, "/token"));
 	assert_status(a, 200);
-	quorum_wait_up(2); /* it is given up */
+	quorum_wait_up(2); /* the daemon has given up the server */
 	a = http(quorum.c[0], "POST", "/locks/b", a_minute);
 	assert_taken(a, 2);
 	assert_in_range(a.took_us, 0, QUORUM_TIMEOUT_MS * 1000 / 2);
@@ -134,7 +137,7 @@ static void a_stopped_server_costs_its_time_and_no_more(void **state)
 static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
 {
 	(void)state;
-	assert_taken(http(quorum.c[0], "POST", "/locks/b", a_minute), 3); /* all have the script */
+	assert_taken(http(quorum.c[0], "POST", "/locks/b", a_minute), 3); /* all servers have the script */
 	for (int i = 0; i < 2; i++)
 		proc_signal(&quorum.servers[i].proc, SIGSTOP);
 	struct answer a = acquire();
@@ -143,7 +146,7 @@ static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
 	for (int i = 0; i < 2; i++)
 		proc_signal(&quorum.servers[i].proc, SIGCONT);
 	quorum_wait_up(3);
-	for (int i = 0; i < QUORUM_SERVERS; i++) /* they did take it */
+	for (int i = 0; i < QUORUM_SERVERS; i++) /* the servers did grant the lock */
 		wait_until(server_command(&quorum.servers[i], "EXISTS p:lock:{a}:fence")->integer == 1, SOON_MS);
 	wait_until(quorum_copies("a") == 0, SOON_MS);
 	assert_taken(acquire(), 3);
@@ -151,7 +154,7 @@ static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
 
 /* ---- While a client waits ---- */
 
-/* It waits at the second daemon, and has tried again so often. */
+/* Returns a waiter at the second daemon when the daemon has tried again `more` times. */
 static struct raw *waits(const char *body, long more)
 {
 	long tries = metric_of(&quorum.d[1], "wait_retries_total");
@@ -161,7 +164,7 @@ static struct raw *waits(const char *body, long more)
 	return w;
 }
 
-/* A new request does not wait for servers that are away; one that waits already does. */
+/* A new request does not wait for servers that are away; an existing waiter does. */
 static void a_waiter_outlasts_the_majority(void **state)
 {
 	(void)state;
@@ -173,14 +176,14 @@ static void a_waiter_outlasts_the_majority(void **state)
 	assert_problem(http(quorum.c[0], "POST", "/locks/a", "{\"wait_ms\":20000}"), 503, "no_quorum", "none");
 	assert_problem(waiter_answer(brief, "/locks/a", SOON_MS), 503, "no_quorum", "none");
 	assert_false(waiter_is_answered(w));
-	for (int i = 0; i < 2; i++) /* which have forgotten the lock: it is free */
+	for (int i = 0; i < 2; i++) /* the restarted servers have forgotten the lock: it is free */
 		quorum_restart(i, NULL);
 	assert_status(waiter_answer(w, "/locks/a", SOON_MS), 201);
 	raw_close(w);
 	raw_close(brief);
 }
 
-/* What was asked for in two tries was released in the same order, by the same connection. */
+/* The daemon released the locks of two tries in their order, over the same connection. */
 static void a_stopped_server_keeps_nothing_of_any_try(void **state)
 {
 	(void)state;
@@ -188,7 +191,7 @@ static void a_stopped_server_keeps_nothing_of_any_try(void **state)
 	assert_taken(held, 3);
 	server_command(&quorum.servers[2], "DEL p:lock:{a}");
 	proc_signal(&quorum.servers[2].proc, SIGSTOP);
-	struct raw *w = waits("{\"ttl_ms\":60000,\"wait_ms\":30000}", 1); /* the connection lives for three */
+	struct raw *w = waits("{\"ttl_ms\":60000,\"wait_ms\":30000}", 1); /* the connection lives for three tries */
 	raw_close(w);
 	wait_until(waiting_at(&quorum.d[1]) == 0, SOON_MS);
 	proc_signal(&quorum.servers[2].proc, SIGCONT);
@@ -201,7 +204,7 @@ static void a_stopped_server_keeps_nothing_of_any_try(void **state)
 
 /* ---- A stopped daemon ---- */
 
-/* The second round was carried out: all of them have the same fence. */
+/* True when the second round was carried out: all servers have the same fence. */
 static bool have_the_fence(void)
 {
 	long long fences[QUORUM_SERVERS];
@@ -214,8 +217,8 @@ static bool have_the_fence(void)
 }
 
 /*
- * Asks for the lock, and stops the daemon while the last answers are on their way. NULL: a busy
- * machine was too late for that.
+ * Asks for the lock, and stops the daemon while the last answers are on their way. Returns NULL
+ * when a busy machine was too late for that.
  */
 static struct raw *ask_and_stop(struct daemon *d)
 {
@@ -231,7 +234,10 @@ static struct raw *ask_and_stop(struct daemon *d)
 	return NULL;
 }
 
-/* The answers arrive while it is stopped: it must not grant a lock that has expired by then. */
+/*
+ * The answers arrive while the daemon is stopped. It must not grant a lock that has expired by
+ * then.
+ */
 static void a_daemon_stopped_too_long_grants_nothing(void **state)
 {
 	struct proxy *proxies[QUORUM_SERVERS];
@@ -249,7 +255,7 @@ static void a_daemon_stopped_too_long_grants_nothing(void **state)
 		proxy_set(proxies[i], (struct proxy_fault){ .delay_ms = 100 });
 	struct raw *r = NULL;
 	wait_until((r = ask_and_stop(&d)), SOON_MS);
-	wait_until(quorum_copies("a") == 0, SOON_MS); /* it has expired */
+	wait_until(quorum_copies("a") == 0, SOON_MS); /* the lock has expired */
 	proc_signal(&d.proc, SIGCONT);
 	struct answer a = waiter_answer(r, "/locks/a", SOON_MS);
 	assert_problem(a, 503, "no_quorum", "none");
@@ -307,7 +313,7 @@ static void scripts_that_were_forgotten_are_sent_again(void **state)
 /* A daemon's connections: two and a subscriber to Redis, one to each server of the quorum. */
 enum { LINKS = QUORUM_SERVERS + 3 };
 
-/* Locks and everything else fail independently. */
+/* Locks work without Redis, and everything else works without the quorum. */
 static void locks_do_not_need_redis_nor_redis_them(void **state)
 {
 	long connects = metric_of(&quorum.d[0], "redis_connects_total");
@@ -331,7 +337,7 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 	wait_until(metric_of(&quorum.d[0], "redis_connects_total") == connects + LINKS, SOON_MS);
 }
 
-/* SIGHUP renews the connections to all of them, and none is missed. */
+/* SIGHUP renews the connections to all servers. No vote is lost meanwhile. */
 static void renewed_connections_cost_no_vote(void **state)
 {
 	long connects = metric_of(&quorum.d[0], "redis_connects_total");
@@ -348,7 +354,10 @@ static void renewed_connections_cost_no_vote(void **state)
 
 /* ---- Clocks ---- */
 
-/* One is an hour ahead, and later it is not: times are by our clock, and fences rise over both. */
+/*
+ * One server's clock is an hour ahead, and later it is not. Times follow the daemon's clock, and
+ * fences rise across both changes.
+ */
 static void a_server_by_another_clock_shifts_nothing(void **state)
 {
 	(void)state;

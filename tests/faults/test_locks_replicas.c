@@ -1,6 +1,6 @@
 /*
  * Locks that a number of replicas must acknowledge (`min_replicas`), on one master and two
- * replicas, of which some are stopped or gone. A lock that too few replicas acknowledged is
+ * replicas. Some replicas are stopped or gone. A lock that too few replicas acknowledged is
  * released.
  */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include "../support/stage.h"
 #include "../support/waiter.h"
 
-enum { REPLICAS = 2, SOON_MS = 10000, WAIT_MS = 500 }; /* half of --redis-timeout-ms */
+enum { REPLICAS = 2, SOON_MS = 10000, WAIT_MS = 500 }; /* WAIT_MS: half of --redis-timeout-ms */
 
 #define KEY "Idempotency-Key: "
 
@@ -28,7 +28,10 @@ static char master_port[16];
 
 static const char two[] = "{\"ttl_ms\":60000,\"min_replicas\":2}", one[] = "{\"ttl_ms\":60000,\"min_replicas\":1}";
 
-/* So many acknowledge what is written: one that was just copied to does so a second later. */
+/*
+ * True when `count` replicas acknowledge a write. A replica that just finished its copy
+ * acknowledges a second later.
+ */
 static bool are_in_sync(int count)
 {
 	if (server_command(&redis, "ROLE")->element[2]->elements != (size_t)count)
@@ -111,7 +114,7 @@ static void what_replicas_have_is_reported(void **state)
 		assert_int_equal(server_command(&replicas[i], "EXISTS p:lock:{a}")->integer, 1);
 	assert_in_range(int_at(a, "/ttl_ms"), 60000 - WAIT_MS, 60000);
 	assert_status(release(text_at(a, "/token")), 200);
-	a = acquire("{\"min_replicas\":0}"); /* no caller asked for more */
+	a = acquire("{\"min_replicas\":0}"); /* the request does not ask for replicas */
 	assert_string_equal(text_at(a, "/safety/mode"), "single");
 	assert_int_equal(int_at(a, "/safety/acknowledged"), 1);
 	assert_int_equal(int_at(a, "/safety/servers"), 1);
@@ -130,11 +133,11 @@ static void what_too_few_have_is_released(void **state)
 	assert_non_null(strstr(text_at(a, "/detail"), "1 of the 2 required replicas"));
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	assert_in_range(a.took_us, WAIT_MS * 900, WAIT_MS * 1000 * 2);
-	assert_true(is_free()); /* when the answer comes it is done */
+	assert_true(is_free()); /* the lock has been released before the answer */
 	a = acquire(one);
 	assert_replicated(a, 201, 2);
 	assert_true(int_at(a, "/fence") > int_at(before, "/fence"));
-	struct answer held = acquire(two); /* refused at once: nothing was written */
+	struct answer held = acquire(two); /* the daemon refuses at once: nothing was written */
 	assert_problem(held, 409, "lock_held", "none");
 	assert_in_range(held.took_us, 0, WAIT_MS * 1000 / 2);
 }
@@ -155,7 +158,7 @@ static void no_replicas_are_too_few(void **state)
 		server_command(&replicas[i], "REPLICAOF 127.0.0.1 %d", redis.port);
 }
 
-/* The one entry is released, and the lock is held as before. */
+/* The second entry is released, and the lock is held as before. */
 static void a_reentry_that_too_few_have_leaves_the_first(void **state)
 {
 	(void)state;
@@ -168,11 +171,11 @@ static void a_reentry_that_too_few_have_leaves_the_first(void **state)
 	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 1);
 }
 
-/* ---- Lines ---- */
+/* ---- Wait queues ---- */
 
 /*
- * Too few replicas would have the first waiter's grant: the lock goes to the next, which asks for
- * fewer.
+ * Too few replicas would have the first waiter's grant. The lock goes to the next waiter, which
+ * asks for fewer replicas.
  */
 static void a_waiter_is_refused_when_too_few_have_its_grant(void **state)
 {
@@ -197,7 +200,7 @@ static void a_refusal_is_forgotten_with_its_key(void **state)
 	(void)state;
 	proc_signal(&replicas[0].proc, SIGSTOP);
 	assert_problem(http(client, "POST", "/locks/a", two, KEY "k"), 503, "not_enough_replicas", "none");
-	assert_int_equal(server_keys(&redis), 1); /* the fence's */
+	assert_int_equal(server_keys(&redis), 1); /* the key of the fence */
 	proc_signal(&replicas[0].proc, SIGCONT);
 	wait_until(are_in_sync(REPLICAS), SOON_MS);
 	struct answer a = http(client, "POST", "/locks/a", two, KEY "k");
@@ -207,7 +210,7 @@ static void a_refusal_is_forgotten_with_its_key(void **state)
 }
 
 /*
- * The lock was granted, and the holder may know that: a replay that finds too few replicas does not
+ * The lock was granted, and the holder may know that. A replay that finds too few replicas does not
  * release it.
  */
 static void a_replay_asks_the_replicas_again(void **state)
@@ -227,7 +230,7 @@ static void a_replay_asks_the_replicas_again(void **state)
 	assert_status(release(text_at(again, "/token")), 200);
 }
 
-/* ---- Many ---- */
+/* ---- Many locks ---- */
 
 static void many_share_a_wait(void **state)
 {
@@ -236,9 +239,9 @@ static void many_share_a_wait(void **state)
 	char target[32];
 
 	(void)state;
-	assert_status(acquire(one), 201); /* the connection is there */
+	assert_status(acquire(one), 201); /* opens the connection */
 	long long before = calls_of("cmdstat_wait:calls=");
-	proc_signal(&redis.proc, SIGSTOP); /* all of them are under way when it goes on */
+	proc_signal(&redis.proc, SIGSTOP); /* all requests are under way when Redis continues */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(target, sizeof(target), "/locks/many-%d", i);
 		asked[i] = waiter_at(&patternd, target, two, "");
@@ -253,7 +256,7 @@ static void many_share_a_wait(void **state)
 	assert_in_range(waits, 1, MANY / 5);
 }
 
-/* WAIT lets nothing through on its connection; the others have theirs. */
+/* WAIT blocks its own connection only; other requests use other connections. */
 static void without_min_replicas_there_is_no_delay(void **state)
 {
 	(void)state;
@@ -268,7 +271,10 @@ static void without_min_replicas_there_is_no_delay(void **state)
 	raw_close(slow);
 }
 
-/* Each by what it asked for: one is satisfied by what is too little for the other. */
+/*
+ * Each request is judged by its own min_replicas: the same acknowledgements satisfy one request and
+ * not another.
+ */
 static void each_of_a_batch_gets_its_own_outcome(void **state)
 {
 	(void)state;
@@ -298,7 +304,10 @@ static bool kill_the_waiting_one(void)
 	return sscanf(wait, "id=%lld", &id) == 1 && server_command(&redis, "CLIENT KILL ID %lld", id)->integer == 1;
 }
 
-/* What was written on a connection is acknowledged on that one: it closes after its WAITs. */
+/*
+ * Replicas must acknowledge a write on the connection that wrote it. A connection that is renewed
+ * closes after its WAITs.
+ */
 static void a_renewed_connection_waits_first(void **state)
 {
 	enum { CALLERS = 8, EACH = 20, ROUNDS = 10, LINKS = 4 };
@@ -306,7 +315,7 @@ static void a_renewed_connection_waits_first(void **state)
 	char request[200];
 
 	(void)state;
-	assert_status(acquire(one), 201); /* the connection is there */
+	assert_status(acquire(one), 201); /* opens the connection */
 	for (int i = 0; i < CALLERS; i++)
 		callers[i] = raw_connect(patternd.port);
 	long connects = metric_of(&patternd, "redis_connects_total");
@@ -329,7 +338,7 @@ static void a_renewed_connection_waits_first(void **state)
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
 }
 
-/* The replicas that have it stay unknown. */
+/* The daemon cannot learn which replicas have the lock. */
 static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 {
 	(void)state;
@@ -339,10 +348,10 @@ static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 	assert_problem(waiter_answer(r, "/locks/a", SOON_MS), 503, "not_enough_replicas", "none");
 	assert_true(is_free());
 	raw_close(r);
-	assert_replicated(acquire(one), 201, 2); /* it is back */
+	assert_replicated(acquire(one), 201, 2); /* the connection is back */
 }
 
-/* Redis dies before the outcome is known: the lock expires if it was granted. */
+/* Redis dies before the outcome is known. If it granted the lock, the lock expires. */
 static void redis_that_dies_meanwhile_is_reported_as_unknown(void **state)
 {
 	(void)state;
@@ -359,9 +368,9 @@ static void redis_that_dies_meanwhile_is_reported_as_unknown(void **state)
 	wait_until(metric_of(&patternd, "redis_up") == 1, SOON_MS);
 }
 
-/* ---- Elsewhere ---- */
+/* ---- Other topologies ---- */
 
-/* Each node has its own connection for that, and its own replicas. */
+/* Each node has its own connection for WAIT, and its own replicas. */
 static void every_master_of_a_cluster_asks_its_own(void **state)
 {
 	struct redis_cluster cluster = { .with_replicas = true };
@@ -386,7 +395,7 @@ static void every_master_of_a_cluster_asks_its_own(void **state)
 	cluster_stop(&cluster);
 }
 
-/* The new master had the lock, and has one replica less. */
+/* The new master had the lock, and has one replica less than before. */
 static void a_failover_keeps_what_all_replicas_had(void **state)
 {
 	struct redis_sentinel s = { 0 };
@@ -396,7 +405,7 @@ static void a_failover_keeps_what_all_replicas_had(void **state)
 	sentinel_start(&s);
 	daemon_start(&d, "--redis", s.url);
 	struct client *c = client_open(d.port);
-	struct answer a; /* they are in sync, but may not have acknowledged it yet */
+	struct answer a; /* the replicas are in sync, but may not have acknowledged it yet */
 	wait_until((a = http(c, "POST", "/locks/a", two)).status == 201, SOON_MS);
 	assert_replicated(a, 201, 3);
 	int old = sentinel_kill_master(&s);

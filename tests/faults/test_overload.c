@@ -1,9 +1,9 @@
 /*
- * More than the daemon can have under way: promise 12 of the table. Bodies of a mebibyte from
- * hundreds of clients while Redis is stopped, clients that do not read their answers, more parked
- * requests than allowed. Its memory stays below what docs/operate.md states, and what malloc keeps
- * of it is used again; a request without room is 503 (Retry-After, effect none), and small requests
- * are served.
+ * Promise 12 of the table: clients demand more than the daemon can have under way. Hundreds of
+ * clients send bodies of a mebibyte while Redis is stopped, clients do not read their answers, and
+ * more requests wait than allowed. The daemon's memory stays below what docs/operate.md states, and
+ * the daemon uses again what malloc keeps of it. A request without room gets 503 (Retry-After,
+ * effect none). Small requests are served.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 enum {
 	MIB = 1024 * 1024,
 	LIMIT_MIB = 32,
-	SLACK_MIB = 24, /* connections, and what malloc keeps */
+	SLACK_MIB = 24, /* connections, and memory that malloc keeps */
 	BODY_BYTES = 1000000,
 	CLIENTS = 200,
 	ANSWER_MS = 10000,
@@ -49,7 +49,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	proc_signal(&redis.proc, SIGCONT); /* a test that failed left it so */
+	proc_signal(&redis.proc, SIGCONT); /* a failed test left the server in this state */
 	server_stop(&redis);
 	return 0;
 }
@@ -84,7 +84,7 @@ static void assert_memory_back(long before_kib)
 static void assert_refused(struct answer a, const char *option)
 {
 	assert_problem(a, 503, "overloaded", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), option)); /* it raises the limit */
+	assert_non_null(strstr(text_at(a, "/detail"), option)); /* the option that raises the limit */
 	assert_non_null(header_of(a, "Retry-After"));
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 5);
 	assert_non_null(header_of(a, "Connection"));
@@ -109,7 +109,7 @@ static long health_ms(void)
 
 /* ---- Bodies ---- */
 
-/* A body of BODY_BYTES: `first`, then `piece` over and over, then `last`. */
+/* Returns a body of BODY_BYTES: `first`, then `piece` over and over, then `last`. */
 static char *body_of(const char *first, const char *piece, const char *last)
 {
 	char *body = malloc(BODY_BYTES + 1), *at = body + sprintf(body, "%s", first);
@@ -129,7 +129,8 @@ static void send_whole(struct raw *r, const char *body)
 	char length[64];
 
 	snprintf(length, sizeof(length), "Content-Length: %d\r\n\r\n", BODY_BYTES);
-	(void)(raw_text(r, head) && raw_text(r, length) && raw_text(r, body)); /* may be refused in the middle */
+	/* The daemon may refuse the body in the middle. */
+	(void)(raw_text(r, head) && raw_text(r, length) && raw_text(r, body));
 }
 
 static void send_chunked(struct raw *r, const char *body)
@@ -157,7 +158,7 @@ static const struct kind kinds[] = {
 	{ "objects", "{\"body\":[", "{},", "{}]}", send_whole },
 };
 
-/* While Redis is stopped: the requests with room wait for it, the others are refused at once. */
+/* Redis is stopped. Requests with room wait for it; the daemon refuses the others at once. */
 static void flood_of(const struct kind *k)
 {
 	char *body = body_of(k->first, k->piece, k->last);
@@ -192,7 +193,7 @@ static void flood_of(const struct kind *k)
 	}
 	proc_signal(&redis.proc, SIGCONT);
 	print_message("%s: %d refused, %d sent to Redis; health within %ld ms\n", k->name, refused, sent, slowest_ms);
-	/* What Redis has not taken lies in its connections' buffers once more. */
+	/* Bytes that Redis has not taken are in its connections' buffers, too. */
 	assert_memory(k->name, before_kib, 2L * LIMIT_MIB + SLACK_MIB);
 	assert_true(refused > CLIENTS / 2);
 	close_all();
@@ -208,7 +209,7 @@ static void bodies_while_redis_is_stopped(void **state)
 		flood_of(&kinds[i]);
 		assert_true(daemon_is_ready(&patternd, ANSWER_MS));
 	}
-	/* Now that there is room a body of that size is taken. */
+	/* Now there is room: the daemon accepts a body of that size. */
 	struct client *c = client_open(patternd.port);
 	char *body = body_of("{\"body\":\"", "x", "\"}");
 	wait_until(http(c, "POST", "/queues/after/messages", body).status == 201, ANSWER_MS);
@@ -217,7 +218,10 @@ static void bodies_while_redis_is_stopped(void **state)
 	daemon_stop(&patternd);
 }
 
-/* Bodies that were announced and do not come take their room; small requests do not need it. */
+/*
+ * Bodies that were announced but do not come occupy their room. Small requests do not need that
+ * room.
+ */
 static void small_requests_go_on(void **state)
 {
 	enum { ANNOUNCED = LIMIT_MIB / 2 + 4 };
@@ -251,7 +255,7 @@ static void small_requests_go_on(void **state)
 
 /* ---- Answers ---- */
 
-/* A client that takes as good as nothing. */
+/* Returns a client that receives almost nothing. */
 static struct raw *slow_reader(void)
 {
 	struct raw *r = raw_connect(patternd.port);
@@ -280,18 +284,20 @@ static void answers_that_are_not_read(void **state)
 		look_at_memory();
 		served += a.status == 200;
 		refused += a.status == 503;
-		late += a.status == 504; /* on a slow machine */
+		late += a.status == 504; /* a slow machine may be late */
 		if (a.status == 503)
 			assert_string_equal(header_of(a, "Retry-After"), "1");
 	}
 	print_message("%d answers of a mebibyte under way, %d refused\n", served, refused);
 	assert_int_equal(served + refused + late, CLIENTS);
 	assert_true(served > 4 && served < CLIENTS / 4 && refused > 0);
-	wait_until(metric_of(&patternd, "redis_up") == 1,
-		   ANSWER_MS); /* where some were late it was not, for a moment */
+	wait_until(metric_of(&patternd, "redis_up") == 1, ANSWER_MS); /* late answers make redis_up 0 for a moment */
 	assert_refused(http(c, "GET", "/bitmaps/big", NULL), "--max-request-memory");
 	assert_status(http(c, "POST", "/pv/small", "{\"by\":1}"), 200);
-	/* Redis's reply is in memory a second time, one a connection, until it is answered. */
+	/*
+	 * Until a request is answered, Redis's reply is in memory a second time, once per
+	 * connection.
+	 */
 	assert_memory("slow readers", before_kib, LIMIT_MIB + SLACK_MIB);
 	close_all();
 	wait_until(http(c, "GET", "/bitmaps/big", NULL).status == 200, ANSWER_MS);
@@ -304,9 +310,9 @@ static void answers_that_are_not_read(void **state)
 /* ---- All of it at once ---- */
 
 /*
- * Thousands of connections to one daemon: some do not read answers of a mebibyte, some send bodies
- * of a megabyte, all others send small requests repeatedly; and Redis is stopped, in full for a
- * minute.
+ * Thousands of connections to one daemon. Some do not read answers of a mebibyte, some send bodies
+ * of a megabyte, and all others send small requests repeatedly. Redis is stopped, for a minute in a
+ * full run.
  */
 struct trial {
 	int crowd, away_ms, timeout_ms, most_in_flight;
@@ -323,7 +329,7 @@ enum {
 	SENDERS = 100,
 	AT_ONCE = 100,
 	CONNECTION_KIB = 16,
-	ITERATION_MS = 1000, /* CPU time of a loop iteration, also when all of them leave at once */
+	ITERATION_MS = 1000, /* CPU time of a loop iteration, also when all clients leave at once */
 	TRIAL_LIMIT_MIB = 64,
 };
 #define TRIAL_LIMIT "67108864"
@@ -351,7 +357,7 @@ static void account(struct tally *t, struct answer a)
 	}
 }
 
-/* Reads an answer; after "Connection: close" the connection is dropped. */
+/* Reads an answer. Drops the connection after "Connection: close". */
 static void read_answer(struct raw **r, struct tally *t, int timeout_ms)
 {
 	struct answer a = raw_answer(*r, timeout_ms);
@@ -374,7 +380,7 @@ static void ask_small(struct raw **r)
 	assert_true(raw_text(*r, "POST /pv/small HTTP/1.1\r\nHost: localhost\r\n\r\n"));
 }
 
-/* The clients from `from` to `to` send a small request each, at once, and read the answers. */
+/* Sends a small request from each client between `from` and `to` at once, and reads the answers. */
 static void ask_all(int from, int to, int timeout_ms, struct tally *t)
 {
 	for (int i = from; i < to; i++)
@@ -401,7 +407,7 @@ static void crowd_comes(int count)
 	wait_until(metric_of(&patternd, "http_connections") > count, ANSWER_MS);
 }
 
-/* All between two iterations of the daemon's loop. */
+/* All clients leave between two iterations of the daemon's loop. */
 static void crowd_goes(int count)
 {
 	proc_signal(&patternd.proc, SIGSTOP);
@@ -410,7 +416,7 @@ static void crowd_goes(int count)
 		crowd[i] = NULL;
 	}
 	proc_signal(&patternd.proc, SIGCONT);
-	wait_until(metric_of(&patternd, "http_connections") == 1, ANSWER_MS); /* that which asks */
+	wait_until(metric_of(&patternd, "http_connections") == 1, ANSWER_MS); /* the connection that asks */
 }
 
 static void print_tally(const char *when, const struct tally *t)
@@ -422,8 +428,8 @@ static void print_tally(const char *when, const struct tally *t)
 }
 
 /*
- * As many requests as may be are under way, and wait in vain; all others are refused at once, and
- * so are all later ones while Redis is away.
+ * Redis is away. As many requests as allowed are under way, and wait in vain. The daemon refuses
+ * all others at once, and all later requests too.
  */
 static void crowd_while_redis_is_away(const struct trial *of)
 {
@@ -451,7 +457,7 @@ static void crowd_while_redis_is_away(const struct trial *of)
 	proc_signal(&redis.proc, SIGCONT);
 }
 
-/* Each client is served, as many at once as may be. */
+/* The daemon serves each client; at most AT_ONCE clients ask at once. */
 static void all_are_served(const struct trial *of)
 {
 	struct tally t = { 0 };
@@ -470,8 +476,8 @@ static double longest_iteration_ms(void)
 }
 
 /*
- * Below what docs/operate.md states, where Redis has not taken more than requests may hold. A later
- * crowd uses again what malloc kept of the first.
+ * The daemon's memory must be below what docs/operate.md states, if Redis has taken no more than
+ * requests may hold. A later crowd uses again what malloc kept of the first.
  */
 static void assert_crowd_memory(const struct trial *of, long before_kib, bool is_first)
 {
@@ -484,7 +490,7 @@ static void assert_crowd_memory(const struct trial *of, long before_kib, bool is
 		return;
 	assert_in_range(most_kib_seen, 0, most_kib_may);
 	if (!is_first)
-		assert_in_range(after_kib, 0, before_kib * 13 / 10); /* the first doubled it */
+		assert_in_range(after_kib, 0, before_kib * 13 / 10); /* the first crowd doubled the memory */
 }
 
 static void a_crowd_while_redis_is_away(void **state)
@@ -541,10 +547,11 @@ static void more_wait_than_may(void **state)
 	assert_refused(http(c, "POST", "/locks/free/hold", "{}"), "--max-parked");
 	assert_refused(http(c, "GET", "/topics/t/stream", NULL), "--max-parked");
 	assert_false(bool_at(http(c, "GET", "/locks/free", NULL), "/held"));
-	assert_status(http(c, "POST", "/queues/empty/receive", "{}"), 200); /* not waiting needs no room */
+	/* A request that does not wait needs no room. */
+	assert_status(http(c, "POST", "/queues/empty/receive", "{}"), 200);
 	assert_status(http(c, "POST", "/locks/free", "{}"), 201);
 	assert_non_null(strstr(http(c, "GET", "/metrics", NULL).body, "patternd_requests_overloaded_total 4\n"));
-	raw_close(clients[1]); /* room for one more, of either kind */
+	raw_close(clients[1]); /* now one more waiter or listener has room */
 	clients[1] = NULL;
 	wait_until(http(c, "POST", "/queues/empty/receive", "{\"wait_ms\":1}").status == 200, ANSWER_MS);
 	raw_close(clients[0]);

@@ -1,6 +1,7 @@
 /*
- * GET /overview of a Cluster that lost a shard, and of a daemon that never reached its Redis: what
- * is away is named, and what could not be asked is null, never a zero.
+ * GET /overview of a Cluster that lost a shard, and of a daemon that never reached its Redis. The
+ * answer names each server that is away. A figure that the daemon could not ask for is null, never
+ * zero.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -16,7 +17,7 @@
 
 enum { SOON_MS = 15000 };
 
-/* The first finding of a kind; NULL without one. */
+/* Returns the first finding of a kind; NULL: none. */
 static const json_t *finding(struct answer a, const char *kind)
 {
 	const json_t *list = json_at(a, "/findings");
@@ -32,7 +33,7 @@ static bool is_null(struct answer a, const char *pointer)
 	return json_is_null(json_at(a, pointer));
 }
 
-/* It is answered in time, whatever is away. */
+/* Asks for the overview. The answer must come in time, whatever is away. */
 static struct answer overview(void)
 {
 	int64_t began_ms = monotonic_ms();
@@ -43,7 +44,7 @@ static struct answer overview(void)
 	return a;
 }
 
-static json_int_t killed_at_ms; /* when a server was killed or stopped */
+static json_int_t killed_at_ms; /* when the test killed or stopped a server */
 
 static bool names_the_shard(int node)
 {
@@ -114,8 +115,8 @@ static void a_redis_that_was_never_reached_is_away(void **state)
 }
 
 /*
- * The reason stays until Redis answers: a connection that drains after the timeout of another, and
- * connects again, has no reason of its own.
+ * The reason stays until Redis answers. A connection that drains after another connection's
+ * timeout, and then reconnects, does not replace the reason.
  */
 static void the_reason_stays_until_redis_answers(void **state)
 {

@@ -1,7 +1,8 @@
 /*
- * One receive from a queue with a policy, sent to two daemons with one Idempotency-Key while the
- * first has taken messages and not yet paid for them: both answer the same, the policy is spent
- * once, and what the first had is lost neither if it is killed nor if it is late.
+ * Two daemons get one receive request with one Idempotency-Key, from a queue with a policy. At that
+ * time the first daemon has taken messages and has not yet paid for them. Both daemons answer the
+ * same, and the policy is spent once. The messages of the first daemon are not lost if it is killed
+ * or late.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -52,7 +53,10 @@ static int make_queue(void **state)
 	return 0;
 }
 
-/* The first daemon has taken all messages, and is stopped before it gets the reply. */
+/*
+ * Sends the request to the first daemon. That daemon takes all messages, and is stopped before it
+ * gets the reply.
+ */
 static struct raw *ask_first(const char *body)
 {
 	proxy_set(proxy, (struct proxy_fault){ .delay_ms = DELAY_MS });
@@ -131,9 +135,9 @@ static void a_waiter_gets_the_same(void **state)
 	raw_close(second);
 }
 
-/* ---- It does not ---- */
+/* ---- The first daemon does not pay ---- */
 
-/* Though it is admitted more. */
+/* The first daemon gives the other daemon's answer, though the policy would admit more by then. */
 static void a_late_one_answers_as_the_other_decided(void **state)
 {
 	static const char body[] = "{\"limit\":10,\"wait_ms\":20000}";
@@ -158,7 +162,10 @@ static void kill_first(struct raw *w)
 	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "30000");
 }
 
-/* Whether they had their messages for a time, or at once: then these are in the record alone. */
+/*
+ * A retry gets the messages that the killed daemon received or acknowledged. Acknowledged messages
+ * are in the record alone.
+ */
 static void a_retry_gets_what_a_killed_one_took(void **state)
 {
 	static const char *const bodies[] = { "{\"limit\":10}", "{\"limit\":10,\"acknowledge\":true}" };

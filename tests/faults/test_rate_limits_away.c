@@ -1,6 +1,7 @@
 /*
- * Rate limits while Redis is away, slow or out of order: fail-open limits grant and report that,
- * fail-closed ones refuse; the cached policy decides which. Afterwards everything counts again.
+ * Rate limits while Redis is away, slow or faulty. Fail-open limits grant requests and report that;
+ * fail-closed limits refuse them. The cached policy decides which applies. Afterwards the daemon
+ * counts everything again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +62,7 @@ static void must_grant(struct answer a)
 	assert_int_equal(int_at(a, "/remaining"), int_at(a, "/capacity"));
 }
 
-/* Also when the cached policy is older than its time of validity. */
+/* This holds also when the cached policy has expired. */
 static void away(void **state)
 {
 	(void)state;
@@ -74,7 +75,7 @@ static void away(void **state)
 		must_grant(authorize("open"));
 		struct answer a = http(client, "GET", "/ratelimit/authorize/keyed/shop", NULL, "X-User: ann");
 		must_grant(a);
-		assert_string_equal(text_at(a, "/key"), "ann"); /* by the last policy known */
+		assert_string_equal(text_at(a, "/key"), "ann"); /* by the cached policy */
 		assert_problem(take("closed"), 503, "redis_unavailable", "none");
 		assert_problem(authorize("closed"), 503, "redis_unavailable", "none");
 		assert_problem(take("never-known"), 503, "redis_unavailable", "none");
@@ -107,7 +108,10 @@ static void several_are_as_closed_as_any(void **state)
 	assert_problem(take_both("open", "\"limit\":5,\"window_ms\":1000"), 503, "redis_unavailable", "none");
 }
 
-/* Sent, and not answered: whether it counted is unknown, but the caller is admitted. */
+/*
+ * The request was sent and got no answer. Whether it counted is unknown, but the caller is
+ * admitted.
+ */
 static void no_answer(void **state)
 {
 	(void)state;
@@ -133,7 +137,7 @@ static void out_of_order(void **state)
 	assert_true(counts());
 }
 
-/* A policy deleted by this daemon is removed from the cache, whatever it was. */
+/* A policy that this daemon deleted leaves its cache, whatever on_error it had. */
 static void deleted_is_not_open(void **state)
 {
 	(void)state;
@@ -161,8 +165,8 @@ static struct raw *ask_for(const struct daemon *d)
 }
 
 /*
- * One request asks again before the second ends, and Redis is slow: after the second, the others do
- * not use the cached policy.
+ * One request reads the policy again before the second ends, and Redis is slow. After the second,
+ * other requests do not use the cached policy.
  */
 static void believed_for_a_second_at_most(void **state)
 {
@@ -191,7 +195,8 @@ static void believed_for_a_second_at_most(void **state)
 
 /*
  * A request whose body is not read is suspended at once. Its answer may come in the loop iteration
- * in which the daemon ends the grace polls of others: libmicrohttpd must learn of it all the same.
+ * in which the daemon ends the grace polls of others. libmicrohttpd must learn of the answer even
+ * then.
  */
 static void suspended_at_once_and_resumed(void **state)
 {

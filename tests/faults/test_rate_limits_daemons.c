@@ -1,9 +1,10 @@
 /*
- * Eight daemons whose clocks are hours apart, and callers of all of them at one limit, by each way
- * that takes from it: promise 10 of the table of faults. The callers come in bursts, just before a
+ * Promise 10 of the table of faults: eight daemons whose clocks are hours apart, and callers of all
+ * of them at one limit, by each way that takes from it. The callers come in bursts, just before a
  * window ends and as the next begins. For each grant the test knows two milliseconds of Redis's
- * clock between which it was made: the grants that are surely within a window must never exceed the
- * limit. And a caller is refused only where the grants that may precede it have used up the limit.
+ * clock between which it was made. The grants that are surely within a window must never exceed the
+ * limit. A caller may be refused only if the grants that may precede the refusal have used up the
+ * limit.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -28,26 +29,23 @@ enum {
 	BURST = 10, /* of the leaky bucket */
 	WINDOW_MS = 150,
 	ROUNDS = 2,
-	ENOUGH = 7 * LIMIT / 2, /* grants of a round */
-	LEAD_MS = 10,           /* how long before there is room they come */
-	ROUND_MS = 20000,       /* in half a second there are enough, where nothing else keeps the machine busy */
+	ENOUGH = 7 * LIMIT / 2, /* grants per round */
+	LEAD_MS = 10,           /* how long before there is room the callers come */
+	ROUND_MS = 20000,       /* half a second suffices where nothing else keeps the machine busy */
 	ANSWER_MS = 20000,
-	REFUSALS_MAX = 20000, /* that are looked at */
+	REFUSALS_MAX = 20000, /* recorded refusals */
 	WINDOWS_MAX = 1 + ENOUGH
 };
 
-/*
- * An instant of Redis's clock, in its scripts' milliseconds: not before the one, and not after the
- * other.
- */
+/* An instant of Redis's clock, in milliseconds of its scripts: from min_ms to max_ms. */
 struct instant {
 	int64_t min_ms, max_ms;
 };
 
 struct caller {
 	struct daemon daemon;
-	struct raw *connection; /* of this round: until the last daemon runs, an idle connection may have timed out */
-	redisContext *redis;    /* whose clock it reads */
+	struct raw *connection; /* new in each round: the daemon may have closed an idle connection */
+	redisContext *redis;    /* the test reads its clock here */
 	char request[384];
 	pthread_t thread;
 	int wrong; /* a status that is neither grant nor refusal; 0: none */
@@ -57,10 +55,10 @@ static struct redis_server redis;
 static struct caller callers[DAEMONS];
 static struct client *client; /* of the first daemon */
 
-/* Of the round under way. */
+/* The current round. */
 static struct instant grants[ENOUGH + DAEMONS], refusals[REFUSALS_MAX];
 static atomic_int granted, refused;
-static int64_t begin_ms, end_ms; /* when the callers come, and leave at the latest, by monotonic_ms */
+static int64_t begin_ms, end_ms; /* by monotonic_ms: when the callers come, and when they leave at the latest */
 
 /* ---- The callers ---- */
 
@@ -86,7 +84,7 @@ static void set_request(struct caller *c, enum way way, const char *policy, int 
 		 strlen(body), body);
 }
 
-/* 0 when it does not answer. */
+/* Returns 0 when Redis does not answer. */
 static int64_t replied_now_ms(redisContext *c)
 {
 	redisReply *now = redisCommand(c, "TIME");
@@ -113,7 +111,7 @@ static struct answer ask(struct caller *c)
 	return a;
 }
 
-/* Calls until it is refused, and again shortly before retry_after_ms has passed. */
+/* Calls until the daemon refuses, and again shortly before retry_after_ms has passed. */
 static void *call(void *arg)
 {
 	struct caller *c = arg;
@@ -133,7 +131,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* One call opens a window; all that is left of it is taken when it is about to end. */
+/* One call opens a window. Callers take the rest of it when it is about to end. */
 static void round_of_calls(const char *policy, int round)
 {
 	granted = refused = 0;
@@ -156,9 +154,9 @@ static void round_of_calls(const char *policy, int round)
 		assert_true(grants[i].min_ms > 0 && grants[i].min_ms <= grants[i].max_ms);
 }
 
-/* ---- What may be ---- */
+/* ---- The most that may be granted ---- */
 
-/* How many lie between the two for sure, ends included. */
+/* Returns how many grants are surely between the two, ends included. */
 static int surely_within(int64_t from_ms, int64_t to_ms)
 {
 	int count = 0;
@@ -173,13 +171,13 @@ static void assert_at_most(int64_t most, int64_t from_ms, int64_t to_ms)
 	int count = surely_within(from_ms, to_ms);
 
 	if (count > most)
-		fail_msg("%d were granted in %lld ms, where %lld may be", count, (long long)(to_ms - from_ms + 1),
+		fail_msg("%d were granted in %lld ms; at most %lld may be", count, (long long)(to_ms - from_ms + 1),
 			 (long long)most);
 }
 
 /*
- * The most that a leaky bucket may grant from one instant to another, and a sliding window: one
- * that is open at one end, so many times.
+ * The most that a leaky bucket or a sliding window may grant from one instant to another. A sliding
+ * window is open at one end, so an interval of exactly WINDOW_MS counts as two.
  */
 static int64_t most_of_gcra(int64_t ms)
 {
@@ -220,7 +218,7 @@ static int64_t greatest(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* A fixed window begins with the first grant after the one before it has ended. */
+/* A fixed window begins with the first grant after the end of the window before it. */
 static struct instant begin_after(struct instant end)
 {
 	struct instant begin = { INT64_MAX, INT64_MAX };
@@ -235,12 +233,13 @@ static struct instant begin_after(struct instant end)
 }
 
 /*
- * Each window, and all that follow one another: what is at an edge, and may be of either side,
- * counts in both together.
+ * Checks each window, and all windows that follow one another. A grant at an edge may belong to
+ * either window: it counts only where both are taken together.
  */
 static void hold_fixed_window(void)
 {
-	struct instant ends[WINDOWS_MAX] = { { grants[0].min_ms, grants[0].min_ms } }; /* none was before */
+	/* No window precedes the first. */
+	struct instant ends[WINDOWS_MAX] = { { grants[0].min_ms, grants[0].min_ms } };
 	int windows = 0;
 
 	for (; windows < WINDOWS_MAX - 1; windows++) {
@@ -254,9 +253,9 @@ static void hold_fixed_window(void)
 			assert_at_most((int64_t)LIMIT * (j - i), ends[i].max_ms, ends[j].min_ms - 1);
 }
 
-/* ---- What may not be ---- */
+/* ---- When a refusal is allowed ---- */
 
-/* How many may have been granted between the two, ends included. */
+/* Returns how many grants may be between the two, ends included. */
 static int perhaps_within(int64_t from_ms, int64_t to_ms)
 {
 	int count = 0;
@@ -266,7 +265,7 @@ static int perhaps_within(int64_t from_ms, int64_t to_ms)
 	return count;
 }
 
-/* From one grant on it may have been filled faster than it drained. */
+/* True when the grants since some grant may have filled the bucket faster than it drained. */
 static bool full_gcra(struct instant at)
 {
 	for (int i = 0; i < granted; i++) {
@@ -286,7 +285,7 @@ static bool full_window(struct instant at)
 
 struct limit {
 	const char *algorithm;
-	int burst; /* 0: it has none */
+	int burst; /* 0: the algorithm has no burst */
 	void (*hold)(void);
 	bool (*may_be_full)(struct instant at);
 };
@@ -311,7 +310,7 @@ static void never_more_than_is_allowed(void **state)
 		assert_true(granted >= ENOUGH);
 		refused_in_all += refused;
 	}
-	print_message("%s: %d were refused\n", l->algorithm, refused_in_all);
+	print_message("%s: %d calls were refused\n", l->algorithm, refused_in_all);
 	assert_true(refused_in_all > 0);
 }
 
@@ -321,7 +320,7 @@ static int set_up(void **state)
 	server_start(&redis);
 	for (int i = 0; i < DAEMONS; i++) {
 		struct caller *c = &callers[i];
-		if (!daemon_is_sanitized()) /* a sanitizer must be loaded first */
+		if (!daemon_is_sanitized()) /* the sanitizer must be loaded before the library that shifts the clock */
 			c->daemon.proc.env = clock_off_by((i - DAEMONS / 2) * HOUR_S);
 		daemon_start(&c->daemon, "--redis", redis.url, "--redis-timeout-ms", "10000");
 		c->redis = redisConnect("127.0.0.1", redis.port);

@@ -1,7 +1,7 @@
 /*
- * The credentials change while the daemon runs: row 25 of the table of faults, and P20, secrets
- * never leave. A rotation loses no request. After a refusal requests get 503, and the daemon
- * retries slowly with the file reread, so that it recovers by itself.
+ * Row 25 of the table of faults, and P20 (secrets never leave): the credentials change while the
+ * daemon runs. A rotation loses no request. When Redis refuses the credentials, requests get 503.
+ * The daemon then retries slowly and rereads the file, so that it recovers by itself.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -92,14 +92,14 @@ static void open_client(void)
 	client = client_open(patternd.port);
 }
 
-/* Two of the pool, and the subscriber. */
+/* Waits for both connections of the pool and the subscriber's. */
 static void all_connected(void)
 {
 	open_client();
 	wait_until(metric_of(&patternd, "redis_connects_total") == 3, SOON_MS);
 }
 
-/* ---- Let in ---- */
+/* ---- Accepted credentials ---- */
 
 static void test_user_in_the_url(void **state)
 {
@@ -129,8 +129,8 @@ static void test_file_goes_over_the_url(void **state)
 /* ---- Rotation ---- */
 
 /*
- * Requests are under way whenever `step` is made, and each of them succeeds. Returns how many there
- * were.
+ * Requests are under way whenever `step` runs, and each of them succeeds. Returns the number of
+ * requests.
  */
 static long long under_load(void (*step)(int round))
 {
@@ -154,7 +154,7 @@ static long long under_load(void (*step)(int round))
 	return asked;
 }
 
-static long links; /* of the pool, and the subscriber's */
+static long links; /* the pool's and the subscriber's connections */
 
 static void renew(void)
 {
@@ -165,8 +165,8 @@ static void renew(void)
 }
 
 /*
- * Both passwords are valid; the file gets the new one; SIGHUP; then the old one is removed, which
- * closes all connections that still use it.
+ * Rotates the password: both are valid; the file gets the new one; SIGHUP; then the old one is
+ * removed, which closes all connections that still use it.
  */
 static void rotate(int round)
 {
@@ -204,8 +204,8 @@ static void test_rotation_with_pool_of(const char *size)
 	assert_int_equal(int_at(http(client, "GET", "/pv/load", NULL), "/count"), asked);
 	assert_int_equal(metric_of(&patternd, "redis_connect_failures_total"), 0);
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
-	wait_until(connections_of_app() == links, SOON_MS); /* none is left of those before */
-	/* The request that was parked meanwhile is woken. */
+	wait_until(connections_of_app() == links, SOON_MS); /* no earlier connection is left */
+	/* The request that waited during the rotation is woken. */
 	assert_false(waiter_is_answered(w));
 	wait_until(subscribers_of(&redis, "rotated") == 1, SOON_MS);
 	assert_status(http(client, "POST", "/queues/rotated/messages", "{\"body\":7}"), 201);
@@ -228,8 +228,8 @@ static void test_rotation_of_one(void **state)
 }
 
 /*
- * The new file is wrong: one connection stops, the others continue, the log has the reason, and the
- * right file ends it, without another signal.
+ * The new file has a wrong password. One connection is tried and fails, the others continue, and
+ * the log has the reason. The right file ends this without another signal.
  */
 static void test_wrong_rotation(void **state)
 {
@@ -244,8 +244,8 @@ static void test_wrong_rotation(void **state)
 	assert_true(proc_wrote(&patternd.proc, "WRONGPASS"));
 	for (int i = 0; i < 20; i++)
 		assert_true(writes());
-	assert_int_equal(metric_of(&patternd, "redis_connections"), 1); /* one was tried, and no other */
-	proc_signal(&patternd.proc, SIGHUP);                            /* nor by another signal */
+	assert_int_equal(metric_of(&patternd, "redis_connections"), 1); /* the daemon tried one connection only */
+	proc_signal(&patternd.proc, SIGHUP);                            /* another signal changes nothing */
 	wait_until(refusals() == 2, SOON_MS);
 	assert_int_equal(metric_of(&patternd, "redis_connections"), 1);
 	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
@@ -253,7 +253,7 @@ static void test_wrong_rotation(void **state)
 	write_password("right");
 	wait_until(metric_of(&patternd, "redis_connects_total") >= connects + 3, RECOVER_MS);
 	assert_true(writes());
-	/* A file that is gone changes nothing either. */
+	/* The daemon also keeps its connections when the file is gone. */
 	remove(password_path);
 	proc_signal(&patternd.proc, SIGHUP);
 	wait_until(proc_wrote(&patternd.proc, "credentials_not_read"), SOON_MS);
@@ -261,8 +261,8 @@ static void test_wrong_rotation(void **state)
 }
 
 /*
- * One connection waits for its answers before it closes; the requests that come meanwhile take the
- * other.
+ * One connection waits for its answers before it closes. Requests that come meanwhile use the other
+ * connection.
  */
 static void test_slow_calls(void **state)
 {
@@ -277,7 +277,7 @@ static void test_slow_calls(void **state)
 	all_connected();
 	struct raw *slow[2] = { raw_connect(patternd.port), raw_connect(patternd.port) };
 	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 700 });
-	for (int i = 0; i < 2; i++) { /* each on a connection of its own */
+	for (int i = 0; i < 2; i++) { /* each on a separate connection */
 		uint64_t up = proxy_count(proxy).bytes_up;
 		raw_text(slow[i], "POST /pv/slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
 		wait_until(proxy_count(proxy).bytes_up > up, SOON_MS);
@@ -296,7 +296,8 @@ static void test_slow_calls(void **state)
 }
 
 /*
- * The only connection of the pool closes, and the next one is slow to come: requests wait for it.
+ * The only connection of the pool closes, and its replacement is slow to connect: requests wait for
+ * it.
  */
 static void test_calls_wait_for_the_only_connection(void **state)
 {
@@ -317,12 +318,13 @@ static void test_calls_wait_for_the_only_connection(void **state)
 	wait_until(proxy_count(proxy).connections > connections, SOON_MS);
 	assert_status(http(client, "GET", "/readyz", NULL), 200);
 	assert_int_equal(metric_of(&patternd, "redis_up"), 1);
-	assert_int_equal(metric_of(&patternd, "redis_connects_total"), 2); /* that was in the middle of it */
+	/* The checks above ran during the replacement. */
+	assert_int_equal(metric_of(&patternd, "redis_connects_total"), 2);
 	assert_true(writes());
 	assert_true(metric_of(&patternd, "redis_connects_total") > 2);
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	wait_until(metric_of(&patternd, "redis_connects_total") == 4, SOON_MS);
-	/* One that is refused is not waited for. */
+	/* Requests do not wait for a connection that Redis refuses. */
 	write_password("wrong");
 	proc_signal(&patternd.proc, SIGHUP);
 	wait_until(proc_wrote(&patternd.proc, "redis_not_renewed"), SOON_MS);
@@ -335,7 +337,7 @@ static void test_calls_wait_for_the_only_connection(void **state)
 	proxy_close(proxy);
 }
 
-/* Many signals at once come to a rest, and leave nothing behind. */
+/* After many signals at once, the daemon comes to rest and leaks nothing. */
 static void test_flood_of_signals(void **state)
 {
 	(void)state;
@@ -343,7 +345,7 @@ static void test_flood_of_signals(void **state)
 	write_password("right");
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
 	all_connected();
-	assert_true(writes()); /* this client's connection, too */
+	assert_true(writes()); /* opens this client's connection, too */
 	int files = daemon_open_files(&patternd);
 	for (int i = 0; i < 200 / stride(); i++) {
 		proc_signal(&patternd.proc, SIGHUP);
@@ -351,10 +353,14 @@ static void test_flood_of_signals(void **state)
 	}
 	wait_until(daemon_open_files(&patternd) == files, SOON_MS);
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
-	proc_signal(&patternd.proc, SIGHUP); /* and one under way while it leaves: daemon_stop sees what leaks */
+	/* A renewal is under way when the daemon ends: daemon_stop detects leaks. */
+	proc_signal(&patternd.proc, SIGHUP);
 }
 
-/* Names are looked up in threads, of which none may take a signal: it would end the process. */
+/*
+ * The daemon looks up names in threads. No such thread may receive a signal: it would end the
+ * process.
+ */
 static void test_signals_during_lookups(void **state)
 {
 	char nobody[64];
@@ -369,8 +375,8 @@ static void test_signals_during_lookups(void **state)
 }
 
 /*
- * Without any file the connections are made again all the same: what the Redis user may run is
- * asked again.
+ * Without any file, SIGHUP still renews the connections: the daemon asks again which commands the
+ * Redis user may run.
  */
 static void test_signal_without_files(void **state)
 {
@@ -384,7 +390,7 @@ static void test_signal_without_files(void **state)
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
 }
 
-/* The client's certificate, renewed on disk; then the old one counts no more. */
+/* Renews the client's certificate on disk; then Redis no longer accepts the old one. */
 static void renew_certificate(int round)
 {
 	struct certificate fresh = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
@@ -407,7 +413,7 @@ static void test_certificate_rotation(void **state)
 	assert_true(metric_of(&patternd, "redis_connects_total") > ROUNDS * 2);
 }
 
-/* ---- Refused ---- */
+/* ---- Refused credentials ---- */
 
 static void test_password_appears(void **state)
 {
@@ -426,8 +432,8 @@ static void test_password_appears(void **state)
 }
 
 /*
- * The password changes at the server first: refused, not more often than each 5 s, until the file
- * has it. No signal.
+ * The server changes its password first. Redis refuses the daemon, at most once per 5 s, until the
+ * file has the new password. No signal is sent.
  */
 static void test_password_changes(void **state)
 {
@@ -443,7 +449,7 @@ static void test_password_changes(void **state)
 	wait_until(is_refused() && !daemon_is_ready(&patternd, 0), SOON_MS);
 	wait_until(strstr(text_at(http(client, "GET", "/readyz", NULL), "/detail"), "WRONGPASS") != NULL, SOON_MS);
 	wait_until(refusals() - before >= 1, SOON_MS);
-	/* Three connections at first; then one attempt of all in 5 s. */
+	/* At first each of the three connections tries; then all together try once per 5 s. */
 	nap_ms(1000);
 	long long at_first = refusals() - before;
 	assert_in_range(at_first, 1, 3);
@@ -452,7 +458,7 @@ static void test_password_changes(void **state)
 	write_password("new");
 	assert_true(daemon_is_ready(&patternd, RECOVER_MS));
 	wait_until(writes(), SOON_MS);
-	/* As soon as one was accepted, the others do not wait. */
+	/* As soon as Redis accepts one connection, the others connect without a pause. */
 	wait_until(metric_of(&patternd, "redis_connects_total") == 6, 2500);
 }
 

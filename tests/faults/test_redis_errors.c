@@ -1,7 +1,7 @@
 /*
- * What Redis may answer instead of a result: refusals before anything ran, replies of another form,
- * bytes that are not a reply at all. Each row is sent in place of the answer to a write and to a
- * read. The problem must have the right code and effect; a read never has an effect.
+ * What Redis may answer instead of a result: refusals before any command ran, replies of another
+ * form, bytes that are not a reply. The proxy sends each row in place of the answer to a write and
+ * to a read. The problem must have the right code and effect; a read never has an effect.
  * Afterwards everything works again.
  */
 #include <setjmp.h>
@@ -22,8 +22,8 @@ enum { RECOVER_MS = 8000, GROWTH_KIB = 32 * 1024 };
 struct row {
 	const char *name;
 	struct proxy_bytes reply;
-	int status;         /* 0: 500 or 504, whichever; -1: any answer */
-	const char *code;   /* NULL: any */
+	int status;         /* 0: 500 or 504; -1: any answer */
+	const char *code;   /* NULL: any code */
 	const char *effect; /* of the write */
 };
 
@@ -59,7 +59,7 @@ static const struct row rows[] = {
 	  "redis_auth_failed", "none" },
 	{ "NOPERM", REPLY("-NOPERM this user has no permissions to run the 'evalsha' command\r\n"), 503,
 	  "redis_permission_denied", "none" },
-	/* A script may have written before: of Redis 7.0, and of 8. */
+	/* A script of Redis 7.0 or 8 may have written before the refusal. */
 	{ "NOPERM in a script of 7.0",
 	  REPLY("-ERR The user executing the script can't run this command or subcommand script: " SHA
 		", on @user_script:1.\r\n"),
@@ -106,14 +106,14 @@ static const struct row rows[] = {
 	{ "23 nesting 8 deep", REPLY("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"), 0, NULL, "unknown" },
 };
 
-/* A try that was lost may have left its lock behind. */
+/* A lost try may have left its lock behind. */
 static bool works(void)
 {
 	server_command(&redis, "DEL p:lock:{after}");
 	return http(client, "POST", "/locks/after", NULL).status == 201;
 }
 
-/* Any correct answer will do: what matters is that there is one. */
+/* The daemon must answer. A row with a status below 0 accepts any answer. */
 static void assert_refused(struct answer a, const struct row *row, const char *effect)
 {
 	if (row->status < 0) {
@@ -132,7 +132,7 @@ static void test_row(void **state)
 	proxy_set(proxy, (struct proxy_fault){ .answer = row->reply });
 	assert_refused(http(client, "POST", "/locks/written", "{\"owner\":\"o\"}"), row, row->effect);
 	/*
-	 * The first may have cost a connection: the read goes over one that was made before the
+	 * The first request may have cost a connection. The read uses a connection from before the
 	 * fault.
 	 */
 	proxy_set(proxy, (struct proxy_fault){ 0 });
@@ -147,10 +147,10 @@ static void test_row(void **state)
 	client_forget(client);
 }
 
-/* ---- The same from a real Redis ---- */
+/* ---- The same errors from a real Redis ---- */
 
 struct foreign {
-	const char *command; /* puts something of another type where the operation looks */
+	const char *command; /* writes a key of another type where the operation looks */
 	const char *method, *target, *body;
 };
 
@@ -237,7 +237,7 @@ static void test_foreign_keys(void **state)
 		server_command(&redis, "%s %s x", verb, key);
 		struct answer a = http(client, row->method, row->target, row->body, "Lock-Token: x");
 		const char *flaw = problem_flaw(a, 500, "foreign_key", "none");
-		/* Nothing is half done: there is still that one key. */
+		/* Nothing is half done: Redis still has only that key. */
 		if (!flaw && server_keys(&redis) != 1)
 			flaw = "something was written";
 		if (flaw) {
@@ -250,7 +250,9 @@ static void test_foreign_keys(void **state)
 	assert_int_equal(flaws, 0);
 }
 
-/* Messages of a queue that was not asked for are dropped, above all messages of another queue. */
+/*
+ * The daemon drops messages of a queue that was not requested, above all messages of another queue.
+ */
 static void test_foreign_queue(void **state)
 {
 	static const char *const numbers[] = { "2", "-1", "9223372036854775807", "-9223372036854775808" };
@@ -282,7 +284,7 @@ static void test_out_of_memory(void **state)
 	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_out_of_memory", "none");
 	assert_problem(http(client, "POST", "/pv/full", NULL), 503, "redis_out_of_memory", "none");
 	assert_status(http(client, "GET", "/locks/before", NULL), 200);
-	/* What only frees works all the same. */
+	/* Operations that only free memory still work. */
 	snprintf(token, sizeof(token), "Lock-Token: %s", text_at(a, "/token"));
 	assert_status(http(client, "DELETE", "/locks/before", NULL, token), 200);
 	server_command(&redis, "CONFIG SET maxmemory 0");
@@ -319,7 +321,7 @@ static void test_password_changed(void **state)
 		   RECOVER_MS);
 	assert_problem(a, 503, "redis_auth_failed", "none");
 	assert_true(daemon_is_alive(&patternd));
-	nap_ms(500); /* it does not hammer on the door */
+	nap_ms(500); /* the daemon must pause between its attempts */
 	assert_in_range(proxy_count(proxy).connections - before.connections, 0, 10);
 	server_command(&redis, "CONFIG SET requirepass %s", "");
 	wait_until(works(), 2 * RECOVER_MS);
@@ -333,14 +335,14 @@ static void test_no_permission(void **state)
 	server_command(&redis, "ACL SETUSER default +@all");
 	assert_problem(a, 503, "redis_permission_denied", "none");
 	wait_until(works(), 2 * RECOVER_MS);
-	server_command(&redis, "ACL SETUSER default -hset"); /* of a script, which has written by then */
+	server_command(&redis, "ACL SETUSER default -hset"); /* by this command the script has written */
 	a = http(client, "POST", "/locks/denied_inside", NULL);
 	server_command(&redis, "ACL SETUSER default +@all");
 	assert_problem(a, 503, "redis_permission_denied", "unknown");
 	wait_until(works(), 2 * RECOVER_MS);
 }
 
-/* Before each test: whatever one before left, failed or not. */
+/* Removes what the test before left behind, whether it failed or not. */
 static int heal(void **state)
 {
 	(void)state;

@@ -1,9 +1,9 @@
 /*
- * Redis and the way to it failing under requests: rows 26, 30, 38 and 39 of the table of faults,
- * through the fault proxy. Each request ends by its deadline with the right effect: none when
- * nothing was sent or it only looked, unknown when a write was sent and its answer lost. What is
- * unknown can be settled with the Idempotency-Key. When the fault ends, the daemon works again by
- * itself, and never hands an answer to another request.
+ * Rows 26, 30, 38 and 39 of the table of faults: Redis or the connection to it fails under
+ * requests, through the fault proxy. Each request ends by its deadline with the right effect: none
+ * when no command was sent or the request only read, unknown when a write was sent and its answer
+ * lost. The Idempotency-Key settles an unknown effect. When the fault ends, the daemon works again
+ * by itself, and never returns an answer to another request.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 
 enum { TIMEOUT_MS = 300, SLACK_MS = 400, RECOVER_MS = 8000 };
 
-/* A try that was lost may have left its lock behind. */
+/* A lost try may have left its lock behind. */
 static bool works(void)
 {
 	server_command(&redis, "DEL p:lock:{works}");
@@ -35,13 +35,13 @@ static void heal(void)
 	wait_until(works(), RECOVER_MS);
 }
 
-/* ---- One fault, a write and a read under it ---- */
+/* ---- One fault, during a write and a read ---- */
 
 struct row {
 	const char *name;
 	struct proxy_fault fault;
-	bool is_slow;           /* the end comes with the deadline; else as soon as the connection is gone */
-	bool write_is_executed; /* Redis does it, whatever the client gets */
+	bool is_slow;           /* the request ends at its deadline; otherwise as soon as the connection is lost */
+	bool write_is_executed; /* Redis runs the write, whatever the client gets */
 };
 
 #define TEXT(text)                       \
@@ -86,8 +86,8 @@ static void test_row(void **state)
 	if (row->write_is_executed)
 		wait_until(server_command(&redis, "EXISTS p:lock:{%s}", target + 7)->integer == 1, RECOVER_MS);
 	/*
-	 * The retry gets what the first try did, or does it: one lock either way, and the same one
-	 * ever after.
+	 * The retry returns the effect of the first try, or has the effect itself. Either way there
+	 * is one lock, and it remains the same.
 	 */
 	struct answer settled = http(client, "POST", target, "{\"owner\":\"first\"}", key);
 	assert_status(settled, 201);
@@ -104,7 +104,7 @@ static void test_row(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
-/* ---- Faults that must not be felt ---- */
+/* ---- Faults that no client may notice ---- */
 
 static void test_slices(void **state)
 {
@@ -197,7 +197,7 @@ static void test_killed_before(void **state)
 	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 2000);
 	assert_problem(http(client, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
 	server_restart(&redis);
-	heal(); /* with an empty script cache */
+	heal(); /* the new Redis has no scripts */
 }
 
 static void test_killed_under_requests(void **state)
@@ -225,8 +225,8 @@ static void test_killed_under_requests(void **state)
 }
 
 /*
- * Cut at each of many places during the handshake of a new connection and the loading of its
- * scripts.
+ * The proxy cuts a new connection at each of many places during its handshake and the loading of
+ * its scripts.
  */
 static void test_killed_while_loading(void **state)
 {
@@ -255,7 +255,7 @@ static void remember_owners(int n)
 	}
 }
 
-/* The owner comes from Redis, the name from the request: a reply of another request would show. */
+/* The owner comes from Redis, the name from the request: a reply to another request would show. */
 static void assert_owners(int n)
 {
 	char target[64], owner[64];
@@ -281,7 +281,7 @@ static void test_late_replies(void **state)
 	for (int round = 0; round < 2; round++) {
 		proxy_set(proxy, (struct proxy_fault){ .delay_ms = TIMEOUT_MS * 2 / 3 });
 		assert_problem(http(client, "GET", "/locks/owned-0", NULL), 504, "no_answer", "none");
-		/* The reply is still on its way, and arrives while these are asked. */
+		/* The late reply arrives while these requests are under way. */
 		proxy_set(proxy, (struct proxy_fault){ 0 });
 		for (int64_t until_ms = monotonic_ms() + TIMEOUT_MS; monotonic_ms() < until_ms;)
 			assert_owners(LOCKS);
@@ -303,7 +303,8 @@ static void test_stray_replies(void **state)
 	remember_owners(LOCKS);
 	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
 		struct proxy_counts before = proxy_count(proxy);
-		proxy_inject(proxy, stray[i]); /* on idle connections, where no reply is pending: they are dropped */
+		/* No reply is pending on the idle connections: the daemon drops them. */
+		proxy_inject(proxy, stray[i]);
 		wait_until(proxy_count(proxy).connections > before.connections, RECOVER_MS);
 		assert_owners(LOCKS);
 		heal();
@@ -312,9 +313,7 @@ static void test_stray_replies(void **state)
 	client_forget(client);
 }
 
-/*
- * A reply of another form than agreed belongs to another call, perhaps, and so do those behind it.
- */
+/* A reply of an unexpected form may belong to another call, and so may the replies behind it. */
 static void test_stray_replies_among_others(void **state)
 {
 	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"), TEXT("+OK\r\n"), TEXT("$-1\r\n"),
@@ -347,12 +346,12 @@ static void test_stray_replies_among_others(void **state)
 }
 
 struct sums {
-	long long sure, possible; /* increments that happened; that may have happened */
+	long long sure, possible; /* increments that happened; increments that may have happened */
 };
 
 /*
- * Asks for an increment after having taken the answer to the last one; one that leaves does not
- * wait for it.
+ * Reads the answer to the last increment and sends another. A client that leaves does not wait for
+ * its answer.
  */
 static void count_answer(struct raw **r, struct sums *sums, bool leaves)
 {
@@ -373,7 +372,10 @@ static void count_answer(struct raw **r, struct sums *sums, bool leaves)
 	raw_text(*r, "POST /pv/sum HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-/* Many clients, a new fault twelve times a second, and in the end the sums must agree. */
+/*
+ * Many clients send increments during a new fault twelve times per second. In the end the sums must
+ * agree.
+ */
 static void test_all_at_once(void **state)
 {
 	enum { CLIENTS = 16, ROUNDS = 28, ROUND_MS = 80 };
@@ -403,12 +405,12 @@ static void test_all_at_once(void **state)
 		raw_close(clients[i]);
 	}
 	assert_in_range(int_at(http(client, "GET", "/pv/sum", NULL), "/count"), sums.sure, sums.sure + sums.possible);
-	assert_in_range(sums.sure, 100, INT64_MAX); /* faults alone would prove little */
+	assert_in_range(sums.sure, 100, INT64_MAX); /* so that the test does not consist of faults alone */
 	assert_in_range(sums.possible, 10, INT64_MAX);
 	assert_true(daemon_is_alive(&patternd));
 }
 
-/* Before each test: whatever one before left, failed or not. */
+/* Removes what the test before left behind, whether it failed or not. */
 static int heal_first(void **state)
 {
 	(void)state;
@@ -424,7 +426,10 @@ static int set_up(void **state)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Else a hundred daemons that connect again after a failover would each have Redis compile all. */
+/*
+ * If a reconnect loaded scripts, a hundred daemons would have Redis compile all of them after each
+ * failover.
+ */
 static void test_connected_again_loads_no_script(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /*
- * What may be in the place of Redis: a closed port, a name that does not resolve, a server of
- * another kind, a flood. Rows 22 and 23 of the table of bad inputs. The daemon lives, its loop
- * runs, it returns 503 with effect none, retries slowly, does not grow, and works as soon as there
- * is a Redis.
+ * Rows 22 and 23 of the table of bad inputs: a closed port, a name that does not resolve, a server
+ * of another kind, or a flood is in the place of Redis. The daemon lives, and its loop runs. It
+ * returns 503 with effect none, retries slowly, and does not grow. It works as soon as there is a
+ * Redis.
  */
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -27,7 +27,7 @@ enum { RECOVER_MS = 10000, QUICK_US = 200000, GROWTH_KIB = 64 * 1024, WATCHED_MS
 
 static struct daemon patternd;
 
-/* While there is no Redis: quick refusals that had no effect. */
+/* While there is no Redis, the daemon refuses quickly, with effect none. */
 static void assert_refused_as(const char *code)
 {
 	struct client *c = client_open(patternd.port);
@@ -61,7 +61,7 @@ static void assert_with_redis(void)
 	client_close(c);
 }
 
-/* ---- 22: not there ---- */
+/* ---- 22: Redis is not there ---- */
 
 static void test_refused(void **state)
 {
@@ -78,8 +78,8 @@ static void test_refused(void **state)
 	struct client *c = client_open(patternd.port);
 	wait_until(http(c, "GET", "/locks/a", NULL).status == 503, 2000);
 	/*
-	 * Once it was there, readiness stays: a restart of Redis must not take every pod out of
-	 * service.
+	 * After the first connection the daemon stays ready: a restart of Redis must not take every
+	 * pod out of service.
 	 */
 	assert_status(http(c, "GET", "/readyz", NULL), 200);
 	server_restart(&redis);
@@ -104,7 +104,7 @@ static void test_ready_follows_redis(void **state)
 	server_stop(&redis);
 }
 
-/* .invalid never exists (RFC 6761); how long a resolver takes for that must not matter. */
+/* .invalid never exists (RFC 6761). The time that a resolver takes for it must not matter. */
 static void test_no_such_name(void **state)
 {
 	(void)state;
@@ -185,8 +185,8 @@ static void test_unix_socket_removed(void **state)
 }
 
 /*
- * Stopped, not gone: connected, and nothing ever comes back. The loop goes on, requests end at
- * their deadline.
+ * Redis is stopped, not gone: the daemon is connected, and gets no answer. The loop continues, and
+ * requests end at their deadline.
  */
 static void test_stopped(void **state)
 {
@@ -266,7 +266,7 @@ static void test_manner(void **state)
 	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(100))
 		assert_true(daemon_is_alive(&patternd));
 	assert_in_range(stubborn_connections(peer) - before, 0, 30);
-	if (m->times == 0) /* a flood costs what it sends, until its connection is closed */
+	if (m->times == 0) /* a flood costs CPU time until the daemon closes its connection */
 		assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, WATCHED_MS / 2);
 	if (!daemon_is_sanitized())
 		assert_in_range(daemon_resident_kib(&patternd), 1, before_kib + GROWTH_KIB);
@@ -276,8 +276,8 @@ static void test_manner(void **state)
 }
 
 /*
- * Then a real Redis takes the place of a peer whose connection was closed, and of one that refused
- * us.
+ * A real Redis takes the place of a peer whose connection was closed, and of a peer that refused
+ * the daemon.
  */
 static void test_recovers(void **state)
 {
@@ -296,7 +296,7 @@ static void test_recovers(void **state)
 }
 
 /*
- * What answers is a Redis by all that can be asked, but its scripts would print instants wrongly.
+ * The server answers every question as a Redis does, but its scripts would print instants wrongly.
  */
 static void test_32_bits(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Redis over TLS: both sides verify the other. Row 24 of the table of faults: whatever is wrong
- * with the peer's certificate, name, version or port, no command is sent, and log and /readyz name
- * the cause. Certificates are made here.
+ * Row 24 of the table of faults: Redis over TLS, where each side verifies the other. Whatever is
+ * wrong with the peer's certificate, name, version or port, the daemon sends no command. The log
+ * and /readyz name the cause. The test makes the certificates.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>
@@ -24,8 +24,8 @@
 enum { DAY_S = 86400, NAMED_MS = 5000 };
 
 static struct certificate ca, other_ca, server_cert, client_cert, foreign_client;
-static struct redis_server redis;  /* wants no client certificate */
-static struct redis_server strict; /* wants one */
+static struct redis_server redis;  /* requires no client certificate */
+static struct redis_server strict; /* requires one */
 static char url[64], strict_url[64];
 static struct daemon patternd;
 
@@ -47,7 +47,7 @@ static bool is_named(struct client *c, const char *cause)
 	return strstr(text_at(a, "/detail"), cause) != NULL;
 }
 
-/* The cause is in /readyz, in a request's answer and in the log, with its remedy. */
+/* /readyz, a request's answer and the log have the cause, with its remedy. */
 static void assert_cause(const char *cause)
 {
 	struct client *c = client_open(patternd.port);
@@ -60,7 +60,7 @@ static void assert_cause(const char *cause)
 	daemon_stop(&patternd);
 }
 
-/* ---- Good ---- */
+/* ---- Valid certificates ---- */
 
 static void test_good(void **state)
 {
@@ -86,7 +86,10 @@ static void test_other_name(void **state)
 	assert_serves();
 }
 
-/* The certificate itself is in the file of CAs: it is trusted, though it is not a CA's. */
+/*
+ * The file of CAs has the server's certificate itself: the daemon trusts it, though no CA in the
+ * file signed it.
+ */
 static void test_pinned(void **state)
 {
 	(void)state;
@@ -94,7 +97,7 @@ static void test_pinned(void **state)
 	assert_serves();
 }
 
-/* A variable of OpenSSL replaces the system's store here. */
+/* An environment variable of OpenSSL replaces the system's store in this test. */
 static void test_system_store(void **state)
 {
 	char variable[PATH_MAX + 32];
@@ -130,7 +133,7 @@ static void test_version(void **state)
 	}
 }
 
-/* ---- Not good: a server with this certificate ---- */
+/* ---- Invalid server certificates ---- */
 
 static void assert_refused(struct certificate_wish wish, const char *cause)
 {
@@ -164,7 +167,10 @@ static void test_not_yet_valid(void **state)
 static void test_wrong_name(void **state)
 {
 	(void)state;
-	/* A name is not an address, though it reads like one; another address is another server. */
+	/*
+	 * A DNS name does not match an address, even if it looks the same. A certificate for
+	 * another address does not match either.
+	 */
 	assert_refused((struct certificate_wish){ .name = "127.0.0.1", .dns = "127.0.0.1", .by = &ca },
 		       "not for '127.0.0.1'");
 	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.2", .by = &ca },
@@ -181,7 +187,7 @@ static void test_unknown_ca(void **state)
 	(void)state;
 	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", other_ca.cert_path);
 	assert_cause("not signed by a CA that is known here (--redis-ca-file");
-	daemon_launch(&patternd, "--redis", url); /* what the system trusts */
+	daemon_launch(&patternd, "--redis", url); /* trusts only what the system trusts */
 	assert_cause("not signed by a CA that is known here (--redis-ca-file");
 	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1" }, "not signed by a CA");
 }
@@ -198,14 +204,14 @@ static void test_old_version(void **state)
 	tls_front_close(front);
 }
 
-/* ---- Our certificate ---- */
+/* ---- The client's certificate ---- */
 
 static void test_certificate_missing(void **state)
 {
 	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
 	assert_cause("requires a client certificate (--redis-cert-file");
-	/* With 1.2 the refusal comes within the handshake, with another text. */
+	/* With TLS 1.2 the refusal comes within the handshake, with another text. */
 	server_command(&strict, "CONFIG SET tls-protocols TLSv1.2");
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
 	assert_cause("requires a client certificate (--redis-cert-file");
@@ -220,7 +226,7 @@ static void test_certificate_refused(void **state)
 	assert_cause("does not accept the client certificate");
 }
 
-/* What is wrong with the files stops the start. */
+/* The daemon does not start when its files are wrong. */
 static void test_key_of_another(void **state)
 {
 	(void)state;
@@ -266,8 +272,8 @@ static void test_other_servers(void **state)
 }
 
 /*
- * A server that accepts the connection and stays silent delays nothing else, and is not tried too
- * often.
+ * A server that accepts the connection and stays silent delays nothing else. The daemon does not
+ * try it too often.
  */
 static void test_silence_costs_nothing(void **state)
 {
@@ -320,8 +326,9 @@ static void test_recovers(void **state)
 	wait_until(proc_wrote(&patternd.proc, "not signed by a CA"), NAMED_MS);
 	uint64_t connections = proxy_count(proxy).connections;
 	nap_ms(1000);
-	assert_in_range(proxy_count(proxy).connections - connections, 0, 3); /* not a storm of handshakes */
-	/* The file of CAs is read again before the next attempt. */
+	/* The daemon does not repeat the handshake at once. */
+	assert_in_range(proxy_count(proxy).connections - connections, 0, 3);
+	/* The daemon rereads the file of CAs before the next attempt. */
 	FILE *from = fopen(bad.cert_path, "r"), *both = fopen(ca.cert_path, "a");
 	for (int c; from && both && (c = fgetc(from)) != EOF;)
 		fputc(c, both);

@@ -1,8 +1,8 @@
 /*
- * TLS to Redis failing under requests: rows 30, 38 and 39 of the table of faults, through the fault
- * proxy, in which TLS makes bytes into records. A request whose bytes were handed to TLS counts as
- * sent, one that was not had no effect; records in slices, key updates, large answers and many
- * clients must make no difference.
+ * Rows 30, 38 and 39 of the table of faults: TLS to Redis fails under requests, through the fault
+ * proxy. The proxy cuts a stream of bytes; TLS packs them into records. A request whose bytes were
+ * passed to TLS counts as sent; a request whose bytes were not has no effect. Records in slices,
+ * key updates, large answers and many clients must make no difference.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ enum { TIMEOUT_MS = 500, SLACK_MS = 400, RECOVER_MS = 8000, MIB = 1024 * 1024 };
 static struct certificate ca, server_cert;
 static struct redis_server redis;
 static int tls_port;
-static struct proxy *proxy; /* before the port for TLS */
+static struct proxy *proxy; /* in front of the TLS port */
 static struct daemon patternd;
 static struct client *client;
 
@@ -62,7 +62,7 @@ static int start(void **state)
 	return 0;
 }
 
-/* A try that was lost may have left its lock behind. */
+/* A lost try may have left its lock behind. */
 static bool works(void)
 {
 	server_command(&redis, "DEL p:lock:{works}");
@@ -75,12 +75,12 @@ static void heal(void)
 	wait_until(works(), RECOVER_MS);
 }
 
-/* ---- One fault, a write and a read under it ---- */
+/* ---- One fault, during a write and a read ---- */
 
 struct row {
 	const char *name;
 	struct proxy_fault fault;
-	bool is_slow; /* the end comes with the deadline; else as soon as the connection is gone */
+	bool is_slow; /* the request ends at its deadline; otherwise as soon as the connection is lost */
 };
 
 static const struct row rows[] = {
@@ -142,7 +142,7 @@ static void test_killed_under_requests(void **state)
 	heal();
 }
 
-/* ---- 1 MiB answers ---- */
+/* ---- Answers of 1 MiB ---- */
 
 static char *large_body(size_t len)
 {
@@ -165,8 +165,8 @@ static bool has_large_value(size_t len)
 }
 
 /*
- * Whatever the proxy cuts the stream into, and wherever a record ends, all of it arrives, and
- * nothing stays behind unread.
+ * Wherever the proxy cuts the stream and wherever a record ends, all of the answer arrives, and no
+ * bytes stay unread.
  */
 static void test_large_answers(void **state)
 {
@@ -189,7 +189,7 @@ static void test_large_answers(void **state)
 		assert_true(works());
 }
 
-/* SIGKILL when half of 1 MiB came. */
+/* SIGKILL after half of 1 MiB arrived. */
 static void test_killed_mid_reply(void **state)
 {
 	char *body = large_body(MIB - 100);
@@ -212,8 +212,8 @@ static void test_killed_mid_reply(void **state)
 /* ---- Large requests ---- */
 
 /*
- * Longer than all buffers on the way: written in many pieces, each when there is room again, while
- * others are gathered behind it.
+ * The requests are longer than all buffers on the way. The daemon writes them in many pieces, each
+ * when there is room again, while other requests queue behind them.
  */
 static void test_large_requests(void **state)
 {
@@ -234,7 +234,7 @@ static void test_large_requests(void **state)
 	}
 	proxy_set(proxy, (struct proxy_fault){ .bytes_per_second = 4 * MIB });
 	uint64_t up = proxy_count(proxy).bytes_up;
-	for (int i = 0; i < REQUESTS; i++) /* the last byte of each */
+	for (int i = 0; i < REQUESTS; i++) /* the last byte of each request */
 		assert_true(raw_send(senders[i], "}", 1));
 	wait_until(proxy_count(proxy).bytes_up > up + 2 * MIB, 5000);
 	proxy_set(proxy, (struct proxy_fault){ 0 });
@@ -247,13 +247,14 @@ static void test_large_requests(void **state)
 	free(body);
 }
 
-/* ---- What was not sent ---- */
+/* ---- Requests that were not sent ---- */
 
 /*
  * Redis reads nothing more: some requests are on their way, some were never sent. A request with
- * effect "none" was not carried out. The proxy stops reading, instead of Redis behind it: the
- * kernel's receive buffer grows with what is read, and could hold all of them. False: there were
- * none of a kind, since a busy machine took longer to ask than the first waits.
+ * effect "none" was not carried out. The proxy stops reading, not Redis behind it: the kernel's
+ * receive buffer grows as its bytes are read, and could hold all requests. Returns false if
+ * requests of one kind are missing, since a busy machine took longer to ask than the first request
+ * waits.
  */
 static bool none_is_carried_out(const char *body)
 {
@@ -280,7 +281,7 @@ static bool none_is_carried_out(const char *body)
 		raw_close(senders[i]);
 	}
 	heal();
-	/* All that was on its way arrives before its connection ends. */
+	/* All bytes on their way arrive before their connection ends. */
 	stop(NULL);
 	wait_until(proxy_count(proxy).open == 0, RECOVER_MS);
 	for (int i = 0; i < REQUESTS; i++)
@@ -300,11 +301,11 @@ static void test_not_sent(void **state)
 
 	(void)state;
 	while (!none_is_carried_out(body))
-		assert_true(++tries < TRIES); /* else little was shown */
+		assert_true(++tries < TRIES); /* with too few requests of a kind, the test would prove little */
 	free(body);
 }
 
-/* ---- Many ---- */
+/* ---- Many clients ---- */
 
 static void assert_load(int requests)
 {
@@ -339,12 +340,12 @@ static void test_load(void **state)
 	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
 	long cpu_ms = daemon_cpu_ms(&patternd);
 	nap_ms(400);
-	assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, 100); /* and then it rests */
+	assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, 100); /* the daemon is idle afterwards */
 }
 
 /*
- * New keys after the first pieces of replies, records of a few bytes, and a server that asks for
- * another handshake.
+ * The keys change after the first pieces of replies, records have a few bytes, and a server asks
+ * for another handshake.
  */
 static void test_unsettled(void **state)
 {
@@ -370,7 +371,7 @@ static void test_unsettled(void **state)
 	start(NULL);
 }
 
-/* TLS 1.2's renegotiation is refused, and does no harm beyond that. */
+/* The daemon refuses a renegotiation of TLS 1.2. The refusal does no further harm. */
 static void test_renegotiation(void **state)
 {
 	struct tls_front *front =
@@ -400,7 +401,10 @@ static void test_parked(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/messages/0/body"), 1);
 	raw_close(w);
-	/* Its connection is cut: the daemon reconnects, and the waiter is woken all the same. */
+	/*
+	 * The proxy cuts the subscriber's connection. The daemon reconnects, and the waiter is
+	 * still woken.
+	 */
 	w = waiter_parked(&patternd, &redis, "tls", "{\"wait_ms\":20000}");
 	proxy_set(proxy, (struct proxy_fault){ .reset = true });
 	heal();

@@ -1,7 +1,8 @@
 /*
- * A request is repeated with its Idempotency-Key after other clients have written: nothing in Redis
- * changes, and the answer is marked as a replay. Every operation that takes a key is tried by its
- * example. An operation that may need several calls is also tried with enough to need them.
+ * A request is repeated with its Idempotency-Key after other clients have written. Nothing in Redis
+ * changes, and the answer is marked as a replay. The test tries the example of every operation that
+ * takes a key. For an operation that may need several calls, it also tries a request that needs
+ * them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 
 #define KEY "Idempotency-Key: replay"
 
-/* ---- What changed ---- */
+/* ---- What changed in Redis ---- */
 
 /* True for a line of a picture: "key digest expires_at". */
 static bool is_in(const char *picture, const char *line, size_t len)
@@ -37,8 +38,8 @@ static bool never_expires(const char *line)
 }
 
 /*
- * The first line of `picture` that `other` does not have, records aside; without those that may
- * have expired. NULL: none.
+ * Returns the first line of `picture` that `other` does not have, or NULL. Skips records and, if
+ * `may_expire`, keys that may have expired.
  */
 static char *first_beside(const char *picture, const char *other, bool may_expire)
 {
@@ -57,7 +58,7 @@ static char *first_beside(const char *picture, const char *other, bool may_expir
 	return NULL;
 }
 
-/* The key that is not as it was; NULL: none. The caller frees. */
+/* Returns the key that changed, or NULL. The caller frees. */
 static char *changed(const char *before, const char *after)
 {
 	char *line = first_beside(after, before, false);
@@ -89,7 +90,10 @@ static struct answer ask(const struct contract_operation *op, const char *header
 	return a;
 }
 
-/* By its example, every operation that writes and is not a stream. */
+/*
+ * Sends the example of every operation that writes, except deletions and locks held by a
+ * connection.
+ */
 static void others_write(void)
 {
 	for (size_t i = 0; i < contract_count(); i++) {
@@ -113,7 +117,7 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 		return;
 	stage_forget(NULL);
 	struct answer first = ask(op, KEY);
-	if (first.status >= 300) { /* it needs something that others make */
+	if (first.status >= 300) { /* the request needs something that other requests make */
 		stage_forget(NULL);
 		others_write();
 		first = ask(op, KEY);
@@ -126,14 +130,14 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 	struct answer again = ask(op, KEY);
 	char *after = server_picture(&redis), *line = changed(before, after);
 	seen->seen++;
-	/* Marked when its record was kept: an answer that changed nothing has none. */
+	/* An answer that changed nothing has no record, so its replay is not marked. */
 	if (first_marked || is_marked(again) != (strstr(before, "p:idem:") != NULL)) {
 		seen->flaws++;
-		note_flaw(seen, again, "%s: Idempotent-Replayed is not of the replay alone", op->id);
+		note_flaw(seen, again, "%s: Idempotent-Replayed must be on the replay alone", op->id);
 	}
 	if (line) {
 		seen->flaws++;
-		note_flaw(seen, again, "%s, replayed, changed %s", op->id, line);
+		note_flaw(seen, again, "a replay of %s changed %s", op->id, line);
 	}
 	free(line);
 	free(before);
@@ -141,7 +145,7 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 	client_forget(client);
 }
 
-/* ---- Each that is more than one call ---- */
+/* ---- Operations of more than one call ---- */
 
 static void done(const char *method, const char *target, const char *body)
 {
@@ -273,7 +277,7 @@ static void visit_more(void)
 struct row {
 	const char *name;
 	void (*set_up)(void);
-	const char *target, *body; /* NULL: by many() of these */
+	const char *target, *body; /* body NULL: many() makes it of the members below */
 	const char *head, *lead, *trail, *tail;
 	int count;
 	void (*others)(void);
@@ -321,7 +325,7 @@ static void of_several_calls(void **state)
 	assert_in_range(again.status, 200, 299);
 	char *after = server_picture(&redis), *line = changed(before, after);
 	if (line)
-		fail_msg("%s, replayed, changed %s", row->name, line);
+		fail_msg("a replay of %s changed %s", row->name, line);
 	free(before);
 	free(after);
 	client_forget(client);

@@ -1,7 +1,7 @@
 /*
- * Reads from replicas that lag, stop, lose their link or their connection in the middle of an
- * answer, or are not replicas any more: the primary answers instead, in time, and nothing that is
- * older than --max-replica-lag-ms is read.
+ * Reads from replicas that lag, stop, lose their link, lose a connection in the middle of an
+ * answer, or are not replicas any more. The primary answers instead, in time. The daemon reads
+ * nothing that is older than --max-replica-lag-ms.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "replicated.h"
 #include "waiter.h"
 
-enum { SOON_MS = 10000, TIMEOUT_MS = 1000, MARGIN_MS = 400 }; /* --redis-timeout-ms */
+enum { SOON_MS = 10000, TIMEOUT_MS = 1000, MARGIN_MS = 400 }; /* TIMEOUT_MS: --redis-timeout-ms */
 
 static void count_up(void)
 {
@@ -97,14 +97,14 @@ static void info_has_them(void **state)
 /* ---- Lag ---- */
 
 /*
- * Counts up all the time while the link delays what it carries more and more, then less. Each read
- * has what was written --max-replica-lag-ms before it was asked.
+ * The counter rises all the time while the link delays replication more and more, then less. Each
+ * read includes everything written --max-replica-lag-ms or more before the request.
  */
 static void nothing_older_is_read(void **state)
 {
 	enum { DELAYS = 5, MOST = 100000 };
 	static const struct {
-		int delay_ms, round_ms; /* what was delayed by 1300 ms comes in the round after it */
+		int delay_ms, round_ms; /* data that is delayed by 1300 ms arrives in the next round */
 	} rounds[DELAYS] = { { 0, 500 }, { 50, 700 }, { 1300, 1800 }, { 200, 1800 }, { 0, 700 } };
 	static int64_t written_us[MOST]; /* when each count was acknowledged */
 	int64_t count = 0, from_replicas = 0, older = 0;
@@ -128,10 +128,10 @@ static void nothing_older_is_read(void **state)
 					 rounds[k].delay_ms, (long long)seen, (long long)count,
 					 (long long)(asked_us - written_us[seen + 1]) / 1000);
 			client_forget(client);
-			nap_ms(1); /* hundreds a second are enough */
+			nap_ms(1); /* hundreds of reads per second are enough */
 		}
 	}
-	assert_true(from_replicas > 0); /* and it was a test: some reads were stale, some not allowed */
+	assert_true(from_replicas > 0); /* the test had effect: some reads were stale, and some were not allowed */
 	assert_true(older > 0);
 	assert_true(from_replicas < count);
 }
@@ -148,7 +148,7 @@ static void a_link_that_is_down_ends_it(void **state)
 	assert_int_equal(count_of(a), 1);
 }
 
-/* What it has then is its own. */
+/* A server that is no longer a replica has its own data. */
 static void a_server_that_is_no_replica_is_not_read(void **state)
 {
 	(void)state;
@@ -162,7 +162,7 @@ static void a_server_that_is_no_replica_is_not_read(void **state)
 	assert_int_equal(count_of(a), 0);
 }
 
-/* The daemon could not detect that their data is older than allowed. */
+/* Without the primary, the daemon cannot detect that the replicas' data is older than allowed. */
 static void without_the_primary_replicas_serve_only_for_so_long(void **state)
 {
 	(void)state;
@@ -179,7 +179,7 @@ static void without_the_primary_replicas_serve_only_for_so_long(void **state)
 
 /* ---- Failures ---- */
 
-/* The request is under way when they stop. */
+/* The replicas stop while the request is under way. */
 static void stopped_replicas_cost_half_the_timeout(void **state)
 {
 	(void)state;
@@ -195,7 +195,8 @@ static void stopped_replicas_cost_half_the_timeout(void **state)
 	assert_int_equal(metric_of(&patternd, "replica_fallbacks_total") - fallbacks, 1);
 	replicated_wait_usable(0);
 	for (int i = 0; i < 10; i++)
-		assert_in_range(read_count().took_us, 0, MARGIN_MS * 1000); /* they are not asked */
+		/* The daemon does not ask the stopped replicas. */
+		assert_in_range(read_count().took_us, 0, MARGIN_MS * 1000);
 }
 
 /* Both the replica and the primary are silent: the request has one timeout, not two. */
@@ -227,7 +228,7 @@ static void a_replica_that_dies_in_the_middle_of_an_answer(void **state)
 		replicated_wait_usable(REPLICAS);
 		struct answer a = get("/bitmaps/b");
 		assert_status(a, 200);
-		assert_int_equal(int_at(a, "/bytes"), BYTES); /* from the primary; the expiry is another read */
+		assert_int_equal(int_at(a, "/bytes"), BYTES); /* from the primary; its expiry is a separate read */
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
- * Which server answers, for each operation of the contract: x-stale ones read from a replica, and
- * their answers state that; no other one ever asks a replica.
+ * Which server answers each operation of the contract. Operations marked x-stale read from a
+ * replica, and their answers state that. No other operation asks a replica.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,10 @@
 #include "per_operation.h"
 #include "replicated.h"
 
-/* Where one of several parameters is required, which the schema does not have. */
+/*
+ * The target of an operation that requires one of several parameters; the schema does not state
+ * which.
+ */
 static const char *target_of(const struct contract_operation *op)
 {
 	if (strcmp(op->id, "geo_nearby_list") == 0)
@@ -41,7 +44,10 @@ static bool streams(const struct contract_operation *op)
 	return strcmp(op->id, "lock_hold") == 0 || strstr(op->id, "_stream");
 }
 
-/* Commands that replicas ran for clients: what they replicate counts, too, so nothing may write. */
+/*
+ * Returns how many commands the replicas ran for clients. Replicated commands count, too, so no
+ * client may write meanwhile.
+ */
 static long long asked_of_replicas(void)
 {
 	long long sum = 0;
@@ -52,8 +58,8 @@ static long long asked_of_replicas(void)
 }
 
 /*
- * Its example after those of all that write, so that most find something. A replica runs what is
- * replicated to it as plain commands, never as scripts, and GETRANGE writes nothing.
+ * Sends the operation's example after the examples of all writes, so that most find something. A
+ * replica runs replicated commands plainly, never as scripts; GETRANGE writes nothing.
  */
 static void source(const struct contract_operation *op, struct refusals *seen)
 {

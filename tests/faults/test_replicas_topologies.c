@@ -1,6 +1,6 @@
 /*
- * Reads from the replicas that Sentinels and a Cluster name: across failovers, moved slots, and
- * nodes that die. What was written and has reached the replicas is always read.
+ * Reads from the replicas that Sentinels and a Cluster name, across failovers, moved slots and
+ * nodes that die. Reads always find what was written and has reached the replicas.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,13 +67,17 @@ static int sentinel_end(void **state)
 	return 0;
 }
 
-/* The promoted one is read as the primary; the third one and the old master as replicas. */
+/*
+ * The daemon reads the promoted replica as the primary, and the third server and the old master as
+ * replicas.
+ */
 static void a_failover_under_sentinels(void **state)
 {
 	(void)state;
 	assert_true(count_up("a"));
 	wait_until(is_read_from_replica("a", 1), SOON_MS);
-	long failovers = metric_of(&patternd, "redis_failovers_total"); /* a busy machine may have made one */
+	/* A busy machine may have caused a failover before. */
+	long failovers = metric_of(&patternd, "redis_failovers_total");
 	int old = sentinel_kill_master(&sentinel);
 	int master = sentinel_wait_master(&sentinel, old);
 	wait_until(count_up("b"), SOON_MS);
@@ -83,11 +87,16 @@ static void a_failover_under_sentinels(void **state)
 	replicated_wait_usable(2);
 	wait_until(is_read_from_replica("b", 1), SOON_MS);
 	assert_int_equal(sentinel_master(&sentinel), master);
-	/* A Sentinel that is late reports the old master once more, which counts, too. */
+	/*
+	 * A Sentinel that is late reports the old master once more, which counts as a failover,
+	 * too.
+	 */
 	assert_true(metric_of(&patternd, "redis_failovers_total") > failovers);
 }
 
-/* Of what the daemon reports, nothing changes by a replica that dies; it comes back by itself. */
+/*
+ * When a replica dies, nothing changes in what the daemon reports. The replica returns by itself.
+ */
 static void a_replica_under_sentinels_dies_and_returns(void **state)
 {
 	int victim = sentinel_master(&sentinel) == 2 ? 1 : 2;
@@ -126,7 +135,7 @@ static void every_slot_is_read_from_a_replica(void **state)
 	}
 }
 
-/* All names of one slot, so that keys of it have moved and others not. */
+/* Names in one slot, so that some of their keys have moved and others have not. */
 struct moving {
 	char names[MOVED_KEYS][24];
 	int reads;
@@ -143,7 +152,7 @@ static void assert_all_are_read(struct moving *m)
 	}
 }
 
-/* The daemon sees within a pause between two probes that a slot moves. */
+/* The pause lets the daemon see, between two probes, that a slot moves. */
 static void on_moved(void *arg, int moved)
 {
 	if (moved == 0)
@@ -152,7 +161,7 @@ static void on_moved(void *arg, int moved)
 		assert_all_are_read(arg);
 }
 
-/* Names with a brace are none, so the slot's names are found by trying. */
+/* Finds the slot's names by trial, since a name must not have a brace. */
 static void name_slot(struct moving *m, int slot)
 {
 	int count = 0;
@@ -164,8 +173,8 @@ static void name_slot(struct moving *m, int slot)
 }
 
 /*
- * A replica of Redis 7 would answer for keys that have moved as if they were not there, without
- * ASK, since it does not know that its primary's slot moves.
+ * A replica of Redis 7 does not know that its primary's slot moves. It would answer without ASK, as
+ * if keys that have moved did not exist.
  */
 static void no_key_is_missing_while_its_slot_moves(void **state)
 {
@@ -181,7 +190,7 @@ static void no_key_is_missing_while_its_slot_moves(void **state)
 	cluster_migrate(&cluster, slot, 1, on_moved, &m);
 	for (int64_t until_ms = monotonic_ms() + 4000; monotonic_ms() < until_ms; nap_ms(20))
 		assert_all_are_read(&m);
-	wait_until(is_read_from_replica(m.names[0], 1), SOON_MS); /* of the new owner */
+	wait_until(is_read_from_replica(m.names[0], 1), SOON_MS); /* a replica of the new owner */
 	assert_true(m.reads > 0);
 }
 
@@ -194,7 +203,7 @@ static void a_replica_takes_over(void **state)
 	cluster_failover(&cluster, replica);
 	wait_until(count_up(stage_names[0]), SOON_MS);
 	wait_until(is_read_from_replica(stage_names[0], 2), SOON_MS);
-	cluster_kill(&cluster, 0); /* it is the replica now */
+	cluster_kill(&cluster, 0); /* the node is a replica now */
 	wait_until(!came_from_replica(read_count(stage_names[0])), SOON_MS);
 	struct answer a = read_count(stage_names[0]);
 	assert_status(a, 200);

@@ -1,7 +1,7 @@
 /*
- * Retry-After is honest, promise 11 of the table: of thousands of callers (PATTERND_FULL: ten
- * thousand), each alone with its key, which wait exactly retry_after_ms, all are admitted. And
- * promise 10: a caller that does not wait is refused.
+ * Promise 11 of the table: Retry-After is honest. Thousands of callers (PATTERND_FULL: ten
+ * thousand), each alone with its key, wait exactly retry_after_ms; all are admitted. Promise 10: a
+ * caller that does not wait is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ enum { CALLERS = 700, ROUNDS_IN_FULL = 5, REFUSED_MAX_PER_1000 = 1 };
 
 struct caller {
 	char body[160];
-	int64_t due_us; /* when it may come again, by retry_after_ms */
+	int64_t due_us; /* when the caller may ask again, by retry_after_ms */
 };
 
 static struct caller callers[CALLERS];
@@ -31,7 +31,7 @@ static int by_due(const void *a, const void *b)
 	return (x->due_us > y->due_us) - (x->due_us < y->due_us);
 }
 
-/* Takes all there is. Retry-After must then be retry_after_ms, rounded up to whole seconds. */
+/* Uses up the limit. Retry-After must then be retry_after_ms, rounded up to whole seconds. */
 static void spend(struct caller *c, const char *algorithm, int i)
 {
 	snprintf(c->body, sizeof(c->body),
@@ -48,7 +48,7 @@ static void spend(struct caller *c, const char *algorithm, int i)
 	c->due_us += wait_ms * 1000;
 }
 
-/* How many of so many callers were refused a second time. */
+/* Returns how many of `count` callers were refused a second time. */
 static int wait_retry_after(const char *algorithm, int count)
 {
 	int refused = 0;
@@ -76,7 +76,7 @@ static void callers_that_wait_are_admitted(void **state)
 
 	for (int i = 0; i < rounds; i++)
 		refused += wait_retry_after(algorithm, count);
-	print_message("%s: %d of %d were refused\n", algorithm, refused, rounds * count);
+	print_message("%s: %d of %d callers were refused\n", algorithm, refused, rounds * count);
 	assert_in_range(refused * 1000, 0, REFUSED_MAX_PER_1000 * rounds * count);
 }
 

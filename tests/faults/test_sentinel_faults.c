@@ -1,7 +1,7 @@
 /*
- * A master that Sentinels watch: it dies under load, is swapped, comes back as it was; Sentinels
- * are away, or report a wrong master. Rows 33 and 30 of the table of bad inputs: nothing is written
- * to a replica, an unknown effect is reported as unknown, and a second after Redis takes writes
+ * Rows 33 and 30 of the table of bad inputs: a master that Sentinels watch dies under load, is
+ * swapped, or comes back as it was; Sentinels are away, or report a wrong master. The daemon writes
+ * nothing to a replica and reports an unknown effect as unknown. A second after Redis takes writes
  * again, so does the daemon.
  */
 #include <setjmp.h>
@@ -76,7 +76,9 @@ static bool works(void)
 	return count().status == 200;
 }
 
-/* The server to which the daemon writes, by /info; -1: no server of this test. */
+/*
+ * Returns the server to which the daemon writes, as /info reports it; -1: no server of this test.
+ */
 static int server_in_use(void)
 {
 	struct answer a = http(client, "GET", "/info", NULL);
@@ -97,8 +99,8 @@ static void assert_failed_in_time(struct answer a)
 }
 
 /*
- * Whether all Sentinels name this server. The one that led the failover does so first, and informs
- * the others.
+ * True when all Sentinels name this server. The Sentinel that led the failover names it first, and
+ * informs the others.
  */
 static bool is_named_by_all(int server)
 {
@@ -108,7 +110,7 @@ static bool is_named_by_all(int server)
 	return true;
 }
 
-/* There is a master, and the Sentinels name it. */
+/* A master exists and the Sentinels name it, so requests must succeed within a bound. */
 static void must_be_served_soon(const struct load *l)
 {
 	int64_t from_us = monotonic_us();
@@ -119,7 +121,7 @@ static void must_be_served_soon(const struct load *l)
 
 /* ---- The master changes ---- */
 
-/* Waiters meanwhile, at a daemon without other requests. */
+/* A daemon that has waiters meanwhile, and no other requests. */
 static struct daemon idle;
 static struct vigil vigil;
 
@@ -148,11 +150,12 @@ static void the_master_dies_under_load(void **state)
 	assert_true(load_failures(l) > 0);
 	assert_int_equal(server_in_use(), master);
 	assert_true(metric_of(&patternd, "redis_failovers_total") > 0);
-	load_stop(l, CALLERS); /* replicas get writes after the callers' answers: the latest may be lost */
+	load_stop(l, CALLERS); /* a failover may lose the last write of each caller */
 }
 
 /*
- * It still takes itself for the master, until a Sentinel looks at it: nothing may be written to it.
+ * The old master takes itself for the master until a Sentinel looks at it. The daemon must not
+ * write to it.
  */
 static void the_old_master_comes_back(void **state)
 {
@@ -172,9 +175,9 @@ static void the_old_master_comes_back(void **state)
 }
 
 /*
- * A failover on request: the old master is there, replies READONLY, or closes the connection. Its
- * writes between the promotion of the new master and its own demotion are lost, since Sentinels do
- * not stop it first. So only upper bounds can be checked.
+ * A failover on request: the old master is alive, and replies READONLY or closes the connection.
+ * Its writes between the promotion of the new master and its own demotion are lost, since Sentinels
+ * do not stop it first. So only upper bounds can be checked.
  */
 static void masters_are_swapped_under_load(void **state)
 {
@@ -195,7 +198,10 @@ static void masters_are_swapped_under_load(void **state)
 	load_stop(l, ANY_NUMBER);
 }
 
-/* No Sentinel reports it; only its replies show it. Then it is the master again. */
+/*
+ * No Sentinel reports the change; only the server's replies show it. Then the server is the master
+ * again.
+ */
 static void a_master_becomes_a_replica_unseen(void **state)
 {
 	(void)state;
@@ -218,8 +224,8 @@ static void a_master_becomes_a_replica_unseen(void **state)
 }
 
 /*
- * Frozen, not dead: its connections stay, and lead nowhere. When it wakes, it takes itself for the
- * master.
+ * The master freezes, but does not die: its connections stay open and nothing answers. When it
+ * wakes, it takes itself for the master.
  */
 static void a_master_freezes_and_wakes(void **state)
 {
@@ -240,7 +246,7 @@ static void a_master_freezes_and_wakes(void **state)
 	load_stop(l, CALLERS);
 }
 
-/* ---- Sentinels that are away, or lie ---- */
+/* ---- Sentinels that are away, or report a wrong master ---- */
 
 static void sentinels_go_and_come(void **state)
 {
@@ -249,7 +255,7 @@ static void sentinels_go_and_come(void **state)
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		sentinel_watcher_kill(&redis, i);
 	for (int i = 0; i < 50; i++, nap_ms(10))
-		assert_true(works()); /* the master is known, and serves */
+		assert_true(works()); /* the daemon knows the master, which serves */
 	int old = 0;
 	server_kill(&redis.servers[old]);
 	wait_until(!works(), SOON_MS);
@@ -264,7 +270,7 @@ static void sentinels_go_and_come(void **state)
 	assert_int_equal(server_in_use(), master);
 }
 
-/* A daemon that starts before any Sentinel, and whose first Sentinel hangs. */
+/* A daemon starts before any Sentinel, and its first Sentinel hangs. */
 static void the_start_waits_for_a_sentinel(void **state)
 {
 	struct daemon other = { 0 };
@@ -304,7 +310,10 @@ static void an_unknown_master_is_reported(void **state)
 	daemon_stop(&other);
 }
 
-/* The first that is asked lies; the next one does not. Ports 0 to 2 are our servers'. */
+/*
+ * The Sentinel that the daemon asks first names a wrong master; the next one names the right one.
+ * Ports 0 to 2 mean the servers of this test.
+ */
 static const struct {
 	const char *name, *host;
 	int port;
@@ -340,7 +349,7 @@ static void a_sentinel_lies(void **state)
 		if (a.status != 200)
 			print_error("%s\n", lies[i].name);
 		assert_status(a, 200);
-		wait_until(stubborn_connections(liar) > 0, 5000); /* its thread may be late */
+		wait_until(stubborn_connections(liar) > 0, 5000); /* the thread of the lying Sentinel may be late */
 		client_close(c);
 		daemon_stop(&other);
 		stubborn_close(liar);
@@ -374,7 +383,7 @@ static void a_stranger_for_a_sentinel(void **state)
 	}
 }
 
-/* The daemons that are subscribed at this Sentinel. */
+/* Returns how many daemons are subscribed at this Sentinel. */
 static int listeners(int watcher)
 {
 	const char *at = server_command(&redis.watchers[watcher], "CLIENT LIST TYPE pubsub")->str;
@@ -394,7 +403,7 @@ static bool all_are_listened_to(void)
 }
 
 /*
- * The Sentinel that leads a failover knows of it before the others do: the daemon must be
+ * The Sentinel that leads a failover learns of it before the others do. So the daemon must be
  * subscribed at all of them.
  */
 static void each_sentinel_is_listened_to(void **state)
@@ -410,8 +419,8 @@ static void each_sentinel_is_listened_to(void **state)
 }
 
 /*
- * SIGHUP renews the connections to the Sentinels, too, and to the one that is dead it does not
- * wait.
+ * SIGHUP renews the connections to the Sentinels, too. The daemon does not wait for a dead
+ * Sentinel.
  */
 static void connections_to_sentinels_are_renewed(void **state)
 {
@@ -431,7 +440,8 @@ static void connections_to_sentinels_are_renewed(void **state)
 }
 
 /*
- * Not the one that was asked: the first news counts, and its word no more than that of an answer.
+ * A Sentinel other than the one that the daemon asked reports a switch. The daemon acts on the
+ * first report, but trusts it no more than an answer.
  */
 static void a_sentinel_reports_a_switch_that_was_none(void **state)
 {
@@ -456,7 +466,7 @@ static void a_sentinel_reports_a_switch_that_was_none(void **state)
 	wait_until(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}").status == 200, SOON_MS);
 	assert_int_equal(server_in_use(), 0);
 	uint64_t tries = stubborn_connections(liar);
-	nap_ms(AGAIN_MS); /* its reply is wrong: it is not asked again soon */
+	nap_ms(AGAIN_MS); /* after its wrong reply the daemon does not ask it again soon */
 	assert_in_range(stubborn_connections(liar) - tries, 0, 1);
 	client_close(c);
 	daemon_stop(&other);

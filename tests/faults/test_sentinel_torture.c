@@ -1,7 +1,7 @@
 /*
- * Torture of what finds the master: all Sentinels and the master close their connections, and while
- * the daemon reconnects the n-th allocation, socket, connect, epoll_ctl, read or write fails.
- * Afterwards it serves, and listens to each Sentinel once.
+ * Torture of the code that finds the master. All Sentinels and the master close their connections.
+ * While the daemon reconnects, the n-th allocation, socket, connect, epoll_ctl, read or write
+ * fails. Afterwards the daemon serves, and is subscribed at each Sentinel once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "../support/redis_sentinel.h"
 #include "../support/torture.h"
 
-enum { SOON_MS = 8000, FAILING_MS = 15 /* of a reconnect, which takes 5 */ };
+enum { SOON_MS = 8000, FAILING_MS = 15 /* a reconnect takes 5 ms */ };
 
 static struct redis_sentinel redis;
 static struct daemon patternd;

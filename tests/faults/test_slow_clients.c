@@ -1,5 +1,5 @@
 /*
- * Clients that send a byte now and then, to each listener, in each part of a request: the daemon
+ * Clients that send a byte now and then, to each listener, in each part of a request. The daemon
  * disconnects them at an absolute deadline. Hundreds of such clients do not delay others.
  */
 #include <setjmp.h>
@@ -23,7 +23,7 @@ enum {
 	HEADER_MS = 500,
 	BODY_MS = 1500,
 	IDLE_MS = 1500,
-	HEALTH_MS = 2000, /* of --health-listen, for headers */
+	HEALTH_MS = 2000, /* for headers at --health-listen */
 	GRACE_MS = 1000,  /* beyond a deadline */
 	DRIP_MS = 25,
 	ANSWER_MS = 5000,
@@ -66,12 +66,12 @@ struct way {
 	const char *name;
 	enum door door;
 	const char *first; /* sent at once; NULL: nothing, not even a handshake */
-	const char *drip;  /* then this, a byte at a time, over and over; NULL: nothing any more */
-	bool answered;     /* what was sent first is answered; only then it begins */
+	const char *drip;  /* sent next, byte by byte, over and over; NULL: nothing more */
+	bool answered;     /* the slow part begins after the answer to `first` */
 	int deadline_ms;
 };
 
-#define HELLO "\x16\x03\x01\x3f\xff\x01" /* of a handshake record of 16 KiB */
+#define HELLO "\x16\x03\x01\x3f\xff\x01" /* the beginning of a handshake record of 16 KiB */
 #define HEADERS "X-A: a\r\n"
 #define CHUNKED TAKE "Transfer-Encoding: chunked\r\n" END
 #define LONG_BODY TAKE "Content-Length: 2000\r\n" END
@@ -100,7 +100,7 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 struct slow {
 	const struct way *way;
 	struct raw *r;
-	const char *at; /* in way->drip */
+	const char *at; /* points into way->drip */
 	int64_t began_ms, ended_ms;
 };
 
@@ -124,7 +124,7 @@ static void begin(struct slow *s, const struct way *way)
 	s->began_ms = monotonic_ms();
 }
 
-/* Sends the next byte, and notes when the connection has ended. */
+/* Sends the next byte, and records when the connection has ended. */
 static void go_on(struct slow *s)
 {
 	if (s->ended_ms)
@@ -169,8 +169,8 @@ static void test_deadlines(void **state)
 }
 
 /*
- * Five hundred of all ways, each reconnecting when it was cut: other clients are served as well as
- * before.
+ * Five hundred clients of all kinds reconnect whenever the daemon disconnects them. Other clients
+ * are served as well as before.
  */
 static void test_many(void **state)
 {
@@ -201,7 +201,7 @@ static void test_many(void **state)
 	}
 	for (int i = 0; i < MANY; i++)
 		raw_close(slow[i].r);
-	print_message("%d were cut meanwhile; the slowest request of %d took %lld us\n", cut, served,
+	print_message("%d slow clients were disconnected; the slowest request of %d took %lld us\n", cut, served,
 		      (long long)slowest_us);
 	assert_true(cut >= MANY);
 	assert_in_range(slowest_us, 0, 250000);

@@ -1,7 +1,8 @@
 /*
- * A Redis that is slow, or unusable for a while: other requests are served meanwhile, and the pool
- * becomes whole again. Of the table of faults rows 26 and 29 (another program's script blocks
- * Redis, and is killed) and 27 (no place for a connection, connections that are killed).
+ * A Redis that is slow, or unusable for a while: rows 26, 27 and 29 of the table of faults. The
+ * daemon serves other requests meanwhile, and the pool becomes whole again. In row 29 another
+ * program's script blocks Redis, and is killed. In row 27 Redis has no place for a connection, or
+ * connections are killed.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -35,7 +36,7 @@ static void waiting_delays_no_other_request(void **state)
 		assert_status(raw_answer(asks, 3000), 200);
 	int64_t took_ms = monotonic_ms() - begun_ms;
 	proc_signal(&redis.proc, SIGCONT);
-	assert_in_range(took_ms, 0, 2000); /* Redis would have been waited for 4 s */
+	assert_in_range(took_ms, 0, 2000); /* the daemon would have waited for Redis for 4 s */
 	assert_status(raw_answer(waits, 5000), 200);
 	raw_close(waits);
 	raw_close(asks);
@@ -48,8 +49,8 @@ static bool pool_is_whole(void)
 }
 
 /*
- * A connection that was idle when the server became a replica is replaced, like the one that got
- * READONLY.
+ * When the server becomes a replica, the daemon replaces the idle connections, too, not only the
+ * one that got READONLY.
  */
 static void idle_links_leave_too(void **state)
 {
@@ -62,7 +63,7 @@ static void idle_links_leave_too(void **state)
 	assert_status(post("/locks/r", "{}"), 201);
 }
 
-/* ---- Held by a script ---- */
+/* ---- Redis is blocked by a script ---- */
 
 /* A connection on which a script loops for ever. */
 static redisContext *hold_redis(void)
@@ -77,8 +78,8 @@ static redisContext *hold_redis(void)
 }
 
 /*
- * While the script runs, Redis replies BUSY, or not at all until lua-time-limit. The effect is
- * none, or unknown.
+ * While the script runs, Redis replies BUSY; before lua-time-limit it does not reply at all. The
+ * effect is none after BUSY, and unknown without a reply.
  */
 static void a_foreign_script_blocks_redis(void **state)
 {
@@ -91,7 +92,7 @@ static void a_foreign_script_blocks_redis(void **state)
 	struct client *c = client_open(d.port);
 	assert_status(http(c, "POST", "/pv/held", NULL), 200);
 	redisContext *holder = hold_redis();
-	wait_until(http(c, "POST", "/pv/held", NULL).status != 200, SOON_MS); /* Redis has begun with it */
+	wait_until(http(c, "POST", "/pv/held", NULL).status != 200, SOON_MS); /* Redis runs the script by now */
 	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(10)) {
 		struct answer a = http(c, "POST", "/pv/held", NULL);
 		assert_problem(a, a.status == 504 ? 504 : 503, NULL, a.status == 504 ? "unknown" : "none");
@@ -107,7 +108,7 @@ static void a_foreign_script_blocks_redis(void **state)
 	daemon_stop(&d);
 }
 
-/* ---- Connections that Redis does not let be ---- */
+/* ---- Connections that Redis refuses or kills ---- */
 
 static void there_is_no_place(void **state)
 {
@@ -118,7 +119,7 @@ static void there_is_no_place(void **state)
 
 	(void)state;
 	server_start(&full, "--maxclients", "10");
-	server_command(&full, "PING"); /* has one of them */
+	server_command(&full, "PING"); /* takes one of the places */
 	for (int i = 0; i < PLACES; i++)
 		others[i] = redisConnect("127.0.0.1", full.port);
 	daemon_launch(&d, "--redis", full.url);
@@ -127,7 +128,8 @@ static void there_is_no_place(void **state)
 	long before = metric_of(&d, "redis_connect_failures_total");
 	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(50))
 		assert_problem(http(c, "POST", "/pv/full", NULL), 503, "redis_unavailable", "none");
-	assert_in_range(metric_of(&d, "redis_connect_failures_total") - before, 1, 30); /* politely */
+	/* The daemon paused between its attempts. */
+	assert_in_range(metric_of(&d, "redis_connect_failures_total") - before, 1, 30);
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
 	server_command(&full, "CONFIG SET maxclients 100");
 	assert_true(daemon_is_ready(&d, SOON_MS));
@@ -139,7 +141,7 @@ static void there_is_no_place(void **state)
 	server_stop(&full);
 }
 
-/* load_stop sums up: what was granted is there, what had no effect is not. */
+/* load_stop compares the sums: granted increments happened, increments with effect none did not. */
 static void connections_are_killed_again_and_again(void **state)
 {
 	static const char *const names[] = { "killed-a", "killed-b" };

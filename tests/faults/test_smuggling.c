@@ -1,13 +1,14 @@
 /*
- * Request smuggling: header lines misspelt as public corpora misspell them (smuggler,
- * http-request-smuggler, llhttp's and ATS's tests), each sent in the places where a front end and
- * the daemon could read it differently. The first reader of each name is the front end:
+ * Request smuggling. The test misspells header lines as public corpora do (smuggler,
+ * http-request-smuggler, the tests of llhttp and ATS). It sends each line in the places where a
+ * front end and the daemon could read it differently. In these names, the first part is the front
+ * end's reading:
  *
  *	TE.CL, CL.TE, CL.CL, CL.0	a request is hidden in what the front end takes for a body
  *	refused				a header that refuses the whole request, however misspelt
  *
- * Judged by what Redis holds afterwards, not by a status: the hidden request, or the one that must
- * be refused, would have counted.
+ * The test judges by what Redis holds afterwards, not by a status: a hidden request, or a request
+ * that must be refused, would have incremented a counter.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,10 +57,10 @@ static void add_bytes(struct bytes *b, const struct bytes *more)
 static struct redis_server redis;
 static struct daemon patternd;
 static struct raw *under_way[OPEN];
-static char *sent[MOST]; /* what was misspelt, and how it was sent, by serial */
+static char *sent[MOST]; /* by serial: what was misspelt, and how it was sent */
 static int serial;
 
-/* What it counts is the serial's. */
+/* Adds a hidden request that increments the counter of the current serial. */
 static void add_counting(struct bytes *b, const char *headers, size_t headers_len)
 {
 	struct bytes given = { .len = headers_len };
@@ -79,8 +80,8 @@ static void finish(int place)
 }
 
 /*
- * A last request asks for the end of the connection, should it continue. `how` and `line` are
- * printed when it had an effect.
+ * Adds a last request that asks for the end of the connection, in case the connection continues,
+ * and sends everything. The test prints `how` and `line` if the hidden request had an effect.
  */
 static void send_it(struct bytes *b, const char *how, const struct bytes *line)
 {
@@ -100,7 +101,7 @@ static void send_it(struct bytes *b, const char *how, const struct bytes *line)
 	raw_send(under_way[place], b->at, b->len);
 }
 
-/* A request with these header lines and this body. */
+/* Sends a request with these header lines and this body. */
 static void send_front(const char *how, const char *length, const struct bytes *line, const char *before,
 		       const struct bytes *body)
 {
@@ -138,7 +139,10 @@ static void send_chunked(const struct bytes *line)
 
 typedef void spell(struct bytes *line, const char *name, const char *value, const void *how);
 
-/* The misspelt line is a Content-Length, of all that follows or of the first two bytes. */
+/*
+ * The misspelt line is a Content-Length: the length of everything that follows, or of its first two
+ * bytes.
+ */
 static void send_lengths(spell *misspell, const void *how)
 {
 	struct bytes hidden = { .len = 0 }, body = { .len = 0 }, line = { .len = 0 };
@@ -160,7 +164,7 @@ static void send_lengths(spell *misspell, const void *how)
 	}
 }
 
-/* Each of these is a reason to refuse the request, if it is read at all. */
+/* Each of these headers is a reason to refuse the request, if the daemon reads it at all. */
 static void send_refused(spell *misspell, const void *how)
 {
 	static const char *const headers[][2] = {
@@ -192,7 +196,9 @@ static void send_all(spell *misspell, const void *how)
 
 /* ---- Misspelling ---- */
 
-/* N: the name, V: the value, B: the byte; n and m: the name's parts before and behind its dash. */
+/*
+ * N: the name, V: the value, B: the byte; n and m: the parts of the name before and after its dash.
+ */
 struct pattern {
 	const char *text;
 	char byte;
@@ -254,12 +260,12 @@ static void nothing_counted(void)
 	for (size_t i = 0; i < keys->elements && i < REPORTED; i++)
 		print_error("%s\n", sent[atoi(strstr(keys->element[i]->str, "{h") + 2)]);
 	if (keys->elements)
-		fail_msg("%zu of %d had an effect", keys->elements, serial);
+		fail_msg("%zu of %d requests had an effect", keys->elements, serial);
 }
 
 /* ---- The tests ---- */
 
-/* A name that is not a token, RFC 9110 section 5.6.2; and with '_' for '-'. */
+/* Sends names that are not tokens (RFC 9110, 5.6.2), and names with '_' for '-'. */
 static void names(void **state)
 {
 	(void)state;
@@ -280,7 +286,7 @@ static void names(void **state)
 	nothing_counted();
 }
 
-/* One line that some programs take for two, or two that some take for one. */
+/* Sends one line that some programs read as two, and two lines that some read as one. */
 static void lines(void **state)
 {
 	(void)state;
@@ -300,7 +306,7 @@ static void lines(void **state)
 	nothing_counted();
 }
 
-/* A value that two programs may understand differently. */
+/* Sends values that two programs may understand differently. */
 static void values(void **state)
 {
 	(void)state;
@@ -341,7 +347,8 @@ static void values(void **state)
 			struct bytes line = { .len = 0 };
 			by_pattern(&line, "Transfer-Encoding", "chunked", &p);
 			send_chunked(&line);
-			if (c < '0' || c > '9') /* another number, and waits for so much */
+			/* A digit makes another number: the daemon would wait for as many bytes. */
+			if (c < '0' || c > '9')
 				send_lengths(by_pattern, &p);
 		}
 	for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
@@ -354,7 +361,10 @@ static void values(void **state)
 	nothing_counted();
 }
 
-/* A header that is another one does hide a request: so a hidden one is seen here. */
+/*
+ * A header with another name hides a request. The hidden request is seen here, so this test can
+ * detect one.
+ */
 static void hidden_ones_are_seen(void **state)
 {
 	(void)state;
@@ -364,12 +374,13 @@ static void hidden_ones_are_seen(void **state)
 	int last = serial;
 	finish_all();
 	redisReply *keys = server_command(&redis, "KEYS %s", "*{h*");
-	assert_int_equal(keys->elements, last - first - 2); /* but for CL.TE, and where the first length is all */
+	/* Two are missing: CL.TE, and where the first length covers everything. */
+	assert_int_equal(keys->elements, last - first - 2);
 }
 
 /*
- * A head without a flaw is served, wherever it lies in libmicrohttpd's buffer and in however many
- * pieces it comes.
+ * The daemon serves a valid head, wherever it lies in libmicrohttpd's buffer and in however many
+ * pieces it arrives.
  */
 static void right_ones_are_served(void **state)
 {
@@ -386,12 +397,12 @@ static void right_ones_are_served(void **state)
 			snprintf(filler, sizeof(filler), "X-Filler-%zu: ", i);
 			len += (size_t)sprintf(text + len, "%s%0*d\r\n", filler, (int)(piece % 700), 0);
 		}
-		len += (size_t)sprintf(text + len, "\r\n%s\r\n", head); /* and a second one behind it */
+		len += (size_t)sprintf(text + len, "\r\n%s\r\n", head); /* a second request follows the first */
 		for (size_t at = 0; at < len; at += piece)
 			raw_send(r, text + at, at + piece < len ? piece : len - at);
 		for (int i = 0; i < 2; i++) {
 			struct answer a = raw_answer(r, END_MS);
-			assert_status(a, 400); /* for its query, so its head was read */
+			assert_status(a, 400); /* refused for its query, so its head was read */
 			assert_string_equal(text_at(a, "/code"), "unknown_field");
 		}
 		raw_forget(r);

@@ -1,7 +1,7 @@
 /*
- * A daemon in poor surroundings: rows 22 (a resolver that takes its time), 48 (a root that is
- * read-only, no /tmp, no rights, little memory) and 49 (a log without a reader) of the table of
- * faults, and as process 1. It starts, serves, and ends on SIGTERM.
+ * Rows 22, 48 and 49 of the table of faults: a daemon in poor surroundings. A resolver is slow
+ * (22). The root is read-only, without /tmp, rights or much memory (48). The log has no reader
+ * (49). The daemon is process 1. In each case the daemon starts, serves, and ends on SIGTERM.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,8 +32,8 @@ static struct redis_server redis;
 static struct daemon patternd;
 
 /*
- * Starts the daemon by a shell that first changes what is around it: `$0` is the program, `$GIVEN`
- * the text `given`, "$@" the options. The port is chosen here, since the log may be unreadable.
+ * Starts the daemon by a shell that first changes its surroundings: `$0` is the program, `$GIVEN`
+ * the text `given`, "$@" the options. The test chooses the port, since the log may be unreadable.
  */
 static void launch(const char *script, const char *given, const char *redis_url, const char *level)
 {
@@ -59,7 +59,7 @@ static void assert_serves(void)
 
 /* ---- 49: the log ---- */
 
-/* The lines that the log has lost after each of so many requests was answered. */
+/* Sends `times` requests. Returns the metric of lines that the log has lost by then. */
 static long ask_many(struct raw *r, int times)
 {
 	raw_repeat(r, "GET /pv/logged HTTP/1.1\r\nHost: localhost\r\n\r\n", (size_t)times);
@@ -70,8 +70,8 @@ static long ask_many(struct raw *r, int times)
 }
 
 /*
- * Reads all that was logged: lines that found no room come with a loop iteration. Returns how many
- * lines that were; each must be whole.
+ * Reads everything that was logged, and returns how many lines it was. Each line must be whole. A
+ * line that found no room is written in a later loop iteration.
  */
 static size_t read_lines(int fd)
 {
@@ -95,7 +95,7 @@ static size_t read_lines(int fd)
 	return lines;
 }
 
-/* The daemon, whose log goes into a pipe of which this end is returned. */
+/* Starts the daemon with its log in a pipe. Returns the reading end. */
 static int launch_into_pipe(struct raw **r)
 {
 	char path[200];
@@ -118,7 +118,7 @@ static void a_log_without_a_reader(void **state)
 	for (int round = 0; ask_many(r, 500) == 0; round++)
 		assert_in_range(round, 0, 20);
 	assert_in_range(read_lines(reader), 100, 100000);
-	wait_until((ask_many(r, 1), read_lines(reader) <= 2), SOON_MS); /* what the daemon still kept */
+	wait_until((ask_many(r, 1), read_lines(reader) <= 2), SOON_MS); /* lines that the daemon still kept */
 	long before = ask_many(r, 10);
 	assert_int_equal(ask_many(r, 10), before);
 	assert_in_range(read_lines(reader), 20, 40);
@@ -144,7 +144,7 @@ static void the_reader_of_the_log_leaves(void **state)
 	daemon_stop(&patternd);
 }
 
-/* The log must not turn up in whatever got the number of the descriptor that is missing. */
+/* Another file may get the number of the missing descriptor. The log must not appear in it. */
 static void there_is_no_log(void **state)
 {
 	static const char *const ways[] = { "exec \"$0\" \"$@\" <&- >&- 2>&-", "exec \"$0\" \"$@\" 2>&-" };
@@ -162,7 +162,7 @@ static void there_is_no_log(void **state)
 	}
 }
 
-/* ---- With mounts of its own ---- */
+/* ---- With separate mounts ---- */
 
 static bool may_mount(void)
 {
@@ -194,7 +194,7 @@ static void without_rights_on_a_read_only_root(void **state)
 	launch(script, "", redis.url, "warn");
 	if (!daemon_is_ready(&patternd, SOON_MS)) {
 		proc_print_tail(&patternd.proc);
-		fail_msg("it does not start");
+		fail_msg("the daemon does not start");
 	}
 	snprintf(path, sizeof(path), "/proc/%ld/status", (long)patternd.proc.pid);
 	char *status = file_text(path);
@@ -205,14 +205,14 @@ static void without_rights_on_a_read_only_root(void **state)
 	daemon_stop(&patternd);
 }
 
-/* ---- P18: process 1 of a container, which the kernel sends only signals with a handler ---- */
+/* ---- P18: process 1 of a container gets only signals that it has a handler for ---- */
 
 static void as_process_1(void **state)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
 
 	(void)state;
-	if (!may_mount() || daemon_is_sanitized()) /* whose search for leaks needs a /proc of its own */
+	if (!may_mount() || daemon_is_sanitized()) /* LeakSanitizer needs a separate /proc */
 		skip();
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		launch("exec unshare --pid --fork --kill-child \"$0\" \"$@\"", "", redis.url, "warn");
@@ -224,7 +224,7 @@ static void as_process_1(void **state)
 	}
 }
 
-/* ---- 22: a resolver that takes its time ---- */
+/* ---- 22: a slow resolver ---- */
 
 static int resolver_open(const char *address)
 {
@@ -237,7 +237,10 @@ static int resolver_open(const char *address)
 	return -1;
 }
 
-/* A question for an IPv4 address gets 127.0.0.1, other questions get an empty answer. */
+/*
+ * Answers a question for an IPv4 address with 127.0.0.1, and any other question with an empty
+ * answer.
+ */
 static void resolver_answer(int fd)
 {
 	static const unsigned char flags[] = { 0x81, 0x80, 0, 1 }, counts[] = { 0, 0, 0, 0 };
@@ -275,7 +278,7 @@ static void assert_does_not_wait(void)
 		assert_in_range(a.took_us, 0, QUICK_US);
 	}
 	client_close(c);
-	assert_int_equal(metric_of(&patternd, "loop_longest_iteration_seconds"), 0); /* whole ones */
+	assert_int_equal(metric_of(&patternd, "loop_longest_iteration_seconds"), 0); /* in whole seconds */
 }
 
 static void a_resolver_takes_its_time(void **state)

@@ -35,26 +35,26 @@
 
 enum {
 	ANSWER_MS = 5000,
-	RECOVER_MS = 9000, /* also after a refusal, which is waited for five seconds */
+	RECOVER_MS = 9000, /* a refused daemon retries only after five seconds */
 	FILLED_KEYS = 40,
-	POINTS_MAX = 20000, /* of one scenario and kind: there is no end to it */
+	POINTS_MAX = 20000, /* per scenario and kind: beyond it the scenario counts as endless */
 	FLAWS_PRINTED = 30,
-	KEPT_BYTES = 1 << 20, /* that buffers and caches may have grown by, over a whole scenario */
-	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
+	KEPT_BYTES = 1 << 20, /* how much buffers and caches may grow over a whole scenario */
+	LEFT_BLOCKS = 16,     /* tolerance at the end: threads of glibc's resolver may have these blocks */
 	FOLLOWS_MS = 200,     /* time for effects that no request waits for */
-	TLS_STEP = 101,       /* each so many-th of its allocations: a handshake takes thousands */
-	PART_STEP = 10,       /* and of a part of all each so many-th call, in other modes than the plain one */
+	TLS_STEP = 101,       /* only each 101st of GnuTLS's allocations fails: a handshake has thousands */
+	PART_STEP = 10,       /* in a partial run, only each 10th call fails in modes other than the plain one */
 };
 
 #define FOR_GOOD UINT64_MAX
 #define ALL "PATTERND_TORTURE_ALL"
 
-/* The kind of Redis, and the protocols to it and to the daemon. */
+/* The kind of Redis, the protocol to it, and the protocol of the clients. */
 enum mode {
 	PLAIN = 1,
-	TLS = 2, /* to Redis */
+	TLS = 2, /* the daemon uses TLS to Redis */
 	CLUSTER = 4,
-	HTTPS = 8, /* from the clients */
+	HTTPS = 8, /* the clients use HTTPS */
 };
 
 static const struct {
@@ -72,22 +72,22 @@ enum { MODES = sizeof(modes) / sizeof(*modes) };
 static enum mode mode;
 static struct redis_server redis;
 static struct daemon patternd;
-static struct certificate ca, own; /* for all servers and clients of this machine */
+static struct certificate ca, own; /* of all servers and clients of this test */
 static const char *tokens_path;
-static int redis_at; /* the port for the daemon */
+static int redis_at; /* the port that the daemon connects to */
 static char redis_url[64];
-static int open_files;      /* without clients */
-static int64_t left_blocks; /* by a daemon that was not tortured, at its end */
-static long long maps_due;  /* times that the map of the Cluster has to have been asked for */
+static int open_files;      /* of the daemon without clients */
+static int64_t left_blocks; /* blocks that an untortured daemon has at its end */
+static long long maps_due;  /* how often the daemon must have asked for the map of the Cluster */
 static unsigned flaws;
 
-/* What is under way, for a message. */
+/* What is under way, for messages. */
 static struct {
 	const char *scenario;
 	enum torture_kind kind;
 	uint64_t n;
-	int expected; /* the status when nothing fails; 0: it may be another */
-	int status;   /* that came last */
+	int expected; /* the status when nothing fails; 0: it may vary */
+	int status;   /* the last status */
 	enum torture_outcome outcome;
 } now;
 
@@ -109,7 +109,7 @@ static void note_flaw(const char *format, ...)
 
 /* ---- The daemon ---- */
 
-/* Redis as the mode has it. `redis_url` names its host or, at a start, its address. */
+/* Starts Redis as the mode requires. `redis_url` names its host or, at a start, its address. */
 static void start_redis(void)
 {
 	char port[16];
@@ -128,7 +128,7 @@ static void name_redis(const char *host)
 	snprintf(redis_url, sizeof(redis_url), "%s://%s:%d", scheme, host, redis_at);
 }
 
-/* By the daemon to each server of Redis. */
+/* True when the daemon has `wanted` connections to each server of Redis. */
 static bool are_connected(int wanted)
 {
 	int count = 0;
@@ -138,19 +138,19 @@ static bool are_connected(int wanted)
 	return count == wanted * (redis.cluster ? redis.cluster->count : 1);
 }
 
-/* False when it ended by itself instead. */
+/* Returns false when the daemon ended by itself instead. */
 static bool try_start(void)
 {
-	const char *more[7] = { NULL }; /* the first NULL is the end of all */
+	const char *more[7] = { NULL }; /* a NULL ends the options */
 
 	if (mode == TLS)
 		memcpy(more, (const char *[]){ "--redis-ca-file", ca.cert_path }, 2 * sizeof(*more));
-	if (mode == HTTPS) /* its readiness is asked for without */
+	if (mode == HTTPS) /* the test asks for readiness without TLS */
 		memcpy(more,
 		       (const char *[]){ "--tls-cert", own.cert_path, "--tls-key", own.key_path, "--health-listen",
 					 "127.0.0.1:0" },
 		       6 * sizeof(*more));
-	wait_until(are_connected(0), RECOVER_MS); /* the former daemon's are gone */
+	wait_until(are_connected(0), RECOVER_MS); /* the connections of the daemon before are gone */
 	return daemon_try_launch(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400",
 				 "--tokens", tokens_path, "--ready-follows-redis", more[0], more[1], more[2], more[3],
 				 more[4], more[5]);
@@ -159,7 +159,7 @@ static bool try_start(void)
 static void start(void)
 {
 	assert_true(try_start() && daemon_is_ready(&patternd, RECOVER_MS));
-	wait_until(are_connected(2), RECOVER_MS); /* one for commands, and one that is subscribed */
+	wait_until(are_connected(2), RECOVER_MS); /* one for commands, one for subscriptions */
 	open_files = daemon_open_files(&patternd);
 }
 
@@ -176,7 +176,10 @@ static bool is_released(void *arg)
 	return daemon_open_files(&patternd) <= open_files;
 }
 
-/* GMP aborts without memory, and libtasn1 runs into a NULL: no user of GnuTLS can prevent that. */
+/*
+ * GMP aborts without memory, and libtasn1 dereferences a NULL. No program that uses GnuTLS can
+ * prevent that.
+ */
 static void judge_crash(void)
 {
 	int status = proc_exit_status(&patternd.proc);
@@ -196,7 +199,7 @@ static bool is_map_asked_for(void *arg)
 	return server_calls(&redis, "cluster|slots") >= maps_due;
 }
 
-/* It lives, reaches Redis, and has closed all connections of clients. */
+/* The daemon must be alive, reach Redis, and have closed all connections of clients. */
 static void judge_daemon(void)
 {
 	bool serves = daemon_is_ready(&patternd, RECOVER_MS);
@@ -219,7 +222,7 @@ static void judge_daemon(void)
 
 /* ---- Clients ---- */
 
-/* NULL: the daemon has ended. A failed handshake shows as a missing answer. */
+/* Connects a client; NULL: the daemon has ended. A failed handshake shows as a missing answer. */
 static struct raw *come(void)
 {
 	struct raw *r = raw_try_connect(patternd.port);
@@ -229,7 +232,7 @@ static struct raw *come(void)
 	return r;
 }
 
-/* Notes a flaw unless the answer fits the contract, or the connection was closed. */
+/* Notes a flaw unless the answer fits the contract or the connection was closed. */
 static void judge_answer(struct raw *r, struct answer a, const char *what)
 {
 	const char *media = header_of(a, "Content-Type");
@@ -240,22 +243,22 @@ static void judge_answer(struct raw *r, struct answer a, const char *what)
 	else if (a.status && a.status < 500 && now.expected && a.status != now.expected)
 		note_flaw("%s: %d %s", what, a.status, a.body);
 	else if (a.status && media && strstr(media, "json") && !a.json)
-		note_flaw("%s: an answer that is no JSON: %d %s", what, a.status, a.body);
+		note_flaw("%s: the answer is not JSON: %d %s", what, a.status, a.body);
 	else if (a.status >= 500 && media && strstr(media, "json") && problem_flaw(a, a.status, NULL, NULL))
-		note_flaw("%s: no whole problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL), a.status,
-			  a.body);
+		note_flaw("%s: an incomplete problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL),
+			  a.status, a.body);
 	else if (a.status >= 400 && a.body && strstr(a.body, "--max-request-memory"))
-		note_flaw("%s: malloc failed, and the budget is named: %s", what, a.body);
+		note_flaw("%s: malloc failed, but the answer names the budget: %s", what, a.body);
 }
 
-/* Judges its answer. `r` is NULL when the daemon has ended, which is reported afterwards. */
+/* Reads and judges the answer. `r` is NULL when the daemon has ended; judge_daemon reports that. */
 static void await(struct raw *r, const char *what)
 {
 	if (r)
 		judge_answer(r, raw_answer(r, ANSWER_MS), what);
 }
 
-/* Does the same for a stream's beginning. False: there is no stream. */
+/* Reads and judges the beginning of a stream. Returns false when there is no stream. */
 static bool await_head(struct raw *r, const char *what)
 {
 	int status = r ? raw_head(r, ANSWER_MS).status : 0;
@@ -296,7 +299,7 @@ static void ask(struct raw *r, const char *method, const char *target, const cha
 	free(text);
 }
 
-/* One request over its own connection. */
+/* Sends one request over a separate connection. */
 static void exchange(const char *method, const char *target, const char *body, const char *headers)
 {
 	struct raw *r = come();
@@ -306,13 +309,13 @@ static void exchange(const char *method, const char *target, const char *body, c
 	leave(r);
 }
 
-#include "torture_scenarios.h" /* of all that is above */
+#include "torture_scenarios.h" /* uses everything above */
 
 /* ---- One scenario ---- */
 
-static bool is_filled; /* there is something of everything, kept in database 1 */
+static bool is_filled; /* Redis starts with something of everything, copied from database 1 */
 
-/* Redis as it was before the first try. */
+/* Makes Redis as it was before the first try. */
 static void reset(void)
 {
 	static const char copy[] = "redis.call('SELECT', ARGV[1]) for _, key in ipairs(redis.call('KEYS', '*')) do "
@@ -323,7 +326,7 @@ static void reset(void)
 		server_command(&redis, "EVAL %s 0 1 0", copy);
 }
 
-/* What the examples of all operations leave behind, but for those that only take away. */
+/* Runs the examples of all operations except streams and DELETE. */
 static void fill(void)
 {
 	is_filled = false;
@@ -348,7 +351,10 @@ static bool try_point(const struct scenario *s, const void *what, uint64_t how_m
 	return reached;
 }
 
-/* All but those that `make torture` tries in the other modes. */
+/*
+ * Returns which calls fail: 1 is every call, n is each n-th. Only `make torture` tries all in modes
+ * other than the plain one.
+ */
 static uint64_t step(void)
 {
 	uint64_t of_all = now.kind == TORTURE_TLS && mode == TLS ? TLS_STEP : 1;
@@ -364,10 +370,10 @@ static void sweep(const struct scenario *s, const void *what, enum torture_kind 
 		assert_true(now.n < POINTS_MAX);
 	}
 	if (kind == TORTURE_TLS && now.n > 1)
-		restart(); /* what GnuTLS loses when its memory fails, the next daemon has not */
+		restart(); /* the next daemon does not have what GnuTLS leaked without memory */
 }
 
-/* The name in reports. */
+/* Returns the name of the scenario for reports. */
 static const char *title(const char *name, const char *more)
 {
 	const char *of_mode = "";
@@ -385,8 +391,8 @@ static void torture(const struct scenario *s, const void *what)
 	now.scenario = title(s->name, "");
 	now.expected = 0;
 	reset();
-	s->play(what);                                      /* caches fill */
-	now.expected = what && !is_filled ? now.status : 0; /* what was filled in runs out */
+	s->play(what);                                      /* fills caches */
+	now.expected = what && !is_filled ? now.status : 0; /* filled keys may expire, so the status may vary */
 	judge_daemon();
 	int64_t bytes = torture_bytes();
 	for (int kind = 0; kind < TORTURE_KINDS; kind++)
@@ -394,7 +400,7 @@ static void torture(const struct scenario *s, const void *what)
 	now.scenario = title(s->name, ", no memory from then on");
 	sweep(s, what, TORTURE_MEMORY, FOR_GOOD);
 	if (torture_bytes() > bytes + KEPT_BYTES)
-		note_flaw("%lld bytes of memory are taken, not %lld", (long long)torture_bytes(), (long long)bytes);
+		note_flaw("%lld bytes of memory are in use, not %lld", (long long)torture_bytes(), (long long)bytes);
 }
 
 static void test_scenarios(void **state)
@@ -427,7 +433,10 @@ static void test_operations(void **state)
 	assert_int_equal(flaws, 0);
 }
 
-/* The same where they find something; all of them only, since it takes as long again. */
+/*
+ * Tortures the operations on existing keys. Only a run of all operations does so, since it takes as
+ * long again.
+ */
 static void test_operations_on_what_is_there(void **state)
 {
 	(void)state;
@@ -445,18 +454,18 @@ static void test_operations_on_what_is_there(void **state)
 
 /* ---- Start and end ---- */
 
-/* By SIGTERM, with status 0. */
+/* The daemon must end on SIGTERM, with status 0. */
 static void judge_end(void)
 {
 	proc_signal(&patternd.proc, SIGTERM);
 	if (!proc_ended(&patternd.proc, ANSWER_MS * 2))
-		note_flaw("it does not end");
+		note_flaw("the daemon does not end");
 	else if (proc_exit_status(&patternd.proc) != 0)
-		note_flaw("it ended with status %d", proc_exit_status(&patternd.proc));
+		note_flaw("the daemon ended with status %d", proc_exit_status(&patternd.proc));
 	daemon_kill(&patternd);
 }
 
-/* It starts all the same, or reports why not. */
+/* The daemon must start in spite of the failure, or report why it does not. */
 static bool try_to_start(void)
 {
 	torture_arm(now.kind, now.n, 1);
@@ -464,7 +473,7 @@ static bool try_to_start(void)
 	if (is_up && !daemon_is_ready(&patternd, RECOVER_MS)) {
 		is_up = !proc_ended(&patternd.proc, 0);
 		if (is_up)
-			note_flaw("it does not get ready");
+			note_flaw("the daemon does not become ready");
 	}
 	bool reached = torture_disarm();
 
@@ -473,15 +482,15 @@ static bool try_to_start(void)
 	} else if (proc_exit_status(&patternd.proc) > 128) {
 		judge_crash();
 	} else if (proc_exit_status(&patternd.proc) != 1 && proc_exit_status(&patternd.proc) != 2) {
-		note_flaw("it ended with status %d", proc_exit_status(&patternd.proc));
+		note_flaw("the daemon ended with status %d", proc_exit_status(&patternd.proc));
 	} else if (!proc_wrote(&patternd.proc, "patternd: ")) {
-		note_flaw("it ended without a word");
+		note_flaw("the daemon ended without a message");
 		proc_print_tail(&patternd.proc);
 	}
 	return reached;
 }
 
-/* One client waits and one listens while it gets SIGTERM. */
+/* One client waits and another listens to a stream when the daemon gets SIGTERM. */
 static bool try_to_leave(void)
 {
 	reset();
@@ -520,7 +529,7 @@ static void test_start(void **state)
 {
 	(void)state;
 	/*
-	 * By address: glibc 2.36 crashes when memory ends while it reads for the first time how
+	 * The URL has an address: glibc 2.36 crashes when memory ends while it first reads how
 	 * names are resolved.
 	 */
 	name_redis("127.0.0.1");
@@ -533,7 +542,7 @@ static void test_end(void **state)
 	sweep_lives("end", try_to_leave);
 }
 
-/* All that it allocated while calls failed is freed at its end. */
+/* At its end, the daemon frees everything that it allocated while calls failed. */
 static void test_nothing_is_left(void **state)
 {
 	(void)state;
@@ -552,8 +561,8 @@ static int set_up(void **state)
 	torture_open();
 	patternd.proc.env = torture_env();
 	/*
-	 * By name: the resolver is asked anyway when an address cannot be read for lack of memory,
-	 * and keeps a descriptor from then on.
+	 * The URL has a name: without memory to read an address, the daemon asks the resolver
+	 * anyway, which keeps a descriptor from then on.
 	 */
 	name_redis("localhost");
 	start();

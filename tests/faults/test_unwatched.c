@@ -1,6 +1,6 @@
 /*
- * A connection to Redis whose socket cannot be watched, because epoll_ctl fails, is closed at once.
- * If this fails, the daemon polls in a busy loop until the connection times out.
+ * When epoll_ctl fails, the daemon cannot watch the socket of a connection to Redis. It must close
+ * that connection at once. Otherwise it would poll in a busy loop until the connection times out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "../support/torture.h"
 #include "../support/waiter.h"
 
-enum { OVERDUE_MS = 400, RECOVER_MS = 5000, LINKS = 2 /* one for commands, one that is subscribed */ };
+enum { OVERDUE_MS = 400, RECOVER_MS = 5000, LINKS = 2 /* one for commands, one for subscriptions */ };
 
 static void it_is_given_up_at_once(void **state)
 {

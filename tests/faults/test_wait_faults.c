@@ -1,7 +1,7 @@
 /*
- * Faults while clients wait for messages or a cached value: Redis gone and back, the subscriber's
- * connection cut, Redis without permission to subscribe, the daemon stopped by SIGTERM. No waiter
- * is answered before its time, no message is missed, and each answer is true.
+ * Faults while clients wait for messages or a cached value. Redis goes and comes back, the
+ * subscriber's connection is cut, Redis permits no subscription, or SIGTERM stops the daemon. No
+ * waiter is answered before its time, no message is missed, and each answer is true.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -24,9 +24,9 @@ enum { SOON_MS = 8000, SLACK_MS = 1000, CROWD = 20, CUTS = 100, MESSAGES = 300 }
 
 #define LONG "{\"wait_ms\":30000}"
 
-static char queue[16]; /* each test has its own: no daemon is subscribed to it before a client waits there */
+static char queue[16]; /* differs in each test: no daemon is subscribed to it before a client waits there */
 static char queue_target[64], receive_target[64], messages_target[64];
-static char cache_key[64], cache_target[64], fill_target[64]; /* a value of that name */
+static char cache_key[64], cache_target[64], fill_target[64]; /* for a cached value named like the queue */
 
 static int new_queue(void **state)
 {
@@ -66,7 +66,7 @@ static void send_number(int number)
 
 static struct raw *crowd[CROWD];
 
-/* One after the other, so that each gets its message in its turn. */
+/* Parks the waiters one after the other, so that each gets its message in its turn. */
 static void gather(const struct daemon *d)
 {
 	for (int i = 0; i < CROWD; i++) {
@@ -118,7 +118,7 @@ static void redis_may_go_and_come_back(void **state)
 	}
 }
 
-/* A waiter is answered when its wait ends, and not before, with effect none. */
+/* A waiter is answered with effect none when its wait ends, and not before. */
 static void the_time_may_end_without_redis(void **state)
 {
 	(void)state;
@@ -132,7 +132,7 @@ static void the_time_may_end_without_redis(void **state)
 	assert_in_range(monotonic_ms() - start_ms, 599, 600 + SLACK_MS);
 	assert_problem(waiter_answer(keyed, receive_target, SOON_MS), 503, "redis_unavailable", "none");
 	assert_int_equal(waiting_at(&patternd), 0);
-	/* New requests do not wait for that. */
+	/* New requests do not wait for Redis to return. */
 	assert_problem(post(receive_target, LONG), 503, "redis_unavailable", "none");
 	server_restart(&redis);
 	wait_until(get(queue_target).status == 200, SOON_MS);
@@ -173,11 +173,11 @@ static void nothing_is_missed_while_it_is_cut(void **state)
 	}
 	heard = metric_of(&patternd, "wakeups_total") - heard;
 	print_message("%d messages, %ld of them announced to a subscriber\n", CUTS, heard);
-	assert_in_range(heard, 0, CUTS / 2); /* else this tested nothing */
+	assert_in_range(heard, 0, CUTS / 2); /* otherwise too few messages were sent during a cut */
 	raw_close(w);
 }
 
-/* Of each kind; by another daemon. */
+/* All kinds of waiters are woken after a cut. Another daemon makes the changes. */
 static void all_are_subscribed_again_after_a_cut(void **state)
 {
 	struct daemon other = { 0 };
@@ -193,7 +193,7 @@ static void all_are_subscribed_again_after_a_cut(void **state)
 	daemon_stop(&other);
 }
 
-/* Does the same with the whole way to Redis, while another daemon sends. */
+/* The proxy cuts all connections to Redis, while another daemon sends. */
 static void nothing_is_missed_while_the_way_is_cut(void **state)
 {
 	struct proxy *proxy = proxy_open(redis.port);
@@ -220,7 +220,7 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 	proxy_close(proxy);
 }
 
-/* Any number can be published: one that is never due wakes no waiter. */
+/* Any number can be published as a due time. A message that is never due wakes no waiter. */
 static void what_is_due_in_ages_wakes_no_waiter(void **state)
 {
 	static const char *const ages[] = { "9223372036854775807", "9223372036854775", "99999999999999999999" };
@@ -243,7 +243,9 @@ static void what_is_due_in_ages_wakes_no_waiter(void **state)
 	raw_close(w);
 }
 
-/* A Redis that refuses subscriptions: a waiter is not woken, but its last attempt is at its end. */
+/*
+ * Redis refuses subscriptions. A waiter is not woken, but makes a last attempt when its wait ends.
+ */
 static void without_permission_the_last_try_counts(void **state)
 {
 	struct daemon deaf = { 0 };
@@ -252,26 +254,26 @@ static void without_permission_the_last_try_counts(void **state)
 	(void)state;
 	server_command(&redis, "ACL SETUSER deaf on >pw ~* +@all allchannels");
 	snprintf(url, sizeof(url), "redis://deaf:pw@127.0.0.1:%d/0", redis.port);
-	daemon_start(&deaf, "--redis", url); /* which is not ready without the channels */
+	daemon_start(&deaf, "--redis", url); /* the daemon is not ready without the channels */
 	server_command(&redis, "ACL SETUSER deaf resetchannels");
 	struct client *c = client_open(deaf.port);
 	int64_t start_ms = monotonic_ms();
 	struct raw *first = waiter(&deaf, queue, "{\"wait_ms\":500}"),
 		   *second = waiter(&deaf, queue, "{\"wait_ms\":500}");
 	wait_until(proc_wrote(&deaf.proc, "subscription_refused"), SOON_MS);
-	/* A write succeeds, though its announcement cannot be published. */
+	/* The write succeeds, though Redis does not permit its announcement. */
 	assert_status(http(c, "POST", messages_target, "{\"body\":1}"), 201);
 	struct answer a = waiter_answer(first, receive_target, SOON_MS);
 	assert_in_range(monotonic_ms() - start_ms, 499, 500 + SLACK_MS);
 	struct answer b = waiter_answer(second, receive_target, SOON_MS);
 	assert_int_equal(count_in(a) + count_in(b), 1);
 	assert_status(http(c, "PUT", queue_target, "{}"), 200);
-	/* What becomes due by time needs no channel. */
+	/* Messages that become due by time need no channel. */
 	assert_status(http(c, "POST", "/queues/due/messages", "{\"body\":1,\"delay_ms\":150}"), 201);
 	assert_int_equal(count_in(http(c, "POST", "/queues/due/receive", LONG)), 1);
 	char *log = file_text(deaf.proc.err_path), *said = strstr(log, "subscription_refused");
 	assert_non_null(said);
-	assert_null(strstr(said + 1, "subscription_refused")); /* once */
+	assert_null(strstr(said + 1, "subscription_refused")); /* the refusal is logged once */
 	free(log);
 	raw_close(first);
 	raw_close(second);
@@ -280,7 +282,7 @@ static void without_permission_the_last_try_counts(void **state)
 	server_command(&redis, "ACL DELUSER deaf");
 }
 
-/* ---- Those that wait for a cached value ---- */
+/* ---- Waiters for a cached value ---- */
 
 static void gather_at_value(const struct daemon *d)
 {
@@ -289,7 +291,7 @@ static void gather_at_value(const struct daemon *d)
 	wait_until(subscribers_at(&redis, cache_key) == 1 && all_parked(d, CROWD), SOON_MS);
 }
 
-/* All but `maker` (-1: all) get it. */
+/* All waiters but `maker` get the value; -1: all get it. */
 static void all_get_the_value(int maker)
 {
 	for (int i = 0; i < CROWD; i++)
@@ -301,7 +303,7 @@ static void all_get_the_value(int maker)
 	disperse();
 }
 
-/* Ticket and wait queue are lost with Redis: one waiter makes the value, and the others get it. */
+/* Redis loses the ticket and the wait queue. One waiter makes the value, and the others get it. */
 static void redis_may_forget_the_ticket(void **state)
 {
 	(void)state;
@@ -323,7 +325,7 @@ static void redis_may_forget_the_ticket(void **state)
 	all_get_the_value(maker);
 }
 
-/* Stored while the daemon is not subscribed, or cannot reach Redis at all. */
+/* The value is stored while the daemon is not subscribed, or cannot reach Redis at all. */
 static void no_value_is_missed_after_a_cut(void **state)
 {
 	struct proxy *proxy = proxy_open(redis.port);
@@ -349,7 +351,7 @@ static void no_value_is_missed_after_a_cut(void **state)
 	proxy_close(proxy);
 }
 
-/* Whose attempt was to answer all: its reply is lost, so another makes one. */
+/* One attempt is to answer all waiters. Its reply is lost, so another waiter makes an attempt. */
 static void the_attempt_for_all_may_fail(void **state)
 {
 	struct proxy *proxy = proxy_open(redis.port);
@@ -433,7 +435,10 @@ static void the_daemon_leaves_without_redis_too(void **state)
 	wait_until(get(queue_target).status == 200, SOON_MS);
 }
 
-/* What is sent in that moment was delivered in an answer, or is there for the next. */
+/*
+ * A message that is sent at that moment was delivered in an answer, or is there for the next
+ * request.
+ */
 static void what_is_sent_while_the_daemon_leaves_is_not_lost(void **state)
 {
 	for (int round = 0; round < 5; round++) {
@@ -466,7 +471,7 @@ static void what_is_sent_while_the_daemon_leaves_is_not_lost(void **state)
 
 /* ---- All at once ---- */
 
-/* Sends until it is known to be there: its id makes a second one of it impossible. */
+/* Sends the message until the answer confirms it. Its id prevents a duplicate. */
 static void send_surely(int number)
 {
 	char body[64];
@@ -475,7 +480,7 @@ static void send_surely(int number)
 	wait_until(post(messages_target, body).status == 201, SOON_MS);
 }
 
-/* Takes what came for one client of the crowd, which asks again. */
+/* Records the messages that one client of the crowd got. The client then asks again. */
 static void take(struct raw *w, int seen[])
 {
 	struct answer a = raw_answer(w, SOON_MS);
@@ -492,8 +497,8 @@ static void take(struct raw *w, int seen[])
 }
 
 /*
- * Connections are killed again and again. What was taken by a try whose answer was lost is in
- * flight, and everything else arrives once.
+ * Connections are killed again and again. Messages of a try whose answer was lost are in flight.
+ * All other messages arrive once.
  */
 static void every_message_is_accounted_for(void **state)
 {

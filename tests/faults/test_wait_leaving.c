@@ -1,7 +1,7 @@
 /*
- * Clients that disconnect while they wait for messages, or while a script receives one for them:
- * row 19 of the table of faults. They leave the wait queue at once, and nothing of them remains. A
- * message that they did not read is ready again, once, and the delivery does not count.
+ * Row 19 of the table of faults: clients disconnect while they wait for messages, or while a script
+ * receives one for them. They leave the wait queue at once, and nothing of them remains. A message
+ * that they did not read is ready again, once, and the delivery does not count.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static int forget(void **state)
 
 enum leaving { CLOSES, RESETS, HALF_CLOSES, WAYS };
 
-/* Leaves in this way. Returns `r` while it can still read, else NULL. */
+/* Disconnects in this way. Returns `r` if it can still read, otherwise NULL. */
 static struct raw *leave(struct raw *r, enum leaving way)
 {
 	if (way == CLOSES)
@@ -75,7 +75,7 @@ static int64_t count_of(const char *queue, const char *state)
 	return int_at(get(target), state);
 }
 
-/* ---- While they are parked ---- */
+/* ---- While clients are parked ---- */
 
 static void a_client_that_leaves_is_out_of_the_wait_queue(void **state)
 {
@@ -127,7 +127,7 @@ static void a_thousand_leave_at_once(void **state)
 	assert_int_equal(metric_of(&patternd, "clients_disconnected_total"), left + MANY);
 	for (int i = 0; i < MANY; i++)
 		raw_close(all[i]);
-	wait_until(daemon_open_files(&patternd) <= files + 1, SOON_MS); /* the connection for looking */
+	wait_until(daemon_open_files(&patternd) <= files + 1, SOON_MS); /* the connection that asks for the number */
 	send_to("q", "{\"body\":1}");
 	assert_int_equal(int_at(receive("q", NULL), "/messages/0/receives"), 1);
 	free(all);
@@ -135,7 +135,7 @@ static void a_thousand_leave_at_once(void **state)
 
 #define BEHIND "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" /* 44 bytes */
 
-/* Unread bytes close the window of TCP: the end behind them cannot arrive. */
+/* Unread bytes close the window of TCP: the end of the stream behind them cannot arrive. */
 static void a_client_that_left_behind_a_long_pipeline_is_noticed(void **state)
 {
 	static const size_t requests_behind[] = { 400, 4700, 24000 };
@@ -144,7 +144,8 @@ static void a_client_that_left_behind_a_long_pipeline_is_noticed(void **state)
 	for (size_t i = 0; i < ROWS(requests_behind); i++) {
 		struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 		long left = metric_of(&patternd, "clients_disconnected_total");
-		raw_repeat(w, BEHIND, requests_behind[i]); /* may fail: the daemon may have closed by then */
+		/* This may fail: the daemon may have closed the connection by then. */
+		raw_repeat(w, BEHIND, requests_behind[i]);
 		raw_close(w);
 		wait_until(waiting_at(&patternd) == 0, SOON_MS);
 		assert_int_equal(metric_of(&patternd, "clients_disconnected_total"), left + 1);
@@ -168,7 +169,7 @@ static void a_short_pipeline_is_answered(void **state)
 	raw_close(w);
 }
 
-/* ---- While a message is being won for them: Redis is held until they have left ---- */
+/* ---- While Redis is held with a message for them, until they have left ---- */
 
 struct won {
 	const char *name, *target, *body;
@@ -184,7 +185,7 @@ static const struct won wins[] = {
 	  "{\"queues\":[\"p\",\"q\"]," LONG ",\"limit\":2,\"acknowledge\":true}" },
 };
 
-/* Asks, and leaves before Redis does what was asked. */
+/* Sends the request, and leaves before Redis runs it. */
 static void ask_and_leave(const struct won *w, enum leaving way, const char *headers)
 {
 	long commands = metric_of(&patternd, "redis_commands_total"),
@@ -205,8 +206,8 @@ static void ask_and_leave(const struct won *w, enum leaving way, const char *hea
 }
 
 /*
- * If the delivery counted, these would be dead letters: they return to their places, with their
- * ids.
+ * If the deliveries counted, these messages would be dead letters. They return to their places,
+ * with their ids.
  */
 static void what_was_won_in_vain_was_not_received(void **state)
 {
@@ -239,7 +240,8 @@ static void what_was_won_in_vain_was_not_received(void **state)
 }
 
 /*
- * Also when the daemon learns of both at once, and of what was won first. It is stopped for that.
+ * This also holds when the daemon learns of both events at once, and of the received message first.
+ * The daemon is stopped for that.
  */
 static void a_client_that_left_just_before_is_not_answered(void **state)
 {
@@ -254,7 +256,7 @@ static void a_client_that_left_just_before_is_not_answered(void **state)
 		server_command(&redis, "CLIENT PAUSE 10000 WRITE");
 		struct raw *r = waiter_at(&patternd, w->target, w->body, "");
 		wait_until(metric_of(&patternd, "redis_commands_total") == commands + 1, SOON_MS);
-		nap_ms(10); /* its grace polls have ended: it is suspended */
+		nap_ms(10); /* its grace polls have ended, so the request is suspended */
 		proc_signal(&patternd.proc, SIGSTOP);
 		server_command(&redis, "CLIENT UNPAUSE");
 		wait_until(server_scripts_run(&redis) == scripts + 1, SOON_MS);
@@ -267,7 +269,7 @@ static void a_client_that_left_just_before_is_not_answered(void **state)
 	}
 }
 
-/* The message does not lie there until the next request: a waiter gets it. */
+/* The message does not remain until the next request: a waiter gets it. */
 static void what_was_won_in_vain_goes_to_the_next(void **state)
 {
 	(void)state;
@@ -290,7 +292,7 @@ static void what_was_won_in_vain_goes_to_the_next(void **state)
 	}
 }
 
-/* With an Idempotency-Key it is kept for the retry. */
+/* A request with an Idempotency-Key keeps its message for the retry. */
 static void with_a_key_it_is_kept_for_the_retry(void **state)
 {
 	(void)state;
@@ -310,8 +312,8 @@ static void with_a_key_it_is_kept_for_the_retry(void **state)
 /* ---- While the daemon leaves, too ---- */
 
 /*
- * The daemon stays until Redis has answered the requests of the clients that left, and returns
- * their messages.
+ * The daemon does not end until Redis has answered the requests of clients that left. It then
+ * returns their messages.
  */
 static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
 {
@@ -338,8 +340,8 @@ static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
 }
 
 /*
- * It also does not fail when Redis never answers: its drain ends at its limit, and nothing is sent
- * after that.
+ * The daemon also ends when Redis never answers: its drain has a limit, and the daemon sends
+ * nothing after that.
  */
 static void the_daemon_may_leave_before_redis_answers(void **state)
 {
@@ -366,18 +368,18 @@ static void the_daemon_may_leave_before_redis_answers(void **state)
 		wait_until(metric_of(&d, "redis_commands_total") == commands + (long)i + 1, SOON_MS);
 		raw_close(leave(r, (enum leaving)(i % WAYS)));
 	}
-	wait_until(metric_of(&d, "requests_waiting") == 20, SOON_MS); /* while a reply of Redis is pending */
+	wait_until(metric_of(&d, "requests_waiting") == 20, SOON_MS); /* a reply of Redis is pending at this moment */
 	daemon_stop(&d);
 	proc_signal(&redis.proc, SIGCONT);
 }
 
-/* ---- In the very moment ---- */
+/* ---- At the same moment ---- */
 
 /* A round: a client waits at its own queue, a message is sent there, and the client leaves. */
 struct round {
-	struct raw *raw; /* of a client that half closed */
-	bool got;        /* and read an answer all the same */
-	int status;      /* that the daemon wrote into its log */
+	struct raw *raw; /* of a client that half closed, and can still read */
+	bool got;        /* that client read an answer */
+	int status;      /* the status that the daemon logged */
 };
 
 static int rounds_wanted(void)
@@ -395,7 +397,7 @@ static void spin_us(int64_t us)
 		continue;
 }
 
-/* Before, after, or a little after. */
+/* The client leaves before the message, after it, or a little after it. */
 static void play(struct round *r, int i, bool acknowledge)
 {
 	char queue[32], headers[64], target[64];
@@ -404,9 +406,9 @@ static void play(struct round *r, int i, bool acknowledge)
 	snprintf(queue, sizeof(queue), "left-%d", i);
 	snprintf(headers, sizeof(headers), "X-Request-ID: %s-%d\r\n", acknowledge ? "done" : "left", i);
 	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
-	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the one of the round before has left */
+	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the client of the round before has left */
 	struct raw *sender = raw_connect(patternd.port);
-	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the one before has left the wait queue */
+	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the client of the round before has left the wait queue */
 	struct raw *w = waiter_parked_with(&patternd, &redis, queue,
 					   acknowledge ? "{" LONG ",\"acknowledge\":true}" : "{" LONG "}", headers);
 	if (i % 3 == 0)
@@ -439,8 +441,8 @@ static void read_log(struct round *rounds, int count, const char *stem)
 }
 
 /*
- * Checks where the message is, by the status that the daemon logged. Returns whether it was written
- * and not read.
+ * Checks where the message is, by the status that the daemon logged. Returns whether the daemon
+ * wrote an answer that no client read.
  */
 static bool look_after(const struct round *r, int i, bool acknowledge)
 {
@@ -449,7 +451,7 @@ static bool look_after(const struct round *r, int i, bool acknowledge)
 	snprintf(queue, sizeof(queue), "left-%d", i);
 	int64_t ready = count_of(queue, "/ready"), in_flight = count_of(queue, "/in_flight");
 	if (r->status == 200) {
-		/* The kernel has the answer: the daemon cannot learn whether it was read. */
+		/* The kernel has the answer: the daemon cannot learn whether the client read it. */
 		assert_int_equal(ready, 0);
 		assert_int_equal(in_flight, acknowledge ? 0 : 1);
 		return !r->got;

@@ -1,7 +1,8 @@
 /*
  * The tickets of requests that wait for a lock, a permit or a cached value. A ticket leaves the
- * wait queue however its request is answered or its client disconnects, also if
- * Redis cannot be asked at that moment. If it stayed, what others wait for would be offered to it.
+ * wait queue however its request is answered or its client disconnects, also if the daemon cannot
+ * ask Redis at that moment. If the ticket stayed, it would be offered the lock, permit or value
+ * that other waiters need.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,9 +20,9 @@ enum { SOON_MS = 5000, RESOURCES = 3, AT_ONCE_MS = 700 };
 
 static const struct resource {
 	const char *target, *hold, *line;
-	const char *capability;  /* of its answer */
-	const char *is_released; /* the problem of a replay after that */
-	int status;              /* of that problem */
+	const char *capability;  /* the member of the answer with the token or permit */
+	const char *is_released; /* the code for a replay after the release */
+	int status;              /* the status for that replay */
 } resources[RESOURCES] = {
 	{ "/locks/a", "{\"ttl_ms\":60000", "p:lock:{a}:waiters", "/token", "not_holder", 409 },
 	{ "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000", "p:semaphore:{a}:waiters", "/permit",
@@ -79,7 +80,7 @@ static struct raw *wait_at(const struct daemon *d, const struct resource *r, int
 	return w;
 }
 
-/* Takes the resource; the caller releases with `released`. */
+/* Takes the resource. The caller releases it with release(). */
 static void hold(const struct resource *r, char capability[64])
 {
 	char body[96];
@@ -98,14 +99,14 @@ static void release(const struct resource *r, const char *capability)
 		snprintf(text, sizeof(text), "Lock-Token: %s", capability);
 		assert_status(http(client, "DELETE", "/locks/a", NULL, text), 200);
 	} else if (r == &resources[2]) {
-		assert_status(http(client, "DELETE", "/cache/a", NULL), 204); /* takes the ticket away */
+		assert_status(http(client, "DELETE", "/cache/a", NULL), 204); /* removes the ticket, too */
 	} else {
 		snprintf(text, sizeof(text), "/semaphores/a/permits/%s", capability);
 		assert_status(http(client, "DELETE", text, NULL), 204);
 	}
 }
 
-/* It gets the resource at once, and releases it. */
+/* The waiter gets the resource at once, and releases it. */
 static void is_served_at_once(const struct resource *r, struct raw *w)
 {
 	struct answer a = waiter_answer(w, r->target, AT_ONCE_MS);
@@ -159,7 +160,7 @@ static void redis_stops(bool begin)
 
 typedef void fault(bool begin);
 
-/* Of those that wait at each resource, one client stays for its answer, the other leaves. */
+/* At each resource two clients wait: one stays for its answer, the other leaves. */
 static void no_ticket_stays(void **state)
 {
 	fault *const inject = *(fault *const *)*state;
@@ -187,7 +188,7 @@ static void no_ticket_stays(void **state)
 	}
 }
 
-/* ---- The same Idempotency-Key by another daemon ---- */
+/* ---- The same Idempotency-Key at another daemon ---- */
 
 static void a_duplicate_delays_no_waiter(void **state)
 {

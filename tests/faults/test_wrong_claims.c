@@ -1,7 +1,7 @@
 /*
- * Tokens and sale claims that are wrong, expired, used before, of another holder, or nonsense: row
- * 40 of the table of bad inputs. Each is refused, and changes nothing. (Receipts:
- * api/test_queues_receipts.c.)
+ * Row 40 of the table of bad inputs: tokens and sale claims that are wrong, expired, used before,
+ * another holder's, or nonsense. The daemon refuses each, and changes nothing.
+ * (api/test_queues_receipts.c tests receipts.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -47,7 +47,9 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Nonsense of all kinds, percent-encoded. None may be mistaken for the real thing. */
+/*
+ * Nonsense of all kinds, percent-encoded. The daemon must not mistake any of it for a valid token.
+ */
 static const char *const nonsense[] = {
 	"x",
 	"0",
@@ -156,15 +158,15 @@ static void test_used_token(void **state)
 	struct answer entered = with_token("/locks/a", text_at(first, "/token"));
 	assert_status(entered, 200);
 	assert_int_equal(int_at(entered, "/holds"), 2);
-	/* A DELETE that is sent again must not free what it did not take. */
+	/* A repeated DELETE must not release an entry that it did not make. */
 	assert_int_equal(int_at(release("a", text_at(entered, "/token")), "/holds"), 1);
 	assert_int_equal(int_at(release("a", text_at(entered, "/token")), "/holds"), 1);
 	assert_int_equal(int_at(release("a", text_at(first, "/token")), "/holds"), 0);
-	assert_int_equal(int_at(release("a", text_at(first, "/token")), "/holds"), 0); /* the last holder's again */
+	assert_int_equal(int_at(release("a", text_at(first, "/token")), "/holds"), 0); /* the last release, repeated */
 	assert_no_token("a", text_at(entered, "/token"));
 	assert_status(http(client, "POST", "/locks/a", "{\"owner\":\"second\"}"), 201);
 	assert_no_token("a", text_at(entered, "/token"));
-	/* The last holder's once more takes nothing from the next one. */
+	/* The last release, repeated, does not release the next holder's lock. */
 	struct answer again = release("a", text_at(first, "/token"));
 	assert_status(again, 200);
 	assert_true(bool_at(again, "/held"));
@@ -173,7 +175,7 @@ static void test_used_token(void **state)
 
 /* ---- Sales ---- */
 
-/* A claim of 2 on a sale of 5. */
+/* Returns a claim of 2 on a sale of 5. */
 static const char *claimed(const char *sale)
 {
 	char target[64];
@@ -217,7 +219,7 @@ static void test_nonsense_claims(void **state)
 		assert_problem(a, a.status == 400 ? 400 : 404, NULL, "none");
 	}
 	assert_problem(on_claim("POST", "a", "1.1", "/confirm"), 410, "claim_expired",
-		       "none"); /* as if it had been one */
+		       "none"); /* the text has the form of an expired claim */
 	assert_held("a");
 }
 
@@ -233,7 +235,7 @@ static void test_claim_of_another_sale(void **state)
 	assert_status(on_claim("DELETE", "b", of_b, ""), 204);
 }
 
-/* ---- The same claim twice at the same moment ---- */
+/* ---- The same claim twice at the same time ---- */
 
 struct twin {
 	pthread_t thread;
@@ -247,14 +249,14 @@ static void *claim(void *arg)
 	struct twin *t = arg;
 	struct client *own = client_open(patternd.port);
 
-	http(own, "GET", "/healthz", NULL); /* the connection is there before the start */
+	http(own, "GET", "/healthz", NULL); /* opens the connection before the start */
 	pthread_barrier_wait(t->start);
 	t->status = http(own, t->method, t->target, t->body, t->header).status;
 	client_close(own);
 	return NULL;
 }
 
-/* How many of two concurrent tries got `status`. */
+/* Returns how many of two concurrent tries got `status`. */
 static int both(const char *method, const char *target, const char *body, const char *header, int status)
 {
 	pthread_barrier_t start;
@@ -297,7 +299,9 @@ static void test_twice_at_once(void **state)
 	for (int i = 0; i < 20; i++) {
 		set_up(NULL);
 		assert_int_equal(both("POST", "/locks/a", "{\"owner\":\"o\"}", "X-A: 1", 201), 1);
-		/* One lock of two entries: each release that is sent twice frees one of them. */
+		/*
+		 * One lock has two entries: each release that is sent twice releases one of them.
+		 */
 		const char *token = text_at(http(client, "POST", "/locks/b", NULL), "/token");
 		const char *again = text_at(with_token("/locks/b", token), "/token");
 		assert_int_equal(both("DELETE", "/locks/b", NULL, lock_token(token), 200), 2);
@@ -306,12 +310,12 @@ static void test_twice_at_once(void **state)
 		snprintf(target, sizeof(target), "/queues/a/deliveries/%s/reject", received("a"));
 		assert_int_equal(both("POST", target, "{\"delay_ms\":0}", "X-A: 1", 200), 1);
 		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/ready"), 1);
-		/* One message, two receivers: both get an answer, one gets the message. */
+		/* One message, two receivers: both get an answer, and one gets the message. */
 		assert_int_equal(both("POST", "/queues/a/receive", NULL, "X-A: 1", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/in_flight"), 1);
 		/*
-		 * One claim: released twice, its quantity returns once; confirmed twice, the same
-		 * to both, and sold once.
+		 * A claim that is released twice returns its quantity once. A claim that is
+		 * confirmed twice answers both requests the same, and is sold once.
 		 */
 		snprintf(target, sizeof(target), "/sales/a/claims/%s", claimed("a"));
 		assert_int_equal(both("DELETE", target, NULL, "X-A: 1", 204), 2);
@@ -319,7 +323,9 @@ static void test_twice_at_once(void **state)
 		snprintf(target, sizeof(target), "/sales/a/claims/%s/confirm", claimed("a"));
 		assert_int_equal(both("POST", target, NULL, "X-A: 1", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/sales/a", NULL), "/confirmed"), 2);
-		/* One change under one key, asked for twice: once done, the same answer to both. */
+		/*
+		 * One key, one change, two requests: it happens once, and both get the same answer.
+		 */
 		assert_int_equal(both("POST", "/pv/p", "{\"by\":1}", "Idempotency-Key: twin", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/pv/p", NULL), "/count"), 1);
 	}

@@ -1,6 +1,6 @@
 /*
- * through_proxy: the stage of a group of tests whose daemon reaches its Redis through a proxy, and
- * one client of it.
+ * through_proxy: set-up and tear-down for a group of tests whose daemon reaches Redis through a
+ * proxy, with one client.
  */
 #ifndef TEST_THROUGH_PROXY_H
 #define TEST_THROUGH_PROXY_H

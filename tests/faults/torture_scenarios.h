@@ -1,6 +1,6 @@
 /*
- * torture_scenarios: what test_torture.c has the daemon do while calls fail, by what that file has
- * before it includes this.
+ * torture_scenarios: what the daemon does while calls fail. test_torture.c includes this file after
+ * the helpers that it uses.
  */
 #ifndef TEST_TORTURE_SCENARIOS_H
 #define TEST_TORTURE_SCENARIOS_H
@@ -27,8 +27,8 @@ static bool is_stream(const struct contract_operation *op)
 }
 
 /*
- * Two on one connection, the second in pieces of a chunked body, and one that leaves in the middle
- * of it.
+ * Sends two requests on one connection, the second with a body in chunks that arrive in pieces.
+ * Another client leaves in the middle of such a body.
  */
 static void play_connection(const void *what)
 {
@@ -63,7 +63,7 @@ static void play_large_body(const void *what)
 	exchange("POST", "/queues/torture/messages", body, "");
 }
 
-/* A client waits for a message that another sends; another waiter leaves. */
+/* A client waits for a message that another sends. Another waiter leaves. */
 static void play_wait(const void *what)
 {
 	struct raw *waits = come(), *leaves = come();
@@ -90,7 +90,7 @@ static void play_line(const void *what)
 	leave(waits);
 }
 
-/* A stream is listened to until its first message, and left. */
+/* Clients listen to streams until the first message, and leave. */
 static void play_stream(const void *what)
 {
 	struct raw *listens = come(), *holds = come(), *listens_to_all = come();
@@ -102,7 +102,7 @@ static void play_stream(const void *what)
 	if (await_head(listens, "the listener")) {
 		free(raw_chunk(listens, ANSWER_MS));
 		exchange("POST", "/topics/torture", "{\"body\":1}", "");
-		free(raw_chunk(listens, 30)); /* it may not have been sent, or not received */
+		free(raw_chunk(listens, 30)); /* the message may not have been sent, or not received */
 	}
 	await_head(listens_to_all, "the listener to a pattern");
 	await_head(holds, "the holder");
@@ -122,10 +122,10 @@ static void play_reconnect(const void *what)
 	server_command(&redis, "CLIENT KILL TYPE pubsub");
 	await(waits, "the waiter");
 	leave(waits);
-	daemon_is_ready(&patternd, 50); /* the greeting is tortured, too */
+	daemon_is_ready(&patternd, 50); /* tortures the greeting, too */
 }
 
-/* A number of INFO, of all servers together. */
+/* Returns a number of INFO, summed over all servers. */
 static long long counted(const char *section, const char *lead)
 {
 	long long count = 0;
@@ -143,8 +143,8 @@ static long long connections_made(void)
 }
 
 /*
- * Files are read again: what cannot be read leaves what there was. Over TLS the daemon reconnects
- * to Redis with the files that could be read.
+ * The daemon rereads its files, and keeps what it had of a file that it cannot read. Over TLS it
+ * reconnects to Redis with the files that it could read.
  */
 static void play_reload(const void *what)
 {
@@ -166,8 +166,8 @@ static void ask_redirected(void *arg, int moved)
 }
 
 /*
- * While a slot moves, its node redirects a single command (ASK), and afterwards all (MOVED), after
- * which the map is read again.
+ * While a slot moves, its node redirects a single command (ASK). Afterwards it redirects all
+ * (MOVED), and the daemon reads the map again.
  */
 static void play_redirect(const void *what)
 {
@@ -176,14 +176,15 @@ static void play_redirect(const void *what)
 	int64_t until_ms = monotonic_ms() + FOLLOWS_MS;
 
 	(void)what;
-	wait_until(cluster_is_well(c), RECOVER_MS); /* or a late message about the move before would undo this one */
+	/* Otherwise a late message about the previous move would undo this one. */
+	wait_until(cluster_is_well(c), RECOVER_MS);
 	cluster_migrate(c, slot, (cluster_owner(c, slot) + 1) % c->count, ask_redirected, NULL);
-	maps_due =
-		server_calls(&redis, "cluster|slots") + 1; /* that the test itself has read it before is among these */
+	/* The test itself has read the map before, which counts, too. */
+	maps_due = server_calls(&redis, "cluster|slots") + 1;
 	long long moved = counted("errorstats", "errorstat_MOVED:count=");
 	exchange("GET", "/locks/torture", "", "");
 	if (counted("errorstats", "errorstat_MOVED:count=") == moved)
-		maps_due = 0; /* it did not come so far, or the map was just being read */
+		maps_due = 0; /* the request did not get that far, or the map was just being read */
 	while (server_calls(&redis, "cluster|slots") < maps_due && monotonic_ms() < until_ms)
 		nap_ms(1);
 }
@@ -191,7 +192,7 @@ static void play_redirect(const void *what)
 static const struct scenario {
 	const char *name;
 	void (*play)(const void *what);
-	unsigned modes; /* in which it differs */
+	unsigned modes; /* the modes in which the scenario differs */
 } scenarios[] = {
 	{ "a connection", play_connection, PLAIN | TLS | CLUSTER | HTTPS },
 	{ "a large body", play_large_body, PLAIN | TLS },
