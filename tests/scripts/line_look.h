@@ -1,6 +1,6 @@
 /*
- * line_look: looks at a line, which is a wait queue (lua/lib/waiters.lua), from outside. For the
- * tests of locks, semaphores, queues and cached values.
+ * line_look: looks at a line, which is a wait queue (lua/lib/waiters.lua), from outside, for
+ * the tests of locks, semaphores, queues and cached values.
  *
  *	assert_string_equal(line_tickets(&r, "p:lock:{a}"), TICKET_1 " " TICKET_2);
  *	line_subscribe(&r, "p:lock:{a}");

@@ -89,7 +89,7 @@ int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, co
 int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 			      const char *reason, bool dead);
-/* A reject that does not count as a delivery. */
+/* A reject after which the delivery does not count. */
 int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms);
 
 /*

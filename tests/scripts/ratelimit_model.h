@@ -45,7 +45,7 @@ struct limit_model {
 
 /*
  * Computes the units of a leaky bucket: a drop is `drop` units, and `drain` units leave per
- * millisecond. Returns false if the bucket holds 2^52 units or more, because results would not be
+ * millisecond. Returns false if the bucket holds 2^52 units or more: results would not be
  * exact.
  */
 bool limit_units(const struct limit_rule *rule, int64_t *drain, int64_t *drop);

@@ -115,7 +115,7 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	return reply;
 }
 
-/* Replaces the reply of a replay by the reply that it recorded. */
+/* Replaces the reply of a replay by the recorded one. */
 static redisReply *replied(struct redis_server *r)
 {
 	redisReply *reply = r->reply;

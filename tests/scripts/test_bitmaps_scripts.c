@@ -369,7 +369,7 @@ static void a_step_is_a_mebibyte(void **state)
 	assert_int_equal(found_at("1", "0", "-2", "BIT"), -1);
 	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* the range ends before it begins */
 	/*
-	 * A count ends where the bitmap ends, even if the bitmap is cut or deleted during the
+	 * A count ends where the bitmap ends, even if the bitmap shrinks or is deleted during the
 	 * count.
 	 */
 	run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));

@@ -47,7 +47,7 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		{ "1000", "0.001", 15821, 11 },
 		{ "100000000", "1e-06", 3019787018, 21 },
 		{ "100000", "0.5", 288540, 2 },
-		{ "1", "0.01", 1024, 8 }, /* fewer bits set are possible by chance */
+		{ "1", "0.01", 1024, 8 }, /* the least bits: with fewer, the error rate is random */
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
@@ -314,7 +314,7 @@ static void a_full_layer_ends_a_call(void **state)
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call made a layer */
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call allocated its bits */
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call allocated the layer's bits */
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "11");
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());

@@ -132,10 +132,7 @@ static void a_value_wakes_all_and_empties_the_wait_queue(void **state)
 	assert_published("");
 }
 
-/*
- * An expired ticket is not reserved for a waiter. If a newcomer gets it first, the waiters learn
- * when the newcomer's expires.
- */
+/* The next ticket is not reserved. If a newcomer gets it, the waiters learn when it expires. */
 static void a_newcomer_may_get_the_ticket(void **state)
 {
 	(void)state;

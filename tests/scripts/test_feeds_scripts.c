@@ -290,7 +290,8 @@ static void a_new_feed_repeats_no_id(void **state)
 }
 
 /*
- * A removal first drops what a push left to drop. Afterwards the stored count of it would be wrong.
+ * A removal first drops what a push left to drop: afterwards the stored count of these items would
+ * be wrong.
  */
 static void removing_an_item_drops_what_is_left_to_drop(void **state)
 {

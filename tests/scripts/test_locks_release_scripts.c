@@ -86,8 +86,8 @@ static void another_leaves(void)
 }
 
 /*
- * A token is still known after another client acquired the lock, however its hold ended, unless
- * that client released it.
+ * A released token is still known after the hold of another client, unless that client released
+ * the lock itself.
  */
 static void also_once_another_client_acquired_it(void **state)
 {

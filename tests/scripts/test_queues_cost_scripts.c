@@ -139,7 +139,7 @@ static void an_empty_receive_costs_seven(void **state)
 	assert_in_range(commands(), 1, 7);
 }
 
-/* Redis's clock does not move, so only the receives that tests use for it trim. */
+/* Redis's clock does not move, so receives trim only where a test wants it. */
 static int open_all(void **state)
 {
 	script_stage_open_by_clock(state);

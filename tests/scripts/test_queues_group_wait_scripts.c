@@ -1,6 +1,6 @@
 /*
- * When a waiter looks again if a queue or its groups may not hand out their messages now. It looks
- * when they may, and not before, unless the reason ends sooner. The test sets Redis's clock.
+ * If a queue or its groups may not hand out their messages now, a waiter looks again when they may.
+ * It does not look before, unless the reason ends sooner. The test sets Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>

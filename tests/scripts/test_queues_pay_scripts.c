@@ -1,6 +1,6 @@
 /*
- * queue_delivery_pay: for a receive with an Idempotency-Key, the deliveries that a policy admitted
- * are decided once, for all requests with that key. The test sets Redis's clock.
+ * queue_delivery_pay: which deliveries of a receive with an Idempotency-Key a policy admits is
+ * decided once, for all requests with that key. The test sets Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
