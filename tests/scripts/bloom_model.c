@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* `bytes` bytes of a hash from `at` on as a number. */
+/* Reads `bytes` bytes of a hash, from `at` on, as a number. */
 static uint64_t number_at(const char *hash, int at, int bytes)
 {
 	uint64_t n = 0;
@@ -17,7 +17,7 @@ static uint64_t number_at(const char *hash, int at, int bytes)
 
 enum { TERMS = 6, MOST_HASHES = 64 };
 
-/* The products of i over k, for all k that are needed: Pascal's triangle. */
+/* Fills in i over k for every i and k that is needed (Pascal's triangle). */
 static void fill_triangle(uint64_t triangle[MOST_HASHES][TERMS])
 {
 	for (size_t i = 0; i < MOST_HASHES; i++) {
@@ -27,7 +27,7 @@ static void fill_triangle(uint64_t triangle[MOST_HASHES][TERMS])
 	}
 }
 
-/* The place of an item's i-th bit. */
+/* The position of an item's i-th bit. */
 static uint64_t place_of(const struct bloom_model *m, const struct bloom_layer *l, const char *hash, uint64_t i)
 {
 	uint64_t a = number_at(hash, 0, 5), b = number_at(hash, 5, 5), c = number_at(hash, 10, 6);

@@ -1,12 +1,12 @@
 /*
- * bloom_model: a Bloom filter that grows, in plain C, by the formulas instead of step by step, as
- * lua/bloom_*.lua must do.
+ * bloom_model: a growing Bloom filter in plain C. It computes by formulas what lua/bloom_*.lua must
+ * do step by step.
  *
  *	struct bloom_model m = { .capacity = 100, .error_rate = 0.01 };
  *	bool added = bloom_model_add(&m, hash);
  *	bloom_model_free(&m);
  *
- * Also hashes for tests: 16 bytes, none of them 0, so that they can be sent as C strings.
+ * It also makes hashes for tests: 16 bytes, none of them 0, so that they can be sent as C strings.
  */
 #ifndef TEST_BLOOM_MODEL_H
 #define TEST_BLOOM_MODEL_H
@@ -26,16 +26,16 @@ struct bloom_layer {
 struct bloom_model {
 	uint64_t capacity;
 	double error_rate;
-	bool is_double; /* plain double hashing, to which the script must be superior */
+	bool is_double; /* plain double hashing, which must be worse than the script */
 	struct bloom_layer layers[BLOOM_LAYERS];
-	size_t layer_count; /* 0: nothing was added yet */
+	size_t layer_count; /* 0: no item was added yet */
 };
 
 bool bloom_model_add(struct bloom_model *m, const char hash[BLOOM_HASH]);
 bool bloom_model_has(const struct bloom_model *m, const char hash[BLOOM_HASH]);
 void bloom_model_free(struct bloom_model *m);
 
-/* The n-th hash of a family, NUL-terminated; the same for the same numbers. */
+/* The n-th hash of a family, NUL-terminated. The same numbers always give the same hash. */
 void bloom_hash(uint64_t family, uint64_t n, char out[BLOOM_HASH + 1]);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * board_calls: leaderboard scripts, called as their handlers call them, and their replies parsed.
- * The Redis is script_stage's.
+ * board_calls: calls the leaderboard scripts as their handlers do, and parses the replies. The
+ * Redis is script_stage's.
  *
  *	board_make("b", 2);                                  its dimensions are d0, d1, ...
  *	board_put("b", "m", "set", 2, (int64_t[]){ 5, 15 });
@@ -20,38 +20,44 @@ struct ranked {
 };
 
 /*
- * A key of the board; `part` is "", ":places" or ":ranks". Lives until eight more were asked for.
+ * The name of a key of the board; `part` is "", ":places" or ":ranks". Eight more calls overwrite
+ * it.
  */
 const char *board_key(const char *board, const char *part);
 
-/* The names of that many dimensions, a line each. */
+/* The names of that many dimensions, one per line. */
 const char *board_lines(size_t dimensions);
 
 void board_make(const char *board, size_t dimensions);
 
-/* The outcome; how is "set" or "add". */
+/* Returns the outcome. `how` is "set" or "add". */
 int64_t board_put(const char *board, const char *member, const char *how, size_t dimensions, const int64_t *scores);
 
 /*
- * The members of a page or of a member's neighbourhood; returns how many. -1: no such board, -2: no
- * such member.
+ * Reads a page, or the neighbourhood of a member, into `found`. Returns the number of members, -1
+ * if the board does not exist, or -2 if the member does not exist.
  */
 int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
 	       struct ranked *found);
 
-/* Does the same for members whose first score is in a range; NULL: no bound. And their number. */
+/*
+ * board_range reads, and board_count counts, the members whose first score is in a range. NULL: no
+ * bound.
+ */
 int board_range(const char *board, int64_t from, int64_t count, const char *order, const char *min, const char *max,
 		size_t dimensions, struct ranked *found);
 int64_t board_count(const char *board, const char *min, const char *max);
 int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
 		 struct ranked *found);
 
-/* The position from 0; -1: no such board, -2: no such member. */
+/*
+ * Returns the position from 0, -1 if the board does not exist, or -2 if the member does not exist.
+ */
 int64_t board_position(const char *board, const char *member, const char *order);
 
 /*
- * Fills a board with members m0, m1, ... of three dimensions quickly: the same keys as by
- * leaderboard_member_put, without that script.
+ * Fills a board quickly with members m0, m1, ... of three dimensions. It writes the keys that
+ * leaderboard_member_put would write, without running that script.
  */
 void board_fill(const char *board, size_t members, unsigned seed);
 

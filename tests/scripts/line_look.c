@@ -23,7 +23,9 @@ static void join(char *text, size_t *len, const char *separator, const char *mor
 	assert_true(*len < TEXT_BYTES);
 }
 
-/* The members with that mark, without it, and the score of the first. */
+/*
+ * The members with that mark, returned without the mark. `score` receives the score of the first.
+ */
 static const char *marked(struct redis_server *r, const char *key, char mark, int64_t *score)
 {
 	static char text[TEXT_BYTES];

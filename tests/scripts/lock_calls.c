@@ -47,7 +47,7 @@ const char *const *lock_keys(const char *names, const char *const parts[])
 	return keys;
 }
 
-/* A number as an argument; up to four texts may be in use at a time. */
+/* A number as an argument. Four more calls overwrite the text. */
 static const char *number(int64_t value)
 {
 	static char texts[8][24];

@@ -1,6 +1,6 @@
 /*
- * lock_calls: the lock scripts as C calls, for their tests. Each fails the test when the script
- * answers an error.
+ * lock_calls: the lock scripts as C calls, for their tests. Each call fails the test if the script
+ * returns an error.
  *
  *	struct lock_try t = { .token = TOKEN_1 };
  *	assert_int_equal(lock_acquire(&r, t), LOCK_ACQUIRE_TAKEN);
@@ -8,14 +8,14 @@
  *					    .wait_ms = 5000 });
  *	lock_release(&r, "a", TOKEN_1);
  *
- * The reply stays readable until the next call (run_script.h). Each call gives its outcome.
+ * Each call returns its outcome. The reply stays readable until the next call (run_script.h).
  */
 #ifndef TEST_LOCK_CALLS_H
 #define TEST_LOCK_CALLS_H
 
 #include "run_script.h"
 
-/* Hashes of tokens, as the scripts get them. */
+/* Hashes of tokens, in the form in which the scripts get them. */
 #define TOKEN_1 "11111111111111111111111111111111"
 #define TOKEN_2 "22222222222222222222222222222222"
 #define TOKEN_3 "33333333333333333333333333333333"
@@ -23,20 +23,20 @@
 
 /* Members that are 0 or NULL are not given. */
 struct lock_try {
-	const char *names; /* with blanks between them; NULL: "a" */
+	const char *names; /* separated by blanks; NULL: "a" */
 	const char *token, *presented, *owner, *metadata, *sealed;
 	const char *mode, *ticket;
 	int64_t ttl_ms; /* 0: 30000 */
 	int64_t wait_ms, queued_us;
 };
 
-/* KEYS and ARGV of lock_acquire; they live until the next call. */
+/* KEYS and ARGV of lock_acquire. They live until the next call. */
 const char *const *lock_try_keys(const struct lock_try *t);
 const char *const *lock_try_args(const struct lock_try *t);
 
 /*
- * The keys of names with blanks between them, each with these parts, ended by NULL; they live until
- * the next call.
+ * The keys of all names (separated by blanks), each with these parts, ended by NULL. They live
+ * until the next call.
  */
 extern const char *const parts_to_acquire[], *const parts_to_release[], *const parts_to_change[],
 										*const parts_to_look[];
@@ -53,7 +53,7 @@ int64_t lock_release(struct redis_server *r, const char *name, const char *token
 int64_t lock_force(struct redis_server *r, const char *name);
 int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token);
 int64_t lock_get(struct redis_server *r, const char *name);
-/* How many tokens its holders have, by the reply of lock_get: of the first 16 holders. */
+/* The number of tokens of the first 16 holders, from the latest reply of lock_get. */
 int64_t lock_get_holds(struct redis_server *r);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * lock_waits: the wait queue of the lock "a", for its tests. Its Redis is script_stage's, and goes
- * by the clock of the test.
+ * lock_waits: the wait queue of the lock "a", for its tests. The Redis is script_stage's; the test
+ * sets its clock.
  *
  *	is_held(30000);
  *	wait_for_it(A1, WAIT_MS);
@@ -24,19 +24,25 @@
 
 enum { OFFER_MS = 1000, WAIT_MS = 20000 };
 
-/* The stage by a clock, where the daemons of these tickets receive what is published. */
+/*
+ * Opens the stage with a clock set by the test. The daemons of these tickets receive what is
+ * published.
+ */
 int lock_waits_open(void **state);
 
-/* Another client, TOKEN_1, holds the lock. */
+/* A client with TOKEN_1 acquires the lock. */
 void is_held(int64_t ttl_ms);
 
-/* An attempt of a waiter; 0 for its last one. And one without waiting. The outcomes. */
+/*
+ * wait_for_it is an attempt of a waiter (`wait_ms` 0: its last one), pass_by one that does not
+ * wait. Both return the outcome.
+ */
 int64_t wait_for_it(const char *ticket, int64_t wait_ms);
 int64_t pass_by(void);
 
 void later(int64_t ms);
 
-/* All that was published since the last call, or since line_subscribe. */
+/* Compares all messages since the last call, or since line_subscribe. */
 void assert_published(const char *messages);
 void assert_line(const char *tickets, const char *offered_to);
 

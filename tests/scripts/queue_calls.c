@@ -38,7 +38,7 @@ const char *const *queue_keys(const char *queue)
 	return keys;
 }
 
-/* A number as an argument; a few texts may be in use at a time. */
+/* A number as an argument. A few more calls overwrite the text. */
 static const char *number(int64_t value)
 {
 	static char texts[8][24];
@@ -140,7 +140,7 @@ void queue_leave(struct redis_server *r, const char *queue, const char *ticket)
 /*
  * ---- Stored messages ----
  *
- * A field in the form of a reply of Redis, made of the stored message.
+ * A field in the form of a Redis reply, made from the stored message.
  */
 
 static const redisReply *made_int(size_t field, int64_t value)
@@ -171,8 +171,8 @@ struct stored {
 };
 
 /*
- * Reads expires_at_ms, max_receives, id, group and backoff, each behind a tab, up to `stop`;
- * returns the rest.
+ * Reads expires_at_ms, max_receives, id, group and backoff, each after a tab, up to `stop`. Returns
+ * the rest.
  */
 static const char *read_options(struct stored *m, const char *at, char stop)
 {
@@ -254,7 +254,9 @@ const redisReply *received(const struct redis_server *r, size_t i, enum received
 	return NULL;
 }
 
-/* The halves of a receipt, cut in a copy that lives until the next call. */
+/*
+ * Returns the sequence of a receipt, and its nonce in `nonce`. The copy lives until the next call.
+ */
 static const char *cut(const char *receipt, const char **nonce)
 {
 	static char seq[64];
@@ -306,7 +308,7 @@ int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const 
 	return reject(r, queue, receipt, delay_ms, "not now", "2");
 }
 
-/* Adds the halves of a receipt to ARGV, copied to `halves`. */
+/* Appends the two halves of a receipt to ARGV, copied to `halves`. */
 static size_t add_receipt(const char **args, size_t n, char halves[2][32], const char *receipt)
 {
 	const char *nonce, *seq = cut(receipt, &nonce);
@@ -414,7 +416,7 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 	return NULL;
 }
 
-/* Fields of the queue's hash that match a pattern of Lua. */
+/* Counts the fields of the queue's hash whose names match a Lua pattern. */
 static int64_t fields_like(struct redis_server *r, const char *queue, const char *pattern)
 {
 	static const char count[] = "local n = 0 for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do "
@@ -479,8 +481,8 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue)
 }
 
 /*
- * Calls a script that works in steps, with its first argument and the total so far, until it has
- * finished.
+ * Calls a script that works in steps until it has finished, with its first argument and the total
+ * so far.
  */
 static int64_t in_steps(struct redis_server *r, const struct script *s, const char *queue, const char *what, int *steps)
 {
@@ -492,7 +494,7 @@ static int64_t in_steps(struct redis_server *r, const struct script *s, const ch
 		snprintf(total, sizeof(total), "%" PRId64, item_int(r, QUEUE_STEP_TOTAL));
 		count++;
 		assert_true(count < 1000);
-	} while (outcome(r) == QUEUE_PURGE_SETTLED || outcome(r) == QUEUE_PURGE_MORE); /* a redrive has the same */
+	} while (outcome(r) == QUEUE_PURGE_SETTLED || outcome(r) == QUEUE_PURGE_MORE); /* also of a redrive */
 	assert_int_equal(outcome(r), item_int(r, QUEUE_STEP_TOTAL) > 0 ? QUEUE_PURGE_FINISHED : QUEUE_PURGE_NOTHING);
 	if (steps)
 		*steps = count;

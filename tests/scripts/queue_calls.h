@@ -1,6 +1,6 @@
 /*
- * queue_calls: the queue scripts as C calls, for their tests. Each fails the test when the script
- * answers an error.
+ * queue_calls: the queue scripts as C calls, for their tests. Each call fails the test if the
+ * script returns an error.
  *
  *	queue_message_send(&r, "jobs", (struct outgoing){ .id = "a", .delay_ms = 50 });
  *	assert_int_equal(queue_message_receive(&r, "jobs", 10, 30000, NONCE_A), 1);
@@ -14,15 +14,15 @@
 #define NONCE_A "aaaaaaaaaaaaaaaa"
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
-/* The first keys are those that messages without a group use. */
-/* The end of the arguments of queue_schedule_put: no time zone, limit, jitter or group. */
+/* The end of the arguments of queue_schedule_put without a time zone, limit, jitter or group. */
 #define IN_UTC "~", "~", "~", "~", "~", "~"
-/* All of them: every so many milliseconds, with all defaults. */
+/* All arguments of queue_schedule_put: every `ms` milliseconds, with all defaults. */
 #define EVERY(id, ms) ARGS(id, "\"" id "\"", "0", ms, "~", "~", "~", "~", "~", "~", "~", "=1", IN_UTC)
 
+/* KEYS_WITHOUT_GROUPS: the first keys, which messages without a group use. */
 enum { QUEUE_KEYS = 13, KEYS_WITHOUT_GROUPS = 9, BATCH_MAX = 100 };
 
-/* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
+/* The KEYS of all queue scripts, ended by NULL. They live until the next call. */
 const char *const *queue_keys(const char *queue);
 
 /*
@@ -34,39 +34,35 @@ const char *queue_key(const char *queue, const char *part);
 /* A message to send; members that are 0 or NULL are not given. */
 struct outgoing {
 	const char *id, *body, *group, *backoff;
-	const char *on_duplicate; /* "r", "e", "e" and max_extend_ms, "a": queue_message_supersede sends it */
+	const char *on_duplicate; /* "r", "e", "e" and max_extend_ms, or "a", sent by queue_message_supersede */
 	int priority, max_receives;
 	int64_t delay_ms, deliver_at_ms, ttl_ms;
 };
 
-/* ARGV of queue_message_send for a batch; lives until the next call. */
+/* ARGV of queue_message_send for a batch. They live until the next call. */
 const char *const *outgoing_args(const struct outgoing *messages, size_t count);
 
-/* Sends one; returns the outcome (0: a duplicate). The reply stays readable: sent(). */
+/* Sends one message and returns the outcome (0: a duplicate). sent() reads the reply. */
 int64_t queue_message_send(struct redis_server *r, const char *queue, struct outgoing m);
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count);
-/* QUEUE_SENT_ID, ... of message `i`. */
+/* Field QUEUE_SENT_ID, ... of message `i`. */
 const redisReply *sent(const struct redis_server *r, size_t i, size_t field);
 
-/* Returns how many were received. */
+/* Returns how many messages were received. */
 int64_t queue_message_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms,
 			      const char *nonce);
-/* The same, each acknowledged at once. */
+/* Receives messages, and acknowledges each at once. */
 int64_t queue_take(struct redis_server *r, const char *queue, int max);
 
-/*
- * The ticket of a waiter that takes `limit` messages: its daemon (line_look.h) and a number of one
- * digit.
- */
+/* The ticket of a waiter for `limit` messages. `daemon` is from line_look.h, `number` one digit. */
 #define QUEUE_TICKET(daemon, number, limit) daemon ".000000000000000" #number "." #limit
 
 /*
- * Does the same for a waiter, with as many messages as its ticket states, for a minute each. It may
- * still wait for wait_ms, and has waited for waited_us.
+ * Receives, for a minute each, as many messages as the waiter's ticket states. The waiter has
+ * waited for waited_us, and may still wait for wait_ms.
  */
 int64_t queue_wait(struct redis_server *r, const char *queue, const char *ticket, int64_t wait_ms, int64_t waited_us);
 
-/* A waiter leaves the wait queue. */
 void queue_leave(struct redis_server *r, const char *queue, const char *ticket);
 enum received_field {
 	RECEIVED_ID,
@@ -82,35 +78,37 @@ enum received_field {
 	RECEIVED_GROUP
 };
 /*
- * A field of message `i` of the last receive, parsed from its content and state as
- * lua/queues/lib_queue.lua describes them. The texts live until the next command; a field until the
- * next call for it.
+ * A field of message `i` of the latest receive, parsed from its content and state
+ * (lua/queues/lib_queue.lua). A text lives until the next command; a field lives until the next
+ * call for it.
  */
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field);
 
-/* With a receipt of a receive. Return the outcome. */
+/* The receipt is from an earlier receive. Each returns the outcome. */
 int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, const char *receipt);
 int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 			      const char *reason, bool dead);
-/* A reject that does not count. */
+/* A reject after which the delivery does not count. */
 int64_t queue_delivery_uncount(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms);
 
-/* Many at once, a list of receipts that ends with NULL; returns how many were extended. */
+/*
+ * Extends many deliveries in one call. `receipts` ends with NULL. Returns how many were extended.
+ */
 int64_t queue_delivery_extend_many(struct redis_server *r, const char *queue, const char *const receipts[],
 				   int64_t visibility_ms);
 
 /*
- * Many at once, lists of receipts that end with NULL, all rejects with one delay; returns how many
- * had an effect.
+ * Acknowledges and rejects many deliveries in one call, all rejects with one delay. The lists end
+ * with NULL. Returns how many receipts had an effect.
  */
 int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const char *const done[],
 			      const char *const reject[], int64_t delay_ms);
 
-/* One message; returns the outcome. */
+/* Each call is for one message, and returns the outcome. */
 int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id);
 int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id);
-int64_t queue_message_cancel(struct redis_server *r, const char *queue, const char *id); /* also in flight */
+int64_t queue_message_cancel(struct redis_server *r, const char *queue, const char *id); /* in flight, too */
 int64_t queue_message_patch(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
 			    int64_t deliver_at_ms, int priority);
 enum item_field {
@@ -126,30 +124,29 @@ enum item_field {
 	ITEM_REASON,
 	ITEM_GROUP
 };
-/* Of the message at `base` of a get, a change or a list; read as received(). */
+/*
+ * A field of the message at `base` of the reply to a get, a change or a list. It lives as long as a
+ * field of received().
+ */
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
 
-/* How many contents of messages are stored, and how many states. */
+/* The number of stored contents of messages, and the number of stored states. */
 int64_t queue_contents(struct redis_server *r, const char *queue);
 int64_t queue_states(struct redis_server *r, const char *queue);
 
-/* Makes the next receive trim, though another one did within the last second. */
+/* Makes the next receive trim, even if another one trimmed within the last second. */
 void queue_trim_next(struct redis_server *r, const char *queue);
 
-/* The whole queue. */
 struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, dead_retention_ms;
 	bool paused;
 	int64_t result_ms;
 };
-/* The defaults of a queue, but without backoff: a message that fails is due at once. */
+/* The defaults of a queue, but without backoff: a message whose delivery fails is due at once. */
 extern const struct queue_settings standard_settings;
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 
-/*
- * What jitter makes of a backoff for the delivery of a receipt:
- * lua/queues/deliveries/lib_queue_ended.lua.
- */
+/* The backoff of a receipt's delivery after jitter (lua/queues/deliveries/lib_queue_ended.lua). */
 int64_t queue_backoff_ms(const char *receipt, int64_t whole_ms);
 
 struct queue_counts {
@@ -166,13 +163,13 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
 	} while (0)
 
 /*
- * In as many steps as are needed; return the total. `steps` (may be NULL) receives the number of
- * steps.
+ * Purges in as many steps as are needed, and returns the total. `steps` receives the number of
+ * steps; it may be NULL.
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
 /*
- * Does the same for a redrive into another queue, of these ids unless they are NULL, and counts the
- * duplicates.
+ * Redrives these ids (NULL: all) into another queue, in as many steps as are needed. Returns the
+ * total; `duplicates` receives the number of duplicates.
  */
 int64_t queue_redrive_to(struct redis_server *r, const char *queue, const char *to, int64_t interval_ms, int64_t max,
 			 const char *const ids[], int64_t *duplicates);

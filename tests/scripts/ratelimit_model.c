@@ -26,7 +26,7 @@ static int64_t ceiling(wide a, wide b)
 	return (int64_t)((a + b - 1) / b);
 }
 
-/* A state that is not written keeps its expiry. */
+/* Bounds the times by the end of the state: a state that is not written keeps its expiry. */
 static void cut(struct limit_answer *a, int64_t ends_at)
 {
 	a->retry_at = (int64_t)smaller(a->retry_at, ends_at);
@@ -149,7 +149,7 @@ static int64_t fixed_compensate(struct limit_model *m, int64_t now, int64_t cost
 
 /* ---- The sliding window ---- */
 
-/* How many entries have left the window; `used` is what the others count. */
+/* Returns how many entries have left the window. `used` receives the cost of the others. */
 static size_t left_by(const struct limit_model *m, int64_t now, int64_t window_ms, int64_t *used)
 {
 	int64_t cutoff = larger(now - window_ms, now < m->ends_at ? m->at - m->rule.window_ms : m->at);
@@ -165,7 +165,7 @@ static size_t left_by(const struct limit_model *m, int64_t now, int64_t window_m
 	return left;
 }
 
-/* When that much has left. */
+/* The instant at which entries with a total cost of `much` have left the window. */
 static int64_t gone_at(const struct limit_model *m, size_t left, int64_t now, int64_t window_ms, int64_t much)
 {
 	for (size_t i = left; i < m->count && m->exists; i++)
@@ -181,8 +181,8 @@ static void drop_first(struct limit_model *m, size_t count)
 }
 
 /*
- * Merges an entry with the one behind it when its own leaving would admit no call; at most ten in
- * one call.
+ * Merges the oldest entry into the next one while no call would pass when that entry alone leaves:
+ * at most ten entries per call.
  */
 static void merge(struct limit_model *m)
 {

@@ -35,7 +35,7 @@ static void load(struct redis_server *r, const struct script *s)
 	assert_string_equal(reply->str, s->sha1);
 }
 
-/* A bug that scripts run with. */
+/* The bug that run_with_bug plants in scripts. */
 static struct {
 	const char *right, *wrong;
 	int places;
@@ -53,7 +53,7 @@ int places_of_bug(void)
 	return planted.places;
 }
 
-/* The source with the bug; NULL when it has no place for it. */
+/* The source with the planted bug, or NULL if the source has no place for it. */
 static const char *with_bug(const struct script *s)
 {
 	static char text[262144];
@@ -72,7 +72,7 @@ static const char *with_bug(const struct script *s)
 	return text;
 }
 
-/* The index that has the name of "p:queue:{a}": "p:names:{}:queue". */
+/* The index of names that lists a key: "p:names:{}:queue" for "p:queue:{a}". */
 static const char *names_of(const char *key)
 {
 	static char index[64];
@@ -115,7 +115,7 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	return reply;
 }
 
-/* Returns the recorded reply of a replay. */
+/* Replaces the reply of a replay by the recorded one. */
 static redisReply *replied(struct redis_server *r)
 {
 	redisReply *reply = r->reply;
@@ -129,7 +129,7 @@ static redisReply *replied(struct redis_server *r)
 	return r->reply;
 }
 
-/* As the daemon reads it; freed by the caller. */
+/* Copies a reply into the form in which the daemon reads it. The caller frees the copy. */
 static struct reply *as_reply(const redisReply *r)
 {
 	static const enum reply_type types[] = {

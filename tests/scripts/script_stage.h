@@ -17,14 +17,14 @@ extern struct redis_server r;
 int script_stage_open(void **state);
 
 /*
- * The same, but Redis's clock is what the test sets *script_clock_us to, in microseconds since
- * 1970: 1,700,000,000 s at first.
+ * Opens the stage with a Redis whose clock is *script_clock_us, in microseconds since 1970. The
+ * test sets it; it begins at 1,700,000,000 s.
  */
 extern volatile int64_t *script_clock_us;
 int script_stage_open_by_clock(void **state);
 int script_stage_close(void **state);
 
-/* FLUSHALL, and no limit of memory any more. */
+/* Deletes all keys, and removes the memory limit. */
 int script_stage_empty(void **state);
 
 #endif

@@ -14,7 +14,7 @@
 #include "script_stage.h"
 
 #define KEY "p:bitmap:{b}"
-#define TWIN "twin" /* plain commands change it as scripts change KEY */
+#define TWIN "twin" /* changed by plain commands as the scripts change KEY */
 #define RECORD "p:idem:{b}"
 #define MIB (1024 * 1024)
 
@@ -29,7 +29,7 @@ static unsigned random_below(unsigned n)
 
 /* ---- Fields ---- */
 
-/* Operations as the script accepts them. */
+/* Operations in the form in which the script accepts them. */
 struct asked {
 	size_t count;
 	char words[OPERATIONS_MAX * WORDS][DIGITS];
@@ -56,8 +56,8 @@ static void ask(struct asked *a, const char *op, char sign, int bits, long long 
 #define FIELD(i, item) (FIELDS(i) + BITMAP_FIELD_##item)
 
 /*
- * The value that the script returned for operation `i`, put together as the daemon does; false when
- * it was refused.
+ * Combines the halves of the value that the script returned for operation `i`, as the daemon does.
+ * Returns false if the script refused the operation.
  */
 static bool returned_value(size_t i, int64_t *value)
 {
@@ -72,7 +72,7 @@ static bool returned_value(size_t i, int64_t *value)
 	return true;
 }
 
-/* The result of BITFIELD itself for operation `i`, on the twin. */
+/* Runs operation `i` with BITFIELD on the twin. Returns false if BITFIELD refused it. */
 static bool plain_value(const struct asked *a, size_t i, int64_t *value)
 {
 	const char *const *w = a->args + i * WORDS;
@@ -86,7 +86,10 @@ static bool plain_value(const struct asked *a, size_t i, int64_t *value)
 	return reply->element[0]->type != REDIS_REPLY_NIL;
 }
 
-/* Runs them, and BITFIELD on the twin: the same values, and the same bits afterwards. */
+/*
+ * Runs the operations by the script on KEY and by BITFIELD on the twin. The values and the bits
+ * must be equal.
+ */
 static void must_be_as_bitfield(const struct asked *a)
 {
 	static int64_t values[OPERATIONS_MAX];
@@ -125,13 +128,13 @@ static const char *random_value(int bits)
 
 	if (random_below(3) == 0)
 		return ends[random_below(sizeof(ends) / sizeof(ends[0]))];
-	if (random_below(3) > 0) /* mostly one that almost fits */
+	if (random_below(3) > 0) /* mostly a value that almost fits */
 		value >>= random_below(2) ? 64 - bits : (bits < 64 ? 63 - bits : 0);
 	snprintf(text, sizeof(text), "%lld", (long long)value);
 	return text;
 }
 
-/* Each type, with all operations, many times at places that overlap and cross bytes. */
+/* Each type, with all operations, many times, at places that overlap and cross bytes. */
 static void fields_are_those_of_bitfield(void **state)
 {
 	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };
@@ -152,7 +155,7 @@ static void fields_are_those_of_bitfield(void **state)
 	}
 }
 
-/* The ends of the widest types, where a number of Lua would end in another digit. */
+/* The ends of the widest types. A Lua number would change their last digits. */
 static void the_last_digit_is_kept(void **state)
 {
 	static struct asked a;
@@ -179,7 +182,7 @@ static void the_last_digit_is_kept(void **state)
 	a.count = 0;
 	ask(&a, "GET", 'i', 54, 300, "", "WRAP");
 	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
-	assert_int_equal(item_int(&r, FIELD(0, UPPER)), -1); /* its upper 22 bits */
+	assert_int_equal(item_int(&r, FIELD(0, UPPER)), -1); /* the upper 22 bits of the field */
 	assert_int_equal(item_int(&r, FIELD(0, LOWER)), UINT32_MAX);
 }
 
@@ -198,13 +201,13 @@ static void a_look_has_no_effect_and_a_write_has(void **state)
 	});
 	run(&r, &bitmap_field_write_script, KEYS(KEY), written.args);
 	assert_int_equal(outcome(&r), 1);
-	unchanged(&r, { /* the bitmap exists now: a refused operation does not even extend it */
+	unchanged(&r, { /* the bitmap exists now, and a refused operation does not even extend it */
 			run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
 			assert_int_equal(outcome(&r), 0);
 	});
 	server_command(&r, "DEL " KEY);
 	run(&r, &bitmap_field_write_script, KEYS(KEY), refused.args);
-	assert_int_equal(outcome(&r), 1); /* BITFIELD makes the bitmap before it refuses */
+	assert_int_equal(outcome(&r), 1); /* BITFIELD creates the bitmap before it refuses */
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
 }
 
@@ -231,7 +234,7 @@ static void a_replay_keeps_every_digit(void **state)
 	});
 }
 
-/* As many operations as a request may have, all of the costliest kind. */
+/* One call runs as many operations as a request may have, all of the costliest kind. */
 static void many_operations_are_one_call(void **state)
 {
 	static struct asked a;
@@ -245,7 +248,7 @@ static void many_operations_are_one_call(void **state)
 /* ---- Counting and searching in steps ---- */
 
 /*
- * A bitmap of `bytes`, with runs of set and of clear bits, and a few single bits of the other
+ * Fills a bitmap with runs of set bits and of clear bits, and with a few single bits of the other
  * value.
  */
 static void fill(size_t bytes)
@@ -264,7 +267,7 @@ static void fill(size_t bytes)
 	free(bits);
 }
 
-/* A place in a bitmap of `length`: inside, near its ends, or beyond them. */
+/* A random place in a bitmap of `length`: inside it, near its ends, or beyond them. */
 static long long random_place(long long length)
 {
 	long long at = (long long)random_below((unsigned)length + 1);
@@ -339,7 +342,7 @@ static void steps_add_up_to_one_command(void **state)
 			int64_t wanted = server_command(&r, "BITCOUNT " KEY " %s %s %s", first, last, unit)->integer;
 			assert_int_equal(counted(first, last, unit, &calls), wanted);
 			if (from < 0 && to < from)
-				continue; /* an empty range for BITCOUNT, but a byte for BITPOS when both are cut off */
+				continue; /* cut off, such a range is empty for BITCOUNT but a byte for BITPOS */
 			wanted = server_command(&r, "BITPOS " KEY " %s %s %s %s", bit, first, last, unit)->integer;
 			assert_int_equal(found_at(bit, first, last, unit), wanted);
 		}
@@ -364,8 +367,11 @@ static void a_step_is_a_mebibyte(void **state)
 	assert_int_equal(calls, 1);
 	assert_int_equal(found_at("1", "0", "", "BYTE"), 16 * MIB * 8 - 1);
 	assert_int_equal(found_at("1", "0", "-2", "BIT"), -1);
-	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* ends before it begins */
-	/* A bitmap that shrinks or is deleted during the count ends there. */
+	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* the range ends before it begins */
+	/*
+	 * A count ends where the bitmap ends, even if the bitmap shrinks or is deleted during the
+	 * count.
+	 */
 	run(&r, &bitmap_bit_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
 	assert_int_equal(item_int(&r, BITMAP_BIT_COUNT_NEXT_BIT), 8 * MIB);
 	server_command(&r, "DEL " KEY);
@@ -416,7 +422,7 @@ static void a_whole_bitmap_is_replaced(void **state)
 	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("d"));
-	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED); /* an empty one existed, too */
+	assert_int_equal(outcome(&r), BITMAP_PUT_REPLACED); /* an empty bitmap exists, too */
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
@@ -466,7 +472,7 @@ static void a_full_redis_still_reads_and_frees(void **state)
 
 enum { MINUTE_MS = 60000, LATE_MS = 20000 };
 
-/* Both have the same bits, and expire together but for the moment between two commands. */
+/* Both have the same bits. Their expiries differ at most by the time between two commands. */
 static void must_be_as_the_twin(void)
 {
 	int64_t wanted = server_command(&r, "PEXPIRETIME " TWIN)->integer;
@@ -487,7 +493,7 @@ static void must_be_as_the_twin(void)
 	assert_int_equal(server_command(&r, "BITCOUNT difference")->integer, 0);
 }
 
-/* What each write makes of the expiry, in any order; only PATCH and a deletion change it. */
+/* Only PATCH and a deletion change the expiry, whatever the order of the writes. */
 static void the_expiry_is_that_of_pexpire(void **state)
 {
 	static struct asked field;

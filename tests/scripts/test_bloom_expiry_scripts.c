@@ -13,7 +13,7 @@
 #include "run_script.h"
 #include "script_stage.h"
 
-/* The filter expires at that instant, segments beyond eight later; -1: never. */
+/* All keys expire at that instant, but segments beyond eight expire later. -1: no key expires. */
 static void all_expire_at(int segments, int64_t at)
 {
 	assert_int_equal(server_keys(&r), 1 + segments);
@@ -23,7 +23,7 @@ static void all_expire_at(int segments, int64_t at)
 				 at < 0 ? at : at + i / 8 * 100);
 }
 
-/* The filter has eleven segments; the call names one of them too few. */
+/* The filter has eleven segments, but the call names only ten of them. */
 static void all_keys_expire_together(void **state)
 {
 	(void)state;

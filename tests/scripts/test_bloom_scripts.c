@@ -40,14 +40,14 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		int64_t bits, hashes;
 	} rows[] = {
 		/*
-		 * ceil(-n ln(p/2) / (ln 2)^2) and round(-log2(p/2)): the first layer has half the
-		 * promised rate
+		 * ceil(-n ln(p/2) / (ln 2)^2) and round(-log2(p/2)), since the first layer has half
+		 * the promised rate
 		 */
 		{ "1000000", "0.01", 11027754, 8 },
 		{ "1000", "0.001", 15821, 11 },
 		{ "100000000", "1e-06", 3019787018, 21 },
 		{ "100000", "0.5", 288540, 2 },
-		{ "1", "0.01", 1024, 8 }, /* fewer bits set are possible by chance */
+		{ "1", "0.01", 1024, 8 }, /* the least bits: with fewer, the error rate is random */
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
@@ -56,7 +56,7 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		assert_near(item_real(&r, BLOOM_FILTER_ERROR_RATE), atof(rows[i].error_rate), 0);
 		assert_int_equal(r.reply->elements, LAYERS(1));
 		layer_is(1, rows[i].bits, rows[i].hashes, atoll(rows[i].capacity), 0);
-		assert_int_equal(server_keys(&r), 1); /* no bits yet */
+		assert_int_equal(server_keys(&r), 1); /* the filter has no bits yet */
 		assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
 	}
 }
@@ -87,7 +87,7 @@ static void what_was_never_made_is_not_there(void **state)
 	});
 }
 
-/* With the defaults of PUT, as the contract has them, and a name in the index. */
+/* The first add makes the filter with the defaults of PUT, and adds its name to the index. */
 static void the_first_add_makes_the_filter(void **state)
 {
 	(void)state;
@@ -108,7 +108,7 @@ static void the_first_add_makes_the_filter(void **state)
 
 /* ---- Against the model ---- */
 
-/* The bits in Redis are the model's, layer by layer. `segment` counts through all layers. */
+/* The bits in Redis equal the model's, layer by layer. `segment` counts through all layers. */
 static void bits_are_the_models(const struct bloom_model *m)
 {
 	int segment = 0;
@@ -133,7 +133,7 @@ static void bits_are_the_models(const struct bloom_model *m)
 }
 
 /*
- * 1000 different items and 300 repeated ones, into a filter for 60: it has five layers afterwards.
+ * Adds 1000 different items and 300 repeated ones to a filter for 60, which then has five layers.
  */
 static void adding_is_what_the_model_does(void **state)
 {
@@ -183,7 +183,7 @@ static void a_layer_may_have_several_segments(void **state)
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
 	} while (item_int(&r, LAYER(1, SIZE)) == 0);
-	assert_int_equal(again, 5); /* one segment a call, then the item */
+	assert_int_equal(again, 5); /* each call allocates one segment, and the last one adds the item */
 	filter_add(3, 1, 200, added + 1);
 	for (int i = 0; i < 200; i++) {
 		bloom_hash(3, (uint64_t)i, hash);
@@ -200,7 +200,10 @@ static void a_layer_may_have_several_segments(void **state)
 
 /* ---- The promise ---- */
 
-/* False positives among items that were never added, at capacity and at four times that. */
+/*
+ * Counts false positives among items that were never added, at capacity and at four times the
+ * capacity.
+ */
 static void the_error_rate_is_kept(void **state)
 {
 	(void)state;
@@ -220,7 +223,8 @@ static void the_error_rate_is_kept(void **state)
 }
 
 /*
- * False positives of the model, which equals the script bit for bit: it can test many more items.
+ * The rate of false positives of the model. It equals the script bit for bit, and can test many
+ * more items.
  */
 static double measured(bool is_double, uint64_t capacity, uint64_t items, double error_rate, uint64_t asked)
 {
@@ -241,7 +245,7 @@ static double measured(bool is_double, uint64_t capacity, uint64_t items, double
 }
 
 /*
- * Small filters with small rates are where plain double hashing fails: the test also shows that the
+ * Small filters with small rates are where plain double hashing fails. The test also shows that the
  * additional terms are needed.
  */
 static void small_filters_keep_it_too(void **state)
@@ -286,7 +290,7 @@ static void a_call_ends_when_it_has_asked_for_enough(void **state)
 	(void)state;
 	char added[FILTER_AT_ONCE];
 
-	assert_int_equal(filter_put("1000", "0.000001"), BLOOM_PUT_CREATED); /* 21 hashes */
+	assert_int_equal(filter_put("1000", "0.000001"), BLOOM_PUT_CREATED); /* an item has 21 hashes */
 	filter_add(9, 0, 1, added);
 	server_command(&r, "CONFIG RESETSTAT");
 	run(&r, &bloom_item_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 1, FILTER_AT_ONCE, "0"));
@@ -304,13 +308,13 @@ static void a_full_layer_ends_a_call(void **state)
 	(void)state;
 	assert_int_equal(filter_put("3", "0.01"), BLOOM_PUT_CREATED);
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* bits */
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call allocated bits */
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "111");
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* a layer */
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call made a layer */
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
-	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* its bits */
+	assert_int_equal(outcome(&r), BLOOM_ITEM_ADD_AGAIN); /* this call allocated the layer's bits */
 	run(&r, &bloom_item_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "11");
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
@@ -319,8 +323,8 @@ static void a_full_layer_ends_a_call(void **state)
 }
 
 /*
- * A filter of 3 * 10^9 bits cannot have a second layer. The test makes it full by hand, with bits
- * that were never set.
+ * A filter of 3 * 10^9 bits cannot have a second layer. The test sets its item count by hand, so
+ * the bits were never set.
  */
 static void the_largest_filter_is_full_at_last(void **state)
 {
@@ -342,7 +346,7 @@ static void the_largest_filter_is_full_at_last(void **state)
 
 /* ---- Deleting ---- */
 
-/* 90.6 million bits are eleven segments, and one step frees eight. */
+/* The 90.6 million bits are eleven segments. One step frees eight of them. */
 static void deleting_goes_in_steps(void **state)
 {
 	(void)state;
@@ -427,14 +431,15 @@ static void each_part_is_done_once(void **state)
 		assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 		assert_true(item_int(&r, REPLY_NOW_MS) > now_ms);
 	});
-	/* A part that failed the first time is done now; all parts expire together. */
+	/* The script runs a part that failed the first time. All parts expire together. */
 	server_command(&r, "PEXPIRE " RECORD " 5000");
 	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD,
 			FINGERPRINT_A);
 	assert_string_equal(item_text(&r, BLOOM_STEP_DIGITS), "011");
 	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
 	/*
-	 * The same key with another body: a part that the first body did not have is refused, too.
+	 * A request with the same key and another body is refused, even for a part that the first
+	 * body did not have.
 	 */
 	unchanged(&r, {
 		run_with_record_fails(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "0"), RECORD,
@@ -442,7 +447,7 @@ static void each_part_is_done_once(void **state)
 		run_with_record_fails(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "60"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
-	/* A reply that only prepares is not recorded. */
+	/* A reply that only prepares the filter is not recorded. */
 	server_command(&r, "DEL " FILTER);
 	assert_int_equal(filter_put("100", "0.01"), BLOOM_PUT_CREATED);
 	run_with_record(&r, &bloom_item_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD,
@@ -488,7 +493,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 }
 
 /*
- * A filter that lost a segment would report present items as absent: an error is the better answer.
+ * A filter that lost a segment would report added items as absent, so the scripts return an error.
  */
 static void a_filter_that_lost_bits_is_an_error(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Clients that wait for a cached value, on a real Redis: a value wakes all of them and empties
- * their wait queue, a ticket that ended or was taken away wakes one, and waiting for a value that
- * never comes costs one look each time a ticket expires.
+ * Clients that wait for a cached value, on a real Redis. A value wakes all of them and empties
+ * their wait queue. A ticket that expires or is withdrawn wakes one of them. Waiting for a value
+ * that never comes costs one look per expired ticket.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int64_t fill(const char *ticket)
 	return outcome(&r);
 }
 
-/* An attempt of a waiter; with wait_ms 0 its last one. */
+/* An attempt of a waiter. With wait_ms 0 it is the last one. */
 static int64_t fill_or_wait(const char *waiter, const char *ticket, int64_t wait_ms, int64_t waited_us)
 {
 	char left[24], waited[24];
@@ -93,20 +93,23 @@ static void assert_line(const char *tickets, const char *offered_to)
 	assert_string_equal(line_offered_to(&r, VALUE), offered_to);
 }
 
-/* A ticket is out; returns when it expires. */
+/* Grants a ticket, and returns when it expires. */
 static int64_t begin(void)
 {
 	assert_int_equal(fill("out"), CACHE_FILL_GRANTED);
 	return item_int(&r, CACHE_FILL_EXPIRES_AT_MS);
 }
 
-/* Three wait, at two daemons; returns when the ticket that is out expires. */
+/*
+ * Grants a ticket, for which three clients of two daemons then wait. Returns when the ticket
+ * expires.
+ */
 static int64_t gather(void)
 {
 	int64_t ends_ms = begin();
 
 	waits(A1, 0, ends_ms + 1);
-	waits(B1, 0, ends_ms + 1 + OFFER_MS); /* should A be dead */
+	waits(B1, 0, ends_ms + 1 + OFFER_MS); /* B1 looks in case A is dead */
 	waits(A2, 0, -1);
 	line_subscribe(&r, VALUE);
 	return ends_ms;
@@ -120,16 +123,16 @@ static void a_value_wakes_all_and_empties_the_wait_queue(void **state)
 	gather();
 	assert_line(A1 " " B1 " " A2, "");
 	put(1);
-	assert_published("A! 0, B! 0"); /* one message a daemon */
+	assert_published("A! 0, B! 0"); /* one message per daemon */
 	assert_int_equal(redis_exists(&r, WAITERS), 0);
 	unchanged(&r, fill_or_wait(A1, "wanted", WAIT_MS, 1000));
 	assert_int_equal(fill_or_wait(A1, "wanted", WAIT_MS, 1000), 0);
 	assert_string_equal(item_text(&r, CACHED_VALUE), "1");
-	put(2); /* no client waits while there is a value */
+	put(2); /* no client waits while a value exists */
 	assert_published("");
 }
 
-/* The others learn of the ticket's end when a newcomer got it meanwhile: none is reserved. */
+/* The next ticket is not reserved. If a newcomer gets it, the waiters learn when it expires. */
 static void a_newcomer_may_get_the_ticket(void **state)
 {
 	(void)state;
@@ -137,10 +140,10 @@ static void a_newcomer_may_get_the_ticket(void **state)
 	later(FILL_MS + 1);
 	assert_int_equal(fill("newcomer"), CACHE_FILL_GRANTED);
 	assert_published("");
-	waits(A1, FILL_MS * 1000, -1); /* B looks a second later, anyway */
-	assert_published("A2 6001");   /* and then A, should B be dead */
+	waits(A1, FILL_MS * 1000, -1); /* B looks a second later in any case */
+	assert_published("A2 6001");   /* then A looks, in case B is dead */
 	assert_line(A1 " " B1 " " A2, "");
-	/* A first attempt of a client that would wait does the same. */
+	/* A client that would wait does the same with its first attempt. */
 	later(FILL_MS + 1);
 	assert_int_equal(fill_or_wait(C1, "another", WAIT_MS, 0), CACHE_FILL_GRANTED);
 	assert_published("");
@@ -158,7 +161,7 @@ static void one_looks_when_the_ticket_expires(void **state)
 	assert_int_equal(fill_or_wait(A1, "next", WAIT_MS, FILL_MS * 1000), CACHE_FILL_GRANTED);
 	assert_string_equal(item_text(&r, CACHE_FILL_TICKET), "next");
 	assert_line(B1 " " A2, "");
-	assert_published("A2 6001"); /* a second after the next end; B looks before, in vain, and at that end */
+	assert_published("A2 6001"); /* a second after the new end; B looks earlier, in vain, and again at that end */
 	assert_string_equal(line_watchers(&r, VALUE), B1 " " A2);
 	later(OFFER_MS);
 	waits(B1, FILL_MS * 1000, ends_ms + 1 + FILL_MS + 1);
@@ -177,7 +180,7 @@ static void whatever_takes_a_ticket_away_calls_one(void **state)
 			invalidate();
 		else
 			assert_int_equal(leave("", "out"), CACHE_LEAVE_TAKEN_BACK);
-		assert_published("A1 0, B1 1000"); /* and a guard */
+		assert_published("A1 0, B1 1000"); /* B1 is the guard */
 		assert_line(A1 " " B1 " " A2, A1);
 		assert_int_equal(redis_exists(&r, FILL), 0);
 		assert_int_equal(fill_or_wait(A1, "next", WAIT_MS, 1000), CACHE_FILL_GRANTED);
@@ -185,7 +188,10 @@ static void whatever_takes_a_ticket_away_calls_one(void **state)
 	}
 }
 
-/* An offer that its daemon does not use lapses: the guard drops that daemon, and gets it. */
+/*
+ * An offer lapses if its daemon does not use it. The guard then drops that daemon, and gets the
+ * ticket.
+ */
 static void a_daemon_that_died_delays_by_a_second(void **state)
 {
 	(void)state;
@@ -194,7 +200,7 @@ static void a_daemon_that_died_delays_by_a_second(void **state)
 	later(OFFER_MS + 1);
 	assert_int_equal(fill_or_wait(B1, "next", WAIT_MS, OFFER_MS * 1000), CACHE_FILL_GRANTED);
 	assert_line("", "");
-	assert_published("A1 0, B1 1000, A!"); /* A's tickets join again if it lives */
+	assert_published("A1 0, B1 1000, A!"); /* A's tickets join again if A lives */
 }
 
 static void a_waiter_that_leaves_passes_its_offer_on(void **state)
@@ -231,7 +237,7 @@ static void the_last_attempt_leaves(void **state)
 	assert_line(B1 " " A2, "");
 }
 
-/* A ticket that PUT /keys/{key}/ttl made endless is no reason to look all the time. */
+/* Waiters do not keep looking for the end of a ticket to which PUT /keys/{key}/ttl gave no end. */
 static void an_endless_ticket_is_not_watched(void **state)
 {
 	(void)state;
@@ -254,7 +260,7 @@ static void a_replay_changes_no_wait_queue(void **state)
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000", A2, "20000", "0"), RECORD,
 				      FINGERPRINT_A));
 	assert_int_equal(fill_or_wait(B1, "next", WAIT_MS, 0), CACHE_FILL_IN_PROGRESS);
-	/* A request that waits has had no effect, and is not recorded. */
+	/* A request that waits has no effect, and is not recorded. */
 	run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000", A2, "20000", "0"), RECORD "2",
 			FINGERPRINT_A);
 	assert_int_equal(outcome(&r), CACHE_FILL_IN_PROGRESS);

@@ -1,6 +1,6 @@
 /*
- * The cache scripts on a real Redis: against a plain model of one key, then the effects of time:
- * repeated invalidations, fences that outlive their value, versions that never repeat.
+ * The cache scripts on a real Redis: compared with a plain model of one key, and over time.
+ * Invalidations are repeated, fences outlive their value, and versions never repeat.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static int64_t fill(const char *ticket, int64_t fill_ms)
 	return outcome(&r);
 }
 
-/* The time of the repetition. */
+/* Returns when the invalidation is repeated. */
 static int64_t invalidate(int64_t again_after_ms)
 {
 	run(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN, WAITERS), ARGS(of_int(again_after_ms)));
@@ -78,14 +78,14 @@ enum { TEXT_BYTES = 64 };
 static struct {
 	bool exists;
 	char value[TEXT_BYTES], version[TEXT_BYTES], former[TEXT_BYTES];
-	char ticket[TEXT_BYTES]; /* empty: no ticket is out */
+	char ticket[TEXT_BYTES]; /* empty: there is no ticket */
 	char last_ticket[TEXT_BYTES];
 	int64_t highest; /* -1: none */
-	int64_t ends_ms; /* the next repeated invalidation; 0: none */
-	int64_t late_ms; /* by how much a later one may share it */
+	int64_t ends_ms; /* the instant of the next repetition; 0: none */
+	int64_t late_ms; /* by how much sharing that instant may delay a repetition */
 } model;
 
-/* A condition: none, any, the present version, a former one, and both beside others. */
+/* A condition: none, any version, the current one, an earlier one, or a list of both and others. */
 static const char *some_condition(void)
 {
 	static char text[4 * TEXT_BYTES];
@@ -131,13 +131,13 @@ static void model_value_gone(void)
 	model.ticket[0] = '\0';
 }
 
-/* A condition does not hold: item `at` of the reply is the version. */
+/* After a condition that did not hold, item `at` of the reply is the version. */
 static void expect_version(size_t at)
 {
 	assert_string_equal(item_text(&r, at), model.exists ? model.version : "");
 }
 
-/* Not later than the next repeated invalidation, and not earlier than needed. */
+/* The value ends at the next repeated invalidation if that comes first. */
 static void expect_end(int64_t ends_ms, int64_t life_ms)
 {
 	int64_t free_ms = item_int(&r, REPLY_NOW_MS) + life_ms;
@@ -215,7 +215,7 @@ static void model_get(void)
 
 	strcpy(if_match, some_condition());
 	strcpy(if_none_match, some_condition());
-	run(&r, &cache_item_get_script, KEYS(VALUE), ARGS("")); /* what GET /cache lists */
+	run(&r, &cache_item_get_script, KEYS(VALUE), ARGS("")); /* the names that GET /cache lists */
 	assert_int_equal(outcome(&r), model.exists ? 0 : CACHE_ITEM_GET_ABSENT);
 	if (model.exists)
 		assert_string_equal(item_text(&r, CACHE_ENTRY_VERSION), model.version);
@@ -319,10 +319,10 @@ static void an_invalidation_is_repeated_by_redis_itself(void **state)
 	*script_clock_us = first_ms * 1000 - 1;
 	assert_int_equal(redis_exists(&r, VALUE), 1);
 	*script_clock_us += 1001;
-	assert_int_equal(redis_exists(&r, VALUE), 0); /* and no script runs */
+	assert_int_equal(redis_exists(&r, VALUE), 0); /* no script runs meanwhile */
 	assert_int_equal(put("3", 60000), 1);
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), second_ms);
-	assert_int_equal(put("4", 1), 2); /* a shorter expiry stays as it is */
+	assert_int_equal(put("4", 1), 2); /* a shorter expiry stays unchanged */
 	assert_int_equal(item_int(&r, CACHE_ENTRY_EXPIRES_AT_MS), 1 + item_int(&r, REPLY_NOW_MS));
 	*script_clock_us = (second_ms + 1) * 1000;
 	assert_int_equal(redis_exists(&r, AGAIN), 0);
@@ -343,7 +343,7 @@ static void a_ticket_ends_with_the_repeated_invalidation(void **state)
 	assert_int_equal(put_with("1", 60000, "", "u", "", ""), 1);
 }
 
-/* In the millisecond of the repetition and later, a PUT is a new one. */
+/* A PUT in the millisecond of the repetition is already one after it. */
 static void the_instant_itself_has_ended(void **state)
 {
 	(void)state;
@@ -364,8 +364,8 @@ static int64_t last_instant_ms(void)
 }
 
 /*
- * However often a key is invalidated, the instants are few; a shared instant is slightly late,
- * never early.
+ * A key has few instants of repetition, however often it is invalidated. An instant that several
+ * share is slightly late, never early.
  */
 static void repeated_invalidations_are_few(void **state)
 {
@@ -397,9 +397,9 @@ static void a_fence_outlives_its_value_by_a_day(void **state)
 	(void)state;
 	put_with("1", 60000, "5", "", "", "");
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 55000, DAY_MS + 60000);
-	put("2", 5000); /* it does not expire earlier */
+	put("2", 5000); /* the fence does not expire earlier */
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 50000, DAY_MS + 60000);
-	put("3", 90000); /* nor, without a fence, before its time */
+	put("3", 90000); /* a PUT without a fence does not end it earlier either */
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 85000, DAY_MS + 90000);
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "5");
 	assert_int_equal(delete_with("7", "", ""), 1);
@@ -414,7 +414,7 @@ static void a_fence_outlives_its_value_by_a_day(void **state)
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "9007199254740991");
 }
 
-/* With the same random digits, so that only the time differs. */
+/* The random digits are the same each time, so that only the time differs. */
 static void no_version_comes_again(void **state)
 {
 	(void)state;
@@ -469,7 +469,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	static const struct {
 		const char *make;
-		bool get, fill, invalidate, delete; /* which other scripts read it; all read the value */
+		bool get, fill, invalidate, delete; /* the other scripts that read this key; all read the value */
 	} rows[] = {
 		{ "SET " VALUE " x", true, true, true, true },
 		{ "HSET " VALUE " a 1", true, true, true, true },
@@ -505,7 +505,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
 }
 
-/* An old value must go, even when Redis has no memory for a new one. */
+/* An old value must go even when Redis has no memory for a new one. */
 static void a_full_redis_stores_nothing_and_still_forgets(void **state)
 {
 	(void)state;

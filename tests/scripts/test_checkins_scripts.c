@@ -27,7 +27,7 @@ static int64_t put(const struct script *s, int64_t day)
 	return outcome(&r);
 }
 
-/* Reads a range; is_marked reads its days afterwards. */
+/* Reads a range, whose days is_marked then reads. */
 static void look(int64_t from, int64_t to)
 {
 	char first[DIGITS], last[DIGITS];
@@ -49,7 +49,7 @@ static bool is_marked(int64_t day)
 	return (unsigned char)bits->str[at / 8] >> (7 - at % 8) & 1;
 }
 
-/* Days around 1970, where the numbers change their sign, and over several blocks. */
+/* Days around 1970, where their numbers change sign, in several blocks. */
 static void days_are_those_of_a_plain_table(void **state)
 {
 	enum { DAYS = 3000, FIRST = -1400 };
@@ -70,7 +70,7 @@ static void days_are_those_of_a_plain_table(void **state)
 		for (int at = from; at <= to; at++)
 			assert_int_equal(is_marked(FIRST + at), noted[at]);
 	}
-	/* A block has its bits as SETBIT makes them, readable by other programs. */
+	/* A block has its bits in the order of SETBIT, so that other programs can read them. */
 	for (int at = 0; at < DAYS; at++)
 		if (noted[at])
 			put(&checkin_day_delete_script, FIRST + at);
@@ -81,7 +81,10 @@ static void days_are_those_of_a_plain_table(void **state)
 	assert_memory_equal(field->str, "\0\x40", 2);
 }
 
-/* Later days keep the expiry; the days go with the key, and new ones have no expiry. */
+/*
+ * Marking a later day keeps the expiry. When the key expires, all days go, and new days have no
+ * expiry.
+ */
 static void all_days_expire_together(void **state)
 {
 	(void)state;
@@ -140,7 +143,7 @@ static void the_first_and_the_last_day(void **state)
 	}
 }
 
-/* A hash of a century has 46 bytes a year; only the fields of the range are read. */
+/* A hash of a century has 46 bytes per year. The script reads only the fields of the range. */
 static void a_century_is_one_call(void **state)
 {
 	(void)state;

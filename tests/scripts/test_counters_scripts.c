@@ -24,7 +24,7 @@ static int64_t add(const char *name, const char *by)
 	return outcome(&r);
 }
 
-/* The nth counter's value that it answered, from 0. */
+/* The new value of the n-th counter of the call, from 0. */
 static int64_t sum(size_t n)
 {
 	return item_int(&r, COUNTER_INCREMENT_SUMS + n);
@@ -50,7 +50,7 @@ static void adding_answers_what_is(void **state)
 	assert_int_equal(r.reply->elements, COUNTER_STATE_COUNTERS);
 }
 
-/* The value plus an amount, or NULL where that is out of range. */
+/* Rows are a value, an amount and their sum, or NULL if the sum is out of range. */
 static void sums_are_exact_to_the_last_digit(void **state)
 {
 	(void)state;
@@ -97,7 +97,6 @@ static void sums_are_exact_to_the_last_digit(void **state)
 	}
 }
 
-/* Against the processor's arithmetic. */
 static void random_sums_are_the_processors(void **state)
 {
 	(void)state;
@@ -175,7 +174,7 @@ static void a_replay_gets_the_first_answer(void **state)
 					    FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
 }
 
-/* Also values that HINCRBY would refuse only after others were changed. */
+/* Rows include values that HINCRBY would refuse only after other counters were changed. */
 static void a_foreign_key_stays_as_it_is(void **state)
 {
 	(void)state;
@@ -259,7 +258,7 @@ static void what_is_not_there_is_neither_changed_nor_removed(void **state)
 
 #define TWIN "twin"
 
-/* One operation on both: the same result, and the same hash afterwards. */
+/* Runs one operation on both. The results and the hashes must be equal. */
 static void both_do(const char *what, const char *field, const char *value)
 {
 	if (*what == 'g') {
@@ -340,7 +339,7 @@ static void a_foreign_field_is_neither_read_nor_written(void **state)
 	});
 }
 
-/* What frees memory works when there is none. */
+/* Calls that free memory work when there is none. */
 static void a_full_redis_still_reads_and_removes_one(void **state)
 {
 	(void)state;

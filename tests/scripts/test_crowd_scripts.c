@@ -1,7 +1,8 @@
 /*
- * Many of one kind: rows 41 to 43 of the table of faults. A message that no worker can process,
- * very many that become due in the same millisecond, limits with a hundred thousand keys, a board
- * of many members: each call stays short, and expired state leaves nothing behind.
+ * Many of one kind: rows 41 to 43 of the table of faults. These are a message that no worker can
+ * process, very many messages that become due in the same millisecond, limits with a hundred
+ * thousand keys, and a board of many members. Each call stays short, and expired state leaves
+ * nothing behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-/* Otherwise the clock of Redis is frozen. */
+/* The clock of Redis moves only here. */
 static void pass_ms(int64_t ms)
 {
 	*script_clock_us += ms * 1000;
@@ -29,7 +30,7 @@ static int64_t info(const char *section, const char *name, double unit)
 	return (int64_t)(strtod(at + strlen(name), NULL) * unit);
 }
 
-/* The time that Redis worked, without the time that it waited on a busy machine. */
+/* The processor time of Redis, which excludes time that it waited on a busy machine. */
 static int64_t worked_us(void)
 {
 	return info("cpu", "used_cpu_user:", 1e6) + info("cpu", "used_cpu_sys:", 1e6);
@@ -58,8 +59,8 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 }
 
 /*
- * The first receive must not do the work for all of them: a hundred thousand, or the million of the
- * table.
+ * The first receive must not do the work for all due messages: a hundred thousand, or the million
+ * of row 41.
  */
 static void very_many_are_due_at_once(void **state)
 {
@@ -86,7 +87,7 @@ static void very_many_are_due_at_once(void **state)
 	assert_counts(&r, "q", (batches - TAKEN) * BATCH_MAX, 0, TAKEN * BATCH_MAX, 0);
 }
 
-/* However deep the board is: a hundred thousand members, or the million of row 43. */
+/* A page stays short on a board of a hundred thousand members, or of the million of row 43. */
 static void pages_of_a_large_board_are_short(void **state)
 {
 	enum { PAGE = 100, LONGEST_US = 20000 };
@@ -111,7 +112,10 @@ static int64_t memory(void)
 	return info("memory", "used_memory:", 1);
 }
 
-/* Each for its own key; returns the last key. All are sent before the first reply is read. */
+/*
+ * Takes one from each of `count` limits, and returns the last key. All calls are sent before the
+ * first reply is read.
+ */
 static const char *take_by_each(const struct script *s, const char *name, int from, int count, int window_ms)
 {
 	static char key[96];
@@ -131,7 +135,7 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 	return key;
 }
 
-/* A hundred thousand keys, by the three algorithms: unused ones expire, and each is small. */
+/* A hundred thousand keys, by the three algorithms. Each is small, and expires when unused. */
 static void limits_of_many_keys_leave_nothing(void **state)
 {
 	enum { KEYS_EACH = 34000, AT_ONCE = 1000, WINDOW_MS = 3000, BYTES_A_KEY = 400, TABLES_BYTES = 4 << 20 };
@@ -156,13 +160,15 @@ static void limits_of_many_keys_leave_nothing(void **state)
 		print_message("%s: %lld keys, %lld bytes\n", limits[k].name, (long long)keys, (long long)taken);
 		assert_true(taken <= keys * BYTES_A_KEY + TABLES_BYTES);
 	}
-	server_command(&r, "CONFIG SET hz 500"); /* keys that have expired are looked for so often */
+	server_command(&r, "CONFIG SET hz 500"); /* how often per second Redis looks for expired keys */
 	pass_ms(WINDOW_MS + 1);
 	wait_until(server_keys(&r) == 0, 20000);
 	wait_until(memory() - before <= TABLES_BYTES, 5000);
 }
 
-/* All that wait for a cached value are woken by the script that stores it, once for each daemon. */
+/*
+ * The script that stores a value wakes all clients that wait for it, with one message per daemon.
+ */
 static void a_value_wakes_a_crowd(void **state)
 {
 	enum { CROWD = 10000, DAEMONS = 100, PAGE = 1000, LONGEST_US = 5000, TRIES = 5 };

@@ -1,6 +1,6 @@
 /*
- * The feed scripts on a real Redis: order, retention, ids that are never used again, pages within
- * their bounds, and foreign keys stay untouched.
+ * The feed scripts on a real Redis: order, retention, ids that are never reused, bounded pages, and
+ * foreign keys, which stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define META "p:feed:{a}:meta"
 #define RECORD "p:idem:{a}:k"
 
-/* Pushes items "from" to "to" in one call; returns the length that the script reports. */
+/* Pushes items `from` to `to - 1` in one call. Returns the length that the script reports. */
 static int64_t push(const char *keep, int from, int to)
 {
 	static char text[1000][16];
@@ -38,7 +38,7 @@ static int64_t push(const char *keep, int from, int to)
 /* The id of the last item of the latest page; "" before the first. */
 static char cursor[64];
 
-/* Reads the page after an id: it has `count` items, counted down from `first`. */
+/* Reads the page after an id. It must have `count` items, whose numbers count down from `first`. */
 static void page_is(const char *after, const char *limit, int first, int count, bool has_more)
 {
 	char last[64] = "";
@@ -73,11 +73,11 @@ static void the_newest_comes_first(void **state)
 	page_is("", "1", 3, 1, true);
 	page_is(cursor, "2", 2, 2, true);
 	page_is(cursor, "10", 0, 1, false);
-	page_is("1-1", "10", 0, 0, false);                  /* before all of them */
-	page_is("999999999999999999-1", "10", 3, 4, false); /* behind all of them */
+	page_is("1-1", "10", 0, 0, false);                  /* older than all items */
+	page_is("999999999999999999-1", "10", 3, 4, false); /* newer than all items */
 	assert_int_equal(redis_pttl_ms(&r, FEED), -1);
 	assert_int_equal(push("1000", 4, 1004), 1000);
-	for (int limit = 1; limit <= 1000; limit = limit * 2 + 1) { /* pages are read in pieces */
+	for (int limit = 1; limit <= 1000; limit = limit * 2 + 1) { /* the script reads pages in pieces */
 		char text[16];
 		snprintf(text, sizeof(text), "%d", limit);
 		page_is("", text, 1003, limit, true);
@@ -86,7 +86,7 @@ static void the_newest_comes_first(void **state)
 	page_is(cursor, "1000", 986, 983, false);
 }
 
-/* Neither new items nor removed ones move a page, also when the cursor's own item is removed. */
+/* Neither new nor removed items move the next page, even if the item of the cursor was removed. */
 static void a_page_begins_where_the_last_one_ended(void **state)
 {
 	(void)state;
@@ -99,7 +99,7 @@ static void a_page_begins_where_the_last_one_ended(void **state)
 	run(&r, &feed_item_delete_script, KEYS(FEED, META), ARGS(first));
 	assert_int_equal(outcome(&r), 1);
 	page_is(first, "3", 5, 3, true);
-	push("6", 200, 201); /* only 0 to 5 are older; the newest six are kept */
+	push("6", 200, 201); /* only 0 to 5 are older, but only the newest six items are kept */
 	page_is(cursor, "10", 0, 0, false);
 }
 
@@ -115,7 +115,10 @@ static void only_the_newest_are_kept(void **state)
 	page_is("", "10", 19, 1, false);
 }
 
-/* A call drops 250 at most, or as many as it brings, and reports how many are still to drop. */
+/*
+ * A call drops at most 250 items, or as many as it pushes if that is more. It reports the length,
+ * which includes items still to be dropped.
+ */
 static void much_is_dropped_in_steps(void **state)
 {
 	(void)state;
@@ -134,8 +137,8 @@ static void much_is_dropped_in_steps(void **state)
 }
 
 /*
- * The items to drop are fixed when new items are pushed: a late call takes nothing from a push that
- * keeps more, or from a new feed.
+ * A push fixes which items to drop. A later call drops no item of a push that keeps more, and none
+ * of a new feed.
  */
 static void a_late_call_drops_what_was_there(void **state)
 {
@@ -143,7 +146,7 @@ static void a_late_call_drops_what_was_there(void **state)
 	push("10000", 0, 1000);
 	assert_int_equal(push("10", 1000, 1001), 751);
 	assert_string_equal(server_command(&r, "HGET " META " excess")->str, "741");
-	assert_int_equal(push("1000", 2000, 2500), 751); /* drops as many as it brings */
+	assert_int_equal(push("1000", 2000, 2500), 751); /* the push drops as many as it adds */
 	assert_int_equal(push("10", 0, 0), 510);
 	unchanged(&r, assert_int_equal(push("10", 0, 0), 510));
 	page_is("", "500", 2499, 500, true);
@@ -164,8 +167,7 @@ static size_t items_of_page(const char *after)
 }
 
 /*
- * 10 items of 60000 bytes: four of them are a page. Small ones behind a large one are one page,
- * too.
+ * Of 10 items of 60000 bytes, four fit in a page. A page after one large item has all small ones.
  */
 static void a_page_is_bounded_in_bytes(void **state)
 {
@@ -180,7 +182,7 @@ static void a_page_is_bounded_in_bytes(void **state)
 	assert_int_equal(items_of_page(cursor), 4);
 	assert_int_equal(items_of_page(cursor), 2);
 	assert_int_equal(item_int(&r, FEED_ITEM_LIST_MORE), 0);
-	memset(too_large, '1', sizeof(too_large) - 1); /* never stored by patternd; still a page has one item */
+	memset(too_large, '1', sizeof(too_large) - 1); /* patternd never stores such an item, but a page still has it */
 	run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", "7", too_large));
 	assert_int_equal(items_of_page(""), 1);
 	assert_int_equal(items_of_page(cursor), 5);
@@ -217,7 +219,7 @@ static int64_t remove_item(struct id id)
 	return outcome(&r);
 }
 
-/* The items of one push have one instant, by Redis's clock, and ids that count on. */
+/* The items of one push have the same instant, of Redis's clock, and consecutive sequences. */
 static void ids_of_a_push_count_on(void **state)
 {
 	(void)state;
@@ -233,7 +235,7 @@ static void ids_of_a_push_count_on(void **state)
 	}
 }
 
-/* Removing it a second time changes nothing, and its id is not used again. */
+/* Removing an item a second time changes nothing, and its id is not reused. */
 static void an_item_is_removed_by_its_id(void **state)
 {
 	(void)state;
@@ -247,12 +249,12 @@ static void an_item_is_removed_by_its_id(void **state)
 	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEM), "2");
 	assert_string_equal(item_text(&r, FEED_ITEM_LIST_ITEMS + FEED_ITEM_ITEMS + FEED_ITEM_ITEM), "0");
 	id.seq++;
-	assert_int_equal(remove_item(id), 1); /* the newest */
+	assert_int_equal(remove_item(id), 1); /* this is the newest item */
 	assert_int_equal(push("10", 3, 4), 2);
 	assert_true(is_after(first_id(), id));
 }
 
-/* Redis's clock was set back by a day: ids go on rising, also when the newest item was removed. */
+/* If Redis's clock is set back by a day, ids still rise, even if the newest item was removed. */
 static void ids_rise_when_the_clock_leaps_back(void **state)
 {
 	(void)state;
@@ -271,7 +273,7 @@ static void ids_rise_when_the_clock_leaps_back(void **state)
 	page_is("", "10", 3, 4, false);
 }
 
-/* A deleted feed and a new one of its name in the same millisecond have no id in common. */
+/* If a feed is deleted and made again in the same millisecond, no id repeats. */
 static void a_new_feed_repeats_no_id(void **state)
 {
 	(void)state;
@@ -287,7 +289,10 @@ static void a_new_feed_repeats_no_id(void **state)
 	}
 }
 
-/* What a push has left to drop goes first: else a removed item would be missing from it. */
+/*
+ * A removal first drops what a push left to drop: afterwards the stored count of these items would
+ * be wrong.
+ */
 static void removing_an_item_drops_what_is_left_to_drop(void **state)
 {
 	(void)state;
@@ -305,7 +310,7 @@ static void removing_an_item_drops_what_is_left_to_drop(void **state)
 	page_is("", "1000", 599, 99, false);
 }
 
-/* A feed whose items were all removed is still there. */
+/* A feed whose items were all removed still exists. */
 static void an_empty_feed_keeps_its_settings(void **state)
 {
 	(void)state;
@@ -365,7 +370,7 @@ static void the_limit_stays_until_it_is_changed(void **state)
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
 	assert_int_equal(item_int(&r, FEED_SIZE), 990);
 	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 990);
-	server_command(&r, "DEL " FEED); /* and the next feed has nothing of it */
+	server_command(&r, "DEL " FEED); /* the next feed has none of its settings */
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
 	assert_int_equal(item_int(&r, FEED_MAX_ITEMS), 1000);
 	assert_int_equal(push("", 0, 1000), 1000);
@@ -390,7 +395,7 @@ static void both_keys_expire_together(void **state)
 	push("10", 1, 2);
 	assert_int_equal(expires_at(FEED), at);
 	server_command(&r, "DEL " META);
-	push("20", 2, 3); /* makes it again */
+	push("20", 2, 3); /* this makes META again */
 	assert_int_equal(expires_at(FEED), at);
 	assert_int_equal(expires_at(META), at);
 	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("null"));
@@ -399,7 +404,7 @@ static void both_keys_expire_together(void **state)
 	assert_int_equal(expires_at(META), -1);
 	server_command(&r, "PEXPIRE " META " 60000");
 	server_command(&r, "DEL " FEED);
-	push("10", 0, 1); /* the rest of an old feed does not expire with the new one */
+	push("10", 0, 1); /* a new feed does not get the expiry that an old feed left behind */
 	assert_int_equal(expires_at(FEED), -1);
 	assert_int_equal(expires_at(META), -1);
 }

@@ -1,5 +1,6 @@
 /*
- * The fence scripts on a real Redis: what passes, what is stored, and foreign keys stay untouched.
+ * The fence scripts on a real Redis: which fences pass, what is stored, and foreign keys, which
+ * stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * The geo scripts on sets that are split into cells: calls that name the wrong cells, all or
- * nothing, distances, bounded steps.
+ * The geo scripts on sets that are split into cells: calls with the wrong cells, all or nothing,
+ * distances, bounded steps.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static int split_in_three(void **state)
 	return 0;
 }
 
-/* The call only returns the number of cells. */
+/* The call did nothing but return the number of cells. */
 static void returned_cells(int64_t cells)
 {
 	assert_int_equal(r.reply->elements, GEO_AGAIN_CELLS + 1);
@@ -56,17 +56,19 @@ static void wrong_cells_return_their_number(void **state)
 	misled(3, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10", "16"));
 	misled(3, &geo_delete_script, keys, ARGS("16"));
 	misled(3, &geo_search_script, keys, ARGS("0", "0", "radius", "1", "", "m", "ASC", "1", "", "4"));
-	/* Settings of a set with members need all its cells. */
+	/* A call that changes the settings of a set with members needs all its cells. */
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1", "0"));
 	misled(3, &geo_put_script, KEYS(SET, CELL("0")), ARGS("3", "null", "", "1"));
-	/* A set that does not exist has the cells of a set without settings. */
+	/* A set that does not exist has the default number of cells. */
 	misled(16, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
 	misled(16, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
 	misled(16, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
 }
 
-/* The first member makes it, with the settings of the contract, and the last one ends it. */
+/*
+ * The first member makes the set with the default settings. The removal of the last member ends it.
+ */
 static void a_set_is_made_and_ended_by_its_members(void **state)
 {
 	script_stage_empty(state);
@@ -82,7 +84,10 @@ static void a_set_is_made_and_ended_by_its_members(void **state)
 	assert_int_equal(redis_exists(&r, SET), 1);
 	run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("b", "16"));
 	assert_int_equal(server_keys(&r), 0);
-	/* Many at once make one as well. Settings keep it from then on. */
+	/*
+	 * A call with many members makes a set, too. Settings then keep the set when its members
+	 * go.
+	 */
 	run(&r, &geo_member_add_script, KEYS(SET, CELL("1")), ARGS("2", "1", "2", "b", "1", "2", "c", "16"));
 	run(&r, &geo_put_script, KEYS(SET), ARGS("", "null", "1", "0"));
 	assert_int_equal(outcome(&r), GEO_PUT_AGAIN);
@@ -106,7 +111,7 @@ static void many_go_into_their_cells_or_none_does(void **state)
 	assert_near(item_real(&r, PLACE(0, LONGITUDE)), 4, 0.00001);
 	assert_string_equal(item_text(&r, PLACE(1, GEOHASH)), "");
 	assert_near(item_real(&r, PLACE(2, LONGITUDE)), 2, 0.00001);
-	/* The last one is outside the world; or one of the cells is foreign. */
+	/* The last member is outside the world, or one of the cells is a foreign key. */
 	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
 				ARGS("1", "1", "1", "e", "1", "1", "85.06", "f", "3"), "invalid"));
 	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
@@ -151,7 +156,7 @@ static void all_keys_have_one_expiry(void **state)
 	static const char *const keys[] = { SET, CELL("0"), CELL("1"), CELL("2") };
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys[i])->integer, at);
-	/* Other settings keep the expiry; null removes it from all keys. */
+	/* A call without a TTL keeps the expiry; null removes it from all keys. */
 	const char *const *all = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
 	unchanged(&r, run(&r, &geo_put_script, all, ARGS("", "", "1", "3")));
 	run(&r, &geo_put_script, all, ARGS("3", "null", "", "3"));
@@ -161,8 +166,8 @@ static void all_keys_have_one_expiry(void **state)
 }
 
 /*
- * No command of Redis measures between cells: the script's figure equals Redis's within one
- * set.
+ * Redis has no command for a distance between cells. The script's result must equal that of GEODIST
+ * in one set.
  */
 static void distances_between_cells_are_redis_s_own(void **state)
 {
@@ -197,7 +202,7 @@ static void fill(const char *cell, int members, double longitude)
 
 #define FOUND(n) (GEO_SEARCH_FOUND + GEO_FOUND_ITEMS * (n))
 
-/* A call ends after the cell with which it has read enough; the next call continues. */
+/* A call ends after the cell with which it has read enough. The next call continues. */
 static void a_search_is_done_in_steps(void **state)
 {
 	(void)state;
@@ -208,14 +213,14 @@ static void a_search_is_done_in_steps(void **state)
 	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "DESC", "10", "", "3"));
 	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 2);
 	assert_int_equal(r.reply->elements, FOUND(10));
-	/* Few are near: all cells at once. */
+	/* Few members are near, so that one call reads all cells. */
 	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
 	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 3);
 	assert_int_equal(r.reply->elements, FOUND(9));
-	/* A thin box among many members outside it. */
+	/* A thin box, with many members outside it. */
 	run(&r, &geo_search_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
 	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 2);
-	/* Members farther away than those found elsewhere are left out. */
+	/* Members farther away than those that earlier calls found are left out. */
 	run(&r, &geo_search_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
 	assert_int_equal(item_int(&r, GEO_SEARCH_DONE), 3);
 	assert_in_range(r.reply->elements, FOUND(5), FOUND(10));

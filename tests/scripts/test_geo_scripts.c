@@ -15,10 +15,10 @@
 #define ONE KEYS(SET, CELL)
 #define RECORD "p:idem:{sicily}:k"
 
-/* Scores of Redis's own documentation: tests/unit/test_geo_score.c reads positions from them. */
+/* Scores from Redis's documentation. tests/unit/test_geo_score.c reads positions from them. */
 static const int64_t PALERMO = 3479099956230698, CATANIA = 3479447370796909;
 
-/* A set of one cell, where the figures are Redis's own. */
+/* Makes a set of one cell, where results must equal Redis's own. */
 static int one_cell(void **state)
 {
 	script_stage_empty(state);
@@ -27,7 +27,7 @@ static int one_cell(void **state)
 	return 0;
 }
 
-/* The cities of Redis's own documentation. */
+/* Adds the cities of Redis's documentation. */
 static int sicily(void **state)
 {
 	one_cell(state);
@@ -41,7 +41,7 @@ static int sicily(void **state)
 #define PLACE(n, item) (PLACES(n) + GEO_PLACE_##item)
 #define FOUND(n, item) (GEO_SEARCH_FOUND + GEO_FOUND_ITEMS * (n) + GEO_FOUND_##item)
 
-/* The n-th that was found is this member at this distance. */
+/* The n-th result is this member at this distance. */
 static void found(size_t n, const char *member, double distance)
 {
 	assert_string_equal(item_text(&r, FOUND(n, MEMBER)), member);
@@ -182,8 +182,7 @@ static void circles_find_what_is_inside(void **state)
 }
 
 /*
- * The edges of Redis's documentation: a box of 400 km contains four cities, a lower box contains
- * fewer.
+ * The boxes of Redis's documentation: 400 km contain four cities, and a lower box contains fewer.
  */
 static void boxes_find_what_is_inside(void **state)
 {
@@ -212,7 +211,7 @@ static int64_t calls_of(const char *command)
 	return at ? strtoll(at + strlen(row), NULL, 10) : 0;
 }
 
-/* A search costs more than one GEOSEARCH only for an area in which GEOSEARCH misses members. */
+/* A search costs one GEOSEARCH, and more only for areas in which GEOSEARCH misses members. */
 static void a_search_is_one_geosearch(void **state)
 {
 	(void)state;
@@ -250,7 +249,7 @@ static void removing_and_deleting(void **state)
 
 #define LISTED(n) (GEO_MEMBER_LIST_MEMBERS + GEO_MEMBER_ITEMS * (n))
 
-/* Walks all pages; returns how many of the members were found. */
+/* Reads all pages. Returns how many of the members were found. */
 static int walk(int members, const char *count, const char *match)
 {
 	static bool came[2000];
@@ -293,7 +292,7 @@ static void all_members_can_be_walked(void **state)
 {
 	(void)state;
 	assert_int_equal(walk(1, "10", ""), 0);
-	add_members(0, 21); /* one listpack: ZSCAN returns all in one step */
+	add_members(0, 21); /* a listpack: ZSCAN returns all members in one step */
 	assert_int_equal(walk(21, "10", ""), 21);
 	assert_int_equal(walk(21, "1", ""), 21);
 	assert_int_equal(walk(21, "1", "m1?"), 10);
@@ -302,7 +301,7 @@ static void all_members_can_be_walked(void **state)
 	assert_int_equal(walk(1000, "1000", ""), 1000);
 	assert_int_equal(walk(1000, "50", "m99?"), 10);
 	assert_int_equal(walk(1000, "3", "m99?"), 10);
-	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page ends when full, or after a millisecond */
+	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page ends when it is full, or after a millisecond */
 		char count[16];
 		snprintf(count, sizeof(count), "%d", limit);
 		run(&r, &geo_member_list_script, ONE, ARGS("0", "", count, "1"));
@@ -311,8 +310,8 @@ static void all_members_can_be_walked(void **state)
 }
 
 /*
- * Between two pages a member that was returned goes, and another comes: the others are all
- * returned.
+ * Between two pages, a returned member is removed and another is added. The walk still returns all
+ * others.
  */
 static void a_walk_misses_no_member_that_stays(void **state)
 {

@@ -1,6 +1,6 @@
 /*
  * The key scripts on a real Redis: each type, pages that return each element once, texts of any
- * size and bytes.
+ * size with any bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void a_key_has_type_and_size(void **state)
 		{ "SADD k a 2 3", "set", 3 },         { "ZADD k 1 a 2 b", "zset", 2 },
 		{ "GEOADD k 1 1 a", "zset", 1 },      { "HSET k a 1 b 2", "hash", 2 },
 		{ "XADD k 1-1 a 1", "stream", 1 },    { "SETBIT k 800 1", "string", 101 },
-		{ "PFADD k a", "string", INT64_MAX }, /* however long */
+		{ "PFADD k a", "string", INT64_MAX }, /* however long it is */
 	};
 
 	(void)state;
@@ -86,20 +86,20 @@ static void keys_are_deleted_and_given_a_time(void **state)
 
 enum { MOST = 2000 };
 
-/* A page without a match. */
+/* The arguments of a page without a match. */
 #define PAGE(cursor, limit) ARGS(cursor, limit, "", "", "0")
 
 #define LISTED(n) (KEY_ELEMENT_LIST_ELEMENTS + KEY_ELEMENT_ITEMS * (n))
 #define FIRST(item) (KEY_ELEMENT_LIST_ELEMENTS + KEY_ELEMENT_##item)
 
-/* Redis resizes its tables in steps, and a scan may then return an element twice. */
+/* Redis resizes such a table in steps, so that a scan may return an element twice. */
 static bool is_table(void)
 {
 	return strcmp(server_command(&r, "OBJECT ENCODING %s", KEY)->str, "hashtable") == 0 ||
 	       strcmp(r.reply->str, "skiplist") == 0;
 }
 
-/* Walks the elements "m0", "m1", ... (numbers from 0 on in a set of integers) in pages. */
+/* Reads the elements "m0", "m1", ... (of a set of integers: 0, 1, ...) in pages. */
 static void walk(int elements, int limit)
 {
 	static bool came[MOST];
@@ -127,20 +127,20 @@ static void walk(int elements, int limit)
 			else
 				assert_int_equal(atoi(beside), n);
 			if (strcmp(item_text(&r, KEY_ELEMENT_LIST_TYPE), "list") == 0)
-				assert_int_equal(n, ++last); /* in its order */
+				assert_int_equal(n, ++last); /* a list is returned in order */
 		}
 		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, KEY_ELEMENT_LIST_NEXT_CURSOR));
 		assert_true(++pages <= 2 * elements + 1);
 	} while (strcmp(cursor, "0") != 0);
 	assert_int_equal(found, elements);
 	/*
-	 * A page is full while there is more, as long as that needs no more than the steps of one
-	 * call.
+	 * A page is full unless it is the last one, or one call may not take enough steps to fill
+	 * it.
 	 */
 	assert_true(pages <= 2 * elements / (limit < 100 ? limit : 100) + 1);
 }
 
-/* Small keys are one piece in Redis, large ones tables: pages cut both. */
+/* Redis keeps a small key in one piece and a large one in tables. Pages divide both. */
 static void every_element_is_returned(void **state)
 {
 	static const char *const fillers[] = { "SADD %s %d", "SADD %s m%d", "HSET %s m%d %d", "ZADD %s %d m%d",
@@ -161,8 +161,8 @@ static void every_element_is_returned(void **state)
 }
 
 /*
- * Between two pages an element that was returned goes, and another comes: the others are all
- * returned.
+ * Between two pages, a returned element is removed and another is added. The walk still returns all
+ * others.
  */
 static void a_walk_misses_none_that_stays(void **state)
 {
@@ -191,7 +191,7 @@ static void a_walk_misses_none_that_stays(void **state)
 		assert_true(came[i]);
 }
 
-/* Walks 40 fields of 10000 bytes. Returns the number of pages. */
+/* Reads 40 fields of 10000 bytes. Returns the number of pages. */
 static int walk_large_fields(void)
 {
 	char cursor[64] = "0";
@@ -218,7 +218,7 @@ static void a_page_has_128_kib(void **state)
 	memset(text, 'x', sizeof(text));
 	for (int i = 0; i < 40; i++)
 		server_command(&r, "HSET %s f%d %b", KEY, i, text, (size_t)10000);
-	/* A busy Redis may also end a page after a millisecond: then the walk is repeated. */
+	/* On a busy Redis a page may also end after a millisecond, so the walk is repeated. */
 	for (int i = 0; i < 50 && pages != 3; i++) {
 		pages = walk_large_fields();
 		assert_true(pages >= 3);
@@ -279,16 +279,13 @@ static void a_key_without_elements_has_an_outcome(void **state)
 			assert_int_equal(outcome(&r), -3);
 		}
 	}
-	run(&r, &key_element_list_script, KEYS("k"), PAGE("999999999999999", "10")); /* past its end */
+	run(&r, &key_element_list_script, KEYS("k"), PAGE("999999999999999", "10")); /* past the end */
 	assert_int_equal(outcome(&r), 0);
 }
 
 /* ---- Elements that match ---- */
 
-/*
- * How many elements of the key a walk with this match returns; each is returned once in a key that
- * does not change, and is one that Redis's own command finds by the glob.
- */
+/* Counts the different elements that a walk with this match returns. */
 static int walk_matching(const char *match, const char *glob, const char *limit)
 {
 	static char found[MOST][16];
@@ -315,7 +312,10 @@ static int walk_matching(const char *match, const char *glob, const char *limit)
 	return count;
 }
 
-/* How many SSCAN itself finds in the key of the same elements as a set, which is one step of it. */
+/*
+ * Returns how many elements SSCAN finds in "same", a set of the same elements. One step of SSCAN
+ * reads all.
+ */
 static int sscan_finds(const char *glob)
 {
 	redisReply *reply = server_command(&r, "SSCAN same 0 MATCH %s COUNT 100000", glob);
@@ -328,7 +328,7 @@ static void a_match_finds_what_scan_match_finds(void **state)
 {
 	static const char *const fillers[] = { "SADD %s %s", "HSET %s %s x", "ZADD %s 1 %s", "RPUSH %s %s" };
 	static const char *const odd[] = { "a?b", "a[x]b", "a\\b", "a^b", "axb", "ab", "aab", "b" };
-	/* The match, and what the daemon makes of it: every byte but a star is literal. */
+	/* A match, and the glob that the daemon makes of it: every byte but a star is literal. */
 	static const char *const rows[][2] = {
 		{ "*", "*" },         { "m1", "m1" },       { "m1*", "m1*" },   { "*7", "*7" },
 		{ "m*7*", "m*7*" },   { "*1*9", "*1*9" },   { "a?b", "a\\?b" }, { "a[x]b", "a\\[x\\]b" },
@@ -361,7 +361,7 @@ static void a_match_finds_what_scan_match_finds(void **state)
 	}
 }
 
-/* A list is matched by its values, and an index counts the whole list. */
+/* A match compares the values of a list. The index of a value counts the whole list. */
 static void a_matched_value_keeps_its_index(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * The scripts that write and look up many members of a leaderboard, on a real Redis: beside a board
- * that gets the same members one by one, and beside a plain sorted set.
+ * The scripts that write and look up many members of a leaderboard, on a real Redis. They are
+ * compared with a board that gets the same members one by one, and with a plain sorted set.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static uint32_t next_random(uint32_t below)
 	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
 }
 
-/* Arguments of one call: the texts live until the next begins. */
+/* The arguments of one call. The texts live until begin_write begins the next. */
 static const char *args[4 * MOST + 16];
 static char texts[4 * MOST + 16][TEXT];
 static size_t arg_count;
@@ -57,7 +57,7 @@ static void begin_write(const char *names, const char *largest, int removals)
 
 static int64_t write_board(void)
 {
-	arg("0"); /* the part */
+	arg("0"); /* the number of the part */
 	run(&r, &leaderboard_member_write_script, BOARD_KEYS, args);
 	return outcome(&r);
 }
@@ -74,7 +74,10 @@ static void same_boards(void)
 	assert_int_equal(server_command(&r, "HLEN " B ":places")->integer, n);
 }
 
-/* Removes some, and puts others with few different scores; they arrive in the order of the puts. */
+/*
+ * Removes some members, and puts others with few different scores, in the same order on both
+ * boards.
+ */
 static void write_some(void)
 {
 	int64_t scores[MEMBERS][D], added = 0, updated = 0, removed = 0;
@@ -84,7 +87,7 @@ static void write_some(void)
 	begin_write("d1,d0", "9", removals);
 	for (int i = 0; i < removals; i++) {
 		int which = (int)next_random(MEMBERS);
-		is_put[which] = 1; /* not both */
+		is_put[which] = 1; /* a call does not also put a member that it removes */
 		arg("m%d", which);
 		snprintf(member, sizeof(member), "m%d", which);
 		run(&r, &leaderboard_member_delete_script,
@@ -127,7 +130,7 @@ static void many_are_as_one_by_one(void **state)
 	}
 }
 
-/* With a bound, what is kept is the first of what there was and what came. */
+/* A board with a bound keeps the first of its present and new members. */
 static void a_bound_keeps_the_first(void **state)
 {
 	enum { KEPT = 7 };
@@ -168,7 +171,10 @@ static void a_bound_keeps_the_first(void **state)
 
 /* ---- Look-ups ---- */
 
-/* Beside ZMSCORE and ZREVRANK, ZRANK of a plain sorted set; no two scores are equal. */
+/*
+ * Compares with ZMSCORE, ZREVRANK and ZRANK of a plain sorted set, in which no two scores are
+ * equal.
+ */
 static void lookups_are_those_of_redis(void **state)
 {
 	const char *zmscore[MOST + 2] = { "ZMSCORE", "z" };
@@ -234,7 +240,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 	begin_write(NULL, "0", 1);
 	arg("m");
 	unchanged(&r, assert_int_equal(write_board(), LEADERBOARD_MEMBER_WRITE_NO_BOARD));
-	begin_write("d0", "1", 1); /* the first step of more: it only removes */
+	begin_write("d0", "1", 1); /* the first of several steps, which only removes */
 	arg("m");
 	unchanged(&r, assert_int_equal(write_board(), 1));
 	board_make("b", D);
@@ -255,7 +261,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 static void one_dimension_makes_the_board(void **state)
 {
 	(void)state;
-	server_command(&r, "HSET " B ":places left x"); /* of a board whose first key was deleted */
+	server_command(&r, "HSET " B ":places left x"); /* left of a board whose first key was deleted */
 	begin_write("d0", "5", 0);
 	arg("left"), arg("5");
 	assert_int_equal(write_board(), 1);
@@ -264,7 +270,7 @@ static void one_dimension_makes_the_board(void **state)
 	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
 }
 
-/* Also when all members that there were go in the step that brings others. */
+/* The expiry stays even if a step removes all present members and adds others. */
 static void all_keys_keep_the_expiry(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * The scripts that merge leaderboards on a real Redis, called in turn as the handler calls them:
- * against a plain model, over boards with many steps, and with keys that are lost or change on the
- * way.
+ * The scripts that merge leaderboards on a real Redis, called in turn as the handler calls them.
+ * Results are compared with a plain model. Boards take many steps, and keys are lost or change
+ * between steps.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +23,8 @@
 enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, D = 2 };
 
 static struct ranked found[FOUND_MAX];
-static size_t dimensions = D; /* of the boards that are merged */
-static bool intersects;       /* how they are merged */
+static size_t dimensions = D; /* the dimensions of the boards that are merged */
+static bool intersects;       /* whether they are intersected */
 static const char *const sources[SOURCES] = { "mon", "tue", "wed" };
 
 static uint32_t seed;
@@ -54,7 +54,7 @@ static int64_t begin(void)
 	return outcome(&r);
 }
 
-/* One step; returns its outcome. */
+/* Runs one step, and returns its outcome. */
 static int64_t add(struct building *b, int source, int64_t weight, const char *aggregate)
 {
 	char text[3][24];
@@ -221,7 +221,10 @@ static void merges_follow_their_model(void **state)
 		assert_in_range(n, 2, intersects ? MEMBERS / 2 : MEMBERS);
 	}
 	intersects = false;
-	/* A merged board is like any other: members move, go, and the board may be a source. */
+	/*
+	 * A merged board is like any other: its members move and are removed, and it can be a
+	 * source.
+	 */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
 	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
 	assert_int_equal(outcome(&r), 1);
@@ -241,7 +244,7 @@ static void what_is_returned_twice_counts_once(void **state)
 	fill_sources();
 	size = server_command(&r, "HLEN %s", board_key("mon", ":places"))->integer;
 	add_all(&b, 0, 1, "sum");
-	add_all(&b, 0, 1, "sum"); /* the whole source once more, as the same source */
+	add_all(&b, 0, 1, "sum"); /* adds the whole source a second time */
 	assert_int_equal(b.built, size);
 	rank_all(&b);
 	rank_all(&b);
@@ -298,7 +301,7 @@ static void boards_must_be_there_and_alike(void **state)
 	server_command(&r, "DEL %s", board_key("tue", ""));
 	board_make("tue", D);
 	board_make("week", 1);
-	assert_int_equal(begin(), 0); /* it has no members yet */
+	assert_int_equal(begin(), 0); /* the board has no members yet */
 	board_put("week", "m", "set", 1, one);
 	unchanged(&r, begin());
 	assert_int_equal(begin(), LEADERBOARD_MERGE_BEGIN_DIFFERS);
@@ -370,19 +373,19 @@ static void a_score_too_large_ends_it(void **state)
 	assert_string_equal(item_text(&r, LEADERBOARD_MERGE_RANK_DIMENSION), "d1");
 	assert_int_equal(redis_exists(&r, PLACES) + redis_exists(&r, RANKS), 0);
 	b = (struct building){ .cursor = "0" };
-	add_all(&b, 0, 2, "min"); /* on the way, though the least would fit */
+	add_all(&b, 0, 2, "min"); /* an intermediate score is too large, though the final minimum would fit */
 	add_all(&b, 1, 1, "min");
 	snprintf(b.cursor, sizeof(b.cursor), "0");
 	assert_int_equal(rank(&b), LEADERBOARD_MERGE_RANK_TOO_LARGE);
 	b = (struct building){ .cursor = "0" };
-	add_all(&b, 1, 4294967295, "sum"); /* just fits */
+	add_all(&b, 1, 4294967295, "sum"); /* the score just fits */
 	rank_all(&b);
 	assert_int_equal(end(&b), 1);
 	board_page("week", 0, 1, "desc", D, found);
 	assert_int_equal(found[0].scores[0], 4294967295);
 }
 
-/* What would be too large of a member that the intersection does not have refuses nothing. */
+/* A score that would be too large refuses nothing if its member is not in the intersection. */
 static void only_members_of_the_intersection_can_be_too_large(void **state)
 {
 	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };
@@ -406,7 +409,7 @@ static void only_members_of_the_intersection_can_be_too_large(void **state)
 	intersects = false;
 }
 
-/* ZUNIONSTORE and ZINTERSTORE of plain sorted sets have the same members and scores. */
+/* ZUNIONSTORE and ZINTERSTORE of plain sorted sets give the same members and scores. */
 static void merges_are_those_of_redis(void **state)
 {
 	static const char *const aggregates[] = { "sum", "min", "max" };
@@ -447,7 +450,10 @@ static void merges_are_those_of_redis(void **state)
 	dimensions = D;
 }
 
-/* A board that keeps few gets the first of the merge; the others go in bounded steps. */
+/*
+ * A board with a bound keeps the first members of the merge. The others are dropped in bounded
+ * steps.
+ */
 static void a_merge_keeps_as_many_as_its_board(void **state)
 {
 	enum { MANY = 1200, KEPT = 10 };
@@ -479,7 +485,7 @@ static void a_merge_keeps_as_many_as_its_board(void **state)
 	dimensions = D;
 }
 
-/* One score has 53 bits, in the sources and in what is made of them. */
+/* With one dimension a score has 53 bits, in the sources and in the result. */
 static void one_dimension_has_53_bits(void **state)
 {
 	static const int64_t most[] = { (INT64_C(1) << 53) - 2 }, one[] = { 1 }, two[] = { 2 };
@@ -498,7 +504,7 @@ static void one_dimension_has_53_bits(void **state)
 	assert_int_equal(board_page("week", 0, 10, "desc", 1, found), 2);
 	assert_true(found[0].scores[0] == (INT64_C(1) << 53) - 1);
 	assert_int_equal(found[1].scores[0], 1);
-	board_put("tue", "m", "set", 1, two); /* one too many */
+	board_put("tue", "m", "set", 1, two); /* the sum is too large by one */
 	b = (struct building){ .cursor = "0" };
 	add_all(&b, 0, 1, "sum");
 	add_all(&b, 1, 1, "sum");
@@ -507,7 +513,10 @@ static void one_dimension_has_53_bits(void **state)
 	dimensions = D;
 }
 
-/* The end writes the record; the beginning finds it, so that a retry does not repeat the work. */
+/*
+ * The last script writes the record. The first one finds it, so that a retry does not repeat the
+ * work.
+ */
 static void a_replay_ends_at_the_beginning(void **state)
 {
 	static const int64_t one[] = { 1, 1 };
@@ -554,7 +563,7 @@ static void an_empty_merge_empties_the_board(void **state)
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }
 
-/* The new board had a TTL while it was built; the board keeps its own. */
+/* The result had a TTL while it was built. The board keeps its own expiry. */
 static void a_merge_keeps_the_expiry_of_its_board(void **state)
 {
 	static const char *const keys[] = { B, B ":places", B ":ranks" };

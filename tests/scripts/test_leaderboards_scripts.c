@@ -1,7 +1,7 @@
 /*
- * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list
- * that is sorted again each time, and the cost of a large board beside a small one. (Merges:
- * test_leaderboards_merge_scripts.c.)
+ * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours, compared with a
+ * plain list that is sorted each time; and the cost of a large board compared with a small one.
+ * (Merges: test_leaderboards_merge_scripts.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ enum { MEMBERS = 60, PAGE_MAX = 1000 };
 static struct ranked found[PAGE_MAX];
 static const int64_t ONE_MAX = (INT64_C(1) << 53) - 1; /* the largest score of a board with one dimension */
 
-/* Steps of a pseudo-random walk that is the same in every run. */
+/* The state of a pseudo-random walk that is the same in every run. */
 static uint32_t seed;
 static uint32_t next_random(uint32_t below)
 {
@@ -63,7 +63,7 @@ static int compare_ascending(const void *a, const void *b)
 	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
 }
 
-/* The model in an order; returns the number of members. */
+/* Copies the model in an order. Returns the number of members. */
 static int sorted(const char *order, struct entry out[MEMBERS])
 {
 	int n = 0;
@@ -86,7 +86,9 @@ static void same(const struct entry *wanted, int from, int count, int size)
 
 static int64_t some_score(void);
 
-/* A page of a range of first scores, its place in the board, and how many there are. */
+/*
+ * Compares a page of a range of first scores, its position in the board, and the size of the range.
+ */
 static void range_is_as_the_model(const struct entry *all, int size, const char *order)
 {
 	struct entry wanted[MEMBERS];
@@ -135,7 +137,7 @@ static void board_is_as_the_model(const char *order)
 	same(all, first, around, size);
 }
 
-/* Few different scores, so that many are equal; the ends of the range are among them. */
+/* One of few scores, so that many are equal. The ends of the allowed range are among them. */
 static int64_t some_score(void)
 {
 	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295, 4294967296, ONE_MAX - 1, ONE_MAX };
@@ -143,9 +145,9 @@ static int64_t some_score(void)
 	return scores[next_random(sizeof(scores) / sizeof(scores[0]) - (dimensions == 1 ? 0 : 3))];
 }
 
-static int kept; /* as the board's max_members; 0: all */
+static int kept; /* the board's max_members; 0: no bound */
 
-/* Drops from the model what the board does not keep. Returns its size. */
+/* Drops from the model what the board does not keep. Returns the number of members left. */
 static int drop(void)
 {
 	struct entry all[MEMBERS];
@@ -229,7 +231,7 @@ static void boards_follow_their_model(void **state)
 	}
 }
 
-/* Does the same with a bound that changes; ties at its edge are many. */
+/* Does the same with a bound that changes. Many scores are equal at the bound. */
 static void bounded_boards_follow_their_model(void **state)
 {
 	char text[24];
@@ -257,8 +259,8 @@ static void bounded_boards_follow_their_model(void **state)
 /* ---- Against Redis's own commands ---- */
 
 /*
- * Both must list the same members by their numbers; Redis's count down from `turned_at`, if
- * it is not 0.
+ * Both lists must have the same members in order. If `turned_at` is not 0, a member's number in
+ * Redis is `turned_at` minus its number on the board.
  */
 static void same_as_redis(const redisReply *wanted, int n, int turned_at)
 {
@@ -322,7 +324,7 @@ static void first_come_is_ahead_of_equals(void **state)
 	assert_int_equal(board_put("b", "early", "set", 1, five), 2);
 	assert_int_equal(board_position("b", "late-in-the-alphabet", "desc"), 0);
 	assert_int_equal(board_position("b", "late-in-the-alphabet", "asc"), 0);
-	/* The same scores again keep the place; another score and back loses it. */
+	/* Setting the same score keeps the place; another score and back loses it. */
 	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 1);
 	assert_int_equal(item_int(&r, BOARD_MEMBER_POSITION), 0);
 	board_put("b", "late-in-the-alphabet", "set", 1, six);
@@ -331,7 +333,7 @@ static void first_come_is_ahead_of_equals(void **state)
 	assert_int_equal(board_position("b", "early", "asc"), 0);
 }
 
-/* Two changes in one microsecond, or a clock that was set back. */
+/* As when two changes have the same microsecond, or the clock was set back. */
 static void arrivals_rise_with_any_clock(void **state)
 {
 	static const int64_t five[] = { 5 };
@@ -364,7 +366,7 @@ static void what_is_missing_has_an_outcome(void **state)
 	assert_int_equal(redis_exists(&r, B ":ranks"), 0);
 }
 
-/* One score has one order: the first write makes the board. Of several only PUT gives the order. */
+/* One score needs no order: its first write makes the board. Several need a PUT of their order. */
 static void a_first_score_makes_the_board(void **state)
 {
 	static const int64_t five[] = { 5, 6 }, less[] = { -1 };
@@ -380,7 +382,7 @@ static void a_first_score_makes_the_board(void **state)
 	assert_int_equal(item_int(&r, LEADERBOARD_EXPIRES_AT_MS), -1);
 	assert_int_equal(server_command(&r, "ZCARD p:names:{}:board")->integer, 1);
 	assert_int_equal(board_put("b", "n", "set", 2, five), LEADERBOARD_MEMBER_PUT_UNKNOWN);
-	/* Another program removed the first key: the new board has no members of the old one. */
+	/* Another program deleted the first key: a new board has no members of the old one. */
 	server_command(&r, "DEL " B);
 	assert_int_equal(board_put("b", "n", "set", 1, five), LEADERBOARD_MEMBER_PUT_NEW);
 	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), 1);
@@ -403,14 +405,14 @@ static void dimensions_change_while_there_are_no_members(void **state)
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null", ""));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, LEADERBOARD_SIZE), 1);
-	/* Another program removed the first key: a new board has none of the old one's members. */
+	/* Another program deleted the first key: a new board has no members of the old one. */
 	server_command(&r, "DEL " B);
 	board_make("b", 3);
 	assert_int_equal(board_page("b", 0, 10, "desc", 3, found), 0);
 	assert_int_equal(redis_exists(&r, B ":places"), 0);
 }
 
-/* All existing keys expire together, in at most `most` ms; -1: they do not expire. */
+/* All existing keys expire together, in at most `most` ms. -1: they do not expire. */
 static void assert_expiry(int keys, int most)
 {
 	static const char *const names[] = { B, B ":places", B ":ranks" };
@@ -433,9 +435,9 @@ static void all_keys_of_a_board_expire_together(void **state)
 	(void)state;
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000", ""));
 	assert_expiry(1, 60000);
-	board_put("b", "m", "set", 1, one); /* makes the others */
+	board_put("b", "m", "set", 1, one); /* makes the other keys */
 	assert_expiry(3, 60000);
-	board_put("b", "m", "add", 1, two); /* the ranks lose their only element, and get another */
+	board_put("b", "m", "add", 1, two); /* the ranks lose their only element, then get another */
 	assert_expiry(3, 60000);
 	run(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"));
 	board_put("b", "m", "set", 1, one);
@@ -453,7 +455,7 @@ static void all_keys_of_a_board_expire_together(void **state)
 	assert_int_equal(outcome(&r), -1);
 }
 
-/* A large board disappears at once: its members are freed in the background. */
+/* A large board disappears at once, and its members are freed in the background. */
 static void a_large_board_is_deleted_in_no_time(void **state)
 {
 	enum { MANY = 100000 };
@@ -484,7 +486,7 @@ static void a_replay_gets_the_first_rank(void **state)
 		board_put("b", "other", "set", 1, more);
 	}
 	run(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "desc"));
-	/* 5 once, not twice */
+	/* 5 appears once, not twice */
 	assert_memory_equal(r.reply->element[BOARD_MEMBER_ELEMENT]->str, "\x00\x1f\xff\xff\xff\xff\xff\xfa", 8);
 }
 
@@ -523,7 +525,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	}
 }
 
-/* A smaller bound drops what is behind it in bounded steps; the last changes the settings. */
+/* A smaller bound drops members in bounded steps. The last step changes the settings. */
 static void a_bound_comes_in_steps(void **state)
 {
 	enum { MANY = 1300 };
@@ -559,7 +561,7 @@ static void a_bound_comes_in_steps(void **state)
 	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer, 108);
 }
 
-/* Bytes that are not a place, and settings that are not valid: refused, and not read as scores. */
+/* Invalid places and settings are refused, and not read as scores. */
 static void foreign_bytes_are_no_place(void **state)
 {
 	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",
@@ -608,7 +610,7 @@ static double microseconds_a_call(void)
 	return strtod(at + strlen("usec_per_call="), NULL);
 }
 
-/* Rank, page and neighbours of random members, in both orders: microseconds a call. */
+/* Measures rank, page and neighbours of random members in both orders, in microseconds per call. */
 static void cost(const char *board, uint32_t members, double out[3])
 {
 	for (int kind = 0; kind < 3; kind++) {
@@ -630,7 +632,7 @@ static void cost(const char *board, uint32_t members, double out[3])
 }
 
 /*
- * With a hundred times the members a call may cost a logarithm more, and cache misses: at most five
+ * With a hundred times the members, a call may cost a logarithm more and cache misses: at most five
  * times as much.
  */
 static void a_large_board_costs_hardly_more(void **state)
@@ -642,7 +644,7 @@ static void a_large_board_costs_hardly_more(void **state)
 	seed = 1;
 	board_fill("small", SMALL, 1);
 	board_fill("large", LARGE, 1);
-	cost("small", SMALL, small); /* both once, to fill the caches */
+	cost("small", SMALL, small); /* the first call for each board fills the caches */
 	cost("small", SMALL, small);
 	cost("large", LARGE, large);
 	for (int kind = 0; kind < 3; kind++) {

@@ -27,7 +27,7 @@ static void the_list_names_the_waiter_with_the_offer(void **state)
 	wait_for_it(A2, WAIT_MS);
 	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2"));
 	assert_string_equal(item_text(&r, LOCK_WAITER_LIST_OFFERED_TO), "");
-	assert_int_equal(r.reply->elements, first + 3 * LOCK_WAITER_ITEMS); /* two, and that there are more */
+	assert_int_equal(r.reply->elements, first + 3 * LOCK_WAITER_ITEMS); /* two, and that more exist */
 	assert_string_equal(item_text(&r, first + LOCK_WAITER_TICKET), A1);
 	int64_t arrived_us = item_int(&r, first + LOCK_WAITER_ARRIVED_AT_US);
 	assert_in_range(item_int(&r, REPLY_NOW_MS) - arrived_us / 1000, 0, 5000);
@@ -54,9 +54,9 @@ static void waiters_queue_in_order(void **state)
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 1);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1 + OFFER_MS); /* should A be dead */
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), expires_at + 1 + OFFER_MS); /* if A is dead */
 	assert_int_equal(wait_for_it(A2, WAIT_MS), LOCK_ACQUIRE_HELD);
-	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), -1); /* it will be notified */
+	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), -1); /* this waiter will be notified */
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 3);
 	assert_line(A1 " " B1 " " A2, "");
 	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_HELD); /* another attempt keeps its place */
@@ -86,7 +86,7 @@ static void a_release_offers_to_the_first(void **state)
 	assert_line(A1 " " B1, A1);
 	assert_in_range(line_offered_until(&r, LOCK), before_ms + OFFER_MS, server_now_ms(&r) + OFFER_MS);
 
-	/* It is free, and reserved for A1. */
+	/* The lock is free, and reserved for A1. */
 	int64_t until = line_offered_until(&r, LOCK);
 	assert_int_equal(pass_by(), LOCK_ACQUIRE_HELD);
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "");
@@ -96,20 +96,19 @@ static void a_release_offers_to_the_first(void **state)
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), until);
 	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_3, .mode = "shared" }), LOCK_ACQUIRE_HELD);
-	assert_published(""); /* A1 was notified, once */
+	assert_published(""); /* A1 was notified only once */
 
 	assert_int_equal(wait_for_it(A1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
-	assert_published(""); /* B1 looks at the time that it was given, and then learns when the lock ends */
+	assert_published(""); /* B1 looks at the time it was given, and then learns when the lock ends */
 	assert_line(B1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
 	assert_published("B1 0");
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
-	assert_published(""); /* no other waits */
+	assert_published(""); /* no other client waits */
 	assert_line("", "");
 	line_subscribe(&r, NULL);
 }
 
-/* Each way to free the lock. */
 static void each_way_to_get_free_offers(void **state)
 {
 	(void)state;
@@ -132,7 +131,7 @@ static void each_way_to_get_free_offers(void **state)
 			server_command(&r, "PEXPIRE " LOCK " 0");
 			assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_HELD);
 			int64_t look_at = item_int(&r, LOCK_REFUSAL_NEXT_AT_MS);
-			assert_int_equal(look_at, line_offered_until(&r, LOCK)); /* it guards */
+			assert_int_equal(look_at, line_offered_until(&r, LOCK)); /* B1 is the guard */
 		}
 		assert_published(way < 4 ? "A1 0, B1 1000" : "A1 0");
 		assert_line(A1 " " B1, A1);
@@ -140,7 +139,7 @@ static void each_way_to_get_free_offers(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* An entry of several is not the last one, and does not free the lock. */
+/* A holder with several tokens still holds the lock after releasing one of them. */
 static void a_release_that_frees_nothing_offers_nothing(void **state)
 {
 	(void)state;
@@ -154,7 +153,7 @@ static void a_release_that_frees_nothing_offers_nothing(void **state)
 	assert_line(A1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_published("A1 0");
-	assert_int_equal(lock_release(&r, "a", TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE); /* the offer takes nothing */
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), LOCK_RELEASE_RELEASED_BEFORE); /* despite the offer */
 	assert_published("");
 	line_subscribe(&r, NULL);
 }
@@ -181,7 +180,7 @@ static void the_last_try_leaves_the_line(void **state)
 	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD);
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_WAITER_COUNT), 2);
 	assert_line(A1 " " C1, "");
-	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD); /* a last attempt without a place gets none */
+	assert_int_equal(wait_for_it(B1, 0), LOCK_ACQUIRE_HELD); /* a last attempt does not join the queue */
 	assert_line(A1 " " C1, "");
 	assert_int_equal(wait_for_it(A1, 0), LOCK_ACQUIRE_HELD);
 	lock_release(&r, "a", TOKEN_1);
@@ -198,11 +197,11 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
 	wait_for_it(B1, WAIT_MS);
 	wait_for_it(C1, WAIT_MS);
 	line_subscribe(&r, LOCK);
-	lock_leave(&r, "a", B1, TOKEN_4); /* in the middle, of a lock that is held */
+	lock_leave(&r, "a", B1, TOKEN_4); /* a waiter in the middle, while the lock is held */
 	assert_line(A1 " " C1, "");
-	assert_published("C1 31001"); /* B1 would have looked then, should A be dead */
+	assert_published("C1 31001"); /* B1 would have looked at this time, in case A is dead */
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	lock_leave(&r, "a", A1, TOKEN_4); /* the one with the offer */
+	lock_leave(&r, "a", A1, TOKEN_4); /* the waiter with the offer */
 	assert_published("A1 0, C1 1000, C1 0");
 	assert_line(C1, C1);
 	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_4));
@@ -231,7 +230,7 @@ static void what_was_acquired_for_a_client_that_left_is_released(void **state)
 	assert_int_equal(lock_get(&r, "a"), -1);
 	assert_int_equal(item_int(&r, LOCK_GET_FENCE), fence);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
-	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_1)); /* not with the token of another holder */
+	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_1)); /* the token is not the holder's */
 	lock_leave(&r, "a", "", TOKEN_2);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 	line_subscribe(&r, NULL);
@@ -306,7 +305,10 @@ static void a_daemon_that_comes_late_queues_at_the_end(void **state)
 	assert_line(A1 " " C1 " " A2, "");
 }
 
-/* No call came meanwhile: it is still A1's turn, and no waiter of its daemon is dropped. */
+/*
+ * No call came after the offer lapsed. It is still A1's turn, and no waiter of its daemon is
+ * dropped.
+ */
 static void a_late_first_waiter_is_served(void **state)
 {
 	(void)state;
@@ -320,7 +322,7 @@ static void a_late_first_waiter_is_served(void **state)
 	assert_line(B1 " " A2, "");
 }
 
-/* A3 proves that the daemon lives: only the waiter that missed its offer is dropped. */
+/* A3 proves that its daemon lives, so only the waiter that missed its offer is dropped. */
 static void a_waiter_of_the_same_daemon_drops_only_the_late_one(void **state)
 {
 	(void)state;
@@ -337,7 +339,7 @@ static void a_waiter_of_the_same_daemon_drops_only_the_late_one(void **state)
 	assert_line(B1 " " A3, "");
 }
 
-/* Dropped waiters may still live: their daemon is notified, and they join again. */
+/* A dropped daemon may still live. It is notified, so that its waiters join again. */
 static void a_dropped_daemon_is_notified(void **state)
 {
 	(void)state;
@@ -379,7 +381,7 @@ static void waiters_are_notified_of_an_earlier_end(void **state)
 	(void)state;
 	is_held(30000);
 	line_subscribe(&r, LOCK);
-	lock_extend(&r, "a", TOKEN_1, 20000); /* without waiters */
+	lock_extend(&r, "a", TOKEN_1, 20000); /* there are no waiters */
 	assert_published("");
 	wait_for_it(A1, WAIT_MS);
 	lock_extend(&r, "a", TOKEN_1, 40000);
@@ -393,11 +395,11 @@ static void waiters_are_notified_of_an_earlier_end(void **state)
 	wait_for_it(B2, WAIT_MS);
 	const struct lock_try shorter = { .presented = TOKEN_1, .token = TOKEN_3, .ttl_ms = 3000 };
 	assert_int_equal(lock_acquire(&r, shorter), LOCK_ACQUIRE_ENTERED);
-	assert_published("A1 3001, B2 4001"); /* the first, and another daemon: not B1 as well */
+	assert_published("A1 3001, B2 4001"); /* the first waiter and one of another daemon, but not B1 as well */
 	line_subscribe(&r, NULL);
 }
 
-/* The first to look knows that it must not wait for the second that an offer lasts. */
+/* B1 must look when the short lease ends, before the second of the offer has passed. */
 static void waiters_are_notified_of_a_very_short_time(void **state)
 {
 	(void)state;
@@ -407,7 +409,7 @@ static void waiters_are_notified_of_a_very_short_time(void **state)
 	wait_for_it(A1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_subscribe(&r, LOCK);
-	assert_int_equal(lock_acquire(&r, brief), LOCK_ACQUIRE_TAKEN); /* without other waiters */
+	assert_int_equal(lock_acquire(&r, brief), LOCK_ACQUIRE_TAKEN); /* there are no other waiters */
 	assert_published("");
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
@@ -422,7 +424,7 @@ static void waiters_are_notified_of_a_very_short_time(void **state)
 
 /* ---- Other cases ---- */
 
-/* As after Redis's clock was set back: a later waiter is still behind. */
+/* As if Redis's clock had been set back: a later waiter is still behind. */
 static void places_follow_arrival_with_any_clock(void **state)
 {
 	(void)state;
@@ -450,7 +452,10 @@ static void a_full_redis_accepts_no_waiter_and_lets_all_leave(void **state)
 	assert_line(B1, B1);
 }
 
-/* A user of Redis without the channels: nothing is announced, and everything else is done. */
+/*
+ * A user of Redis without access to the channels: nothing is announced, and everything else is
+ * done.
+ */
 static void what_cannot_be_announced_is_still_done(void **state)
 {
 	(void)state;
@@ -465,7 +470,7 @@ static void what_cannot_be_announced_is_still_done(void **state)
 	assert_int_equal(wait_for_it(B1, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("", "");
 	server_command(&r, "ACL SETUSER default allchannels");
-	line_attend(&r, LOCK); /* Redis has closed those connections */
+	line_attend(&r, LOCK); /* Redis closed the listening connections */
 }
 
 int main(void)

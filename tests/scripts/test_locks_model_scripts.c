@@ -1,8 +1,8 @@
 /*
  * The lock scripts against a plain model. Clients of three daemons acquire, share, wait for, leave
  * and release three locks at random, alone and several at once. Meanwhile locks expire, offers
- * lapse and daemons do not look when they should. After each step Redis must equal the model, and
- * whatever may happen by time alone is looked at by two daemons.
+ * lapse, and daemons do not look when they should. After each step Redis must equal the model.
+ * Whenever time alone may change something, two daemons must look.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,19 +31,19 @@ struct lock {
 	bool shared;
 	struct hold holds[TOKENS_MAX];
 	size_t count;
-	size_t line[CLIENTS]; /* the waiters, the first one first */
+	size_t line[CLIENTS]; /* the waiters, in order */
 	size_t waiters;
-	size_t called; /* has the offer */
+	size_t called; /* the waiter with the offer */
 	int64_t until_ms;
-	int64_t looks_at_ms[DAEMONS]; /* as Redis states; 0: it does not */
-	struct hold released;         /* the last one that its token released */
+	int64_t looks_at_ms[DAEMONS]; /* as stored in Redis; 0: it does not look */
+	struct hold released;         /* the latest hold that its token released */
 	int64_t released_at_ms;
 };
 
 struct client {
-	unsigned names; /* a bit each */
+	unsigned names; /* a bit per lock */
 	bool shared, waits;
-	unsigned number; /* of the ticket */
+	unsigned number; /* the number of the ticket */
 	int64_t joined_us;
 };
 
@@ -102,7 +102,7 @@ static bool waits_in(const struct lock *l, size_t client)
 	return false;
 }
 
-/* By its arrival, also when it was dropped meanwhile. */
+/* A waiter's place is by its arrival, even if it was dropped meanwhile. */
 static void join(struct lock *l, size_t client)
 {
 	size_t i = l->waiters;
@@ -116,7 +116,7 @@ static void join(struct lock *l, size_t client)
 	l->waiters++;
 }
 
-/* The first that has no offer, NO_CLIENT for none. */
+/* The first waiter without an offer, or NO_CLIENT. */
 static size_t head_of(const struct lock *l)
 {
 	for (size_t i = 0; i < l->waiters; i++)
@@ -125,7 +125,7 @@ static size_t head_of(const struct lock *l)
 	return NO_CLIENT;
 }
 
-/* A call arrives; `asking` is NO_CLIENT for one without a ticket. */
+/* What any call does first; `asking` is NO_CLIENT for a call without a ticket. */
 static void settle(struct lock *l, size_t asking)
 {
 	bool dead[DAEMONS] = { false };
@@ -170,7 +170,7 @@ static bool is_next(const struct lock *l, size_t asking)
 	return asking != NO_CLIENT && clients[asking].joined_us <= clients[l->line[0]].joined_us;
 }
 
-/* True when they were acquired. */
+/* Returns true if the locks were acquired. */
 static bool model_try(size_t client, bool has_ticket, bool may_wait, struct hold hold)
 {
 	const struct client *c = &clients[client];
@@ -199,7 +199,7 @@ static bool model_try(size_t client, bool has_ticket, bool may_wait, struct hold
 			l->shared = c->shared;
 			l->holds[l->count++] = hold;
 		} else if (has_ticket && may_wait && admits(l, c->shared) && (had_offer[i] || is_next(l, asking))) {
-			l->called = asking; /* another of them makes the client wait */
+			l->called = asking; /* another lock makes the client wait */
 			l->until_ms = now_ms() + WAIT_MS + OFFER_MS;
 		}
 		offer(l);
@@ -207,7 +207,7 @@ static bool model_try(size_t client, bool has_ticket, bool may_wait, struct hold
 	return can_take;
 }
 
-/* The leases of one holder, or of the reader of that token. */
+/* Extends the leases of one holder; a shared lock has one per reader. */
 static void model_renew(struct lock *l, unsigned reader, int64_t expires_at_ms)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -215,7 +215,7 @@ static void model_renew(struct lock *l, unsigned reader, int64_t expires_at_ms)
 			l->holds[i].expires_at_ms = expires_at_ms;
 }
 
-/* Releases a token, and returns its hold; zeros when it has none. */
+/* Releases a token and returns its hold. The hold is zero if there is none. */
 static struct hold model_drop(struct lock *l, unsigned token)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -227,7 +227,7 @@ static struct hold model_drop(struct lock *l, unsigned token)
 	return (struct hold){ 0 };
 }
 
-/* How many tokens of one holder are left. */
+/* How many tokens one holder has left. */
 static size_t model_left(const struct lock *l, unsigned reader)
 {
 	size_t left = 0;
@@ -326,7 +326,7 @@ static void step_try(size_t client)
 	seen.held += !taken;
 }
 
-/* Each changes when the lock ends. */
+/* Both ways change when the lock ends. */
 static void step_renew(struct lock *l)
 {
 	int64_t ttl_ms = some_ttl_ms(), expires_at_ms = now_ms() + ttl_ms;
@@ -358,7 +358,7 @@ static bool was_last(const struct lock *l, unsigned token)
 	return is_known;
 }
 
-/* A release with a token that may have a hold, or with an unknown one. */
+/* Releases by a token that may have a hold, or by an unknown one. */
 static void step_release(struct lock *l)
 {
 	const char name[] = { (char)('a' + (l - locks)), '\0' };
@@ -390,7 +390,7 @@ static void step_release(struct lock *l)
 	offer(l);
 }
 
-/* The client left; its attempt may have acquired them meanwhile. */
+/* A client leaves. Its attempt may have acquired the locks meanwhile. */
 static void step_leave(size_t client)
 {
 	struct client *c = &clients[client];
@@ -417,7 +417,7 @@ static void step_time(void)
 	*script_clock_us += steps_ms[below(100) == 0 ? 4 : below(4)] * 1000;
 }
 
-/* When each daemon looks, as Redis states. */
+/* Reads from Redis when each daemon looks. */
 static void read_watchers(struct lock *l, const char *name)
 {
 	const redisReply *marks =
@@ -426,12 +426,12 @@ static void read_watchers(struct lock *l, const char *name)
 	memset(l->looks_at_ms, 0, sizeof(l->looks_at_ms));
 	for (size_t i = 0; i + 1 < marks->elements; i += 2) {
 		const char *mark = marks->element[i]->str;
-		if (*mark == 'w' && !l->looks_at_ms[mark[1] - 'a']) /* the earliest are first */
+		if (*mark == 'w' && !l->looks_at_ms[mark[1] - 'a']) /* the earliest marks come first */
 			l->looks_at_ms[mark[1] - 'a'] = strtoll(marks->element[i + 1]->str, NULL, 10);
 	}
 }
 
-/* How many daemons look by then; `but` does not count. */
+/* How many daemons look by that time, apart from `but`. */
 static size_t looks_by(const struct lock *l, int64_t at_ms, size_t but)
 {
 	size_t count = 0;
@@ -441,7 +441,7 @@ static size_t looks_by(const struct lock *l, int64_t at_ms, size_t but)
 	return count;
 }
 
-/* Should any one daemon be dead, those that wait at others still get their turn. */
+/* If any one daemon is dead, the waiters of the others still get their turn. */
 static void assert_watched(const struct lock *l)
 {
 	size_t others = 0, daemons = 0, busy = l->called == NO_CLIENT ? DAEMONS : l->called % DAEMONS;

@@ -1,6 +1,6 @@
 /*
- * lock_release a second time: what the token of the last release gets within a minute, and what any
- * other token gets. The clock is the test's.
+ * lock_release called twice: what the token of the last release gets within a minute, and what any
+ * other token gets. The test sets the clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void is_acquired_and_freed(void)
 	later_ms(1);
 }
 
-/* By the latest release; `held_fence` is 0 when the lock is free. */
+/* Checks the reply of the latest release. `held_fence` is 0 if the lock is free. */
 static void answered(int64_t holds, int64_t held_fence)
 {
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), holds);
@@ -85,7 +85,10 @@ static void another_leaves(void)
 	assert_int_equal(lock_get(&r, "a"), LOCK_GET_FREE);
 }
 
-/* Whatever became of the hold of a client that acquired it since, but for its own release. */
+/*
+ * A released token is still known after the hold of another client, unless that client released
+ * the lock itself.
+ */
 static void also_once_another_client_acquired_it(void **state)
 {
 	static void (*const ends[])(void) = { another_expires, another_is_released_by_force, another_leaves,
@@ -102,14 +105,14 @@ static void also_once_another_client_acquired_it(void **state)
 		answered(0, fence);
 		unchanged(&r, assert_int_equal(release(TOKEN_2), LOCK_RELEASE_NOT_HOLDER));
 		ends[i]();
-		bool is_last = ends[i] != another_releases; /* one release is remembered */
+		bool is_last = ends[i] != another_releases; /* only the latest release is remembered */
 		unchanged(&r, assert_int_equal(release(TOKEN_1),
 					       is_last ? LOCK_RELEASE_RELEASED_BEFORE : LOCK_RELEASE_NOT_HOLDER));
 		assert_int_equal(release(TOKEN_3), is_last ? LOCK_RELEASE_NOT_HOLDER : LOCK_RELEASE_RELEASED_BEFORE);
 	}
 }
 
-/* A token that holds the lock releases its hold, also when it released an earlier one before. */
+/* If a token holds the lock, its hold is released, even if the token released an earlier hold. */
 static void a_token_that_holds_it_again_releases_it(void **state)
 {
 	(void)state;
@@ -120,7 +123,7 @@ static void a_token_that_holds_it_again_releases_it(void **state)
 	assert_int_equal(lock_get(&r, "a"), LOCK_GET_FREE);
 }
 
-/* A repeated release returns what its holder has left by then. */
+/* A repeated release returns how many holds its holder has left at that time. */
 static void with_what_its_holder_has_left(void **state)
 {
 	static const struct lock_try *const firsts[] = { &first, &reader };
@@ -142,7 +145,7 @@ static void with_what_its_holder_has_left(void **state)
 	}
 }
 
-/* Another reader's hold keeps the lock held, and is not counted. */
+/* Another reader's hold keeps the lock held, but is not counted. */
 static void by_readers(void **state)
 {
 	(void)state;
@@ -162,7 +165,7 @@ static void by_readers(void **state)
 	unchanged(&r, assert_int_equal(release(TOKEN_2), LOCK_RELEASE_RELEASED_BEFORE));
 }
 
-/* One small key a name, which expires by itself. */
+/* A release leaves one small key per name, which expires by itself. */
 static void one_key_is_kept(void **state)
 {
 	(void)state;

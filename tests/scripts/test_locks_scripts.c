@@ -1,4 +1,4 @@
-/* The lock scripts on a real Redis: holders, fences, and foreign keys stay untouched. */
+/* The lock scripts on a real Redis: holders, fences, and foreign keys, which stay untouched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define RECORD "p:idem:{a}:k"
 #define SEALED "5ea1ed5ea1ed5ea1ed5ea1ed5ea1ed00"
 
-/* Acquires the lock, or tries to; the outcome. */
+/* Tries to acquire the lock. Returns the outcome. */
 static int64_t acquire(int64_t ttl_ms, const char *presented, const char *token)
 {
 	return lock_acquire(&r, (struct lock_try){ .ttl_ms = ttl_ms,
@@ -81,7 +81,9 @@ static void a_held_lock_is_refused(void **state)
 	assert_int_equal(release(TOKEN_2), LOCK_RELEASE_NOT_HOLDER);
 }
 
-/* Two connections send many attempts before either reads a reply: one grant among all of them. */
+/*
+ * Two connections send many attempts before either reads a reply. One attempt of all gets the lock.
+ */
 static void one_of_many_gets_it(void **state)
 {
 	(void)state;
@@ -127,7 +129,7 @@ static void fences_rise_over_expiry_and_release(void **state)
 static void fences_rise_when_the_counter_is_lost(void **state)
 {
 	(void)state;
-	static const char *const modes[] = { "exclusive", "shared" }; /* which have a way each in the script */
+	static const char *const modes[] = { "exclusive", "shared" }; /* the script handles each in its own way */
 
 	for (int i = 0; i < 2; i++) {
 		const struct lock_try t = { .token = TOKEN_1, .mode = modes[i] };
@@ -141,7 +143,7 @@ static void fences_rise_when_the_counter_is_lost(void **state)
 	}
 }
 
-/* As after Redis's clock was set back. */
+/* As if Redis's clock had been set back. */
 static void fences_rise_when_the_clock_is_behind(void **state)
 {
 	(void)state;
@@ -207,7 +209,7 @@ static void force_frees_any_hold(void **state)
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, LOCK_ACQUIRE_FENCES);
 	acquire(30000, TOKEN_1, TOKEN_2);
-	unchanged(&r, assert_int_equal(release(""), LOCK_RELEASE_NOT_HOLDER)); /* an empty token is not force */
+	unchanged(&r, assert_int_equal(release(""), LOCK_RELEASE_NOT_HOLDER)); /* does not release by force */
 	assert_int_equal(release_by_force(), 1);
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
@@ -248,7 +250,7 @@ static void an_expired_lock_is_never_revived(void **state)
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 }
 
-/* Lists use the shorter look, since they need fewer fields. */
+/* Lists use the short form, which reads fewer fields. */
 static void a_look_changes_nothing(void **state)
 {
 	(void)state;
@@ -389,7 +391,7 @@ static const char *const foreign_locks[] = {
 	"HSET " LOCK " some thing",
 };
 
-/* Each script of one lock; two of them are called in two ways. */
+/* Each script of one lock. args_of calls some of them in several ways. */
 static const struct script *const each_script[] = {
 	&lock_acquire_script, &lock_acquire_script, &lock_acquire_script, &lock_extend_script,
 	&lock_release_script, &lock_release_script, &lock_leave_script,   &lock_get_script,
@@ -435,7 +437,8 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
 }
 
 /*
- * The state that an interrupted script leaves: the token holds it, it expires, and force frees it.
+ * The state that an interrupted script leaves. The token holds the lock, the lock gets an expiry,
+ * and force frees it.
  */
 static void a_lock_without_a_ttl_heals(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Several locks at once on a real Redis: all or none, two waiters are in the same order in each
- * wait queue, and no circle of waiters arises.
+ * Several locks at once on a real Redis: a client gets all or none, two waiters have the same order
+ * in each wait queue, and no circle of waiters arises.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,9 @@ static int64_t queue_for(const char *names, const char *ticket, const char *toke
 			    (struct lock_try){ .names = names, .token = token, .ticket = ticket, .wait_ms = wait_ms });
 }
 
-/* It was dropped from some of the queues, and has waited since then. */
+/*
+ * An attempt of a waiter that has waited since `since_us`, and was dropped from some of the queues.
+ */
 static int64_t join_again(const char *names, const char *ticket, const char *token, int64_t since_us)
 {
 	return lock_acquire(&r, (struct lock_try){ .names = names,
@@ -126,7 +128,7 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
 	take("a", TOKEN_1);
 	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), LOCK_ACQUIRE_HELD);
 	assert_line("a", A1, "");
-	assert_line("b", A1, A1); /* free, and reserved for A1 */
+	assert_line("b", A1, A1); /* the lock is free, and reserved for A1 */
 	assert_in_range(line_offered_until(&r, LOCK("b")), server_now_ms(&r) + WAIT_MS - 5000,
 			server_now_ms(&r) + WAIT_MS + OFFER_MS);
 	assert_int_equal(take("b", TOKEN_3), LOCK_ACQUIRE_HELD);
@@ -144,8 +146,8 @@ static void a_waiter_for_several_is_in_each_queue(void **state)
 }
 
 /*
- * An offer is kept until the other locks are free. Another daemon looks once in that time, and at
- * its end.
+ * A waiter keeps an offer until the other locks are free. Another daemon looks once in that time,
+ * and at its end.
  */
 static void a_kept_offer_is_guarded(void **state)
 {
@@ -171,8 +173,8 @@ static void a_kept_offer_is_guarded(void **state)
 }
 
 /*
- * An offer lasts until the waiter's last attempt: another one that looks at the very end drops no
- * waiter.
+ * An offer lasts until the waiter's last attempt. Another client that looks at the very end drops
+ * no waiter.
  */
 static void an_offer_outlasts_the_wait(void **state)
 {
@@ -223,7 +225,7 @@ static void what_was_acquired_is_released_whole(void **state)
 	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 }
 
-/* In whatever order each names them. */
+/* The order is the same, in whatever order each waiter names the locks. */
 static void two_have_the_same_order_in_each_queue(void **state)
 {
 	(void)state;
@@ -234,7 +236,10 @@ static void two_have_the_same_order_in_each_queue(void **state)
 	assert_line("a", A1 " " B1, "");
 	assert_line("b", B1 " " C1, "");
 	assert_line("c", A1 " " B1, "");
-	/* B1 was dropped from one of them: it goes to the end of all. */
+	/*
+	 * B1 was dropped from one queue, and does not state since when it waits: it goes to the end
+	 * of all.
+	 */
 	server_command(&r, "ZREM " LOCK("c") ":waiters " B1);
 	queue_for("c", B2, TOKEN_4, WAIT_MS);
 	queue_for("a b c", B1, TOKEN_3, WAIT_MS);
@@ -243,7 +248,7 @@ static void two_have_the_same_order_in_each_queue(void **state)
 	assert_line("c", A1 " " B2 " " B1, "");
 }
 
-/* It keeps its place in each, also where it was not dropped. */
+/* A waiter that was dropped keeps its place in each queue, even in those that did not drop it. */
 static void one_that_was_dropped_keeps_its_place_in_each_queue(void **state)
 {
 	(void)state;
@@ -264,7 +269,8 @@ static void one_that_was_dropped_keeps_its_place_in_each_queue(void **state)
 }
 
 /*
- * In one of them it had the offer, and another was offered meanwhile. It keeps the one, and waits.
+ * A waiter had the offer of one lock, and was dropped from the queue of another, which was then
+ * offered to the next waiter. It keeps its offer, and waits.
  */
 static void one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other(void **state)
 {
@@ -288,7 +294,7 @@ static void one_that_was_dropped_in_one_queue_keeps_its_offer_in_the_other(void 
 	assert_line("b", B1, "");
 }
 
-/* The two queues have different watchers: it looks at the earlier time. */
+/* The two locks end at different times. A waiter for both looks at the earlier one. */
 static void a_waiter_for_several_looks_at_the_first_end(void **state)
 {
 	(void)state;
@@ -314,15 +320,15 @@ static void a_dropped_waiter_that_joins_again_has_no_offer(void **state)
 	queue_for("a b", A1, TOKEN_2, WAIT_MS);
 	queue_for("b", B1, TOKEN_3, WAIT_MS);
 	server_command(&r, "ZREM " LOCK("a") ":waiters " A1);
-	queue_for("a b", A1, TOKEN_2, WAIT_MS); /* leaves b, where it had the offer, and joins at the end */
+	queue_for("a b", A1, TOKEN_2, WAIT_MS); /* A1 loses the offer of b, and joins at the end */
 	assert_line("b", B1 " " A1, B1);
 	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), LOCK_ACQUIRE_TAKEN);
 	assert_line("b", A1, "");
 }
 
 /*
- * A waiter that needs the first lock, too, keeps the second from those behind, and all get their
- * turn.
+ * A waiter that also waits for the first lock keeps the second from the waiters behind it. All get
+ * their turn.
  */
 static void a_chain_of_waiters_unwinds(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * Shared locks on a real Redis: each reader has its own token, fence and time, and writers get
+ * Shared locks on a real Redis: each reader has its own token, fence and expiry, and writers get
  * their turn.
  */
 #include <setjmp.h>
@@ -41,14 +41,14 @@ static int64_t write_as(const char *ticket, const char *token)
 	return lock_acquire(&r, (struct lock_try){ .token = token, .ticket = ticket, .wait_ms = WAIT_MS });
 }
 
-/* A reader of at most two tokens has expired, and nothing has swept it yet. */
+/* Makes a reader of at most two tokens expire, without a sweep. */
 static void reader_ends(int64_t fence)
 {
 	server_command(&r, "ZADD " READERS " XX 1 %lld", (long long)fence);
 	server_command(&r, "ZADD " READERS " XX 4503599627370497 %lld.2", (long long)fence);
 }
 
-/* Where the items of a holder begin in a reply of lock_get, from 0. */
+/* Where the items of the i-th holder begin in a reply of lock_get, from 0. */
 static size_t holder(size_t i)
 {
 	return LOCK_GET_HOLDERS + i * LOCK_HOLDER_ITEMS;
@@ -82,7 +82,7 @@ static void readers_share_the_lock(void **state)
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, ends[2]);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " READERS)->integer, ends[2]);
 
-	/* The refusal of a writer lists them all. */
+	/* A refused writer gets a list of all readers. */
 	unchanged(&r, assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 }), LOCK_ACQUIRE_HELD));
 	lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 });
 	assert_string_equal(item_text(&r, LOCK_REFUSAL_MODE), "shared");
@@ -103,7 +103,7 @@ static void each_reader_releases_its_own(void **state)
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HELD_FENCE), third);
 	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), LOCK_RELEASE_RELEASED_BEFORE));
 	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), LOCK_EXTEND_NOT_HOLDER));
-	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* of the reader left */
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* third ends last */
 	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(lock_get_holds(&r), 2);
 	assert_true(item_int(&r, holder(0) + LOCK_HOLDER_FENCE) != second &&
@@ -149,7 +149,7 @@ static void readers_end_one_by_one(void **state)
 	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_3), LOCK_RELEASE_NOT_HOLDER));
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4 };
 	unchanged(&r, assert_int_equal(lock_acquire(&r, again), LOCK_ACQUIRE_NOT_HOLDER));
-	/* The next change forgets it, with all its tokens. */
+	/* The next change forgets the expired reader, with all its tokens. */
 	assert_int_equal(lock_extend(&r, "a", TOKEN_2, 25000), 1);
 	assert_int_equal(server_command(&r, "HLEN " LOCK)->integer, 4 + 2);
 	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, 1);
@@ -157,7 +157,7 @@ static void readers_end_one_by_one(void **state)
 	assert_int_equal(item_int(&r, LOCK_RELEASE_HOLDS), 0);
 }
 
-/* More than are forgotten in one step. */
+/* More readers expire than one step forgets. */
 static void many_readers_end_and_the_lock_is_free(void **state)
 {
 	enum { READERS_BEFORE = 250 };
@@ -305,7 +305,7 @@ static void readers_in_a_row_go_in_together(void **state)
 	lock_release(&r, "a", TOKEN_1);
 	assert_int_equal(read_as(READER_1, TOKEN_2), LOCK_ACQUIRE_TAKEN);
 	assert_int_equal(read_as(READER_2, TOKEN_3), LOCK_ACQUIRE_TAKEN);
-	assert_string_equal(line_published(&r), "A2 0, B4 1000, B3 0, A1 1000"); /* each with a guard */
+	assert_string_equal(line_published(&r), "A2 0, B4 1000, B3 0, A1 1000"); /* each offer with a guard */
 	assert_int_equal(read_as(READER_3, TOKEN_4), LOCK_ACQUIRE_HELD);         /* behind the writer */
 	lock_release(&r, "a", TOKEN_2);
 	assert_string_equal(line_published(&r), "");
@@ -314,7 +314,7 @@ static void readers_in_a_row_go_in_together(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* The writer gave up: the readers behind it go in at once. */
+/* When the writer gives up, the readers behind it go in at once. */
 static void a_writer_that_leaves_lets_readers_in(void **state)
 {
 	(void)state;
@@ -334,7 +334,7 @@ static void a_writer_that_leaves_lets_readers_in(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* The first waiter was to look at the end of the reader that released. */
+/* The first waiter would have looked when the released reader ended. It must look earlier. */
 static void waiters_are_notified_of_the_last_readers_end(void **state)
 {
 	(void)state;
@@ -379,10 +379,10 @@ static void a_look_lists_sixteen_of_many(void **state)
 	}
 	lock_get(&r, "a");
 	assert_int_equal(r.reply->elements, holder(16));
-	assert_string_equal(item_text(&r, holder(0) + LOCK_HOLDER_OWNER), token); /* the first to end */
+	assert_string_equal(item_text(&r, holder(0) + LOCK_HOLDER_OWNER), token); /* the first reader to end */
 }
 
-/* Another program removed the lock alone: the keys beside it do not count. */
+/* Another program deleted the lock alone. The keys beside it do not count. */
 static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 {
 	(void)state;

@@ -14,14 +14,14 @@
 #include "script_stage.h"
 
 #define C2 DAEMON_C ".0000000000000002.x"
-/* No daemon receives what is published for these. */
+/* Tickets of daemons that receive nothing. */
 #define D1 "dddddddddddddddd.0000000000000001.x"
 #define D2 "dddddddddddddddd.0000000000000002.x"
 #define CD1 "cddddddddddddddd.0000000000000001.x"
 
 enum { UNHEARD_MS = 200 };
 
-/* An attempt of one that was dropped, and has waited since then. */
+/* An attempt of a waiter that has waited since `since_us`, and was dropped. */
 static int64_t join_again(const char *ticket, int64_t since_us)
 {
 	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_2,
@@ -43,7 +43,10 @@ static void join_many(int each)
 	}
 }
 
-/* However many wait: the one that has its turn, and one of another daemon in case it is dead. */
+/*
+ * However many wait, a release notifies the first waiter, and one of another daemon in case the
+ * first is dead.
+ */
 static void a_release_notifies_one_waiter_and_one_guard(void **state)
 {
 	(void)state;
@@ -52,7 +55,7 @@ static void a_release_notifies_one_waiter_and_one_guard(void **state)
 		is_held(30000);
 		line_subscribe(&r, LOCK);
 		join_many(way ? 100 : 1);
-		assert_published(""); /* each learnt from its reply when to look */
+		assert_published(""); /* each waiter learned from its reply when to look */
 		lock_release(&r, "a", TOKEN_1);
 		assert_published(way ? "A1 0, C64 1000" : "A1 0, C1 1000");
 		assert_string_equal(line_offered_to(&r, LOCK), A1);
@@ -80,7 +83,7 @@ static void the_guard_takes_what_a_dead_daemon_was_offered(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* It is not its turn: it sees to it that the next one has it, and guards again. */
+/* A guard that is not next offers the lock to the next waiter, and guards again. */
 static void the_guard_offers_to_the_one_before_it(void **state)
 {
 	(void)state;
@@ -96,14 +99,14 @@ static void the_guard_offers_to_the_one_before_it(void **state)
 	assert_int_equal(item_int(&r, LOCK_REFUSAL_NEXT_AT_MS), item_int(&r, REPLY_NOW_MS) + OFFER_MS);
 	assert_published("A!, B1 0");
 	assert_line(B1 " " C1, B1);
-	assert_string_equal(line_watchers(&r, LOCK), C1 " " B1); /* B1 would have looked at the end */
+	assert_string_equal(line_watchers(&r, LOCK), C1 " " B1); /* B1 would have looked at the end of the lock */
 	later(OFFER_MS);
 	assert_int_equal(wait_for_it(C1, WAIT_MS), LOCK_ACQUIRE_TAKEN); /* B is dead, too */
 	assert_published("B!");
 	line_subscribe(&r, NULL);
 }
 
-/* The lock expires: the first waiter looks, and a second later another daemon would. */
+/* When the lock expires the first waiter looks, and a second later another daemon would. */
 static void the_end_of_a_lock_is_looked_at_twice(void **state)
 {
 	(void)state;
@@ -125,7 +128,10 @@ static void the_end_of_a_lock_is_looked_at_twice(void **state)
 	}
 }
 
-/* The last of the queue, which stay the longest, are all of the daemon that has the offer. */
+/*
+ * A guard is chosen from the end of the queue. If all waiters there are of the daemon with the
+ * offer, the first one of another daemon guards.
+ */
 static void the_first_guards_when_the_last_cannot(void **state)
 {
 	char ticket[64];
@@ -144,7 +150,7 @@ static void the_first_guards_when_the_last_cannot(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* D1's daemon died, or subscribes again at this moment: its offer is brief. */
+/* D1's daemon died, or is just subscribing again: its offer is brief. */
 static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 {
 	(void)state;
@@ -165,7 +171,7 @@ static void a_daemon_that_receives_nothing_has_a_brief_offer(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* It also does not stay the watcher of the lock's end. */
+/* A daemon that receives nothing does not stay the watcher of the lock's end. */
 static void a_daemon_that_receives_nothing_does_not_look(void **state)
 {
 	(void)state;
@@ -214,7 +220,7 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	assert_line(B1 " " C1, B1);
 	assert_int_equal(join_again(A2, joined_us[1]), LOCK_ACQUIRE_HELD);
 	assert_int_equal(join_again(A1, joined_us[0]), LOCK_ACQUIRE_HELD);
-	assert_line(A1 " " B1 " " A2 " " C1, B1); /* it had its turn: the offer is B1's */
+	assert_line(A1 " " B1 " " A2 " " C1, B1); /* A1 missed its turn: the offer is B1's */
 	later(10);
 	assert_int_equal(join_again(A2, joined_us[1]), LOCK_ACQUIRE_HELD); /* another attempt changes nothing */
 	assert_line(A1 " " B1 " " A2 " " C1, B1);
@@ -223,7 +229,9 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	assert_line(A1 " " A2 " " C1, A1);
 }
 
-/* It joins again before any other call notices that the lock is free: then it is its turn. */
+/*
+ * A dropped waiter joins again before any other call notices that the lock is free: it is its turn.
+ */
 static void one_that_was_dropped_has_its_turn(void **state)
 {
 	(void)state;
@@ -269,7 +277,7 @@ static void a_late_watcher_counts_as_dead(void **state)
 	assert_line(B1 " " C1, "");
 	assert_string_equal(line_watchers(&r, LOCK), B1 " " C1);
 
-	line_watch_lapse(&r, LOCK); /* both */
+	line_watch_lapse(&r, LOCK); /* both watchers */
 	wait_for_it(A1, WAIT_MS);
 	assert_published("B!, C!");
 	assert_line(A1, "");
@@ -277,7 +285,7 @@ static void a_late_watcher_counts_as_dead(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* Any of its waiters proves that a daemon lives, however late its watcher is. */
+/* A call of any waiter proves that its daemon lives, however late the daemon's watcher is. */
 static void a_late_watcher_of_a_daemon_that_asks_is_alive(void **state)
 {
 	(void)state;
@@ -315,7 +323,7 @@ static void nothing_is_published_without_a_waiter(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* While one looks early enough: the usual case of short holds. */
+/* In the usual case of short holds, the guard already looks early enough. */
 static void a_hand_over_publishes_the_offer_alone(void **state)
 {
 	static const char *const order[] = { A1, A2, A3 };
@@ -358,7 +366,7 @@ static void a_daemon_with_the_letter_of_a_mark_is_dropped_whole(void **state)
 
 	script_stage_empty(NULL);
 	is_held(30000);
-	wait_for_it(CD1, WAIT_MS); /* it receives nothing */
+	wait_for_it(CD1, WAIT_MS); /* this daemon receives nothing */
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	later(UNHEARD_MS);

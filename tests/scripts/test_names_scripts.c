@@ -1,6 +1,6 @@
 /*
- * The indexes of names on a real Redis: what is made is in them, what is gone leaves them, and
- * nothing of them refuses a call.
+ * The indexes of names on a real Redis: a name is in its index while its key exists, and an index
+ * never makes a call fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void put(const char *name)
 	run(&r, &set_member_put_script, KEYS(key), ARGS("member"));
 }
 
-/* The names of a page, with a blank behind each. */
+/* The names of a page, each followed by a blank. */
 static const char *page(const char *after, const char *match, const char *most, const char *tags)
 {
 	static char all[1024];
@@ -88,7 +88,7 @@ static void forget(const char *key)
 	run(&r, &name_forget_script, KEYS(key), ARGS());
 }
 
-/* Deleted, by whatever means, or expired. */
+/* The key was deleted, by whatever means, or expired. */
 static void what_is_gone_is_found_and_forgotten(void **state)
 {
 	(void)state;
@@ -113,7 +113,9 @@ static void what_is_gone_is_found_and_forgotten(void **state)
 	assert_string_equal(page("", "", "10", ","), "a b ");
 }
 
-/* A thousand names that live for one call each leave no thousand behind; those that live stay. */
+/*
+ * A thousand names that live for one call each do not fill the index. Names whose keys exist stay.
+ */
 static void names_that_go_make_room(void **state)
 {
 	char name[24], key[40];
@@ -130,7 +132,7 @@ static void names_that_go_make_room(void **state)
 	assert_string_equal(page("", "", "10", ","), "lives ");
 }
 
-/* Two stars, and names that nearly match at each of their bytes: a Lua pattern took 0.18 s. */
+/* Two stars, and names that nearly match at each of their bytes. A Lua pattern took 0.18 s. */
 static void a_match_takes_no_longer_for_hostile_names(void **state)
 {
 	char key[256], match[160];
@@ -147,7 +149,6 @@ static void a_match_takes_no_longer_for_hostile_names(void **state)
 	assert_in_range(atoll(strstr(of, "usec=") + strlen("usec=")), 1, 50000);
 }
 
-/* What the index of a known name costs: nothing. */
 static void a_known_name_costs_nothing(void **state)
 {
 	(void)state;

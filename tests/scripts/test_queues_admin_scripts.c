@@ -1,6 +1,6 @@
 /*
- * The queue scripts for whole queues and for messages that are not in flight, on a real Redis:
- * looks, lists, cancel, change, settings, purge, redrive, delete.
+ * The queue scripts for whole queues and for messages that are not in flight, on a real Redis: get,
+ * list, cancel, change, settings, purge, redrive, delete.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static void send_dead(const char *id)
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "bad", true), 1);
 }
 
-/* `count` messages with generated ids. */
+/* Sends `count` messages with generated ids. */
 static void send_many(int count, struct outgoing m)
 {
 	struct outgoing batch[BATCH_MAX];
@@ -49,7 +49,7 @@ struct walk {
 	size_t count;
 };
 
-/* Reads a page; false when it was the last. */
+/* Reads a page. Returns false if it was the last. */
 static bool walk_on(struct walk *w, const char *limit)
 {
 	run(&r, &queue_message_list_script, queue_keys("q"),
@@ -72,7 +72,7 @@ static void assert_walked(const struct walk *w, size_t count, const char *const 
 		assert_string_equal(w->ids[i], ids[i]);
 }
 
-/* (All counts: test_queues_model_scripts.c.) */
+/* (test_queues_model_scripts.c tests all counts.) */
 static void a_queue_without_anything_has_defaults(void **state)
 {
 	static const int64_t defaults[QUEUE_SETTINGS_ITEMS] = { 30000, 25, 1000, 600000, 300000, 1209600000, 0, 0 };
@@ -107,7 +107,7 @@ static void counts_are_true_before_deliveries_are_settled(void **state)
 	assert_int_equal(queue_get(&r, "q").died, 1);
 }
 
-/* What had ended before new settings is settled by the old ones. */
+/* What ended before new settings is settled by the old ones. */
 static void new_settings_change_nothing_that_has_ended(void **state)
 {
 	struct queue_settings settings = standard_settings;
@@ -154,7 +154,7 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_DELETE_VISIBLE_UNTIL_MS), until);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1);
 	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS));
-	assert_int_equal(queue_message_delete(&r, "q", "a"), 1); /* its delivery has ended */
+	assert_int_equal(queue_message_delete(&r, "q", "a"), 1); /* the delivery has ended */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .delay_ms = 60000 }), 1);
 	assert_int_equal(queue_message_delete(&r, "q", "a"), 1);
@@ -184,15 +184,15 @@ static void change_moves_a_message(void **state)
 	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 4102444800000, 2), 1);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer, 4102444800000);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_PRIORITY)->integer, 2);
-	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 3), 1); /* the priority alone */
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 3), 1); /* only the priority */
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer, 4102444800000);
 	assert_counts(&r, "q", 0, 1, 0, 0);
-	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 1, -1), 1); /* long past: now */
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 1, -1), 1); /* long past, so it is due now */
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_AT)->integer, item_int(&r, REPLY_NOW_MS));
 	receive_one(30000, receipt);
 	assert_int_equal(queue_message_patch(&r, "q", "a", 0, -1, -1), -2);
 	queue_delivery_reject(&r, "q", receipt, -1, "bad", true);
-	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 1), 1); /* a dead one is brought back */
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 1), 1); /* a dead letter becomes ready */
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_STATE)->str, "ready");
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_PATCH_MESSAGE, ITEM_RECEIVES)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
@@ -219,13 +219,13 @@ static void purge_removes_one_state_or_all(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_int_equal(queue_purge(&r, "q", "dead", NULL), 1);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "dead" }), 1); /* ids are free again */
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "dead" }), 1); /* its id is free again */
 	send_many(1200, (struct outgoing){ .delay_ms = 60000 });
 	queue_put(&r, "q", standard_settings);
 	assert_int_equal(queue_purge(&r, "q", "", NULL), 1201);
 	assert_int_equal(server_keys(&r), 1);
 	assert_int_equal(server_command(&r, "HEXISTS %s visibility_ms", queue_key("q", ""))->integer,
-			 1); /* settings stay */
+			 1); /* the settings stay */
 }
 
 static void purge_counts_what_came_back(void **state)
@@ -254,7 +254,7 @@ static void redrive_brings_the_dead_back(void **state)
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	assert_int_equal(queue_redrive(&r, "q", 1, NULL), 1);
 	assert_counts(&r, "q", 1, 0, 0, 2);
-	queue_message_get(&r, "q", "first"); /* the longest dead */
+	queue_message_get(&r, "q", "first"); /* dead for longer than the others */
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "ready");
 	assert_int_equal(queue_redrive(&r, "q", 1000, NULL), 2);
 	assert_counts(&r, "q", 3, 0, 0, 0);
@@ -274,7 +274,7 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_counts(&r, "q", 1200, 0, 3, 300);
 }
 
-/* By ids: what is not a dead letter stays as it is. */
+/* A redrive by ids leaves messages that are not dead letters unchanged. */
 static void chosen_letters_are_brought_back(void **state)
 {
 	struct queue_settings settings = standard_settings;
@@ -301,7 +301,7 @@ static void chosen_letters_are_brought_back(void **state)
 		run(&r, &queue_message_redrive_script, queue_keys("q"),
 		    ARGS("0", "done", "flies", "ready", "none", "", "1795219450378210"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
-		/* With an "s" behind them, two are fields of the queue's settings. */
+		/* With an "s" appended, two of these are fields of the queue's settings. */
 		run(&r, &queue_message_redrive_script, queue_keys("q"),
 		    ARGS("0", "visibility_m", "max_receive", "see"));
 		assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0);
@@ -316,12 +316,12 @@ static void chosen_letters_are_brought_back(void **state)
 	queue_put(&r, "q", settings);
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 2);
 	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("0", "a"));
-	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0); /* past its retention */
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_REDRIVE_TOTAL), 0); /* its retention has ended */
 }
 
 /*
- * With a record, from the start; until it has finished, or only until a step moved a message.
- * Returns the total.
+ * Redrives with a record, from the start, until the redrive has finished or, if it breaks off,
+ * until a step moved a message. Returns the total.
  */
 static int64_t redrive_again(const char *most, bool breaks_off)
 {
@@ -337,7 +337,7 @@ static int64_t redrive_again(const char *most, bool breaks_off)
 	return item_int(&r, QUEUE_STEP_TOTAL);
 }
 
-/* A retry neither moves more than the request named nor reports less. */
+/* A retry moves no more than the request named, and reports no less. */
 static void a_redrive_that_broke_off_goes_on(void **state)
 {
 	(void)state;
@@ -371,7 +371,7 @@ static void dead_letters_are_kept_for_their_retention(void **state)
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "b", .delay_ms = 60000 }), 1);
 	assert_int_equal(queue_message_delete(&r, "q", "b"), 1);
 	assert_int_equal(queue_redrive(&r, "q", 10, NULL), 0);
-	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0); /* trims */
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0); /* this call trims */
 	assert_int_equal(queue_contents(&r, "q") + queue_states(&r, "q"), 0);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 1);
 	assert_int_equal(queue_get(&r, "q").expired, 0);
@@ -383,7 +383,7 @@ static void delete_leaves_nothing_and_sequences_rise_on(void **state)
 
 	(void)state;
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
-	assert_int_equal(outcome(&r), 0); /* never used */
+	assert_int_equal(outcome(&r), 0); /* the queue was never used */
 	send_dead("dead");
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	int64_t before = strtoll(sent(&r, 0, QUEUE_SENT_ID)->str, NULL, 10);
@@ -410,10 +410,10 @@ static void a_list_is_not_upset_by_coming_and_going(void **state)
 	struct walk w = { .state = "ready" };
 
 	(void)state;
-	queue_send_all(&r, "q", batch, 7); /* a to e share one due time */
+	queue_send_all(&r, "q", batch, 7); /* a to e are due at the same time */
 	assert_true(walk_on(&w, "2"));
 	queue_message_delete(&r, "q", "a");
-	queue_message_delete(&r, "q", "b"); /* the cursor's own place */
+	queue_message_delete(&r, "q", "b"); /* the message at the cursor */
 	queue_message_delete(&r, "q", "d");
 	queue_message_send(&r, "q", (struct outgoing){ .id = "f", .priority = 9 });
 	while (walk_on(&w, "2"))
@@ -450,7 +450,7 @@ static void each_state_is_listed(void **state)
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "back" });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "back too", .priority = 1 });
-	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2); /* settles "dies" */
+	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2); /* this call settles "dies" */
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "late", .delay_ms = 70000 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "soon", .delay_ms = 60000 });
@@ -462,14 +462,14 @@ static void each_state_is_listed(void **state)
 	assert_int_equal(in_flight.count, 0); /* an ended delivery is not in flight */
 	while (walk_on(&ready, "1"))
 		;
-	assert_walked(&ready, 3, ARGS("back", "ready", "back too")); /* those not settled yet, too */
+	assert_walked(&ready, 3, ARGS("back", "ready", "back too")); /* includes messages that are not settled yet */
 	while (walk_on(&delayed, "1"))
 		;
 	assert_walked(&delayed, 3, ARGS("soon", "soon too", "late"));
 	assert_int_equal(queue_message_receive(&r, "q", 3, 30000, NONCE_B), 3);
 	while (walk_on(&in_flight, "1"))
 		;
-	assert_walked(&in_flight, 3, ARGS("back", "back too", "ready")); /* by the end, then by arrival */
+	assert_walked(&in_flight, 3, ARGS("back", "back too", "ready")); /* sorted by end, then by arrival */
 	while (walk_on(&dead, "1"))
 		;
 	assert_walked(&dead, 2, ARGS("dead", "dies"));

@@ -1,23 +1,25 @@
 /*
  * BullMQ's published cases of global concurrency as facts: which jobs run at once, and in which
- * order. Source: taskforcesh/bullmq, tests/concurrency.test.ts at 352d3c72 (MIT licence). Taken are
- * the facts, not the code.
+ * order. Source: taskforcesh/bullmq, tests/concurrency.test.ts at 352d3c72 (MIT licence). The facts
+ * are taken, not the code.
  *
- * There, setGlobalConcurrency is the setting `concurrency`, a worker's own concurrency is how many
- * messages it asks for, lockDuration is visibility_ms. Not taken are cases of events ("emits
- * drained global event ..."), of parents and children ("when moving job to waiting-children"), of
- * a pause of the whole queue by a worker ("when global dynamic limit is used": here a worker
- * pauses a group), and one of a job whose lock has expired and that counts until it is removed
- * ("does not get stuck in max state": here what is past its visibility does not count).
+ * BullMQ's setGlobalConcurrency is the setting `concurrency` here, a worker's own concurrency is
+ * how many messages it asks for, and lockDuration is visibility_ms. These cases are not taken:
+ *	- events ("emits drained global event ...");
+ *	- parents and children ("when moving job to waiting-children");
+ *	- a pause of the whole queue by a worker ("when global dynamic limit is used"), since a
+ *	  worker here pauses a group;
+ *	- a job that counts until it is removed, although its lock has expired ("does not get stuck
+ *	  in max state"), since a message here does not count past its visibility.
  *
- * A case is a row of steps; those behind a | are repeated:
+ * A case is a row of steps. The steps behind a | are repeated:
  *
  *	N15		so many messages 1, 2, ... are sent
  *	=1 =-		the concurrency is set; it is removed
  *	>10:1,2 >10:-	a worker asks for 10, and gets 1 and 2; it gets nothing
  *	.1 !1,100	1 is done; it failed, and is tried again in 100 ms
  *	+100		so many ms pass
- * $ is how often the steps were repeated, from 1; % and & are twice that less 1, and twice that.
+ * $ is the number of the repetition, from 1; % is 2 * $ - 1, and & is 2 * $.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +113,7 @@ static void step(char *text, const char *name)
 	fail_msg("%s: there is no step %s", name, text);
 }
 
-/* Numbers for the marks of a part that is repeated. */
+/* Replaces the marks of a repeated part by numbers. */
 static void fill_in(const char *part, int times, char to[256])
 {
 	size_t length = 0;

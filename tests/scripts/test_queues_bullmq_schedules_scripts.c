@@ -1,13 +1,13 @@
 /*
  * BullMQ's published cases of job schedulers as facts: when their jobs run, with which data, and
  * how many schedulers and jobs there are. Source: taskforcesh/bullmq, tests/job_scheduler.test.ts
- * at 352d3c72 (MIT licence). Taken are the facts, not the code.
+ * at 352d3c72 (MIT licence). The facts are taken, not the code.
  *
- * There, upsertJobScheduler is PUT, removeJobScheduler DELETE; { every } begins at once, so a run
- * makes the first message here, and promote() of the next job is a run; { offset } is start_at_ms.
- * Patterns with seconds are minutes here, and so are their times.
+ * BullMQ's upsertJobScheduler is PUT here, and removeJobScheduler is DELETE. Its { every } begins
+ * at once, so a run makes the first message here. Its promote() of the next job is a run, and
+ * { offset } is start_at_ms. Patterns and times in seconds are in minutes here.
  *
- * Not taken, since the promise is another one here:
+ * These cases are not taken, since patternd promises something else:
  *	- a PUT makes no message, also when it changes `every` ("should reschedule immediately
  *	  ..."), and keeps the messages that were made ("should upsert scheduler by removing ...
  *	  job", "when job scheduler is removed and upserted", "... and updated");
@@ -16,8 +16,8 @@
  *	  dies ("should not allow to remove ...", "should not remove delayed jobs ...", "should
  *	  allow repeatable jobs to be retried infinitely ...", "should fail regular jobs ...");
  *	- a time zone that does not exist is an error ("... with different cron patterns").
- * Nor are those of events, strategies of the program, options with another form (debounce,
- * immediately, both every and pattern: the contract refuses that), and faults of its worker.
+ * Nor are cases of events, of strategies of the program, of options with another form (debounce,
+ * immediately, both every and pattern, which the contract refuses), and of faults of its worker.
  *
  * A case is a start and a row of steps:
  *
@@ -50,7 +50,7 @@ enum { LONG_MS = 3600000, MASK_LEN = 136, FIELDS = 5 };
 
 static const struct {
 	const char *name, *start, *steps;
-	int times; /* the steps behind `|` run so often; 0: there are none */
+	int times; /* how often the steps behind `|` run; 0: there are none */
 } cases[] = {
 	{ "when endDate is not greater than current timestamp: throws an error", "2017-02-07T09:24:00",
 	  "-a,e100,E2017-02-07T09:23:59 #0", 0 },
@@ -165,7 +165,7 @@ static int64_t time_of(const char *text)
 	return timegm(&tm) * 1000LL;
 }
 
-/* A mask (handlers/queues/cron.h) of fields that are `*`, a step of all, or a number. */
+/* A mask (handlers/queues/cron.h) of a field that is `*`, a step over all values, or a number. */
 static const char *mask_of(char *fields)
 {
 	static const int first[FIELDS] = { 0, 0, 1, 1, 0 }, count[FIELDS] = { 60, 24, 31, 12, 7 };

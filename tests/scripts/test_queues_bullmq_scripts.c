@@ -1,11 +1,11 @@
 /*
  * BullMQ's published cases of deduplication as facts: what runs, with which data, and how many adds
  * are duplicates. Source: taskforcesh/bullmq, tests/deduplication.test.ts at 0d07c9a6 (MIT
- * licence). Taken are the facts, not the code.
+ * licence). The facts are taken, not the code.
  *
- * There, { id } is keep with dedupe_ms 0; { id, replace } is replace; { id, ttl, extend, replace }
- * with a delay is extend; { id, keepLastIfActive } is after. Not taken are cases of keys that went
- * stale and of events, and those in which a job has an id beside that of its deduplication.
+ * BullMQ's { id } is keep with dedupe_ms 0 here, { id, replace } is replace, { id, ttl, extend,
+ * replace } with a delay is extend, and { id, keepLastIfActive } is after. Cases of stale keys, of
+ * events, and of a job with an id beside its deduplication id are not taken.
  *
  * A case is a row of steps:
  *
@@ -58,13 +58,13 @@ static const struct {
 	  1, 0 },
 
 	/*
-	 * What differs: there is no ttl, after which a second job with the id may be beside the
+	 * The difference: there is no ttl after which a second job with the id may exist beside the
 	 * first. BullMQ's "uses a fixed time period" makes a second job at the 2100th ms, and its
 	 * "removes last job ..." with ttl runs both 2 and 3.
 	 */
 	{ "uses a fixed time period", "k1 +1000 k1 k1 +1100 k1 k1 k1", 5, 1 },
 	{ "removes last job if it is in delayed state, with ttl", "r1,500 +250 r2,500 +300 r3,500 +500 >3 .", 2, 0 },
-	/* The delay counts from the add, there from the end of the job before. */
+	/* The delay counts from the add here, and from the end of the earlier job in BullMQ. */
 	{ "should requeue with delay when active job completes", "a1,1000 +1000 >1 a2,1000 +500 . >- +500 >2 .", 1, 0 },
 };
 

@@ -1,6 +1,7 @@
 /*
- * A message that is cancelled while it is in flight: it is gone at once for all but its worker,
- * which learns of it by the next call about its delivery. And a message's own backoff.
+ * A message that is cancelled while it is in flight. It is gone at once for all but its worker,
+ * which learns of it from its next call about the delivery. The last test is about a message's own
+ * backoff.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,7 @@ static int64_t by_rejecting_dead(void)
 	return queue_delivery_reject(&r, "q", receipt, 0, "no", true);
 }
 
-/* The outcome of one in a settle, in the words of the others. */
+/* Converts the outcome of one receipt of a settle to an outcome of the other calls. */
 static int64_t settled(void)
 {
 	int64_t row = item_int(&r, QUEUE_DELIVERY_SETTLE_OUTCOMES);
@@ -88,10 +89,10 @@ static void the_worker_learns_of_it(void **state)
 		cancel_a();
 		assert_int_equal(queue_message_get(&r, "q", "a"), -1);
 		assert_int_equal(queue_contents(&r, "q"), 0);
-		assert_counts(&r, "q", 0, 0, 1, 0); /* until its worker knows */
+		assert_counts(&r, "q", 0, 0, 1, 0); /* in flight until its worker knows */
 		assert_int_equal(ways[i](), CANCELLED);
 		assert_counts(&r, "q", 0, 0, 0, 0);
-		for (size_t again = 0; again < WAYS; again++) /* an answer may get lost */
+		for (size_t again = 0; again < WAYS; again++) /* a client may lose the answer and retry */
 			unchanged(&r, assert_int_equal(ways[again](), CANCELLED));
 		pass_ms(REMEMBERED_MS);
 		for (size_t again = 0; again < WAYS; again++)
@@ -103,7 +104,7 @@ static void the_worker_learns_of_it(void **state)
 	}
 }
 
-/* A worker that never calls again. */
+/* If the worker never calls again, the delivery ends with its visibility. */
 static void it_ends_with_its_visibility(void **state)
 {
 	const struct outgoing m = { .id = "a", .max_receives = 1, .ttl_ms = 2LL * REMEMBERED_MS };
@@ -124,7 +125,7 @@ static void it_ends_with_its_visibility(void **state)
 	}
 }
 
-/* Twice, of a message that is not in flight, and of one that ended. */
+/* Cancels a message twice, one that is not in flight, and one whose delivery ended. */
 static void others_are_cancelled_as_ever(void **state)
 {
 	(void)state;
@@ -142,7 +143,7 @@ static void others_are_cancelled_as_ever(void **state)
 	cancel_a();
 	assert_counts(&r, "q", 0, 0, 0, 0);
 	assert_int_equal(by_acknowledging(), STALE);
-	/* One whose id the daemon made. */
+	/* A message whose id the daemon made. */
 	const struct outgoing m = { .body = "1" };
 	receive_a(&m);
 	char seq[17];
@@ -153,7 +154,7 @@ static void others_are_cancelled_as_ever(void **state)
 	assert_int_equal(by_extending(), CANCELLED);
 }
 
-/* A second message with its id has nothing to do with the first one's end. */
+/* A new message with the same id is not affected by the end of the cancelled one. */
 static void its_id_is_another_messages(void **state)
 {
 	(void)state;
@@ -172,12 +173,12 @@ static void its_id_is_another_messages(void **state)
 	cancel_a();
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" });
 	pass_ms(REMEMBERED_MS);
-	queue_put(&r, "q", standard_settings); /* it settles what has ended */
+	queue_put(&r, "q", standard_settings); /* this call settles what has ended */
 	assert_int_equal(queue_states(&r, "q"), 0);
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 }
 
-/* No list shows it; a purge removes it, and does not count it. */
+/* No list shows a cancelled message. A purge removes it, and does not count it. */
 static void it_is_in_no_list(void **state)
 {
 	(void)state;
@@ -191,7 +192,9 @@ static void it_is_in_no_list(void **state)
 	assert_int_equal(queue_states(&r, "q"), 0);
 }
 
-/* A receive that is asked again has it no more; its client may also have left. */
+/*
+ * A replay of the receive no longer returns the message. The receive's client may also have left.
+ */
 static void a_receive_does_not_return_it(void **state)
 {
 	char seq[17];
@@ -215,7 +218,7 @@ static void a_receive_does_not_return_it(void **state)
 	free(stored);
 }
 
-/* An extension that succeeded before: its replay reports that the delivery has ended. */
+/* The replay of an extension that succeeded reports that the delivery has ended. */
 static void a_replayed_extension_has_ended(void **state)
 {
 	char *dot;
@@ -258,7 +261,7 @@ static void a_message_has_its_own_backoff(void **state)
 					 1);
 			snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 			int64_t ended_at = *script_clock_us / 1000;
-			if (try == 2) { /* by time, as by a reject */
+			if (try == 2) { /* the backoff is the same when time ends the delivery */
 				pass_ms(REMEMBERED_MS);
 				ended_at += REMEMBERED_MS;
 				queue_message_get(&r, "q", "a");

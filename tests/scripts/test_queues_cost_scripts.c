@@ -1,5 +1,5 @@
 /*
- * How many Redis commands a message costs inside its scripts: sent, received and acknowledged,
+ * How many Redis commands the scripts run per message that is sent, received and acknowledged:
  * alone and a hundred at a time, without a group and in one, whatever is behind it. Redis itself
  * counts the commands.
  */
@@ -17,7 +17,7 @@
 
 static char receipts[BATCH_MAX][64];
 
-/* Commands since the last call, apart from the scripts themselves and the counting. */
+/* The commands since the last call, without the calls of scripts and the counting. */
 static int64_t commands(void)
 {
 	static const char *const own[] = { "evalsha",          "eval",     "script|load", "info", "config|set",
@@ -77,8 +77,8 @@ static struct cost cost_of(size_t count, bool has_ids, const char *ticket)
 }
 
 /*
- * The first messages load the scripts, and the receive behind them trims, which happens once a
- * second: the later ones are counted.
+ * The first messages load the scripts, and the receive after them trims, which happens once per
+ * second. Only the later messages are counted.
  */
 static void assert_cost(size_t count, bool has_ids, const char *ticket, struct cost most)
 {
@@ -116,7 +116,7 @@ static void a_hundred_cost_what_one_costs(void **state)
 	assert_cost(BATCH_MAX, true, "", (struct cost){ 8, 10, 18 });
 }
 
-/* The end of one, or of a hundred: one look at what waits for them. */
+/* Ending one delivery or a hundred costs one look at the waiting daemons. */
 static void with_results_an_end_costs_one_more(void **state)
 {
 	struct queue_settings settings = standard_settings;
@@ -125,11 +125,11 @@ static void with_results_an_end_costs_one_more(void **state)
 	settings.result_ms = 60000;
 	queue_put(&r, "q", settings);
 	assert_cost(1, false, "", (struct cost){ 6, 10, 6 });
-	assert_cost(1, true, "", (struct cost){ 8, 10, 10 }); /* the id is not forgotten */
+	assert_cost(1, true, "", (struct cost){ 8, 10, 10 }); /* the id is remembered either way */
 	assert_cost(BATCH_MAX, false, "", (struct cost){ 6, 10, 6 });
 }
 
-/* The cost of an empty queue for a worker that polls it. */
+/* A worker pays this for each poll of an empty queue. */
 static void an_empty_receive_costs_seven(void **state)
 {
 	(void)state;
@@ -139,7 +139,7 @@ static void an_empty_receive_costs_seven(void **state)
 	assert_in_range(commands(), 1, 7);
 }
 
-/* Redis's clock is still: nothing is trimmed but where a test wants it. */
+/* Redis's clock does not move, so receives trim only where a test wants it. */
 static int open_all(void **state)
 {
 	script_stage_open_by_clock(state);
@@ -147,7 +147,7 @@ static int open_all(void **state)
 	return 0;
 }
 
-/* What a message costs that a waiter is called for, and its receive, while so many wait. */
+/* Checks the cost of a message that is sent to a queue with so many waiters, and of its receive. */
 static void assert_cost_with(int waiters, struct cost most)
 {
 	static const char *const daemons[] = { DAEMON_A, DAEMON_B, DAEMON_C };
@@ -169,7 +169,7 @@ static void assert_cost_with(int waiters, struct cost most)
 		fail_msg("with %d waiters it cost %d and %d commands", waiters, (int)send, (int)receive);
 }
 
-/* One is called; of a crowd, others look in case that it does not come. */
+/* One waiter is called. With more, others look in case it does not come. */
 static void a_crowd_costs_what_a_few_cost(void **state)
 {
 	(void)state;
@@ -199,7 +199,7 @@ static void send_to(const char *group, size_t count)
 	}
 }
 
-/* So many groups with a message each, which is ready, but behind what is of priority 0. */
+/* Makes `count` groups with one ready message each, behind all messages of priority 0. */
 static void fill_groups(size_t count)
 {
 	static char names[BATCH_MAX][16];
@@ -216,7 +216,7 @@ static void fill_groups(size_t count)
 	}
 }
 
-/* A message is sent to a group; one is received, and acknowledged. */
+/* Sends a message to a group, and receives and acknowledges one. */
 static struct cost cost_of_turn(const char *group)
 {
 	struct cost cost;
@@ -234,8 +234,8 @@ static struct cost cost_of_turn(const char *group)
 
 static void assert_turn(const char *what, size_t behind, const char *group, struct cost wanted)
 {
-	cost_of_turn(group); /* which loads the scripts */
-	cost_of_turn(group); /* and trims */
+	cost_of_turn(group); /* loads the scripts */
+	cost_of_turn(group); /* trims */
 	struct cost cost = cost_of_turn(group);
 
 	if (cost.send != wanted.send || cost.receive != wanted.receive || cost.acknowledge != wanted.acknowledge)
@@ -243,7 +243,7 @@ static void assert_turn(const char *what, size_t behind, const char *group, stru
 			 (int)cost.acknowledge);
 }
 
-/* A message alone in its group, among so many groups; and one with so many behind it. */
+/* The cost of a message alone in its group among many groups, and of one with many behind it. */
 static const struct group_row {
 	const char *what, *order, *group_concurrency, *group_rate;
 	struct cost lone, backlog;
@@ -284,7 +284,7 @@ static void nothing_grows_with_what_is_behind(void **state)
 		assert_group_costs(1000000);
 }
 
-/* Why nothing is handed out, of so many messages. */
+/* Reasons to hand out no message, however many there are. */
 static const struct refusal_row {
 	const char *what, *order, *concurrency, *group_rate;
 	int64_t wanted;
@@ -302,7 +302,7 @@ static void assert_refusals(size_t behind)
 		put_rules(row->order, "-2", row->concurrency, row->group_rate);
 		send_to("crowd", behind + 1);
 		assert_int_equal(queue_message_receive(&r, "q", 1, -1, NONCE_A), 1);
-		for (int refused = 0; refused < 2; refused++) { /* the first one trims */
+		for (int refused = 0; refused < 2; refused++) { /* the first receive trims */
 			commands();
 			assert_int_equal(queue_message_receive(&r, "q", 1, -1, NONCE_A), 0);
 		}

@@ -42,7 +42,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
-	unchanged(&r, assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 0)); /* done by this receipt */
+	unchanged(&r, assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 0)); /* a repeated call */
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1000), -1);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", false), -1);
 	assert_int_equal(queue_message_get(&r, "q", "a"), -1);
@@ -51,8 +51,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0);
 
 	/*
-	 * A short memory: when it has ended, the id is free, and the trim of old ids spares the new
-	 * message.
+	 * After a short dedupe_ms the id is free, and the trim of old ids spares the new message.
 	 */
 	settings.dedupe_ms = 15;
 	queue_put(&r, "q", settings);
@@ -67,7 +66,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
 	queue_trim_next(&r, "q");
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
-	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1); /* a's */
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1); /* the entry of "a" */
 	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
 	assert_int_equal(server_command(&r, "HEXISTS %s forgotten", queue_key("q", ":ids"))->integer, 0);
 
@@ -80,7 +79,9 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
 }
 
-/* As many as one receive can leave: a hundred ids, and a hundred acknowledgements. */
+/*
+ * One receive trims as much as one batch can leave: a hundred ids and a hundred acknowledgements.
+ */
 static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 {
 	static struct outgoing batch[BATCH_MAX];
@@ -109,17 +110,17 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 	assert_int_equal(queue_states(&r, "q"), BATCH_MAX);
 	queue_trim_next(&r, "q");
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
-	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, BATCH_MAX); /* the ids went */
+	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, BATCH_MAX); /* the ids are trimmed */
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":done"))->integer, 0);
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":ids"))->integer, 0);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 0);
-	/* As if 150 s had passed: expired entries go, and one that has not expired stays. */
+	/* As if 150 s had passed: expired entries go, and an entry that has not expired stays. */
 	for (size_t i = 1; i < BATCH_MAX; i++) {
 		char member[32];
 		snprintf(member, sizeof(member), "%.16ss", receipts[i]);
 		server_command(&r, "ZADD %s XX -%lld %s", key, (long long)server_now_ms(&r), member);
 	}
-	queue_message_receive(&r, "q", 1, 30000, NONCE_A); /* within the second: nothing is trimmed */
+	queue_message_receive(&r, "q", 1, 30000, NONCE_A); /* nothing is trimmed within a second */
 	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, BATCH_MAX);
 	queue_trim_next(&r, "q");
 	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
@@ -149,8 +150,8 @@ static void taken_for_good_is_done_at_once(void **state)
 	assert_int_equal(queue_contents(&r, "q"), 1);
 	assert_int_equal(queue_states(&r, "q"), 0);
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 2);
-	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* remembered */
-	/* A message whose delivery ended; and no memory at all. */
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* its id is remembered */
+	/* A message whose delivery ended, in a queue that remembers no ids. */
 	settings.dedupe_ms = 0;
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "c", .priority = 0 });
@@ -195,7 +196,7 @@ static void what_is_not_acknowledged_comes_again(void **state)
 	do {
 		queue_message_receive(&r, "q", 1, 30000, NONCE_B);
 		again_at = item_int(&r, REPLY_NOW_MS);
-		assert_int_equal(outcome(&r), again_at >= until); /* never before, and at once */
+		assert_int_equal(outcome(&r), again_at >= until); /* not earlier, but at once */
 	} while (outcome(&r) == 0);
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 2);
 	snprintf(second, sizeof(second), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
@@ -218,7 +219,7 @@ static void a_delivery_that_ended_is_never_revived(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(1, NONCE_A, receipt);
 	wait_for_clock(&r, visible_until());
-	/* No call has settled it yet. */
+	/* No call has settled the delivery yet. */
 	unchanged(&r, {
 		assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 		assert_int_equal(queue_delivery_extend(&r, "q", receipt, 30000), -1);
@@ -244,7 +245,7 @@ static void extending_moves_the_end(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, -1), 1);
 	assert_int_equal(item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS), item_int(&r, REPLY_NOW_MS) + 30000);
-	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1); /* earlier than before */
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1); /* an earlier end than before */
 	wait_for_clock(&r, item_int(&r, QUEUE_DELIVERY_EXTEND_VISIBLE_UNTIL_MS));
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
 }
@@ -264,10 +265,10 @@ static void too_many_deliveries_make_a_dead_letter(void **state)
 		died_at = visible_until();
 		wait_for_clock(&r, died_at);
 	}
-	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* dead before any call settled it, ... */
+	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* dead before any call settles it, ... */
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
-	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* ... and afterwards the same */
+	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* ... and afterwards, too */
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, died_at);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 2);
@@ -298,13 +299,13 @@ static void rejecting_returns_a_message(void **state)
 	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_IS_DEAD), 0);
 	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS), item_int(&r, REPLY_NOW_MS) + 25);
 	int64_t due = item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS);
-	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1); /* it was returned */
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1); /* the message was returned */
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "busy");
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_PRIORITY)->integer, 3);
 	wait_for_clock(&r, due);
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", false), 1); /* no backoff: at once */
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", false), 1); /* no backoff: due at once */
 	assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS), item_int(&r, REPLY_NOW_MS));
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 100, "poison", true), 1);
@@ -329,7 +330,7 @@ static void assert_worker(const char *id, const char *worker, const char *reason
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_ID)->str, id);
 }
 
-/* It is kept until the next delivery or a redrive, with any options and any reason. */
+/* The name is kept until the next delivery or a redrive, with any options and any reason. */
 static void a_message_names_its_last_worker(void **state)
 {
 	static char large[9000];
@@ -366,7 +367,7 @@ static void a_message_names_its_last_worker(void **state)
 	}
 }
 
-/* A delivery that no client got names no worker. */
+/* A delivery that reached no client names no worker. */
 static void a_returned_message_has_no_worker(void **state)
 {
 	char receipt[64];
@@ -406,7 +407,7 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 	int64_t until = visible_until();
 	wait_for_clock(&r, until);
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B),
-			 0); /* a visibility that ended backs off too */
+			 0); /* an ended visibility also leads to a backoff */
 	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer,
 			 until + queue_backoff_ms(receipt, 5000));

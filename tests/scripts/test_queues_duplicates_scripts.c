@@ -1,6 +1,7 @@
 /*
  * What a send does while a message with its id exists (on_duplicate): in every state of that
- * message, within a batch, and what waits for the end of a delivery. Redis's clock is the test's.
+ * message, and within a batch; and messages that wait for the end of a delivery. The test sets
+ * Redis's clock.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -29,7 +30,7 @@ static void pass_ms(int64_t ms)
 	*script_clock_us += ms * 1000;
 }
 
-/* Sends, with the id "a", and returns what became of it. */
+/* Sends a message with the id "a", and returns what became of it. */
 static enum became send_a(const char *on_duplicate, const char *body, int64_t delay_ms)
 {
 	queue_message_send(&r, "q",
@@ -43,7 +44,7 @@ static int64_t deliver_at(void)
 	return sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 }
 
-/* Receives one, the body of which must be this one; NULL: nothing must be ready. */
+/* Receives a message with this body. NULL: no message must be ready. */
 static void must_receive(const char *body)
 {
 	static char nonce[24];
@@ -74,7 +75,9 @@ static void must_be(const char *state, const char *body)
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_BODY)->str, body);
 }
 
-/* How many fields the hash has beside settings: nothing is left behind. */
+/*
+ * Nothing is left of the messages: no counts, no contents, and no waiting successors in the hash.
+ */
 static void must_be_empty(void)
 {
 	static const char count[] = "local n = 0 for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do "
@@ -115,7 +118,7 @@ static void make_dead(void)
 	reject(true);
 }
 
-static void make_ended(void) /* its visibility, and no script has seen that */
+static void make_ended(void) /* by its visibility, which no script has seen */
 {
 	make_flight();
 	pass_ms(MINUTE_MS);
@@ -154,7 +157,7 @@ static void each_way_in_each_state(void **state)
 	static const char *const ways[] = { NULL, "r", "e", "a" };
 	static const struct {
 		void (*make)(void);
-		enum became became[4]; /* with keep, replace, extend and after */
+		enum became became[4]; /* for keep, replace, extend and after */
 		const char *state[4];
 	} rows[] = {
 		{ make_delayed, { KEPT, REPLACED, EXTENDED, KEPT }, { "delayed", "delayed", "delayed", "delayed" } },
@@ -200,7 +203,7 @@ static void what_is_replaced_is_a_new_message(void **state)
 	send_a(NULL, "1", 0);
 	queue_message_send(&r, "q", (struct outgoing){ .body = "other" });
 	assert_int_equal(send_a("r", "2", 0), REPLACED);
-	must_receive("other"); /* a new place: behind what was sent before it */
+	must_receive("other"); /* its place is behind the message sent before it */
 	acknowledge();
 	must_receive("2");
 	acknowledge();
@@ -208,7 +211,7 @@ static void what_is_replaced_is_a_new_message(void **state)
 	must_be_empty();
 }
 
-/* With all its options; the first send stays the one that counts for sent_at_ms. */
+/* The newest send counts with all its options, but sent_at_ms stays that of the first send. */
 static void what_is_extended_is_the_newest(void **state)
 {
 	char *longest = calloc(1, 10001);
@@ -234,25 +237,25 @@ static void what_is_extended_is_the_newest(void **state)
 	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 7);
 	assert_int_equal(received(&r, 0, RECEIVED_SENT_AT)->integer, first_at);
 	reject(false);
-	assert_counts(&r, "q", 0, 0, 0, 1); /* its max_receives */
+	assert_counts(&r, "q", 0, 0, 0, 1); /* by its own max_receives */
 	assert_int_equal(queue_get(&r, "q").sent, 1);
 	assert_int_equal(queue_message_delete(&r, "q", "a"), 1);
 	must_be_empty();
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 100 });
 	queue_message_send(&r, "q",
 			   (struct outgoing){ .id = "a", .body = longest, .delay_ms = 50, .on_duplicate = "e" });
-	pass_ms(50); /* it may come sooner, too */
+	pass_ms(50); /* an extension may make it due sooner, too */
 	must_receive(longest);
 	acknowledge();
 	must_be_empty();
 	free(longest);
 }
 
-/* A stream of events, faster than their delay, does not hold a message back for ever. */
+/* A stream of events that is faster than their delay does not delay a message for ever. */
 static void extensions_end(void **state)
 {
 	(void)state;
-	assert_int_equal(send_a("e250", "1", 500), STORED); /* not even the first one is later */
+	assert_int_equal(send_a("e250", "1", 500), STORED); /* even the first send is not due later */
 	assert_int_equal(deliver_at(), now_ms() + 250);
 	script_stage_empty(NULL);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .delay_ms = 100, .on_duplicate = "e250" });
@@ -262,7 +265,7 @@ static void extensions_end(void **state)
 		assert_int_equal(send_a("e250", "2", 100), EXTENDED);
 		assert_int_equal(deliver_at(), i < 3 ? now_ms() + 100 : first_at + 250);
 	}
-	assert_int_equal(send_a("e200", "3", 100), EXTENDED); /* this one allows less: it is due now */
+	assert_int_equal(send_a("e200", "3", 100), EXTENDED); /* this send allows less, so it is due now */
 	assert_int_equal(deliver_at(), now_ms());
 	must_receive("3");
 }
@@ -293,7 +296,7 @@ static void a_batch_is_one_after_the_other(void **state)
 	const enum became wanted[] = { STORED, KEPT, EXTENDED, STORED, REPLACED, KEPT, STORED };
 
 	(void)state;
-	assert_int_equal(queue_send_all(&r, "q", batch, 7), 5); /* that had an effect */
+	assert_int_equal(queue_send_all(&r, "q", batch, 7), 5); /* the number of sends that had an effect */
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(sent(&r, i, QUEUE_SENT_OUTCOME)->integer, wanted[i]);
 	must_receive("4");
@@ -318,7 +321,7 @@ static void a_batch_is_stored_whole_or_not(void **state)
 	});
 }
 
-/* The answer, and no second effect: the replayed one would replace itself. */
+/* A replay gets the first answer and has no effect. Otherwise it would replace its own message. */
 static void a_replay_returns_the_first_answer(void **state)
 {
 	const struct outgoing m = { .id = "a", .body = "2", .delay_ms = 10, .on_duplicate = "r" };
@@ -345,7 +348,7 @@ static void the_newest_runs_once_after_the_one_in_flight(void **state)
 	assert_int_equal(deliver_at(), 0);
 	assert_int_equal(send_a("a", "3", 0), AFTER);
 	assert_int_equal(send_a(NULL, "4", 0), KEPT);
-	must_receive(NULL); /* never beside it */
+	must_receive(NULL); /* never while the other is in flight */
 	must_be("in_flight", "1");
 	acknowledge();
 	must_be("ready", "3"); /* at once, although the id would be remembered */
@@ -355,10 +358,10 @@ static void the_newest_runs_once_after_the_one_in_flight(void **state)
 	must_receive(NULL);
 	must_be_empty();
 	assert_int_equal(queue_get(&r, "q").sent, 2);
-	assert_int_equal(send_a(NULL, "5", 0), KEPT); /* remembered */
+	assert_int_equal(send_a(NULL, "5", 0), KEPT); /* its id is remembered */
 }
 
-/* A dead letter has no id any more that another message has. */
+/* A dead letter loses its id if another message gets it. Its sequence is its id then. */
 static void a_dead_letter_gives_up_its_id(void **state)
 {
 	(void)state;
@@ -371,7 +374,7 @@ static void a_dead_letter_gives_up_its_id(void **state)
 	free(seq);
 }
 
-/* What was remembered is not, once a message with that id is there again. */
+/* An id is no longer remembered once another message has it. */
 static void a_sent_id_is_not_remembered(void **state)
 {
 	(void)state;
@@ -381,7 +384,7 @@ static void a_sent_id_is_not_remembered(void **state)
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 0);
 }
 
-/* It is due when its sender wanted it, not sooner than the other ended. */
+/* A waiting message is due when its sender wanted, but not before the other ended. */
 static void what_waits_keeps_its_due_time(void **state)
 {
 	(void)state;
@@ -413,7 +416,7 @@ static void end_by_death(void)
 	reject(true);
 }
 
-/* Between two tries, as a message that a receive acknowledges at once. */
+/* Ends between two tries: a receive acknowledges it at once. */
 static void end_by_taking(void)
 {
 	reject(false);
@@ -421,13 +424,13 @@ static void end_by_taking(void)
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
 }
 
-/* Its ttl passes between two tries, and a receive finds it. */
+/* Ends between two tries: its ttl passes, and a receive finds it. */
 static void end_by_expiring(void)
 {
 	reject(false);
 	pass_ms(MINUTE_MS);
 	must_receive(NULL);
-	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1); /* the next call has it */
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1); /* the next call gets the next message */
 }
 
 static void end_by_time(void)
@@ -435,7 +438,7 @@ static void end_by_time(void)
 	pass_ms(MINUTE_MS);
 }
 
-/* Whatever ends the last delivery. A dead letter gives up its id, and stays. */
+/* The waiting message runs after every end. A dead letter loses its id, and stays. */
 static void it_runs_after_every_end(void **state)
 {
 	static const struct {
@@ -477,7 +480,7 @@ static void it_runs_after_every_end(void **state)
 	}
 }
 
-/* It waits for the end of all tries, not of one. */
+/* The waiting message waits for the end of all tries, not of one. */
 static void it_waits_for_retries(void **state)
 {
 	(void)state;
@@ -489,7 +492,7 @@ static void it_waits_for_retries(void **state)
 			assert_int_equal(send_a("a", "2", 0), AFTER);
 		reject(false);
 		if (i == 0)
-			assert_int_equal(send_a("a", "3", 0), AFTER); /* the newest, also between two tries */
+			assert_int_equal(send_a("a", "3", 0), AFTER); /* the newest counts, also between two tries */
 	}
 	must_receive("3");
 	assert_counts(&r, "q", 0, 0, 1, 1);
@@ -498,7 +501,7 @@ static void it_waits_for_retries(void **state)
 static void it_is_gone_with_the_message(void **state)
 {
 	(void)state;
-	/* Cancelled in flight, or between two tries. */
+	/* The message is cancelled in flight, or between two tries. */
 	make_flight();
 	send_a("a", "2", 0);
 	assert_int_equal(queue_message_delete(&r, "q", "a"), -2);
@@ -510,7 +513,7 @@ static void it_is_gone_with_the_message(void **state)
 	reject(false);
 	assert_int_equal(queue_message_delete(&r, "q", "a"), 1);
 	must_be_empty();
-	/* Purged, in either state; and with the queue. */
+	/* The message is purged in either state, or deleted with its queue. */
 	make_flight();
 	send_a("a", "2", 0);
 	assert_int_equal(queue_purge(&r, "q", "in_flight", NULL), 1);
@@ -524,7 +527,7 @@ static void it_is_gone_with_the_message(void **state)
 	send_a("a", "2", 0);
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
 	must_be_empty();
-	/* Replaced or extended by what is newer. */
+	/* The waiting message is dropped when a newer one extends or replaces the first. */
 	make_retried();
 	must_be("delayed", "1");
 	pass_ms(MINUTE_MS);
@@ -554,7 +557,7 @@ static void what_waited_too_long_is_dropped(void **state)
 	assert_int_equal(send_a(NULL, "3", 0), STORED);
 }
 
-/* A batch of ends: each has its own sequel, and none shares a sequence. */
+/* Many deliveries end in one call. Each has its own successor, with its own sequence. */
 static void many_end_at_once(void **state)
 {
 	struct outgoing batch[10] = { 0 };

@@ -1,6 +1,6 @@
 /*
- * Many deliveries extended by one call of queue_delivery_extend_many, on a real Redis: each as
- * queue_delivery_extend would extend it, at a cost that does not grow with them.
+ * One call of queue_delivery_extend_many extends many deliveries, on a real Redis. It extends each
+ * as queue_delivery_extend would, and its cost does not grow with their number.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void each_has_its_outcome(void **state)
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(item_int(&r, QUEUE_DELIVERY_EXTEND_MANY_OUTCOMES + i), outcomes[i]);
 	assert_int_equal(ends_at("a"), until_ms);
-	assert_int_equal(ends_at("e"), before_ms); /* not named */
+	assert_int_equal(ends_at("e"), before_ms); /* its receipt was not named */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
 }
 
@@ -67,7 +67,7 @@ static void without_a_time_it_is_the_queues(void **state)
 	assert_int_equal(ends_at("a"), item_int(&r, REPLY_NOW_MS) + 7000);
 }
 
-/* A delivery that ends sooner now: the waiter must not sleep until its old end. */
+/* When a delivery now ends sooner, a waiter must not sleep until the old end. */
 static void a_waiter_looks_at_a_sooner_end(void **state)
 {
 	(void)state;

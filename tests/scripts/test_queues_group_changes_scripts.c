@@ -1,7 +1,7 @@
 /*
  * Messages of groups that are replaced, extended, cancelled in flight, sent after another's end, or
- * redriven into another queue: no other message of the group is forgotten, and none goes ahead of
- * its turn. Each in a fair and in a strict queue. Redis's clock is the test's.
+ * redriven into another queue. The scripts forget no other message of the group, and hand out none
+ * before its turn. Each case runs in a fair and in a strict queue. The test sets Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void pass_ms(int64_t ms)
 	*script_clock_us += ms * 1000;
 }
 
-/* A message of the group g, whose id is its body, too. */
+/* Sends a message of the group g. Its body is its id. */
 static int64_t send(const char *id, const char *on_duplicate, int64_t delay_ms)
 {
 	queue_message_send(
@@ -43,7 +43,7 @@ static int64_t send(const char *id, const char *on_duplicate, int64_t delay_ms)
 	return sent(&r, 0, QUEUE_SENT_OUTCOME)->integer;
 }
 
-/* What a worker gets that takes all it can; the receipts are kept in that order. */
+/* The ids that a worker gets if it takes all it can. `receipts` has their receipts. */
 static const char *take(const char *queue)
 {
 	static char bodies[128], nonce[24];
@@ -64,7 +64,7 @@ static void done(int i)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[i]), 1);
 }
 
-/* Takes and ends all that is left, one after the other, and returns their order. */
+/* Takes and acknowledges all messages left, batch by batch, and returns their order. */
 static const char *rest(void)
 {
 	static char all[128];
@@ -88,7 +88,7 @@ static void the_head_is_replaced(void)
 	send("b", NULL, 0);
 	send("c", NULL, 0);
 	assert_int_equal(send("a", "r", 0), 2);
-	assert_string_equal(rest(), "bca"); /* it is behind them now */
+	assert_string_equal(rest(), "bca"); /* the new "a" is behind them */
 }
 
 static void a_blocked_one_is_replaced(void)
@@ -100,7 +100,7 @@ static void a_blocked_one_is_replaced(void)
 	assert_string_equal(rest(), "acb");
 	send("a", NULL, 0);
 	send("b", NULL, 0);
-	assert_int_equal(send("b", "r", 10), 2); /* it waits now, and blocks nothing */
+	assert_int_equal(send("b", "r", 10), 2); /* it is delayed now, and blocks no message */
 	send("c", NULL, 0);
 	assert_string_equal(strict ? take("q") : "a", "a");
 	if (strict)
@@ -132,7 +132,9 @@ static void a_delayed_one_is_extended(void)
 	assert_string_equal(rest(), "a");
 }
 
-/* In a strict queue it holds its group, as any message between two tries; it keeps its group. */
+/*
+ * Between two tries a message holds its strict group, also after an extension. It keeps its group.
+ */
 static void one_between_two_tries_is_extended(void)
 {
 	send("a", NULL, 0);
@@ -155,7 +157,7 @@ static void one_between_two_tries_is_extended(void)
 	assert_string_equal(rest(), strict ? "ab" : "a");
 }
 
-/* A blocked message is none that is delayed. */
+/* A blocked message is not delayed, so it cannot be extended. */
 static void a_blocked_one_is_kept(void)
 {
 	send("a", NULL, 0);
@@ -166,7 +168,7 @@ static void a_blocked_one_is_kept(void)
 	assert_string_equal(rest(), "ab");
 }
 
-/* Its group waits until its worker learns of it ... */
+/* The group of a cancelled message waits until its worker learns of that ... */
 static void one_in_flight_is_cancelled(void)
 {
 	send("a", NULL, 0);
@@ -180,7 +182,7 @@ static void one_in_flight_is_cancelled(void)
 	assert_string_equal(rest(), strict ? "b" : "");
 }
 
-/* ... or until its visibility ends; its own successor is not an exception. */
+/* ... or until its visibility ends. A new message with the same id waits, too. */
 static void one_that_is_cancelled_ends_by_time(void)
 {
 	send("a", NULL, 0);
@@ -197,7 +199,10 @@ static void one_that_is_cancelled_ends_by_time(void)
 	assert_string_equal(rest(), strict ? "ab" : "");
 }
 
-/* One that waits for the end of another takes its place behind what was sent before that end. */
+/*
+ * A message that waits for the end of another takes its place behind all that were sent before that
+ * end.
+ */
 static void one_waits_for_an_end(void)
 {
 	send("a", NULL, 0);
@@ -208,7 +213,7 @@ static void one_waits_for_an_end(void)
 		assert_string_equal(take("q"), "");
 	done(0);
 	assert_string_equal(rest(), strict ? "ba" : "ba");
-	/* Alone in its group; and after a death. */
+	/* It is alone in its group, or follows a dead letter. */
 	send("a", NULL, 0);
 	take("q");
 	assert_int_equal(send("a", "a", 0), 4);
@@ -224,7 +229,7 @@ static void one_waits_for_an_end(void)
 	assert_string_equal(rest(), "");
 }
 
-/* Dead letters of a group come to the other queue in their order, behind what is there. */
+/* Dead letters of a group arrive in the other queue in their order, behind the messages there. */
 static void dead_ones_move(void)
 {
 	static const char *const ids[] = { "a", "b" };
@@ -252,7 +257,7 @@ static void dead_ones_move(void)
 	}
 }
 
-/* What a step of a purge makes ready is not removed by it. */
+/* A purge does not remove a message that one of its steps makes ready. */
 static void the_head_is_purged(void)
 {
 	send("a", NULL, 0);
@@ -263,7 +268,10 @@ static void the_head_is_purged(void)
 	assert_string_equal(rest(), "bc");
 }
 
-/* Their ids are sent again: the end of the head does not make one ready that ends with it. */
+/*
+ * Both messages expired, and their ids are sent again. The end of the expired head must not make
+ * the expired message behind it ready.
+ */
 static void all_have_expired(void)
 {
 	struct outgoing batch[] = { { .id = "a", .group = "g", .ttl_ms = 50 },

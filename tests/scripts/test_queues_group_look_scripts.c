@@ -1,5 +1,5 @@
 /*
- * The list of groups, pause and resume on a real Redis. The keys are filled by hand, as
+ * The list of groups, pause and resume on a real Redis. The tests fill the keys by hand, as
  * lua/queues/lib_queue.lua describes them.
  */
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static const char *member(int priority, int n)
 	return text;
 }
 
-/* A member of `order` or a mark in `busy`: the group, a byte and the message. */
+/* Adds a member of `order` or a mark in `busy`: the group, a byte and the message. */
 static void mark(const char *key, const char *group, int kind, const char *message)
 {
 	char text[300];
@@ -59,7 +59,7 @@ static size_t list(const char *after, const char *limit)
 	return r.reply->elements - QUEUE_GROUP_LIST_GROUPS;
 }
 
-/* All of them: a page may be short, when Redis had to wait for the processor. */
+/* Lists until the list is complete: a page may be short if Redis had to wait for the processor. */
 static size_t list_all(void)
 {
 	size_t count = 0;
@@ -103,25 +103,28 @@ static void each_reason_is_named(void **state)
 	int64_t soon = now_ms() + 60000;
 
 	(void)state;
-	/* Its turn comes: one is ready, two are blocked, and the oldest has a worse priority. */
+	/*
+	 * a's turn comes: one message is ready, two are blocked, and the oldest has a worse
+	 * priority.
+	 */
 	mark(":busy", "a", HEAD, member(4, 20));
 	in_ready(member(4, 20), "a");
 	mark(":order", "a", BLOCKED, member(4, 21));
 	mark(":order", "a", BLOCKED, member(9, 10));
-	/* As many as allowed are in flight. */
+	/* b has as many in flight as allowed. */
 	mark(":order", "b", BLOCKED, member(4, 22));
 	mark(":busy", "b", OCCUPIED, member(4, 20));
 	mark(":busy", "b", OCCUPIED, member(4, 21));
 	in_flight(member(4, 20), "b", soon + 1);
 	in_flight(member(4, 21), "b", soon);
-	/* A strict one in its backoff. */
+	/* c is strict, and its message is in its backoff. */
 	mark(":order", "c", BLOCKED, member(4, 22));
 	mark(":busy", "c", OCCUPIED, member(4, 20));
 	server_command(&r, "ZADD %s %lld %sc", queue_key("q", ":delayed"), (long long)soon, member(4, 20));
-	/* A strict one whose head is ready. */
+	/* d is strict, and its head is ready. */
 	mark(":busy", "d", OCCUPIED, member(4, 20));
 	in_ready(member(4, 20), "d");
-	/* Limited, and paused for longer. */
+	/* e is limited; f is limited, and paused for longer. */
 	mark(":order", "e", BLOCKED, member(4, 20));
 	mark(":busy", "e", HELD, "");
 	hold("h", "e", soon);
@@ -129,7 +132,7 @@ static void each_reason_is_named(void **state)
 	mark(":busy", "f", HELD, "");
 	hold("h", "f", soon);
 	hold("p", "f", soon * 1000);
-	/* Nothing of it is left but a pause that has passed. */
+	/* Nothing is left of g but a pause that has passed. */
 	mark(":busy", "g", HELD, "");
 	hold("h", "g", 1700000000000);
 	hold("p", "g", 1700000000000000);
@@ -144,7 +147,7 @@ static void each_reason_is_named(void **state)
 	assert_listed(5, "f", 0, 1, 0, 1700000020000, "paused", soon);
 }
 
-/* The names are prefixes of each other, and have bytes above ASCII. */
+/* Some names are prefixes of others, and some have bytes above ASCII. */
 static void a_walk_finds_each_group_once(void **state)
 {
 	static const char *const names[] = { "A", "a", "a a", "a-", "ab", "abc", "b", "\xc3\xa9", "\xe4\xb8\xad" };
@@ -173,7 +176,7 @@ static void the_list_does_not_grow_with_what_is_blocked(void **state)
 	for (int i = 0; i < 99; i++)
 		mark(":order", "a", BLOCKED, member(4, i));
 	mark(":order", "b", BLOCKED, member(4, 20));
-	list("", "10"); /* Redis learns the script */
+	list("", "10"); /* loads the script */
 	long long before = server_commands_run(&r);
 	list("", "10");
 	assert_in_range(server_commands_run(&r) - before, 1, 40);
@@ -209,7 +212,7 @@ static void a_pause_holds_the_head(void **state)
 	const redisReply *g = r.reply->element[QUEUE_GROUP_PAUSE_GROUP];
 	int64_t until = g->element[QUEUE_GROUP_UNTIL_MS]->integer;
 	assert_in_range(until, before + 60000, now_ms() + 60000);
-	pause("a", "1"); /* the operator's pause stays */
+	pause("a", "1"); /* a pause does not shorten an earlier one */
 	assert_group_reply(r.reply->element[QUEUE_GROUP_PAUSE_GROUP], "a", 0, 2, 0, 1700000020000, "paused", until);
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":ready"))->integer, 0);
 	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_A), 0);

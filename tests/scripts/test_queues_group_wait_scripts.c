@@ -1,7 +1,6 @@
 /*
- * When one looks again that waits at a queue whose messages of groups, or all of them, may not be
- * handed out now: at the instant at which they may, and not before, unless what they wait for ends
- * sooner. Redis's clock is the test's.
+ * If a queue or its groups may not hand out their messages now, a waiter looks again when they may.
+ * It does not look before, unless the reason ends sooner. The test sets Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +47,7 @@ static void send_to(const char *group, int count)
 		queue_message_send(&r, "q", (struct outgoing){ .group = group });
 }
 
-/* Takes as many, for a minute. */
+/* Receives `count` messages, for a minute each. */
 static void take(int count)
 {
 	static int nonces;
@@ -60,7 +59,7 @@ static void take(int count)
 		snprintf(receipts[i], sizeof(receipts[0]), "%s", received(&r, (size_t)i, RECEIVED_RECEIPT)->str);
 }
 
-/* A waiter gets nothing, and is to look again in so many milliseconds. */
+/* A waiter gets nothing, and must look again in `look_in_ms`. */
 static void waits_for(const char *ticket, int64_t waited_ms, int64_t look_in_ms)
 {
 	assert_int_equal(queue_wait(&r, "q", ticket, 50000, waited_ms * 1000), 0);
@@ -68,7 +67,7 @@ static void waits_for(const char *ticket, int64_t waited_ms, int64_t look_in_ms)
 	assert_string_equal(line_published(&r), "");
 }
 
-/* Nothing is called before that; then it gets a message. */
+/* No waiter is called for `ms`. Then the waiter gets a message. */
 static void gets_one_in(const char *ticket, int64_t ms)
 {
 	pass_ms(ms);
@@ -85,7 +84,7 @@ static void a_group_spent_its_rate(void **state)
 	take(1);
 	pass_ms(300);
 	waits_for(TICKET_1, 0, 700);
-	send_to("g", 1); /* it is blocked */
+	send_to("g", 1); /* this message is blocked */
 	assert_string_equal(line_published(&r), "");
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
 	gets_one_in(TICKET_1, 700);
@@ -118,7 +117,7 @@ static void the_queue_spent_its_rate(void **state)
 	gets_one_in(TICKET_1, 700);
 }
 
-/* An end of a delivery wakes one waiter for each message that it makes room for. */
+/* The end of a delivery wakes one waiter for each message for which it makes room. */
 static void the_queue_has_its_concurrency(void **state)
 {
 	(void)state;
@@ -127,7 +126,7 @@ static void the_queue_has_its_concurrency(void **state)
 	send_to("g", 4);
 	take(2);
 	waits_for(TICKET_1, 0, MINUTE_MS);
-	waits_for(TICKET_2, 0, MINUTE_MS + 1000); /* in case that the first one's daemon has died */
+	waits_for(TICKET_2, 0, MINUTE_MS + 1000); /* in case the first waiter's daemon has died */
 	send_to("h", 1);
 	assert_string_equal(line_published(&r), "");
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 1);
@@ -138,7 +137,10 @@ static void the_queue_has_its_concurrency(void **state)
 	gets_one_in(TICKET_2, 0);
 }
 
-/* Another message of a strict group, or of one that has its group_concurrency, wakes none. */
+/*
+ * Another message of a strict group in flight, or of a group at its group_concurrency, wakes no
+ * waiter.
+ */
 static void a_group_is_busy(void **state)
 {
 	for (int strict = 0; strict < 2; strict++) {

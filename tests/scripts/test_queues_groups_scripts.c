@@ -1,7 +1,7 @@
 /*
- * Groups of queues: thousands of random steps with each order and rule, after each of which the
- * keys must keep what lua/queues/groups/lib_queue_groups.lua promises, and first deliveries their
- * order; and bugs which that must find. Redis's clock is the test's.
+ * Groups of queues: thousands of random steps with each order and rule. After each step the keys
+ * must be as lua/queues/groups/lib_queue_groups.lua promises, and first deliveries must be in
+ * order. Bugs planted in the scripts must be found. The test sets Redis's clock.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 enum { GROUPS = 4, STEPS = 1000, HELD_MAX = 64, RECEIPT_BYTES = 64, IDS = 12, SENT_MAX = 5 * STEPS };
 
-/* Of a row of settings: as queue_put wants them, and as the checks do. */
+/* A row of settings, first as queue_put gets them, then as the checks do. */
 struct rules {
 	const char *order, *group_concurrency, *concurrency, *rate, *group_rate;
 	int strict, limit, at_once;
@@ -34,8 +34,8 @@ static void put_rules(const char *queue, const struct rules *rules)
 }
 
 /*
- * What the keys break, '' when nothing. ARGV: whether the queue is strict, the most in flight per
- * group (0: any), and in all (0: any).
+ * Returns what is wrong with the keys, or ''. ARGV: whether the queue is strict, the most in flight
+ * per group (0: any), and in all (0: any).
  */
 static const char invariants[] =
 	"local strict, limit, at_once = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3]) "
@@ -79,7 +79,7 @@ static const char invariants[] =
 	"if contents ~= seen then bad[#bad + 1] = 'contents ' .. contents .. ', places ' .. seen end "
 	"return table.concat(bad, '; ')";
 
-/* What is broken, "" when nothing is; the text lives until the next command. */
+/* Returns what is wrong, or "". The text lives until the next command. */
 static const char *broken(const char *queue, const struct rules *rules)
 {
 	return server_command(&r, "EVAL %s 1 p:queue:{%s} %d %d %d", invariants, queue, rules->strict, rules->limit,
@@ -87,7 +87,7 @@ static const char *broken(const char *queue, const struct rules *rules)
 		->str;
 }
 
-/* A message that was sent without an id and without a delay, and not changed. */
+/* A message that was sent without an id and without a delay, and was not changed. */
 struct plain {
 	int64_t seq;
 	int priority;
@@ -96,10 +96,10 @@ struct plain {
 };
 
 static struct {
-	char receipts[HELD_MAX][RECEIPT_BYTES]; /* of deliveries that are thought to be current */
+	char receipts[HELD_MAX][RECEIPT_BYTES]; /* of deliveries that should be current */
 	int count;
 	char nonce[17];
-	struct plain sent[SENT_MAX]; /* by sequence */
+	struct plain sent[SENT_MAX]; /* sorted by sequence */
 	int sent_count;
 	char wrong_order[96];
 } world;
@@ -124,8 +124,8 @@ static struct plain *plain_of(int64_t seq)
 }
 
 /*
- * What is promised: a first delivery is never before one that was sent before, of the same group
- * and priority, unless either was delayed or changed.
+ * Checks the promise: a message's first delivery is after the first deliveries of all earlier ones
+ * of its group and priority, unless one was delayed or changed.
  */
 static void see_delivery(int64_t seq)
 {
@@ -140,7 +140,7 @@ static void see_delivery(int64_t seq)
 				 m->group, seq, later->seq);
 }
 
-/* It may come at any time from now on. */
+/* From now on the message may be delivered in any order. */
 static void forget_order(const char *id)
 {
 	struct plain *m = plain_of(strtoll(id, NULL, 10));
@@ -221,7 +221,7 @@ static const char *receive_some(void)
 	return takes ? "take" : "receive";
 }
 
-/* Any message of a state; "" when there is none. */
+/* Any message of a state, or "". */
 static const char *any_message(const char *state)
 {
 	static char id[64];
@@ -280,7 +280,7 @@ static const char *change_one(int how)
 	return "patch";
 }
 
-/* To the other queue and, once they died there, too, back. */
+/* Redrives the dead letters of q into their own queue or into the other. */
 static const char *redrive_some(void)
 {
 	if (any(2)) {
@@ -320,7 +320,7 @@ static const char *do_something(void)
 	return "wait";
 }
 
-/* The first promise that so many steps break, NULL when they keep all. */
+/* Returns the first promise that is broken, or NULL if all steps keep all promises. */
 static const char *walk(const struct rules *rules, uint64_t seed, int steps)
 {
 	static char found[512];
@@ -396,7 +396,7 @@ static void with_rates(void **state)
 	keeps(&fair_rates);
 }
 
-/* Bugs of the scripts, and under which rules. */
+/* Bugs to plant in the scripts, and the rules under which the walk must find them. */
 static const struct {
 	const char *what, *right, *wrong;
 	const struct rules *rules;

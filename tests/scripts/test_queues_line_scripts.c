@@ -40,7 +40,7 @@ static int close_all(void **state)
 	return script_stage_close(state);
 }
 
-/* What waiters were notified of since the last call: "A1 0" for the waiter A1, to come now. */
+/* The notifications since the last call: "A1 0" means that A1 may come now. */
 static const char *notified(void)
 {
 	return line_published(&r);
@@ -52,13 +52,13 @@ static int empty_all(void **state)
 	return script_stage_empty(state);
 }
 
-/* A waiter looks for the first time, or again; how many messages it took. */
+/* A waiter looks for the first time, or again. Returns how many messages it took. */
 static int64_t come(const char *ticket)
 {
 	return queue_wait(&r, "q", ticket, WAIT_MS, 0);
 }
 
-/* They wait, in that order, and have been notified of nothing so far. */
+/* These waiters join in this order. Their notifications are read and dropped. */
 static void wait_all(const char *const tickets[])
 {
 	for (; *tickets; tickets++)
@@ -78,7 +78,7 @@ static void send_ready(size_t count)
 	queue_send_all(&r, "q", batch, count);
 }
 
-/* Takes one as a client does that does not wait, for visibility_ms; until when. */
+/* A client that does not wait takes one for visibility_ms. Returns the end of its visibility. */
 static int64_t barge(int64_t visibility_ms)
 {
 	assert_int_equal(queue_message_receive(&r, "q", 1, visibility_ms, NONCE_A), 1);
@@ -93,7 +93,7 @@ static void pause_queue(bool paused)
 	queue_put(&r, "q", s);
 }
 
-/* All that the wait queue consists of. */
+/* The number of all entries of the wait queue. */
 static int64_t members(void)
 {
 	return server_command(&r, "ZCARD %s:waiters", QUEUE)->integer;
@@ -112,14 +112,14 @@ static void a_receive_calls_the_next_when_more_is_ready(void **state)
 	assert_string_equal(notified(), "A1 20, C1 1020");
 	wait_for_clock(&r, due_ms);
 	assert_int_equal(come(A1), 1);
-	assert_string_equal(notified(), "B1 0, B1 61000"); /* it guards, too, the look for what A1 has */
+	assert_string_equal(notified(), "B1 0, B1 61000"); /* B1 also guards the end of A1's delivery */
 	assert_string_equal(line_offered_to(&r, QUEUE), B1);
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1);
 	assert_int_equal(come(B1), 1);
 	assert_string_equal(notified(), "");
 }
 
-/* What did not fit into one reply is the next one's. */
+/* A message that does not fit into one reply goes to the next waiter. */
 static void what_does_not_fit_is_for_the_next(void **state)
 {
 	enum { BODY_BYTES = 700000 };
@@ -150,7 +150,9 @@ static void as_many_are_called_as_take_it(void **state)
 	assert_int_equal(come(twos[1]), 2);
 	assert_int_equal(come(twos[2]), 1);
 	assert_string_equal(line_tickets(&r, QUEUE), twos[3]);
-	/* A waiter that was called takes also what comes after the call, as much as it wants. */
+	/*
+	 * A waiter that was called also takes messages that came after the call, up to its limit.
+	 */
 	script_stage_empty(NULL);
 	wait_all(twos);
 	send_ready(1);
@@ -179,7 +181,7 @@ static void a_waiter_that_comes_in_vain_keeps_its_place(void **state)
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1);
 }
 
-/* A waiter that waits already goes first, but for calls that do not wait. */
+/* An offer reserves no message: C1 takes one without an offer, and B1 finds none. */
 static void an_offer_that_was_taken_is_no_longer_one(void **state)
 {
 	(void)state;
@@ -219,7 +221,7 @@ static void a_waiter_that_takes_leaves(void **state)
 	assert_string_equal(notified(), "A1 0");
 	assert_int_equal(come(A1), 1);
 	assert_int_equal(members(), 0);
-	assert_int_equal(come(A2), 1); /* the first time, at once */
+	assert_int_equal(come(A2), 1); /* a first look, which takes at once */
 	assert_int_equal(members(), 0);
 	assert_string_equal(notified(), "");
 }
@@ -228,21 +230,21 @@ static void a_waiter_that_leaves_passes_its_offer_on(void **state)
 {
 	(void)state;
 	three_wait();
-	unchanged(&r, queue_leave(&r, "q", A2)); /* was not there */
+	unchanged(&r, queue_leave(&r, "q", A2)); /* A2 was not in the queue */
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, C1 1000");
 	queue_leave(&r, "q", A1);
 	assert_memory_equal(notified(), "B1 0", 4);
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1);
 	assert_string_equal(line_offered_to(&r, QUEUE), B1);
-	queue_leave(&r, "q", C1); /* the guard; no other daemon waits */
+	queue_leave(&r, "q", C1); /* the guard leaves; no other daemon waits */
 	assert_string_equal(notified(), "");
 	queue_leave(&r, "q", B1);
 	assert_int_equal(members(), 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
 }
 
-/* The waiter that leaves was to look: another does. */
+/* The waiter that leaves was to look: another one does. */
 static void a_waiter_that_leaves_passes_its_look_on(void **state)
 {
 	(void)state;
@@ -291,7 +293,7 @@ static void a_waiter_of_two_queues_waits_in_both(void **state)
 	assert_string_equal(notified(), "A1 0, C1 1000");
 	queue_message_send(&r, "s", (struct outgoing){ 0 });
 	assert_string_equal(line_offered_to(&r, SECOND), A1);
-	/* The first queue gives: what the other offers is for the next. */
+	/* The first queue has a message, so the offer of the other goes to its next waiter. */
 	assert_int_equal(come_to_both(A1), 1);
 	assert_int_equal(received(&r, 0, RECEIVED_QUEUE)->integer, 0);
 	assert_string_equal(line_tickets(&r, SECOND), "");
@@ -300,7 +302,7 @@ static void a_waiter_of_two_queues_waits_in_both(void **state)
 	assert_int_equal(come(B1), 1);
 }
 
-/* Where one does not exist, nothing is written: nothing is taken, and no ticket waits. */
+/* If one queue does not exist, no message is taken, and no ticket waits. */
 static void queues_that_must_exist_are_looked_at_first(void **state)
 {
 	(void)state;
@@ -330,7 +332,7 @@ static void a_waiter_of_two_queues_looks_at_the_earlier(void **state)
 	int64_t later_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	assert_int_equal(come_to_both(A1), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
-	/* The last that waits here, and so the guard there. */
+	/* B1 is the last waiter in both queues, and so guards. */
 	assert_int_equal(come_to_both(B1), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms + OFFER_MS);
 	run(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""));
@@ -357,7 +359,7 @@ static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 					ARGS("2", "60000", NONCE_B, "0", A1, "20000", "0"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""), "WRONGTYPE"));
 	}
-	/* Sorted sets of another program; time has changed the first queue. */
+	/* Sorted sets of another program, while time has changed the first queue. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		script_stage_empty(NULL);
 		assert_int_equal(queue_wait(&r, "s", A1, 20000, 0), 0);
@@ -370,7 +372,7 @@ static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 	unchanged(&r, run_fails(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""), "WRONGTYPE"));
 }
 
-/* A replay notifies no waiter of when to look, as it does not join, or leave, or call. */
+/* A replay does not join, leave or call, so it notifies no waiter. */
 static void a_replay_changes_no_wait_queue(void **state)
 {
 	static const char *const record = "p:idem:{1}";
@@ -390,7 +392,7 @@ static void a_replay_changes_no_wait_queue(void **state)
 	assert_string_equal(notified(), "");
 }
 
-/* It had its fill of messages past their ttl, and does not know yet whether it must wait. */
+/* A call that only drops messages past their ttl does not know yet whether it must wait. */
 static void a_waiter_that_is_to_call_again_does_not_wait_yet(void **state)
 {
 	struct outgoing batch[BATCH_MAX];
@@ -432,24 +434,21 @@ static void a_paused_queue_calls_no_waiter(void **state)
 	assert_int_equal(come(B1), 1);
 }
 
-/*
- * What came due in the meantime is looked for at once, and the waiter notified of it has its time
- * to come.
- */
+/* Waiters are called at once for what came due in a pause, and have the usual time to come. */
 static void what_came_due_in_a_pause_is_looked_for(void **state)
 {
 	(void)state;
 	three_wait();
 	pause_queue(true);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 1 });
-	/* As if the pause were longer. */
+	/* As if the pause had been longer. */
 	char *member = strdup(server_command(&r, "ZRANGE %s:delayed 0 0", QUEUE)->element[0]->str);
 	server_command(&r, "ZADD %s:delayed %lld %s", QUEUE, (long long)(server_now_ms(&r) - 5000), member);
 	free(member);
 	pause_queue(false);
 	assert_string_equal(notified(), "A1 0, C1 1000");
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
-	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1); /* none is taken for dead */
+	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1); /* no waiter counts as dead */
 	assert_string_equal(notified(), "");
 	assert_int_equal(come(A1), 1);
 }
@@ -484,14 +483,14 @@ static void a_visibility_that_ends_is_looked_for(void **state)
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), until_ms);
 	assert_int_equal(come(A2), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
-	assert_int_equal(come(B1), 0); /* of another daemon: the guard */
+	assert_int_equal(come(B1), 0); /* B1, of another daemon, is the guard */
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), until_ms + OFFER_MS);
 	assert_int_equal(come(C1), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
 	assert_string_equal(notified(), "");
 }
 
-/* It was taken by one that does not wait, before the waiters came that were notified of it. */
+/* A client that does not wait took the message before the notified waiters came. */
 static void a_visibility_of_one_that_barged_is_looked_for(void **state)
 {
 	char wanted[64];
@@ -501,7 +500,7 @@ static void a_visibility_of_one_that_barged_is_looked_for(void **state)
 	send_ready(1);
 	assert_string_equal(notified(), "A1 0, C1 1000");
 	int64_t until_ms = barge(60000);
-	/* C1 looks earlier, and is then notified of the rest; B1 guards. */
+	/* C1 already looks earlier, and B1 guards. */
 	assert_string_equal(notified(), "B1 61000");
 	assert_int_equal(come(A1), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), -1);
@@ -521,7 +520,7 @@ static void what_is_due_is_the_first_ones(void **state)
 	assert_int_equal(come(A1), 0);
 	wait_for_clock(&r, until_ms);
 	notified();
-	/* The waiter that looks takes it, and calls no waiter for it. */
+	/* The waiter that looks takes the message, and calls no waiter for it. */
 	assert_int_equal(come(A1), 1);
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 2);
 	assert_string_equal(line_offered_to(&r, QUEUE), "");
@@ -575,7 +574,7 @@ static void any_call_drops_a_dead_daemon(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 60000 });
 	assert_memory_equal(notified(), "A!, B1 0", 8);
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1);
-	/* It was alive: it joins again where it was, and takes nothing from those before it. */
+	/* A's daemon lives: its waiters join again in their places. */
 	assert_int_equal(queue_wait(&r, "q", A2, WAIT_MS, 1), 0);
 	assert_int_equal(queue_wait(&r, "q", A1, WAIT_MS, 5000000), 1);
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " C1 " " A2);
@@ -589,7 +588,7 @@ static void a_daemon_that_looks_too_late_is_dropped(void **state)
 	int64_t due_ms = sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer;
 	assert_string_equal(notified(), "A1 60000, B1 61000");
 	line_watch_lapse(&r, QUEUE);
-	assert_int_equal(come(B1), 0); /* late as well, but here */
+	assert_int_equal(come(B1), 0); /* B1 is late, too, but this call proves that it lives */
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
 	assert_string_equal(notified(), "A!");
 	assert_string_equal(line_tickets(&r, QUEUE), B1);
@@ -612,7 +611,7 @@ static void a_waiter_that_comes_late_is_not_dead(void **state)
 	assert_string_equal(notified(), "");
 }
 
-/* Of a daemon that lives, only the waiter that missed its offer is gone. */
+/* If the daemon lives, only the waiter that missed its offer is dropped. */
 static void a_missed_offer_costs_only_that_waiter_its_place(void **state)
 {
 	(void)state;
@@ -622,7 +621,7 @@ static void a_missed_offer_costs_only_that_waiter_its_place(void **state)
 	line_lapse(&r, QUEUE);
 	assert_int_equal(come(A2), 0);
 	assert_string_equal(line_tickets(&r, QUEUE), B1 " " A2);
-	assert_string_equal(notified(), "A1 0, B1 0"); /* A1 joins again; it is B1's turn */
+	assert_string_equal(notified(), "A1 0, B1 0"); /* A1 joins again, but it is B1's turn */
 }
 
 static void a_daemon_that_nothing_reaches_has_a_brief_offer(void **state)
@@ -637,7 +636,7 @@ static void a_daemon_that_nothing_reaches_has_a_brief_offer(void **state)
 	assert_string_equal(notified(), "A1 0");
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1);
 	script_stage_empty(NULL);
-	wait_all(ARGS(A1, B1, UNHEARD)); /* nor does it guard */
+	wait_all(ARGS(A1, B1, UNHEARD)); /* such a daemon does not guard either */
 	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 500 });
 	assert_string_equal(notified(), "A1 500, B1 1500");
 }

@@ -1,7 +1,7 @@
 /*
- * The queue scripts against a simple model: a walk of random operations while the clock goes on.
- * After each step the received messages and their order, the counts, and the list of ready messages
- * are those of the model.
+ * The queue scripts against a simple model: a walk of random operations while time passes. After
+ * each step the received messages and their order, the counts, and the list of ready messages must
+ * equal the model's.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static int64_t backoff_of(const struct model *m)
 	return queue_backoff_ms(m->receipt, delay_ms < CEILING_MS ? delay_ms : CEILING_MS);
 }
 
-/* A delivery ended at `ended_ms`. */
+/* The delivery of a message ended at `ended_ms`. */
 static void end_delivery(struct model *m, int64_t ended_ms, int64_t delay_ms)
 {
 	m->place = m->receives >= MAX_RECEIVES ? DEAD : DUE;
@@ -55,7 +55,7 @@ static int by_order(const void *a, const void *b)
 	return by < 0 ? -1 : by > 0;
 }
 
-/* Changes by time, and the messages that are ready now. */
+/* Applies the changes by time, and collects the ready messages. */
 static void look(void)
 {
 	ready_count = 0;
@@ -136,7 +136,7 @@ static void end_one(void)
 		m->place = GONE;
 		return;
 	}
-	if (random_below(2)) { /* it does not count: it is never dead, and in front again */
+	if (random_below(2)) { /* an uncounted reject: the message is never dead, and is in front again */
 		assert_int_equal(queue_delivery_uncount(&r, "q", m->receipt, delay_ms), 1);
 		m->place = DUE;
 		m->receives--;
@@ -222,7 +222,7 @@ static void assert_as_the_model(void)
 	assert_int_equal(queue_get(&r, "q").oldest_ready_at, oldest_ms);
 }
 
-/* Page by page. */
+/* Reads the list page by page. */
 static void assert_listed(void)
 {
 	char priority[8] = "-1", at[24] = "-1", seq[512] = "";

@@ -1,6 +1,6 @@
 /*
- * queue_delivery_pay: what a policy admitted of a receive with an Idempotency-Key is decided once,
- * for every request with that key. Redis's clock is the test's.
+ * queue_delivery_pay: which deliveries of a receive with an Idempotency-Key a policy admits is
+ * decided once, for all requests with that key. The test sets Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,9 @@ static void pass_ms(int64_t ms)
 	*script_clock_us += ms * 1000;
 }
 
-/* With the record. Returns the outcome; `policies`: how many are not paid for. */
+/*
+ * Receives with the record, and returns the outcome. `policies` receives how many are not paid for.
+ */
 static int64_t receive(const char *nonce, const char *acknowledge, int *policies)
 {
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"),
@@ -63,8 +65,8 @@ static int64_t receive_plainly(void)
 }
 
 /*
- * For the deliveries of that nonce, of which these are admitted (NULL: no other). Returns how many
- * may be handed out.
+ * Pays for the deliveries of that nonce. `first` and `second` are admitted; NULL ends the list.
+ * Returns how many may be handed out.
  */
 static int64_t pay(const char *nonce, const char *hold_ms, const char *first, const char *second)
 {
@@ -127,7 +129,7 @@ static void of_what_all_went_back_there_is_no_record(void **state)
 	assert_int_equal(server_command(&r, "EXISTS " RECORD)->integer, 0);
 	assert_int_equal(pay(NONCE_A, "", sequences[0], sequences[1]), 0);
 	pass_ms(HOLD_MS);
-	assert_int_equal(receive(NONCE_B, "0", &policies), 3); /* again */
+	assert_int_equal(receive(NONCE_B, "0", &policies), 3); /* a repeated request */
 	assert_int_equal(pay(NONCE_A, "", sequences[0], sequences[1]), 0);
 	assert_counts(&r, "q", 0, 0, 3, 0);
 	assert_int_equal(pay(NONCE_B, "", sequences[0], sequences[1]), 2);
@@ -160,7 +162,7 @@ static void what_is_done_comes_back_whole(void **state)
 	assert_int_equal(receive_plainly(), 2);
 }
 
-/* No other request pays before the first one had its time. */
+/* No other request pays while the first one may still do so. */
 static void a_replay_awaits_the_payment(void **state)
 {
 	static const char *const acknowledges[] = { "0", "1" };

@@ -1,6 +1,6 @@
 /*
- * Dead letters that are redriven one after the other, or into another queue. (All at once, into
- * their own: test_queues_admin_scripts.c.) Redis's clock is the test's.
+ * Dead letters that are redriven at intervals, or into another queue. (test_queues_admin_scripts.c
+ * redrives all at once, into their own queue.) The test sets Redis's clock.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static int64_t now_ms(void)
 	return *script_clock_us / 1000;
 }
 
-/* A dead letter of q. */
+/* Makes a dead letter of q. */
 static void make_dead(struct outgoing m)
 {
 	char receipt[64];
@@ -79,7 +79,7 @@ static void they_are_due_one_after_the_other(void **state)
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(due_at("q", ids[i]), now_ms() + 250LL * i);
 	}
-	/* Steps go on where the last one ended. */
+	/* Each step continues the intervals of the one before. */
 	script_stage_empty(NULL);
 	make_dead_many(1100, "1");
 	char total[24] = "0";
@@ -92,7 +92,7 @@ static void they_are_due_one_after_the_other(void **state)
 	assert_counts(&r, "q", 1099, 1, 0, 0);
 }
 
-/* As it was sent, but for its ttl; no worker, no reason, and no deliveries yet. */
+/* A letter moves as it was sent, but without its ttl, worker, reason and number of deliveries. */
 static void a_letter_moves_as_it_is(void **state)
 {
 	char body[10001] = "";
@@ -134,7 +134,7 @@ static void a_letter_moves_as_it_is(void **state)
 	}
 }
 
-/* The id that the daemon made is the one that is known there, too. */
+/* The other queue knows the letter by the id that the daemon made. */
 static void an_id_stays(void **state)
 {
 	(void)state;
@@ -180,7 +180,7 @@ static void taken_ids_stay_dead(void **state)
 	}
 }
 
-/* Many, most of which stay, over several steps; `limit` counts what is moved. */
+/* Most of the letters stay, over several steps. `limit` counts only those that move. */
 static void steps_pass_what_stays(void **state)
 {
 	static char ids[1000][16];
@@ -203,7 +203,7 @@ static void steps_pass_what_stays(void **state)
 	assert_counts(&r, "p", 500, 0, 0, 0);
 }
 
-/* 4 MiB per step, so that no step holds Redis for long. */
+/* A step moves 4 MiB at most, so that it does not hold Redis for long. */
 static void large_ones_take_steps(void **state)
 {
 	char *body = calloc(1, 1000001);
@@ -226,7 +226,7 @@ static void large_ones_take_steps(void **state)
 		free(ids[i]);
 }
 
-/* A letter that no script has seen dying, and one past its retention. */
+/* One letter is past its retention, and another died without a script noticing. */
 static void time_counts_first(void **state)
 {
 	(void)state;

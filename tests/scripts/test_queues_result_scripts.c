@@ -1,6 +1,6 @@
 /*
- * What results leave in Redis, and for how long; and which daemons are named beside a message whose
- * end they wait for. Redis's clock is set by the test.
+ * What results leave in Redis, and for how long; and which daemons are named beside a message
+ * because they wait for its end. The test sets Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void deliver(const char *id)
 	snprintf(seq, sizeof(seq), "%.16s", receipt);
 }
 
-/* The keys of a script that knows a result's key, too. */
+/* The keys of a script that also gets a result's key. */
 static const char *const *keys_with_result(void)
 {
 	static const char *keys[QUEUE_KEYS + 2];
@@ -115,7 +115,7 @@ static void what_is_done_is_trimmed(void **state)
 	pass_ms(RESULT_MS - 1);
 	trim();
 	assert_state(seq, "done");
-	pass_ms(1); /* it ends before it is trimmed */
+	pass_ms(1); /* the result ends before it is trimmed */
 	assert_int_equal(queue_message_get(&r, "q", seq), QUEUE_MESSAGE_GET_ABSENT);
 	look("", "0");
 	assert_int_equal(outcome(&r), QUEUE_MESSAGE_WAIT_ABSENT);
@@ -123,7 +123,7 @@ static void what_is_done_is_trimmed(void **state)
 	assert_nothing_left();
 }
 
-/* What was kept goes when its time has come, whatever the setting is by then. */
+/* Kept results are dropped at their time, whatever the setting is by then. */
 static void the_end_of_the_setting_leaves_nothing(void **state)
 {
 	(void)state;
@@ -156,10 +156,10 @@ static void an_id_outlives_its_result(void **state)
 	pass_ms(RESULT_MS);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 1);
 	trim();
-	assert_state("a", "in_flight"); /* the new message has its id */
+	assert_state("a", "in_flight"); /* the id is the new message's */
 }
 
-/* The mark of what is done bears the group, and goes with it. */
+/* The mark of a done message has the group, and is dropped with it. */
 static void a_group_goes_on(void **state)
 {
 	(void)state;
@@ -179,7 +179,10 @@ static void a_group_goes_on(void **state)
 	assert_nothing_left();
 }
 
-/* A message that was taken at once for a client that had left is not done any more. */
+/*
+ * If a message was acknowledged at once for a client that had left, its return makes it ready
+ * again.
+ */
 static void what_returns_is_not_done(void **state)
 {
 	char taken[17], stored[128], content[128];
@@ -217,7 +220,7 @@ static void without_memory_nothing_is_settled(void **state)
 
 /* ---- Waiting daemons ---- */
 
-/* The last two digits of the daemons that are named, in their order. */
+/* Compares the last two digits of the named daemons, in their order. */
 static void assert_named(const char *daemons)
 {
 	char field[24], names[64] = "";
@@ -237,18 +240,18 @@ static void daemons_are_named_while_they_wait(void **state)
 	look(DAEMON_ONE, "1000");
 	look(DAEMON_TWO, "20000");
 	assert_named("aabb");
-	unchanged(&r, look(DAEMON_ONE, "500")); /* it is named for longer */
+	unchanged(&r, look(DAEMON_ONE, "500")); /* the daemon is already named for longer */
 	look(DAEMON_ONE, "10000");
 	assert_named("bbaa");
 	pass_ms(10001);
-	look(DAEMON_TWO, "20000"); /* the other one does not wait any more */
+	look(DAEMON_TWO, "20000"); /* the other daemon no longer waits */
 	assert_named("bb");
 	unchanged(&r, look("", "0"));
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
 	assert_named("");
 }
 
-/* Bodies are not sent with looks that wait on. */
+/* A look that waits on does not return the body. */
 static void only_the_last_look_has_the_body(void **state)
 {
 	(void)state;
@@ -262,7 +265,10 @@ static void only_the_last_look_has_the_body(void **state)
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_WAIT_MESSAGE, ITEM_BODY)->str, "{\"n\":1}");
 }
 
-/* When time alone may end it: the last delivery's visibility, or the ttl_ms. */
+/*
+ * A waiter looks when time alone may end the message: by the last delivery's visibility, or by its
+ * ttl.
+ */
 static void a_waiter_looks_when_time_may_end_it(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries;
- * and no queue script applies a part of its changes when a key is foreign. The end of a delivery is
- * in test_queues_delivery_scripts.c, whole queues are in test_queues_admin_scripts.c.
+ * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries.
+ * No script applies a part of its changes when a key is foreign. (The end of a delivery:
+ * test_queues_delivery_scripts.c. Whole queues: test_queues_admin_scripts.c.)
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static void a_message_arrives_as_it_was_sent(void **state)
 	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 7);
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 	assert_int_equal(received(&r, 0, RECEIVED_SENT_AT)->integer, sent_at);
-	assert_int_equal(visible_until(), item_int(&r, REPLY_NOW_MS) + 30000); /* the queue's visibility */
+	assert_int_equal(visible_until(), item_int(&r, REPLY_NOW_MS) + 30000); /* by the queue's setting */
 	assert_int_equal(strncmp(received(&r, 0, RECEIVED_RECEIPT)->str, id, 16), 0);
 	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str + 17, NONCE_A);
 	free(id);
@@ -83,10 +83,10 @@ static void a_taken_id_is_a_duplicate(void **state)
 	queue_message_patch(&r, "q", "a", 0, -1, -1);
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
-	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* in flight: not due */
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* in flight, so not due */
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", true), 1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
-	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* dead: not delivered any more */
+	assert_int_equal(sent(&r, 0, QUEUE_SENT_DELIVER_AT_MS)->integer, 0); /* dead, so no longer delivered */
 }
 
 static void an_id_is_unique_within_a_batch_too(void **state)
@@ -112,7 +112,7 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	assert_int_equal(sent(&r, 0, QUEUE_SENT_OUTCOME)->integer, 1);
 	free(id);
 
-	/* The sequence of a message with an id of its own is not its id. */
+	/* If a message has its own id, its sequence is not an id. */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "named" });
 	id = strdup(server_command(&r, "HGET %s named", queue_key("q", ":ids"))->str);
 	assert_int_equal(queue_message_get(&r, "q", id), -1);
@@ -120,7 +120,7 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	free(id);
 
 	/*
-	 * Ahead of the clock, so that the next sequences are known. A sender uses two of them as
+	 * With a sequence ahead of the clock, the next ones are known. A sender uses two of them as
 	 * ids.
 	 */
 	int64_t seq = server_now_us(&r) + 3600000000;
@@ -152,7 +152,7 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_received_ids(2, ARGS("stays", "waits"));
 	assert_int_equal(queue_get(&r, "q").expired, 2);
 
-	/* A message in flight is not cancelled; when its delivery fails, it is dropped. */
+	/* A message past its ttl stays in flight, and is dropped when its delivery fails. */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "worked on", .ttl_ms = 150 });
 	int64_t expires_at = item_int(&r, REPLY_NOW_MS) + 150;
 	receive_one(30000, NONCE_A, receipt);
@@ -164,8 +164,8 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_int_equal(queue_message_get(&r, "q", "worked on"), -1);
 
 	/*
-	 * Its ttl ended before the delivery did: dropped, though it has had enough deliveries to be
-	 * dead.
+	 * The ttl ends before the delivery: the message is dropped, though it has had enough
+	 * deliveries to be dead.
 	 */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "last try", .ttl_ms = 150, .max_receives = 1 });
 	receive_one(200, NONCE_A, receipt);
@@ -189,7 +189,7 @@ static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
 	wait_for_clock(&r, item_int(&r, REPLY_NOW_MS) + 1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "waits", .priority = 9 });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0);
-	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1); /* call again */
+	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_MORE), 1); /* the client must call again */
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "waits");
 	assert_int_equal(queue_get(&r, "q").expired, 1500);
@@ -251,7 +251,7 @@ static void a_retry_gets_the_first_answer(void **state)
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(r.reply->elements, QUEUE_MESSAGE_RECEIVE_DELIVERIES); /* acknowledged messages are left out */
 
-	/* An empty receive is not recorded: the retry looks again. */
+	/* An empty receive is not recorded, so that the retry looks again. */
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), RECEIVE_ARGS("1", "30000", NONCE_A),
 			"p:idem:3", FINGERPRINT_A);
 	assert_int_equal(outcome(&r), 0);
@@ -262,8 +262,8 @@ static void a_retry_gets_the_first_answer(void **state)
 }
 
 /*
- * One of each: a dead letter, one ready, one delayed, one in flight (its receipt cut in two), one
- * acknowledged.
+ * Makes a dead letter, and a ready, a delayed, an acknowledged and an in-flight message. `seq` and
+ * `nonce` receive the receipt of the last one.
  */
 static void make_one_of_each(char seq[32], char nonce[32], bool has_waiters)
 {
@@ -296,7 +296,7 @@ static void make_schedule_due(void)
 	wait_for_clock(&r, put_ms + 1);
 }
 
-/* Replaces a key by something of a type that no queue uses. */
+/* Replaces a key by one of a type that no queue uses. */
 static void plant_foreign(const char *key, bool a_set)
 {
 	server_command(&r, "DEL %s", key);
@@ -306,7 +306,10 @@ static void plant_foreign(const char *key, bool a_set)
 		server_command(&r, "SET %s foreign", key);
 }
 
-/* Runs the script beside a foreign key: it refuses that if it must, and then changes nothing. */
+/*
+ * Runs a script beside a foreign key. The script must refuse the key if `must_refuse`, and must
+ * change nothing if it refuses.
+ */
 static void run_beside_a_foreign_key(const struct script *script, const char *const *args, size_t key, bool has_waiters,
 				     bool must_refuse)
 {
@@ -324,8 +327,8 @@ static void run_beside_a_foreign_key(const struct script *script, const char *co
 }
 
 /*
- * Each script, and which of the keys it must refuse when they are foreign ('!'). Another may be
- * refused as well; nothing is changed then either.
+ * Each script, with the keys ('!') that it must refuse if they are foreign. It may refuse another
+ * key, but then changes nothing.
  */
 static void a_foreign_key_half_applies_nothing(void **state)
 {
@@ -375,7 +378,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	};
 
 	(void)state;
-	/* Each with either of two types, and with and without waiters. */
+	/* Each key gets either of two types, with and without waiters. */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (size_t k = 0; k < 4 * QUEUE_KEYS; k++) {
 			make_one_of_each(seq, nonce, k / 2 % 2);
@@ -388,7 +391,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	}
 }
 
-/* A delayed message that came due, and a delivery that ended: the next receive moves both. */
+/* A delayed message is due, and a delivery has ended. The next receive would move both. */
 static void a_foreign_key_stops_what_time_has_changed(void **state)
 {
 	(void)state;
@@ -425,7 +428,7 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	unchanged(&r, run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
 }
 
-/* Every script that finds a queue of a newer daemon refuses it, and changes nothing. */
+/* Every script refuses a queue of a newer daemon, and changes nothing. */
 static void a_newer_layout_is_refused(void **state)
 {
 	char seq[32], nonce[32];
@@ -472,7 +475,7 @@ static void a_newer_layout_is_refused(void **state)
 		unchanged(&r, run_fails(&r, rows[i].script, queue_keys("q"), rows[i].args, "layout 2"));
 }
 
-/* What makes a queue writes its layout. */
+/* Each script that creates a queue writes its layout. */
 static void each_queue_has_a_layout(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * Acknowledgements alone, for which queue_delivery_settle has a shorter way: they leave in Redis
- * what they leave beside a rejection of nothing, which takes the longer one. Redis's clock is the
- * test's.
+ * queue_delivery_settle has a shorter way for acknowledgements alone. It must leave in Redis what
+ * the longer way leaves, which the test reaches by adding a rejection of nothing. The test sets
+ * Redis's clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum { COUNT = 3, MINUTE_MS = 60000, OUTCOMES_MAX = 2 * COUNT };
 static const struct outgoing plain[COUNT], with_ids[COUNT] = { { .id = "a" }, { .id = "b", .max_receives = 3 }, { 0 } },
 					   of_groups[COUNT] = { { .group = "g" }, { .group = "g", .id = "b" }, { 0 } };
 
-/* What is sent and received; which receipts are acknowledged; how long after the delivery. */
+/* What is sent and received, which receipts are acknowledged, and how long after the delivery. */
 static const struct {
 	const char *name;
 	const struct outgoing *messages;
@@ -43,7 +43,7 @@ static const struct {
 	{ "one waits for an end", plain, 2, "01", 0, 0, 0, 0, 0, "2" },
 };
 
-/* The queue of that case, and one that waits for a message. */
+/* Makes the queue of a case. Where the case limits `concurrency`, a waiter joins. */
 static void build(size_t i, char receipts[COUNT][64])
 {
 #define GIVEN(text) (cases[i].text ? cases[i].text : "-1")
@@ -61,7 +61,10 @@ static void build(size_t i, char receipts[COUNT][64])
 	*script_clock_us += cases[i].late_ms * 1000;
 }
 
-/* What is in Redis then, for the caller to free; and the outcomes of the acknowledgements. */
+/*
+ * Returns a picture of Redis after the settle, which the caller frees. `outcomes` receives the
+ * outcomes of the acknowledgements.
+ */
 static char *settle(size_t i, const char *reject, char outcomes[OUTCOMES_MAX])
 {
 	char receipts[COUNT][64];

@@ -1,7 +1,7 @@
 /*
- * Many deliveries ended by one call of queue_delivery_settle, on a real Redis: each as
- * queue_delivery_acknowledge or queue_delivery_reject would end it, all at one instant, and nothing
- * when a key is foreign.
+ * One call of queue_delivery_settle ends many deliveries, on a real Redis. It ends each as
+ * queue_delivery_acknowledge or queue_delivery_reject would, all at one instant, and none if a key
+ * is foreign.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ enum { EXPIRED, ACKNOWLEDGED, REJECTED };
 
 static char receipts[BATCH_MAX][64];
 
-/* Receives that many into `receipts`, from `at` on. */
+/* Receives `count` messages. Their receipts are in `receipts` from `at` on. */
 static void receive(int count, int64_t visibility_ms, const char *nonce, size_t at)
 {
 	assert_int_equal(queue_message_receive(&r, "q", count, visibility_ms, nonce), count);
@@ -53,17 +53,17 @@ static void each_ends_as_it_would_alone(void **state)
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	OUTCOMES(ACKNOWLEDGED, REJECTED, REJECTED);
 	assert_counts(&r, "q", 0, 1, 1, 1);
-	/* Acknowledged: gone, and its id remembered. */
+	/* Acknowledged: the message is gone, and its id is remembered. */
 	assert_int_equal(queue_message_get(&r, "q", "done"), -1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "done" }), 0);
 	assert_int_equal(server_command(&r, "ZSCORE %s done", queue_key("q", ":done"))->type, REDIS_REPLY_STRING);
 	assert_int_equal(queue_contents(&r, "q"), 3);
-	/* Rejected: due after its delay, in its own priority. */
+	/* Rejected: the message is due after its delay, with its own priority. */
 	assert_int_equal(queue_message_get(&r, "q", "later"), 0);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, now_ms + 7000);
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_PRIORITY)->integer, 5);
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_REASON)->str, "rejected");
-	/* Rejected for the last time. */
+	/* Rejected for the last time: the message is dead. */
 	assert_int_equal(queue_message_get(&r, "q", "dead"), 0);
 	assert_string_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_STATE)->str, "dead");
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_AT)->integer, now_ms);
@@ -83,8 +83,8 @@ static void without_a_delay_the_backoff_holds(void **state)
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive(1, 30000, NONCE_A, 0);
 	queue_delivery_reject(&r, "q", receipts[0], 0, "", false);
-	receive(2, 30000, NONCE_B, 0); /* a for the second time, and behind b unless it was due at once */
-	bool is_a_first = strncmp(receipts[0], receipts[1], 16) < 0; /* the sequences */
+	receive(2, 30000, NONCE_B, 0); /* the second delivery of a, which is behind b unless both were due at once */
+	bool is_a_first = strncmp(receipts[0], receipts[1], 16) < 0; /* compares the sequences */
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(), ARGS(receipts[0], receipts[1]), -1), 2);
 	int64_t now_ms = item_int(&r, REPLY_NOW_MS);
 	queue_message_get(&r, "q", "a");
@@ -101,18 +101,18 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 	queue_put(&r, "q", standard_settings);
 	for (int i = 0; i < 5; i++)
 		queue_message_send(&r, "q", (struct outgoing){ 0 });
-	receive(1, 1, NONCE_A, 0); /* its delivery ends */
+	receive(1, 1, NONCE_A, 0); /* this delivery ends */
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	receive(4, 30000, NONCE_B, 1);
-	queue_delivery_reject(&r, "q", receipts[1], 60000, "", false); /* returned */
-	queue_delivery_acknowledge(&r, "q", receipts[2]);              /* gone */
+	queue_delivery_reject(&r, "q", receipts[1], 60000, "", false); /* a returned message */
+	queue_delivery_acknowledge(&r, "q", receipts[2]);              /* an acknowledged message */
 	const char *const *done = ARGS(receipts[0], receipts[1], receipts[2], receipts[3]);
 	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(receipts[0], receipts[1], receipts[2], receipts[4]),
 					       60000),
 			 2);
 	OUTCOMES(EXPIRED, EXPIRED, ACKNOWLEDGED, ACKNOWLEDGED, EXPIRED, EXPIRED, EXPIRED, REJECTED);
 	assert_counts(&r, "q", 1, 2, 0, 0);
-	/* Again: nothing has an effect, and nothing changes. */
+	/* A repeated call has no effect. */
 	unchanged(&r,
 		  assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0),
 				   0));
@@ -121,7 +121,7 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 0); /* known to both scripts */
 }
 
-/* As one after the other: the second sees the effect of the first. */
+/* A receipt named twice: the second one sees the effect of the first. */
 static void the_same_receipt_counts_once(void **state)
 {
 	(void)state;
@@ -133,11 +133,11 @@ static void the_same_receipt_counts_once(void **state)
 	assert_counts(&r, "q", 0, 1, 0, 0);
 	queue_message_get(&r, "q", "b");
 	assert_int_equal(item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, ITEM_RECEIVES)->integer, 1);
-	/* Another delivery of a message that has ended here. */
+	/* A new delivery of b, whose first delivery ended above. */
 	queue_message_patch(&r, "q", "b", 0, -1, -1);
 	receive(1, 30000, NONCE_B, 0);
 	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0], b), ARGS(), 0), 1);
-	OUTCOMES(ACKNOWLEDGED, EXPIRED); /* b was rejected */
+	OUTCOMES(ACKNOWLEDGED, EXPIRED); /* b's old receipt was rejected */
 }
 
 static void one_past_its_ttl_is_dropped_and_counted(void **state)
@@ -191,7 +191,7 @@ static void a_replay_gets_the_first_outcomes(void **state)
 		  run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A));
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(REJECTED);
-	/* Without an effect nothing is recorded. */
+	/* A call without an effect is not recorded. */
 	server_command(&r, "DEL %s", record_key);
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(EXPIRED);

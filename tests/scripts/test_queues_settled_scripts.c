@@ -1,10 +1,11 @@
 /*
- * What time has ended counts the same, whichever script meets it first: a walk of random sends,
- * receives, changes of messages, settings and schedules, and looks, while the clock goes on.
+ * What time has ended counts the same, whichever script meets it first. The test is a walk of
+ * random sends, receives, looks, and changes of messages, settings and schedules, while time
+ * passes.
  *
- * After each step: the counters of the queue have not fallen; each message that was ever stored is
- * in the queue, or was acknowledged, removed or dropped for its ttl; each instant of the schedule
- * made a message, was missed or was skipped; and none was skipped unless the message of the one
+ * After each step: the counters of the queue have not fallen. Each message that was ever stored is
+ * in the queue, or was acknowledged, removed or dropped for its ttl. Each instant of the schedule
+ * made a message, was missed or was skipped. An instant was skipped only if the message of the one
  * before was still to be done.
  */
 #include <inttypes.h>
@@ -125,7 +126,7 @@ static void change_settings(void)
 	queue_put(&r, "q", settings);
 }
 
-/* The program starts again, and PUTs its schedule as it is. */
+/* As when a program starts again, and PUTs its schedule unchanged. */
 static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"),
@@ -134,7 +135,7 @@ static void put_schedule(void)
 	assert_int_equal(outcome(&r), 1);
 }
 
-/* The message before may have to be done: then none is made. */
+/* A run makes no message while the one before is still to be done. */
 static void run_schedule(void)
 {
 	run(&r, &queue_schedule_run_script, queue_keys("q"), ARGS("s"));
@@ -178,7 +179,7 @@ static struct schedule schedule_now(void)
 				  s[QUEUE_SCHEDULE_MISSED]->integer, s[QUEUE_SCHEDULE_SKIPPED]->integer };
 }
 
-/* Whether a message that the schedule made is ready, delayed or in flight. */
+/* Returns whether a message of the schedule is ready, delayed or in flight. */
 static bool is_to_be_done(void)
 {
 	static const char *const states[] = { "ready", "delayed", "in_flight" };
@@ -233,7 +234,7 @@ static void whatever_meets_it_first(void **state)
 		assert_every_instant_counts(before, was_to_be_done);
 		assert_counters_rise();
 	}
-	/* The walk met what it is for. */
+	/* The walk has done enough of each. */
 	struct schedule s = schedule_now();
 	assert_true(s.sent - requested > 50 && requested > 5 && s.skipped > 50 && last.died > 50 && last.expired > 50);
 }
@@ -254,7 +255,7 @@ static void a_clock_that_was_ahead_is_healed(void **state)
 	assert_int_equal(schedule_now().next, next);
 }
 
-/* Its last instant has come: it makes its message, and is removed all the same. */
+/* A schedule whose last instant has come makes its message, and is deleted nevertheless. */
 static void a_schedule_that_is_due_is_deleted(void **state)
 {
 	char until[32];

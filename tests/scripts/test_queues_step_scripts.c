@@ -1,6 +1,6 @@
 /*
- * The bytes that one step of a purge or redrive takes, on a real Redis. If a test fails, a step may
- * hold Redis for as long as it needs to free all bodies of a queue.
+ * How many bytes one step of a purge or redrive handles, on a real Redis. Without that bound a step
+ * would hold Redis while it frees all bodies of a queue.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static void reject_all(void)
 	}
 }
 
-/* Calls a script of a group or, without a group, of the whole queue until it has finished. */
+/* Calls a script of a group, or of the whole queue if `group` is NULL, until it has finished. */
 static void takes_steps(const struct script *s, const char *group, const char *what)
 {
 	char total[24] = "0", cursor[256] = "";
@@ -48,7 +48,7 @@ static void takes_steps(const struct script *s, const char *group, const char *w
 		before = atoll(total);
 		run(&r, s, queue_keys("q"),
 		    group ? ARGS(group, what, total, cursor, total)
-			  : ARGS(what, total, total)); /* the last: the part */
+			  : ARGS(what, total, total)); /* the last argument is the part */
 		snprintf(total, sizeof(total), "%" PRId64, item_int(&r, QUEUE_STEP_TOTAL));
 		if (group)
 			snprintf(cursor, sizeof(cursor), "%s", item_text(&r, QUEUE_GROUP_STEP_CURSOR));

@@ -1,6 +1,6 @@
 /*
  * Rejects that do not count, on a real Redis: alone and among others of a settle. The message is as
- * it was before its delivery, in front of what was sent later, and a strict group waits for it.
+ * it was before its delivery, in front of later messages, and a strict group waits for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static void pass_ms(int64_t ms)
 	*script_clock_us += ms * 1000;
 }
 
-/* What a worker gets that takes so many; the receipts are kept in that order. */
+/* The ids that a worker gets if it takes at most `most`. `receipts` has their receipts. */
 static const char *take(int most)
 {
 	static char ids[256], nonce[24];
@@ -73,7 +73,7 @@ static void it_is_no_failure(void **state)
 		assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_IS_DEAD), 0);
 		assert_int_equal(item_int(&r, QUEUE_DELIVERY_REJECT_AT_MS), sent_at_ms);
 		assert_int_equal(look("a", ITEM_RECEIVES)->integer, 1);
-		assert_string_equal(look("a", ITEM_REASON)->str, "gateway"); /* of the failure */
+		assert_string_equal(look("a", ITEM_REASON)->str, "gateway"); /* the reason of the counted reject */
 		assert_string_equal(look("a", ITEM_WORKER)->str, "");
 		assert_int_equal(queue_delivery_uncount(&r, "q", receipts[0], -1), QUEUE_DELIVERY_REJECT_STALE);
 	}
@@ -132,7 +132,7 @@ static void past_its_ttl_it_is_dropped(void **state)
 	assert_int_equal(queue_get(&r, "q").expired, 1);
 }
 
-/* Its group waits for its delay, also when an operator changes that. */
+/* A strict group waits for the delay, even after an operator changes it. */
 static void a_strict_group_waits_for_it(void **state)
 {
 	(void)state;
@@ -153,7 +153,7 @@ static void a_strict_group_waits_for_it(void **state)
 	assert_string_equal(take(9), "b");
 }
 
-/* Among others of a settle; a delay of -1 in ARGV is none. */
+/* A settle mixes each kind of reject. A delay of -1 in ARGV means no delay. */
 static void a_settle_has_each_kind(void **state)
 {
 	char halves[3][2][32];
@@ -176,7 +176,7 @@ static void a_settle_has_each_kind(void **state)
 	assert_string_equal(look("b", ITEM_STATE)->str, "dead");
 	assert_int_equal(look("c", ITEM_RECEIVES)->integer, 0);
 	assert_string_equal(look("c", ITEM_REASON)->str, "");
-	assert_string_equal(take(9), "ca"); /* c is due since it was sent, a since it failed */
+	assert_string_equal(take(9), "ca"); /* c has been due since it was sent, a since it failed */
 }
 
 int main(void)

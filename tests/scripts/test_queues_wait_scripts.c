@@ -1,7 +1,7 @@
 /*
- * The queue scripts for waiters, on a real Redis: what each change notifies waiters of, and how
- * messages return that were received for a client that had left. More of the wait queue is in
- * test_queues_line_scripts.c.
+ * The queue scripts for waiters, on a real Redis: which waiters each change notifies, and how
+ * messages return that were received for a client that had left. (More on the wait queue:
+ * test_queues_line_scripts.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static int close_all(void **state)
 	return script_stage_close(state);
 }
 
-/* What was published since the last call: "A1 0" for the waiter A1, to come now. */
+/* The notifications since the last call: "A1 0" means that A1 may come now. */
 static const char *notified(void)
 {
 	return line_published(&r);
@@ -49,7 +49,7 @@ static int empty_all(void **state)
 	return script_stage_empty(state);
 }
 
-/* Three wait, one message each. What they were notified of so far is no more of interest. */
+/* Three waiters of one message each join. Their notifications so far are dropped. */
 static void three_wait(void)
 {
 	static const char *const tickets[] = { A1, B1, C1 };
@@ -292,7 +292,10 @@ static void stays_paused(void)
 	queue_delivery_reject(&r, "q", receipt, 0, "", false);
 }
 
-/* With three that wait before `then`: which waiter looks when, and which guards a second later. */
+/*
+ * Three waiters join after `before`. `wanted` is which waiter looks when after `then`, and which
+ * guards a second later.
+ */
 static const struct change {
 	const char *name;
 	void (*before)(void), (*then)(void);
@@ -342,7 +345,7 @@ static void the_waiter_that_can_go_on_is_notified(void **state)
 	assert_string_equal(line_tickets(&r, QUEUE), A1 " " B1 " " C1);
 }
 
-/* The same changes without any waiter. */
+/* Without waiters the same changes publish nothing. */
 static void nothing_is_published_without_a_waiter(void **state)
 {
 	(void)state;
@@ -368,7 +371,7 @@ static void a_backoff_is_published(void **state)
 	assert_string_equal(notified(), wanted);
 }
 
-/* Any look settles ended deliveries, and these may be due later than their end. */
+/* Any look settles ended deliveries, whose messages may be due later than their end. */
 static void what_a_look_makes_due_is_published(void **state)
 {
 	(void)state;
@@ -382,14 +385,14 @@ static void what_a_look_makes_due_is_published(void **state)
 	assert_int_equal(queue_wait(&r, "q", A1, WAIT_MS, 1), 0);
 	assert_int_equal(item_int(&r, QUEUE_MESSAGE_RECEIVE_LOOK_AT_MS), due_ms);
 	notified();
-	/* When this one leaves, it is up to the next. */
+	/* When this waiter leaves, the next one looks. */
 	queue_leave(&r, "q", A1);
 	char wanted[64];
 	snprintf(wanted, sizeof(wanted), "B1 %lld", (long long)(due_ms - item_int(&r, REPLY_NOW_MS)));
 	assert_memory_equal(notified(), wanted, strlen(wanted));
 }
 
-/* The message that had the id has passed its ttl. */
+/* The earlier message with the id is past its ttl. */
 static void a_message_with_an_id_that_is_free_again_is_published(void **state)
 {
 	(void)state;
@@ -414,7 +417,9 @@ static void what_fails_publishes_nothing(void **state)
 	assert_string_equal(notified(), "");
 }
 
-/* A dead letter that is not settled yet: it would be settled before what is refused. */
+/*
+ * A dead letter is not settled yet. Without the check, a script would settle it before it refuses.
+ */
 static void a_foreign_wait_queue_stops_all(void **state)
 {
 	(void)state;
@@ -432,7 +437,7 @@ static void a_foreign_wait_queue_stops_all(void **state)
 /* ---- Returned messages ---- */
 
 /*
- * The halves of the receipt of message `i` of the last receive; they live until the next command.
+ * The halves of the receipt of message `i` of the latest receive. They live until the next command.
  */
 static const char *sequence(size_t i)
 {
@@ -448,7 +453,7 @@ static void what_goes_back_was_not_received(void **state)
 
 	(void)state;
 	queue_send_all(&r, "q", batch, 3);
-	for (int i = 0; i < 3; i++) { /* it would be a dead letter if these deliveries counted */
+	for (int i = 0; i < 3; i++) { /* a would be a dead letter if these deliveries counted */
 		assert_int_equal(queue_message_receive(&r, "q", 2, 60000, NONCE_A), 2);
 		assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "a");
 		assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
@@ -470,15 +475,15 @@ static void an_ended_delivery_returns_nothing(void **state)
 	unchanged(&r, assert_int_equal(put_back(ARGS("1795235154960504", NONCE_A, "")), 0));
 	assert_int_equal(put_back(ARGS(seq, NONCE_A, "")), 1);
 	unchanged(&r, assert_int_equal(put_back(ARGS(seq, NONCE_A, "")), 0)); /* already returned */
-	/* The delivery has ended: others may receive it at any moment. */
+	/* The delivery has ended, so other workers may receive the message at any moment. */
 	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	unchanged(&r, assert_int_equal(put_back(ARGS(seq, NONCE_A, "")), 0));
 }
 
 /*
- * Acknowledged at once, for a client that had left: the whole message returns, including its id
- * unless another message has that.
+ * Messages acknowledged at once for a client that had left. The whole message returns, with its id
+ * unless another message has that id.
  */
 static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 {
@@ -498,7 +503,7 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 		}
 		assert_int_equal(put_back(ARGS(seq, record, content)), 1);
 		assert_int_equal(queue_message_receive(&r, "q", 10, 60000, NONCE_A), 1 + id_is_taken);
-		size_t last = (size_t)id_is_taken; /* behind the other, whose priority is 0 */
+		size_t last = (size_t)id_is_taken; /* behind the other message, whose priority is 0 */
 		assert_string_equal(received(&r, last, RECEIVED_BODY)->str, "[1]");
 		assert_int_equal(received(&r, last, RECEIVED_PRIORITY)->integer, 7);
 		assert_int_equal(received(&r, last, RECEIVED_RECEIVES)->integer, 1);
@@ -510,7 +515,7 @@ static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 	}
 }
 
-/* Each millisecond; or changed, to end in the past. */
+/* put_schedule has an instant each millisecond. end_schedule sets an end in the past. */
 static void put_schedule(void)
 {
 	run(&r, &queue_schedule_put_script, queue_keys("q"), EVERY("s", "=1"));
@@ -523,7 +528,7 @@ static void end_schedule(void)
 	assert_int_equal(outcome(&r), QUEUE_SCHEDULE_PUT_NO_INSTANT_BEFORE_END);
 }
 
-/* A refused change of a schedule has made the message of an instant that came before. */
+/* A refused change of a schedule still makes the message of an instant that has come. */
 static void a_refused_schedule_publishes_what_it_made(void **state)
 {
 	(void)state;

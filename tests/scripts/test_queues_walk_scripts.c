@@ -1,7 +1,7 @@
 /*
  * Each waiter gets what is ready in time: a random walk of sends, receives, ends of deliveries,
- * pauses, and waiters that come and go, while the clock goes on. Their daemons look just when they
- * are notified to, but that one may hang.
+ * pauses, and waiters that come and go, while time passes. Their daemons look only when they are
+ * notified to, and one of them may hang.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -22,14 +22,14 @@ enum { STEPS = 3000, DAEMONS = 3, WAITERS = 9, RECEIPTS = 8, WAIT_MS = 20000, LA
 static int64_t now_ms = INT64_C(1700000000000); /* by Redis's clock */
 static char receipts[RECEIPTS][64];
 static bool is_paused, may_hang;
-static int hung = -1; /* the daemon that does nothing */
+static int hung = -1; /* the daemon that hangs */
 static int64_t hung_until_ms;
 
 static struct waiter {
 	bool waits;
 	char ticket[64];
 	int64_t since_ms, look_at_ms;
-} all[WAITERS]; /* by turns of the first daemon, the second and the third */
+} all[WAITERS]; /* the daemons of the waiters alternate */
 
 static void set_clock(int64_t ms)
 {
@@ -45,7 +45,7 @@ static void look_by(struct waiter *w, int64_t at_ms)
 		w->look_at_ms = at_ms;
 }
 
-/* "A1 500, B!": what the daemons make of that. */
+/* The daemons act on notifications such as "A1 500, B!". */
 static void receive_published(void)
 {
 	const char *at = line_published(&r);
@@ -87,7 +87,7 @@ static bool is_live(size_t i)
 	return all[i].waits && (int)(i % DAEMONS) != hung;
 }
 
-/* All looks up to that instant. */
+/* Runs all looks up to that instant. */
 static void go_on_until(int64_t until_ms)
 {
 	for (;;) {
@@ -205,7 +205,7 @@ static bool is_awaited(void)
 	return false;
 }
 
-/* The longest that something was ready while a client waited. */
+/* The longest time for which a message was ready while a client waited. */
 static int64_t walk(void)
 {
 	static void (*const steps[])(void) = { join,  join,    join,    join,           leave, send_some, send_some,
@@ -228,7 +228,7 @@ static int64_t walk(void)
 		if (now_ms - ready_since_ms > longest_ms)
 			longest_ms = now_ms - ready_since_ms;
 	}
-	assert_true(queue_get(&r, "q").sent > STEPS / 5); /* the walk met what it is for */
+	assert_true(queue_get(&r, "q").sent > STEPS / 5); /* the walk sent enough */
 	return longest_ms;
 }
 
@@ -239,7 +239,7 @@ static void a_waiter_gets_at_once_what_is_ready(void **state)
 	assert_int_equal(walk(), 0);
 }
 
-/* An offer lapses after a second; the waiter that looks then may be one of a daemon that hangs. */
+/* An offer lapses after a second. The next waiter may be of the daemon that hangs, too. */
 static void or_soon_when_a_daemon_hangs(void **state)
 {
 	(void)state;

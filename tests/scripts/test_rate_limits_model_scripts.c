@@ -1,7 +1,7 @@
 /*
- * All algorithms against one model in whole numbers of 128 bits, with a clock that leaps both ways
- * by milliseconds, minutes and a year while parameters change, and all pairs of extreme parameters.
- * Each answer is the model's, to the millisecond.
+ * All algorithms against one model in whole numbers of 128 bits. The clock leaps both ways by
+ * milliseconds, minutes and a year while parameters change; and all pairs of extreme parameters are
+ * tried. Each answer must equal the model's, to the millisecond.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static void agree(size_t at, int64_t wanted)
 			 (long long)wanted);
 }
 
-/* The decision whose first item is `at`. */
+/* Compares the decision whose first item is `at`. */
 static void must_be(struct limit_answer wanted, size_t at)
 {
 	agree(at + LIMIT_DECISION_CAPACITY, wanted.capacity);
@@ -147,7 +147,7 @@ static void come_back(int algorithm, const struct limit_rule *rule, int64_t cost
 	assert_true(take(algorithm, rule, cost));
 }
 
-/* The state of a limit: after a refund, and by a look. */
+/* Compares the state of a limit in the reply of a refund or of a look. */
 static void must_match(const struct limit_model *m, const struct limit_rule *rule)
 {
 	static struct limit_model next;
@@ -260,7 +260,7 @@ static struct limit_rule any_rule(int algorithm)
 {
 	static const struct limit_rule buckets[] = {
 		{ 10, 1000, 7, false },
-		{ 10000, 1000, 20, false }, /* redis-cell#11 and #50: wrong at thousands a second */
+		{ 10000, 1000, 20, false }, /* redis-cell#11 and #50: wrong at thousands per second */
 		{ 1, 1000, 3, false },
 		{ 3, 7, 5, false },
 		{ 7, 13, 1000, false },
@@ -289,7 +289,7 @@ static struct limit_rule any_rule(int algorithm)
 	return algorithm == GCRA ? ELEMENT_OF(buckets) : ELEMENT_OF(windows);
 }
 
-/* A log of many entries would make the model slow: large amounts are taken in large parts. */
+/* Many entries in a log would make the model slow, so large limits are taken in large parts. */
 static int64_t any_cost(const struct limit_rule *rule)
 {
 	const int64_t most = rule->burst, least = most / 50 + 1;
@@ -373,7 +373,7 @@ static size_t extremes(int algorithm, struct limit_rule out[])
 	return n;
 }
 
-/* Full by one rule, then looked at, refunded and taken from by the other. */
+/* Fills a limit by one rule. Then the other rule looks, refunds and takes. */
 static void pair(int algorithm, const struct limit_rule *one, const struct limit_rule *other)
 {
 	const int64_t leaps[] = { 0, 0, 1, -1, year_ms, -year_ms, 999999937 };
@@ -408,7 +408,7 @@ static void every_pair_of_extremes(void **state)
 	}
 }
 
-/* Totals of a log that has counted 2^52 start again, which admits no additional call. */
+/* The totals of a log that has counted 2^52 begin again. That admits no additional call. */
 static void totals_never_leave_exact_numbers(void **state)
 {
 	static const struct limit_rule rule = { 10, 60000, 10, false };

@@ -1,7 +1,7 @@
 /*
  * What the scripts of the rate limits store, on a real Redis: no more than they need, nothing for a
- * refusal or a replay, and nothing where a key is foreign. Their answers are held by
- * test_rate_limits_model_scripts.c.
+ * refusal or a replay, and nothing if a key is foreign. (test_rate_limits_model_scripts.c checks
+ * their answers.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static const struct script *const takes[] = { &ratelimit_gcra_script, &ratelimit
 static const char *const numbers[] = { "1", "2", "3" };
 enum { GCRA, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS };
 
-/* `extra` is the burst of a leaky bucket; "1" of a sliding window: refused calls count, too. */
+/* `extra` is the burst of a leaky bucket. For a sliding window, "1" counts refused calls, too. */
 static void take(int algorithm, const char *limit, const char *window_ms, const char *cost, const char *extra)
 {
 	run(&r, takes[algorithm], KEYS(keys[algorithm]), ARGS(limit, window_ms, cost, extra));
@@ -33,7 +33,7 @@ static int64_t remaining(void)
 	return item_int(&r, LIMIT_TAKEN_DECISION + LIMIT_DECISION_REMAINING);
 }
 
-/* One item of a check, of a take of several. */
+/* An item of one check of a call for several limits. */
 static int64_t taken_item(size_t check, size_t item)
 {
 	return item_int(&r, RATELIMIT_TAKE_ALL_CHECKS + check * LIMIT_CHECK_ITEMS + item);
@@ -60,13 +60,13 @@ static void a_refusal_writes_nothing(void **state)
 	run(&r, &ratelimit_take_all_script, keys, refused); /* unchanged() replaced the reply */
 	assert_int_equal(outcome(&r), 0);
 	assert_int_equal(taken_item(1, LIMIT_CHECK_FITS), 1);
-	assert_int_equal(remaining_of(1), 6); /* as it is, not as it would have been */
+	assert_int_equal(remaining_of(1), 6); /* the present state, not the state after a grant */
 	assert_int_equal(taken_item(2, LIMIT_CHECK_FITS), 0);
 }
 
 /*
- * Limits of other slots refused: each reports its state, and takes nothing unless it counts
- * refusals.
+ * Limits of other slots refused the call. Each limit here reports its state, and takes nothing
+ * unless it counts refusals.
  */
 static void refused_elsewhere(void **state)
 {
@@ -113,7 +113,7 @@ static void sliding_window_of_a_flood_stays_bounded(void **state)
 	assert_true(server_command(&r, "ZCARD %s", keys[SLIDING_WINDOW])->integer < 60);
 }
 
-/* A large refund; a step removes 1000 entries of the log, as more would delay all other clients. */
+/* A large refund. One step removes 1000 entries of the log; more would delay all other clients. */
 static void a_long_log_is_refunded_at_once(void **state)
 {
 	(void)state;
@@ -138,9 +138,9 @@ static void what_is_whole_again_is_no_key(void **state)
 	for (int a = 0; a < ALGORITHMS; a++) {
 		const char *const burst = a == GCRA ? "10" : "0";
 		run(&r, &ratelimit_refund_script, KEYS(keys[a]), ARGS(numbers[a], "5", "0"));
-		assert_int_equal(redis_exists(&r, keys[a]), 0); /* it was none */
+		assert_int_equal(redis_exists(&r, keys[a]), 0); /* a refund without a key makes none */
 		take(a, "10", "86400000", "0", burst);
-		assert_int_equal(redis_exists(&r, keys[a]), 0); /* a look makes none */
+		assert_int_equal(redis_exists(&r, keys[a]), 0); /* a look makes no key */
 		run(&r, &ratelimit_take_all_script, KEYS(keys[a]), ARGS(numbers[a], "10", "86400000", "3", burst, "0"));
 		char at[24], left[24];
 		int64_t now_ms = item_int(&r, REPLY_NOW_MS);
@@ -155,7 +155,7 @@ static void what_is_whole_again_is_no_key(void **state)
 
 /* ---- Foreign keys, and replays ---- */
 
-/* With foreign content, and of a foreign type; beside others, and alone. */
+/* The key has foreign content or a foreign type, beside other keys or alone. */
 static void a_foreign_key_is_left_alone(void **state)
 {
 	static const char *const plants[][2] = { { "SET %s x", "SADD %s x" },
@@ -189,7 +189,7 @@ static void a_replay_changes_nothing(void **state)
 	const struct {
 		const struct script *script;
 		const char *const *args;
-		size_t remaining; /* an item of the reply */
+		size_t remaining; /* the item of the reply */
 		int64_t wanted;
 	} rows[] = {
 		{ &ratelimit_gcra_script, ARGS("1", "3600000", "1", "9"),

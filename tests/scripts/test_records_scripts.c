@@ -1,7 +1,7 @@
 /*
- * What Redis keeps beside the messages themselves, while workers run as the clients of clients/ do:
- * each message has an id of 32 bytes, each receive an idempotency record for as long as its client
- * may repeat it. It is bounded by time, not by the number of jobs.
+ * What Redis keeps beside the messages while workers run like the clients in clients/. Each message
+ * has an id of 32 bytes, and each receive an idempotency record, kept for as long as its client may
+ * repeat it. The memory is bounded by time, not by the number of jobs.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "script_stage.h"
 
 enum { JOBS_A_SECOND = 100, SECONDS = 420, MOST_BYTES = 16 * 1000 * 1000 };
-/* The clients' timeout_ms, the wait of a worker's loop, and 30 s. */
+/* The lifetime is the clients' timeout_ms, the wait of a worker's loop, and 30 s. */
 #define CLIENT_FINGERPRINT                                                 \
 	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc" \
 	"80000"
@@ -29,7 +29,7 @@ static long long used_memory(void)
 	return strtoll(line + strlen("used_memory:"), NULL, 10);
 }
 
-/* One second of work: a batch is sent, each job is received alone, all are acknowledged. */
+/* One second of work: a batch is sent, each job is received alone, and all are acknowledged. */
 static void work(int second)
 {
 	static char ids[JOBS_A_SECOND][40], receipts[JOBS_A_SECOND][64];

@@ -40,7 +40,7 @@ static int64_t configure(int64_t opens_at, int64_t closes_at, int64_t stock, int
 	return outcome(&r);
 }
 
-/* The outcome; the claim's id, if any, goes to `id`. */
+/* Returns the outcome. `id` receives the claim's id, if any. */
 static int64_t claim(const char *user, int64_t quantity, char id[40])
 {
 	static unsigned made;
@@ -210,7 +210,7 @@ static void sales_follow_their_model(void **state)
 	assert_int_equal(configure(0, 0, m.stock, 0, m.hold), SALE_PUT_NEW);
 	seed = 3;
 	for (int i = 0; i < 6000; i++) {
-		/* Mostly one of the latest: earlier ones have long ended. */
+		/* Mostly one of the latest claims: earlier holds ended long ago. */
 		struct entry *e =
 			m.count ? &m.claims[m.count - 1 - next_random(m.count < 8 ? (uint32_t)m.count : 8)] : NULL;
 		uint32_t what = next_random(20);
@@ -268,7 +268,7 @@ static void a_hold_ends_to_the_millisecond(void **state)
 }
 
 /*
- * More holds have ended than one call settles: the call reports that, and grants nothing that is
+ * If more holds have ended than one call settles, the call reports that. It grants nothing that is
  * not in stock.
  */
 static void many_ended_holds_take_several_calls(void **state)
@@ -325,7 +325,7 @@ static void a_limit_waits_for_what_is_not_settled(void **state)
 		assert_int_equal(claim(i < 110 ? "u" : "v", 1, id), 1);
 	int64_t ends_at = item_int(&r, SALE_CLAIM_ACQUIRE_EXPIRES_AT_MS);
 	*script_clock_us = ends_at * 1000;
-	/* Written as by sale_put, which would settle. */
+	/* Written by hand, since sale_put would settle. */
 	server_command(&r, "HSET " S " per_user 5");
 	assert_int_equal(claim("v", 1, id), SALE_CLAIM_ACQUIRE_AGAIN);
 	assert_int_equal(claim("v", 1, id), 1);
@@ -342,7 +342,7 @@ static void what_is_missing_has_an_outcome(void **state)
 	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_NO_SALE);
 	assert_int_equal(release("1.a"), SALE_CLAIM_RELEASE_NO_SALE);
 	configure(0, 0, 5, 0, 60000);
-	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_EXPIRED); /* it ended long ago */
+	assert_int_equal(confirm("1.a"), SALE_CLAIM_CONFIRM_EXPIRED); /* its hold ended long ago */
 	assert_int_equal(confirm("99999999999999.a"), SALE_CLAIM_CONFIRM_EXPIRED);
 	assert_int_equal(confirm("x"), SALE_CLAIM_CONFIRM_ABSENT);
 	assert_int_equal(confirm(""), SALE_CLAIM_CONFIRM_ABSENT);
@@ -388,7 +388,7 @@ static void a_new_sale_has_nothing_of_the_old_one(void **state)
 	assert_int_equal(claim("u", 1, id), 1);
 }
 
-/* The existing keys expire at the instant `at`; -1: they do not. */
+/* The existing keys expire at the instant `at`. -1: they do not expire. */
 static void assert_expiry(int64_t at, int keys)
 {
 	static const char *const names[] = { S, S ":claims", S ":holds", S ":users" };
@@ -421,23 +421,23 @@ static void all_keys_of_a_sale_expire_together(void **state)
 	assert_expiry(-1, 4);
 	keep_for("5000");
 	assert_expiry(closes_at + 60000 + 5000, 4);
-	assert_int_equal(confirm(id), 1); /* no hold is left: that key goes */
+	assert_int_equal(confirm(id), 1); /* no hold is left, so that key goes */
 	assert_expiry(closes_at + 65000, 3);
-	claim("v", 1, id); /* and is created again */
+	claim("v", 1, id); /* creates that key again */
 	claim("w", 1, other);
 	assert_expiry(closes_at + 65000, 4);
 	assert_int_equal(release(other), 1);
 	assert_expiry(closes_at + 65000, 4);
 	/*
-	 * A hold, also a released one, that ends later than the present settings allow keeps the
-	 * sale.
+	 * A hold that ends later than the present settings allow keeps the sale, even if it was
+	 * released.
 	 */
 	int64_t ends_at = strtoll(other, NULL, 10);
 	run(&r, &sale_patch_script, SALE_KEYS, ARGS("", "1", "", "", "1", ""));
 	assert_expiry(ends_at + 5000, 4);
 	keep_for("0");
 	assert_expiry(-1, 4);
-	/* All of it is in the past: it goes at once. */
+	/* All of the sale is in the past, so it goes at once. */
 	assert_int_equal(release(id), 1);
 	server_command(&r, "ZADD " S ":holds 5 %s", id);
 	server_command(&r, "ZREM " S ":holds %s", other);
@@ -463,7 +463,7 @@ static void a_sale_with_many_claims_is_deleted_in_no_time(void **state)
 	assert_int_equal(outcome(&r), SALE_DELETE_ABSENT);
 }
 
-/* Keys of other types: test_redis_replies.py. Here there is something to settle as well. */
+/* (Keys of other types: test_redis_replies.py.) There is also a hold to settle. */
 static void a_foreign_hash_stays_as_it_is(void **state)
 {
 	char id[40] = "";

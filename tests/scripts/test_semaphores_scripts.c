@@ -23,7 +23,7 @@
 #define B1 DAEMON_B ".0000000000000001"
 #define B2 DAEMON_B ".0000000000000002"
 #define C1 DAEMON_C ".0000000000000001"
-#define D1 "dddddddddddddddd.0000000000000001" /* it receives nothing */
+#define D1 "dddddddddddddddd.0000000000000001" /* a daemon that receives nothing */
 #define D2 "dddddddddddddddd.0000000000000002"
 
 enum { WAIT_MS = 20000, TTL_MS = 30000, OFFER_MS = 1000 };
@@ -34,7 +34,7 @@ static const char *const keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":waiters", NU
 struct permit_try {
 	int64_t limit, ttl_ms, wait_ms, queued_us;
 	const char *permit, *owner, *sealed;
-	const char *ticket; /* without its limit */
+	const char *ticket; /* without its limit, which args_of appends */
 };
 
 static const char *const *args_of(const struct permit_try *t)
@@ -74,7 +74,7 @@ static int64_t queue_for(int64_t limit, const char *ticket, const char *permit)
 	return acquire((struct permit_try){ .limit = limit, .permit = permit, .ticket = ticket, .wait_ms = WAIT_MS });
 }
 
-/* It was dropped, and has waited since then. */
+/* An attempt of a waiter that has waited since `since_us`, and was dropped. */
 static int64_t join_again(int64_t limit, const char *ticket, const char *permit, int64_t since_us)
 {
 	return acquire((struct permit_try){ .limit = limit,
@@ -110,7 +110,7 @@ static void look(int64_t limit, int64_t held, int64_t waiters)
 	assert_int_equal(item_int(&r, SEMAPHORE_GET_WAITER_COUNT), waiters);
 }
 
-/* The permit has expired, and no call has noticed it. */
+/* Makes a permit expire without any call noticing. */
 static void ends(const char *permit)
 {
 	server_command(&r, "ZADD " PERMITS " XX 1 %s", permit);
@@ -176,7 +176,7 @@ static void permits_end_one_by_one(void **state)
 	assert_int_equal(take(2, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
-/* More than one step forgets. */
+/* More permits expire than one step forgets. */
 static void many_permits_end_at_once(void **state)
 {
 	enum { LIMIT = 250 };
@@ -209,7 +209,7 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(until, item_int(&r, REPLY_NOW_MS) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, until);
 	assert_int_equal(extend("p1", "5"), 1);
-	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* the other permit's */
+	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* the other permit's expiry */
 	unchanged(&r, assert_int_equal(extend("p9", "60000"), SEMAPHORE_PERMIT_EXTEND_ENDED));
 	later(5);
 	look(2, 2, 0);
@@ -239,7 +239,7 @@ static void first_come_first_served(void **state)
 	int64_t ends_at = item_int(&r, SEMAPHORE_PERMIT_ACQUIRE_EXPIRES_AT_MS);
 	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS),
-			 ends_at + 1); /* a permit is good at its last instant */
+			 ends_at + 1); /* a permit is valid at its last instant */
 	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_NEXT_AT_MS), ends_at + 1 + OFFER_MS); /* should A be dead */
 	assert_int_equal(item_int(&r, SEMAPHORE_REFUSAL_WAITER_COUNT), 2);
@@ -256,16 +256,16 @@ static void first_come_first_served(void **state)
 	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_published(&r), "");
 	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
-	assert_string_equal(line_published(&r), ""); /* B1 looks at the time that it was given */
+	assert_string_equal(line_published(&r), ""); /* B1 looks at the time it was given */
 	assert_int_equal(leave("p2", ""), 1);
 	assert_string_equal(line_published(&r), "B1 0");
 	assert_int_equal(queue_for(2, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
-	assert_string_equal(line_published(&r), ""); /* no other waits */
+	assert_string_equal(line_published(&r), ""); /* no other client waits */
 	look(2, 2, 0);
 	line_subscribe(&r, NULL);
 }
 
-/* Several permits become free: as many waiters are notified at once, and take them in any order. */
+/* For each permit that becomes free a waiter is notified at once. They take them in any order. */
 static void as_many_go_in_as_there_is_room_for(void **state)
 {
 	(void)state;
@@ -293,7 +293,7 @@ static void as_many_go_in_as_there_is_room_for(void **state)
 	line_subscribe(&r, NULL);
 }
 
-/* One after the other or all at once: no more are offered than are free. */
+/* Permits become free one after the other, or all at once. No more are offered than are free. */
 static void all_that_is_free_is_offered_at_once(void **state)
 {
 	static const char *const waiting[] = { A1, B1, A2, C1, B2 };
@@ -321,8 +321,8 @@ static void all_that_is_free_is_offered_at_once(void **state)
 }
 
 /*
- * However often permits become free meanwhile, the offer to a waiter whose daemon is gone ends a
- * second after it was made.
+ * However often permits become free meanwhile, an offer to a waiter of a dead daemon ends a second
+ * after it was made.
  */
 static void an_offer_is_made_once(void **state)
 {
@@ -343,7 +343,7 @@ static void an_offer_is_made_once(void **state)
 	assert_int_equal(line_offered_until(&r, SEMAPHORE), until);
 	later(OFFER_MS / 2);
 	leave("p3", "");
-	assert_string_equal(line_published(&r), "A!, B1 0, C1 0"); /* and no offer to a dead daemon stays */
+	assert_string_equal(line_published(&r), "A!, B1 0, C1 0"); /* no offer to the dead daemon stays */
 	assert_string_equal(line_tickets(&r, SEMAPHORE), B1 ".3 " C1 ".3");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".3 " C1 ".3");
 	line_subscribe(&r, NULL);
@@ -379,7 +379,7 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	later(10);
 	queue_for(2, B1, "p4");
 	queue_for(2, C1, "p5");
-	line_watch_lapse(&r, SEMAPHORE); /* the offers to A1 and B1 */
+	line_watch_lapse(&r, SEMAPHORE); /* A1 and B1 are late */
 	assert_int_equal(queue_for(2, C1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), C1 ".2");
 	assert_string_equal(line_watchers(&r, SEMAPHORE), C1 ".2");
@@ -392,7 +392,7 @@ static void one_that_was_dropped_keeps_its_place(void **state)
 	assert_int_equal(queue_for(2, A1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 }
 
-/* It joins again before any other call notices that a permit has expired: then it is its turn. */
+/* A dropped waiter joins again before any other call notices an expired permit: it is its turn. */
 static void one_that_was_dropped_has_its_turn(void **state)
 {
 	(void)state;
@@ -432,7 +432,7 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
 	queue_for(1, B1, "p3");
 	leave("p1", "");
 	line_subscribe(&r, SEMAPHORE);
-	leave("p2", A1 ".1"); /* it had the offer, and no permit */
+	leave("p2", A1 ".1"); /* A1 had the offer, but no permit */
 	assert_string_equal(line_published(&r), "B1 0");
 	assert_int_equal(queue_for(1, B1, "p3"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	queue_for(1, A1, "p2");
@@ -440,7 +440,7 @@ static void a_waiter_that_leaves_frees_its_place(void **state)
 	assert_int_equal(acquire(last), SEMAPHORE_PERMIT_ACQUIRE_NONE_FREE);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), "");
 
-	/* The client left in the moment in which it acquired the permit. */
+	/* The client left at the moment at which it acquired the permit. */
 	queue_for(1, A2, "p4");
 	leave("p3", "");
 	assert_int_equal(queue_for(1, A2, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
@@ -458,7 +458,7 @@ static void each_waits_for_its_own_limit(void **state)
 	take(2, "p1");
 	take(2, "p2");
 	queue_for(2, A1, "p3");
-	queue_for(4, B1, "p4"); /* has room, but is behind A1 */
+	queue_for(4, B1, "p4"); /* there is room, but B1 is behind A1 */
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
 	leave("p1", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
@@ -467,7 +467,7 @@ static void each_waits_for_its_own_limit(void **state)
 	assert_int_equal(queue_for(4, B1, "p4"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	look(4, 3, 0);
 
-	/* A waiter with a lower limit keeps those behind it. */
+	/* A waiter with a lower limit holds up those behind it. */
 	queue_for(1, A1, "p5");
 	queue_for(4, B1, "p6");
 	leave("p2", "");
@@ -479,7 +479,7 @@ static void each_waits_for_its_own_limit(void **state)
 	assert_int_equal(queue_for(1, A1, "p5"), SEMAPHORE_PERMIT_ACQUIRE_TAKEN);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
 
-	/* And does not once it gives up. */
+	/* It no longer does once it gives up. */
 	queue_for(4, B1, "p6");
 	queue_for(1, A1, "p7");
 	queue_for(4, B2, "p8");
@@ -488,7 +488,7 @@ static void each_waits_for_its_own_limit(void **state)
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B2 ".4");
 }
 
-/* What was offered is not taken by one behind that has a higher limit. */
+/* A higher limit lets neither a waiter behind nor a new client acquire an offered permit. */
 static void none_overtakes_a_waiter_with_a_lower_limit(void **state)
 {
 	(void)state;
@@ -558,11 +558,11 @@ static void delete_leaves_nothing_behind(void **state)
 	assert_int_equal(server_keys(&r), 0);
 	assert_int_equal(extend("p1", "30000"), SEMAPHORE_PERMIT_EXTEND_ENDED);
 	assert_int_equal(leave("p1", ""), SEMAPHORE_PERMIT_LEAVE_ENDED);
-	assert_int_equal(leave("p2", ""), SEMAPHORE_PERMIT_LEAVE_ENDED); /* nor is its release remembered */
+	assert_int_equal(leave("p2", ""), SEMAPHORE_PERMIT_LEAVE_ENDED); /* its release is not remembered either */
 	unchanged(&r, assert_int_equal(remove_semaphore(), 0));
 }
 
-/* The first waiter gets the offer, also when an earlier one went to a daemon that is gone. */
+/* The first waiter gets the offer, even if an earlier offer went to a dead daemon. */
 static void delete_offers_to_the_first_waiter(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * The set scripts on a real Redis: members, walking through all of them, combining within the
- * bound.
+ * The set scripts on a real Redis: members, reading all of them in pages, and combining sets within
+ * the bound.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define B "p:set:{b}"
 #define C "p:set:{c}"
 
-/* Members m<from> to m<to - 1>. */
+/* Adds the members m<from> to m<to - 1>. */
 static void fill(const char *key, int from, int to)
 {
 	for (int i = from; i < to; i++)
@@ -50,7 +50,7 @@ static void a_member_is_there_once(void **state)
 	assert_int_equal(redis_exists(&r, A), 0);
 }
 
-/* Walks all pages; returns how many different members of m0, m1, ... were found. */
+/* Reads all pages. Returns how many different members of m0, m1, ... were found. */
 static int walk(int members, const char *count, const char *match)
 {
 	static bool came[2000];
@@ -75,7 +75,6 @@ static int walk(int members, const char *count, const char *match)
 	return distinct;
 }
 
-/* Outcome, added, removed, size. */
 static void assert_written(int changed, int added, int removed, int size)
 {
 	assert_int_equal(outcome(&r), changed);
@@ -97,7 +96,7 @@ static void many_are_added_and_removed_at_once(void **state)
 		run(&r, &set_member_write_script, KEYS(A), ARGS("1", "ann", "eve"));
 		assert_written(0, 0, 0, 2);
 	});
-	/* All that were there go, others come: it is the same set, with its expiry. */
+	/* If a call removes all members and adds others, the set keeps its expiry. */
 	server_command(&r, "PEXPIREAT " A " 4102444800000");
 	run(&r, &set_member_write_script, KEYS(A), ARGS("1", "cat", "ann", "bob", "ann"));
 	assert_written(1, 1, 2, 1);
@@ -113,7 +112,7 @@ static void all_members_can_be_walked(void **state)
 {
 	(void)state;
 	assert_int_equal(walk(0, "10", ""), 0);
-	fill(A, 0, 21); /* one piece: SSCAN returns all in one step */
+	fill(A, 0, 21); /* one piece: SSCAN returns all members in one step */
 	assert_int_equal(walk(21, "10", ""), 21);
 	assert_int_equal(walk(21, "1", ""), 21);
 	assert_int_equal(walk(21, "1", "m1?"), 10);
@@ -135,7 +134,7 @@ static int in_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Combines; the members in order, with blanks between them. */
+/* Combines sets. Returns the members in order, separated by blanks. */
 static const char *combined(const char *how, const char *const keys[])
 {
 	static char text[256];
@@ -190,7 +189,7 @@ static void a_merge_replaces_a_set_at_the_end(void **state)
 	assert_in_range(redis_pttl_ms(&r, BUILT), 1, 60000);
 	run(&r, &set_merge_put_script, KEYS(BUILT), ARGS("2", "y", "z"));
 	assert_int_equal(item_int(&r, SET_MERGE_PUT_MEMBERS), 3);
-	/* What was built is lost, or not all of it is there. */
+	/* The built set is lost, or incomplete. */
 	unchanged(&r, {
 		run(&r, &set_merge_put_script, KEYS(BUILT), ARGS("2", "late"));
 		assert_int_equal(outcome(&r), SET_MERGE_PUT_LOST);
@@ -207,7 +206,7 @@ static void a_merge_replaces_a_set_at_the_end(void **state)
 	assert_string_equal(combined("union", KEYS(A)), "x y z");
 	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, 4102444800000);
 	assert_int_equal(redis_exists(&r, BUILT), 0);
-	/* A set that there was not lives for ever; without members there is none. */
+	/* A new set does not expire. Without members there is no set. */
 	run(&r, &set_merge_put_script, KEYS(C ":merge:x"), ARGS("0", "x"));
 	run(&r, &set_merge_end_script, KEYS(C, C ":merge:x"), ARGS("1"));
 	assert_int_equal(item_int(&r, SET_EXPIRES_AT_MS), -1);
@@ -239,7 +238,7 @@ static void too_much_work_is_refused(void **state)
 	const struct {
 		const char *how;
 		const char *const *keys;
-		int members; /* that many are too many; or 0 */
+		int members; /* how many members are too many; 0: the call is allowed */
 	} rows[] = {
 		{ "union", KEYS(A), 0 },          { "union", KEYS(A, B), 1003 },     { "union", KEYS(B, C), 1005 },
 		{ "union", KEYS(C), 1002 },       { "intersect", KEYS(A, C), 0 },    { "intersect", KEYS(C, B, C), 0 },

@@ -1,5 +1,5 @@
 /*
- * The visitor and view scripts on a real Redis: unions, merges, days, and which clock defines
+ * The visitor and view scripts on a real Redis: unions, merges, days, and whose clock defines
  * today.
  */
 #include <setjmp.h>
@@ -45,7 +45,10 @@ static int two_days(void **state)
 	return 0;
 }
 
-/* Redis's day as text, `off` days away. Waits for midnight to pass when it is five seconds away. */
+/*
+ * The day by Redis's clock, `off` days later, as text. If midnight is less than 5 s away, waits for
+ * it to pass.
+ */
 static const char *today(int off)
 {
 	static char text[32];
@@ -304,7 +307,7 @@ static int64_t page_expires_ms(const char *page)
 	return server_command(&r, "PEXPIRETIME %s", page)->integer;
 }
 
-/* The first key exists for as long as any day does, however the days were written. */
+/* The first key exists for as long as any day does, however the days are written. */
 static void assert_outlives(const char *page, const char *day)
 {
 	assert_true(page_expires_ms(page) >= page_expires_ms(day));
@@ -319,19 +322,19 @@ static void a_page_is_listed_as_long_as_a_day_exists(void **state)
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(0), "", "1000", "u1"));
 	assert_outlives(A, A1);
 	assert_int_equal(server_command(&r, "ZCARD " INDEX)->integer, 1);
-	/* A sketch of today that stays as it is lives longer; the first key has a day to spare. */
+	/* A repeated visitor extends the sketch of today. The first key has a day to spare. */
 	const int64_t at_ms = page_expires_ms(A);
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(0), "", "1500", "u1"));
 	assert_int_equal(page_expires_ms(A), at_ms);
 	assert_outlives(A, A1);
-	/* A day of the past is written again, for longer: each time the first key follows. */
+	/* A past day is written again with a longer retention. The first key follows each time. */
 	run(&r, &uv_add_script, KEYS(A, A2, A_TOTAL), ARGS(today(-9), "", "2000", "u1"));
 	run(&r, &uv_add_script, KEYS(A, A2, A_TOTAL), ARGS(today(-9), "", "900000", "u1"));
 	assert_outlives(A, A2);
-	/* A shorter retention does not end it before the days that there are. */
+	/* A shorter retention does not end the first key before the existing days. */
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(0), "", "10", "u2"));
 	assert_outlives(A, A2);
-	/* On its day, a day of the future will be there: the first key lives as if written then. */
+	/* A write to a future day keeps the first key as if it had been written on that day. */
 	snprintf(day, sizeof(day), "%s", today(7));
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(day, "", "1000", "1"));
 	int64_t then_ms = server_now_ms(&r) + 7 * 86400000LL + 1000000;
@@ -345,7 +348,7 @@ static void views_make_the_page_once_a_day(void **state)
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(today(0), "", RETENTION_S, "1"));
 	server_command(&r, "DEL " PV);
 	run(&r, &pv_add_script, KEYS(PV, PV1, PV_TOTAL), ARGS(today(0), "", RETENTION_S, "1"));
-	assert_int_equal(redis_exists(&r, PV), 0); /* a view more costs nothing for the list */
+	assert_int_equal(redis_exists(&r, PV), 0); /* a further view writes nothing for the list */
 	run(&r, &pv_add_script, KEYS(PV, PV2, PV_TOTAL), ARGS(today(-1), "", RETENTION_S, "1"));
 	assert_outlives(PV, PV2);
 }
@@ -366,7 +369,7 @@ static void a_delete_removes_the_page_first(void **state)
 	run(&r, &page_delete_script, KEYS(A, A1, B2), ARGS("^HYLL", "2"));
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(redis_exists(&r, A) + redis_exists(&r, A1), 0);
-	/* A visitor between two steps makes the page again, which the next step leaves. */
+	/* A visitor between two steps makes the page again. The next step leaves it. */
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u1"));
 	run(&r, &page_delete_script, KEYS(A2), ARGS("^HYLL", "1"));
 	assert_int_equal(redis_exists(&r, A), 1);
@@ -395,8 +398,8 @@ static void replays_get_the_first_answer(void **state)
 	wait_until(server_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
 		/*
-		 * Another day and other words, as when midnight came between: the first day is
-		 * answered.
+		 * Another day and other arguments, as if midnight had passed. The replay returns
+		 * the first day.
 		 */
 		run_with_record(&r, &pv_add_script, KEYS(PV, PV2, PV_TOTAL), ARGS("1", "1", RETENTION_S, "5"),
 				RECORD "1", FINGERPRINT_A);
@@ -416,7 +419,7 @@ static void replays_get_the_first_answer(void **state)
 	});
 }
 
-/* Each of the keys in turn is foreign; the others, and the record, stay as they are. */
+/* Each key in turn is foreign. The others, and the record, do not change. */
 static void foreign_keys_stay_as_they_are(void **state)
 {
 	static const char *const places[] = { C1, C2, A1, A2, B1, B2 };
@@ -461,23 +464,23 @@ static void a_total_is_of_all_that_is_counted(void **state)
 	patch(A, "1", "uv");
 	assert_int_equal(outcome(&r), 1);
 	assert_int_equal(item_int(&r, PAGE_PATCH_TOTAL), 0);
-	/* Also a visitor that the day has already. */
+	/* The total also counts a visitor that the day already has. */
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u1", "u9"));
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(DAY_1, "", RETENTION_S, "u1"));
 	run(&r, &uv_get_script, KEYS(A1, A_TOTAL), ARGS("", "1", "1"));
 	assert_int_equal(item_int(&r, UV_GET_TOTAL), 2);
-	assert_int_equal(item_int(&r, UV_GET_COUNT), 3); /* u2, too, of before */
+	assert_int_equal(item_int(&r, UV_GET_COUNT), 3); /* u2 was there before */
 	unchanged(&r, {
 		patch(A, "1", "uv");
 		assert_int_equal(item_int(&r, PAGE_PATCH_TOTAL), 2);
 	});
-	/* Merged days count, also days of the page itself. */
+	/* The total counts merged days, even days of the page itself. */
 	run(&r, &uv_merge_script, KEYS(A, A1, A2, A1, A2, A_TOTAL), ARGS("", "2", RETENTION_S, DAY_1));
 	assert_int_equal(count_of(A_TOTAL), 5); /* u1 u2 u3 u4 u9 */
 	patch(C, "1", "uv");
 	run(&r, &uv_merge_script, KEYS(C, C1, B1, C_TOTAL), ARGS("", "1", RETENTION_S, DAY_1));
 	assert_int_equal(count_of(C_TOTAL), 1);
-	/* Its days expire, the total does not, and the page stays in the list. */
+	/* The days expire, but the total does not, and the page stays in the list. */
 	server_command(&r, "DEL " A1 " " A2);
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 	assert_int_equal(redis_pttl_ms(&r, A_TOTAL), -1);
@@ -486,7 +489,7 @@ static void a_total_is_of_all_that_is_counted(void **state)
 	run(&r, &uv_get_script, KEYS(A1, A_TOTAL), ARGS("", "1", "1"));
 	assert_int_equal(item_int(&r, UV_GET_TOTAL), 5);
 	assert_int_equal(item_int(&r, UV_GET_COUNT), 1);
-	/* Without it the page is listed as long as a day can be there. */
+	/* Without the total, the page is listed as long as a day may exist. */
 	patch(A, "0", "uv");
 	assert_int_equal(item_int(&r, PAGE_PATCH_TOTAL), -1);
 	assert_int_equal(redis_exists(&r, A_TOTAL), 0);
@@ -508,7 +511,7 @@ static void a_total_of_views_adds_up(void **state)
 	assert_int_equal(item_int(&r, PV_GET_COUNTS), 7);
 	assert_int_equal(redis_pttl_ms(&r, PV), -1);
 	assert_int_equal(redis_pttl_ms(&r, PV_TOTAL), -1);
-	/* Beyond the end of the total nothing is counted, not in the day either. */
+	/* A view beyond the largest total is counted neither in the total nor in the day. */
 	server_command(&r, "SET " PV_TOTAL " 9007199254740991");
 	unchanged(&r, {
 		run(&r, &pv_add_script, KEYS(PV, PV2, PV_TOTAL), ARGS(DAY_2, "", RETENTION_S, "1"));
@@ -527,7 +530,7 @@ static void a_page_of_a_total_alone_is_listed(void **state)
 	patch(A, "1", "uv");
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 	assert_int_equal(server_command(&r, "ZCARD " INDEX)->integer, 1);
-	/* A day that is counted does not end it. */
+	/* A counted day gives the page no expiry. */
 	run(&r, &uv_add_script, KEYS(A, A1, A_TOTAL), ARGS(today(0), "", "1000", "u1"));
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 	run(&r, &page_delete_script, KEYS(A, A_TOTAL, A1), ARGS("^HYLL", "2"));
