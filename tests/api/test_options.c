@@ -62,7 +62,7 @@ static void test_help(void **state)
 	char *help = printed();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if (!documents(help, flags[i]))
-			fail_msg("--help does not tell of --%s", flags[i]);
+			fail_msg("--help does not list --%s", flags[i]);
 	}
 	for (const char *line = help; *line; line += strcspn(line, "\n") + 1)
 		if (strcspn(line, "\n") > 80)

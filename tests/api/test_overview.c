@@ -518,7 +518,7 @@ static int set_up(void **state)
 	(void)state;
 	start_redis_by_clock();
 	may_leap(&patternd);
-	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape is not a look */
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape must not look at Redis */
 	client = client_open(patternd.port);
 	return 0;
 }

@@ -194,7 +194,7 @@ static void a_faulty_file_stops_the_start(void **state)
 		assert_true(proc_wrote(&patternd.proc, "patternd: --push: "));
 		assert_true(proc_wrote(&patternd.proc, path));
 		if (!proc_wrote(&patternd.proc, rows[i][1]))
-			fail_msg("it does not say '%s' of %s", rows[i][1], rows[i][0]);
+			fail_msg("stderr lacks '%s' for %s", rows[i][1], rows[i][0]);
 	}
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--push", "/no/such/file"), 2);
 	assert_true(proc_wrote(&patternd.proc, "/no/such/file: No such file or directory"));

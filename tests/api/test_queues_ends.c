@@ -321,7 +321,7 @@ static void when_its_time_has_passed_it_is_as_it_is(void **state)
 	assert_status(get(M "/b?wait_ms=20000"), 404); /* at once */
 	receive();
 	assert_status(reject("{\"dead\":true}"), 200);
-	assert_string_equal(text_at(get(M "/a?wait_ms=20000"), "/state"), "dead"); /* it has ended */
+	assert_string_equal(text_at(get(M "/a?wait_ms=20000"), "/state"), "dead"); /* message a has ended */
 	assert_problem(get(M "/a?wait_ms=60001"), 400, "out_of_range", "none");
 }
 

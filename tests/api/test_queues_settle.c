@@ -155,7 +155,7 @@ static void many_are_extended_at_once(void **state)
 	a = post("/extend", body, KEY "one");
 	assert_in_range(server_now_ms(&redis) + 1000 - int_at(a, "/deliveries/0/visible_until_ms"), 0, SOON_MS);
 	assert_status(acknowledge(receipts[0]), 204);
-	assert_extended(post("/extend", body, KEY "one"), 0, "not_current"); /* a retry is not a replay */
+	assert_extended(post("/extend", body, KEY "one"), 0, "not_current"); /* executed again, not replayed */
 }
 
 static void a_hundred_fit(void **state)

@@ -158,9 +158,9 @@ static void what_is_due_later_wakes_it(void **state)
 }
 
 /*
- * One client waits at two queues, another behind it at one of these. Both queues get a message
- * while the daemon is stopped, so each wake-up may go to the first client. It receives from the
- * queue that it prefers, and the other client must be woken all the same.
+ * One client waits at several queues, and another waits behind it at one of them. Two queues get a
+ * message while the daemon is stopped, so each wake-up may go to the first client. The first client
+ * receives from the queue that it prefers, and the other client must be woken all the same.
  */
 static void a_wake_up_is_not_kept_from_others(void **state)
 {

@@ -109,14 +109,14 @@ struct row {
 
 static const struct row with_body[] = {
 	{ "a length and no body", HEAD("GET") "Content-Length: 5\r\n\r\n" },
-	{ "the same of a POST", HEAD("POST") "Content-Length: 5\r\n\r\n" },
+	{ "a POST with a length and no body", HEAD("POST") "Content-Length: 5\r\n\r\n" },
 	{ "a huge length", HEAD("PUT") "Content-Length: 999999999999\r\n\r\n" },
 	{ "chunks that never come", HEAD("POST") "Transfer-Encoding: chunked\r\n\r\n" },
-	{ "asked for leave to send", HEAD("POST") "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n" },
+	{ "a client that expects 100 Continue", HEAD("POST") "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n" },
 	{ "a body that is sent", HEAD("POST") "Content-Length: 5\r\n\r\n12345" },
 	{ "half a body", HEAD("POST") "Content-Length: 5\r\n\r\n123" },
 	{ "chunks that come", HEAD("POST") "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n" },
-	{ "what looks like a request", HEAD("POST") "Content-Length: 5\r\n\r\nGET " ASK " HTTP/1.1\r\n" HOST "\r\n" },
+	{ "a body like a request", HEAD("POST") "Content-Length: 5\r\n\r\nGET " ASK " HTTP/1.1\r\n" HOST "\r\n" },
 	{ "by path", "GET /ratelimit/authorize/h/x HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n" },
 };
 

@@ -119,7 +119,7 @@ static void one_refuses_and_none_is_taken(void **state)
 	assert_int_equal(server_keys(&redis), 1);
 }
 
-/* If two refuse, the caller has to wait for the longer one. */
+/* If two checks refuse, the caller has to wait for the longer time. */
 static void the_longest_wait_is_returned(void **state)
 {
 	static const char both[] = "{\"name\":\"short\",\"key\":\"u\",\"limit\":1,\"window_ms\":1000},"

@@ -68,7 +68,7 @@ static void wrong_file_stops_the_start(void **state)
 	for (size_t i = 0; i < 3 && row->said[i]; i++) {
 		if (!proc_wrote(&patternd.proc, row->said[i])) {
 			proc_print_tail(&patternd.proc);
-			fail_msg("it does not say '%s' of %s", row->said[i], row->text);
+			fail_msg("stderr lacks '%s' for %s", row->said[i], row->text);
 		}
 	}
 	assert_true(proc_wrote(&patternd.proc, "patternd: --policies: "));

@@ -370,8 +370,8 @@ static struct answer look_by(struct client *c, const char *policy)
 }
 
 /*
- * A daemon uses a policy that Redis held less than a second ago, whether it is asked often or
- * rarely; a daemon that changes a policy uses the new one at once.
+ * A daemon uses a policy that Redis held less than a second ago, whether clients use the policy
+ * often or rarely. A daemon that changes a policy uses the new one at once.
  */
 static void others_follow_within_a_second(void **state)
 {

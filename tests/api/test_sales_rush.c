@@ -224,7 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_crowd_buys_exactly_the_stock),
 		cmocka_unit_test(what_was_not_confirmed_is_sold_to_the_next),
-		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* the last: one daemon is killed by it */
+		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* must be the last test: it kills a daemon */
 	};
 
 	return cmocka_run_group_tests_name("a crowd at a sale", tests, start, stop);

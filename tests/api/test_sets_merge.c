@@ -177,7 +177,7 @@ static void assert_as_redis(const char *way, const char *command, const int *set
 	redisReply *wanted = server_command(&redis, asked);
 	assert_int_equal(int_at(a, "/size"), wanted->elements);
 	if (!has_all(wanted, "/sets/made/members?limit=1000"))
-		fail_msg("%s is not as %s", body, asked);
+		fail_msg("%s differs from %s", body, asked);
 	client_forget(client);
 }
 

@@ -115,7 +115,7 @@ static void mistakes(void **state)
 		if (proc_wrote(&patternd.proc, said) && proc_wrote(&patternd.proc, rows[i].said))
 			continue;
 		proc_print_tail(&patternd.proc);
-		fail_msg("it should say '%s'", rows[i].said);
+		fail_msg("stderr lacks '%s'", rows[i].said);
 	}
 }
 
@@ -210,7 +210,7 @@ static void reload(const char *said)
 	if (wait_for(is_in_log, text, WAIT_MS))
 		return;
 	proc_print_tail(&patternd.proc);
-	fail_msg("the log should say '%s'", said);
+	fail_msg("the log lacks '%s'", said);
 }
 
 static void rotation(void **state)
@@ -255,7 +255,7 @@ static void without_a_file_sighup_does_nothing(void **state)
 	assert_status(http(client, "GET", "/info", NULL), 200);
 }
 
-/* A waiting request was admitted before the reload; one that still sends its body was not. */
+/* A waiting request was admitted before the reload. A request that still sends its body was not. */
 static void under_way(void **state)
 {
 	(void)state;

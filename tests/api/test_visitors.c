@@ -63,7 +63,7 @@ static void a_visitor_counts_once_a_day(void **state)
 	assert_string_equal(days_of(a), "2000-02-28 0, 2000-02-29 3, 2000-03-01 2, 2000-03-02 0");
 	assert_true(real_at(a, "/standard_error") == 0.0081);
 	assert_int_equal(int_at(get("/uv/home?from=2000-03-01&to=2000-03-01"), "/count"), 2);
-	assert_string_equal(days_of(get("/uv/home?to=2000-02-29")), "2000-02-29 3"); /* no from: one day */
+	assert_string_equal(days_of(get("/uv/home?to=2000-02-29")), "2000-02-29 3"); /* without `from` it is one day */
 }
 
 static void a_page_never_used_has_zeros(void **state)
@@ -74,7 +74,7 @@ static void a_page_never_used_has_zeros(void **state)
 	struct answer a = get("/uv/combine?name=x&name=y");
 	assert_int_equal(int_at(a, "/count"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
-	assert_int_equal(server_keys(&redis), 0); /* a look leaves nothing */
+	assert_int_equal(server_keys(&redis), 0); /* a read creates no key */
 }
 
 /* Ten thousand visitors, counted within three standard errors. */

@@ -139,7 +139,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_true(server_command(&pair.redis, "TTL %s", key)->integer > 86400);
 	must_have_no_scratch();
 	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/merged_days"), 0);
-	/* A total gets what is merged from other slots, too. */
+	/* A merge from other slots also adds to the total. */
 	char target[64];
 	snprintf(target, sizeof(target), "/uv/%s", low);
 	assert_status(http(pair.c[0], "PATCH", target, "{\"keep_total\":true}"), 200);

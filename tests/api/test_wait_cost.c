@@ -183,8 +183,8 @@ static void waiting_costs_nothing(void **state)
 }
 
 /*
- * Wakes the one waiter at `name`, of a kind of resource, in vain; returns after its attempt, when
- * it is parked again.
+ * Wakes the only waiter at the resource `name` in vain. Returns when the waiter is parked again
+ * after its attempt.
  */
 static void wake_in_vain(const char *kind, const char *name)
 {

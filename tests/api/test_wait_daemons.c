@@ -248,7 +248,7 @@ static void waiters_at_the_other_get_all(void **state)
 
 /*
  * One round of a worker that waits, receives and acknowledges. Returns how many messages it
- * received; `twice` counts those delivered before.
+ * received, and adds to `twice` how many of them had been delivered before.
  */
 static int work(struct raw *w, const char *body, bool seen[], int *twice)
 {

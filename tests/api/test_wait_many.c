@@ -55,10 +55,10 @@ static int64_t number_for(struct raw *r)
 }
 
 /*
- * The first client receives a message, the second finds none, then a message is sent. The daemon
- * learns of that message before it gets the replies to the two. The first client no longer needs
- * the wake-up, so it must go to the second. (Redis executes all three in one iteration, and then
- * writes to the subscriber first.)
+ * The first client receives a message, and the second finds none. Then a message is sent. The
+ * daemon learns of that message before it gets the replies to the two receives. The first client no
+ * longer needs the wake-up, so the wake-up must go to the second. (Redis executes all three
+ * commands in one iteration, and then writes to the subscriber first.)
  */
 static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 {
