@@ -509,7 +509,8 @@ static void all_that_permit_are_marked_and_tried(void **state)
 		if (op->replay && !is_done && !is_in_table(op->id))
 			fail_msg("%s has x-replay: %s, but no row here", op->id, op->replay);
 		if (is_done && permits_something(op) && !permits_nothing(op->id))
-			fail_msg("%s answers with something that lets a client go on: x-replay must not be done", op->id);
+			fail_msg("%s answers with something that lets a client go on: x-replay must not be done",
+				 op->id);
 		if (op->writes && strcmp(op->method, "POST") == 0 && !op->replay && permits_something(op) &&
 		    !is_tried_elsewhere(op->id) && !is_in_table(op->id))
 			fail_msg("%s decides, but has no row here", op->id);
