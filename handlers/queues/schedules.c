@@ -71,7 +71,7 @@ static void on_put(struct request *req, const struct reply *r)
 	else if (outcome == QUEUE_SCHEDULE_PUT_NO_INSTANT)
 		answer_field_problem(req, P_INVALID_VALUE, "/cron", "matches no instant of the next 40 years");
 	else if (outcome == QUEUE_SCHEDULE_PUT_LIMIT_REACHED)
-		answer_field_problem(req, P_INVALID_VALUE, "/limit", "was reached: the schedule has made %lld messages",
+		answer_field_problem(req, P_INVALID_VALUE, "/limit", "was reached: messages made so far: %lld",
 				     (long long)reply_int(r, QUEUE_SCHEDULE_PUT_RUNS));
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "/end_at_ms",

@@ -1,6 +1,6 @@
 /*
- * Any JSON of a client is returned byte for byte as it was sent, from each place that accepts it;
- * other text is refused.
+ * Each place that accepts JSON from a client returns it byte for byte as it was sent. Text that is
+ * not JSON is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +21,8 @@ enum { SOON_MS = 3000 };
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 /*
- * Where a value is sent, where it is returned, and the text around it there. `damage` changes it in
- * Redis.
+ * Where a value is sent, where it is returned, and the text around it in both. `damage` is a
+ * command that changes the value in Redis.
  */
 static const struct carrier {
 	const char *method, *target, *body_before, *body_after, *out_method, *out_target, *before, *after, *damage;
@@ -43,8 +43,8 @@ static const struct carrier {
 };
 
 /*
- * From JSONTestSuite (N. Seriot), texts that reading and writing could change; and numbers beyond
- * doubles.
+ * Texts of JSONTestSuite (N. Seriot) that parsing and writing could change, and numbers that no
+ * double holds.
  */
 static const char *const accepted[] = {
 	"1.10",
@@ -194,7 +194,7 @@ static void what_was_damaged_in_redis_is_reported(void **state)
 	}
 }
 
-/* The record of a reader has it beside the owner. */
+/* A reader's record in Redis holds the owner and the metadata side by side. */
 static void metadata_of_a_reader_may_hold_tabs(void **state)
 {
 	(void)state;
@@ -207,7 +207,7 @@ static void metadata_of_a_reader_may_hold_tabs(void **state)
 	assert_status(http(client, "DELETE", "/locks/s", NULL, header), 200);
 }
 
-/* An event may contain no line break other than LF: the others become LF there. */
+/* An event may contain no line break other than LF, so the daemon replaces the others with LF. */
 static void listeners_get_it_byte_for_byte(void **state)
 {
 	static const char *const lines[][2] = {

@@ -1,6 +1,6 @@
 /*
- * The options: their sources and precedence, what is refused and how. A wrong option stops the
- * start with exit status 2 and one line that names it.
+ * The options: where they come from, which source takes precedence, and which values are refused.
+ * An invalid option ends the start with exit status 2 and one line that names the option.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 static struct daemon patternd;
 
-/* What the last daemon_run wrote to stdout; the caller frees. */
+/* What the last daemon_run wrote to stdout; the caller frees it. */
 static char *printed(void)
 {
 	char *text = file_text(patternd.proc.out_path);
@@ -30,7 +30,7 @@ static char *printed(void)
 	return text;
 }
 
-/* All of the table. */
+/* All flags of options.def. */
 static const char *const flags[] = {
 #define OPTION_GROUP(title)
 #define OPTION_TEXT(field, flag, argument, standard, help) flag,
@@ -43,7 +43,7 @@ static const char *const flags[] = {
 #include "../../service/process/options.def"
 };
 
-/* A line begins with the flag itself, not with a longer one. */
+/* True when a line of the help begins with this flag, and not with a longer one. */
 static bool documents(const char *help, const char *flag)
 {
 	char begins[80];
@@ -62,7 +62,7 @@ static void test_help(void **state)
 	char *help = printed();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if (!documents(help, flags[i]))
-			fail_msg("--help does not tell of --%s", flags[i]);
+			fail_msg("--help does not list --%s", flags[i]);
 	}
 	for (const char *line = help; *line; line += strcspn(line, "\n") + 1)
 		if (strcspn(line, "\n") > 80)
@@ -77,7 +77,7 @@ struct row {
 	const char *named; /* must be in the message */
 };
 
-/* What test_config.c and test_redis_url.c hold has a row each here. */
+/* Errors that test_config.c and test_redis_url.c test in detail have one row each here. */
 static const struct row bad[] = {
 	{ { "--no-such-option" }, "--no-such-option" },
 	{ { "" }, "argument" },
@@ -243,8 +243,8 @@ static void test_allowed_hosts(void **state)
 }
 
 /*
- * The daemon reports a server that may lose data at start, and with --strict does not use it. It
- * goes on, as the server may be repaired, and is not ready.
+ * At start the daemon reports a server that may lose data. With --strict it does not use the
+ * server: it keeps running, since the server may be repaired, and is not ready.
  */
 static void assert_not_strict(const struct redis_server *r, const char *why)
 {
@@ -279,7 +279,7 @@ static void test_strict(void **state)
 	server_stop(&redis);
 }
 
-/* The gauge reports what is true now, also of a daemon without requests. */
+/* The gauge follows the settings of Redis, also while the daemon gets no requests. */
 static void test_risks_that_end(void **state)
 {
 	struct redis_server redis = { 0 };
@@ -301,7 +301,7 @@ static void test_risks_that_end(void **state)
 	server_stop(&redis);
 }
 
-/* A setting that changes while a connection lasts is noticed after a minute. */
+/* The daemon notices a changed setting after a minute, on a connection that stays open. */
 static void test_strict_while_it_lasts(void **state)
 {
 	struct redis_server redis = { 0 };
@@ -321,7 +321,7 @@ static void test_strict_while_it_lasts(void **state)
 	leap(&patternd, 62);
 	c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/locks/b", NULL), 201);
-	leap(&patternd, 10); /* a server that was rejected is asked again after that */
+	leap(&patternd, 10); /* the daemon asks a rejected server again after this time */
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
 	assert_problem(http(c, "POST", "/locks/c", NULL), 503, "redis_unavailable", "none");
 	client_close(c);
@@ -362,7 +362,7 @@ static void test_servers_of_another_kind(void **state)
 	server_stop(&alone);
 }
 
-/* Only its run id shows that. */
+/* Only the run id shows that two addresses lead to one server. */
 static void test_one_server_under_two_names(void **state)
 {
 	struct redis_server servers[2] = { 0 };

@@ -1,7 +1,7 @@
 /*
- * GET /overview: each kind of finding from what is in Redis, worst first and with its bounds; what
- * is not known is null; one look for all that ask, and none without them. (A Cluster that lost a
- * shard: tests/faults/test_overview_away.c.)
+ * GET /overview returns each kind of finding in Redis, worst first and within its bounds. A value
+ * that cannot be read is null. All clients that ask at the same time share one look at Redis;
+ * without clients there is none. (A Cluster that lost a shard: tests/faults/test_overview_away.c.)
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ enum { SOON_MS = 8000, SHARED_S = 11, MANY = 10000, ASKERS = 20 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static volatile int64_t *redis_clock_us; /* Redis's clock goes by changes only */
+static volatile int64_t *redis_clock_us; /* Redis's clock, which moves only when a test changes it */
 static int64_t seen_at_ms;
 
 static struct answer overview(void)
@@ -45,7 +45,7 @@ static bool is_new(struct answer *a)
 	return int_at(*a, "/at_ms") != seen_at_ms;
 }
 
-/* One that was begun after this call. */
+/* An overview that the daemon began after this call. */
 static struct answer look(void)
 {
 	struct answer a;
@@ -134,7 +134,7 @@ static void make_trouble(void)
 	done("POST", "/queues/shut/messages", "{\"messages\":[{\"body\":1},{\"body\":2}]}");
 	done("PATCH", "/queues/shut", "{\"paused\":true}");
 	done("PUT", "/queues/late/schedules/s", "{\"every_ms\":1000,\"body\":1}");
-	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}"); /* no one expects it */
+	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}"); /* the queue is paused */
 	done("POST", "/queues/held/messages",
 	     "{\"messages\":[{\"body\":1,\"group\":\"g\"},{\"body\":2,\"group\":\"g\"}]}");
 	done("POST", "/queues/held/groups/g/pause", "{\"for_ms\":3600000}");
@@ -183,7 +183,7 @@ static void all_that_waits_is_found(void **state)
 	assert_int_equal(number(finding(a, "groups_blocked"), "since_at_ms"), server_now_ms(&redis) - 70000);
 	assert_int_equal(number(finding(a, "groups_blocked"), "until_ms"), server_now_ms(&redis) + 3600000 - 70000);
 	assert_int_equal(number(finding(a, "messages_waiting"), "value"), 70000);
-	assert_int_equal(int_at(a, "/finding_count"), 6); /* two of old messages; no lock waits any more */
+	assert_int_equal(int_at(a, "/finding_count"), 6); /* two about old messages, none about a lock */
 	assert_int_equal(int_at(a, "/queues/paused"), 1);
 	static const char *const order[] = { "dead_letters",     "dead_letters",   "messages_waiting",
 					     "messages_waiting", "groups_blocked", "schedule_missed" };
@@ -201,7 +201,7 @@ static void send_of_group(const char *queue, const char *group, int count)
 		done("POST", target, body);
 }
 
-/* Messages that wait behind one in flight do not count, however long a worker has that. */
+/* Messages that wait behind a message in flight do not count, however long a worker holds it. */
 static void a_paused_group_is_found_while_others_work(void **state)
 {
 	char group[32];
@@ -217,7 +217,7 @@ static void a_paused_group_is_found_while_others_work(void **state)
 	assert_int_equal(int_at(a, "/finding_count"), 0);
 	assert_true(bool_at(a, "/complete"));
 
-	for (int i = 0; i < 1100; i++) { /* more groups than a page has, before the last one by name */
+	for (int i = 0; i < 1100; i++) { /* more groups than fit into a page, all before `stuck` by name */
 		snprintf(group, sizeof(group), "group-%d", i);
 		send_of_group("gq", group, 1);
 	}
@@ -271,7 +271,10 @@ static void a_stuck_group_is_found_among_many_queues(void **state)
 	assert_true(bool_at(a, "/complete"));
 }
 
-/* A rate lets the next message through soon, or not for long; a hold that ended needs a receive. */
+/*
+ * A group that its rate blocks is found while the wait lasts long, and once the wait has ended but
+ * no worker receives.
+ */
 static void a_group_of_a_rate_is_found_once_it_is_stuck(void **state)
 {
 	char target[256];
@@ -291,11 +294,11 @@ static void a_group_of_a_rate_is_found_once_it_is_stuck(void **state)
 		      "the oldest waits for group a");
 	*redis_clock_us += 60000000; /* 55 s are left */
 	assert_null(finding(look(), "groups_blocked"));
-	*redis_clock_us += 60000000; /* and no worker receives */
+	*redis_clock_us += 60000000; /* the wait has ended, and no worker receives */
 	assert_text(finding(look(), "groups_blocked"), "name", "slow");
 }
 
-/* A read makes the message that is due, which then waits. */
+/* A read creates the message that is due, and this message then waits. */
 static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
 {
 	(void)state;
@@ -367,7 +370,10 @@ static bool is_full(void)
 	return finding(overview(), "memory_full") != NULL;
 }
 
-/* From the first command that Redis refuses, until soon after there is memory again. */
+/*
+ * The finding appears with the first command that Redis refuses, and ends soon after Redis has
+ * memory again.
+ */
 static void memory_that_is_full_is_found_at_once(void **state)
 {
 	long refused = metric_of(&patternd, "redis_out_of_memory_total");
@@ -402,7 +408,7 @@ static bool is_away(void)
 	return finding(a, "redis_away") && json_is_null(json_at(a, "/queues"));
 }
 
-/* Never zeros, nor an answer of before, from the moment that the daemon knows. */
+/* Once the daemon knows that Redis is away, the values are null, never zeros or earlier values. */
 static void what_cannot_be_asked_is_null(void **state)
 {
 	(void)state;
@@ -421,7 +427,10 @@ static void what_cannot_be_asked_is_null(void **state)
 	assert_int_equal(json_array_size(json_at(look(), "/unknown")), 0);
 }
 
-/* All that ask meanwhile get the one answer, within its second; a client may leave. */
+/*
+ * All clients that ask while Redis hangs get the same answer, within its time limit. One client
+ * disconnects first.
+ */
 static void a_redis_that_hangs_is_not_waited_for(void **state)
 {
 	struct raw *asker[ASKERS];
@@ -443,7 +452,7 @@ static void a_redis_that_hangs_is_not_waited_for(void **state)
 		struct answer a = raw_answer(asker[i], SOON_MS);
 		assert_int_equal(a.status, 200);
 		assert_true(json_is_null(json_at(a, "/queues")));
-		assert_true(*unknown(a, "queues")); /* no_answer; by the timeout of a call, redis_unavailable */
+		assert_true(*unknown(a, "queues")); /* no_answer, or redis_unavailable if a call timed out */
 		assert_true(at_ms == 0 || int_at(a, "/at_ms") == at_ms);
 		at_ms = int_at(a, "/at_ms");
 		raw_close(asker[i]);
@@ -468,7 +477,7 @@ static void one_look_is_for_all_and_ends(void **state)
 	assert_int_equal(server_scripts_run(&redis) - scripts, 3);
 	if (daemon_is_sanitized())
 		skip();
-	for (int i = 0; i < 20; i++) { /* an hour in which no one looks */
+	for (int i = 0; i < 20; i++) { /* an hour in which no client asks */
 		leap(&patternd, 180);
 		client_reconnect(client);
 		wait_until(http(client, "GET", "/healthz", NULL).status == 200, SOON_MS);
@@ -476,7 +485,7 @@ static void one_look_is_for_all_and_ends(void **state)
 	assert_int_equal(server_scripts_run(&redis) - scripts, 3);
 }
 
-/* Beyond any bound there is less in the answer, and `complete` is false. */
+/* If there is more than a bound allows, the answer is cut, and `complete` is false. */
 static void ten_thousand_queues_are_bounded(void **state)
 {
 	struct daemon d = { 0 };
@@ -538,7 +547,7 @@ static int set_up(void **state)
 	(void)state;
 	start_redis_by_clock();
 	may_leap(&patternd);
-	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape is not a look */
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names", ""); /* a scrape must not look at Redis */
 	client = client_open(patternd.port);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * GET /push: the targets of --push in the order of the file, why each backs off, and how its
- * requests ended. What programs get, and what becomes of their answers, is in tests/push.
+ * GET /push lists the targets of --push in the order of the file, with the reason why each backs
+ * off and how its requests ended. (What programs receive, and what their answers do: tests/push.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +87,10 @@ static void an_idle_target_is_on(void **state)
 	assert_string_equal(text_at(a, "/items/1/unix_socket"), "/run/x");
 	assert_int_equal(int_at(a, "/items/1/concurrency"), 10);
 	assert_int_equal(int_at(a, "/items/1/timeout_ms"), 30000);
-	/* It begins before there is a connection to Redis, and goes on once a receive waits. */
+	/*
+	 * A target begins before there is a connection to Redis; its reason is null once a receive
+	 * waits.
+	 */
 	wait_until(json_is_null(json_at(list(""), "/items/0/reason")), SOON_MS);
 	assert_string_equal(text_at(list(""), "/items/0/state"), "on");
 	a = http(client, "GET", "/info", NULL);
@@ -104,11 +107,14 @@ static void one_that_is_away_backs_off(void **state)
 	assert_true(int_at(a, "/items/0/counts/unreached") >= 1);
 	assert_int_equal(int_at(a, "/items/0/counts/failed"), 0);
 	assert_int_equal(int_at(a, "/items/0/allowed"), 1);
-	/* libcurl's words: "Couldn't connect to server", or "Could not" of later versions. */
+	/*
+	 * libcurl writes "Couldn't connect to server", and later versions "Could not connect to
+	 * server".
+	 */
 	assert_non_null(strstr(text_at(a, "/items/0/last_failure/detail"), " connect to server"));
 	assert_true(int_at(a, "/items/0/last_failure/at_ms") > 1500000000000);
 	assert_int_equal(int_at(a, "/items/1/counts/unreached"), 0);
-	/* What was not begun does not count. */
+	/* A delivery whose request did not reach the program does not count. */
 	a = http(client, "GET", "/queues/q/messages/m", NULL);
 	assert_in_range(int_at(a, "/receives"), 0, 1);
 	wait_until(strcmp(text_at(list(""), "/items/0/state"), "backing_off") == 0, SOON_MS);
@@ -188,7 +194,7 @@ static void a_faulty_file_stops_the_start(void **state)
 		assert_true(proc_wrote(&patternd.proc, "patternd: --push: "));
 		assert_true(proc_wrote(&patternd.proc, path));
 		if (!proc_wrote(&patternd.proc, rows[i][1]))
-			fail_msg("it does not say '%s' of %s", rows[i][1], rows[i][0]);
+			fail_msg("stderr lacks '%s' for %s", rows[i][1], rows[i][0]);
 	}
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--push", "/no/such/file"), 2);
 	assert_true(proc_wrote(&patternd.proc, "/no/such/file: No such file or directory"));

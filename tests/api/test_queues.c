@@ -1,8 +1,7 @@
 /*
- * Queues over HTTP: the answers to sending, receiving and settling, and the requests that the
- * handlers refuse themselves. tests/scripts has what a queue does, test_queues_messages.c reads,
- * changes and cancels messages, test_queues_admin.c tests whole queues, and
- * tests/faults/test_hostile_members.c single values.
+ * Queues over HTTP: the answers to sends, receives and settles, and the requests that the handlers
+ * refuse. (What a queue does: tests/scripts. Single messages: test_queues_messages.c. Whole queues:
+ * test_queues_admin.c. Single values: tests/faults/test_hostile_members.c.)
  */
 #include "queue_stage.h"
 
@@ -27,14 +26,14 @@ static void a_message_is_sent_received_and_done(void **state)
 	assert_int_equal(int_at(a, "/messages/0/sent_at_ms"), int_at(sent, "/messages/0/deliver_at_ms"));
 	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - VISIBILITY_MS, before_ms, server_now_ms(&redis));
 	assert_int_equal(count_in(receive("{\"limit\":100}")), 0);
-	for (int i = 0; i < 2; i++) { /* a repetition has the same answer */
+	for (int i = 0; i < 2; i++) { /* a retry gets the same answer */
 		struct answer done = acknowledge(receipt_in(a));
 		assert_status(done, 204);
 		assert_int_equal(done.body_len, 0);
 	}
 }
 
-/* The path of a message that was sent alone, in which its id is encoded. */
+/* The answer to a single message has its path in Location, with the id percent-encoded. */
 static void one_that_is_stored_has_a_location(void **state)
 {
 	char path[64];
@@ -45,8 +44,8 @@ static void one_that_is_stored_has_a_location(void **state)
 	assert_string_equal(header_of(a, "Location"), "/queues/q/messages/a%2Fb%20c");
 	struct answer again = post("/messages", "{\"body\":1,\"id\":\"a/b c\"}", KEY "once");
 	assert_string_equal(header_of(again, "Location"), "/queues/q/messages/a%2Fb%20c");
-	assert_string_equal(again.body, a.body);        /* its id is not a duplicate of itself */
-	a = send_body("{\"body\":1,\"id\":\"a/b c\"}"); /* a duplicate, which made nothing */
+	assert_string_equal(again.body, a.body);        /* in a replay the message is not a duplicate of itself */
+	a = send_body("{\"body\":1,\"id\":\"a/b c\"}"); /* a duplicate, which creates no message */
 	assert_status(a, 200);
 	assert_null(header_of(a, "Location"));
 	a = send_body("{\"body\":2}");
@@ -100,7 +99,10 @@ static void an_id_is_sent_once(void **state)
 
 /* ---- Receiving ---- */
 
-/* Expired messages leave room in the page, but use up the limit: the rest stays in the queue. */
+/*
+ * An expired message takes no place in the answer, and no more than `limit` messages leave the
+ * queue.
+ */
 static void expired_messages_make_no_room_beyond_the_limit(void **state)
 {
 	enum { MESSAGES = 30 };
@@ -120,7 +122,10 @@ static void expired_messages_make_no_room_beyond_the_limit(void **state)
 	}
 }
 
-/* The script ends a call after a thousand of them; the next call finds what waits behind. */
+/*
+ * The script ends a call after a thousand expired messages; the next call finds the message behind
+ * them.
+ */
 static void many_expired_messages_hide_none(void **state)
 {
 	enum { EXPIRED = 1100 };
@@ -149,7 +154,7 @@ static void what_is_acknowledged_at_once_never_comes_again(void **state)
 	/* A retry gets the messages of the first attempt, and receives no more. */
 	assert_string_equal(post("/receive", two, KEY "one").body, a.body);
 	assert_counts(1, 0, 0, 0);
-	/* With false it is as usual. */
+	/* With `acknowledge` false the answer has a receipt, as usual. */
 	assert_status(acknowledge(receipt_in(receive("{\"acknowledge\":false,\"visibility_ms\":1000}"))), 204);
 }
 
@@ -178,7 +183,7 @@ static void extending_counts_from_now(void **state)
 	}
 }
 
-/* A replay reports what holds now, and leaves it as it is. */
+/* A replay reports the current visibility, and does not change it. */
 static void a_retried_extend_extends_once(void **state)
 {
 	char tail[128];
@@ -211,7 +216,7 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":60000}");
 	assert_in_range(int_at(a, "/deliver_at_ms") - 60000, before_ms, server_now_ms(&redis));
 	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
-	a = reject(receipt_in(receive(NULL)), NULL); /* for the last time */
+	a = reject(receipt_in(receive(NULL)), NULL); /* the third of three receives */
 	assert_true(bool_at(a, "/dead"));
 	assert_true(json_is_null(json_at(a, "/deliver_at_ms")));
 	assert_status(message("PATCH", "a", "{\"priority\":1}"), 200); /* deliverable again */
@@ -221,7 +226,7 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 	assert_string_equal(text_at(message("GET", "a", NULL), "/reason"), "no such order");
 }
 
-/* Without its own end, since a delivery that does not count is not a failure. */
+/* A reject that is not counted is not a failure: it uses up no attempt, and no backoff follows. */
 static void an_uncounted_reject_is_no_attempt(void **state)
 {
 	(void)state;
@@ -234,7 +239,7 @@ static void an_uncounted_reject_is_no_attempt(void **state)
 		assert_false(bool_at(a, "/dead"));
 		assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(message("GET", "a", NULL), "/sent_at_ms"));
 		a = message("GET", "a", NULL);
-		assert_string_equal(text_at(a, "/state"), "ready"); /* it has no backoff */
+		assert_string_equal(text_at(a, "/state"), "ready");
 		assert_int_equal(int_at(a, "/receives"), 0);
 		assert_true(json_is_null(json_at(a, "/reason")));
 		assert_true(json_is_null(json_at(a, "/worker")));
@@ -246,7 +251,7 @@ static void an_uncounted_reject_is_no_attempt(void **state)
 	assert_true(bool_at(reject(receipt_in(receive(NULL)), "{\"counted\":true}"), "/dead"));
 }
 
-/* Of a message past its ttl nothing is left. */
+/* A message past its ttl is gone: it is neither dead nor due again. */
 static void what_is_rejected_past_its_ttl_is_neither(void **state)
 {
 	struct answer a;
@@ -263,12 +268,12 @@ static void what_is_rejected_past_its_ttl_is_neither(void **state)
 	assert_true(json_is_null(json_at(a, "/deliver_at_ms")));
 }
 
-/* ---- What no schema has ---- */
+/* ---- Rules that no schema has ---- */
 
 #define MESSAGES "/queues/q/messages"
 #define SCHEDULE "/queues/q/schedules/s"
 
-/* In a path and a body, $ is replaced by the receipt of a message in flight, m. */
+/* In a path or a body, $ is replaced by the receipt of message m, which is in flight. */
 static const struct refusal {
 	const char *method, *target, *body, *code, *pointer;
 } refusals[] = {
@@ -326,7 +331,7 @@ static const struct refusal {
 	{ "PUT", "/queues/q", "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}", "invalid_value", "/backoff" },
 	{ "PATCH", "/queues/q", "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}", "invalid_value", "/backoff" },
 	{ "PATCH", "/queues/q", "{\"backoff\":{\"max_ms\":1}}", "invalid_value",
-	  "/backoff" }, /* below the base it has */
+	  "/backoff" }, /* below the base that the queue has */
 	{ "PUT", SCHEDULE, "{\"body\":1}", "missing_field", "/every_ms" },
 	{ "PUT", SCHEDULE, "{\"every_ms\":100,\"cron\":\"* * * * *\",\"body\":1}", "invalid_value", "/cron" },
 	{ "PUT", SCHEDULE, "{\"cron\":\"0 0 30 2 *\",\"body\":1}", "invalid_value", "/cron" },
@@ -351,7 +356,7 @@ static const char *with_receipt(char out[512], const char *text, const char *rec
 	return out;
 }
 
-/* Each is named, and has no effect. */
+/* Each refusal names the member, and changes nothing in Redis. */
 static void what_the_handlers_refuse_is_named(void **state)
 {
 	char target[512], body[512], receipt[128];

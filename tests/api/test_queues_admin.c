@@ -1,6 +1,6 @@
 /*
- * Queues over HTTP, for operators: settings and counts, many messages purged and redriven, queues
- * deleted and listed. (One message at rest, and lists of them: test_queues_messages.c.)
+ * Queues over HTTP, for operators: settings, counts, purge, redrive, delete and list. (Single
+ * messages and lists of messages: test_queues_messages.c.)
  */
 #include "queue_stage.h"
 
@@ -23,7 +23,10 @@ static void assert_settings(struct answer a, const int64_t wanted[7])
 
 #define DEFAULTS VISIBILITY_MS, RECEIVES, BASE_MS, MAX_MS, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS
 
-/* PUT replaces all; by PATCH (RFC 7396) given members change, null resets, the rest stays. */
+/*
+ * PUT replaces all settings. PATCH (RFC 7396) changes the given members, resets members that are
+ * null, and keeps the rest.
+ */
 static const struct {
 	const char *method, *body;
 	int status;
@@ -93,7 +96,7 @@ static void counts_have_every_state(void **state)
 	assert_counts(0, 0, 0, 0);
 	const json_t *none = json_at(queue("GET", NULL), "/oldest_ready_ms");
 	assert_true(json_is_null(none));
-	assert_int_equal(server_keys(&redis), 0); /* a look creates no queue */
+	assert_int_equal(server_keys(&redis), 0); /* a read creates no queue */
 	send_each_state();
 	next_ms(); /* so that the oldest is ready for a while */
 	assert_counts(2, 1, 1, 1);
@@ -148,7 +151,7 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 	assert_counts(2500, 0, 0, 500);
 	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 500);
 	assert_counts(3000, 0, 0, 0);
-	struct answer a = receive(NULL); /* again, the longest dead first */
+	struct answer a = receive(NULL); /* a redriven one: the longest dead comes first */
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 	assert_int_equal(int_at(post("/purge", "{\"state\":\"ready\"}", NULL), "/purged"), 2999);
 	assert_counts(0, 0, 1, 0);

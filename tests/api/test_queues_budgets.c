@@ -1,6 +1,7 @@
 /*
- * A queue with a policy hands out what the policy admits, and spends nothing for what it does not
- * hand out; a queue with max_messages refuses or delays what it has no room for.
+ * A queue with a policy hands out as many messages as the policy admits, and spends nothing for
+ * messages that stay. A queue with max_messages refuses or delays messages for which it has no
+ * room.
  */
 #include "queue_stage.h"
 #include "waiter.h"
@@ -44,10 +45,10 @@ static void a_policy_must_exist(void **state)
 	configure("{\"policy\":{\"name\":\"p\",\"key\":\"k\"}}");
 	assert_status(send_body("{\"id\":\"a\",\"body\":1}"), 201);
 	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
-	wait_until(http(client, "POST", RECEIVE, "{}").status == 404, SOON_MS); /* a daemon knows it for a second */
+	wait_until(http(client, "POST", RECEIVE, "{}").status == 404, SOON_MS); /* policies are cached for a second */
 	configure("{}");
 	struct answer back = receive(NULL);
-	assert_int_equal(int_at(back, "/messages/0/receives"), 1); /* it was returned as if not received */
+	assert_int_equal(int_at(back, "/messages/0/receives"), 1); /* the failed receive did not count */
 }
 
 static void what_is_handed_out_is_paid(void **state)
@@ -65,7 +66,7 @@ static void what_is_handed_out_is_paid(void **state)
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
 	assert_counts(3, 0, 2, 0);
 	put_policy("{\"limit\":100,\"window_ms\":60000}");
-	configure("{}"); /* which ends that the queue is held */
+	configure("{}"); /* a change of the settings ends the hold */
 	struct answer a = receive("{\"limit\":10}");
 	assert_int_equal(count_in(a), 3);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
@@ -86,7 +87,9 @@ static void a_waiter_looks_when_there_is_room(void **state)
 	assert_in_range((int64_t)(metric_value(&patternd, "wait_retries_total") - before), 2, 6);
 }
 
-/* Each algorithm; one counts refusals, which must not hold the queue for ever. */
+/*
+ * Every algorithm limits the queue. A policy that counts refusals must not hold the queue for ever.
+ */
 static void every_algorithm_pays(void **state)
 {
 	static const char *const policies[] = {
@@ -156,7 +159,7 @@ static void a_full_queue_refuses(void **state)
 	assert_status(send_body("{\"body\":5}"), 201);
 }
 
-/* A text in which $ is the receipt. */
+/* Copies `text` with the receipt in place of $. */
 static void with_receipt(const char *text, const char *receipt, char to[256])
 {
 	const char *at = text ? strchr(text, '$') : NULL;
@@ -167,7 +170,7 @@ static void with_receipt(const char *text, const char *receipt, char to[256])
 		snprintf(to, 256, "%s", text ? text : "");
 }
 
-/* What makes room, and whether it does. */
+/* Each row makes room for a sender that waits. */
 static void whatever_ends_a_message_wakes_a_sender(void **state)
 {
 	static const struct {
@@ -260,7 +263,7 @@ static void waiting_for_room_ends(void **state)
 	assert_problem(a, 409, "queue_full", "none");
 	assert_true(a.took_us >= 100000);
 	assert_problem(send_body("{\"messages\":[{\"body\":1},{\"body\":2}],\"wait_room_ms\":20000}"), 409,
-		       "queue_full", "none"); /* at once: they never fit */
+		       "queue_full", "none"); /* refused at once, since two never fit */
 	assert_int_equal(senders_waiting(), 0);
 }
 

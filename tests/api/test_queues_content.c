@@ -1,4 +1,4 @@
-/* Queues over HTTP: the parts of a message beside its body: its traceparent and its headers. */
+/* Queues over HTTP: the traceparent and the headers of a message, which it has beside its body. */
 #include "queue_stage.h"
 
 #define TRACE(version, id, span) version "-" id "-" span "-01"
@@ -10,7 +10,7 @@
 
 enum { SEQUENCE = 16 };
 
-/* The content of the only message in Redis, behind its header. */
+/* The stored content of the only message in Redis, without the header in front of it. */
 static const char *stored(void)
 {
 	const redisReply *all = server_command(&redis, "HGETALL p:queue:{q}");
@@ -22,7 +22,7 @@ static const char *stored(void)
 	return NULL;
 }
 
-/* An absent member is "". */
+/* Returns "" for an absent member. */
 static const char *member(const json_t *message, const char *name)
 {
 	const char *text = json_string_value(json_object_get(message, name));
@@ -40,7 +40,7 @@ static void assert_carried(const char *where, const json_t *m, const char *trace
 	json_decref(wanted);
 }
 
-/* Each operation that returns a message, in each state of the message. */
+/* Each operation that returns a message returns its headers and its traceparent, in each state. */
 static void everything_that_shows_a_message_shows_them(void **state)
 {
 	static const struct {
@@ -141,7 +141,7 @@ static void a_traceparent_of_another_form_is_refused(void **state)
 	assert_counts(0, 0, 0, 0);
 }
 
-/* That many headers, with names and values of that many bytes. */
+/* Sends `count` headers, with names of `name_len` and values of `value_len` bytes. */
 static struct answer send_headers(int count, int name_len, int value_len)
 {
 	static char body[16384];
@@ -162,7 +162,7 @@ static void their_limits(void **state)
 	assert_problem(send_headers(1, 65, 1), 400, "out_of_range", "none");
 }
 
-/* A message of `--max-body-bytes` has room for its trace. */
+/* A message whose body has `--max-body-bytes` still has room for its trace. */
 static void the_largest_body_has_room_for_them(void **state)
 {
 	enum { MOST = 1 << 20 };

@@ -1,6 +1,6 @@
 /*
- * What a send does while a message with its id exists, a cancelled delivery, and dead letters that
- * move, over HTTP: answers and what follows of them. (Every state of a message:
+ * Over HTTP: a send whose message id is in use, a cancelled delivery, and dead letters that move to
+ * another queue, with the answers and their effects. (Every state of a message:
  * test_queues_duplicates_scripts.c, test_queues_cancel_scripts.c, test_queues_redrive_scripts.c.)
  */
 #include "queue_stage.h"
@@ -41,7 +41,7 @@ static void each_outcome_is_in_the_answer(void **state)
 	assert_int_equal(count_of("/sent"), 3);
 }
 
-/* The newest message gives headers and trace, and a batch has an outcome for each. */
+/* The newest message sets the headers and the trace. A batch has an outcome per message. */
 static void a_batch_has_each_outcome(void **state)
 {
 	(void)state;
@@ -87,7 +87,7 @@ static void a_message_has_its_own_backoff(void **state)
 	assert_in_range(int_at(a, "/deliver_at_ms"), before_ms + 60000, server_now_ms(&redis) + 120000);
 }
 
-/* A message that takes the place of another needs no room. */
+/* A message that replaces another one needs no room. */
 static void a_full_queue_takes_what_replaces(void **state)
 {
 	(void)state;
@@ -167,7 +167,7 @@ static void dead_letters_move(void **state)
 	assert_ids(a, IDS("b", "a", "c"));
 	assert_string_equal(text_at(a, "/messages/1/headers/tenant"), "acme");
 	assert_int_equal(int_at(a, "/messages/1/receives"), 1);
-	a = redrive("{\"to\":\"q\",\"ids\":[\"b\"]}", NULL); /* itself */
+	a = redrive("{\"to\":\"q\",\"ids\":[\"b\"]}", NULL); /* the queue itself */
 	assert_int_equal(int_at(a, "/redriven"), 1);
 	assert_int_equal(int_at(a, "/duplicates"), 0);
 	assert_counts(1, 0, 0, 0);

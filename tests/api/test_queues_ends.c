@@ -1,6 +1,6 @@
 /*
  * Waiting for the end of a message, over two daemons: GET of a message with wait_ms, and a send
- * with wait_result_ms. Results themselves are in test_queues_results.c.
+ * with wait_result_ms. (Results: test_queues_results.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static struct answer answer_of(struct raw *r, const char *target)
 	return a;
 }
 
-/* Both daemons have subscribed, and looked since. */
+/* Waits until both daemons have subscribed and have looked once after that. */
 static void wait_until_parked(long here, long there)
 {
 	wait_until(all_parked(&patternd, here) && all_parked(&other, there), SOON_MS);
@@ -102,7 +102,7 @@ static void wait_until_parked(long here, long there)
 	wait_until(all_parked(&patternd, here) && all_parked(&other, there), SOON_MS);
 }
 
-/* That many at each of the first `sides` daemons wait for message a. */
+/* Lets `count` clients wait for message a at each of the first `sides` daemons. */
 static void gather(int count, int sides)
 {
 	for (int i = 0; i < sides * count; i++)
@@ -127,7 +127,7 @@ static void close_all(int count)
 	wait_until(waiting_at(&patternd) == 0 && waiting_at(&other) == 0, SOON_MS);
 }
 
-/* Fields in which daemons register at messages. */
+/* Returns how many fields in Redis register daemons at messages. */
 static long registered(void)
 {
 	static const char count[] = "local n = 0 for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do "
@@ -138,7 +138,7 @@ static long registered(void)
 
 /* ---- The result comes ---- */
 
-/* With 1 or 10 that wait at each daemon: the settle, and one look a daemon. */
+/* However many clients wait, an end costs the settle and one script per daemon. */
 static void an_end_costs_a_script_a_daemon(void **state)
 {
 	static const int counts[] = { 1, CROWD };
@@ -155,7 +155,7 @@ static void an_end_costs_a_script_a_daemon(void **state)
 			gather(counts[i], sides);
 			assert_int_equal(registered(), 1);
 			long long scripts = server_scripts_run(&redis), commands = server_commands_run(&redis);
-			nap_ms(50); /* in which nothing must be sent */
+			nap_ms(50); /* the daemons must send nothing meanwhile */
 			assert_int_equal(server_commands_run(&redis), commands);
 			assert_status(complete(), 200);
 			wait_until(answered(total) == total, SOON_MS);
@@ -172,7 +172,7 @@ static void an_end_costs_a_script_a_daemon(void **state)
 		}
 }
 
-/* Each of a thousand waiters gets its own result, though they end a hundred at once. */
+/* Each of a thousand waiters gets the result of its own message, though a hundred end at once. */
 static void each_gets_its_own(void **state)
 {
 	static struct raw *many[MANY];
@@ -286,7 +286,10 @@ static void every_end_wakes_both_daemons(void **state)
 	}
 }
 
-/* No script runs then: the daemon looks when the last visibility ends, or the ttl_ms. */
+/*
+ * When time alone ends a message, no script runs that could report it. The daemon looks when the
+ * last visibility or the ttl_ms ends.
+ */
 static void time_alone_ends_it(void **state)
 {
 	(void)state;
@@ -318,7 +321,7 @@ static void when_its_time_has_passed_it_is_as_it_is(void **state)
 	assert_status(get(M "/b?wait_ms=20000"), 404); /* at once */
 	receive();
 	assert_status(reject("{\"dead\":true}"), 200);
-	assert_string_equal(text_at(get(M "/a?wait_ms=20000"), "/state"), "dead"); /* it has ended */
+	assert_string_equal(text_at(get(M "/a?wait_ms=20000"), "/state"), "dead"); /* message a has ended */
 	assert_problem(get(M "/a?wait_ms=60001"), 400, "out_of_range", "none");
 }
 
@@ -339,7 +342,7 @@ static void only_where_results_are_kept(void **state)
 	assert_int_equal(waiting_at(&patternd), 0);
 }
 
-/* What happens while the daemon is not subscribed is found afterwards. */
+/* After it has subscribed again, the daemon finds the messages that ended meanwhile. */
 static void a_lost_subscription_loses_no_end(void **state)
 {
 	(void)state;
@@ -356,7 +359,10 @@ static void a_lost_subscription_loses_no_end(void **state)
 	close_all(4);
 }
 
-/* It looks once more though its daemon is subscribed, and is named for as long as it may wait. */
+/*
+ * A later waiter looks once more although its daemon is subscribed, and the daemon stays registered
+ * for as long as this waiter may wait.
+ */
 static void a_later_waiter_may_wait_longer(void **state)
 {
 	(void)state;
@@ -417,7 +423,7 @@ static void a_request_gets_its_reply(void **state)
 		assert_true(json_is_false(json_at(a, "/messages/0/duplicate")));
 		raw_close(r);
 	}
-	/* The same id again: the result that is kept, at once. */
+	/* A send with the same id gets the stored result at once. */
 	struct answer a = post(M, "{\"id\":\"a\",\"body\":3,\"wait_result_ms\":20000}");
 	assert_status(a, 200);
 	assert_true(json_is_true(json_at(a, "/messages/0/duplicate")));
@@ -460,7 +466,7 @@ static void a_request_of_several_cannot_wait(void **state)
 	assert_problem(post(M, "{\"body\":1,\"wait_result_ms\":60001}"), 400, "out_of_range", "none");
 }
 
-/* A replay is the same message, and waits for its end as the first did. */
+/* A replay returns the same message, and waits for its end like the first request. */
 static void a_replay_waits_again(void **state)
 {
 	static const char key[] = "Idempotency-Key: one\r\n";

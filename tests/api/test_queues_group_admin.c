@@ -20,7 +20,7 @@ static struct answer group(const char *name, const char *verb, const char *body)
 	return http(client, "POST", target, body);
 }
 
-/* `count` messages of a group, named <group>0, <group>1, ... */
+/* Sends `count` messages of a group, with the ids <group>0, <group>1, ... */
 static void send_to(const char *name, int count, const char *more)
 {
 	char body[256];
@@ -31,7 +31,7 @@ static void send_to(const char *name, int count, const char *more)
 	}
 }
 
-/* A group of an answer, `at` is "" or "/items/0". */
+/* Asserts a group in an answer; `at` is "" or "/items/0". */
 static void assert_group(struct answer a, const char *at, const char *name, int64_t ready, int64_t blocked,
 			 int64_t in_flight, const char *reason)
 {
@@ -106,7 +106,7 @@ static void a_paused_group_delivers_nothing_until_then(void **state)
 	assert_ids(receive("{\"limit\":10}"), IDS(NULL));
 	assert_group(group("a", "resume", NULL), "", "a", 1, 2, 0, NULL);
 	assert_ids(receive("{\"limit\":10}"), IDS("a0", "a1", "later"));
-	assert_group(group("a", "resume", NULL), "", "a", 0, 0, 3, NULL); /* again: nothing */
+	assert_group(group("a", "resume", NULL), "", "a", 0, 0, 3, NULL); /* a second resume changes nothing */
 }
 
 static void a_pause_ends_by_itself(void **state)
@@ -130,7 +130,7 @@ static void a_group_without_messages_can_be_paused(void **state)
 	assert_group(groups(""), "/items/0", "none", 0, 1, 0, "paused");
 }
 
-/* One message of each state of group a, two that are blocked; and as many of b. */
+/* Gives groups a and b two blocked messages each, and one message in each other state. */
 static void fill(void)
 {
 	configure("{\"max_receives\":1," AT_ONCE "}");
@@ -145,7 +145,7 @@ static void fill(void)
 		assert_int_equal(count_in(receive("{\"visibility_ms\":60000}")), 1);
 		for (int i = 0; i < 3; i++)
 			assert_status(send_body(body), 201);
-		/* What is ready of a must not be taken for b. */
+		/* While group a is paused, the receive for group b gets no message of a. */
 		struct answer paused = group(name, "pause", "{\"for_ms\":60000}");
 		assert_group(paused, "", name, 0, 3, 1, "paused");
 	}
@@ -211,7 +211,7 @@ static void their_messages_are_listed_in_pages(void **state)
 	assert_int_equal(listed("blocked"), 6);
 }
 
-/* A group whose only message is ready, in flight or in its backoff. */
+/* Purges a group whose only message is ready, in flight or in its backoff. */
 static void a_group_of_one_is_purged(void **state)
 {
 	static const char *const orders[] = { "{\"order\":\"strict\"}", "{}" };
@@ -235,7 +235,10 @@ static void a_group_of_one_is_purged(void **state)
 	}
 }
 
-/* What a group has spent counts by the rate of now, and no group is held for the rate before. */
+/*
+ * After a change of the rate, what a group has spent counts by the new rate, and the old rate holds
+ * no group back.
+ */
 static void a_changed_group_rate_holds_at_once(void **state)
 {
 	static const struct {
@@ -255,7 +258,7 @@ static void a_changed_group_rate_holds_at_once(void **state)
 		assert_group(groups(""), "/items/0", "a", 0, 3, 0, "limited");
 		snprintf(body, sizeof(body), "{\"group_rate\":%s}", rows[i].rate);
 		assert_status(queue("PATCH", body), 200);
-		if (rows[i].received == 0) { /* in 1200 ms, and not tomorrow */
+		if (rows[i].received == 0) { /* due in 1200 ms, not tomorrow */
 			assert_ids(receive("{\"limit\":10}"), IDS(NULL));
 			assert_in_range(int_at(groups(""), "/items/0/until_ms") - server_now_ms(&redis), 0, SOON_MS);
 		} else {
@@ -265,7 +268,10 @@ static void a_changed_group_rate_holds_at_once(void **state)
 	}
 }
 
-/* Others of the same instant are between them, so that a step ends among them. */
+/*
+ * Between the messages of the group are other messages of the same instant, so that a step of the
+ * purge ends among them.
+ */
 static void a_group_is_found_among_many(void **state)
 {
 	(void)state;

@@ -1,11 +1,12 @@
 /*
- * Strict groups beside the FIFO queues of Amazon SQS: what LocalStack's tests, which were validated
- * against AWS (localstack/localstack, tests/aws/services/sqs/test_sqs.py), expect of messages in
- * groups. A fact has the name of its test there.
+ * Strict groups compared with the FIFO queues of Amazon SQS. The facts are what LocalStack's tests
+ * (localstack/localstack, tests/aws/services/sqs/test_sqs.py), validated against AWS, expect of
+ * messages in groups. Each fact has the name of its test in LocalStack.
  *
- * One thing is different on purpose: SQS hands out several messages of a group in one batch, and a
- * strict group here has one in flight. So where a test receives g1-m1 and g1-m2 at once, here g1-m2
- * follows the end of g1-m1. Between groups SQS promises no order; here they take turns.
+ * One thing is different on purpose: SQS hands out several messages of a group in one batch, while
+ * a strict group here has at most one in flight. Where a test receives g1-m1 and g1-m2 at once,
+ * g1-m2 here follows the end of g1-m1. Between groups SQS promises no order; here the groups take
+ * turns.
  */
 #include "queue_stage.h"
 
@@ -37,7 +38,7 @@ static const struct fact facts[] = {
 	  "+g1-m1 9:g1-m1 !g1-m1 9: +g1-m2 9:g1-m2 !g1-m2 +g2-m1 +g1-m3 9:g2-m1,g1-m3" },
 };
 
-static char receipts[16][2][64]; /* id and receipt of what is in flight */
+static char receipts[16][2][64]; /* id and receipt of each message in flight */
 
 static char *receipt_of(const char *id)
 {

@@ -1,6 +1,6 @@
 /*
- * A request that waits at a queue that may hand out nothing for a time tries again at the instant
- * at which that ends, and between runs no script.
+ * A queue may hand out nothing for a time, for example while a group is paused. A request that
+ * waits at it tries again at the instant at which this time ends, and runs no script until then.
  */
 #include "queue_stage.h"
 #include "waiter.h"
@@ -15,7 +15,7 @@ static long scripts_run(void)
 	return at ? atol(at + strlen(wanted)) : 0;
 }
 
-/* What waits gets its message by one script. */
+/* The waiting request gets its message by one script. */
 static void wakes_once(void)
 {
 	struct raw *w = waiter_parked(&patternd, &redis, "q", "{\"wait_ms\":20000}");
@@ -62,7 +62,7 @@ static void a_queue_that_spent_its_rate(void **state)
 	wakes_once();
 }
 
-/* The end of a delivery runs a script, and what waits another. */
+/* The send, the acknowledgement and the waiting receive run one script each. */
 static void a_queue_that_has_its_concurrency(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Single messages of a queue over HTTP: GET, PATCH, DELETE and lists. test_queues_admin.c tests
- * many at once, and whole queues.
+ * Single messages of a queue over HTTP: GET, PATCH, DELETE and lists. (Many messages at once, and
+ * whole queues: test_queues_admin.c.)
  */
 #include "queue_stage.h"
 
@@ -41,7 +41,7 @@ static void a_look_has_all_members(void **state)
 	assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(a, "/sent_at_ms"));
 	a = message("GET", "delayed", NULL);
 	assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(a, "/sent_at_ms") + 60000);
-	assert_counts(2, 1, 1, 1); /* a look takes nothing */
+	assert_counts(2, 1, 1, 1); /* reads receive nothing */
 	assert_problem(message("GET", "none", NULL), 404, "not_found", "none");
 }
 
@@ -59,7 +59,10 @@ static void assert_worker(const char *state, const char *wanted)
 	assert_true(json_equal(json_at(list(query), "/items/0"), a.json));
 }
 
-/* As it was given, whatever state the delivery left the message in. */
+/*
+ * The worker's name is kept as the receive sent it, whatever state the delivery leaves the message
+ * in.
+ */
 static void a_message_names_its_worker(void **state)
 {
 	char longest[201] = "", body[256], receipt[128];
@@ -73,7 +76,7 @@ static void a_message_names_its_worker(void **state)
 	assert_status(reject(receipt, "{\"reason\":\"why\"}"), 200);
 	assert_worker("ready", "h\xc3\xb6st\t{%41} /7");
 
-	memset(longest, 'w', sizeof(longest) - 1); /* of several queues, too */
+	memset(longest, 'w', sizeof(longest) - 1); /* a receive from several queues, too */
 	snprintf(body, sizeof(body), "{\"queues\":[\"other\",\"q\"],\"worker\":\"%s\"}", longest);
 	snprintf(receipt, sizeof(receipt), "%s", receipt_in(http(client, "POST", "/queues/receive", body)));
 	assert_worker("in_flight", longest);
@@ -91,7 +94,7 @@ static void a_message_names_its_worker(void **state)
 	assert_problem(receive(body), 400, "out_of_range", "none");
 }
 
-/* The time to try again is that until its delivery ends. */
+/* `retry_after_ms` is the time until the delivery ends. */
 static void assert_in_flight(struct answer a)
 {
 	int64_t left_ms = int_at(message("GET", "in_flight", NULL), "/visible_until_ms") - server_now_ms(&redis);
@@ -136,7 +139,7 @@ static void a_change_moves_a_message(void **state)
 	assert_problem(message("PATCH", "none", "{\"delay_ms\":0}"), 404, "not_found", "none");
 }
 
-/* As sending refuses it: the message would be dropped before it is due. */
+/* A change is refused, like a send, if the message would expire before it is due. */
 static void a_change_cannot_outlive_the_ttl(void **state)
 {
 	char body[64];
@@ -164,13 +167,13 @@ static void cancel_takes_what_is_not_in_flight(void **state)
 	assert_counts(1, 1, 1, 1);
 }
 
-/* A message's id is any text, in the path encoded. */
+/* A message's id may be any text; the path has it percent-encoded. */
 static void ids_are_any_text(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "x%2Fy", "x/y" },
 		{ "%E2%82%AC", "\u20ac" },
-		{ "1795223759272486", "1795223759272486" }, /* as if it were a sequence */
+		{ "1795223759272486", "1795223759272486" }, /* looks like a sequence */
 		{ "receive", "receive" },
 	};
 	char body[64];
@@ -201,7 +204,10 @@ static void each_state_is_listed(void **state)
 	assert_ids_of(a, "items", IDS("dead"));
 	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_true(json_equal(json_at(a, "/items/0"), message("GET", "dead", NULL).json));
-	/* By pages: the cursor has a priority, an instant and a sequence, each at its largest. */
+	/*
+	 * The list has pages; the cursor has a priority, an instant and a sequence, each at its
+	 * largest.
+	 */
 	send_body("{\"body\":1,\"id\":\"last\",\"priority\":9,\"deliver_at_ms\":253402300799999}");
 	static const char *const states[] = { "ready", "delayed" }, *const firsts[] = { "urgent", "delayed" },
 				 *const seconds[] = { "ready", "last" };

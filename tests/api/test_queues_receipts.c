@@ -1,8 +1,8 @@
 /*
  * Receipts over HTTP: each place that accepts one (acknowledge, extend, reject, both lists of
- * settle) with each kind of receipt: current, acknowledged, no longer current in each way, of
- * another queue, damaged, or foreign text. Each answer is as the contract documents it, and a
- * refusal changes nothing in Redis.
+ * settle) gets each kind of receipt. A receipt is current, acknowledged, no longer current in each
+ * way, of another queue, damaged, or foreign text. Each answer is as the contract documents it, and
+ * a refusal changes nothing in Redis.
  */
 #include "queue_stage.h"
 
@@ -11,7 +11,7 @@ static const char *const place_names[] = { "acknowledge", "extend", "reject", "s
 
 enum validity { CURRENT, REMEMBERED, STALE, INVALID, OVERSIZED, VALIDITY_COUNT };
 
-/* The answer of each place: a status, for settle the outcome, and the code of a problem. */
+/* The answer of each place: its status, and the outcome of a settle or the code of a problem. */
 static const struct expected {
 	int status;
 	const char *outcome;
@@ -235,11 +235,11 @@ static void acknowledged_and_deleted(void)
 	in_flight();
 	assert_status(acknowledge(receipt), 204);
 	assert_status(queue("DELETE", NULL), 204);
-	send_body("{\"body\":1}"); /* used again: the old receipt is not valid for it */
+	send_body("{\"body\":1}"); /* the queue is used again; the old receipt is not valid there */
 	assert_int_equal(count_in(receive(NULL)), 1);
 }
 
-/* Sent to queue q, where a message is in flight, too. */
+/* The receipt is sent to queue q, which has a message in flight as well. */
 static void of_another_queue(void)
 {
 	in_flight();
@@ -293,7 +293,7 @@ static void at_every_place(const char *row, const char *text, enum validity vali
 		must_be_answered(row, place, text, validity);
 }
 
-/* Another digit, of the same kind; a letter is also tried as a capital. */
+/* Tries the receipt with another digit at `i`; a letter is also tried as a capital. */
 static void changed_at(const char *good, size_t i)
 {
 	char text[64];
@@ -366,7 +366,7 @@ static void foreign_text_is_refused(void **state)
 	must_be_answered("undamaged", ACKNOWLEDGE, receipt, CURRENT);
 }
 
-/* A queue's name is part of the check, wherever it is split from the rest. */
+/* The check of a receipt includes the name of its queue. */
 static void a_receipt_belongs_to_one_queue(void **state)
 {
 	static const char *const names[] = { "q1", "Q", "qq", "q%20", "1", "other" };

@@ -76,7 +76,10 @@ static void a_result_is_kept_as_it_was_sent(void **state)
 	assert_int_equal(int_at(a, "/receives"), 1);
 	assert_string_equal(text_at(a, "/worker"), "host 1");
 	assert_counts(0, 0, 0, 0);
-	/* It is none of the messages: it cannot be changed or removed, only sent again later. */
+	/*
+	 * A message that is done is not in the queue: it cannot be changed or removed, and its id
+	 * is still a duplicate.
+	 */
 	assert_problem(message("PATCH", "a", "{\"priority\":1}"), 404, "not_found", "none");
 	assert_problem(message("DELETE", "a", NULL), 404, "not_found", "none");
 	a = send_body("{\"id\":\"a\",\"body\":2}");
@@ -84,7 +87,7 @@ static void a_result_is_kept_as_it_was_sent(void **state)
 	assert_true(json_is_true(json_at(a, "/messages/0/duplicate")));
 }
 
-/* Its id is its sequence; another message's sequence is not an id. */
+/* The id of such a message is its sequence. The sequence of a message with an id is not an id. */
 static void a_message_without_an_id_has_a_result(void **state)
 {
 	char id[32];
@@ -194,10 +197,10 @@ static void only_a_current_delivery_has_a_result(void **state)
 	assert_string_equal(text_at(message("GET", "a", NULL), "/state"), "in_flight");
 	strcpy(receipt, newer);
 	assert_completed(complete("2"), "acknowledged", true);
-	/* The first one counts, also when the worker repeats it with another. */
+	/* The first result counts, also if the worker completes again with another one. */
 	assert_completed(complete("3"), "acknowledged", true);
 	assert_non_null(strstr(message("GET", "a", NULL).body, "\"result\":2"));
-	/* What was acknowledged without a result gets none. */
+	/* A delivery that was acknowledged without a result gets none later. */
 	deliver("b");
 	assert_status(acknowledge(receipt), 204);
 	assert_completed(complete("4"), "acknowledged", false);
@@ -228,7 +231,7 @@ static void the_setting_is_put_and_reset(void **state)
 	assert_completed(complete("1"), "acknowledged", false);
 }
 
-/* Whatever other rules a queue has, and in whichever order they are set. */
+/* A queue stores results whatever other rules it has, and in whichever order these are set. */
 static void results_go_with_other_rules(void **state)
 {
 	(void)state;
@@ -247,7 +250,10 @@ static void results_go_with_other_rules(void **state)
 	}
 }
 
-/* Redis forgets the result, receives the rest; the id is free when dedupe_ms has passed, too. */
+/*
+ * Redis expires the result, and receives remove the rest. The id is free once dedupe_ms has also
+ * passed.
+ */
 static void a_result_expires(void **state)
 {
 	(void)state;
@@ -295,7 +301,10 @@ static void without_memory_it_is_acknowledged_without(void **state)
 	assert_completed(complete("1"), "acknowledged", false);
 }
 
-/* In a worker's turn: what is completed, and what is received next. */
+/*
+ * A worker's turn completes one delivery and receives the next message. Without memory it stores no
+ * result and receives nothing.
+ */
 static void a_turn_completes_too(void **state)
 {
 	char body[160];

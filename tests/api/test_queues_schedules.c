@@ -1,7 +1,7 @@
 /*
- * Schedules over HTTP: messages that recur at an interval in milliseconds, or at the times of
- * crontab(5); one an instant over any number of daemons; missed instants; and how schedules change
- * and end.
+ * Schedules over HTTP: messages that recur at an interval in milliseconds or at the times of
+ * crontab(5), with one message per instant over any number of daemons; missed instants; and how
+ * schedules change and end.
  */
 #include <time.h>
 
@@ -22,7 +22,7 @@ static void put(const char *id, const char *body)
 	assert_status(schedule("PUT", id, body), 201);
 }
 
-/* Receives one message for good, and waits for it. */
+/* Waits for one message, and acknowledges it. */
 static struct answer next_message(void)
 {
 	struct answer a = receive("{\"wait_ms\":5000,\"acknowledge\":true}");
@@ -67,7 +67,10 @@ static void each_interval_makes_a_message(void **state)
 	assert_int_equal((int_at(s, "/next_at_ms") - int_at(s, "/last_at_ms")) % EVERY_MS, 0);
 }
 
-/* Instants that pass while no call looks, or while the queue is paused, make one message. */
+/*
+ * Instants that pass while no call looks, or while the queue is paused, create one message
+ * together.
+ */
 static void a_paused_queue_makes_none_until_it_goes_on(void **state)
 {
 	(void)state;
@@ -97,7 +100,7 @@ static void a_look_makes_what_is_due(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_string_equal(text_at(a, "/items/0/schedule/id"), "s");
 	assert_int_equal(json_array_size(json_at(list("?state=delayed"), "/items")), 0);
-	/* It was not taken, so the next instants make none. */
+	/* No worker received the message, so the next instants create none. */
 	int64_t missed = int_at(a, "/items/0/schedule/missed");
 	wait_until(int_at(schedule("GET", "s", NULL), "/skipped") > missed, WAIT_MS);
 	assert_int_equal(int_at(schedule("GET", "s", NULL), "/missed"), missed);
@@ -106,7 +109,7 @@ static void a_look_makes_what_is_due(void **state)
 
 /* ---- Changes ---- */
 
-/* A program puts its schedules at each start: that must change no instant. */
+/* A program puts its schedules at each start, which must change no instant. */
 static void a_put_of_the_same_times_keeps_the_next_one(void **state)
 {
 	static const char *const same[] = {
@@ -203,7 +206,7 @@ static void schedules_are_listed_and_deleted(void **state)
 	} while (*page);
 	assert_int_equal(found, COUNT);
 
-	assert_status(http(client, "POST", "/queues/q/purge", "{}"), 200); /* of messages only */
+	assert_status(http(client, "POST", "/queues/q/purge", "{}"), 200); /* purges messages only */
 	assert_status(schedule("DELETE", "s0", NULL), 204);
 	assert_problem(schedule("DELETE", "s0", NULL), 404, "not_found", "none");
 	assert_int_equal(json_array_size(json_at(schedule("GET", "", NULL), "/items")), COUNT - 1);
@@ -280,7 +283,10 @@ static void times_of_cron_are_those_of_a_calendar(void **state)
 	}
 }
 
-/* A queue has the earliest instant of its schedules, also in the list and while it is paused. */
+/*
+ * A queue reports the earliest instant of its schedules, also in the list of queues and while it is
+ * paused.
+ */
 static void a_queue_has_its_next_instant(void **state)
 {
 	(void)state;

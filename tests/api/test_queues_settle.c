@@ -6,7 +6,7 @@
 
 static char receipts[BATCH][64];
 
-/* Sends that many messages 1, 2, ... and receives them. */
+/* Sends `count` messages 1, 2, ... and receives them. */
 static void deliver(int count)
 {
 	char body[64], pointer[64];
@@ -65,7 +65,10 @@ static void each_gets_its_outcome_in_order(void **state)
 	assert_counts(1, 2, 0, 0);
 	assert_problem(acknowledge(receipts[3]), 410, "receipt_expired", "none");
 	assert_status(acknowledge(receipts[0]), 204);
-	/* One list is enough; a delivery that this receipt acknowledged is done. */
+	/*
+	 * One list is enough. A repeated acknowledgement gets the same outcome; a later reject does
+	 * not.
+	 */
 	a = settle("{\"acknowledge\":[\"$1\"]}", NULL);
 	assert_result(a, 0, receipts[0], "acknowledged");
 	a = settle("{\"reject\":[{\"receipt\":\"$1\"}],\"acknowledge\":[]}", NULL);
@@ -95,7 +98,7 @@ static void each_has_its_reason_or_is_dead(void **state)
 	assert_counts(0, 1, 0, 2);
 }
 
-/* In a settle, and in both receives. */
+/* A reject may be uncounted in a settle and in both kinds of receive. */
 static void each_may_be_uncounted(void **state)
 {
 	(void)state;
@@ -152,7 +155,7 @@ static void many_are_extended_at_once(void **state)
 	a = post("/extend", body, KEY "one");
 	assert_in_range(server_now_ms(&redis) + 1000 - int_at(a, "/deliveries/0/visible_until_ms"), 0, SOON_MS);
 	assert_status(acknowledge(receipts[0]), 204);
-	assert_extended(post("/extend", body, KEY "one"), 0, "not_current"); /* a retry is not a replay */
+	assert_extended(post("/extend", body, KEY "one"), 0, "not_current"); /* executed again, not replayed */
 }
 
 static void a_hundred_fit(void **state)

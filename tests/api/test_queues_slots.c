@@ -1,6 +1,6 @@
 /*
- * Messages of queues in several slots of a Redis Cluster: received in order of preference, waited
- * for at all queues, and none is lost.
+ * Receives from queues in several slots of a Redis Cluster: in order of preference, waiting at all
+ * queues, and without losing a message.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -100,7 +100,7 @@ static void a_record_needs_one_slot(void **state)
 	}
 }
 
-/* Whichever it is, nothing is taken from those before it. */
+/* Whichever queue is missing, the receive takes nothing from the queues before it. */
 static void each_must_exist(void **state)
 {
 	const char *const names[] = { low, middle, high };
@@ -143,7 +143,7 @@ static void it_waits_at_all_of_them(void **state)
 	assert_int_equal(json_array_size(json_at(none, "/messages")), 0);
 }
 
-/* A message that comes due later, of a queue that is not the first. */
+/* A message of a queue that is not the first comes due later, and wakes the client. */
 static void what_is_due_later_wakes_it(void **state)
 {
 	char target[64];
@@ -158,9 +158,9 @@ static void what_is_due_later_wakes_it(void **state)
 }
 
 /*
- * One client waits at two queues, another behind it at one of these. Both queues get a message
- * while the daemon is stopped, so each wake-up may go to the first client. It receives from the
- * queue that it prefers, and the other client must be woken all the same.
+ * One client waits at several queues, and another waits behind it at one of them. Two queues get a
+ * message while the daemon is stopped, so each wake-up may go to the first client. The first client
+ * receives from the queue that it prefers, and the other client must be woken all the same.
  */
 static void a_wake_up_is_not_kept_from_others(void **state)
 {
@@ -278,14 +278,16 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 	struct answer not_asked = receive(queues(low, high, middle, ",\"limit\":9"));
 	struct answer none = receive(queues(high, middle, low, ""));
 	wake_last_node();
-	/* Sent without a reply: its messages may be gone, and the answer states that. */
+	/*
+	 * The command was sent and got no reply: messages may be gone, and the answer states that.
+	 */
 	assert_status(lost, 200);
 	assert_int_equal(json_array_size(json_at(lost, "/messages")), 1);
 	must_have(lost, 0, low, 1);
 	assert_int_equal(json_array_size(json_at(lost, "/unanswered")), 1);
 	assert_string_equal(text_at(lost, "/unanswered/0/queue"), high);
 	assert_string_equal(text_at(lost, "/unanswered/0/effect"), "unknown");
-	/* Not sent: nothing happened there. */
+	/* The command was not sent, so nothing happened at that queue. */
 	assert_status(not_asked, 200);
 	must_have(not_asked, 0, low, 2);
 	assert_null(json_object_get(not_asked.json, "unanswered"));
@@ -293,8 +295,8 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 }
 
 /*
- * The first queue that is called does not reply: nothing was received, so the answer is as of one
- * queue.
+ * The first queue is empty and the second does not reply: nothing was received, so the answer is
+ * the same as for one queue.
  */
 static void the_first_that_does_not_answer_is_unknown(void **state)
 {
@@ -305,7 +307,7 @@ static void the_first_that_does_not_answer_is_unknown(void **state)
 	assert_problem(a, 504, "no_answer", "unknown");
 }
 
-/* Deliveries of all three queues, of which one cannot be asked. */
+/* The receive settles deliveries of three queues, and one queue cannot be reached. */
 static void a_node_that_does_not_answer_settles_nothing(void **state)
 {
 	const char *const names[] = { low, middle, high };
@@ -335,7 +337,10 @@ static void a_node_that_does_not_answer_settles_nothing(void **state)
 	}
 }
 
-/* It may exist: what was received is the answer, as without must_exist. */
+/*
+ * A queue that cannot be reached may exist, so the answer has what was received, as without
+ * must_exist.
+ */
 static void a_node_that_does_not_answer_is_not_missing(void **state)
 {
 	(void)state;
@@ -378,7 +383,7 @@ static void put(const char *kind, const char *name, const char *body)
 	assert_in_range(http(pair.c[0], "PUT", target, body).status, 200, 201);
 }
 
-/* Its key lies in a third slot. */
+/* The key of the policy lies in a third slot. */
 static void one_policy_pays_for_queues_in_several_slots(void **state)
 {
 	char policy[128];
@@ -402,7 +407,7 @@ static void one_policy_pays_for_queues_in_several_slots(void **state)
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 }
 
-/* The queue with the policy is not the first, by which the record is known. */
+/* The record belongs to the first queue; the queue with the policy is another one. */
 static void a_record_of_several_queues_is_paid_once(void **state)
 {
 	char policy[128], beside[16];

@@ -1,6 +1,6 @@
 /*
- * A worker's turn in one request: a receive whose `settle` ends deliveries first, and once, however
- * long the request waits and however it ends.
+ * A worker's turn in one request: the `settle` of a receive ends deliveries first, and exactly
+ * once, however long the request waits and however it ends.
  */
 #include <signal.h>
 
@@ -9,7 +9,7 @@
 
 static char receipts[BATCH][64];
 
-/* Receives so many, and keeps their receipts. */
+/* Keeps the receipts of the `count` messages in an answer. */
 static void keep_receipts(struct answer a, int count)
 {
 	char pointer[64];
@@ -86,7 +86,7 @@ static void it_settles_then_receives(void **state)
 	assert_string_equal(text_at(a, "/deliveries/0/receipt"), receipts[2]);
 	assert_true(bool_at(a, "/deliveries/2/result_stored"));
 	assert_string_equal(text_at(a, "/deliveries/4/receipt"), receipts[1]);
-	/* What was rejected is due at once, and is received by the same request. */
+	/* A rejected message is due at once, and the same request receives it. */
 	assert_int_equal(count_in(a), 2);
 	assert_int_equal(int_at(a, "/messages/0/body"), 1);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
@@ -112,7 +112,7 @@ static void a_first_turn_settles_nothing(void **state)
 	assert_null(json_object_get(turn("{}", NULL).json, "deliveries"));
 }
 
-/* Nothing is settled, and nothing received. */
+/* One invalid entry stops the whole request: nothing is settled, and nothing is received. */
 static void one_that_is_wrong_stops_all(void **state)
 {
 	static const struct {
@@ -222,7 +222,7 @@ static void both_parts_are_replayed(void **state)
 	assert_outcomes(turn(body, KEY "two"), "not_current");
 }
 
-/* The first request settled, and never received. */
+/* The first request settled, but never received a message. */
 static void a_retry_while_it_waits_and_after_it_left(void **state)
 {
 	(void)state;
@@ -262,7 +262,7 @@ static void a_missing_queue_is_unreceived(void **state)
 			  "not_found", "none");
 }
 
-/* Redis stops while the request waits: its last attempt is sent, and has no reply. */
+/* Redis stops while the request waits: the last attempt is sent, and gets no reply. */
 static void a_redis_that_is_lost_after_the_settle(void **state)
 {
 	(void)state;
@@ -279,7 +279,7 @@ static void a_redis_that_is_lost_after_the_settle(void **state)
 	assert_counts(0, 1, 0, 0);
 }
 
-/* Nothing was settled: the problem is the answer. */
+/* Nothing was settled, so the answer is a problem. */
 static void a_redis_that_is_lost_before(void **state)
 {
 	(void)state;

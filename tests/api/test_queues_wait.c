@@ -97,7 +97,10 @@ static void each_message_is_a_delivery_of_its_queue(void **state)
 	assert_int_equal(int_at(a, "/messages/0/priority"), 2);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 	int64_t longer_ms = int_at(a, "/messages/0/visible_until_ms") - int_at(a, "/messages/1/visible_until_ms");
-	/* Each queue's own visibility; in a Cluster one is called after the other. */
+	/*
+	 * Each queue has its own visibility. In a Cluster the queues are called one after the
+	 * other.
+	 */
 	assert_in_range(longer_ms, redis.cluster ? 24000 : 25000, 25000);
 	snprintf(path, sizeof(path), "/queues/a/deliveries/%s", text_at(a, "/messages/1/receipt"));
 	assert_problem(http(client, "DELETE", path, NULL), 400, "invalid_receipt", "none");
@@ -133,7 +136,7 @@ static void assert_missing(struct answer a, const char *queue)
 	assert_int_equal(waiting_at(&patternd), 0);
 }
 
-/* At once, with nothing taken and no place in a wait queue left behind. */
+/* The request fails at once, takes nothing and leaves no place in a wait queue. */
 static void a_queue_that_does_not_exist_is_named(void **state)
 {
 	(void)state;
@@ -187,7 +190,7 @@ static void a_missing_queue_leaves_no_record(void **state)
 	assert_string_equal(http(client, "POST", "/queues/q/receive", body, key).body, a.body);
 }
 
-/* They are looked at when the request comes, and not again. */
+/* The daemon checks that the queues exist when the request comes, and not again. */
 static void a_queue_may_be_deleted_while_it_is_waited_at(void **state)
 {
 	(void)state;
@@ -204,7 +207,7 @@ static void a_queue_may_be_deleted_while_it_is_waited_at(void **state)
 
 static char receipts[2][64]; /* of queues a and b */
 
-/* One message of each is in flight. */
+/* Receives one message of each queue. */
 static void deliver_each(void)
 {
 	send_to("a", "{\"body\":1}");
@@ -224,7 +227,7 @@ static void assert_ended(struct answer a, size_t i, const char *queue, const cha
 	assert_string_equal(text_at(a, pointer), outcome);
 }
 
-/* Queues that come last, too, before anything is received. */
+/* Deliveries of all queues in the list end before anything is received. */
 static void each_delivery_ends_in_its_queue(void **state)
 {
 	char body[1024];
@@ -256,7 +259,7 @@ static void each_delivery_ends_in_its_queue(void **state)
 
 static void a_delivery_names_one_of_the_queues(void **state)
 {
-	static const char *const queues[] = { "b", "c" }; /* another one of the list, and none of it */
+	static const char *const queues[] = { "b", "c" }; /* one of the list, and one that is not in it */
 	static const char *const codes[] = { "invalid_receipt", "invalid_value" };
 	char body[512];
 
@@ -275,7 +278,7 @@ static void a_delivery_names_one_of_the_queues(void **state)
 	}
 }
 
-/* Each queue's outcomes are a separate part, beside what was received. */
+/* The outcomes of each queue are one part of the record, and the received messages another. */
 static void a_key_replays_all_parts(void **state)
 {
 	static const char key[] = "Idempotency-Key: turn";
@@ -283,7 +286,7 @@ static void a_key_replays_all_parts(void **state)
 
 	(void)state;
 	if (redis.cluster)
-		skip(); /* the queues have no slot for one record */
+		skip(); /* queues in several slots have no common record */
 	deliver_each();
 	send_to("a", "{\"body\":3}");
 	snprintf(

@@ -1,6 +1,6 @@
 /*
- * Schedules over HTTP, as people mean them: times in a zone, which data of zones counts, what is
- * run now, limits, and jitter. tests/time_zones has the instants of all zones.
+ * Schedules over HTTP: times in a zone, which data of zones counts, run now, limits and jitter.
+ * (The instants of all zones: tests/time_zones.)
  */
 #include <sys/stat.h>
 
@@ -68,7 +68,10 @@ static void a_time_is_that_of_its_zone(void **state)
 	}
 }
 
-/* A change of the zone alone counts the next instant from now; other changes keep it. */
+/*
+ * A change of the zone alone computes the next instant from now; other changes keep the next
+ * instant.
+ */
 static void a_zone_can_be_changed(void **state)
 {
 	(void)state;
@@ -131,7 +134,7 @@ static void write_file(const char *folder, const char *name, const char *bytes, 
 	fclose(file);
 }
 
-/* A folder with one zone, Test/Here, that is so many hours ahead of UTC. */
+/* Creates a folder with one zone, Test/Here, which is `hours` hours ahead of UTC. */
 static const char *make_zones(const char *version, int hours)
 {
 	const char *folder = temp_dir();
@@ -160,8 +163,8 @@ static const char *make_zones(const char *version, int hours)
 }
 
 /*
- * Of daemons with different data the newest counts, whichever is asked last, and all of them find
- * the same instants.
+ * If daemons have different data, the newest counts, whichever daemon is asked last, and all
+ * daemons compute the same instants.
  */
 static void the_newest_data_counts(void **state)
 {
@@ -184,7 +187,7 @@ static void the_newest_data_counts(void **state)
 	assert_string_equal(text_at(a, "/next/0/local_time") + 19, "+01:00");
 	a = schedule_at(clients[1], "PATCH", "s", "{\"priority\":1}"); /* which names no zone */
 	assert_int_equal(int_at(a, "/next_at_ms"), before_ms);
-	for (int i = 1; i >= 0; i--) { /* the same program starts beside each of them */
+	for (int i = 1; i >= 0; i--) { /* a program at each daemon puts the schedule again */
 		a = schedule_at(clients[i], "PUT", "s", body);
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/time_zone_version"), "2026b");
@@ -219,7 +222,7 @@ static void without_data_there_is_utc(void **state)
 	assert_non_null(strstr(a.body, "/nonexistent/zoneinfo"));
 	assert_status(schedule_at(c, "PUT", "s", "{\"cron\":\"@daily\",\"time_zone\":\"UTC\",\"body\":1}"), 201);
 	assert_true(json_is_null(json_at(http(c, "GET", "/info", NULL), "/time_zones/version")));
-	/* One that another daemon made goes on. */
+	/* A schedule that another daemon created goes on. */
 	assert_status(schedule("PUT", "t", "{\"cron\":\"@daily\",\"time_zone\":\"Asia/Tokyo\",\"body\":1}"), 201);
 	a = schedule_at(c, "PATCH", "t", "{\"cron\":\"@weekly\"}");
 	assert_string_equal(text_at(a, "/next/0/local_time") + 10, "T00:00:00+09:00");
@@ -249,11 +252,14 @@ static void a_run_moves_nothing(void **state)
 	a = schedule("GET", "s", NULL);
 	assert_int_equal(int_at(a, "/next_at_ms"), next_ms);
 	assert_int_equal(int_at(a, "/sent"), 1);
-	assert_int_equal(json_array_size(json_at(a, "/next")), 1); /* the limit is still to come */
+	assert_int_equal(json_array_size(json_at(a, "/next")), 1); /* the run does not count for the limit */
 	assert_problem(run_now("t", NULL), 404, "not_found", "none");
 }
 
-/* The message that was run is the one before: it is not doubled, and holds back the next. */
+/*
+ * The message of a run counts as the last message: while it is there, a second run is refused and
+ * the next instants are skipped.
+ */
 static void a_run_does_not_overlap(void **state)
 {
 	(void)state;
@@ -273,7 +279,7 @@ static void a_run_does_not_overlap(void **state)
 	assert_int_equal(count_of("/ready"), 2);
 }
 
-/* A waiting receiver wakes for it. */
+/* A run wakes a waiting receive. */
 static void a_run_wakes_a_waiter(void **state)
 {
 	(void)state;
@@ -299,13 +305,16 @@ static void a_limit_ends_it(void **state)
 	assert_true(json_is_true(json_at(a, "/messages/0/schedule/last")));
 	assert_problem(schedule("GET", "s", NULL), 404, "not_found", "none");
 	assert_int_equal(count_of("/sent"), 2);
-	/* A message that is skipped is not one of them; a limit that was reached cannot be set. */
+	/*
+	 * A skipped instant does not count for the limit. A limit that has been reached cannot be
+	 * set.
+	 */
 	assert_status(schedule("PUT", "s", "{\"every_ms\":100,\"limit\":2,\"body\":1}"), 201);
 	wait_until(int_at(schedule("GET", "s", NULL), "/skipped") > 2, SOON_MS);
 	a = schedule("PATCH", "s", "{\"every_ms\":3600000,\"limit\":1}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/limit");
-	assert_non_null(strstr(a.body, "made 1 messages"));
+	assert_non_null(strstr(a.body, "messages made so far: 1"));
 }
 
 static void jitter_is_known_before(void **state)
@@ -330,11 +339,14 @@ static void jitter_is_known_before(void **state)
 				late_ms[i][k] = late;
 		}
 	}
-	assert_memory_not_equal(late_ms[0], late_ms[1], sizeof(late_ms[0])); /* of another schedule */
+	assert_memory_not_equal(late_ms[0], late_ms[1], sizeof(late_ms[0])); /* two schedules differ */
 	assert_true(late_ms[0][0] != late_ms[0][1] || late_ms[0][1] != late_ms[0][2]);
 }
 
-/* It is due at the instant of the look before, and is the message before while it is delayed. */
+/*
+ * The message is due at the instant that GET showed before. While it is delayed, it counts as the
+ * last message, so the next instants are skipped.
+ */
 static void a_late_message_is_delayed(void **state)
 {
 	(void)state;

@@ -43,8 +43,8 @@ static void the_first_call_has_all_values(void **state)
 }
 
 /*
- * CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 pass, the 17th
- * waits two seconds.
+ * CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 calls pass, and
+ * the 17th has to wait two seconds.
  */
 static void throttle_of_redis_cell(void **state)
 {
@@ -65,7 +65,7 @@ static void throttle_of_redis_cell(void **state)
 	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=0;t=2");
 }
 
-/* ---- What was configured, and what fits at once, wherever a limit is reported ---- */
+/* ---- Every answer about a limit has its settings and its capacity ---- */
 
 #define RULE "\"limit\":30,\"window_ms\":3600000"
 
@@ -98,7 +98,10 @@ static void assert_decided(struct answer a, int status, const char *name, int64_
 	assert_string_equal(header_of(a, "RateLimit-Limit"), text);
 }
 
-/* `first` and `all` take 1 and all that fits, under `name`, which is a limit of `kind`. */
+/*
+ * `first` asks for 1, and `all` for the whole capacity. `kind` is "policy", "check" or NULL, and
+ * `name` the name of the limit.
+ */
 static void assert_reported(const char *first, const char *all, const char *kind, const char *name,
 			    const char *algorithm, int64_t capacity)
 {
@@ -172,7 +175,7 @@ static void cost_of_nothing_looks(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-/* What no schema has; alone and as the second of several checks. */
+/* Each row breaks a rule that no schema has, alone and as the second of two checks. */
 static void what_can_never_fit_is_refused(void **state)
 {
 	static const char *const rows[][3] = {
@@ -217,7 +220,7 @@ static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, co
 
 /*
  * A limit that cannot be counted exactly is refused before anything is done, and the refusal names
- * the largest burst that can.
+ * the largest burst that can be counted.
  */
 static void extremes_are_exact_or_refused(void **state)
 {
@@ -273,7 +276,9 @@ static void look_list_forget(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-/* More keys than a page has, among keys of others: each one is found, whatever the page size. */
+/*
+ * More keys exist than fit into a page, among foreign keys: each is found, whatever the page size.
+ */
 static void list_finds_every_key(void **state)
 {
 	char body[128], target[128], cursor[64] = "";
@@ -309,7 +314,9 @@ static void list_finds_every_key(void **state)
 	assert_problem(http(client, "GET", "/ratelimit/keys?cursor=x", NULL), 400, "invalid_value", "none");
 }
 
-/* A refusal is not recorded: the same key is granted once there is room. */
+/*
+ * A refusal is not recorded: a retry with the same Idempotency-Key is granted once there is room.
+ */
 static void idempotency_key_of_a_refusal_may_be_tried_again(void **state)
 {
 	static const char body[] = "{\"key\":\"r\",\"limit\":1,\"window_ms\":100}";

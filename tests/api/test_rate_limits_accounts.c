@@ -1,7 +1,7 @@
 /*
- * What a limit counts under: a policy, a check with its own limit, or neither. None of them
- * reaches the state of another, whatever its name: a client that may only take from a key must not
- * reset what a policy counted there.
+ * A limit counts under a policy, under a check with its own limit, or under neither. None of them
+ * reaches the state of another, whatever its name. A client that may only take from a key must not
+ * reset what a policy counted for that key.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static struct answer take(const char *body)
 	return http(client, "POST", "/ratelimit", body);
 }
 
-/* One in a minute. */
+/* Puts the policy web, with one call per minute. */
 static void put_web(const char *algorithm)
 {
 	char body[128];
@@ -34,7 +34,7 @@ static void put_web(const char *algorithm)
 	assert_in_range(a.status, 200, 201);
 }
 
-/* A check of the policy's name, key and algorithm, with its own limit. */
+/* Takes by a check with the key and algorithm of the policy, and with its own name and limit. */
 static struct answer take_check(const char *algorithm, const char *name, const char *rule)
 {
 	char body[256];
@@ -108,7 +108,7 @@ static struct answer read_state(const struct account *one)
 	return get(target);
 }
 
-/* Even the same name three times is three accounts, in every answer that names one. */
+/* Three accounts stay apart in every answer, even if all have the same name. */
 static void each_is_addressed_by_itself(void **state)
 {
 	char body[96], target[96];
@@ -172,7 +172,7 @@ static void one_of_both_is_asked_for(void **state)
 	a = post("/ratelimit/refund", "{\"key\":\"K\",\"policy\":\"a\",\"check\":\"b\"}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/check");
-	/* The byte that keeps them apart is in no name. */
+	/* No name may contain @, the byte that keeps the kinds of accounts apart. */
 	assert_problem(get("/ratelimit/keys/K?policy=%40web"), 400, "invalid_name", "none");
 	assert_problem(get("/ratelimit/keys/K?check=%40web"), 400, "invalid_name", "none");
 }

@@ -83,7 +83,7 @@ static void any_header(void **state)
 		"Cookie: session=1",
 		"Lock-Token: x",
 		"Idempotency-Key: client-1",
-		"Idempotency-Key: client-1", /* of the client: else the second would take nothing */
+		"Idempotency-Key: client-1", /* if it counted here, the second call would take nothing */
 		"Idempotency-Key: ",
 		"traceparent: nonsense",
 	};
@@ -109,18 +109,18 @@ struct row {
 
 static const struct row with_body[] = {
 	{ "a length and no body", HEAD("GET") "Content-Length: 5\r\n\r\n" },
-	{ "the same of a POST", HEAD("POST") "Content-Length: 5\r\n\r\n" },
+	{ "a POST with a length and no body", HEAD("POST") "Content-Length: 5\r\n\r\n" },
 	{ "a huge length", HEAD("PUT") "Content-Length: 999999999999\r\n\r\n" },
 	{ "chunks that never come", HEAD("POST") "Transfer-Encoding: chunked\r\n\r\n" },
-	{ "asked for leave to send", HEAD("POST") "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n" },
+	{ "a client that expects 100 Continue", HEAD("POST") "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n" },
 	{ "a body that is sent", HEAD("POST") "Content-Length: 5\r\n\r\n12345" },
 	{ "half a body", HEAD("POST") "Content-Length: 5\r\n\r\n123" },
 	{ "chunks that come", HEAD("POST") "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n" },
-	{ "what looks like a request", HEAD("POST") "Content-Length: 5\r\n\r\nGET " ASK " HTTP/1.1\r\n" HOST "\r\n" },
+	{ "a body like a request", HEAD("POST") "Content-Length: 5\r\n\r\nGET " ASK " HTTP/1.1\r\n" HOST "\r\n" },
 	{ "by path", "GET /ratelimit/authorize/h/x HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n" },
 };
 
-/* Answered after the headers; later bytes are never read as another request. */
+/* The answer comes after the headers, and later bytes are never read as another request. */
 static void body_is_not_waited_for(void **state)
 {
 	(void)state;
@@ -141,7 +141,7 @@ static void body_is_not_waited_for(void **state)
 	}
 }
 
-/* The same while Redis is slow: the connection is suspended before a body would be read. */
+/* While Redis is slow, the daemon suspends the connection before it would read a body. */
 static void body_is_not_waited_for_while_redis_is_slow(void **state)
 {
 	struct raw *r[2];
@@ -163,7 +163,7 @@ static void body_is_not_waited_for_while_redis_is_slow(void **state)
 	}
 }
 
-/* A client that disconnects meanwhile leaves nothing behind. */
+/* A client that disconnects while Redis is slow leaves nothing behind. */
 static void leaving_amid(void **state)
 {
 	(void)state;
@@ -217,7 +217,7 @@ static const struct {
 	{ "X-User:   alice  ", "alice" },
 	{ "X-User: a/b c?d&e", "a/b c?d&e" },
 	{ "X-User: \xc3\xa9", "\xc3\xa9" },
-	{ "X-User;", "-" }, /* libcurl: with an empty value */
+	{ "X-User;", "-" }, /* libcurl sends an empty value */
 	{ "X-Other: x", "-" },
 	{ "X-User: .", "sha256:cdb4ee2aea69cc6a83331bbe96dc2caa9a299d21329efb0336fc02a82e1839a8" },
 	{ "X-User: {a}", "sha256:460c3a93211614ac783c0f1d1bbbcb45a6da87d6421b5c0771772588f1015ff8" },
@@ -321,7 +321,7 @@ static void refused_as_asked(void **state)
 	assert_non_null(header_of(a, "Retry-After"));
 }
 
-/* The path and query of the client follow: they are ignored, whatever they contain. */
+/* The client's path and query follow the policy's name. They are ignored, whatever they contain. */
 static void any_tail(void **state)
 {
 	static const char *const tails[] = {

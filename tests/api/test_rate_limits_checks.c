@@ -46,7 +46,7 @@ static void all_are_taken(void **state)
 	assert_int_equal(int_at(a, "/checks/1/reset_after_ms"), 86400000);
 	assert_int_equal(int_at(a, "/checks/2/remaining"), 7);
 	assert_string_equal(text_at(a, "/checks/2/check"), "all");
-	/* At the top level, the values of the check with the least left. */
+	/* The top level has the values of the check with the least left. */
 	assert_string_equal(text_at(a, "/name"), "second");
 	assert_int_equal(int_at(a, "/limit"), 3);
 	assert_int_equal(int_at(a, "/remaining"), 2);
@@ -56,7 +56,7 @@ static void all_are_taken(void **state)
 	assert_string_equal(header_of(a, "RateLimit"), "\"second\";r=2;t=1200, \"day\";r=4;t=86400, \"all\";r=7;t=60");
 	assert_string_equal(header_of(a, "RateLimit-Limit"), "3");
 	assert_string_equal(header_of(a, "RateLimit-Remaining"), "2");
-	/* Counted under its name, whichever checks are beside it. */
+	/* A check counts under its name, whichever other checks the call has. */
 	assert_int_equal(remaining("u", "second"), 2);
 	assert_int_equal(remaining("u", "day"), 4);
 	assert_int_equal(remaining("everybody", "all"), 7);
@@ -70,7 +70,7 @@ static void all_are_taken(void **state)
 	assert_true(json_is_null(json_at(a, "/check")));
 }
 
-/* A limit a second and a limit an hour: of one key by one algorithm, and yet two limits. */
+/* A limit per minute and a limit per hour, for one key and one algorithm, are two limits. */
 static void of_one_key_by_one_algorithm(void **state)
 {
 	static const char both[] =
@@ -119,7 +119,7 @@ static void one_refuses_and_none_is_taken(void **state)
 	assert_int_equal(server_keys(&redis), 1);
 }
 
-/* If two refuse, the caller has to wait for the longer one. */
+/* If two checks refuse, the caller has to wait for the longer time. */
 static void the_longest_wait_is_returned(void **state)
 {
 	static const char both[] = "{\"name\":\"short\",\"key\":\"u\",\"limit\":1,\"window_ms\":1000},"
@@ -168,7 +168,7 @@ static void policies_among_them(void **state)
 	assert_string_equal(text_at(a, "/name"), "s");
 }
 
-/* (What is wrong with one of them: test_rate_limits.c.) */
+/* Two checks of a call must not be the same limit. (Mistakes in one check: test_rate_limits.c.) */
 static void each_is_another_limit(void **state)
 {
 	static const char *const rows[] = {

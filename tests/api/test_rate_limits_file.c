@@ -1,6 +1,6 @@
 /*
- * --policies FILE: the daemon starts with the limits that a program needs, with or without Redis;
- * an error in the file stops the start, and is named.
+ * --policies FILE gives the daemon policies that it has with or without Redis. An error in the file
+ * ends the start with a message that names it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void wrong_file_stops_the_start(void **state)
 	for (size_t i = 0; i < 3 && row->said[i]; i++) {
 		if (!proc_wrote(&patternd.proc, row->said[i])) {
 			proc_print_tail(&patternd.proc);
-			fail_msg("it does not say '%s' of %s", row->said[i], row->text);
+			fail_msg("stderr lacks '%s' for %s", row->said[i], row->text);
 		}
 	}
 	assert_true(proc_wrote(&patternd.proc, "patternd: --policies: "));
@@ -105,7 +105,7 @@ static void file_goes_first(void **state)
 	a = http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"one\"}");
 	assert_int_equal(int_at(a, "/limit"), 5);
 	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:one:sliding_window")->integer, 1);
-	/* Another daemon may keep a policy of that name in Redis: here it does not count. */
+	/* A policy that another daemon stores under this name in Redis does not count here. */
 	server_command(&redis, "HSET p:policy:{one} algorithm gcra limit 99 window_ms 1000");
 	server_command(&redis, "HSET p:policy:{four} algorithm gcra limit 4 window_ms 1000");
 	assert_int_equal(int_at(http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"one\"}"), "/limit"), 5);

@@ -1,6 +1,7 @@
 /*
- * Named limits over HTTP: stored, listed, used, changed while another daemon uses them; shadows.
- * (Policies of a file: test_rate_limits_file.c; without Redis: faults/test_rate_limits_away.c.)
+ * Policies over HTTP: how they are stored, listed, used, and changed while another daemon uses
+ * them; and shadow policies. (Policies of a file: test_rate_limits_file.c; without Redis:
+ * faults/test_rate_limits_away.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,7 @@ static void stored_and_returned(void **state)
 	assert_string_equal(text_at(a, "/on_error"), "open");
 	assert_true(bool_at(a, "/shadow"));
 	assert_string_equal(text_at(a, "/key_header"), "X-Real-IP");
-	/* PUT replaces the whole policy: members that it leaves out have their default again. */
+	/* PUT replaces the whole policy: members that the body omits get their defaults. */
 	assert_status(put("p",
 			  "{\"limit\":5,\"window_ms\":1000,\"algorithm\":\"sliding_window\",\"count_refused\":true}"),
 		      200);
@@ -97,7 +98,7 @@ static void patched_member_by_member(void **state)
 			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":7,\"window_ms\":60000,\"burst\":7,"
 			    "\"count_refused\":false,\"on_error\":\"closed\",\"shadow\":false,\"key_header\":null,"
 			    "\"source\":\"redis\"}\n");
-	/* No burst was given, so it goes with the limit. */
+	/* No burst was set, so it follows the limit. */
 	assert_int_equal(int_at(patch("{\"limit\":8}"), "/burst"), 8);
 	assert_status(patch("{\"algorithm\":\"sliding_window\",\"count_refused\":true}"), 200);
 	a = patch("{\"algorithm\":null,\"count_refused\":null,\"window_ms\":1000}");
@@ -180,7 +181,7 @@ static void what_is_none_is_refused(void **state)
 	assert_int_equal(server_keys(&redis), 0);
 }
 
-/* (By pages: test_names.c.) A foreign key is not an item, and has no effect. */
+/* A foreign key is not an item, and has no effect. (Pages: test_names.c.) */
 static void policies_are_listed(void **state)
 {
 	(void)state;
@@ -194,7 +195,9 @@ static void policies_are_listed(void **state)
 	assert_true(json_equal(json_at(a, "/items/0"), get("/ratelimit/policies/many.1").json));
 }
 
-/* The count belongs to policy, algorithm and key: another policy, and no policy, count apart. */
+/*
+ * A count belongs to a policy, an algorithm and a key. A call without a policy has its own count.
+ */
 static void used_by_name(void **state)
 {
 	(void)state;
@@ -281,9 +284,7 @@ static void refunded_by_policy(void **state)
 	assert_int_equal(int_at(a, "/refunded"), 2);
 	assert_string_equal(text_at(a, "/algorithm"), "fixed_window");
 	assert_int_equal(int_at(a, "/remaining"), 4);
-	/*
-	 * With its algorithm in the query it needs no policy: so the counts of checks can be read.
-	 */
+	/* With the algorithm in its body, a refund needs no policy. */
 	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
 	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
 	a = post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":\"fixed_window\",\"cost\":9}");
@@ -307,7 +308,9 @@ static void refunded_without_policy(void **state)
 	assert_nothing_is_known(a);
 }
 
-/* What a decision was made by, also when its policy is another by now. */
+/*
+ * A replay reports the policy by which the decision was made, also if the policy has changed since.
+ */
 static void replay_has_the_policy_of_then(void **state)
 {
 	(void)state;
@@ -367,8 +370,8 @@ static struct answer look_by(struct client *c, const char *policy)
 }
 
 /*
- * A daemon uses a policy that Redis held less than a second ago, whether it is asked often or
- * rarely; a daemon that changes a policy uses the new one at once.
+ * A daemon uses a policy that Redis held less than a second ago, whether clients use the policy
+ * often or rarely. A daemon that changes a policy uses the new one at once.
  */
 static void others_follow_within_a_second(void **state)
 {
@@ -413,7 +416,7 @@ static void others_follow_within_a_second(void **state)
 	daemon_stop(&other);
 }
 
-/* More policies than a daemon caches: each one is still right. */
+/* With more policies than a daemon caches, each call still uses its own policy. */
 static void more_policies_than_are_kept(void **state)
 {
 	enum { KNOWN = 4200 }; /* of which 4096 are kept */

@@ -1,6 +1,7 @@
 /*
- * Refusals that count (`count_refused`): their effect is `applied`, and their Idempotency-Key
- * counts once. All other refusals do nothing, and their key may be tried again.
+ * Refusals that count (`count_refused`) have the effect `applied`, and retries with the same
+ * Idempotency-Key count nothing more. All other refusals change nothing, and a retry with their key
+ * is decided again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,7 @@ static void fill(const char *body)
 		assert_status(take(body, NULL), 200);
 }
 
-/* Once with a record, and twice without one. */
+/* Three calls with one Idempotency-Key count once; two calls without a key count twice. */
 static void assert_counts_once(const char *body, const char *part, long long before)
 {
 	for (int i = 0; i < 3; i++) {
@@ -71,7 +72,7 @@ static void among_several_checks_too(void **state)
 	assert_counts_once(body, "@c", 2);
 }
 
-/* It counts whichever check refuses. */
+/* A check that counts refusals counts, whichever check refuses. */
 static void when_another_check_refuses(void **state)
 {
 	static const char body[] = "{\"checks\":[" RULE "," FULL "]}";
@@ -127,7 +128,7 @@ static void what_counts_nothing_may_be_tried_again(void **state)
 	(void)state;
 	fill(none);
 	assert_problem(take(none, "Idempotency-Key: again"), 429, "rate_limited", "none");
-	/* Looking counts nothing, whatever is asked. */
+	/* A call with cost 0 counts nothing, also with `count_refused`. */
 	struct answer a = take("{\"key\":\"k\"," COUNTING ",\"cost\":0}", NULL);
 	assert_status(a, 200);
 	assert_int_equal(counted("@"), 2);

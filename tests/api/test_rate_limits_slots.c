@@ -18,7 +18,7 @@
 
 enum { SOON_MS = 10000, CALLERS = 4, CALLS = 60 };
 
-/* Three checks, one an algorithm, of these keys and limits. */
+/* Three checks, one per algorithm, with these keys and limits. */
 static const char *checks_of(const char *const keys[3], const int limits[3], const char *rest)
 {
 	static char body[1024];
@@ -63,7 +63,7 @@ static void must_have_the_same(struct answer a, struct answer b, const char *mem
 		assert_true(json_equal(x, y));
 }
 
-/* Whichever refuses, the values of each are as from one script, and nothing is taken. */
+/* Whichever check refuses, the values of each check are as in one slot, and nothing is taken. */
 static void a_refusal_is_as_in_one_slot(void **state)
 {
 	static const char *const members[] = { "allowed",   "limit",          "window_ms",      "capacity",
@@ -111,7 +111,7 @@ static void what_counts_refusals_counts_them(void **state)
 	char body[512];
 
 	(void)state;
-	for (int i = 0; i < 2; i++) { /* in front of the one that refuses, and behind it */
+	for (int i = 0; i < 2; i++) { /* before the check that refuses, and after it */
 		const char *counts = i ? high : low;
 		snprintf(body, sizeof(body),
 			 "{\"checks\":[{\"name\":\"c\",\"key\":\"%s\",\"algorithm\":\"sliding_window\",\"limit\":5,"
@@ -168,7 +168,7 @@ static void a_record_needs_one_slot(void **state)
 static void it_waits_until_all_fit(void **state)
 {
 	static const char counting[] = "\"algorithm\":\"sliding_window\",\"count_refused\":true,";
-	const char *const roomy[] = { low, low, high }; /* in front of the one that it waits for, and behind it */
+	const char *const roomy[] = { low, low, high }; /* before the check that is full, and after it */
 	char body[512];
 
 	(void)state;
@@ -214,7 +214,10 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* The granted calls are those that each limit has counted; and as many as there is room for. */
+/*
+ * Each limit has counted exactly the granted calls, and as many calls were granted as there was
+ * room for.
+ */
 static void many_at_once_never_get_more(void **state)
 {
 	struct caller callers[CALLERS];
@@ -278,18 +281,17 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 	struct answer a = take(checks_of(keys, limits, ""));
 	int64_t left = remaining_of(low, "f") + remaining_of(middle, "s");
 	const char *beside[] = { high, name_beside(high, 1), name_beside(high, 2) };
-	struct answer one = http(pair.c[1], "POST", "/ratelimit", checks_of(beside, limits, "")); /* slot */
+	struct answer one = http(pair.c[1], "POST", "/ratelimit", checks_of(beside, limits, "")); /* one slot */
 	wake_last_node();
 	assert_problem(a, 504, "no_answer", "unknown");
-	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* over several slots that header is refused */
+	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* a key is refused over several slots */
 	assert_problem(one, 504, "no_answer", "unknown");
 	assert_non_null(strstr(text_at(one, "/detail"), "Idempotency-Key"));
 	assert_int_equal(left, 8);
 }
 
 /*
- * Refused by one node, and another one refunds nothing: the error must not claim that nothing
- * happened.
+ * One node refuses, and another node cannot refund: the error must not claim that nothing happened.
  */
 static void what_cannot_be_refunded_is_unknown(void **state)
 {
@@ -307,7 +309,7 @@ static void what_cannot_be_refunded_is_unknown(void **state)
 	assert_int_equal(remaining_of(low, "f"), 4);
 }
 
-/* Policies that fail open grant then, too; the call is not counted. */
+/* A policy that fails open also grants when a node does not answer, and the call is not counted. */
 static void what_fails_open_is_granted(void **state)
 {
 	char body[512], policy[64];

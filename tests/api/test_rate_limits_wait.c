@@ -1,6 +1,6 @@
 /*
- * Waiting for room in a limit: until the call fits, in order of arrival, with an attempt or two
- * each; never when waiting cannot help.
+ * A call may wait for room in a limit. Calls are served in order of arrival, with an attempt or two
+ * each, and a call that can never fit does not wait.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 enum { SOON_MS = 5000, CROWD = 6 };
 
 #define SLOW(key, members) \
-	"{\"key\":\"" key "\",\"limit\":10,\"window_ms\":1000,\"burst\":1" members "}" /* one a 100 ms */
+	"{\"key\":\"" key "\",\"limit\":10,\"window_ms\":1000,\"burst\":1" members "}" /* one per 100 ms */
 
 static struct raw *ask(const char *body, const char *headers)
 {
@@ -92,7 +92,7 @@ static void a_client_that_leaves_takes_nothing(void **state)
 	until_waiting(0);
 }
 
-/* It is not refused yet, so it counts only once it is granted. */
+/* A waiting call is not refused yet, so it counts only once it is granted. */
 static void waiting_counts_nothing(void **state)
 {
 	static const char counting[] = "{\"key\":\"h\",\"algorithm\":\"sliding_window\",\"limit\":1,"

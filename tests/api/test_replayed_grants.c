@@ -1,10 +1,12 @@
 /*
- * Retries after the world has changed, of every operation whose answer lets a client go on.
+ * Retries of every operation whose answer lets a client go on, after the world has changed.
  *
- * Those that grant something for a time (x-replay): each way in which the grant can end, with and
- * without another holder by then. A replay, by another daemon, reports what is held now, or that
- * the grant has ended; it changes nothing. Those that decide, by a limit or a fence: a retry with
- * the key of a request that passed is decided again, and is refused now.
+ * Some operations grant something for a time (x-replay). The test ends each grant in every way in
+ * which it can end, with and without another holder afterwards. A replay by another daemon reports
+ * what is held now, or that the grant has ended; it changes nothing.
+ *
+ * Other operations decide by a limit or a fence. A retry with the key of a request that passed is
+ * decided again, and is now refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +30,7 @@ static struct answer ask(int i, const char *method, const char *target, const ch
 	return http(pair.c[i], method, target, body, header);
 }
 
-/* A target or body, in which $ is replaced by a capability. */
+/* Copies a target or body with the capability in place of $. */
 static void fill(char to[256], const char *text, const char *with)
 {
 	const char *at = strchr(text, '$');
@@ -215,7 +217,7 @@ typedef void step(void);
 
 struct grant {
 	const char *operation;
-	step *prepare, *another; /* acquires it after the grant has ended */
+	step *prepare, *another; /* `another` acquires the resource after the grant has ended */
 	const char *target, *body;
 	const char *capability; /* pointer into the answer; NULL: from prepare */
 	int status;             /* of a replay after the end; 200: the message is left out of /messages */
@@ -305,7 +307,10 @@ static const struct grant grants[] = {
 };
 enum { GRANTS = sizeof(grants) / sizeof(grants[0]) };
 
-/* The request, the same for each retry. `before` is the capability of prepare. */
+/*
+ * Sends the request, which is the same for each retry. `before` is the capability that prepare
+ * returned.
+ */
 static struct answer request(const struct grant *g, int i, const char *before)
 {
 	char target[256], body[256];
@@ -369,7 +374,7 @@ static void a_higher_fence_passes(void)
 	assert_status(ask(0, "POST", "/fences/a", "{\"fence\":200}", NULL), 200);
 }
 
-/* The window of the first decision passes, and others use up the next one. */
+/* Waits until the window of the first decision has passed, and uses up the next one. */
 static void another_takes_the_next_window(void)
 {
 	wait_until(ask(0, "POST", "/ratelimit", "{\"key\":\"a\",\"limit\":1,\"window_ms\":300}", NULL).status == 200,
@@ -396,7 +401,7 @@ static const struct decision {
 	const char *operation;
 	step *prepare;
 	const char *method, *target, *body;
-	step *change; /* what makes a retry be refused */
+	step *change; /* after this step a retry is refused */
 	int status;
 	const char *code;
 } decisions[] = {
@@ -453,8 +458,8 @@ static bool has_member(const json_t *schema, const char *quoted)
 }
 
 /*
- * A success whose schema or example has one of these members lets a client go on, or the action of
- * the scope is a decision.
+ * An operation lets a client go on if the schema or example of its success has one of these
+ * members, or if the action of its scope is a decision.
  */
 static bool permits_something(const struct contract_operation *op)
 {
@@ -477,8 +482,8 @@ static bool permits_something(const struct contract_operation *op)
 }
 
 /*
- * What has no row: lock_hold ends with its connection, and queue_delivery_extend_many is tried in
- * test_queues_settle.c, since it answers 200 with an outcome for each delivery.
+ * Two operations have no row. lock_hold ends with its connection. queue_delivery_extend_many
+ * returns 200 with an outcome per delivery, so test_queues_settle.c tests it.
  */
 static bool is_tried_elsewhere(const char *id)
 {
@@ -504,7 +509,8 @@ static void all_that_permit_are_marked_and_tried(void **state)
 		if (op->replay && !is_done && !is_in_table(op->id))
 			fail_msg("%s has x-replay: %s, but no row here", op->id, op->replay);
 		if (is_done && permits_something(op) && !permits_nothing(op->id))
-			fail_msg("%s answers with something that lets a client go on: x-replay cannot be done", op->id);
+			fail_msg("%s answers with something that lets a client go on: x-replay must not be done",
+				 op->id);
 		if (op->writes && strcmp(op->method, "POST") == 0 && !op->replay && permits_something(op) &&
 		    !is_tried_elsewhere(op->id) && !is_in_table(op->id))
 			fail_msg("%s decides, but has no row here", op->id);

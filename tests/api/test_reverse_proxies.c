@@ -1,7 +1,7 @@
 /*
- * The examples for reverse proxies, with the proxies themselves: nginx, Caddy and HAProxy as in
- * Debian, each with its configuration of examples/, in front of a toy server, with requests like
- * those of a browser. Only addresses are changed, to free ports of this test.
+ * The examples for reverse proxies, run with the proxies: nginx, Caddy and HAProxy of Debian, each
+ * with its configuration from examples/, in front of a toy server. The requests are like a
+ * browser's. Only the addresses are changed, to free ports of this test.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -98,7 +98,7 @@ static void install(const char *name, const char *as, const char *old, const cha
 	free(text);
 }
 
-/* The part around it in Debian's nginx.conf, without its user, logs and folders. */
+/* Debian's nginx.conf around the example, without its user, logs and folders. */
 static void install_nginx(const char *without)
 {
 	static const char around[] = "daemon off;\nmaster_process off;\npid %s/pid;\nevents { }\nhttp {\n"
@@ -118,7 +118,7 @@ static void nginx(void)
 }
 
 /*
- * As an administrator might write it without knowing of Content-Length: nginx announces a body that
+ * Omits the line about Content-Length, as an administrator might. nginx then announces a body that
  * it does not send.
  */
 static void nginx_without_care(void)
@@ -200,7 +200,7 @@ static const char *const requests[LIMIT] = {
 	"GET /%7B%7D/%C3%BC HTTP/1.1\r\n" BROWSER "\r\n",
 };
 
-/* The answer lives until the next. */
+/* The answer is valid until the next call. */
 static struct answer ask(const char *request)
 {
 	static struct raw *r;
@@ -231,8 +231,8 @@ static int left_in(const char *ratelimit)
 }
 
 /*
- * The policy's number of requests pass, whatever they are; the next is refused, and does not reach
- * the application.
+ * As many requests pass as the policy allows, whatever they are. Further requests are refused, and
+ * do not reach the application.
  */
 static void limits(void **state)
 {
@@ -304,8 +304,9 @@ static void fails_as_documented(void **state)
 }
 
 /*
- * A patternd with tokens gets the proxy's own; its client's token is ignored, and without the line
- * no request passes.
+ * The proxy sends its own token to a patternd with tokens, and the client's token is ignored.
+ * Without the line of the example that sends the token, no request passes, except perhaps with a
+ * valid token of the client.
  */
 static void with_tokens(void **state)
 {
@@ -328,7 +329,7 @@ static void with_tokens(void **state)
 				 "GET /shop HTTP/1.1\r\nHost: shop.example\r\n%sConnection: close\r\n\r\n", clients[k]);
 			struct answer a = ask(text);
 			if (k == 3 && !with_token)
-				continue; /* without the line a client's valid token may pass */
+				continue; /* the client's token is valid, and may pass */
 			if ((a.status == 200) != with_token)
 				fail_msg("%s: %d %zu: %d", kind->name, i, k, a.status);
 		}

@@ -100,7 +100,7 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
 }
 
-/* PATCH changes the given members, null is the default, and the rest stays. */
+/* PATCH changes the given members, resets members that are null, and keeps the rest. */
 static void a_patch_merges(void **state)
 {
 	(void)state;
@@ -130,7 +130,7 @@ static void a_patch_merges(void **state)
 	assert_int_equal(int_at(patch("{}"), "/stock"), 6);
 }
 
-/* It stays until its last hold may have ended, and as long as it is asked to. */
+/* A sale stays until its last hold has ended, and for its retention_ms after that. */
 static void a_sale_expires_after_its_end(void **state)
 {
 	char body[160];
@@ -219,7 +219,7 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_counts(2, 3, 0);
 	snprintf(target, sizeof(target), "/sales/s/claims/%s/confirm", one);
 	assert_problem(http(client, "POST", target, "{}"), 400, "unexpected_body", "none");
-	for (int i = 0; i < 2; i++) { /* again changes nothing */
+	for (int i = 0; i < 2; i++) { /* a repetition changes nothing */
 		a = confirm(one);
 		assert_status(a, 200);
 		assert_string_equal(text_at(a, "/user"), "u");
@@ -234,7 +234,7 @@ static void a_claim_is_held_and_confirmed_or_released(void **state)
 	assert_problem(claim_of(two), 410, "claim_expired", "none");
 	assert_problem(claim_of("x"), 404, "not_found", "none");
 	assert_problem(get("/sales/none/claims/x"), 404, "not_found", "none");
-	assert_status(release(two), 204); /* again changes nothing */
+	assert_status(release(two), 204); /* a repetition changes nothing */
 	assert_problem(confirm(two), 410, "claim_expired", "none");
 	assert_problem(release("x"), 404, "not_found", "none");
 	assert_counts(3, 0, 2);
@@ -257,7 +257,7 @@ static void claims_are_listed(void **state)
 	for (int i = 0; i < MANY; i++)
 		snprintf(ids[i], sizeof(ids[i]), "%s", text_at(claim(i ? "v w" : "u", 1, NO_KEY), "/claim"));
 	assert_status(confirm(ids[0]), 200);
-	assert_status(release(ids[1]), 204); /* is remembered, but is not a claim any more */
+	assert_status(release(ids[1]), 204); /* the daemon remembers it, but it is not a claim any more */
 	struct answer a = get_all("/sales/s/claims?limit=7");
 	assert_int_equal(json_array_size(json_at(a, "/items")), MANY - 1);
 	json_array_foreach(json_at(a, "/items"), at, item) {
@@ -275,7 +275,7 @@ static void claims_are_listed(void **state)
 	assert_problem(get("/sales/s/claims?cursor=x"), 400, "invalid_value", "none");
 }
 
-/* A look returns it to the stock. */
+/* A read returns expired holds to the stock. */
 static void what_is_not_confirmed_returns(void **state)
 {
 	char over[64];
@@ -326,7 +326,7 @@ static void refusals_have_their_code(void **state)
 
 /* ---- Retries ---- */
 
-/* It was confirmed, and stays so after its hold would have expired. */
+/* The claim was confirmed, and stays confirmed after its hold would have expired. */
 static void a_retry_of_a_confirmed_claim_gets_it(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * Many buyers at a sale: 200 at once over two daemons, for far less stock. Exactly the stock is
- * sold, also when one daemon is killed while their claims are pending and they retry at the other
- * one; and unconfirmed stock is available to later buyers.
+ * 200 buyers claim at once over two daemons, for far less stock. Exactly the stock is sold, also if
+ * one daemon is killed while claims are pending and its buyers retry at the other one. Unconfirmed
+ * stock is available to later buyers.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ struct buyer {
 	char claim[64], code[32];
 };
 
-/* Asks until the answer is a claim or a refusal; after the first attempt at the second daemon. */
+/* Claims until the answer is a claim or a refusal. Every retry goes to the second daemon. */
 static void *buy(void *arg)
 {
 	struct buyer *b = arg;
@@ -100,8 +100,8 @@ static void send_buyers(const char *name)
 }
 
 /*
- * Waits for all; exactly `sold` got a claim, each another one, and the others the problem
- * sold_out.
+ * Waits for all buyers. Exactly `sold` of them must have a claim of their own, and the others the
+ * problem sold_out.
  */
 static void assert_sold(int sold)
 {
@@ -161,7 +161,7 @@ static void a_crowd_buys_exactly_the_stock(void **state)
 	assert_counts(0, STOCK - CONFIRMED, CONFIRMED);
 }
 
-/* Thirty are sold, twenty were held and not confirmed: these go to the next buyers. */
+/* Thirty are sold. Twenty were held but not confirmed, and go to the next buyers. */
 static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 {
 	(void)state;
@@ -176,7 +176,7 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 			confirm(text_at(a, "/claim"));
 	}
 	assert_problem(http(client, "POST", "/sales/s/claims", "{\"user\":\"late\"}"), 409, "sale_sold_out", "none");
-	/* For the holds from now on. */
+	/* The new hold_ms applies to later holds only. */
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 200);
 	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld", server_now_ms(&redis))->integer ==
 			   STOCK - CONFIRMED,
@@ -190,8 +190,8 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 
 /*
  * Redis is stopped while one daemon sends it a hundred claims, and that daemon is killed before
- * Redis continues. Redis then executes them without a daemon to reply to. Those buyers retry at the
- * other daemon, beside its own hundred.
+ * Redis continues. Redis then executes the claims without a daemon to reply to. Their buyers retry
+ * at the other daemon, beside its own hundred.
  */
 static void a_killed_daemon_sells_nothing_twice(void **state)
 {
@@ -224,7 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_crowd_buys_exactly_the_stock),
 		cmocka_unit_test(what_was_not_confirmed_is_sold_to_the_next),
-		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* the last: one daemon is killed by it */
+		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* must be the last test: it kills a daemon */
 	};
 
 	return cmocka_run_group_tests_name("a crowd at a sale", tests, start, stop);

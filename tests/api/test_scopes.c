@@ -1,7 +1,7 @@
 /*
- * The table of scopes in docs/access.md is what the daemon does: each operation is asked with a
- * token of each scope of the table. The table alone decides which of them is 403, and the contract
- * (x-scope) agrees with it by the test of that page.
+ * The daemon enforces the table of scopes in docs/access.md. Each operation is called with a token
+ * for each scope, and the table alone decides which calls must return 403. (Another test compares
+ * the page with x-scope in the contract.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,10 @@ static size_t index_of(const char *cell)
 	return 0;
 }
 
-/* Takes the text of the next `code`; `at` is then behind it. False: the line has no more. */
+/*
+ * Copies the text of the next `code`, and moves `at` behind it. Returns false if the line has no
+ * more.
+ */
 static bool take_code(const char **at, char code[CELL_BYTES])
 {
 	size_t before = strcspn(*at, "`\n");
@@ -57,7 +60,10 @@ static bool take_code(const char **at, char code[CELL_BYTES])
 	return true;
 }
 
-/* Examples set no flag: an operation needs what it needs "unless", and not what it needs "if". */
+/*
+ * The requests set no flag, so an operation needs the scopes marked "unless", and not the scopes
+ * marked "if".
+ */
 static void read_row(const char *at)
 {
 	char code[CELL_BYTES], flag[CELL_BYTES];
@@ -119,7 +125,7 @@ static int set_up(void **state)
 	return stage_open_with_tokens(print_tokens);
 }
 
-/* By the table, whether this scope alone suffices. */
+/* Whether this scope alone suffices according to the table. */
 static bool suffices(size_t operation, size_t scope)
 {
 	for (size_t i = 0; i < scope_count; i++)

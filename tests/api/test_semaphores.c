@@ -34,7 +34,7 @@ static struct answer extend(const char *permit, const char *body)
 	return post(target, body);
 }
 
-/* One more waiter; `count` wait then. */
+/* Adds a waiter; `count` clients wait then. */
 static struct raw *queue_up(int count)
 {
 	struct raw *r = waiter_at(&patternd, PERMITS, "{\"limit\":1,\"wait_ms\":30000}", "");
@@ -49,7 +49,7 @@ static void so_many_and_no_more(void **state)
 	assert_string_equal(get("/semaphores/s").body,
 			    "{\"name\":\"s\",\"limit\":null,\"permits_held\":0,\"waiter_count\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
-	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which expires first */
+	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* expires after a */
 	assert_status(a, 201);
 	char path[128];
 	snprintf(path, sizeof(path), PERMITS "/%s", text_at(a, "/permit"));
@@ -72,7 +72,7 @@ static void so_many_and_no_more(void **state)
 	assert_string_equal(text_at(look, "/holders/0/owner"), "a");
 	assert_null(strstr(look.body, text_at(a, "/permit")));
 	assert_status(release(text_at(a, "/permit")), 204);
-	assert_status(release(text_at(a, "/permit")), 204); /* again: the same holder */
+	assert_status(release(text_at(a, "/permit")), 204); /* a repetition by the same holder */
 	assert_problem(get(path), 410, "permit_expired", "none");
 	snprintf(path, sizeof(path), PERMITS "/%s", text_at(b, "/permit"));
 	assert_true(json_is_null(json_at(get(path), "/owner")));
@@ -108,7 +108,10 @@ static void a_client_that_leaves_is_out_of_the_queue(void **state)
 	raw_close(second);
 }
 
-/* The key of what was released stays until its permits would have expired. */
+/*
+ * After a release, the key in Redis stays until the permits would have expired, but the list omits
+ * it.
+ */
 static void the_list_has_what_is_held(void **state)
 {
 	(void)state;

@@ -149,7 +149,7 @@ static void a_way_to_combine_is_needed(void **state)
 	assert_problem(get(target), 400, "out_of_range", "none");
 }
 
-/* Each member that stays is listed once, whatever is put and removed between two pages. */
+/* A member that stays is listed once, whatever members are added and removed between two pages. */
 static void a_combination_is_walked_page_by_page(void **state)
 {
 	static const char target[] = "/sets/combine?union=left&union=right&limit=7";

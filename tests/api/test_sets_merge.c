@@ -1,6 +1,6 @@
 /*
- * Many members of a set at once, and sets made of others, over HTTP: the same members as by Redis's
- * own commands, all at once or not at all.
+ * Writes of many members and merges of sets, over HTTP. The result has the same members as by
+ * Redis's own commands, and appears all at once or not at all.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -88,7 +88,7 @@ static void many_members_are_looked_up(void **state)
 	a = post("/sets/likers/lookup", "{\"members\":[\"bob\",\"zoe\",\"ann\",\"bob\"]}");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/name"), "likers");
-	/* As Redis has it. */
+	/* Redis's own command has the same result. */
 	redisReply *reply = server_command(&redis, "SMISMEMBER p:set:{likers} bob zoe ann bob");
 	assert_int_equal(json_array_size(json_at(a, "/exists")), 4);
 	for (size_t i = 0; i < 4; i++)
@@ -115,7 +115,7 @@ static uint32_t next_random(uint32_t below)
 	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
 }
 
-/* A set s<n> and a copy of it, all copies in one slot, which Redis's commands need. */
+/* Fills set s<n> and a copy of it. All copies are in one slot, since Redis's commands need that. */
 static void fill(int n, uint32_t members, uint32_t below, const char *lead)
 {
 	char member[64];
@@ -127,7 +127,10 @@ static void fill(int n, uint32_t members, uint32_t below, const char *lead)
 	}
 }
 
-/* Many and few, in each of the ways in which Redis stores a set, one without members. */
+/*
+ * Fills large and small sets, in each encoding in which Redis stores a set, and leaves one set
+ * empty.
+ */
 static void fill_all(void)
 {
 	fill(0, MEMBERS, 2 * MEMBERS, "");
@@ -157,7 +160,7 @@ static bool has_all(const redisReply *wanted, const char *target)
 	return same;
 }
 
-/* `sets`: their numbers, the last is -1. */
+/* `sets` has the numbers of the sets, and ends with -1. */
 static void assert_as_redis(const char *way, const char *command, const int *sets)
 {
 	char body[256], asked[256];
@@ -174,7 +177,7 @@ static void assert_as_redis(const char *way, const char *command, const int *set
 	redisReply *wanted = server_command(&redis, asked);
 	assert_int_equal(int_at(a, "/size"), wanted->elements);
 	if (!has_all(wanted, "/sets/made/members?limit=1000"))
-		fail_msg("%s is not as %s", body, asked);
+		fail_msg("%s differs from %s", body, asked);
 	client_forget(client);
 }
 
@@ -232,7 +235,7 @@ static void a_set_can_be_merged_into_itself(void **state)
 	assert_int_equal(int_at(get("/sets/week"), "/expires_at_ms"), at);
 	assert_int_equal(int_at(post("/sets/week/merge", "{\"subtract\":[\"week\",\"mon\"]}"), "/size"), 1);
 	assert_int_equal(int_at(get("/sets/week"), "/expires_at_ms"), at);
-	/* Without members it is gone, and its expiry with it. */
+	/* A set without members is gone, and its expiry with it. */
 	a = post("/sets/week/merge", "{\"intersect\":[\"week\",\"mon\"]}");
 	assert_int_equal(int_at(a, "/size"), 0);
 	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
@@ -333,7 +336,7 @@ static void it_appears_at_once(void **state)
 	assert_in_range(server_scripts_run(&redis), 2 * 35000 / 600, 1000000);
 }
 
-/* The names of a large set many times: the merge lasts until something ends it. */
+/* Begins a merge that names a large set many times, so that it lasts until something ends it. */
 static struct raw *begin_long_merge(int port)
 {
 	char text[4096];
@@ -367,7 +370,9 @@ static void a_client_that_leaves_ends_it(void **state)
 	assert_int_equal(int_at(get("/sets/week"), "/size"), 1);
 }
 
-/* When the daemon dies meanwhile, the set stays as it is, and the unfinished one expires. */
+/*
+ * When the daemon dies during the merge, the set stays as it is, and the unfinished result expires.
+ */
 static void a_daemon_that_dies_leaves_the_set_as_it_was(void **state)
 {
 	struct daemon other = { 0 };
@@ -385,7 +390,7 @@ static void a_daemon_that_dies_leaves_the_set_as_it_was(void **state)
 	assert_int_equal(int_at(get("/sets/week"), "/size"), 1);
 }
 
-/* What was built can be lost: Redis restarts empty, or a person deletes the key. */
+/* The unfinished result may be lost, because Redis restarts empty or a person deletes the key. */
 static void lost_work_changes_nothing(void **state)
 {
 	char key[128];

@@ -31,12 +31,12 @@ static void fill_many(const char *set, int count)
 		server_command(&redis, "SADD p:set:{%s} m%d", set, i);
 }
 
-/* True when the answer has just these members, each of a letter, none twice. */
 static const char *member_at(struct answer a, size_t i)
 {
 	return json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "member"));
 }
 
+/* True when the answer has exactly these members, one letter each, and none of them twice. */
 static bool items_are(struct answer a, const char *letters)
 {
 	size_t n = json_array_size(json_at(a, "/items"));
@@ -53,7 +53,7 @@ static bool items_are(struct answer a, const char *letters)
 	return n == strlen(letters);
 }
 
-/* `sets`: names, ended by NULL. */
+/* `sets` has names, and ends with NULL. */
 static struct answer combine(const char *way, const char *const sets[])
 {
 	char target[512] = "/sets/combine?limit=1000&";
@@ -133,7 +133,7 @@ static void too_many_members_are_refused(void **state)
 	assert_int_equal(int_at(combine("subtract", SETS(low, middle)), "/size"), MOST - 2);
 }
 
-/* Merges: the set itself lies in `low`'s slot. */
+/* Merges into the set `low`. */
 static struct answer merge(const char *way, const char *const sets[], const char *header)
 {
 	char target[64], body[512];
@@ -170,7 +170,7 @@ static void merged_over_slots(void **state)
 	assert_true(items_are(combine("union", SETS(middle)), "cdefgh"));
 }
 
-/* More than a page, and more sets in a slot than a step asks. */
+/* The sets have more members than a page, and one slot has more sets than a step asks. */
 static void large_sets_are_merged_over_slots(void **state)
 {
 	char names[11][16];

@@ -1,7 +1,8 @@
 /*
- * How often the daemon calls the kernel for a request: most of its CPU time is spent there. One
- * client alone needs: wait, accept the event, read, send to Redis, wait, read the reply, send the
- * response. Several at once share all but their own read and send.
+ * How often the daemon calls the kernel per request, since most of its CPU time is spent there. A
+ * request of one client alone needs these calls: wait, accept the event, read, send to Redis, wait,
+ * read the reply, send the response. Requests at the same time share all calls but their own read
+ * and send.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,7 +22,7 @@
 
 enum { ANSWER_MS = 10000, WARM_UP = 20, REQUESTS = 300, CLIENTS = 32, ROUNDS = 20 };
 
-/* Of a request. */
+/* System calls per request. */
 static const double most_alone = 9.5, most_at_once = 3.5;
 
 static struct system_calls *calls;

@@ -115,7 +115,7 @@ static void mistakes(void **state)
 		if (proc_wrote(&patternd.proc, said) && proc_wrote(&patternd.proc, rows[i].said))
 			continue;
 		proc_print_tail(&patternd.proc);
-		fail_msg("it should say '%s'", rows[i].said);
+		fail_msg("stderr lacks '%s'", rows[i].said);
 	}
 }
 
@@ -130,7 +130,7 @@ static void no_file(void **state)
 	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", temp_dir());
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	assert_int_equal(daemon_run(&patternd, "--tokens", fifo), 2); /* does not wait for a writer */
+	assert_int_equal(daemon_run(&patternd, "--tokens", fifo), 2); /* the daemon does not wait for a writer */
 	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
 }
 
@@ -161,7 +161,7 @@ static void too_many(void **state)
 	}
 }
 
-/* Unusual and allowed. */
+/* Unusual files that are allowed. */
 static void forms(void **state)
 {
 	(void)state;
@@ -210,7 +210,7 @@ static void reload(const char *said)
 	if (wait_for(is_in_log, text, WAIT_MS))
 		return;
 	proc_print_tail(&patternd.proc);
-	fail_msg("the log should say '%s'", said);
+	fail_msg("the log lacks '%s'", said);
 }
 
 static void rotation(void **state)
@@ -225,7 +225,7 @@ static void rotation(void **state)
 	assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("test")), 200);
 	write_over(path, OTHER_HEX " locks:*\n");
 	reload("1 tokens from ");
-	/* On the same connection as before. */
+	/* The connection is the same as before. */
 	assert_problem(http(client, "GET", "/locks/a", NULL, SECRET), 401, "unauthorized", "none");
 	write_over(path, HEX " queues:*\n" OTHER_HEX " *\n# more\n" HEX "0 *\n");
 	reload(":4: the line must start with the 64 hex digits");
@@ -251,11 +251,11 @@ static void without_a_file_sighup_does_nothing(void **state)
 	for (int i = 0; i < 100; i++)
 		proc_signal(&patternd.proc, SIGHUP);
 	assert_status(http(client, "GET", "/locks/a", NULL), 200);
-	assert_status(http(client, "GET", "/locks/a", NULL, SECRET, SECRET), 200); /* not checked */
+	assert_status(http(client, "GET", "/locks/a", NULL, SECRET, SECRET), 200); /* tokens are not checked */
 	assert_status(http(client, "GET", "/info", NULL), 200);
 }
 
-/* A waiting request was admitted before the reload; one that still sends its body was not. */
+/* A waiting request was admitted before the reload. A request that still sends its body was not. */
 static void under_way(void **state)
 {
 	(void)state;
@@ -335,7 +335,7 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/uv/combine?name=b&name=a", NULL, SECRET), "uv:a:read");
 	assert_allowed(http(client, "GET", "/sets/combine?union=a", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/sets/combine?union=a&union=b", NULL, SECRET), "sets:b:read");
-	/* A request without names needs the scope of all. */
+	/* A request without names needs the scope for all names. */
 	assert_forbidden(http(client, "GET", "/sets/combine", NULL, SECRET), "sets:NAME:read");
 	assert_forbidden(http(client, "GET", "/sets/combine?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
 	assert_forbidden(post_as(SECRET, "/leaderboards/a/merge", "{\"sources\":[\"b\",\"c\"]}"),
@@ -343,18 +343,18 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/geo/nearby?name=a&name=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
 			 "geo:b:read");
 	assert_allowed(http(client, "GET", "/geo/nearby?name=a&longitude=1&latitude=1&radius=1", NULL, SECRET));
-	/* A proxy's token has the policy that it may use, for every method. */
+	/* A proxy's token names the policy that the proxy may use, with every method. */
 	assert_allowed(http(client, "DELETE", "/ratelimit/authorize?policy=web&key=k", NULL, SECRET));
 	assert_allowed(http(client, "GET", "/ratelimit/authorize/web/some/path?policy=other", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize?policy=other&key=web", NULL, SECRET),
 			 "policies:other:authorize");
 	assert_forbidden(http(client, "GET", "/ratelimit/authorize/other/web", NULL, SECRET),
 			 "policies:other:authorize");
-	/* Nothing of a refused request was done. */
+	/* A refused request changed nothing. */
 	assert_int_equal(server_command(&redis, "EXISTS p:lock:{a3} p:lock:{ba}")->integer, 0);
 }
 
-/* A key and a policy may have one name, and a scope of one reaches nothing of the other. */
+/* A key and a policy may have the same name, and the scope for one does not reach the other. */
 static void keys_and_policies_are_apart(void **state)
 {
 	static const char limit[] = "{\"limit\":9,\"window_ms\":1000}",
@@ -403,7 +403,10 @@ static const char *acquired_by(const char *authorization)
 	return a.status == 201 ? text_at(a, "/token") : "";
 }
 
-/* A guessed key gets no other caller's answer. A successor with its label is the same caller. */
+/*
+ * A guessed Idempotency-Key gets no answer of another caller. A new token with the same label is
+ * the same caller.
+ */
 static void a_record_belongs_to_its_caller(void **state)
 {
 	static const char *const own = SECRET, *const others = AUTHORIZATION("other");
@@ -469,7 +472,7 @@ static void no_output_has_a_token(void **state)
 	char *file = file_text(path), hex[65] = "";
 	memcpy(hex, file, 64);
 	free(file);
-	/* Each line is whole once the one of a later request is there. */
+	/* Each log line is complete once the line of a later request is there. */
 	http(client, "GET", "/healthz", NULL, "X-Request-ID: the-last");
 	wait_until(proc_wrote(&patternd.proc, "the-last"), WAIT_MS);
 	assert_false(proc_wrote(&patternd.proc, "canary"));
@@ -487,8 +490,8 @@ static const char *const granting[][3] = {
 };
 
 /*
- * A reader of log or metrics could use it to release another client's lock, or to replay its
- * answer.
+ * A reader of the log or the metrics could use such a secret to release another client's lock, or
+ * to replay its answer.
  */
 static void no_output_has_a_granted_secret(void **state)
 {
@@ -505,7 +508,7 @@ static void no_output_has_a_granted_secret(void **state)
 		secrets[i] = strdup(text_at(a, granting[i][2]));
 		assert_true(strlen(secrets[i]) >= 16);
 	}
-	/* Each is sent again, to its own resource and to another. */
+	/* Each secret is sent again, to its own resource and to another. */
 	for (size_t i = 0; i < GRANTS; i++) {
 		snprintf(target, sizeof(target), "/locks/%s?token=%s", i ? "h" : "g", secrets[i]);
 		snprintf(header, sizeof(header), "Lock-Token: %s", secrets[i]);

@@ -103,7 +103,7 @@ static void it_reports_when_it_listens_again(void **state)
 
 enum { RENEWALS = 20, AT_ONCE = 20 };
 
-/* Requests that publish 0, 1, 2 ... are on their way whenever connections are renewed. */
+/* Publishes 0, 1, 2 ..., with requests in flight whenever connections are renewed. */
 static int publish_over_renewals(struct daemon *to)
 {
 	struct raw *r = raw_connect(to->port);
@@ -231,7 +231,10 @@ static void a_client_that_leaves_is_forgotten(void **state)
 	wait_until(strstr(get("/metrics").body, "patternd_http_requests_in_progress 1\n") != NULL, SOON_MS);
 }
 
-/* How many topics GET /topics lists on all pages, and how many daemons listen to this one. */
+/*
+ * Returns how many topics GET /topics lists on all pages; `daemons` is how many daemons listen to
+ * `name`.
+ */
 static size_t topics_listed(const char *query, const char *name, int64_t *daemons)
 {
 	char target[128];
@@ -261,7 +264,7 @@ static void topics_with_listeners_are_listed(void **state)
 	e[2] = listen_to(other.port, "listed-a");
 	e[3] = listen_to(other.port, "listed-b");
 	e[4] = listen_to(stranger.port, "listed-c");
-	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* a lock's channel is not a topic */
+	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* its channel is not a topic */
 	assert_int_equal(topics_listed("match=listed-*", "listed-a", &daemons), 2);
 	assert_int_equal(daemons, 2);
 	assert_int_equal(topics_listed("match=listed-*&limit=1", "listed-a", &daemons), 2); /* over pages */

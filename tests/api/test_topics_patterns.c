@@ -1,6 +1,6 @@
 /*
- * Topics: one stream listens to several topics and to prefixes. What a prefix matches is what
- * PSUBSCRIBE matches; each message comes once, behind the name of its topic.
+ * Topics: one stream listens to several topics and to prefixes. A prefix matches what PSUBSCRIBE
+ * matches. Each message comes once, after the name of its topic.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -74,7 +74,7 @@ static void one_stream_has_several_topics(void **state)
 	assert_next(here, "news.", 5);
 	publish("caf%C3%A9%20%22q%22", 6);
 	assert_next(here, "caf\xc3\xa9 \"q\"", 6);
-	for (int i = 0; i < 6; i++) /* of other nodes of a Cluster the order may be another */
+	for (int i = 0; i < 6; i++) /* in a Cluster, messages of several nodes may change places */
 		assert_string_equal(events_next_named(there, SOON_MS).name, "message");
 	events_close(here);
 	events_close(there);
@@ -100,7 +100,7 @@ static void a_body_arrives_as_it_is(void **state)
 
 /* ---- PSUBSCRIBE is the model ---- */
 
-/* Escaped, but for the last character, as a glob of Redis. */
+/* Escapes all but the last character of the pattern, for a glob of Redis. */
 static void glob_of(const char *pattern, char *glob)
 {
 	size_t len = strlen(pattern);
@@ -294,7 +294,7 @@ static void without_patterns_nothing_is_published_twice(void **state)
 	assert_int_equal(calls_of("publish"), before);
 	assert_next(one, "cost", 1);
 	struct events *some = listen_to(patternd.port, "name=other.*");
-	a = post("/topics/cost", "{\"body\":2}"); /* the daemon knows that it listens to none of it */
+	a = post("/topics/cost", "{\"body\":2}"); /* no pattern of the daemon matches, and it knows that */
 	assert_int_equal(int_at(a, "/daemons"), 1);
 	assert_int_equal(int_at(a, "/pattern_daemons"), 1);
 	assert_next(one, "cost", 2);
@@ -330,7 +330,10 @@ static void what_others_publish_is_ignored(void **state)
 	events_close(e);
 }
 
-/* In a Cluster there may be one for each node, since they come back one after the other. */
+/*
+ * The loss of all connections is one gap. In a Cluster there may be one gap per node, since the
+ * nodes come back one after the other.
+ */
 static void a_loss_of_all_is_one_gap(void **state)
 {
 	struct events *e = listen_to(patternd.port, "name=lost-a&name=lost-b&name=lost-c&name=lost.*");

@@ -63,7 +63,7 @@ static void a_visitor_counts_once_a_day(void **state)
 	assert_string_equal(days_of(a), "2000-02-28 0, 2000-02-29 3, 2000-03-01 2, 2000-03-02 0");
 	assert_true(real_at(a, "/standard_error") == 0.0081);
 	assert_int_equal(int_at(get("/uv/home?from=2000-03-01&to=2000-03-01"), "/count"), 2);
-	assert_string_equal(days_of(get("/uv/home?to=2000-02-29")), "2000-02-29 3"); /* no from: one day */
+	assert_string_equal(days_of(get("/uv/home?to=2000-02-29")), "2000-02-29 3"); /* without `from` it is one day */
 }
 
 static void a_page_never_used_has_zeros(void **state)
@@ -74,7 +74,7 @@ static void a_page_never_used_has_zeros(void **state)
 	struct answer a = get("/uv/combine?name=x&name=y");
 	assert_int_equal(int_at(a, "/count"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
-	assert_int_equal(server_keys(&redis), 0); /* a look leaves nothing */
+	assert_int_equal(server_keys(&redis), 0); /* a read creates no key */
 }
 
 /* Ten thousand visitors, counted within three standard errors. */
@@ -251,7 +251,7 @@ static void pages_are_listed_once(void **state)
 		for (size_t i = 0; i < n; i++) {
 			const json_t *item = json_array_get(json_at(a, "/items"), i);
 			int at = atoi(json_string_value(json_object_get(item, "name")) + strlen("page"));
-			assert_false(seen[at]); /* not once a day, nor on two pages */
+			assert_false(seen[at]); /* neither once per day, nor on two pages */
 			seen[at] = true;
 			found++;
 		}
@@ -266,7 +266,7 @@ static void pages_are_listed_once(void **state)
 	assert_int_equal(json_array_size(json_at(get_all("/uv?match=all"), "/items")), 1);
 }
 
-/* The first day, the last, and those between of a kind; the other kind, and other pages, stay. */
+/* DELETE removes all days of one kind, visitors or views. The other kind and other pages stay. */
 static void a_page_is_deleted_whole(void **state)
 {
 	static const char *const ends[] = { "0", FEB_29, "1795310461802", "4102444800000" };
@@ -322,7 +322,7 @@ static void a_total_outlives_the_days(void **state)
 	visit("home", "\"u2\",\"u3\"", FEB_29);
 	assert_status(post("/uv/home", "{\"visitors\":[\"u3\",\"u4\"],\"date\":\"1999-01-01\"}"), 200);
 	assert_total("/uv/home", 3); /* u2 u3 u4 */
-	/* The days of before, by a merge of the page into itself. */
+	/* A merge of the page into itself adds earlier days to the total. */
 	assert_status(post("/uv/home/merge", "{\"sources\":[\"home\"],\"to\":\"2000-02-29\"}"), 200);
 	assert_total("/uv/home", 4);
 	visit("cart", "\"u9\"", FEB_29);
@@ -331,7 +331,7 @@ static void a_total_outlives_the_days(void **state)
 	server_command(&redis, "DEL p:uv:{home}:1999-01-01");
 	assert_total("/uv/home", 5);
 	assert_total("/uv/cart", -1);
-	/* An empty PATCH changes nothing, null and false end it. */
+	/* An empty PATCH changes nothing; null and false end the total. */
 	assert_int_equal(int_at(patch("/uv/home", "{}"), "/total_count"), 5);
 	assert_int_equal(int_at(patch("/uv/home", "{\"keep_total\":true}"), "/total_count"), 5);
 	a = patch("/uv/home", "{\"keep_total\":null}");
@@ -359,7 +359,7 @@ static void a_total_of_views_outlives_the_days(void **state)
 	assert_total("/pv/home", -1);
 }
 
-/* A page whose days all expired, or that has none yet. */
+/* A page with a total is listed even if it has no day. */
 static void a_page_with_a_total_is_listed_and_deleted(void **state)
 {
 	static const char *const kinds[] = { "/uv", "/pv" };
@@ -380,7 +380,7 @@ static void a_page_with_a_total_is_listed_and_deleted(void **state)
 	}
 }
 
-/* The page's name, in each answer that is about one page. */
+/* Each answer that is about one page has the page's name. */
 static void answers_have_the_name_of_the_page(void **state)
 {
 	(void)state;

@@ -20,8 +20,8 @@ enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
 #define FEB_29 "951825600000" /* 2000-02-29, 12:00 */
 
 /*
- * The day of Redis's clock, or that many days later, as text. The test waits for the end of a day
- * that is about to end: a test takes less than MIDNIGHT_S.
+ * The day of Redis's clock, `days_on` days later, as text. If the day is about to end, this waits
+ * for its end, since a test takes less than MIDNIGHT_S.
  */
 static const char *redis_today(int days_on)
 {
@@ -115,7 +115,7 @@ static void the_day_is_that_of_date(void **state)
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/date");
 	assert_problem(post("/pv/d", "{\"at_ms\":0,\"date\":\"2000-01-01\"}"), 400, "invalid_value", "none");
-	/* DELETE finds the last of them. */
+	/* DELETE finds the last of these days. */
 	assert_status(http(client, "DELETE", "/uv/d", NULL), 204);
 	assert_status(http(client, "DELETE", "/pv/d", NULL), 204);
 	assert_int_equal(server_keys(&redis), 0);
@@ -245,7 +245,8 @@ static const char *fake_clock(void)
 }
 
 /*
- * The day in an answer's Date, which is by the daemon's clock: Sat, 21 Nov 2026 ... as 2026-11-21.
+ * The day in an answer's Date header, which is by the daemon's clock: "Sat, 21 Nov 2026 ..."
+ * becomes 2026-11-21.
  */
 static const char *daemons_day(struct answer a)
 {

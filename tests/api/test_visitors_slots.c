@@ -1,6 +1,6 @@
 /*
- * Visitors of pages in several slots of a Redis Cluster: counted and merged as in one slot, to the
- * last visitor; nothing remains.
+ * Visitors of pages in several slots of a Redis Cluster are counted and merged exactly as in one
+ * slot, and no temporary key remains.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ enum { VISITORS = 900 };
 
 static char beside[2][16]; /* in the slot of `low` */
 
-/* That many visitors, from number `from` on. */
+/* Counts `count` visitors of a page, from number `from` on. */
 static void visit(const char *page, int from, int count, const char *at_ms)
 {
 	static char body[32768];
@@ -36,7 +36,7 @@ static void visit(const char *page, int from, int count, const char *at_ms)
 	assert_status(http(pair.c[0], "POST", target, body), 200);
 }
 
-/* The same visitors on three pages in several slots and on three in one. */
+/* Counts the same visitors on three pages in several slots and on three pages in one slot. */
 static void visit_all(void)
 {
 	const char *const apart[] = { middle, high, low }, *const together[] = { beside[0], beside[1], "x" };
@@ -75,7 +75,7 @@ static void a_union_is_the_same_as_in_one_slot(void **state)
 	assert_status(apart, 200);
 	assert_status(together, 200);
 	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
-	assert_in_range(int_at(apart, "/count"), 1600, 1900); /* 1700 and 50: no sum */
+	assert_in_range(int_at(apart, "/count"), 1600, 1900); /* 1700 and 50: a union, not a sum */
 	assert_string_equal(text_at(apart, "/pages/0/name"), middle);
 	for (int i = 0; i < 3; i++) {
 		snprintf(pointer, sizeof(pointer), "/pages/%d/count", i);
@@ -131,7 +131,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
 	assert_in_range(int_at(apart, "/count"), 1600, 1900);
 	assert_int_equal(int_at(days_of(middle), "/days/1/count"), int_at(days_of(beside[0]), "/days/1/count"));
-	/* Days without visitors are left alone; the others are kept as long as any. */
+	/* A merge writes no day without visitors, and keeps the other days as long as any day. */
 	char key[64];
 	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-28", low);
 	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);
@@ -139,7 +139,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_true(server_command(&pair.redis, "TTL %s", key)->integer > 86400);
 	must_have_no_scratch();
 	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/merged_days"), 0);
-	/* A total gets what is merged from other slots, too. */
+	/* A merge from other slots also adds to the total. */
 	char target[64];
 	snprintf(target, sizeof(target), "/uv/%s", low);
 	assert_status(http(pair.c[0], "PATCH", target, "{\"keep_total\":true}"), 200);

@@ -94,10 +94,7 @@ static void what_is_there_is_not_waited_for(void **state)
 	assert_in_range(a.took_us, 0, SLACK_MS * 1000);
 }
 
-/*
- * ---- What ends a wait: each row happens, or will happen, while a client waits, which then gets
- * the message ----
- */
+/* ---- What ends a wait: an event happens, or comes due, while a client waits ---- */
 
 static void in_flight_for_a_moment(void)
 {
@@ -186,7 +183,7 @@ static void an_event_ends_it(void **state)
 
 /* ---- A try that fails ---- */
 
-/* The next attempt meets a foreign key: it ends with a problem, and nothing hangs. */
+/* The next attempt meets a foreign key, so the wait ends with a problem and nothing hangs. */
 static void a_try_that_fails_ends_it(void **state)
 {
 	(void)state;
@@ -226,7 +223,7 @@ static void what_was_asked_for_holds_for_waiters(void **state)
 	raw_close(second);
 }
 
-/* One connection, request after request: each may wait. */
+/* Each of several requests on one connection may wait. */
 static void a_worker_waits_again_and_again(void **state)
 {
 	char body[32];
@@ -240,7 +237,7 @@ static void a_worker_waits_again_and_again(void **state)
 		send_one(body);
 		assert_int_equal(int_at(waiter_answer(w, receive_q, SOON_MS), "/messages/0/body"), i);
 	}
-	/* Pipelined behind one that waits: answered in order, when it is their turn. */
+	/* A request that is pipelined behind a waiting one is answered after it. */
 	assert_true(waiter_ask(w, receive_q, "{\"wait_ms\":100}", ""));
 	assert_true(waiter_ask(w, receive_q, "{" LONG "}", ""));
 	assert_int_equal(count_in(waiter_answer(w, receive_q, SOON_MS)), 0);

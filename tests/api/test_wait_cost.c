@@ -1,9 +1,11 @@
 /*
- * What waiting costs: nothing, as long as nothing happens; a fixed number of commands per message,
- * however many wait; and at most 4 KiB beside what libmicrohttpd itself takes for a suspended
- * connection (programs/suspender.c), however often a request tried.
+ * What waiting costs. While nothing happens, it costs nothing. A message costs a fixed number of
+ * commands, however many clients wait. A waiting request takes at most 4 KiB beside the memory that
+ * libmicrohttpd takes for a suspended connection (programs/suspender.c), however often the request
+ * tried.
  *
- * PATTERND_WAITERS=10000 in the environment measures with so many, and for ten seconds.
+ * PATTERND_WAITERS=10000 in the environment sets the number of waiters, and makes the test measure
+ * for ten seconds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +25,12 @@ enum {
 	WAITERS = 3000, /* with fewer, the pages that malloc happens to use distort the result */
 	QUEUES = 100,
 	GROUP = 10,
-	OTHER_FILES = 100, /* that this program needs beside one for each waiter */
+	OTHER_FILES = 100, /* descriptors of this program, beside one per waiter */
 	CROWD = 200,
 	MESSAGES = 20,
 	ATTEMPTS = 100,
-	MOST_LEFT = 32 * 1024, /* after that many attempts; one allocates 1 KiB and more */
-	MOST_BYTES = 4096,     /* for a waiter, beside libmicrohttpd's own */
+	MOST_LEFT = 32 * 1024, /* bytes after ATTEMPTS attempts, of which each allocates 1 KiB or more */
+	MOST_BYTES = 4096,     /* bytes per waiter, beside libmicrohttpd's own */
 };
 
 #define LONG "{\"wait_ms\":60000}"
@@ -44,7 +46,7 @@ static int forget(void **state)
 	return stage_forget(state);
 }
 
-/* As many as are configured, and as this process may open descriptors for. */
+/* The configured number of waiters, or fewer if this process may not open as many descriptors. */
 static int count_wanted(void)
 {
 	const char *given = getenv("PATTERND_WAITERS");
@@ -83,10 +85,10 @@ static void disperse(void)
 }
 
 /*
- * One group after the other, each parked before the next: a pending request needs more memory than
- * a parked one, and here the waiting is measured. For the same reason the daemon is not asked
- * whether they are parked. They are when their scripts have run: one each, and one more for the
- * first at each queue.
+ * Adds one group after the other, and waits until each is parked: a pending request needs more
+ * memory than a parked one, and only the waiting is measured. For the same reason this does not ask
+ * the daemon whether requests are parked. They are parked once their scripts have run: one per
+ * request, and one more for the first request at each queue.
  */
 static void gather(int count, const struct daemon *d, long long scripts)
 {
@@ -98,7 +100,7 @@ static void gather(int count, const struct daemon *d, long long scripts)
 	}
 }
 
-/* Commands that requests sent: without the questions for a Cluster's map, one each second. */
+/* Commands that requests sent, without the commands that read a Cluster's map once per second. */
 static long sent_by(const struct daemon *d)
 {
 	long maps, sent;
@@ -110,7 +112,9 @@ static long sent_by(const struct daemon *d)
 	return sent - maps;
 }
 
-/* How much the suspender grows for each of that many requests, after the first quarter. */
+/*
+ * How much the suspender grows per request, measured after the first quarter of `count` requests.
+ */
 static double baseline_bytes(int count)
 {
 	const char *program = getenv("PATTERND_SUSPENDER");
@@ -150,7 +154,7 @@ static void waiting_costs_nothing(void **state)
 	long long scripts = server_scripts_run(&redis);
 	expect_waiters(count);
 	gather(count / 4, &d, scripts);
-	long before_kib = daemon_resident_kib(&d); /* memory that is needed once, for any number */
+	long before_kib = daemon_resident_kib(&d); /* includes memory that is needed once, for any number */
 	gather(count, &d, scripts);
 	double grown = (double)(daemon_resident_kib(&d) - before_kib) * 1024 / (count - count / 4);
 	wait_until(all_parked(&d, count), SOON_MS);
@@ -162,7 +166,7 @@ static void waiting_costs_nothing(void **state)
 	assert_int_equal(server_commands_run(&redis), commands);
 	assert_int_equal(sent_by(&d), sent);
 	assert_int_equal(metric_of(&d, "requests_waiting"), count);
-	print_message("%d who wait at %d queues: %.0f bytes each, libmicrohttpd alone %.0f; %ld ms of CPU in %d ms\n",
+	print_message("%d waiters at %d queues: %.0f bytes each, libmicrohttpd alone %.0f; %ld ms of CPU in %d ms\n",
 		      count, QUEUES, grown, least, cpu_ms, look_ms);
 	assert_in_range(cpu_ms, 0, look_ms / 100 + 10); /* a tick is 10 ms */
 	if (!daemon_is_sanitized())
@@ -179,8 +183,8 @@ static void waiting_costs_nothing(void **state)
 }
 
 /*
- * Wakes the one waiter at `name`, of a kind of resource, in vain; returns after its attempt, when
- * it is parked again.
+ * Wakes the only waiter at the resource `name` in vain. Returns when the waiter is parked again
+ * after its attempt.
  */
 static void wake_in_vain(const char *kind, const char *name)
 {
@@ -194,8 +198,8 @@ static void wake_in_vain(const char *kind, const char *name)
 }
 
 /*
- * An attempt frees what it allocated, whichever operation waits; the input stays. A client that
- * leaves afterwards costs the removal of its ticket at most.
+ * Whichever operation waits, an attempt frees what it allocated, and the request keeps its input. A
+ * client that disconnects afterwards costs the removal of its ticket at most.
  */
 static void attempts_accumulate_no_memory(void **state)
 {
@@ -235,7 +239,7 @@ static void attempts_accumulate_no_memory(void **state)
 
 /* ---- Commands ---- */
 
-/* So many wait at one queue, one behind the other. */
+/* Lets `count` clients wait at one queue, one behind the other. */
 static void line_up(int count)
 {
 	expect_waiters(count);
@@ -246,8 +250,8 @@ static void line_up(int count)
 }
 
 /*
- * The scripts that run from the sending of one message to its delivery, with that many waiters: the
- * same each time.
+ * How many scripts run at most from the send of a message to its delivery, while `crowd` clients
+ * wait.
  */
 static long long commands_a_message(int crowd)
 {
@@ -276,13 +280,13 @@ static long long commands_a_message(int crowd)
 static void wake_ups_cost_per_message_not_per_waiter(void **state)
 {
 	(void)state;
-	/* One that sends, one that receives. */
+	/* One script sends, and one receives. */
 	assert_int_equal(commands_a_message(1), 2);
 	forget(NULL);
 	assert_int_equal(commands_a_message(CROWD), 2);
 }
 
-/* A batch, at once or due at the same time: one attempt for each message of it. */
+/* A batch, sent at once or due at the same time, costs one attempt per message. */
 static void a_batch_costs_a_try_a_message(void **state)
 {
 	static const char *const delays[] = { "", ",\"delay_ms\":100" };
@@ -301,7 +305,7 @@ static void a_batch_costs_a_try_a_message(void **state)
 			assert_status(waiter_answer(waiters[i], receive_q, SOON_MS), 200);
 		wait_until(all_parked(&patternd, CROWD - MESSAGES), SOON_MS);
 		long long ran = server_scripts_run(&redis) - scripts;
-		print_message("%d messages%s for %d who wait: %lld scripts\n", MESSAGES, way ? ", due together," : "",
+		print_message("%d messages%s for %d waiters: %lld scripts\n", MESSAGES, way ? ", due together," : "",
 			      CROWD, ran);
 		assert_in_range(ran, 1 + MESSAGES, 1 + MESSAGES + 2);
 		disperse();

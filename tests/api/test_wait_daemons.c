@@ -1,6 +1,7 @@
 /*
- * Waiting at several daemons on one Redis: a message sent through one goes to a waiter at either.
- * Whatever one daemon does, even if it is killed, the waiters at the other are served.
+ * Waiting at several daemons on one Redis: a message that is sent through one daemon goes to a
+ * waiter at any of them. Whatever one daemon does, even if it is killed, the waiters at the other
+ * are served.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -70,7 +71,7 @@ static struct raw *ask(const struct daemon *d, const char *body, const char *hea
 	return waiter_at(d, receive_target, body, headers);
 }
 
-/* So many wait at each, and that many daemons are subscribed to the queue. */
+/* Waits until as many clients wait at each daemon, and as many daemons are subscribed, as given. */
 static void settle(long at_patternd, long at_other, long daemons)
 {
 	wait_until(subscribers_of(&redis, queue) == daemons, SOON_MS);
@@ -98,8 +99,8 @@ static int64_t number_for(struct raw *r)
 }
 
 /*
- * It also knows the times of the other daemon: a delay, a delivery that ends, a rejected
- * delivery.
+ * A daemon learns the instants that another daemon set: for a delay, for the end of a delivery, and
+ * for a rejected delivery.
  */
 static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 {
@@ -110,7 +111,7 @@ static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 	struct raw *w = ask(&other, "{" LONG ",\"visibility_ms\":150}", "");
 	settle(0, 1, 1);
 	assert_status(post(messages_target, "{\"body\":1,\"delay_ms\":100}"), 201);
-	assert_int_equal(number_for(w), 1); /* receives it and does nothing */
+	assert_int_equal(number_for(w), 1); /* the worker receives it and does nothing */
 	assert_true(waiter_ask(w, receive_target, "{" LONG "}", ""));
 	struct answer a = waiter_answer(w, receive_target, SOON_MS);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
@@ -124,7 +125,7 @@ static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 
 /*
  * A retry through the other daemon waits there, unknown to the first daemon. After the original is
- * answered, the retry gets the same answer when it is called, and the message that it did not need
+ * answered, the retry gets the same answer when it is woken, and the message that it did not need
  * goes to the next waiter.
  */
 static void what_wakes_a_retry_goes_to_the_next(void **state)
@@ -172,8 +173,8 @@ static void disperse(void)
 }
 
 /*
- * Takes the answers until there were `count`, each message once; adds up how many each daemon
- * delivered.
+ * Reads `count` answers; each message must come once. Adds to `shares` how many messages each
+ * daemon delivered.
  */
 static void serve(int count, bool seen[], int shares[SIDES])
 {
@@ -197,7 +198,7 @@ static void serve(int count, bool seen[], int shares[SIDES])
 			assert_true(waiter_ask(w, receive_target, "{" LONG "}", ""));
 		}
 		if (monotonic_ms() > until_ms)
-			fail_msg("%d messages reached nobody", count);
+			fail_msg("%d messages reached no waiter", count);
 	}
 }
 
@@ -247,7 +248,7 @@ static void waiters_at_the_other_get_all(void **state)
 
 /*
  * One round of a worker that waits, receives and acknowledges. Returns how many messages it
- * received; `twice` counts those delivered before.
+ * received, and adds to `twice` how many of them had been delivered before.
  */
 static int work(struct raw *w, const char *body, bool seen[], int *twice)
 {
@@ -272,8 +273,8 @@ static int work(struct raw *w, const char *body, bool seen[], int *twice)
 }
 
 /*
- * A daemon is killed under load: its deliveries return when they end, and no other message is
- * delivered twice.
+ * A daemon is killed under load. The messages that it had received come back when their deliveries
+ * end, and no other message is delivered twice.
  */
 static void what_a_killed_one_had_taken_comes_back(void **state)
 {
@@ -301,7 +302,7 @@ static void what_a_killed_one_had_taken_comes_back(void **state)
 	}
 	for (int done = 0; done < MESSAGES;)
 		done += work(w, body, seen, &twice);
-	print_message("%d messages, %d of them taken before by the one that was killed\n", MESSAGES, twice);
+	print_message("%d messages, %d of them received before by the killed daemon\n", MESSAGES, twice);
 	assert_in_range(twice, 1, MOST_TAKEN * CROWD);
 	for (int i = 0; i < CROWD; i++)
 		raw_close(victims[i]);

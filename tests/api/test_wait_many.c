@@ -55,10 +55,10 @@ static int64_t number_for(struct raw *r)
 }
 
 /*
- * The first client receives a message, the second finds none, then a message is sent. The daemon
- * learns of that message before it gets the replies to the two. The first client no longer needs
- * the wake-up, so it must go to the second. (Redis executes all three in one iteration, and then
- * writes to the subscriber first.)
+ * The first client receives a message, and the second finds none. Then a message is sent. The
+ * daemon learns of that message before it gets the replies to the two receives. The first client no
+ * longer needs the wake-up, so the wake-up must go to the second. (Redis executes all three
+ * commands in one iteration, and then writes to the subscriber first.)
  */
 static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 {
@@ -66,7 +66,7 @@ static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 
 	(void)state;
 	if (redis.cluster)
-		skip(); /* commands are counted here, and reading the map of a Cluster is one */
+		skip(); /* the test counts commands, and reading the map of a Cluster is one */
 	daemon_start(&d, "--redis", redis.url, "--pool-size", "1");
 	for (int i = 0; i < 10; i++) {
 		struct raw *w = waiter_parked(&d, &redis, "q", "{" LONG "}"); /* subscribes the daemon to the queue */
@@ -153,8 +153,8 @@ static void a_try_in_vain_costs_no_place(void **state)
 }
 
 /*
- * Sent all at once, due all at once, or resumed all at once: each goes to one waiter, and none
- * waits beside a message.
+ * Messages are sent, come due or are resumed all at once. Each goes to one waiter, and no waiter is
+ * left while there is a message.
  */
 static void each_of_many_goes_to_one(void **state)
 {
@@ -260,8 +260,8 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 }
 
 /*
- * Nothing was done for the first, so nothing is recorded: after it disconnected, or waited in vain,
- * the key is free.
+ * A request that received nothing is not recorded: after it disconnected or waited in vain, its key
+ * is free.
  */
 static void a_key_is_free_again(void **state)
 {

@@ -79,9 +79,9 @@ static bool works(void)
 /*
  * Returns the server to which the daemon writes, as /info reports it; -1: no server of this test.
  */
-static int server_in_use(void)
+static int server_in_use(struct client *of)
 {
-	struct answer a = http(client, "GET", "/info", NULL);
+	struct answer a = http(of, "GET", "/info", NULL);
 	char address[32];
 
 	for (int i = 0; i < SENTINEL_SERVERS; i++) {
@@ -148,7 +148,7 @@ static void the_master_dies_under_load(void **state)
 	must_be_served_soon(l);
 	must_end_vigil();
 	assert_true(load_failures(l) > 0);
-	assert_int_equal(server_in_use(), master);
+	assert_int_equal(server_in_use(client), master);
 	assert_true(metric_of(&patternd, "redis_failovers_total") > 0);
 	load_stop(l, CALLERS); /* a failover may lose the last write of each caller */
 }
@@ -169,7 +169,7 @@ static void the_old_master_comes_back(void **state)
 	sentinel_restart(&redis, old);
 	sentinel_wait_well(&redis);
 	assert_int_equal(sentinel_master(&redis), master);
-	assert_int_equal(server_in_use(), master);
+	assert_int_equal(server_in_use(client), master);
 	assert_int_equal(load_failures(l), failed);
 	load_stop(l, 0);
 }
@@ -194,7 +194,7 @@ static void masters_are_swapped_under_load(void **state)
 	sentinel_wait_well(&redis);
 	assert_int_equal(sentinel_master(&redis), master);
 	load_wait_served(l, SOON_MS);
-	assert_int_equal(server_in_use(), master);
+	assert_int_equal(server_in_use(client), master);
 	load_stop(l, ANY_NUMBER);
 }
 
@@ -242,7 +242,7 @@ static void a_master_freezes_and_wakes(void **state)
 	server_signal(&redis.servers[old], SIGCONT);
 	sentinel_wait_well(&redis);
 	load_wait_served(l, SOON_MS);
-	assert_int_equal(server_in_use(), master);
+	assert_int_equal(server_in_use(client), master);
 	load_stop(l, CALLERS);
 }
 
@@ -267,7 +267,7 @@ static void sentinels_go_and_come(void **state)
 	sentinel_be_quick(&redis);
 	int master = sentinel_wait_master(&redis, old);
 	wait_until(works(), SOON_MS);
-	assert_int_equal(server_in_use(), master);
+	assert_int_equal(server_in_use(client), master);
 }
 
 /* A daemon starts before any Sentinel, and its first Sentinel hangs. */
@@ -464,7 +464,7 @@ static void a_sentinel_reports_a_switch_that_was_none(void **state)
 	wait_until(metric_of(&other, "redis_failovers_total") > 0, SOON_MS);
 	struct client *c = client_open(other.port);
 	wait_until(http(c, "POST", "/counters/n/increment", "{\"counters\":{\"n\":1}}").status == 200, SOON_MS);
-	assert_int_equal(server_in_use(), 0);
+	assert_int_equal(server_in_use(c), 0);
 	uint64_t tries = stubborn_connections(liar);
 	nap_ms(AGAIN_MS); /* after its wrong reply the daemon does not ask it again soon */
 	assert_in_range(stubborn_connections(liar) - tries, 0, 1);

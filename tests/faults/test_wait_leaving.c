@@ -408,7 +408,6 @@ static void play(struct round *r, int i, bool acknowledge)
 	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the client of the round before has left */
 	struct raw *sender = raw_connect(patternd.port);
-	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the client of the round before has left the wait queue */
 	struct raw *w = waiter_parked_with(&patternd, &redis, queue,
 					   acknowledge ? "{" LONG ",\"acknowledge\":true}" : "{" LONG "}", headers);
 	if (i % 3 == 0)

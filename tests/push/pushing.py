@@ -1,8 +1,9 @@
-"""For the tests of push: programs that get messages, with a socket of their own so that they can
-answer as badly as they like; the daemon with its file of targets; a Redis that can be harmed.
+"""Support for the tests of push: programs that receive messages, the daemon with its file of
+targets, and a Redis that tests can stop and kill. The programs write to their sockets themselves,
+so that an answer may be as bad as a test needs.
 
-Each test_*.py here is a program: `test_x.py PATTERND` runs its functions test_*, each in a process;
-`test_x.py PATTERND NAME...` some of them.
+Each test_*.py here is a program. `test_x.py PATTERND` runs all its functions test_*, each in a
+process; `test_x.py PATTERND NAME...` runs only the named ones.
 """
 import collections
 import concurrent.futures
@@ -29,13 +30,13 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 import embedded  # noqa: E402
 
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
-# Taken out of the environment, where the daemon would read them as options.
+# Removed from the environment, where the daemon would read these variables as options.
 GIVEN = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PATTERND_")}
 PATIENCE = float(GIVEN.get("PATTERND_PATIENCE", 1))
 
 
 def wait_for(condition, seconds=10, what=None):
-    """Its value, once it holds."""
+    """Waits until the condition holds, and returns its value."""
     until = time.monotonic() + seconds * PATIENCE
     while not (value := condition()):
         said = what() if callable(what) else what
@@ -48,7 +49,7 @@ def wait_for(condition, seconds=10, what=None):
 
 
 class Request:
-    """`line` is all that is there when its sender left."""
+    """A request as a program reads it. If its sender left early, only `line` is complete."""
 
     def __init__(self, app, connection, line, number):
         self.app, self.connection, self.number = app, connection, number
@@ -75,17 +76,17 @@ class Request:
 
     @property
     def delivery(self):
-        """What must be seen once."""
+        """The id and the number of the delivery; a program must see each pair once."""
         return self.header("Patternd-Message-Id"), int(self.header("Patternd-Receives", 0))
 
     def wait_left(self, seconds=30):
-        """Until its sender has closed the connection. Hundreds wait so."""
+        """Waits until the sender has closed the connection. Hundreds of requests wait like this."""
         poll = select.poll()
         poll.register(self.connection, select.POLLIN)
         assert poll.poll(seconds * 1000 * PATIENCE) and self.is_left(), f"open for {seconds} s"
 
     def is_left(self):
-        """Whether its sender has closed the connection."""
+        """Whether the sender has closed the connection."""
         self.connection.setblocking(False)
         try:
             return self.connection.recv(1, socket.MSG_PEEK) == b""
@@ -98,9 +99,9 @@ class Request:
 
 
 class App:
-    """A program that gets messages. `answer(request)` returns the bytes to send, None to close; it
-    may use request.connection itself. `reads_body` False leaves the body on the wire. `requests`
-    has each whose line was read.
+    """A program that receives messages. `answer(request)` returns the bytes to send, or None to
+    close the connection; it may also use request.connection. With `reads_body` False the program
+    does not read bodies. `requests` has each request whose first line was read.
     """
 
     def __init__(self, answer=lambda request: OK, family=socket.AF_INET, address=None, reads_body=True):
@@ -113,7 +114,7 @@ class App:
         self.come()
 
     def come(self):
-        """Listens, at the port that it had, if it had one."""
+        """Listens, at the same port as before."""
         self.listener = socket.socket(self.family)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(self.address)
@@ -123,7 +124,7 @@ class App:
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def leave(self):
-        """As if it had been killed: closes all that it has."""
+        """Closes all sockets, as if the program had been killed."""
         # accept() in another thread holds the listener until it is shut down.
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
@@ -198,13 +199,13 @@ class App:
         ]  # fmt: skip
 
     def check_once(self):
-        """No delivery was sent twice."""
+        """Asserts that no delivery was sent twice."""
         again = [d for d, n in collections.Counter(r.delivery for r in self.pushes()).items() if n > 1]
         assert not again, f"sent more than once: {again}"
 
 
 def answer(status, body=b"", *headers):
-    """`headers` are lines; a body that is not bytes is sent as JSON."""
+    """An HTTP answer. `headers` are lines; a body that is not bytes is sent as JSON."""
     if not isinstance(body, bytes):
         body, headers = json.dumps(body).encode(), ("Content-Type: application/json", *headers)
     lines = [f"HTTP/1.1 {status} Said", *headers, f"Content-Length: {len(body)}", "", ""]
@@ -215,7 +216,7 @@ def answer(status, body=b"", *headers):
 
 
 class Redis:
-    """One that can be stopped and killed; its file of appended commands survives that."""
+    """A Redis that can be stopped and killed; its append-only file survives."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="patternd-push-redis-"))
@@ -259,8 +260,8 @@ class Redis:
 
 
 class Daemon(embedded.Daemon):
-    """With these targets: queue to App, to a URL, or to the members of a target. Its Redis is its
-    own without `redis`.
+    """The daemon with these targets. `targets` maps a queue to an App, to a URL or to the members
+    of a target. Without `redis` the daemon has a Redis of its own.
     """
 
     def __init__(self, targets, *options, redis=None, environment=None, before=()):
@@ -320,7 +321,7 @@ class Daemon(embedded.Daemon):
         return [t for t in told if t.get("event") in names]
 
     def send(self, queue, *bodies, **options):
-        """Their ids."""
+        """Sends these messages, and returns their ids."""
         ids = []
         for first in range(0, len(bodies), 100):
             messages = [{"body": body, **options} for body in bodies[first : first + 100]]
@@ -330,7 +331,7 @@ class Daemon(embedded.Daemon):
         return ids
 
     def send_text(self, queue, text):
-        """The body of the request as it is. Returns the status."""
+        """Sends `text` as the body of the request, and returns the status."""
         headers = {"Content-Type": "application/json"}
         return self.ask("POST", f"/queues/{quoted(queue)}/messages", text.encode(), headers)[0]
 
@@ -339,13 +340,13 @@ class Daemon(embedded.Daemon):
         assert status in (200, 201), told
 
     def message(self, queue, message_id):
-        """None: it is gone, which is acknowledged."""
+        """The message, or None if it is gone, which means that it was acknowledged."""
         status, _, told = self.ask("GET", f"/queues/{quoted(queue)}/messages/{message_id}")
         assert status in (200, 404), told
         return told if status == 200 else None
 
     def wait_for_state(self, queue, message_id, state, seconds=10):
-        """The message, once it is in this state."""
+        """Waits until the message is in this state, and returns it."""
         return wait_for(
             lambda: (m := self.message(queue, message_id)) and m["state"] == state and m,
             seconds,
@@ -403,7 +404,7 @@ PROGRAM = sys.argv[1] if len(sys.argv) > 1 else None
 
 
 def run(name):
-    """Whether a test passed, and what it printed."""
+    """Runs a test; returns whether it passed, and what it printed."""
     printed, began = io.StringIO(), time.monotonic()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
@@ -417,7 +418,7 @@ def run(name):
 
 
 def main(at_once=1):
-    """`at_once` tests at the same time, each in a process, where they mostly wait."""
+    """Runs `at_once` tests at the same time, each in a process, since tests mostly wait."""
     names = [name for name in vars(sys.modules["__main__"]) if name.startswith("test_")]
     names = [name for name in names if not sys.argv[2:] or name in sys.argv[2:]]
     failed = 0

@@ -4,7 +4,7 @@ import time
 
 from pushing import OK, App, Daemon, answer, main, wait_for
 
-# A counted failure is due again so late that it cannot come again by itself.
+# With this backoff a message that failed does not come again during the test.
 LATE = {"backoff": {"base_ms": 3600000, "max_ms": 3600000}}
 
 
@@ -13,7 +13,7 @@ def hang(request):
 
 
 def drip(request, first, drop):
-    """Sends `first`, then `drop` for ever."""
+    """Sends `first`, then repeats `drop` until the program ends."""
     request.connection.sendall(first)
     while not request.app.ending.wait(0.001):
         request.connection.sendall(drop)
@@ -67,7 +67,7 @@ FAILURES = {
 
 
 def test_failures():
-    """Each counts, and no other request is sent; what counts is due after the backoff."""
+    """Each failure counts, its message is due after the backoff, and no other request is sent."""
     with App() as other:
         apps = {name: App(act) for name, (act, _) in FAILURES.items()}
         for app in apps.values():
@@ -163,7 +163,7 @@ def test_dead():
 
 
 def test_busy():
-    """429 and 503 return the message uncounted, and the target calls nothing until then."""
+    """429 and 503 return the message uncounted, and the target sends nothing during the pause."""
     waits = {"1": 1, None: 1, "soon": 1}
     for status in (429, 503):
         for value in waits:
@@ -189,7 +189,7 @@ def test_busy():
 
 
 def test_busy_dates():
-    """Retry-After may be a date; what is long ago is now; a year is not waited for."""
+    """Retry-After may be a date. A date in the past means now, and a wait is at most an hour."""
     date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 60))
     for value, least, most in (
         (date, 50, 61), ("Thu, 01 Jan 1970 00:00:01 GMT", 0, 0), ("0", 0, 0), ("99999999999999999999", 3590, 3600)
@@ -205,7 +205,9 @@ def test_busy_dates():
 
 
 def test_a_program_that_fails_all_is_found():
-    """The overview names it from the tenth failure in a row on, until it acknowledges a message."""
+    """The overview names the target of a program from the tenth failure in a row, until the program
+    acknowledges a message.
+    """
 
     def found(daemon):
         status, _, told = daemon.ask("GET", "/overview")
@@ -229,7 +231,7 @@ def test_a_program_that_fails_all_is_found():
 
 
 def test_busy_at_once():
-    """Several that are busy at the same time are one pause, and the longest counts."""
+    """Several busy answers at the same time are one pause, as long as the longest."""
     gate = []
 
     def act(request):

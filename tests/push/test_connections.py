@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A program closes kept connections at any time, and the HTTP client sends no job twice. Idle
-connections do not hold a program.
+"""A program may close kept connections at any time, and the daemon sends no delivery twice. Idle
+connections do not occupy a program.
 """
 import os
 import random
@@ -13,7 +13,7 @@ from pushing import GIVEN, OK, App, Daemon, answer, main, wait_for
 
 
 def close_hard(connection):
-    """By a reset."""
+    """Closes the connection with a reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
@@ -33,7 +33,7 @@ def close_later(request, after_s, hard):
 
 
 def test_closed_at_random():
-    """Before, within and behind the answer, with and without a word."""
+    """The program closes before, within and after the answer, with and without notice."""
     rng = random.Random(4711)
     lock = threading.Lock()
     ends = {}
@@ -66,16 +66,16 @@ def test_closed_at_random():
         app.check_once()
         counts = daemon.target("q")["counts"]
         assert counts["acknowledged"] == 860 and counts["lost"] == 0 and counts["dead"] == 0, counts
-        # All that the program has read are known.
+        # The daemon knows of each request that the program has read.
         assert len(app.requests) <= 860 + counts["failed"], (len(app.requests), counts)
         print("  ", len(app.requests), "requests,", app.connections, "connections,", counts)
         assert app.connections < len(app.requests)
 
 
 def test_closed_behind_the_head():
-    """A kept connection that is closed once the head was read, before the daemon sends the body:
-    that does not make it a new request. Nothing was answered, so it counts, also when its program
-    is away by then.
+    """The program closes a kept connection after the head, before the daemon sends the body. The
+    daemon does not repeat the request on a new connection. The delivery counts as failed, also if
+    the program has ended meanwhile.
     """
     for leaves in (False, True):
 
@@ -107,7 +107,7 @@ def test_closed_behind_the_head():
 
 
 def test_closed_when_idle():
-    """A program that closes connections that idle, just when the next job comes."""
+    """The program closes idle connections just when the next job comes."""
     for idle in (0.0, 0.02, 0.05):
 
         def act(request, idle=idle):
@@ -129,7 +129,9 @@ def files_of(daemon):
 
 
 def test_idle_connections_are_closed():
-    """A second after the last job: a program with one process would wait for the next request."""
+    """The daemon closes idle connections a second after the last job, since a program with a single
+    process would wait there for the next request.
+    """
     with App() as app, Daemon({"q": {"url": app.url, "concurrency": 20}}) as daemon:
         time.sleep(0.1)
         before = files_of(daemon)
@@ -143,7 +145,7 @@ def test_idle_connections_are_closed():
 
 
 def test_one_after_the_other():
-    """A program that serves one connection until its end: the others have their turn."""
+    """If a program serves one connection until its end, the others still have their turn."""
 
     class Single(App):
         def accept(self, listener):
@@ -164,7 +166,7 @@ def test_one_after_the_other():
 
 
 def test_answers_in_excess():
-    """What comes behind an answer is not an answer to the next job."""
+    """Bytes after an answer are not an answer to the next job."""
     for after_s in (0, 0.01):
 
         def act(request, after_s=after_s):
@@ -190,8 +192,8 @@ def test_answers_in_excess():
 
 
 def test_answer_before_the_body():
-    """A program that answers a large job without reading it, and closes: its answer counts, or the
-    break does; never both.
+    """A program answers a large job without reading it, and closes the connection. Either the
+    answer counts or the failure, never both.
     """
 
     def act(request):

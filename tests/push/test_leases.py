@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Leases of 15 s. While Redis does not answer, or is away, each open request is closed before its
-lease ends, and nothing is acknowledged that is worked on again elsewhere. What a killed daemon had
-open is back within the lease. The delivery of work that takes longer is extended, and a request
-whose delivery is gone is closed.
+"""Leases of 15 s. While Redis does not answer or is away, the daemon closes each open request
+before its lease ends, and acknowledges no message that is delivered again. The messages of a killed
+daemon come back within the lease. The daemon extends the deliveries of longer work, and closes a
+request whose delivery is gone.
 """
 import threading
 import time
@@ -14,14 +14,14 @@ from pushing import OK, App, Daemon, Redis, answer, main, wait_for
 
 
 def hold(request):
-    """Until its daemon leaves it."""
+    """Holds the request until the daemon closes it."""
     request.wait_left()
     request.left_at = time.monotonic()
 
 
 def stage(outage, end_outage):
-    """Jobs are open when the outage begins: those that run are closed within their lease, and what
-    is answered meanwhile is not acknowledged for another delivery.
+    """Jobs are open when the outage begins. The daemon closes running requests within their lease,
+    and an answer during the outage acknowledges no later delivery.
     """
     answering = threading.Event()
 
@@ -47,7 +47,7 @@ def stage(outage, end_outage):
         held = [r for r in app.requests if r.json == "holds"]
         wait_for(lambda: all(hasattr(r, "left_at") for r in held), 20, lambda: daemon.target("q"))
         took = max(r.left_at for r in held) - received
-        # Each is closed before its lease ends; they were extended once at the most.
+        # Each request is closed before its lease ends; leases were extended at most once.
         assert took < 15, took
         print(f"   closed {took:.1f} s after they were received")
         assert daemon.target("q")["open"] == 0 and daemon.target("q")["counts"]["lost"] >= 10, daemon.target("q")
@@ -70,7 +70,7 @@ def test_away():
 
 
 def test_stopped_for_a_moment():
-    """Shorter than a lease: nothing is lost, and nothing is worked on twice."""
+    """If Redis stops for less than a lease, no message is lost, and no delivery is sent twice."""
 
     def act(request):
         time.sleep(request.json / 1000)
@@ -96,7 +96,7 @@ def test_stopped_for_a_moment():
 
 
 def test_killed_daemon():
-    """Another daemon goes on with the 100 requests that it had open."""
+    """Another daemon delivers the messages of the 100 requests that a killed daemon had open."""
 
     def act(request):
         if request.json == "slow" and request.header("Patternd-Receives") == "1":
@@ -132,7 +132,7 @@ def test_killed_daemon():
 
 
 def test_longer_than_the_lease():
-    """120 at once, which is more than one batch of extensions."""
+    """120 jobs run longer than the lease, which is more than one batch of extensions."""
     left = []
 
     def act(request):

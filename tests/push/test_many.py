@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Push with a thousand targets, more work than 256 requests, and programs that hold all of them."""
+"""Push with a thousand targets, and with more messages than the 256 requests that may be open."""
 import collections
 import threading
 import time
@@ -17,7 +17,7 @@ def test_a_thousand_targets():
     """Messages to all are delivered, at most 256 at once; an idle target takes little memory."""
     app = App(lambda r: time.sleep(0.01) or OK)
     with Daemon({}) as daemon:
-        # One, so that libcurl is loaded and warm.
+        # One target first, so that libcurl is loaded and warm.
         daemon.reload({"q0": app})
         daemon.send("q0", 1)
         wait_for(lambda: daemon.is_empty("q0"))
@@ -36,14 +36,14 @@ def test_a_thousand_targets():
         app.check_once()
         assert app.most_active <= 256, app.most_active
         assert {r.header("Patternd-Queue") for r in app.requests} == {f"q{n}" for n in range(1000)}
-        # A page of them is in the order of the file.
+        # The list is in the order of the file.
         names = [t["name"] for t in daemon.targets()]
         assert names[-999:] == [f"q{n}" for n in range(1, 1000)], names[:10]
     app.__exit__()
 
 
 def test_at_most_256():
-    """Of all that are due 256 are open; each target has its turn, also beside a backlog."""
+    """At most 256 requests are open. Each target has its turn, also beside a backlog of another."""
     gate, order, lock = threading.Event(), [], threading.Lock()
 
     def act(request):

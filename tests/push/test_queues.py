@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A push is a receive like any other: others receive beside it; order, budgets and policies of the
-queue hold; the answer is the result.
+"""A push is a receive like any other: workers may receive beside it, and the order, the budgets and
+the policy of the queue hold. The program's answer is the result.
 """
 import collections
 import json
@@ -12,7 +12,7 @@ from pushing import OK, App, Daemon, answer, main, wait_for
 
 
 def test_beside_pull():
-    """Each message is worked on once, by a program or by a worker."""
+    """Each message goes once to the program or to a worker."""
     pulled, is_over = [], threading.Event()
 
     with App(lambda r: time.sleep(0.002) or OK) as app, Daemon({"q": {"url": app.url, "concurrency": 4}}) as daemon:
@@ -56,7 +56,7 @@ def test_two_daemons_worth_of_targets():
 
 
 def test_strict_order():
-    """Of a group one at a time, in the order of sending, though some fail, are busy or break."""
+    """A group has one request at a time, in the order of sending, though some fail or are busy."""
     rng = random.Random(42)
     seen, active, lock = collections.defaultdict(list), collections.Counter(), threading.Lock()
 
@@ -106,7 +106,7 @@ def test_rate_and_policy():
         for queue in ("rate", "policy"):
             times = [r.at for r in app.requests if r.header("Patternd-Queue") == queue]
             assert len(times) == 14 and 1.0 < times[-1] - times[0] < 3, (queue, times[-1] - times[0])
-        # A policy that is not there is named in the log, and the target backs off.
+        # The log has the 404 of a policy that does not exist, and the target backs off.
         daemon.put("absent", policy={"name": "mail", "key": "k"})
         assert daemon.ask("DELETE", "/ratelimit/policies/mail")[0] == 204
         daemon.send("absent", 1)
@@ -154,7 +154,7 @@ RESULTS = {
 
 
 def test_deep_bodies():
-    """As deep as a sender may nest them."""
+    """Bodies as deep as a sender may nest them are pushed unchanged."""
     with App() as app, Daemon({"q": app}) as daemon:
         daemon.put("q", paused=True)
         sent = []
@@ -170,7 +170,7 @@ def test_deep_bodies():
 
 
 def test_results():
-    """The JSON of a 2xx is the result; a sender can wait for it. Nothing else is one."""
+    """The JSON of a 2xx answer is the result, for which a sender can wait. Nothing else is one."""
 
     def act(request):
         body, kind, _ = RESULTS[request.json]

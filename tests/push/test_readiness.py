@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Nothing is pushed before the ready_path answers 2xx, and after its program has ended. It also
-tests how many requests a target begins with.
+"""The daemon pushes nothing until the ready_path answers 2xx, and checks it again after the program
+was away. It also tests how many requests a target begins with.
 """
 import collections
 import threading
@@ -33,12 +33,12 @@ def test_not_before_it_is_ready():
                 wait_for(lambda: len(app.requests) > count + 1, 25)
                 assert not app.pushes()
                 if not_ready.startswith(b"HTTP/1.1 302"):
-                    break  # the backoff grows; the others are as it
+                    break  # the backoff grows, and the other answers are treated like this one
             ready[:] = [answer(204)]
             wait_for(lambda: daemon.is_empty("q"), 12, what=lambda: daemon.target("q"))
             assert sorted(r.delivery for r in app.pushes()) == sorted((i, 1) for i in ids)
             checks = len(app.requests) - len(app.pushes())
-            # The program goes away and comes back: asked again, and all goes on.
+            # The program goes away and comes back: the daemon checks it again, and pushes.
             app.leave()
             daemon.send("q", *range(5))
             wait_for(lambda: daemon.target("q")["counts"]["unreached"] >= 1)
@@ -51,7 +51,7 @@ def test_not_before_it_is_ready():
 
 
 def test_ready_and_hanging():
-    """A ready_path that hangs is given up after 2 s; nothing waits for it."""
+    """The daemon gives up a hanging check of the ready_path after 2 s, and checks again."""
 
     def act(request):
         if request.method == "GET" and len(request.app.requests) == 1:
@@ -66,7 +66,9 @@ def test_ready_and_hanging():
 
 
 def test_slow_start():
-    """One at first, one more with each success; one again after a pause."""
+    """A target begins with one request and may have one more with each success. After a failure to
+    reach its program it has one again.
+    """
     gates, lock = collections.deque(), threading.Lock()
     most = []
 

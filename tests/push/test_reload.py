@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""SIGHUP rereads the file of targets: unchanged targets go on, the open requests of removed ones
-end, new ones begin; if the file has a fault, all stay. It also tests the end of the daemon by
-SIGTERM.
+"""SIGHUP rereads the file of targets. Unchanged targets go on, removed targets stop once their open
+requests have ended, and new targets begin. If the file has a fault, all targets stay. It also tests
+the end of the daemon by SIGTERM.
 """
 import signal
 import time
@@ -31,7 +31,7 @@ def test_changes():
             ids = {queue: daemon.send(queue, "quick")[0] for queue in ("kept", "removed", "changed", "added")}
             wait_for(lambda: {r.header("Patternd-Queue") for r in new.requests} == {"changed", "added"})
             wait_for(lambda: len(old.pushes(ids["kept"])) == 1)
-            # What was open when its target went is acknowledged.
+            # Requests that were open when their target was removed still acknowledge.
             for queue in slow:
                 wait_for(lambda q=queue: daemon.message(q, slow[q]) is None, what=queue)
             wait_for(lambda: {t["name"] for t in daemon.targets()} == {"kept", "changed", "added"})
@@ -39,7 +39,7 @@ def test_changes():
             time.sleep(0.2)
             assert daemon.counts("removed")["ready"] == 1, daemon.counts("removed")
             old.check_once()
-            # It comes again.
+            # The removed target comes back.
             daemon.reload({"removed": new.url})
             wait_for(lambda: daemon.is_empty("removed"))
             assert [t["name"] for t in daemon.targets() if t["state"] != "stopping"] == ["removed"]
@@ -81,7 +81,9 @@ def test_reloaded_while_it_backs_off():
 
 
 def test_drain():
-    """SIGTERM: takes no more, waits for what runs, returns what was not begun, uncounted."""
+    """On SIGTERM the daemon receives no more messages, waits for open requests, and returns other
+    messages uncounted.
+    """
 
     def act(request):
         if request.json == "slow":
@@ -100,7 +102,7 @@ def test_drain():
             assert 0.3 < time.monotonic() - began < 3
         with Daemon({}, redis=redis) as daemon:
             assert all(daemon.message("q", i) is None for i in slow) and daemon.is_empty("q")
-        # One that takes longer than --drain-ms is closed; its message comes when its lease ends.
+        # A request that takes longer than --drain-ms is closed; its message keeps its lease.
         app.answer = lambda request: request.wait_left(20)
         with Daemon({"q": app}, "--drain-ms", "500", redis=redis) as daemon:
             message_id = daemon.send("q", "long")[0]
@@ -116,7 +118,7 @@ def test_drain():
 
 
 def test_drain_returns():
-    """What waits for its program, or for a free request, when the daemon ends."""
+    """When the daemon ends, it returns messages for which no request has begun."""
     app = App(lambda request: time.sleep(0.5) or OK)
     with Redis() as redis:
         with Daemon({"q": app, "p": {"url": app.url, "ready_path": "/ready"}}, redis=redis) as daemon:

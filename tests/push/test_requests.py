@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""A program gets the request byte for byte, headers that no sender can forge, a signature.
-"""
+"""A program receives the body byte for byte, headers that no sender can forge, and a signature."""
 import base64
 import hashlib
 import hmac
@@ -21,7 +20,7 @@ OWN = {
 
 
 def push(daemon, app, queue, **message):
-    """The request of this message."""
+    """Sends this message, and returns the request that the program receives."""
     status, _, told = daemon.ask("POST", f"/queues/{quoted(queue)}/messages", {"messages": [message]})
     assert status == 201, told
     message_id = urllib.parse.quote(told["messages"][0]["id"], safe="-._~")
@@ -50,7 +49,7 @@ def test_request():
 
 
 def test_bodies():
-    """Byte for byte as they were sent."""
+    """Bodies arrive byte for byte as they were sent."""
     bodies = ["1.10", "1e5", "123456789012345678901234567890", '"\\u00e9\\/"', '"é"', "null", "true", "{}", "[[], {}]",
               '{"a" : [1,  2]}', '"' + "x" * 900000 + '"']  # fmt: skip
     with App() as app, Daemon({"q": app}) as daemon:
@@ -63,7 +62,7 @@ def test_bodies():
 
 
 def senders(request):
-    """The headers of its sender."""
+    """The headers that the sender of the message gave it."""
     unquote = urllib.parse.unquote
     return {
         unquote(name.rstrip(":").removeprefix("Patternd-Header-")): unquote("".join(value))
@@ -89,7 +88,7 @@ def test_hostile_headers():
     """Names and values of senders are percent-encoded: no header is injected, and none is lost."""
     with App() as app, Daemon({"q": app}) as daemon:
         for name, value in HOSTILE.items():
-            # A name has no control characters.
+            # A group's name has no control characters.
             group = "g" + "".join(c for c in value if c.isprintable())
             for headers in ({"h": value}, {value or "x": "v"}, {"Content-Length": value, "Host": value}):
                 request = push(daemon, app, "q", body=name, headers=headers, group=group)
@@ -107,7 +106,7 @@ def test_hostile_headers():
 
 
 def test_odd_names():
-    """Queues and ids with odd characters."""
+    """Names of queues and ids of messages may have odd characters."""
     queues = ["a b", "a/b", "../x", "ü", "q:1", "a%2Fb", "http://evil.example/", "x?y#z", "'", "\\", "[::1]:80"]
     queues.append("a" * 200)
     with App() as app, Daemon({queue: app for queue in queues}) as daemon:
@@ -126,7 +125,9 @@ def signature(key, request):
 
 
 def test_signature():
-    """As Standard Webhooks has it; the file's first line is the key, or base64 behind whsec_."""
+    """The signature follows Standard Webhooks. The first line of the file is the key, or whsec_ and
+    the key in base64.
+    """
     keys = {b"plain key\n": b"plain key", b"whsec_c2VjcmV0IGtleQ==\r\nrest": b"secret key", b"x" * 512: b"x" * 512}
     for line, key in keys.items():
         with tempfile.NamedTemporaryFile() as file:
@@ -134,7 +135,7 @@ def test_signature():
             file.flush()
             with App() as app, Daemon({"q": {"url": app.url, "secret_file": file.name}}) as daemon:
                 for body in ({"a": "é"}, "x" * 100000):
-                    request = push(daemon, app, "q", body=body, id=None or f"id ü {len(str(body))}")
+                    request = push(daemon, app, "q", body=body, id=f"id ü {len(str(body))}")
                     assert request.header("webhook-id") == request.header("Patternd-Message-Id")
                     assert abs(int(request.header("webhook-timestamp")) - time.time()) < 5
                     assert request.header("webhook-signature") == signature(key, request)
@@ -168,7 +169,7 @@ def test_unix_socket():
 
 
 def test_localhost():
-    """By ::1 alone, by 127.0.0.1 alone; and literals."""
+    """localhost reaches a program that listens only at ::1, or only at 127.0.0.1."""
     hosts_of = {socket.AF_INET6: ("localhost", "[::1]", "LOCALHOST"), socket.AF_INET: ("localhost", "127.0.0.1")}
     for family, hosts in hosts_of.items():
         for host in hosts:

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Closed requests free their place for others, and a lack of memory stops no target for ever.
-"""
+"""Closed requests make room for others, and a lack of memory stops no target for ever."""
 import threading
 
 from pushing import OK, App, Daemon, main, wait_for
 
 
 def test_cancelled_requests_make_room():
-    """Requests that are closed, as their deliveries are gone, make room for other targets."""
+    """When deliveries are cancelled, their closed requests make room for other targets."""
 
     def act(request):
         if request.json == "holds":
@@ -35,7 +34,7 @@ def test_cancelled_requests_make_room():
 
 
 def test_little_memory():
-    """More than --max-request-memory has room for: what has none returns, and does not count."""
+    """Messages for which --max-request-memory has no room return to the queue, uncounted."""
     gate = threading.Event()
     app = App(lambda request: gate.wait(1) or OK)
     options = ("--max-body-bytes", "100000", "--max-request-memory", "1400000")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Nothing makes the daemon call anything but the targets of its file, all on this machine: no token
-holder, no answer of a program, no variable of its environment; and no other target is accepted.
+"""The daemon calls only the targets of its file, all on this machine. No client, no answer of a
+program and no variable of the environment makes it call anything else, and the file may name no
+other machine.
 """
 import re
 import shutil
@@ -71,7 +72,7 @@ REFUSED = {
     "http://127。0.0.1/": FORM,
     "http://ⓛocalhost/": FORM,
     "http://127.0.0.1/{a}": FORM,
-    "http://127.0.0.1/[1-9]": None,  # a list of URLs for the program curl alone
+    "http://127.0.0.1/[1-9]": None,  # a list of URLs only for the program curl
     "http://127.0.0.1%00.evil.com/": HERE,
     "http://127.0.0.1%2eevil.com/": HERE,
     "http://%31%32%37.0.0.1/": HERE,
@@ -113,7 +114,7 @@ def test_urls():
         status, said = check_config({"q": {"url": url}})
         assert (status != 0) == (reason is not None), (url, status, said)
         assert reason is None or f"patternd: --push: FILE: {reason}" in said, (url, said)
-    # More than one fault, and one target of several.
+    # Of several targets, the message names the one that is wrong.
     status, said = check_config({"a": {"url": "http://127.0.0.1/"}, "b c": {"url": "http://evil/"}})
     assert status != 0 and "FILE: /b c/url: must name" in said, said
 
@@ -208,13 +209,15 @@ PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"
 
 
 def calls_of(trace):
-    """The places that were connected to, and the files that were opened."""
+    """The addresses to which the daemon connected, and the files that it opened."""
     text = open(trace).read()
     return re.findall(r"connect\(\d+, \{(.*?)\}", text), re.findall(r'open(?:at)?\(.*?"(.*?)"', text)
 
 
 def test_only_the_targets():
-    """Bodies, headers, names, redirects and proxies of the environment; by strace, too."""
+    """No body, header, name, redirect or proxy of the environment makes the daemon call another
+    address. strace shows that as well, where it is installed.
+    """
     with Trap() as trap, tempfile.NamedTemporaryFile() as trace:
         evil = f"http://127.0.0.1:{trap.port}/"
         answers = [
@@ -232,7 +235,7 @@ def test_only_the_targets():
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
         ]
         environment = dict.fromkeys(PROXIES, evil) | {"NO_PROXY": "", "no_proxy": "", "LOCALDOMAIN": "evil"}
-        environment["ASAN_OPTIONS"] = "detect_leaks=0"  # which is not possible below strace
+        environment["ASAN_OPTIONS"] = "detect_leaks=0"  # the detection of leaks does not work under strace
         strace = ()
         if shutil.which("strace"):
             strace = ("strace", "-D", "-f", "-qq", "-e", "trace=network,open,openat", "-o", trace.name)
@@ -250,7 +253,7 @@ def test_only_the_targets():
                     ):
                         for body in (evil, {"url": evil, "push": evil, "unix_socket": "/tmp/x"}, [evil] * 10):
                             daemon.send(queue, body, headers=headers, group=evil)
-                # And queues that have no target.
+                # Queues without a target get messages as well.
                 for queue in ("other", f"{evil}x", "../q", "push"):
                     daemon.send(queue, {"url": evil})
                 for method, path, body in (
