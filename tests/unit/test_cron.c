@@ -63,7 +63,10 @@ static void either_day_field_or_both(void **state)
 	}
 }
 
-/* Of times that come twice, `*` and a step in the minute or hour are due both times. */
+/*
+ * When a local time comes twice, an expression with `*` or a step in the minute or hour is due both
+ * times.
+ */
 static void a_star_or_a_step_repeats(void **state)
 {
 	static const struct {
