@@ -59,7 +59,7 @@ function work() {
   return client.queue('work').work(handle, { ...options, stop: stop.signal });
 }
 
-/** Calls of the plain kind, each ended by its signal at a random instant. */
+/** Works the queue `plain` by single calls, each ended by its signal at a random instant. */
 async function receive() {
   for (let number = 0; !stop.signal.aborted; number++) {
     await store('plain', `${name}-plain-${number}`, { priority: number % 10 });

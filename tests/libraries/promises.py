@@ -316,7 +316,7 @@ def run(name):
 
 
 tests = [name for name in list(globals()) if name.startswith("test_")]
-run("test_threads_and_forks_share_a_client")  # alone: a fork takes one thread along
+run("test_threads_and_forks_share_a_client")  # alone, because a fork copies only one thread
 with concurrent.futures.ThreadPoolExecutor(8) as pool:  # they mostly wait
     for result in [pool.submit(run, name) for name in tests if "fork" not in name]:
         result.result()

@@ -76,7 +76,7 @@ void exchange_record(const char *method, const char *target, struct answer a)
 	const char *path = getenv("PATTERND_EXCHANGES"), *type = header_of(a, "Content-Type");
 
 	/*
-	 * Every answer of the daemon has a request id; a page of libmicrohttpd's own has none, and
+	 * Every answer of the daemon has a request id. A page by libmicrohttpd itself has none, and
 	 * is not in the contract.
 	 */
 	if (!path || !*path || a.status == 0 || !header_of(a, "X-Request-ID") || is_known(a))

@@ -38,7 +38,7 @@ void client_decode(struct client *c);             /* asks for compressed bodies,
 
 /*
  * One exchange: method, target (as it is sent: percent-encode it yourself), body text or NULL, then
- * any number of headers "Name: value" ("Name:" takes out one of the client's own). A body goes as
+ * any number of headers "Name: value" ("Name:" removes one of the client's headers). A body goes as
  * application/json unless a header has another type.
  */
 #define http(client, ...) http_exchange((client), __VA_ARGS__, (const char *)NULL)
@@ -48,7 +48,10 @@ struct answer http_exchange(struct client *c, const char *method, const char *ta
 /* "Lock-Token: " and the token; the text lives for a few calls. */
 const char *lock_token(const char *token);
 
-/* "Fill-Ticket: " and the ticket of the answer, which must be 201; the text lives as long. */
+/*
+ * "Fill-Ticket: " and the ticket of the answer, which must be a 201; the text lives for a few
+ * calls.
+ */
 const char *fill_ticket(struct answer a);
 
 /* Does one exchange with a body of any bytes. */

@@ -191,7 +191,7 @@ static bool drops_up(const struct proxy *p)
 	return p->fault.drop_up || p->fault.answer.at;
 }
 
-/* Counts the commands (arrays) that begin in these bytes; no beginning counts as one command. */
+/* Counts the commands (arrays) that begin in these bytes. Returns at least 1. */
 static size_t commands_in(const char *bytes, size_t len)
 {
 	static const char next[] = { '\r', '\n', '*' };

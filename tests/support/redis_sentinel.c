@@ -129,9 +129,7 @@ static bool start_replica(struct redis_sentinel *s, int i, const char *const mor
 	for (size_t k = 0; k < OPTIONS_MAX && more[k]; k++)
 		options[n++] = more[k];
 	options[n] = NULL;
-	/*
-	 * Server 0 is not a replica but serves some, so it gets only --repl-diskless-sync-delay.
-	 */
+	/* Server 0 is not a replica, but it serves some, so it needs the sync delay. */
 	return server_try_start(replica, i ? options : options + 3);
 }
 

@@ -1,4 +1,4 @@
-/* The five fields of crontab(5): their masks, and what is refused. */
+/* Tests of the five fields of crontab(5): their masks, and which expressions are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,7 @@
-/* Hex: digits and their values for every byte, and percent-decoding at the ends of its input. */
+/*
+ * Tests of hex: digits and their values for every byte, and percent-decoding at the ends of its
+ * input.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /*
- * Tests of precheck: what the headers of a request decide, which are permission, framing and
- * conditions.
+ * Tests of precheck, which checks permission, framing and conditions by the headers of a request.
  */
 #include <stdio.h>
 
