@@ -1,4 +1,4 @@
-"""Tests how calls of the Python client end, with a daemon by patternd.testing."""
+"""Tests how calls of the Python client end, with a daemon that patternd.testing starts."""
 import asyncio
 import gc
 import logging
@@ -22,12 +22,12 @@ from patternd.testing import daemon
 
 
 class Interrupted(BaseException):
-    """What a signal handler raises, as a soft time limit does."""
+    """A signal handler raises it, like a soft time limit."""
 
 
 def interrupted(call, after, begins=lambda: True):
-    """Ends a call by an exception out of a signal handler, so many seconds after it begins; the
-    test's thread is the main one.
+    """Ends a call by an exception from a signal handler, `after` seconds after it begins. Works
+    only in the main thread.
     """
 
     def interrupt(*_):
@@ -49,7 +49,7 @@ def interrupted(call, after, begins=lambda: True):
 
 
 def test_an_exception_closes_the_connection_of_each_call_that_waits():
-    gc.disable()  # what is left open must not be closed by chance
+    gc.disable()  # the collector must not close by chance what is left open
     gate, client = Gate(), None
     client = Client(gate.url)
     queue = client.queue("q")
@@ -96,7 +96,7 @@ def test_a_waiter_that_is_interrupted_leaves_the_wait_queue():
 
 
 def test_a_lock_that_nothing_refers_to_is_not_extended():
-    """An interrupt may come between a grant and the `with` that it was for."""
+    """An interrupt may come between a grant and its `with` block."""
     lock = client.lock("forgotten", ttl_ms=300).acquire()
     gone = weakref.ref(lock)
     del lock
@@ -105,7 +105,7 @@ def test_a_lock_that_nothing_refers_to_is_not_extended():
 
 
 def test_an_exception_at_any_step_keeps_no_later_lease_waiting():
-    """A Condition that is locked when the exception comes is locked for ever."""
+    """A Condition that is locked when the exception comes would stay locked for ever."""
 
     def extended():
         yield
@@ -197,7 +197,7 @@ def repeat_after(effect, harm, heal):
         assert problem.effect == effect, (name, problem)
         assert not message.lost.is_set() and not message.is_settled
         heal(gate)
-        # Of a rejection that was done it is known only that the delivery has ended.
+        # After a rejection that took effect, the client only learns that the delivery has ended.
         expected = not (name == "reject" and effect == "unknown")
         assert end(message) is expected, name
         assert message.lost.is_set() is not expected
@@ -244,7 +244,7 @@ def test_a_first_refused_connection_is_one_warning():
 
 
 def certificates(folder):
-    """An authority, and of it a server's and a client's certificate."""
+    """Makes an authority, and the certificates of a server and a client that it signs."""
 
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)

@@ -1,5 +1,6 @@
-// How calls of the JavaScript client end: by their signal, by their time, by a failure that may be
-// repeated; and the ways to a daemon. `PATTERND=build/patternd node --test tests/libraries/`
+// Tests how calls of the JavaScript client end: by their signal, by their time limit, or by a
+// failure after which they may be repeated. Tests the ways to a daemon as well.
+// `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -404,7 +405,7 @@ describe('calls', { concurrency: 20 }, () => {
     through.close();
   });
 
-  // As in a browser, where node:http is missing.
+  // Loads the library without node:http, as in a browser.
   async function byFetch(library, url) {
     delete globalThis.process;
     const { Client } = await import(library);

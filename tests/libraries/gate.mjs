@@ -1,10 +1,10 @@
-// For tests of the JavaScript client: a way to a daemon that is shut, opened and made mute; and
-// what several tests ask.
+// Helpers for tests of the JavaScript client: a way to a daemon that can be shut, opened and made
+// mute, and functions that several tests use.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-/** Until `look` returns something true; fails after `ms`. */
+/** Waits until `look` returns something true; fails after `ms`. */
 export async function until(look, what, ms = 5000) {
   const deadline = performance.now() + ms;
   for (;;) {
@@ -17,7 +17,7 @@ export async function until(look, what, ms = 5000) {
   }
 }
 
-/** The error of a call that has to fail, and for how long it took. */
+/** Returns the error of a call that has to fail, and how long the call took. */
 export async function thrown(call) {
   const began = performance.now();
   const error = await call.then(
@@ -30,12 +30,12 @@ export async function thrown(call) {
 export class Gate {
   /** Sockets of clients that are open. */
   sockets = new Set();
-  /** Whether answers are dropped, and the connection is closed instead. */
+  /** Whether the gate closes a connection instead of passing an answer. */
   isMute = false;
   /** How many connections were made. */
   count = 0;
 
-  /** To `port`; without it to nothing: no request is answered. */
+  /** Opens a gate to `port`. Without a port no request is answered. */
   static async to(port) {
     const gate = new Gate();
     gate.target = port;
@@ -70,7 +70,7 @@ export class Gate {
     }
   }
 
-  /** From now on no connection is made, and those that there are end. */
+  /** Refuses new connections, and ends the open ones. */
   async shut() {
     if (this.server.listening) {
       this.server.close();

@@ -1,5 +1,5 @@
-"""For tests of the Python client: a way to a daemon that is shut, opened and made mute; and what
-several tests ask.
+"""Helpers for tests of the Python client: a way to a daemon that can be shut, opened and made mute,
+and functions that several tests use.
 """
 import concurrent.futures
 import socket
@@ -8,7 +8,7 @@ import time
 
 
 def until(look, what, seconds=5):
-    """What `look` returns once it is true."""
+    """Waits until `look` returns something true, and returns it."""
     deadline = time.monotonic() + seconds
     while not (seen := look()):
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
@@ -17,7 +17,7 @@ def until(look, what, seconds=5):
 
 
 def raised(kind, function):
-    """The error of a call that has to fail, and for how many seconds it took."""
+    """Returns the error of a call that has to fail, and how many seconds the call took."""
     began = time.monotonic()
     try:
         value = function()
@@ -27,9 +27,9 @@ def raised(kind, function):
 
 
 class Gate:
-    """`sockets` are the open sockets of clients; `count` is how many connections were made.
-    While it `is_mute`, answers are dropped, and the connection is closed instead. Without a
-    `target` no request is answered.
+    """A way to the daemon at the port `target`. Without a `target` no request is answered.
+    `sockets` are the open sockets of clients, and `count` is how many connections were made. While
+    `is_mute` is set, the gate closes a connection instead of passing an answer.
     """
 
     def __init__(self, target=None):
@@ -84,7 +84,7 @@ class Gate:
                 each.close()
 
     def shut(self):
-        """From now on no connection is made, and those that there are end."""
+        """Refuses new connections, and ends the open ones."""
         try:
             self.listener.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -94,7 +94,7 @@ class Gate:
 
 
 def run_tests(names, alone=()):
-    """Those named `test_...`, at once, as they mostly wait; `alone` first."""
+    """Runs `alone` first, then all other `test_...` at once, because they mostly wait."""
 
     def run(name):
         began = time.monotonic()

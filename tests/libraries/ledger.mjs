@@ -1,5 +1,5 @@
-// A program of tests/test_ledger.py, in JavaScript: ledger.mjs URL NAME. Sends, works the queue,
-// holds a lock and ends calls at random instants, until its SIGTERM. Prints a line of JSON for each
+// A program of tests/test_ledger.py, in JavaScript: ledger.mjs URL NAME. Until SIGTERM it sends,
+// works the queue, holds a lock, and ends calls at random instants. Prints a line of JSON for each
 // step.
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,10 @@ function say(step, more) {
   writeSync(1, `${JSON.stringify({ at: Number(process.hrtime.bigint()), step, by: name, ...more })}\n`);
 }
 
-/** Stores a message in the end, whatever fails for how long: by its id it is stored once. */
+/**
+ * Sends a message until it is stored, however long requests fail. Because of its id it is stored
+ * once.
+ */
 async function store(queue, message, options) {
   for (let isStored = false; !isStored; ) {
     isStored = await client
@@ -28,7 +31,7 @@ async function store(queue, message, options) {
   say('sent', { message });
 }
 
-/** A call may fail by an outage that is longer than its time. */
+/** A call may fail by an outage that is longer than its time limit. */
 function failed(error) {
   if (error.effect !== 'none' && error.effect !== 'unknown') {
     throw error;
@@ -56,7 +59,7 @@ function work() {
   return client.queue('work').work(handle, { ...options, stop: stop.signal });
 }
 
-/** Calls of the plain kind, each ended by its signal at a random instant. */
+/** Works the queue `plain` by single calls, each ended by its signal at a random instant. */
 async function receive() {
   for (let number = 0; !stop.signal.aborted; number++) {
     await store('plain', `${name}-plain-${number}`, { priority: number % 10 });
@@ -74,7 +77,7 @@ async function settle(message) {
   await message.acknowledge();
 }
 
-/** What a call was ended by is its error. */
+/** The error of an ended call is the reason of its signal. */
 const ended = (controller) => (error) => {
   if (error !== controller.signal.reason && !(error instanceof Problem)) {
     throw error;

@@ -1,6 +1,6 @@
-"""A program of tests/test_ledger.py, in Python: ledger.py URL NAME. Sends, works the queue by
-threads and by asyncio, holds a lock and interrupts calls at random instants, until its SIGTERM.
-Prints a line of JSON for each step.
+"""A program of tests/test_ledger.py, in Python: ledger.py URL NAME. Until SIGTERM it sends, works
+the queue by threads and by asyncio, holds a lock, and interrupts calls at random instants. Prints a
+line of JSON for each step.
 """
 import asyncio
 import json
@@ -33,7 +33,7 @@ def say(step, **more):
 
 
 class Interrupted(BaseException):
-    """What a signal handler raises, as a soft time limit does."""
+    """A signal handler raises it, like a soft time limit."""
 
 
 def send():
@@ -121,7 +121,9 @@ def hold():
 
 
 def interrupt(call, seconds):
-    """The result of a call, or None when it was ended at a random instant. For the main thread."""
+    """Returns the result of a call, or None when it was ended at a random instant. Works only in
+    the main thread.
+    """
     result = None
     try:
         try:

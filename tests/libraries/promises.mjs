@@ -1,4 +1,4 @@
-// What the JavaScript client promises, asked of a daemon; started by tests/test_libraries.py.
+// Tests what the JavaScript client promises, with a daemon. tests/test_libraries.py starts it.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { Client, LockHeld, LockLost, Problem } from '../../clients/javascript/patternd.js';
@@ -31,7 +31,10 @@ async function assertState(name, counts = {}) {
   assert.deepEqual({ ready, delayed, in_flight, dead }, { ...EMPTY, ...counts }, name);
 }
 
-/** The messages of a queue until `work` returns true: the loop is left by `break` then. */
+/**
+ * Passes the messages of a queue to `work` until it returns true, and then leaves the loop by
+ * `break`.
+ */
 async function loop(name, work, options) {
   for await (const message of client.queue(name).messages(options)) {
     if (await work(message)) {
@@ -223,7 +226,7 @@ const tests = {
   },
 
   async deadlines() {
-    await client.request('GET', '/healthz'); // the first call of fetch takes its time
+    await client.request('GET', '/healthz'); // the first call of fetch is slow
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const mute = new Client(`http://127.0.0.1:${silent.address().port}`, { timeoutMs: 400, attemptMs: 100 });
@@ -283,4 +286,4 @@ async function run(name) {
 
 await run('deadlines'); // alone: they are short
 await Promise.all(Object.keys(tests).map((name) => name !== 'deadlines' && run(name))); // they mostly wait
-process.exit(0); // sockets that nothing answers are open still
+process.exit(0); // sockets that get no answer are still open

@@ -1,4 +1,4 @@
-"""What the Python client promises, asked of a daemon; started by tests/test_libraries.py."""
+"""Tests what the Python client promises, with a daemon. tests/test_libraries.py starts it."""
 import concurrent.futures
 import os
 import pickle
@@ -146,7 +146,7 @@ def leave_by_break(queue):
 
 
 def leave_by_with(queue):
-    messages = queue.messages()  # another reference, so that nothing closes it
+    messages = queue.messages()  # a second reference, so that the end of the loop does not close it
 
     def work():
         for message in messages:
@@ -272,7 +272,7 @@ def test_threads_and_forks_share_a_client():
     for _ in range(50):
         told = client.request("POST", "/counters/forked/increment", {"counters": {own: 1}})
         if list(told.body["counters"]) != [own]:
-            os._exit(1)  # another's answer
+            os._exit(1)  # the answer to another request
     if child == 0:
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -316,7 +316,7 @@ def run(name):
 
 
 tests = [name for name in list(globals()) if name.startswith("test_")]
-run("test_threads_and_forks_share_a_client")  # alone: a fork takes one thread along
+run("test_threads_and_forks_share_a_client")  # alone, because a fork copies only one thread
 with concurrent.futures.ThreadPoolExecutor(8) as pool:  # they mostly wait
     for result in [pool.submit(run, name) for name in tests if "fork" not in name]:
         result.result()

@@ -1,5 +1,6 @@
-"""What `work` of the Python client promises, by threads and by asyncio, beside a daemon by
-patternd.testing. With arguments it is a worker of that URL and queue, which a test ends by signals.
+"""Tests what `work` of the Python client promises, by threads and by asyncio, with a daemon that
+patternd.testing starts. With arguments the program is a worker of that URL and queue, which a test
+ends by signals.
 """
 import asyncio
 import logging
@@ -17,7 +18,7 @@ from patternd.testing import daemon
 
 
 class Loop:
-    """`work` in its own thread, by threads or by asyncio, until `end`."""
+    """Runs `work` in its own thread, by threads or by asyncio, until `end`."""
 
     def __init__(self, queue, handler, is_aio=False, url=None, **options):
         self.stop, self.error = threading.Event(), None
@@ -59,7 +60,7 @@ class Loop:
 
 
 def sleeping(is_aio, seen, seconds=0.0):
-    """A handler that keeps what it got."""
+    """Returns a handler that records the bodies that it gets."""
 
     def handle(message):
         seen.append(message.body)
@@ -97,7 +98,7 @@ def requests(operation):
 
 
 def for_both(test):
-    """By threads and by asyncio."""
+    """Runs a test by threads and by asyncio."""
 
     def run():
         for is_aio in (False, True):
@@ -221,7 +222,7 @@ def test_a_stop_finishes_what_was_received(is_aio, name):
 
 @for_both
 def test_a_stop_returns_what_has_not_begun(is_aio, name):
-    """At once, and uncounted: with `max_receives` 1 a delivery that counts would be the last."""
+    """They return at once and uncounted: with `max_receives` 1 a counted delivery is the last."""
     queue, seen, go_on = filled(name, 60, max_receives=1), [], threading.Event()
 
     def handle(message):
@@ -347,7 +348,7 @@ def test_what_runs_for_long_or_waits_behind_it_is_extended(is_aio, name):
 
 @for_both
 def test_what_comes_after_a_long_wait_is_worked_on_at_once(is_aio, name):
-    """The request was sent before the message, by more than the visibility."""
+    """The request was sent earlier than the message, by more than the visibility."""
     queue, receives = filled(name, 0), []
     record = lambda message: receives.append(message.receives)  # noqa: E731
 
@@ -364,7 +365,7 @@ def test_what_comes_after_a_long_wait_is_worked_on_at_once(is_aio, name):
 
 @for_both
 def test_one_request_extends_what_is_held(is_aio, name):
-    """Also what was received at other times: 20 messages, each a third of the visibility later."""
+    """It also extends messages that were received at other times: 20 messages, one every 20 ms."""
 
     def counts():
         return requests("queue_delivery_extend_many"), requests("queue_delivery_extend")
@@ -382,8 +383,8 @@ def test_one_request_extends_what_is_held(is_aio, name):
 
 
 def test_an_interrupt_strands_nothing():
-    """An exception of a signal handler, at any step of the main thread, ends all threads of the
-    loop, and returns its messages.
+    """An exception from a signal handler, at any step of the main thread, ends all threads of the
+    loop and returns its messages.
     """
     queue = filled("interrupted", 5, max_receives=1)
     command = [sys.executable, "-B", __file__, started.url, queue.name, "interrupted"]
@@ -416,19 +417,19 @@ def test_signals(is_aio, name):
 
 
 def say(text):
-    os.write(1, f"{text}\n".encode())  # in one piece, as several threads do
+    os.write(1, f"{text}\n".encode())  # in one write, because several threads write
 
 
 STEPPED = ("_worker.py", "threading.py", "contextlib.py")
 
 
 class Interrupted(BaseException):
-    """What a signal handler raises, as a soft time limit does."""
+    """A signal handler raises it, like a soft time limit."""
 
 
 def raise_at(step):
-    """At that step of the interpreter in this thread, in what starts the loop and waits for it;
-    returns the count.
+    """Raises Interrupted in this thread at this step of the interpreter, counted in the code that
+    starts the loop and waits for it. Returns the count.
     """
     steps = [0]
 
@@ -447,7 +448,7 @@ def raise_at(step):
 
 
 def be_interrupted(url, name):
-    """Interrupts `work` at each step of its thread, until one is past the last, and while it
+    """Interrupts `work` at each step of its thread, until a step is past the last one, and while it
     waits.
     """
 

@@ -1,4 +1,4 @@
-// What queue.work of the JavaScript client promises (docs/adr/0029-work.md).
+// Tests what queue.work of the JavaScript client promises (docs/adr/0029-work.md).
 // `PATTERND=build/patternd node --test tests/libraries/`
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -71,8 +71,8 @@ test('a turn is one request: it settles and receives', async () => {
   await until(() => isEmpty(alone), 'all are done');
   await slow.end();
   const after = [await requests('queue_message_receive'), await requests('queue_delivery_settle')];
-  // The first is received at once, and settled beside the receive that waits. Of the second each is
-  // settled by the receive of the next.
+  // The first queue is received at once, and settled while a receive waits. In the second queue,
+  // the receive of the next message settles the message before it.
   assert(after[0] - before[0] <= 1 + 1 + 8 + 4, `${after[0] - before[0]} receives`);
   assert(after[1] - before[1] <= 1 + 3, `${after[1] - before[1]} settles`);
 });
@@ -321,7 +321,7 @@ describe('work', { concurrency: 20 }, () => {
     through.close();
     assert.equal(new Set(seen).size, 30);
     assert.equal(seen.length, 30, 'a message was worked on twice');
-    assert(told.length >= 2 && told.length <= 4, told.join('\n')); // of the connection, and of the queue
+    assert(told.length >= 2 && told.length <= 4, told.join('\n')); // about the connection, and about the queue
   });
 
   test('what repetition cannot mend ends it', async () => {

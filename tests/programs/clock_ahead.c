@@ -1,9 +1,9 @@
 /*
- * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds
- * ahead, or behind if that is negative. With CLOCK_FILE, which holds microseconds as an int64_t, it
- * is that instant, until the file changes. The clock that counts from the start is a second ahead
- * for each byte of the file CLOCK_LATER_FILE: as if that time had gone by in no time. (libfaketime
- * does not get on with the allocator that redis-server is linked with.)
+ * clock_ahead: preloaded into a redis-server or the daemon, it changes the clocks. The wall clock
+ * is CLOCK_AHEAD_S seconds ahead, or behind if the number is negative. If CLOCK_FILE names a file
+ * with an int64_t of microseconds, the wall clock stays at that instant until the file changes.
+ * CLOCK_MONOTONIC is a second ahead for each byte of the file CLOCK_LATER_FILE. (libfaketime does
+ * not work with the allocator that redis-server is linked with.)
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static time_t ahead_s(void)
 	return ahead ? atoi(ahead) : 0;
 }
 
-/* NULL: it goes by the clock of the machine. */
+/* NULL: the wall clock goes by the clock of the machine. */
 static const volatile int64_t *file_clock_us(void)
 {
 	static const volatile int64_t *us;

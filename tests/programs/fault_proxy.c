@@ -1,10 +1,10 @@
 /*
- * fault_proxy PORT...: the fault proxy of tests/support/proxy.h for programs that are not C: one in
- * front of each PORT of the loopback.
+ * fault_proxy PORT...: the fault proxy of tests/support/proxy.h for programs that are not in C,
+ * with one proxy in front of each PORT of the loopback.
  *
- * First prints a line with the port of each. Then each line of stdin is about one of them, counted
- * from 0, and is answered with "ok" when it is in force: `1 delay_ms=50 slice=3` sets just these
- * faults, `1` none. Ends with stdin.
+ * First prints a line with the ports of the proxies. Each line of stdin then sets the faults of one
+ * proxy, counted from 0: `1 delay_ms=50 slice=3` sets just these faults, `1` none. Prints "ok" when
+ * they are in force. Ends when stdin ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static bool take_word(struct proxy_fault *fault, char *word)
 	return true;
 }
 
-/* The faults of a line; false when there is one that is not known. */
+/* Puts the words of a line into the fault; false when one of them is unknown. */
 static bool take_words(struct proxy_fault *fault, char *words)
 {
 	char *rest = NULL;

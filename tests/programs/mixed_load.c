@@ -1,11 +1,11 @@
 /*
- * mixed_load PORT RATE SECONDS SEED: callers of a daemon that use all patterns, with RATE requests
- * a second whatever the answers; 0: as many as they can. Beside them others wait for messages and
- * locks, and listen to topics.
+ * mixed_load PORT RATE SECONDS SEED: callers that use all patterns of a daemon, with RATE requests
+ * per second whatever the answers, or as many as they can (0). Other callers wait for messages and
+ * locks, or listen to topics.
  *
- * Prints a line for each request that failed, `failed SENT_US ENDED_US PATTERN STATUS CODE` by
- * CLOCK_MONOTONIC, and at the end what there was of each, `calls PATTERN STATUS COUNT`, and `late
- * US`: how far behind the rate it ever was.
+ * For each request that failed it prints `failed SENT_US ENDED_US PATTERN STATUS CODE`, with times
+ * by CLOCK_MONOTONIC. At the end it prints `calls PATTERN STATUS COUNT` for each pattern and
+ * status, and `late US`: how far it was behind the rate at most.
  */
 #define _GNU_SOURCE /* memmem */
 #include <arpa/inet.h>
@@ -39,8 +39,8 @@ enum {
 };
 
 /*
- * In a step's texts # and % are numbers up to 999, @ is one up to 9, all the same in each step; $
- * is what the step before captured.
+ * In the texts of a step, # and % are numbers up to 999, and @ is a number up to 9. They are the
+ * same in all steps of a visit. $ is the value that the step before captured.
  */
 struct step {
 	const char *method, *path, *body, *header;
@@ -86,7 +86,8 @@ static const struct visit visits[] = {
 	    { "DELETE", "/sales/sneakers/claims/$", NULL, NULL, NULL } } },
 	{ "topics", { { "POST", "/topics/news-@", "{\"body\":{\"price\":%}}", NULL, NULL } } },
 	/*
-	 * The callers that wait and listen, one kind after the other. No caller sends to the first.
+	 * The visits of callers that wait or listen, by kind. No caller sends to the queues of the
+	 * first kind.
 	 */
 	{ "queues_in_vain", { { "POST", "/queues/quiet-@/receive", "{\"limit\":1,\"wait_ms\":3000}", NULL, NULL } } },
 	{ "queues_waiting",
@@ -219,7 +220,7 @@ static void begin(struct caller *c)
 	ask(c);
 }
 
-/* The text of a member of the answer into `to`; false when it has none. */
+/* Copies the text of a member of the answer to `to`; false when the answer has none. */
 static bool member(const struct caller *c, const char *name, char to[CAPTURED_BYTES])
 {
 	char start[64];
@@ -253,7 +254,7 @@ static void on_answer(struct caller *c, int status, bool will_close)
 	c->visit = NULL;
 }
 
-/* What has come of an answer; a stream goes on after its head. */
+/* Handles the part of an answer that has come. A stream goes on after its head. */
 static void look(struct caller *c)
 {
 	c->answer[c->answer_len] = '\0';
@@ -287,7 +288,7 @@ static void on_ready(struct caller *c)
 	if (n <= 0 && c->visit)
 		return fail(c, "cut");
 	if (n <= 0)
-		return disconnect(c); /* between two visits, as anyone may */
+		return disconnect(c); /* between two visits, the daemon may close the connection */
 	c->answer_len += (size_t)n;
 	if (c->visit)
 		look(c);

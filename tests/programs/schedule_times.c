@@ -1,6 +1,6 @@
 /*
- * What the daemon makes of cron expressions and of files of time zones before it stores them: reads
- * lines from stdin, and writes the answer to each.
+ * schedule_times: shows what the daemon makes of cron expressions and time zone files before it
+ * stores them. Reads lines from stdin, and writes the answer to each.
  *
  *	C 30 2 * * *                             the mask (queues/cron.h), or ! and what is wrong
  *	Z 1577836800 /usr/share/zoneinfo/CET     the shifts since then (queues/zone_shifts.h), or !

@@ -1,6 +1,6 @@
 /*
- * Preloaded into the daemon: each send() takes 20 ms longer, after its bytes are on their way. What
- * is sent in two parts can so be answered, or ended, between them.
+ * slow_send: preloaded into the daemon, it makes each send() take 20 ms longer, after the bytes are
+ * on their way. So a peer can answer, or end the connection, between two parts of a request.
  */
 #include <dlfcn.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
- * suspender: what a waiting request costs at the least: a server on libmicrohttpd, as the daemon
- * uses it (external epoll, the same memory for a connection), that takes a request with its body
- * and then suspends its connection for ever.
+ * suspender: shows what a waiting request costs at least. It is a server on libmicrohttpd, which it
+ * uses as the daemon does (external epoll, the same memory per connection). It reads a request with
+ * its body and then suspends the connection for ever.
  *
- * Prints "listening 127.0.0.1:PORT", then "a quarter is suspended" and "all are suspended", of as
- * many as its argument. Ended by a signal.
+ * Its argument is the number of requests. It prints "listening 127.0.0.1:PORT", then "a quarter is
+ * suspended" and "all are suspended". A signal ends it.
  */
 #include <microhttpd.h>
 #include <stdbool.h>

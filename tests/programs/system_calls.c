@@ -1,7 +1,7 @@
 /*
- * system_calls: preloaded into a daemon, it counts its system calls by their functions: see
- * system_calls.h. Calls that glibc makes inside of itself are not seen. Clocks other than those of
- * CPU time need no system call.
+ * system_calls: preloaded into a daemon, it counts the daemon's system calls by their functions;
+ * see system_calls.h. It does not see calls inside glibc. Only clocks of CPU time need a system
+ * call.
  */
 #include "system_calls.h"
 
@@ -33,7 +33,7 @@ __attribute__((constructor)) static void begin(void)
 	counts = at;
 }
 
-/* The next definition of a function, behind this one. */
+/* The next definition of a function, after this one. */
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 #define COUNTED(kind, type, name, parameters, arguments) \

@@ -1,6 +1,6 @@
 /*
- * system_calls: what a test and a daemon that is preloaded with system_calls.c share, in a file
- * that both have mapped (SYSTEM_CALLS_FILE names it).
+ * system_calls: the counts that a test shares with a daemon preloaded with system_calls.c. Both map
+ * the file that SYSTEM_CALLS_FILE names.
  */
 #ifndef TEST_PROGRAMS_SYSTEM_CALLS_H
 #define TEST_PROGRAMS_SYSTEM_CALLS_H

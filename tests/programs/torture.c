@@ -2,9 +2,8 @@
  * torture: preloaded into a daemon, it makes the n-th call of a kind fail, as often as the test
  * arms it: see torture.h.
  *
- * It counts from main on: what libraries do while they are loaded is not tortured. Memory is
- * glibc's own; calls that glibc makes inside of itself are seen where it allocates, not where it
- * opens or connects.
+ * It counts from main on, so that libraries load without failures. Memory comes from glibc. Calls
+ * inside glibc count when they allocate memory, but not when they open or connect.
  */
 #include "torture.h"
 
@@ -87,7 +86,7 @@ __attribute__((constructor)) static void begin(void)
 		_exit(126);
 	close(fd);
 	dl_iterate_phdr(note_library, NULL);
-	unsetenv("LD_PRELOAD"); /* what the daemon starts is left in peace */
+	unsetenv("LD_PRELOAD"); /* no failures in what the daemon starts */
 	shared = at;
 	shared->blocks = shared->bytes = 0;
 	shared->seen = 0;
@@ -101,7 +100,7 @@ static void note_where(void)
 	int count = backtrace(frames, FRAMES);
 	size_t len = 0;
 
-	for (int i = 2; i < count && len < TORTURE_WHERE_BYTES; i++) { /* without this and its caller */
+	for (int i = 2; i < count && len < TORTURE_WHERE_BYTES; i++) { /* skips this function and its caller */
 		Dl_info info;
 		const char *name = dladdr(frames[i], &info) && info.dli_fname ? info.dli_fname : "?";
 		const char *slash = strrchr(name, '/');
@@ -213,7 +212,7 @@ void free(void *at)
 
 /* ---- The system's calls ---- */
 
-/* The next definition of the function that uses this. */
+/* Sets `real` to the next definition of the function that uses this macro. */
 #define REAL(type, ...)                   \
 	static type (*real)(__VA_ARGS__); \
 	if (!real)                        \
@@ -267,7 +266,7 @@ int connect(int fd, const struct sockaddr *to, socklen_t len)
 	return fails(TORTURE_CONNECT, ECONNREFUSED) ? -1 : real(fd, to, len);
 }
 
-/* Nothing keeps a descriptor from being taken out. */
+/* Removing a descriptor never fails. */
 int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {
 	REAL(int, int, int, int, struct epoll_event *);

@@ -1,6 +1,6 @@
 /*
- * torture: what a test and a daemon that is preloaded with torture.c share, in a file that both
- * have mapped (TORTURE_FILE names it).
+ * torture: the state that a test shares with a daemon preloaded with torture.c. Both map the file
+ * that TORTURE_FILE names.
  */
 #ifndef TEST_PROGRAMS_TORTURE_H
 #define TEST_PROGRAMS_TORTURE_H
@@ -19,7 +19,8 @@ enum torture_kind {
 	TORTURE_WRITE,   /* write: ENOSPC; send, sendto, sendmsg, writev: EPIPE */
 	TORTURE_OPEN,    /* open, fopen: EMFILE */
 	/*
-	 * malloc, calloc, realloc, memalign that GnuTLS calls, and what it is built on: ENOMEM
+	 * malloc, calloc, realloc, memalign, called by GnuTLS or a library that it is built on:
+	 * ENOMEM
 	 */
 	TORTURE_TLS,
 	TORTURE_KINDS,
@@ -32,9 +33,9 @@ struct torture {
 	_Atomic uint64_t first;          /* the first that fails, from 1 on; 0: none */
 	_Atomic uint64_t last;           /* and the last */
 	_Atomic uint64_t seen;           /* calls of that kind since it was armed */
-	_Atomic int64_t blocks;          /* of memory that are allocated; those from before main aside */
-	_Atomic int64_t bytes;           /* in these */
-	char where[TORTURE_WHERE_BYTES]; /* callers of the first call that failed: "object+offset", one a line */
+	_Atomic int64_t blocks;          /* allocated blocks of memory, without blocks from before main */
+	_Atomic int64_t bytes;           /* in these blocks */
+	char where[TORTURE_WHERE_BYTES]; /* callers of the first call that failed: "object+offset", one per line */
 };
 
 #endif

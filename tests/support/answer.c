@@ -1,4 +1,4 @@
-/* What can be asked of an answer; see http.h. The connection it came over does not matter here. */
+/* answer: parses and checks answers; see answer.h. It knows no connection. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,7 +141,7 @@ void answer_print(struct answer a)
 	print_error("status %d %s %.*s\n", a.status, a.error ? a.error : "", PRINTED_BYTES, a.body ? a.body : "");
 }
 
-/* The value there when it is of the kind wanted; else the test ends. */
+/* Returns the value at a pointer. Fails the test when the value is of another kind. */
 static const json_t *wanted_at(struct answer a, const char *pointer, bool fits, const char *kind)
 {
 	const json_t *at = json_at(a, pointer);

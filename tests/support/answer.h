@@ -1,7 +1,8 @@
 /*
- * answer: the response that a client or raw connection got, and what can be asked of it.
+ * answer: a response that a client (http.h) or a raw connection (raw.h) received, and functions
+ * that read and check it.
  *
- * Its memory belongs to the client or connection and lives until that frees it.
+ * The client or connection owns the memory of its answers, and frees it.
  */
 #ifndef TEST_ANSWER_H
 #define TEST_ANSWER_H
@@ -29,38 +30,38 @@ struct answer {
 /* Memory of answers; a client and a raw connection each have one. */
 struct answer_memory;
 
-/* A header's value, NULL when there is none; upper and lower case are the same. */
+/* The value of a header, or NULL without one. The case of the name does not matter. */
 const char *header_of(struct answer a, const char *name);
 
-/* Where a JSON pointer leads ("/errors/0/pointer"), NULL when nowhere. */
+/* The value at a JSON pointer ("/errors/0/pointer"), or NULL without one. */
 const json_t *json_at(struct answer a, const char *pointer);
 
-/* The value there; another type, or no value, fails the test. */
+/* The value at a JSON pointer. Fails the test when it is missing or of another type. */
 int64_t int_at(struct answer a, const char *pointer);
 double real_at(struct answer a, const char *pointer);
 bool bool_at(struct answer a, const char *pointer);
 const char *text_at(struct answer a, const char *pointer);
 
-/* Fails the test, printing the answer, when the status is another. */
+/* Prints the answer and fails the test when the answer has another status. */
 #define assert_status(a, wanted) answer_must_have(a, wanted, __FILE__, __LINE__)
 void answer_must_have(struct answer a, int status, const char *file, int line);
 
 /*
- * Fails the test unless the answer is a whole problem (RFC 9457 and the contract) of this status,
- * code and effect. NULL for code or effect takes any. problem_flaw gives the first thing that is
- * wrong with it instead, NULL when nothing is.
+ * Fails the test unless the answer is a complete problem (RFC 9457 and the contract) with this
+ * status, code and effect. NULL accepts any code or effect. problem_flaw returns the first fault
+ * instead, or NULL without one.
  */
 #define assert_problem(a, status, code, effect) answer_must_be_problem(a, status, code, effect, __FILE__, __LINE__)
 void answer_must_be_problem(struct answer a, int status, const char *code, const char *effect, const char *file,
 			    int line);
 const char *problem_flaw(struct answer a, int status, const char *code, const char *effect);
 
-/* For a message: status, and the start of the body. */
+/* Prints the status and the start of the body, to explain a failure. */
 void answer_print(struct answer a);
 
 /*
- * Makes an answer of a head (status line and headers) and a body, both copied. `kept` takes it; see
- * answer_memory_free.
+ * Makes an answer from a head (status line and headers) and a body, and copies both. `kept` owns
+ * the answer until answer_memory_free.
  */
 struct answer answer_make(struct answer_memory **kept, const char *head, size_t head_len, const char *body,
 			  size_t body_len);

@@ -12,7 +12,7 @@
 
 enum { APART_MAX = 8 };
 
-/* One of them: a process and what it writes. */
+/* A process that runs a part of the cases. */
 struct apart {
 	pid_t pid;
 	FILE *output;
@@ -49,7 +49,7 @@ int run_apart(size_t count, int (*run)(size_t k))
 
 	if (count > APART_MAX)
 		abort();
-	exchange_open(); /* by the parent: each child would empty the file */
+	exchange_open(); /* the parent opens it: each child would empty the file */
 	for (size_t k = 0; k < count; k++)
 		start(&processes[k], run, k);
 	for (size_t k = 0; k < count; k++) {
@@ -61,7 +61,7 @@ int run_apart(size_t count, int (*run)(size_t k))
 	return failed;
 }
 
-/* ---- Every so many-th case ---- */
+/* ---- Every n-th case ---- */
 
 static struct {
 	const char *group;

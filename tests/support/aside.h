@@ -1,10 +1,11 @@
 /*
- * aside: the cases of a program that wait for seconds, side by side in separate processes.
+ * aside: runs test cases that wait for seconds side by side, in separate processes.
  *
  *	return run_side_by_side("credentials for Redis", 3, tests, set_up, tear_down);
  *
  * Process k runs every `columns`-th case from the k-th on. Each process sets the group up for
- * itself, so nothing is shared but the processors: no case may assert what a busy machine changes.
+ * itself, so the processes share only the processors. No case may assert what a busy machine
+ * changes.
  */
 #ifndef TEST_ASIDE_H
 #define TEST_ASIDE_H
@@ -16,13 +17,18 @@
 
 #include <cmocka.h>
 
-/* As cmocka_run_group_tests_name. What a process wrote is printed when all have ended. */
+/*
+ * Works like cmocka_run_group_tests_name. Prints the output of the processes when all have ended.
+ */
 #define run_side_by_side(group, columns, tests, set_up, tear_down) \
 	run_columns(group, columns, tests, sizeof(tests) / sizeof((tests)[0]), set_up, tear_down)
 int run_columns(const char *group, size_t columns, const struct CMUnitTest *tests, size_t count,
 		CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/* run(0) to run(count - 1), at most eight, each in a process; how many did not return 0. */
+/*
+ * Runs run(0) to run(count - 1), at most eight, each in its own process. Returns how many did not
+ * return 0.
+ */
 int run_apart(size_t count, int (*run)(size_t k));
 
 #endif

@@ -1,4 +1,4 @@
-/* certificates: keys on P-256 and X.509 by libcrypto; see certificates.h. */
+/* certificates: makes P-256 keys and X.509 certificates with libcrypto; see certificates.h. */
 #include "certificates.h"
 
 #include <openssl/evp.h>

@@ -1,5 +1,5 @@
 /*
- * certificates: a CA of the test's own, and what it signs, as PEM files in a temporary folder.
+ * certificates: makes a CA and the certificates that it signs, as PEM files in a temporary folder.
  *
  *	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
  *	struct certificate server = certificate_make(
@@ -19,10 +19,10 @@ struct certificate_wish {
 	const char *name;             /* its common name */
 	const char *dns, *ip;         /* subject alternative names; NULL: none */
 	const struct certificate *by; /* the issuer; NULL: self-signed, a CA */
-	int starts_in_s, ends_in_s;   /* from now; both 0: from an hour ago until in an hour */
+	int starts_in_s, ends_in_s;   /* from now; both 0: an hour ago and in an hour */
 };
 
-/* Fails the test when it cannot be made. */
+/* Fails the test when the certificate cannot be made. */
 struct certificate certificate_make(struct certificate_wish wish);
 
 /* Replaces one certificate's files with another's, as a renewal does. */

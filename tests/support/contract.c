@@ -13,7 +13,7 @@
 enum { OPERATIONS_MAX = 256 };
 
 static json_t *document;
-static json_t *merged; /* array: owns what resolve() had to make */
+static json_t *merged; /* an array that owns the nodes that resolve() made */
 static struct contract_operation operations[OPERATIONS_MAX];
 static size_t operation_count;
 static bool loaded;
@@ -32,7 +32,8 @@ static const json_t *follow(const char *reference)
 }
 
 /*
- * What a node means: itself, or what its $ref names with the members beside the $ref put over it.
+ * Resolves a node: to itself, or to the target of its $ref, whose members the members beside the
+ * $ref replace.
  */
 static const json_t *resolve(const json_t *node)
 {
@@ -161,8 +162,8 @@ const struct contract_operation *contract_operation(const char *id)
 }
 
 /*
- * How well a target's path fits an operation's: -1 not at all, otherwise the number of literal
- * segments.
+ * Returns how well a target fits the path of an operation: the number of literal segments, or -1
+ * when it does not fit.
  */
 static int fit(const struct contract_operation *op, const char *target)
 {
@@ -262,9 +263,9 @@ json_t *contract_body(const struct contract_operation *op)
 	if (!op->body_schema)
 		return NULL;
 	json_t *body = op->body_example ? json_deep_copy(op->body_example) : contract_value(op->body_schema);
-	if (json_object_get(body, "wait_ms")) /* for something that will not come */
+	if (json_object_get(body, "wait_ms")) /* what it waits for will not come */
 		json_object_set_new(body, "wait_ms", json_integer(1));
-	if (contract_member(op->body_schema, "properties", "max_hold_ms")) /* of a stream, which would not end */
+	if (contract_member(op->body_schema, "properties", "max_hold_ms")) /* the stream would not end */
 		json_object_set_new(body, "max_hold_ms", json_integer(1));
 	return body;
 }
@@ -286,8 +287,7 @@ const char *contract_header(const struct contract_operation *op)
 }
 
 /*
- * A value in the form that a target has: percent-encoded text, digits, or the first item of an
- * array.
+ * Prints a value as a target has it: percent-encoded text, digits, or the first item of an array.
  */
 static void print_value(FILE *out, const json_t *value)
 {

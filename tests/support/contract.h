@@ -1,8 +1,8 @@
 /*
- * contract: the operations of openapi.json (the variable PATTERND_OPENAPI names it), for tests made
- * of the contract.
+ * contract: the operations of openapi.json (PATTERND_OPENAPI names the file), for tests that are
+ * derived from the contract.
  *
- * Loaded once, when first asked. $ref is followed; all JSON is borrowed.
+ * The first call loads the file. $ref is followed. Callers borrow all JSON.
  */
 #ifndef TEST_CONTRACT_H
 #define TEST_CONTRACT_H
@@ -26,8 +26,8 @@ struct contract_operation {
 	const char *path;          /* template: /locks/{name} */
 	bool writes;               /* x-effect */
 	bool stale;                /* x-stale */
-	bool forwarded;            /* x-forwarded: any method is as good, headers and body are not looked at */
-	bool tail;                 /* x-tail: the last segment of its path is anything, or nothing */
+	bool forwarded;            /* x-forwarded: accepts any method, ignores headers and body */
+	bool tail;                 /* x-tail: any text, or none, may replace the last segment of its path */
 	const char *replay;        /* x-replay; NULL: it takes no Idempotency-Key */
 	const json_t *scope;       /* x-scope: a text or several */
 	const json_t *body_schema; /* NULL: takes no body */
@@ -38,40 +38,43 @@ struct contract_operation {
 	size_t parameter_count;
 };
 
-/* How many operations there are; 0 when there is no contract. */
+/* The number of operations, 0 without a contract. */
 size_t contract_count(void);
 const struct contract_operation *contract_at(size_t i);
 
-/* By operationId, or by what a request would match (HEAD as GET). NULL when none. */
+/*
+ * Finds an operation by its operationId, or by the request that it matches (HEAD as GET). NULL:
+ * none.
+ */
 const struct contract_operation *contract_operation(const char *id);
 const struct contract_operation *contract_find(const char *method, const char *target);
 
-/* Whether that very path, a template, has the method. */
+/* True when exactly this path template has the method. */
 bool contract_path_takes(const char *path, const char *method);
 
 /* The schema of a member, $ref followed; NULL when it has none. */
 const json_t *contract_member(const json_t *schema, const char *member, const char *inner);
 
 /*
- * A target that fits: examples in the path, required query parameters with theirs. When `name` is
- * not NULL that parameter has `value` instead (already percent-encoded), required or not. The
- * caller frees.
+ * Makes a valid target from the examples of the path and of the required query parameters. Unless
+ * `name` is NULL, the parameter of this name, required or not, has `value` (already
+ * percent-encoded) instead. The caller frees the target.
  */
 char *contract_target(const struct contract_operation *op, const char *name, const char *value);
 
 /*
- * A body that fits, new: the operation's example, or the minimum that its schema requires, without
- * a wait. NULL when it takes none.
+ * Makes a valid body that waits for 1 ms at most: the operation's example, or the minimum that its
+ * schema requires. NULL when the operation takes no body.
  */
 json_t *contract_body(const struct contract_operation *op);
 
 /*
- * "Name: example" of the header that an operation requires; NULL when it requires none. The text
- * lives until the next call.
+ * The header that an operation requires, as "Name: example", or NULL. The text lives until the next
+ * call.
  */
 const char *contract_header(const struct contract_operation *op);
 
-/* A value that fits a schema, new: its example, its default, or something of its type and range. */
+/* Makes a value that fits a schema: its example, its default, or a value of its type and range. */
 json_t *contract_value(const json_t *schema);
 
 #endif

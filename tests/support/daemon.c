@@ -34,7 +34,7 @@ static void launch(struct daemon *d, const char *const lead[], va_list options)
 	for (const char *option; n < OPTIONS_MAX && (option = va_arg(options, const char *));)
 		argv[n++] = option;
 	argv[n] = NULL;
-	/* Each start has its own log: the port of an earlier one must not be found in it. */
+	/* Each start has its own log, which must not contain the port of an earlier start. */
 	if (*d->proc.err_path) {
 		unlink(d->proc.err_path);
 		unlink(d->proc.out_path);
@@ -44,8 +44,8 @@ static void launch(struct daemon *d, const char *const lead[], va_list options)
 }
 
 /*
- * The port in the log's line of this event, on the loopback; 0 when it is not there yet, or not
- * whole.
+ * Returns the loopback port in the log line of this event, or 0 while the line is missing or
+ * incomplete.
  */
 static int port_in(const char *log, const char *event)
 {
@@ -118,7 +118,10 @@ int daemon_run_with(struct daemon *d, ...)
 	return proc_exit_status(&d->proc);
 }
 
-/* The status of a GET, 0 without an answer; and whether its body has `text`, if it is not NULL. */
+/*
+ * Returns the status of a GET, or 0 without an answer. Unless `text` is NULL, `has_text` gets
+ * whether the answer is a 200 whose body has it.
+ */
 static int status_of(struct daemon *d, const char *path, const char *text, bool *has_text)
 {
 	char request[128];
@@ -152,7 +155,7 @@ bool daemon_is_alive(struct daemon *d)
 	return !proc_ended(&d->proc, 0) && status_of(d, "/healthz", NULL, NULL) == 200;
 }
 
-/* In a Cluster it is ready before it has reached each node. */
+/* In a Cluster the daemon is ready before it has reached each node. */
 static bool reaches_all_slots(void *arg)
 {
 	bool is_up = false;

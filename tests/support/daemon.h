@@ -7,8 +7,8 @@
  *	...
  *	daemon_stop(&d);             SIGTERM; fails the test unless it exits with 0
  *
- * A sanitizer's report makes the daemon's exit status non-zero, and so the test fail; its text is
- * printed.
+ * A sanitizer's report is printed. It makes the exit status of the daemon non-zero, which fails the
+ * test.
  */
 #ifndef TEST_DAEMON_H
 #define TEST_DAEMON_H
@@ -20,8 +20,8 @@
 
 struct daemon {
 	struct proc proc; /* proc.env and proc.files_max may be set before the start */
-	int port;         /* where it listens, read from its log; 0 before and after */
-	int health_port;  /* of --health-listen, which is asked for readiness then; 0: it has none */
+	int port;         /* where it listens, read from its log; 0 while it does not run */
+	int health_port;  /* of --health-listen, where readiness is asked for; 0: none */
 };
 
 /*
@@ -35,13 +35,15 @@ void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));
 #define daemon_launch(...) daemon_launch_with(__VA_ARGS__, (const char *)NULL)
 void daemon_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 
-/* The same. False when it ended by itself instead; proc_exit_status returns its status. */
+/*
+ * The same, but returns false when the daemon ends by itself; proc_exit_status returns its status.
+ */
 #define daemon_try_launch(...) daemon_try_launch_with(__VA_ARGS__, (const char *)NULL)
 bool daemon_try_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 
 /*
- * Runs it with exactly these options until it ends by itself. Returns its exit status; fails the
- * test after 10 s.
+ * Runs the daemon with exactly these options until it ends by itself. Returns its exit status;
+ * fails the test after 10 s.
  */
 #define daemon_run(...) daemon_run_with(__VA_ARGS__, (const char *)NULL)
 int daemon_run_with(struct daemon *d, ...) __attribute__((sentinel));
@@ -62,8 +64,8 @@ void daemon_stop(struct daemon *d);
 void daemon_kill(struct daemon *d);
 
 /*
- * The number of its open descriptors, which shows a connection that was not closed. -1 when it has
- * ended.
+ * The number of the daemon's open descriptors, which shows a connection that was not closed. -1
+ * when the daemon has ended.
  */
 int daemon_open_files(const struct daemon *d);
 
@@ -79,8 +81,8 @@ long daemon_most_resident_kib(const struct daemon *d); /* since it started */
 long daemon_cpu_ms(const struct daemon *d);
 
 /*
- * How long it and this program were ready to run, and others had the processors: of a time that
- * passed, the machine's part.
+ * How long the daemon and this program were ready to run while other processes had the processors:
+ * the machine's share of a measured time.
  */
 int64_t daemon_kept_waiting_us(const struct daemon *d);
 

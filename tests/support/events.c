@@ -22,7 +22,7 @@ struct events {
 	char *text;         /* all that came; owned */
 	size_t len, at;     /* at: where the next event begins */
 	bool ended;         /* the last chunk came */
-	char *event;        /* of the latest one, cut into lines; owned */
+	char *event;        /* the latest event, cut into lines; owned */
 	json_t *json;       /* owned */
 };
 
@@ -56,7 +56,7 @@ struct events *events_get(int port, const char *target)
 	return take(r, "GET", target);
 }
 
-/* False when nothing came in time, or it ended. */
+/* False when nothing came in time, or the stream ended. */
 static bool read_more(struct events *e, int64_t until_ms)
 {
 	int64_t left_ms = until_ms - monotonic_ms();
@@ -74,7 +74,7 @@ static bool read_more(struct events *e, int64_t until_ms)
 	return !e->ended;
 }
 
-/* Several lines of data are one, with line feeds between them. */
+/* Joins the lines of an event's data with line feeds. */
 static char *joined(char *data, char *line)
 {
 	size_t len = data ? strlen(data) : 0;
@@ -86,7 +86,7 @@ static char *joined(char *data, char *line)
 	return data;
 }
 
-/* "event: x\ndata: y" or ": comment". */
+/* Parses "event: x\ndata: y" or ": comment". */
 static struct event parse(struct events *e)
 {
 	struct event v = { 0 };

@@ -1,5 +1,5 @@
 /*
- * events: what comes over a stream of server-sent events, one after the other.
+ * events: reads a stream of server-sent events, one event after the other.
  *
  *	struct events *e = events_open(pair_ask(0, "/locks/a/hold", "{}", ""), "/locks/a/hold");
  *	struct event v = events_next(e, 2000);
@@ -15,32 +15,34 @@
 #include "raw.h"
 
 struct event {
-	const char *name;   /* NULL: a comment; "" when nothing came in time, or it ended */
-	const char *data;   /* the comment's text, for one */
+	const char *name;   /* NULL: a comment; "" when nothing came in time, or the stream ended */
+	const char *data;   /* of a comment: its text */
 	const json_t *json; /* the data, when it is JSON */
 };
 
 struct events;
 
 /*
- * Takes the connection over which a POST was sent to `target`; fails the test unless the answer is
+ * Takes the connection over which a POST was sent to `target`. Fails the test unless the answer is
  * a stream.
  */
 struct events *events_open(struct raw *r, const char *target);
 
-/* Does the same for a GET, over its own connection. */
+/* Sends a GET over its own connection, and does the same. */
 struct events *events_get(int port, const char *target);
 
-/* The next event; lives until the one after it. */
+/* The next event, which lives until the one after it. */
 struct event events_next(struct events *e, int timeout_ms);
 
-/* The same, over comments. */
+/* The next event that is not a comment. */
 struct event events_next_named(struct events *e, int timeout_ms);
 
 /* True when the answer ended properly and the connection was closed. */
 bool events_ended(struct events *e, int timeout_ms);
 
-/* Recorded as far as it came; then the connection is closed, or reset, unless it was already. */
+/*
+ * Records the answer as far as it came. Then closes or resets the connection, if it is still open.
+ */
 void events_close(struct events *e);
 void events_reset(struct events *e);
 struct raw *events_connection(struct events *e);

@@ -1,4 +1,4 @@
-/* exchange: one line an exchange; see exchange.h. */
+/* exchange: records one line per exchange; see exchange.h. */
 #include "exchange.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static json_t *headers_of(struct answer a)
 	return all;
 }
 
-/* A JSON string, empty for what is absent or not UTF-8. */
+/* Makes a JSON string, which is empty when the text is absent or not UTF-8. */
 static json_t *text_of(const char *text, size_t len)
 {
 	json_t *value = text ? json_stringn(text, len) : NULL;
@@ -44,7 +44,9 @@ static json_t *string_of(const char *text)
 
 enum { LARGE_BYTES = 16384, LARGE_MAX = 64 };
 
-/* Whether a large answer was recorded before: the contract, for instance, to every token. */
+/*
+ * True for a large answer that was recorded before, such as the contract, which every token gets.
+ */
 static bool is_known(struct answer a)
 {
 	static _Atomic uint64_t known[LARGE_MAX];
@@ -74,7 +76,7 @@ void exchange_record(const char *method, const char *target, struct answer a)
 	const char *path = getenv("PATTERND_EXCHANGES"), *type = header_of(a, "Content-Type");
 
 	/*
-	 * Every answer of the daemon has a request id; a page of libmicrohttpd's own has none, and
+	 * Every answer of the daemon has a request id. A page by libmicrohttpd itself has none, and
 	 * is not in the contract.
 	 */
 	if (!path || !*path || a.status == 0 || !header_of(a, "X-Request-ID") || is_known(a))

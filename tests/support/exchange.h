@@ -1,19 +1,19 @@
 /*
- * exchange: a record of every exchange that a test has. Its answers are checked against the
- * contract afterwards.
+ * exchange: records every HTTP exchange of the tests. A later test checks the answers against the
+ * contract.
  *
- * One JSON line each in the file that the variable PATTERND_EXCHANGES names (nothing without it),
- * which a program's first exchange empties: each test program has its own file. Members:
- * operation (its operationId, "" when none matches), method, target, status, content_type, headers
- * (names in lower case), body (as text). Left out: pages of text/html, with which libmicrohttpd
- * refuses by itself what it cannot parse.
+ * Each exchange is one JSON line in the file that PATTERND_EXCHANGES names. Without that variable
+ * nothing is recorded. Each test program has its own file, which its first exchange empties.
+ * Members: operation (its operationId, "" when none matches), method, target, status, content_type,
+ * headers (names in lower case), body (as text). The text/html pages with which libmicrohttpd
+ * itself refuses a request are left out.
  */
 #ifndef TEST_EXCHANGE_H
 #define TEST_EXCHANGE_H
 
 #include "http.h"
 
-/* Empties the file, once; the first exchange does so otherwise. */
+/* Empties the file, once. Without this call the first exchange does so. */
 void exchange_open(void);
 
 void exchange_record(const char *method, const char *target, struct answer a);

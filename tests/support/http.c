@@ -1,6 +1,6 @@
 /*
- * The client over libcurl; see http.h. One easy handle a client, so that its connection stays open
- * between requests.
+ * http: the client over libcurl; see http.h. Each client has one easy handle, so that its
+ * connection stays open between requests.
  */
 #include "http.h"
 
@@ -31,7 +31,7 @@ struct client {
 	int port;
 	const char *origin; /* up to the port */
 	bool new_connection;
-	bool heard; /* the first event of a stream: that is its answer here, and the connection is closed */
+	bool heard; /* the first event of a stream came: it is the answer, and the connection is closed */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -146,7 +146,7 @@ static bool names(const char *line, const char *name)
 	return strncasecmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':';
 }
 
-/* The headers to send: the caller's, and the client's that the caller did not name. */
+/* The headers of the caller, and the client's headers that the caller did not name. */
 static struct curl_slist *header_list(const char *const headers[], bool has_body)
 {
 	struct curl_slist *list = NULL;

@@ -1,5 +1,5 @@
 /*
- * http: a client for tests, over libcurl, and what can be asked of an answer.
+ * http: an HTTP client for tests, over libcurl.
  *
  *	struct client *c = client_open(d.port);
  *	struct answer a = http(c, "POST", "/locks/a", "{\"ttl_ms\":5000}");
@@ -24,10 +24,10 @@
 
 struct client;
 struct client *client_open(int port);
-void client_by_unix(struct client *c, const char *path); /* by that socket instead of the port */
+void client_by_unix(struct client *c, const char *path); /* uses this socket instead of the port */
 /*
- * By https://localhost:port, whose certificate `ca` must have signed, with a certificate of its own
- * (NULL: none). All are files.
+ * Uses https://localhost:port. `ca` must have signed the server's certificate. The client presents
+ * `cert` (NULL: none). All are paths of files.
  */
 void client_by_tls(struct client *c, const char *ca, const char *cert, const char *key);
 void client_close(struct client *c);
@@ -38,7 +38,7 @@ void client_decode(struct client *c);             /* asks for compressed bodies,
 
 /*
  * One exchange: method, target (as it is sent: percent-encode it yourself), body text or NULL, then
- * any number of headers "Name: value" ("Name:" takes out one of the client's own). A body goes as
+ * any number of headers "Name: value" ("Name:" removes one of the client's headers). A body goes as
  * application/json unless a header has another type.
  */
 #define http(client, ...) http_exchange((client), __VA_ARGS__, (const char *)NULL)
@@ -48,16 +48,19 @@ struct answer http_exchange(struct client *c, const char *method, const char *ta
 /* "Lock-Token: " and the token; the text lives for a few calls. */
 const char *lock_token(const char *token);
 
-/* "Fill-Ticket: " and the ticket of the answer, which must be 201; the text lives as long. */
+/*
+ * "Fill-Ticket: " and the ticket of the answer, which must be a 201; the text lives for a few
+ * calls.
+ */
 const char *fill_ticket(struct answer a);
 
-/* Does the same with a body of any bytes. */
+/* Does one exchange with a body of any bytes. */
 struct answer http_bytes(struct client *c, const char *method, const char *target, const void *body, size_t len,
 			 const char *const headers[]);
 
 /*
- * All pages of a list as if they were one, for tests of few items: a list of a Cluster has a page a
- * node at least. The first answer that is not 200 instead.
+ * Returns all pages of a list as one page, for tests with few items: in a Cluster a list has at
+ * least one page per node. Returns the first answer that is not 200 instead.
  */
 struct answer http_all(struct client *c, const char *target);
 

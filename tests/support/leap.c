@@ -1,4 +1,4 @@
-/* leap: see leap.h. Each byte of a file that programs/clock_ahead.c looks at is a second. */
+/* leap: see leap.h. programs/clock_ahead.c adds a second for each byte of a file. */
 #include "leap.h"
 
 #include <fcntl.h>
@@ -59,5 +59,5 @@ void leap(const struct daemon *d, int seconds)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(ftruncate(fd, st.st_size + seconds), 0);
 	close(fd);
-	metric_of(d, "redis_calls_in_flight"); /* its loop looks at the clock */
+	metric_of(d, "redis_calls_in_flight"); /* makes its loop read the clock */
 }

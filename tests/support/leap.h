@@ -1,11 +1,11 @@
 /*
- * leap: seconds that go by for a daemon at once, so that no test waits for them.
+ * leap: moves a daemon's clock ahead by seconds at once, so that no test waits for them.
  *
  *	may_leap(&d);                      before its start
  *	daemon_start(&d, "--redis", r.url);
  *	leap(&d, 5);
  *
- * A sanitizer must be loaded before anything else: where the daemon has one, leap waits.
+ * A sanitizer must be loaded before any other library, so leap waits where the daemon has one.
  */
 #ifndef TEST_LEAP_H
 #define TEST_LEAP_H
@@ -15,8 +15,8 @@
 void may_leap(struct daemon *d);
 
 /*
- * First waits until Redis owes the daemon no reply: one under way would seem late. Timers that are
- * due have run when it returns, or run with the next request.
+ * First waits until no Redis command is in flight, because its reply would seem late. Timers that
+ * are due have run when leap returns, or run with the next request.
  */
 void leap(const struct daemon *d, int seconds);
 

@@ -30,7 +30,7 @@ enum kind { COUNT, SEND, TAKE, LOCK, LOOK, KINDS };
 
 struct tally {
 	atomic_long granted, unknown;
-	_Atomic int64_t served_us; /* when the last one was sent that was granted */
+	_Atomic int64_t served_us; /* when the latest granted request was sent */
 };
 
 struct load {
@@ -48,7 +48,7 @@ struct load {
 struct caller {
 	struct load *l;
 	struct raw *r;
-	bool is_over; /* its connection: it needs another */
+	bool is_over; /* the connection ended: the caller needs another */
 };
 
 /* ---- one request ---- */
@@ -149,7 +149,7 @@ static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 	return a;
 }
 
-/* It may be lost to a failover, and may have ended meanwhile. */
+/* A failover may have lost the lock, or it may have expired meanwhile. */
 static void release(struct caller *c, size_t name, const char *token)
 {
 	char target[96], header[96];
@@ -194,7 +194,7 @@ struct load *load_start(struct load_plan plan)
 	return l;
 }
 
-/* ---- what is known while it goes on ---- */
+/* ---- what is known while the load runs ---- */
 
 int64_t load_served_us(const struct load *l, const char *name)
 {
@@ -233,7 +233,10 @@ long load_failures(const struct load *l)
 
 /* ---- the account ---- */
 
-/* How much there is; -1 when the daemon cannot report it now. */
+/*
+ * The count, the ready messages or the used part of the limit; -1 when the daemon cannot report it
+ * now.
+ */
 static int64_t found(struct client *c, const char *name, enum kind kind)
 {
 	char text[192];

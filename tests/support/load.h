@@ -7,8 +7,8 @@
  *	load_wait_served(l, 10000);       all of it works again
  *	load_stop(l, 0);                  answers came in time, and Redis has their effects
  *
- * By each name there are a counter, a queue, a lock and a rate limit; in a Cluster they are in one
- * slot. The exchanges are not recorded: there are thousands.
+ * Each name has a counter, a queue, a lock and a rate limit, which share a slot in a Cluster. The
+ * exchanges are not recorded, because there are thousands.
  */
 #ifndef TEST_LOAD_H
 #define TEST_LOAD_H
@@ -20,39 +20,39 @@ enum { LOAD_NAMES_MAX = 16 };
 
 struct load_plan {
 	int port;                 /* of the daemon */
-	const char *const *names; /* (ref) of the resources; none may be there yet */
+	const char *const *names; /* (ref) of the resources; none may exist yet */
 	size_t count;
 	int timeout_ms; /* the daemon's --redis-timeout-ms */
-	int pause_ms;   /* of each caller, between two requests; 0: one */
+	int pause_ms;   /* between two requests of a caller; 0: 1 ms */
 };
 
 struct load;
 struct load *load_start(struct load_plan plan);
 
 /*
- * Waits until all that is asked has been granted, for each name, by requests that were sent from
- * now on.
+ * Waits until every kind of request has been granted for each name, counting only requests that are
+ * sent from now on.
  */
 void load_wait_served(struct load *l, int timeout_ms);
 
 /*
- * When the last request was sent that was granted; monotonic_us. One name, or all (NULL: the one
- * that has waited longest).
+ * When the latest granted request of a kind was sent, in monotonic_us: the earliest over all kinds
+ * of requests for a name, or for all names (NULL).
  */
 int64_t load_served_us(const struct load *l, const char *name);
 
-/* When the last one was answered that was granted and changed something; monotonic_us. */
+/* When the latest granted write was answered, in monotonic_us. */
 int64_t load_written_us(const struct load *l);
 
-/* How many were answered so far, and how many of them with 503 or 504. */
+/* How many requests were answered so far, and how many of them with 503 or 504. */
 long load_answers(const struct load *l);
 long load_failures(const struct load *l);
 
 /*
- * Ends the load. Fails the test unless each request was answered by its deadline (and 100 ms), and
- * had the effect that its answer states. Of each thing there is at least what was granted, and at
- * most that plus what is unknown. `lost_max`: how many grants may be lost, where a master died
- * before its replica had them.
+ * Ends the load. Fails the test unless each request was answered by its deadline plus a margin and
+ * had the effect that its answer states. Each resource must have all granted writes, and at most
+ * the unknown ones besides. `lost_max` grants may be lost, where a master died before its replica
+ * had them.
  */
 void load_stop(struct load *l, int lost_max);
 

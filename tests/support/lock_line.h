@@ -14,24 +14,24 @@
 
 #define LOCK_A "/locks/a"
 
-/* The holder's token: of the latest line_hold or line_served. */
+/* The holder's token, from the latest line_hold or line_served. */
 extern char line_token[64];
 
-/* Tries once, over the kept connection to daemon `i`. */
+/* Tries once to acquire the lock, over the kept connection to daemon `i`. */
 struct answer line_take(int i, const char *body);
 
-/* Acquires it at the first daemon. */
+/* Acquires the lock at the first daemon. */
 void line_hold(const char *body);
 
-/* Releases it at daemon `i`, with line_token. */
+/* Releases the lock at daemon `i` with line_token. */
 void line_release(int i);
 
 /* The length of the wait queue. */
 int64_t line_waiters(void);
 
 /*
- * Adds a waiter, of 20 s at most, to the end of the wait queue; it is there when this returns. The
- * same with another body.
+ * Adds a waiter to the end of the wait queue, for 20 s at most. The waiter is queued when this
+ * returns. line_join_with takes another body.
  */
 struct raw *line_join(int i);
 struct raw *line_join_with(int i, const char *body);

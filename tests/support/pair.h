@@ -1,5 +1,6 @@
 /*
- * pair: one Redis, two daemons on it, and clients of both, for what must hold over daemons.
+ * pair: one Redis with two daemons and a client of each, for tests of what must hold
+ * across daemons.
  *
  *	struct raw *w = pair_ask(1, "/locks/a", "{\"wait_ms\":20000}", "");
  *	wait_until(pair_number("/locks/a", "/waiter_count") == 1, SOON_MS);
@@ -21,18 +22,21 @@
 struct pair {
 	struct redis_server redis;
 	struct daemon d[2];
-	struct client *c[2]; /* of each */
+	struct client *c[2]; /* one for each daemon */
 };
 extern struct pair pair;
 
-/* For the group. */
+/* For the group: set up and torn down once. */
 int pair_open(void **state);
 int pair_close(void **state);
 
-/* After each test: FLUSHALL; both daemons run, without waiters and holds. */
+/*
+ * After each test: runs FLUSHALL, and restarts a daemon that is down. Fails when requests are still
+ * under way.
+ */
 int pair_forget(void **state);
 
-/* True when both reach Redis just now. */
+/* True when both daemons reach Redis now. */
 bool pair_reaches_redis(void);
 
 /* Starts a daemon again, after daemon_kill. */
@@ -44,13 +48,13 @@ void pair_restart(int i);
  */
 struct raw *pair_ask(int i, const char *target, const char *body, const char *headers);
 
-/* The answer to it, recorded; fails the test when none comes soon. */
+/* Returns the answer to pair_ask and records it. Fails the test when none comes soon. */
 struct answer pair_answer(struct raw *r, const char *target);
 
-/* True when neither an answer nor an end has come yet. */
+/* True while the connection is open and no answer has come. */
 bool pair_waits(const struct raw *r);
 
-/* A number of the answer to a GET at the first daemon. */
+/* A number from the answer to a GET at the first daemon. */
 int64_t pair_number(const char *target, const char *pointer);
 
 #endif

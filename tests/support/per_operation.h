@@ -6,8 +6,8 @@
  *	static const struct operation_test tests[] = { { "names", names }, { "methods", methods } };
  *	int main(void) { return run_per_operation("hostile targets", tests, 2, set_up, tear_down); }
  *
- * One operation's test looks at many requests; all that are not refused as they should be are
- * printed, then it fails.
+ * The test of an operation sends many requests. It prints all that are not refused as they should
+ * be, and then fails.
  */
 #ifndef TEST_PER_OPERATION_H
 #define TEST_PER_OPERATION_H
@@ -27,16 +27,16 @@ struct operation_test {
 };
 
 /*
- * As cmocka_run_group_tests. Without a contract it fails. A test that looked at no request is shown
- * as skipped.
+ * Works like cmocka_run_group_tests. Fails without a contract. Shows a test that sent no request as
+ * skipped.
  */
 int run_per_operation(const char *group, const struct operation_test *tests, size_t count, int (*set_up)(void **state),
 		      int (*tear_down)(void **state));
 
 /*
- * Notes a flaw unless the answer is a problem of `status`, effect none, with one of the codes (a
- * list in one string, NULL for any) and, when `pointer` is not NULL, with that pointer first in
- * errors. `what` is printed with a flaw.
+ * Notes a flaw unless the answer is a problem with this status, the effect none and one of the
+ * codes (a list in one string; NULL: any). Unless `pointer` is NULL, it must also be the first in
+ * `errors`. `what` is printed with a flaw.
  */
 void must_refuse(struct refusals *seen, struct answer a, int status, const char *codes, const char *pointer,
 		 const char *what, ...) __attribute__((format(printf, 6, 7)));

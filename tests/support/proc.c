@@ -1,4 +1,4 @@
-/* proc: children that cannot outlive the test, folders that do not outlive it; see proc.h. */
+/* proc: children and folders that do not outlive the test program; see proc.h. */
 #include "proc.h"
 
 #include <ctype.h>
@@ -28,7 +28,7 @@ enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, LOOK_MOST_MS = 10, LOOKS
 
 #define ROOT_STEM "/tmp/patternd-test-"
 
-static char root[64];      /* one folder a test program, all others are in it */
+static char root[64];      /* the folder of this test program; it contains all others */
 static pid_t cleaning_pid; /* the program that made it; a forked copy must not clean up */
 static pid_t children[CHILDREN_MAX];
 static char *dirs[DIRS_MAX];
@@ -81,7 +81,7 @@ bool may_open_files(size_t wanted)
 	return false;
 }
 
-/* Of a condition that was looked at so often: what takes seconds is looked at less often. */
+/* Sleeps between two checks of a condition, for longer after many checks. */
 static void nap_between_looks(int looks)
 {
 	int ms = LOOK_MS + looks / LOOKS_A_MS;
@@ -227,7 +227,10 @@ static void child_remember(pid_t was, pid_t is)
 	fail_msg("more than %d children", CHILDREN_MAX);
 }
 
-/* The daemon warns of a variable that is not an option; tests/valgrind reads some of the tests'. */
+/*
+ * Removes the variables of the tests, because the daemon warns of variables that are not options.
+ * Keeps the ones that tests/valgrind reads.
+ */
 static void forget_variables(const char *program)
 {
 	char name[128];
@@ -242,7 +245,10 @@ static void forget_variables(const char *program)
 	}
 }
 
-/* In the child: everything up to exec. Only what is safe after fork beside threads. */
+/*
+ * Runs in the child until exec. Makes only calls that are safe after the fork of a program with
+ * threads.
+ */
 static void become(const struct proc *p, const char *const argv[], pid_t parent)
 {
 	int in = open("/dev/null", O_RDONLY);

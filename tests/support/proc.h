@@ -1,10 +1,10 @@
 /*
  * proc: child processes, temporary folders, free ports and waiting, for tests.
  *
- * Owns every child and folder that a test makes: children die with the test program, however it
- * ends, and folders are removed at its exit (after a program was killed: by the next one).
- * Children are only ever ended by their pid. What cannot go on fails the running test. Never waits
- * a fixed time: it waits for conditions.
+ * Owns every child and folder that a test makes. Children die with the test program, however it
+ * ends. Folders are removed at its exit, or by the next test program if it was killed. Children are
+ * only ever ended by their pid. An error fails the running test. Tests wait for conditions, never
+ * for a fixed time.
  */
 #ifndef TEST_PROC_H
 #define TEST_PROC_H
@@ -18,9 +18,7 @@
 int64_t monotonic_ms(void);
 int64_t monotonic_us(void);
 
-/*
- * Lets `ms` pass between two looks at a condition, or where passing time is the point of the test.
- */
+/* Sleeps for `ms` between two checks of a condition, or where a test needs time to pass. */
 void nap_ms(int64_t ms);
 
 /*
@@ -30,20 +28,19 @@ void nap_ms(int64_t ms);
 int64_t patience_ms(int64_t timeout_ms);
 
 /*
- * Whether counts are to be those of the table of faults, where that takes long: PATTERND_FULL, as
- * `make verify` sets it.
+ * True when PATTERND_FULL is set, as by `make verify`: tests that take long use their full counts.
  */
 bool in_full(void);
 
 /*
- * Lets this program, and what it starts, open as many files as the system allows. False, after a
- * message, when that is less than `wanted`.
+ * Lets this program and its children open as many files as the system allows. Prints a message and
+ * returns false when that is less than `wanted`.
  */
 bool may_open_files(size_t wanted);
 
 /*
- * Looks every 2 ms until `condition` holds, and less often after some time. False when `timeout_ms`
- * passed first.
+ * Checks every 2 ms whether `condition` holds, and less often after some time. False at the
+ * timeout.
  */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
@@ -57,8 +54,8 @@ bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 void wait_step(int64_t until_ms, int looks, const char *expression, const char *file, int line);
 
 /*
- * A new empty folder, removed with all that is in it when the test program exits. The text lives as
- * long.
+ * Makes an empty folder, which is removed with its content when the test program exits. The text
+ * lives as long as the folder.
  */
 const char *temp_dir(void);
 
@@ -68,7 +65,6 @@ int free_port(void);
 /* All of a file, ended by a NUL; the caller frees. NULL when it cannot be read. */
 char *file_text(const char *path);
 
-/* A child. */
 struct proc {
 	pid_t pid;                                   /* 0: not running */
 	int status;                                  /* as of waitpid, once it ended */
@@ -78,13 +74,13 @@ struct proc {
 };
 
 /*
- * An `env` by which a child's wall clock is ahead, or behind if that is negative; lives until the
- * next call. Do not use it for sanitized programs.
+ * An `env` that sets a child's wall clock ahead, or behind if `seconds` is negative. It lives until
+ * the next call. Do not use it for sanitized programs.
  */
 const char *const *clock_off_by(int seconds);
 /*
- * The same, but the wall clock stays at the microseconds, an int64_t, that the file of that name
- * holds.
+ * The same, but the wall clock stays at the instant in the file at `path`, an int64_t of
+ * microseconds.
  */
 const char *const *clock_read_from(const char *path);
 
@@ -94,13 +90,13 @@ void proc_start(struct proc *p, const char *const argv[]);
 /* True, and p->status is set, when the child has ended or ends within `timeout_ms`. */
 bool proc_ended(struct proc *p, int timeout_ms);
 
-/* Sends a signal; nothing when it is not running. */
+/* Sends a signal to the child, if it runs. */
 void proc_signal(struct proc *p, int number);
 
-/* SIGKILL, and waits for the end. Nothing when it is not running. */
+/* Kills the child with SIGKILL, if it runs, and waits for its end. */
 void proc_kill(struct proc *p);
 
-/* The exit status of a child that ended by itself, 128 + the signal of one that was ended. */
+/* The exit status of the child, or 128 + the signal that ended it. */
 int proc_exit_status(const struct proc *p);
 
 /* The first child of any process, 0 when it has none. */

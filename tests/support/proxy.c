@@ -1,10 +1,10 @@
 /*
- * proxy: links of two sockets, each with a queue of pieces a way; a piece goes out when it is due.
- * See proxy.h.
+ * proxy: links of two sockets, with a queue of pieces per direction. A piece is sent when it is
+ * due. See proxy.h.
  *
- * The mutex is held by the proxy's thread whenever it does not wait in poll, so that a fault
- * changes between two iterations. Only that thread touches sockets: one that is closed while poll
- * watches it would go on for a while.
+ * The proxy's thread holds the mutex except in poll, so that a fault changes only between two
+ * iterations. Only this thread touches sockets: a socket that is closed while poll watches it would
+ * go on for a while.
  */
 #include "proxy.h"
 
@@ -49,10 +49,10 @@ struct way {
 struct link {
 	struct link *next;
 	struct way up, down;
-	unsigned generation; /* of the fault that these count for */
+	unsigned generation; /* of the fault that the next members count for */
 	size_t replied;
 	bool injected_before, injected_after;
-	bool chosen; /* what went up on it is to be cut off */
+	bool chosen; /* by `cut_on` and `cut_percent`: it is to be cut */
 	bool cut;    /* closes when the way down is empty */
 	bool dead;   /* closes at the end of this iteration */
 	bool reset;  /* with RST */
@@ -61,10 +61,10 @@ struct link {
 struct proxy {
 	pthread_t thread;
 	pthread_mutex_t mutex;
-	pthread_cond_t taken_up; /* the thread has made `fault` its own: proxy_set returns */
+	pthread_cond_t taken_up; /* the thread has taken up `fault`: proxy_set returns */
 	struct proxy_fault fault;
 	unsigned generation, taken;
-	int chance; /* percents that have come together: a hundred are a cut */
+	int chance; /* the percents added up so far: at 100 a link is chosen */
 	bool stop;
 	int wake_fd, listen_fd; /* listen_fd is -1 while connecting is refused */
 	int port, to_port;
@@ -142,7 +142,7 @@ static void sweep(struct proxy *p, bool all)
 	}
 }
 
-/* Queues bytes under the fault that holds now. */
+/* Queues bytes with the delay and the bandwidth of the current fault. */
 static void way_push(const struct proxy *p, struct way *w, const char *bytes, size_t len)
 {
 	struct piece *piece = len ? malloc(sizeof(*piece) + len) : NULL;
@@ -172,7 +172,7 @@ static void link_renew(const struct proxy *p, struct link *l)
 	l->injected_before = l->injected_after = l->chosen = false;
 }
 
-/* Whether what goes up is cut off: so many of a hundred, evenly. */
+/* True for `cut_percent` of the pieces that contain `cut_on`, evenly spread. */
 static bool chooses(struct proxy *p, const char *bytes, size_t len)
 {
 	struct proxy_bytes on = p->fault.cut_on;
@@ -191,7 +191,7 @@ static bool drops_up(const struct proxy *p)
 	return p->fault.drop_up || p->fault.answer.at;
 }
 
-/* The commands that begin in it, each an array; what has none counts as one. */
+/* Counts the commands (arrays) that begin in these bytes. Returns at least 1. */
 static size_t commands_in(const char *bytes, size_t len)
 {
 	static const char next[] = { '\r', '\n', '*' };
@@ -292,7 +292,7 @@ static void way_write(const struct proxy *p, struct link *l, struct way *w)
 	free(piece);
 }
 
-/* Passes an end on, once all before it went out. Under a black hole the end is lost as well. */
+/* Passes on the end of a direction after all its bytes, unless bytes are being dropped. */
 static void way_finish(const struct proxy *p, struct link *l, struct way *w)
 {
 	bool lost = w == &l->up ? p->fault.drop_up : p->fault.drop_down;
@@ -311,7 +311,7 @@ static void link_settle(const struct proxy *p, struct link *l)
 		l->dead = true;
 }
 
-/* What to poll a link's two sockets for, and the earliest time that something of it is due. */
+/* Sets what to poll a link's two sockets for, and the earliest time at which a piece is due. */
 static void link_interest(const struct proxy *p, const struct link *l, struct pollfd at[2], int64_t now_us,
 			  int64_t *due_us)
 {
@@ -352,8 +352,8 @@ static void link_step(struct proxy *p, struct link *l, const struct pollfd at[2]
 }
 
 /*
- * Waits for something to do, with the mutex released. Returns how many links were polled: the first
- * ones.
+ * Waits for something to do, with the mutex released. Returns how many links, from the first on,
+ * were polled.
  */
 static size_t wait_for_work(struct proxy *p, struct pollfd polled[])
 {
@@ -383,13 +383,13 @@ static void set_listening(struct proxy *p, bool listening)
 	}
 }
 
-/* Whether bytes would pass where earlier ones were lost. TCP leaves no such hole. */
+/* True when bytes would pass after lost ones. A TCP stream has no such hole. */
 static bool would_skip(const struct proxy *p, const struct link *l)
 {
 	return (l->up.lost && !drops_up(p)) || (l->down.lost && !p->fault.drop_down);
 }
 
-/* Does at once what a new fault asks for at once. */
+/* Applies the parts of a new fault that take effect at once. */
 static void take_fault(struct proxy *p)
 {
 	set_listening(p, !p->fault.refuse);

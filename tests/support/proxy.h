@@ -9,8 +9,8 @@
  *	proxy_close(p);
  *
  * "Up" is from the client to the server, "down" is back. Faults can be combined and changed while
- * connections are open; a change applies to what is read from then on. A connection that lost bytes
- * is reset (RST) by the change after which later bytes would pass: no stream has a hole. The proxy
+ * connections are open; a change applies to bytes that are read afterwards. A change that would let
+ * bytes pass after lost ones resets the connection (RST), so that no stream has a hole. The proxy
  * runs in a separate thread.
  */
 #ifndef TEST_PROXY_H
@@ -34,12 +34,12 @@ struct proxy_fault {
 	bool hold_up;            /* bytes up are not read, so that the sender soon cannot write any more */
 	bool cut;                /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
 	size_t cut_at;           /* 0: the whole reply is lost, its effect is not */
-	struct proxy_bytes cut_on; /* cut only where a piece with these bytes went up, from there on ... */
-	int cut_percent;           /* ... of so many of a hundred such pieces */
+	struct proxy_bytes cut_on; /* cut only connections on which a piece with these bytes went up, from then on */
+	int cut_percent;           /* the percentage of such pieces that count */
 	struct proxy_bytes answer; /* nothing goes up: each command that arrives is answered with these bytes */
 	struct proxy_bytes before; /* put before the next reply of each connection */
-	struct proxy_bytes after;  /* put after it */
-	size_t slice;              /* at most so many bytes go out at a time */
+	struct proxy_bytes after;  /* put after that reply */
+	size_t slice;              /* bytes that are sent at a time, at most */
 	size_t bytes_per_second;   /* each way */
 };
 
@@ -51,7 +51,7 @@ struct proxy_counts {
 
 struct proxy;
 
-/* To a port of the loopback. */
+/* Opens a proxy to a port of the loopback. */
 struct proxy *proxy_open(int to_port);
 void proxy_close(struct proxy *p);
 
@@ -62,7 +62,7 @@ const char *proxy_url(const struct proxy *p); /* redis://127.0.0.1:PORT/0 */
 void proxy_set(struct proxy *p, struct proxy_fault fault);
 struct proxy_counts proxy_count(struct proxy *p);
 
-/* Sends bytes down all open connections now, asked for or not. */
+/* Sends bytes down all open connections now, without a request. */
 void proxy_inject(struct proxy *p, struct proxy_bytes bytes);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * quorum: a Redis, three more that locks are taken on by majority, and two daemons on all of them.
+ * quorum: a Redis, three more servers for locks by majority (--lock-quorum), and two daemons that
+ * use all of them.
  *
  *	server_kill(&quorum.servers[0]);
  *	quorum_wait_up(2);
@@ -23,35 +24,36 @@ struct quorum {
 	struct redis_server main, servers[QUORUM_SERVERS];
 	char urls[QUORUM_SERVERS * 64]; /* for --lock-quorum */
 	struct daemon d[2];
-	struct client *c[2]; /* of each */
+	struct client *c[2]; /* one for each daemon */
 };
 extern struct quorum quorum;
 
-/* For the group. */
+/* For the group: set up and torn down once. */
 int quorum_open(void **state);
 int quorum_close(void **state);
 
-/* After each test: all servers run by the right clock, are empty, and both daemons reach them. */
+/*
+ * After each test: all servers run with the right clock and are empty, and both daemons reach them.
+ */
 int quorum_forget(void **state);
 
-/* So many of the servers are within reach of both daemons. */
+/* Waits until both daemons reach this many servers. */
 void quorum_wait_up(int servers);
 
-/*
- * A server that has just been killed, once more, and empty; with variables for it, NULL for none.
- */
+/* Starts a killed server again, empty, with these environment variables (NULL: none). */
 void quorum_restart(int i, const char *const env[]);
 
 /* How many of the servers that run have the lock. */
 int quorum_copies(const char *name);
 
 /*
- * Several clients take the lock `race`, by this body, until it was granted so often; fails unless
- * one at a time has it, with rising fences. How often they were refused.
+ * Several clients acquire the lock `race` with this body until it was granted `grants` times. Fails
+ * the test unless one client at a time holds it, with rising fences. Returns how often a client was
+ * refused.
  */
 int quorum_race(const char *body, int grants);
 
-/* DELETE with a token. */
+/* Sends a DELETE with a token. */
 struct answer quorum_release(struct client *c, const char *target, const char *token);
 
 #endif

@@ -11,10 +11,10 @@
 
 void random_begin(uint64_t seed);
 
-/* From 0 to below - 1. */
+/* A number from 0 to below - 1. */
 int64_t random_below(int64_t below);
 
-/* An integer of those given. */
+/* One of the given integers. */
 #define ONE_OF(...) \
 	(((const int[]){ __VA_ARGS__ })[random_below((int64_t)(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)))])
 

@@ -1,4 +1,4 @@
-/* raw: bytes out, answers in; see raw.h. */
+/* raw: sends bytes and parses answers; see raw.h. */
 #include "raw.h"
 
 #include <errno.h>
@@ -235,10 +235,10 @@ static bool read_more(struct raw *r, int64_t until_ms)
 
 	if (r->ended || !readable(r, until_ms - monotonic_ms()))
 		return false;
-	ERR_clear_error(); /* SSL_get_error would find what another connection left */
+	ERR_clear_error(); /* else SSL_get_error would find the error of another connection */
 	ssize_t n = r->tls ? SSL_read(r->tls, block, sizeof(block)) : recv(r->fd, block, sizeof(block), 0);
 	if (n <= 0 && r->tls && SSL_get_error(r->tls, (int)n) == SSL_ERROR_WANT_READ)
-		return true; /* half a record */
+		return true; /* only a part of a record */
 	if (n <= 0) {
 		r->ended = true;
 		return false;
@@ -289,8 +289,8 @@ static const char *head_value(const struct raw *r, size_t head_len, const char *
 }
 
 /*
- * Joins the chunks of a body that begins at `from`; `used` gets where it ends. NULL until all is
- * there.
+ * Joins the chunks of a body that begins at `from`; `used` gets where the body ends. NULL until the
+ * body is complete.
  */
 static char *dechunk(const struct raw *r, size_t from, size_t *len, size_t *used)
 {
@@ -316,7 +316,7 @@ static char *dechunk(const struct raw *r, size_t from, size_t *len, size_t *used
 	return NULL;
 }
 
-/* An answer whose head is whole, when its body is whole as well. */
+/* Makes an answer whose head is complete. False until its body is complete as well. */
 static bool body_is_whole(struct raw *r, size_t head_len, struct answer *out)
 {
 	const char *length = head_value(r, head_len, "\r\nContent-Length:");

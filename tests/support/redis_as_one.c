@@ -57,7 +57,7 @@ static int place_of(const char *verb)
 	return 1;
 }
 
-/* The words of a command: it has the form of a reply. */
+/* Parses a command into its words. A command has the form of a reply. */
 static redisReply *words_of(const char *bytes, size_t len)
 {
 	redisReader *reader = redisReaderCreate();
@@ -89,7 +89,7 @@ static void append_elements(redisReply *all, redisReply *more)
 	more->elements = 0; /* they are in `all` now */
 }
 
-/* Takes both. */
+/* Takes ownership of both. */
 static redisReply *joined(redisReply *all, redisReply *more)
 {
 	if (!all)
@@ -137,7 +137,7 @@ static redisReply *send_words(struct redis_cluster *c, const char *verb, const r
 	return reply;
 }
 
-/* A command with keys that different nodes have: one after the other. */
+/* Sends a command once per key, because different nodes may have the keys. */
 static redisReply *send_each(struct redis_cluster *c, const redisReply *words)
 {
 	redisReply *all = NULL;
@@ -147,7 +147,7 @@ static redisReply *send_each(struct redis_cluster *c, const redisReply *words)
 	return all;
 }
 
-/* MSET of keys that different nodes have. */
+/* Sends an MSET as one SET per key, because different nodes may have the keys. */
 static redisReply *set_each(struct redis_cluster *c, const redisReply *words)
 {
 	redisReply *last = NULL;
@@ -166,7 +166,7 @@ redisReply *as_one_send(struct redis_cluster *c, const char *bytes, size_t len)
 	int place = place_of(words->element[0]->str);
 
 	if (place > 1 && (size_t)place >= words->elements)
-		place = ON_ALL_NODES; /* PUBSUB of no channel */
+		place = ON_ALL_NODES; /* PUBSUB without a channel */
 	if (place == ON_ALL_NODES) {
 		reply = ask_all(c, bytes, len);
 	} else if (place == ON_ANY_NODE) {

@@ -1,5 +1,5 @@
 /*
- * redis_as_one: a Redis Cluster in the place of one server, for tests that know of one server only
+ * redis_as_one: uses a Redis Cluster like one server, for tests that know only one server
  * (redis_server.h).
  *
  * A command goes to the node that has its key; a command without a key goes to all nodes, and their
@@ -13,7 +13,7 @@
 /* True when the variable PATTERND_TEST_TOPOLOGY asks for a cluster. */
 bool tests_run_on_a_cluster(void);
 
-/* `bytes`: the command as it goes over the wire. The caller frees the reply. */
+/* Sends a command in its wire format. The caller frees the reply. */
 redisReply *as_one_send(struct redis_cluster *c, const char *bytes, size_t len);
 
 #endif

@@ -2,9 +2,9 @@
  * redis_cluster: starts, harms and asks a Redis Cluster; see redis_cluster.h.
  *
  * A master that starts does not serve for two seconds, so that it may learn of a failover that it
- * missed; a replica serves at once. So each node begins as the replica of a ghost: a master that
- * has slots and no address, and is in its nodes.conf only. With CLUSTER FAILOVER TAKEOVER it takes
- * the ghost's slots, and then the ghosts are forgotten.
+ * missed; a replica serves at once. So each node begins as the replica of a ghost: a master with
+ * slots but without an address, which exists only in nodes.conf. CLUSTER FAILOVER TAKEOVER gives
+ * the node the ghost's slots. Then all nodes forget the ghosts.
  */
 #include "redis_cluster.h"
 
@@ -126,7 +126,7 @@ static void set_node_timeout(struct redis_cluster *c, int ms)
 			server_command(&c->nodes[i].server, "CONFIG SET cluster-node-timeout %d", ms);
 }
 
-/* The line of CLUSTER NODES that is about a node; the lines of its replicas also name it. */
+/* Finds a node's own line in CLUSTER NODES. The lines of its replicas contain its id, too. */
 static const char *line_of(const char *all, const char *id)
 {
 	const char *at = strstr(all, id);
@@ -136,7 +136,7 @@ static const char *line_of(const char *all, const char *id)
 	return at;
 }
 
-/* A number of CLUSTER INFO. */
+/* A number from CLUSTER INFO. */
 static long long info_of(struct redis_cluster *c, int node, const char *name)
 {
 	const char *at = strstr(server_command(&c->nodes[node].server, "CLUSTER INFO")->str, name);
@@ -150,8 +150,8 @@ static bool is_master(struct redis_cluster *c, int node)
 }
 
 /*
- * No node that runs is thought to have failed, by one that runs; and the epochs of the masters are
- * known. A replica that does not know its master's is refused the votes of those that do.
+ * True when this node considers all running nodes alive and knows the epochs of the masters. A
+ * replica that does not know the epoch of its master gets no votes.
  */
 static bool trusts_all(struct redis_cluster *c, int node, const long long epochs[])
 {
@@ -207,8 +207,9 @@ bool cluster_is_well(struct redis_cluster *c)
 }
 
 /*
- * A replica that is online must announce so before its master sends it anything: only an
- * acknowledged write shows that it is. The write is to a slot of its master.
+ * Waits until a replica of each master acknowledges a write to a slot of the master. The state
+ * `online` does not show as much: the master sends nothing before the replica has announced that it
+ * is online.
  */
 static void wait_for_replicas(struct redis_cluster *c)
 {
@@ -331,7 +332,7 @@ static bool must_be_ok(const redisReply *reply, const char *what)
 	return true;
 }
 
-/* Of the first division, as all nodes must see it. */
+/* True when the node knows the first owners of the slots. */
 static bool knows_owners(struct redis_cluster *c, int node)
 {
 	bool knows = true;
@@ -344,8 +345,9 @@ static bool knows_owners(struct redis_cluster *c, int node)
 
 /*
  * Moves the slots from the ghosts to the real nodes, one node after the other: two nodes that take
- * the same epoch would need seconds to settle that. Forgetting the ghosts is safe only when all
- * nodes know the owners of their slots. Valkey reports no state that is ok while there are ghosts.
+ * the same epoch would need seconds to settle the conflict. Forgetting the ghosts is safe only when
+ * all nodes know the owners of their slots. Valkey does not report the state `ok` while there are
+ * ghosts.
  */
 static void take_over(struct redis_cluster *c)
 {
@@ -404,7 +406,7 @@ void cluster_stop(struct redis_cluster *c)
 		freeReplyObject(c->reply);
 	c->reply = NULL;
 	for (int i = 0; i < c->count; i++) {
-		server_kill(&c->nodes[i].server); /* SIGTERM would have masters wait for their replicas */
+		server_kill(&c->nodes[i].server); /* after SIGTERM masters would wait for their replicas */
 		proxy_close(c->nodes[i].proxy);
 		c->nodes[i].proxy = NULL;
 	}

@@ -8,8 +8,8 @@
  *	cluster_kill(&c, cluster_owner_of(&c, "p:lock:{a}"));
  *	cluster_stop(&c);
  *
- * Nodes 0, 1, 2 begin as the masters of a third of the slots each, 3, 4, 5 as their replicas. A
- * node keeps its number, port and data whatever it becomes.
+ * Nodes 0, 1 and 2 begin as masters, each of a third of the slots. Nodes 3, 4 and 5 begin as their
+ * replicas. A node keeps its number, port and data when its role changes.
  */
 #ifndef TEST_REDIS_CLUSTER_H
 #define TEST_REDIS_CLUSTER_H
@@ -37,7 +37,7 @@ struct cluster_node {
 
 struct redis_cluster {
 	bool with_replicas;  /* set before cluster_start */
-	bool behind_proxies; /* the same: `url` and the addresses that nodes announce are of proxies before them */
+	bool behind_proxies; /* set before it, too: `url` and the announced addresses lead to proxies */
 	struct cluster_node nodes[CLUSTER_NODES_MAX];
 	int count;                          /* of nodes */
 	char url[160];                      /* for --redis: the first three */
@@ -46,8 +46,8 @@ struct redis_cluster {
 };
 
 /*
- * Returns when all nodes agree that all is well, and every replica is in sync: after 0.15 s, with
- * replicas a second. More of redis.conf for all nodes, as for server_start.
+ * Returns when all nodes agree that all is well and every replica is in sync: after 0.15 s, or
+ * after a second with replicas. Takes options of redis.conf for all nodes, like server_start.
  */
 #define cluster_start(...) cluster_start_with(__VA_ARGS__, (const char *)NULL)
 void cluster_start_with(struct redis_cluster *c, ...) __attribute__((sentinel));
@@ -55,9 +55,9 @@ void cluster_start_list(struct redis_cluster *c, const char *const options[]);
 void cluster_stop(struct redis_cluster *c);
 
 /*
- * SIGKILL to one node; the same node again. It comes back as what the others made of it. A silent
- * node counts as failed after CLUSTER_QUICK_MS from then on, and once all is well after 15 s again:
- * a machine under load lets nodes wait.
+ * cluster_kill sends SIGKILL to a node. cluster_restart starts it again, in the role that the other
+ * nodes gave it. From cluster_kill on, a silent node counts as failed after CLUSTER_QUICK_MS.
+ * cluster_wait_well sets 15 s again, because nodes may be slow on a machine under load.
  */
 void cluster_kill(struct redis_cluster *c, int node);
 void cluster_restart(struct redis_cluster *c, int node);
@@ -65,15 +65,13 @@ void cluster_be_quick(struct redis_cluster *c);
 void cluster_be_patient(struct redis_cluster *c);
 
 /*
- * Until all nodes that run take part again: all slots are served, all replicas of what runs are in
- * sync.
+ * True when, or waits until, all running nodes take part: all slots are served, and all running
+ * replicas are in sync.
  */
 bool cluster_is_well(struct redis_cluster *c);
 void cluster_wait_well(struct redis_cluster *c);
 
-/*
- * The slot of a key, and a key's node as the nodes report it now. -1: no node that runs claims it.
- */
+/* The slot of a key, and the node that owns a slot or key now. -1: no running node claims it. */
 int cluster_slot(const char *key, size_t len);
 int cluster_owner(struct redis_cluster *c, int slot);
 int cluster_owner_of(struct redis_cluster *c, const char *key);

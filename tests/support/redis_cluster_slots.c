@@ -1,6 +1,6 @@
 /*
- * redis_cluster_slots: commands to the node that has a slot, and slots that move; see
- * redis_cluster.h.
+ * redis_cluster_slots: sends commands to the node that has a slot, and moves slots and masters; see
+ * redis_cluster_slots.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static int redirected_to(const struct redis_cluster *c, const redisReply *reply,
 	return colon ? cluster_node_at(c, atoi(colon + 1)) : -1;
 }
 
-/* To the node that is thought to have it. NULL: not there; try again. */
+/* Sends a command to the node that last had the slot. NULL: try again. */
 static redisReply *try_send(struct redis_cluster *c, int slot, const char *bytes, size_t len)
 {
 	redisReply *reply = server_send(&c->nodes[c->owner[slot]].server, bytes, len);
@@ -100,8 +100,8 @@ void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to)
 }
 
 /*
- * The new owner first, or no node would own the slot for a moment; then the old owner, then the
- * other masters.
+ * Informs the new owner first, or no node would own the slot for a moment; then the old owner and
+ * the other masters.
  */
 static void hand_over(struct redis_cluster *c, int slot, int from, int to)
 {
@@ -114,7 +114,7 @@ static void hand_over(struct redis_cluster *c, int slot, int from, int to)
 	c->owner[slot] = (unsigned char)to;
 }
 
-/* Moves some keys; how many there were. */
+/* Moves some keys. Returns how many. */
 static size_t move_keys(struct redis_cluster *c, int slot, int from, int to, void (*between)(void *arg, int moved),
 			void *arg, int *moved)
 {
@@ -122,9 +122,9 @@ static size_t move_keys(struct redis_cluster *c, int slot, int from, int to, voi
 	redisReply *keys = server_command(source, "CLUSTER GETKEYSINSLOT %d %d", slot, KEYS_AT_ONCE);
 	size_t found = keys->elements;
 
-	source->reply = NULL; /* ours while other commands are sent */
+	source->reply = NULL; /* kept while other commands are sent */
 	for (size_t i = 0; i < found; i++) {
-		/* A key that is gone by now is not an error, but NOKEY. */
+		/* MIGRATE replies NOKEY, which is not an error, for a key that is gone by now. */
 		must(&c->nodes[from], "MIGRATE 127.0.0.1 %d %b 0 %d", c->nodes[to].server.port, keys->element[i]->str,
 		     keys->element[i]->len, MIGRATE_MS);
 		if (between)
@@ -166,7 +166,7 @@ static bool is_known_to_all(struct redis_cluster *c, int node)
 	return true;
 }
 
-/* With another id: for a minute nodes do not take one again that they forgot. */
+/* The node joins with another id, because nodes refuse an id for a minute after they forgot it. */
 void cluster_add_master(struct redis_cluster *c, int replica)
 {
 	struct cluster_node *node = &c->nodes[replica];
@@ -177,7 +177,7 @@ void cluster_add_master(struct redis_cluster *c, int replica)
 	for (int i = 0; i < c->count; i++)
 		if (i != replica && c->nodes[i].server.proc.pid)
 			must(&c->nodes[i], "CLUSTER MEET 127.0.0.1 %d %d", node->server.port, node->bus_port);
-	cluster_be_quick(c); /* a master does not serve before it was there for as long */
+	cluster_be_quick(c); /* a new master does not serve before this timeout has passed */
 	wait_until(is_known_to_all(c, replica), JOIN_MS);
 	wait_until(strstr(server_command(&node->server, "CLUSTER INFO")->str, "cluster_state:ok"), JOIN_MS);
 	cluster_be_patient(c);
@@ -198,8 +198,8 @@ static bool is_master(void *arg)
 }
 
 /*
- * The other masters vote for a shard once in two of their timeouts only: then it has to be asked
- * for again.
+ * The other masters vote for a shard only once per two node timeouts, so a failover may need
+ * several requests.
  */
 void cluster_failover(struct redis_cluster *c, int replica)
 {

@@ -5,14 +5,13 @@
 #include "redis_cluster.h"
 
 /*
- * One command at the node that has the key (key and format may be one text). The reply lives until
- * the next one.
+ * Sends a command to the node that has the key (`key` and `format` may be one text). The reply
+ * lives until the next one.
  */
 redisReply *cluster_command(struct redis_cluster *c, const char *key, const char *format, ...);
 
 /*
- * A command as Redis wants to read it, to the node of that slot, wherever it is by now. The caller
- * frees the reply.
+ * Sends a command in its wire format to the node that has the slot now. The caller frees the reply.
  */
 redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, size_t len);
 
@@ -23,12 +22,12 @@ redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, s
  */
 void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(void *arg, int moved), void *arg);
 
-/* Marks a slot as moving, only; and moves nothing. cluster_migrate may finish it. */
+/* Marks a slot as moving, but moves no key. cluster_migrate may finish the move. */
 void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to);
 
 /*
- * A replica leaves the Cluster and joins it again as a new master without slots. A master without
- * slots leaves, and is killed.
+ * cluster_add_master lets a replica leave the Cluster and join it again as a new master without
+ * slots. cluster_remove_master kills a master without slots, and the other nodes forget it.
  */
 void cluster_add_master(struct redis_cluster *c, int replica);
 void cluster_remove_master(struct redis_cluster *c, int node);

@@ -1,8 +1,8 @@
 /*
- * redis_sentinel: starts and harms servers under the eyes of sentinels; see redis_sentinel.h.
+ * redis_sentinel: starts and harms servers that sentinels watch; see redis_sentinel.h.
  *
  * Sentinels find one another and the replicas through the master, every two to ten seconds. Here
- * the file of each names all others from the start, as it would write them itself.
+ * the file of each sentinel names all others from the start, as the sentinel itself would write it.
  */
 #include "redis_sentinel.h"
 
@@ -25,7 +25,7 @@ enum { FAILOVER_TIMEOUT_MS = 5000, QUORUM = 2, PATIENCE_MS = 10000 };
 
 /* ---- what a server reports of itself ---- */
 
-/* Sentinels have a server close all connections when they change what it is. */
+/* A server closes all connections when sentinels change its role. */
 static bool is_master(struct redis_server *server)
 {
 	redisReply *role = server_send(server, "ROLE\r\n", 6);
@@ -129,7 +129,7 @@ static bool start_replica(struct redis_sentinel *s, int i, const char *const mor
 	for (size_t k = 0; k < OPTIONS_MAX && more[k]; k++)
 		options[n++] = more[k];
 	options[n] = NULL;
-	/* The first is not a replica; but it will have some. */
+	/* Server 0 is not a replica, but it serves some, so it needs the sync delay. */
 	return server_try_start(replica, i ? options : options + 3);
 }
 
@@ -213,7 +213,7 @@ bool sentinel_names(struct redis_sentinel *s, int watcher, int server)
 	return address->elements == 2 && atoi(address->element[1]->str) == s->servers[server].port;
 }
 
-/* True when each running sentinel names this server, also when none runs. */
+/* True when each running sentinel names this server as the master, or when none runs. */
 static bool is_named(struct redis_sentinel *s, int server)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
@@ -286,7 +286,9 @@ void sentinel_restart(struct redis_sentinel *s, int server)
 
 /* ---- is all well ---- */
 
-/* This sentinel sees each server that runs as it should be, and could lead a failover. */
+/*
+ * True when this sentinel sees each running server in its right state and could lead a failover.
+ */
 static bool sees_all(struct redis_sentinel *s, struct redis_server *watcher, int master)
 {
 	const redisReply *reply = server_command(watcher, "SENTINEL MASTER mymaster");
@@ -326,8 +328,8 @@ bool sentinel_is_well(struct redis_sentinel *s)
 }
 
 /*
- * A replica that is online must announce so before its master sends it anything: only an
- * acknowledged write shows that it is.
+ * Waits until the replicas acknowledge a write. The state `online` does not show as much: the
+ * master sends nothing before the replica has announced that it is online.
  */
 static void wait_for_replicas(struct redis_server *master)
 {

@@ -26,7 +26,7 @@ struct redis_sentinel {
 
 /*
  * Returns when the replicas are in sync and each sentinel knows all others and could lead a
- * failover, after 0.2 s. More of redis.conf for the servers, as for server_start.
+ * failover, after 0.2 s. Takes options of redis.conf for the servers, like server_start.
  */
 #define sentinel_start(...) sentinel_start_with(__VA_ARGS__, (const char *)NULL)
 void sentinel_start_with(struct redis_sentinel *s, ...) __attribute__((sentinel));
@@ -48,33 +48,33 @@ bool sentinel_names(struct redis_sentinel *s, int watcher, int server);
 int sentinel_promoted(struct redis_sentinel *s, int old);
 
 /*
- * A silent server counts as down after SENTINEL_QUICK_MS, or after 10 s as in the beginning: a
- * machine under load lets servers wait. sentinel_kill_master has it quick, sentinel_wait_master
- * patient again.
+ * Sets the time after which a silent server counts as down: SENTINEL_QUICK_MS, or 10 s as at the
+ * start, because servers may be slow on a machine under load. sentinel_kill_master sets the quick
+ * time, sentinel_wait_master the patient one.
  */
 void sentinel_be_quick(struct redis_sentinel *s);
 void sentinel_be_patient(struct redis_sentinel *s);
 
-/* SIGKILL. Which one it was. */
+/* Sends SIGKILL to the master. Returns its number. */
 int sentinel_kill_master(struct redis_sentinel *s);
 
-/* Waits until another than `old` is the master (1.1 to 1.7 s after the kill); which one. */
+/*
+ * Waits until a server other than `old` is the master (1.1 to 1.7 s after the kill). Returns its
+ * number.
+ */
 int sentinel_wait_master(struct redis_sentinel *s, int old);
 
-/*
- * A server that was killed, once more. It may still think that it is the master, until a sentinel
- * sees it.
- */
+/* Starts a killed server again. It may consider itself the master until a sentinel sees it. */
 void sentinel_restart(struct redis_sentinel *s, int server);
 
 /*
- * All servers run, one is the master and the others are its replicas, in sync, and the sentinels
- * know.
+ * True when all servers run, one is the master, the others are its replicas and in sync, and the
+ * sentinels know it.
  */
 bool sentinel_is_well(struct redis_sentinel *s);
 void sentinel_wait_well(struct redis_sentinel *s);
 
-/* A sentinel is gone, and comes back. */
+/* Kills a sentinel, and starts it again. */
 void sentinel_watcher_kill(struct redis_sentinel *s, int watcher);
 void sentinel_watcher_restart(struct redis_sentinel *s, int watcher);
 

@@ -26,7 +26,7 @@ static void disconnect(struct redis_server *r)
 	r->context = NULL;
 }
 
-/* A server closes connections on CLIENT KILL, and those from before a restart are dead. */
+/* A connection ends on CLIENT KILL, and when the server restarts. */
 static bool is_connected(const struct redis_server *r)
 {
 	char byte;
@@ -299,10 +299,7 @@ long long server_commands_run(struct redis_server *r)
 
 char *server_picture(struct redis_server *r)
 {
-	/*
-	 * Sorted, so that the order in which Redis walks its keys, and a hash table that it is
-	 * moving, does not matter.
-	 */
+	/* Sorts the keys, because Redis walks them in no fixed order. */
 	static const char source[] = "local keys, out = redis.call('KEYS', '*'), {} table.sort(keys) "
 				     "local function sorted(list, step) "
 				     "  local rows = {} "

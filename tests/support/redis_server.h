@@ -1,10 +1,10 @@
 /*
  * redis_server: private redis-server processes for tests, and a plain connection to look into them.
- * The variable PATTERND_TEST_REDIS names another program, like valkey-server.
+ * The variable PATTERND_TEST_REDIS names another program, such as valkey-server.
  *
- * Where the variable PATTERND_TEST_TOPOLOGY is "cluster", each is a Redis Cluster of three masters,
- * so that a test of one server runs on a cluster as it is: see redis_as_one.h for what its commands
- * mean there. What happens to a server, happens to all nodes.
+ * If the variable PATTERND_TEST_TOPOLOGY is "cluster", each server is a Redis Cluster of three
+ * masters, so that tests of one server run on a Cluster unchanged. redis_as_one.h defines what
+ * commands mean there. Stopping, killing or restarting the server affects all nodes.
  *
  *	struct redis_server r = { 0 };
  *	server_start(&r);                                  a free TCP port, nothing on disk
@@ -33,7 +33,7 @@ struct redis_server {
 	const char *options[32];       /* (ref) what server_start was given, for server_restart */
 	redisContext *context;         /* owned: the test's own connection, made when first needed */
 	redisReply *reply;             /* owned: of the last server_command */
-	struct redis_cluster *cluster; /* owned: used in its place. `port` is its first node's. NULL: one process */
+	struct redis_cluster *cluster; /* owned: the Cluster in its place; its first node has `port`. NULL: none */
 };
 
 /*
@@ -45,26 +45,28 @@ bool server_try_start(struct redis_server *r, const char *const options[]);
 /* True when this very process answers at its port, not another program that took the port first. */
 bool server_answers(struct redis_server *r);
 
-/* Returns when it answers. More options as strings, two a setting: "--appendonly", "yes". */
+/*
+ * Starts a server and returns when it answers. Each setting is two strings: "--appendonly", "yes".
+ */
 #define server_start(...) server_start_with(__VA_ARGS__, (const char *)NULL)
 void server_start_with(struct redis_server *r, ...) __attribute__((sentinel));
 
 /* Prints the log of the process, to explain a failure. */
 void server_print_log(const struct redis_server *r);
 
-/* The same port, folder and options again, after server_kill. */
+/* Starts the server again after server_kill, with the same port, folder and options. */
 void server_restart(struct redis_server *r);
 
 /*
- * SIGKILL: Redis looks for a SIGTERM only ten times a second. With --appendonly yes, what it
- * replied to is in the file all the same.
+ * Sends SIGKILL, because Redis looks for a SIGTERM only ten times per second. With --appendonly
+ * yes, the file has all writes that the server replied to.
  */
 void server_kill(struct redis_server *r);
 
-/* For good. */
+/* Ends the server for good. */
 void server_stop(struct redis_server *r);
 
-/* Another signal: SIGSTOP and SIGCONT. */
+/* Sends another signal: SIGSTOP or SIGCONT. */
 void server_signal(struct redis_server *r, int number);
 
 /*
@@ -76,7 +78,7 @@ redisReply *server_command(struct redis_server *r, const char *format, ...);
 /* How many keys there are, without the indexes of names. */
 long long server_keys(struct redis_server *r);
 
-/* Its clock. */
+/* The time by its clock. */
 int64_t server_now_us(struct redis_server *r);
 int64_t server_now_ms(struct redis_server *r);
 
@@ -87,7 +89,7 @@ int64_t server_now_ms(struct redis_server *r);
 char *server_picture(struct redis_server *r);
 
 /*
- * A command as it goes over the wire. The caller frees the reply; NULL: the connection cannot be
+ * Sends a command in its wire format. The caller frees the reply. NULL: the connection cannot be
  * made, or was lost.
  */
 redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
@@ -95,12 +97,12 @@ redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
 /* How often a command ran since the server started, or since CONFIG RESETSTAT. */
 long long server_calls(struct redis_server *r, const char *command);
 
-/* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
+/* How many scripts the server ran since it started, including unknown ones (NOSCRIPT). */
 long long server_scripts_run(struct redis_server *r);
 
 /*
- * How many commands of any kind, those in scripts too; without INFO, PING and what tests look with
- * (PUBSUB, CLIENT, CONFIG, CLUSTER).
+ * How many commands of any kind ran, including commands in scripts. INFO, PING and the commands
+ * that tests inspect with (PUBSUB, CLIENT, CONFIG, CLUSTER) do not count.
  */
 long long server_commands_run(struct redis_server *r);
 

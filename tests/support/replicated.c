@@ -22,7 +22,7 @@ void replicated_wait_usable(int count)
 	wait_until(metric_of(&patternd, "replicas_usable") == count, SYNC_MS);
 }
 
-/* A write of this connection, since WAIT is about no other's. */
+/* Writes over this connection, because WAIT considers only the writes of its own connection. */
 static bool are_synced(void)
 {
 	server_command(&redis, "SET sync 1");
@@ -30,7 +30,7 @@ static bool are_synced(void)
 	return server_command(&redis, "WAIT %d 50", REPLICAS)->integer == REPLICAS;
 }
 
-/* A replica that was just copied to gets what is written a second later. */
+/* A replica that was just copied to receives writes a second late. */
 void replicated_wait_synced(void)
 {
 	wait_until(are_synced(), SYNC_MS);

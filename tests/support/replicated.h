@@ -19,16 +19,16 @@ extern struct proxy *replica_access[REPLICAS]; /* from the daemon to the replica
 
 int replicated_open(void **state);
 int replicated_close(void **state);
-/* After each test: all is as it was at first, and empty. */
+/* After each test: all is as at first, and empty. */
 int replicated_forget(void **state);
 
-/* So many replicas serve reads, by /metrics. */
+/* Waits until this many replicas serve reads, by /metrics. */
 void replicated_wait_usable(int count);
 
-/* The replicas have what was written so far. */
+/* Waits until the replicas have all writes so far. */
 void replicated_wait_synced(void);
 
-/* True when a replica served it. */
+/* True when a replica served the answer. */
 bool came_from_replica(struct answer a);
 
 #endif

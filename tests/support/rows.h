@@ -1,11 +1,11 @@
 /*
- * rows: the answers to the rows of a table test, by which `make verify` compares two sets of
- * libraries; and what was counted.
+ * rows: records the answers to the rows of table tests, and figures that tests count. `make verify`
+ * compares two sets of libraries by them.
  *
- * One line each, "<row>\t<answer>", in the file that the variable PATTERND_ROWS names (nothing
- * without it), which a program's first row empties. The answer is "400 malformed_request" for a
- * problem, "400 page" for what libmicrohttpd answers by itself, else its status; "closed" when none
- * came.
+ * Each row is a line "<row>\t<answer>" in the file that PATTERND_ROWS names. Without that variable
+ * nothing is recorded. A program's first row empties the file. The answer is the status and code of
+ * a problem ("400 malformed_request"), "400 page" for an answer by libmicrohttpd itself, "closed"
+ * without an answer, and otherwise the status.
  */
 #ifndef TEST_ROWS_H
 #define TEST_ROWS_H
@@ -14,7 +14,7 @@
 
 void rows_record(const char *row, struct answer a);
 
-/* A figure that a test has counted, in the same file: "<what>\t<figure>". */
+/* Records a figure that a test has counted in the same file: "<what>\t<figure>". */
 void rows_figure(const char *what, long long figure);
 
 #endif

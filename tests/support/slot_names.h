@@ -1,5 +1,5 @@
 /*
- * slot_names: names for tests that care where they lie in a Redis Cluster of three masters.
+ * slot_names: names in known slots of a Redis Cluster of three masters.
  *
  *	name_on(0, 1)          the second name of the first master
  *	name_on(1, 0)          in a higher slot; name_on(2, 0) in a still higher one
@@ -8,12 +8,14 @@
 #ifndef TEST_SLOT_NAMES_H
 #define TEST_SLOT_NAMES_H
 
-/* In the order of their slots, each on its own master. Set by slots_on_a_cluster. */
+/*
+ * Three names in the order of their slots, each on its own master. slots_on_a_cluster sets them.
+ */
 extern const char *low, *middle, *high;
 
 /*
- * The servers that are started from now on are Clusters, and the names above are there. For the
- * group, before anything else.
+ * Makes all servers that start afterwards Clusters, and sets the names above. Call it first in a
+ * group.
  */
 void slots_on_a_cluster(void);
 
@@ -23,7 +25,10 @@ void slots_on_a_cluster(void);
  */
 const char *name_on(int master, int n);
 
-/* The n-th other name in the slot of `name`, from 1. Good until four more were asked for. */
+/*
+ * The n-th other name in the slot of `name`, from 1. The text lives until the fourth call after
+ * this one.
+ */
 const char *name_beside(const char *name, int n);
 
 #endif

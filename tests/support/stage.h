@@ -1,5 +1,5 @@
 /*
- * stage: one Redis, one daemon on it and one client, for all tests of a program that need no other.
+ * stage: one Redis, one daemon and one client, which all tests of a program share.
  *
  *	cmocka_unit_test_teardown(a_test, stage_forget), ...
  *	return cmocka_run_group_tests_name("geo", tests, stage_open, stage_close);
@@ -14,14 +14,14 @@
 /* For the group: set up and torn down once. */
 int stage_open(void **state);
 int stage_open_to_leap(void **state);                    /* leap(&patternd, seconds) works */
-int stage_open_with_tokens(void (*print)(FILE *tokens)); /* --tokens with what that prints: tokens.h */
+int stage_open_with_tokens(void (*print)(FILE *tokens)); /* `print` writes the file of --tokens: tokens.h */
 int stage_close(void **state);
 
 /* After each test: FLUSHALL. */
 int stage_forget(void **state);
 
 struct answer get(const char *target);
-struct answer get_all(const char *target); /* of a list: http_all */
+struct answer get_all(const char *target); /* all pages of a list: http_all */
 struct answer post(const char *target, const char *body);
 
 #endif

@@ -1,4 +1,6 @@
-/* stage_parts: what stage.h and cluster_stage.h both put on; a test has one of them. */
+/*
+ * stage_parts: the variables that stage.h and cluster_stage.h share. A test uses one of the stages.
+ */
 #include "stage_parts.h"
 
 struct redis_server redis;

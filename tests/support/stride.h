@@ -1,10 +1,10 @@
 /*
- * stride: how much less is done under valgrind.
+ * stride: how much less a test does under valgrind.
  *
- * What a test does very often, only to meet every value or chance, shows nothing more of memory by
- * it, and there each time takes fifty times as long; as does each of many rows for which a daemon
- * starts only to refuse an option. So it does one of stride() of them; it is a prime, so that no
- * pattern of steps is lost.
+ * Many repetitions only meet more values or chances, and show nothing more about memory. The same
+ * holds for rows for which a daemon starts only to refuse an option. Under valgrind each of them
+ * takes fifty times as long, so a test runs one of stride() of them. The stride is a prime, so that
+ * no pattern of steps is lost.
  */
 #ifndef TEST_STRIDE_H
 #define TEST_STRIDE_H

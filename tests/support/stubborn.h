@@ -1,6 +1,6 @@
 /*
- * stubborn: a peer that is not Redis. It listens, sends what its manner defines, and understands
- * nothing.
+ * stubborn: a peer that is not Redis. It listens, sends what its manner defines, and does not parse
+ * what it receives.
  *
  *	struct stubborn *s = stubborn_open(&(struct stubborn_manner){ .greeting = "SSH-2.0-x" });
  *	daemon_launch(&d, "--redis", stubborn_url(s));
@@ -22,7 +22,7 @@ struct stubborn_manner {
 
 struct stubborn;
 
-/* `m` is borrowed until stubborn_close. Runs in its own thread. */
+/* Borrows `m` until stubborn_close. The peer runs in its own thread. */
 struct stubborn *stubborn_open(const struct stubborn_manner *m);
 void stubborn_close(struct stubborn *s);
 

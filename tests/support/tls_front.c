@@ -49,7 +49,7 @@ static bool send_all(int fd, const char *at, size_t len)
 	return true;
 }
 
-/* From the client to Redis: what is there, all of it. */
+/* Passes all available bytes from the client to Redis. */
 static bool carry_up(SSL *ssl, int up_fd)
 {
 	char piece[PIECE_BYTES];
@@ -64,7 +64,7 @@ static bool carry_up(SSL *ssl, int up_fd)
 	return true;
 }
 
-/* New keys, or the wish for another handshake, which the client may refuse. */
+/* Updates the keys, or asks the client for another handshake, which it may refuse. */
 static bool unsettle(struct tls_front *f, SSL *ssl)
 {
 	if (f->manner.key_updates && f->key_updates < KEY_UPDATES) {
@@ -164,7 +164,7 @@ static SSL_CTX *context_of(const struct certificate *certificate, struct tls_man
 	assert_int_equal(SSL_CTX_use_certificate_file(context, certificate->cert_path, SSL_FILETYPE_PEM), 1);
 	assert_int_equal(SSL_CTX_use_PrivateKey_file(context, certificate->key_path, SSL_FILETYPE_PEM), 1);
 	if (manner.only_version) {
-		SSL_CTX_set_cipher_list(context, "DEFAULT:@SECLEVEL=0"); /* 1.1 needs it */
+		SSL_CTX_set_cipher_list(context, "DEFAULT:@SECLEVEL=0"); /* TLS 1.1 needs it */
 		SSL_CTX_set_min_proto_version(context, manner.only_version);
 		SSL_CTX_set_max_proto_version(context, manner.only_version);
 	}

@@ -1,6 +1,6 @@
 /*
- * tls_front: a TLS server before a plain port of the loopback, for what redis-server itself would
- * not do.
+ * tls_front: a TLS server in front of a plain port of the loopback. It does what redis-server
+ * itself would not do.
  *
  *	struct tls_manner manner = { .key_updates = true };
  *	struct tls_front *f = tls_front_open(redis.port, &server, manner);
@@ -8,7 +8,7 @@
  *	...
  *	tls_front_close(f);
  *
- * A thread for each connection, which ends with it.
+ * Each connection has its own thread, which ends with it.
  */
 #ifndef TEST_TLS_FRONT_H
 #define TEST_TLS_FRONT_H
@@ -19,13 +19,13 @@
 
 #include "certificates.h"
 
-/* GnuTLS takes eight in a second, and then refuses the session. */
+/* GnuTLS accepts eight updates per second, and then refuses the session. */
 enum { KEY_UPDATES = 6 };
 
 struct tls_manner {
 	int only_version;   /* TLS1_1_VERSION and so on of openssl/ssl.h; 0: 1.2 and 1.3 */
 	size_t record_max;  /* bytes of a reply in one record; 0: as many as fit */
-	bool key_updates;   /* after each of the first KEY_UPDATES pieces of a reply new keys, on both sides (1.3) */
+	bool key_updates;   /* new keys on both sides after each of the first KEY_UPDATES pieces of a reply (1.3) */
 	bool renegotiation; /* after each piece of a reply the client is asked for another handshake (1.2) */
 };
 

@@ -26,7 +26,7 @@ void token_print(FILE *out, const char *token, const char *scopes)
 
 static char path[PATH_MAX];
 
-/* A new file that no other user can read, its path in `path`. */
+/* Makes a file that no other user can read. `path` gets its path. */
 static FILE *new_file(void)
 {
 	snprintf(path, sizeof(path), "%s/tokens", temp_dir());

@@ -12,17 +12,17 @@
 
 #define AUTHORIZATION(token) "Authorization: Bearer " token
 
-/* One line: the token's SHA-256, and what follows it. */
+/* Prints one line: the token's SHA-256, then `scopes`. */
 void token_print(FILE *out, const char *token, const char *scopes);
 
 /*
- * A new file with pairs of both, ended by NULL. The path lives until the next file is made, the
- * file until the program ends.
+ * Makes a file from pairs of a token and its scopes, ended by NULL. The path lives until the next
+ * file is made, the file until the program ends.
  */
 #define tokens_file(...) tokens_file_with(__VA_ARGS__, (const char *)NULL)
 const char *tokens_file_with(const char *token, ...) __attribute__((sentinel));
 
-/* Does the same with any text in it. */
+/* Makes such a file with any text. */
 const char *text_file(const char *text);
 
 #endif

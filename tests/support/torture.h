@@ -18,29 +18,32 @@
 
 #include "../programs/torture.h"
 
-/* Makes the file that is shared with daemons; fails the test without one. */
+/* Makes the file that is shared with daemons. Fails the test if it cannot. */
 void torture_open(void);
 
-/* For struct proc. Do not use it for a sanitized daemon, which would lose its allocator. */
+/*
+ * The `env` of a struct proc. Do not use it for a sanitized daemon, which would lose its allocator.
+ */
 const char *const *torture_env(void);
 
 /*
- * From the n-th call of the kind on, so many fail. Calls are counted from now on, or from the start
- * of a daemon that comes.
+ * Makes `how_many` calls of the kind fail, from the n-th on. Calls are counted from now on, or from
+ * the start of a daemon that starts later.
  */
 void torture_arm(enum torture_kind kind, uint64_t n, uint64_t how_many);
 
-/* True when the n-th call came. Nothing fails any more. */
+/* Ends the failures. True when the n-th call came. */
 bool torture_disarm(void);
 
 /*
- * The callers of the call that failed: "object+offset", one a line, for addr2line -f. Valid until
- * the next one is armed.
+ * The callers of the call that failed: "object+offset", one per line, for addr2line -f. Valid until
+ * the next torture_arm.
  */
 const char *torture_where(void);
 
 /*
- * Memory that the daemon has allocated and not freed; of one that has ended: what it left behind.
+ * The memory that the daemon has allocated and not freed. After its end, the memory that it left
+ * behind.
  */
 int64_t torture_blocks(void);
 int64_t torture_bytes(void);
@@ -50,14 +53,14 @@ const char *torture_kind_name(enum torture_kind kind);
 enum torture_outcome {
 	TORTURE_SURVIVED,
 	TORTURE_FLAWED,
-	TORTURE_ENDED, /* the daemon did, by a library's fault */
+	TORTURE_ENDED, /* a library's fault ended the daemon */
 };
 
-/* Notes that a scenario was played with one call failing. */
+/* Notes the outcome of a scenario in which one call failed. */
 void torture_point(const char *scenario, enum torture_kind kind, enum torture_outcome outcome);
 
 /*
- * Prints how many points there were by kind; adds all of them as JSON to the file, unless it is
+ * Prints how many points each kind had. Adds all points as JSON to the file at `path`, unless it is
  * NULL.
  */
 void torture_report(const char *path);

@@ -56,8 +56,8 @@ void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others,
 	snprintf(pattern, sizeof(pattern), "/topics/stream?name=%s*", v->name);
 	v->pattern = events_get(d->port, pattern);
 	/*
-	 * Subscribed to last, over the same connections, so that the other channels are subscribed,
-	 * too.
+	 * The topics are subscribed last, over the same connections. Once they are, the other
+	 * channels are subscribed, too.
 	 */
 	assert_string_equal(events_next_named(v->topic, SOON_MS).name, "listening");
 	assert_string_equal(events_next_named(v->pattern, SOON_MS).name, "listening");
@@ -85,7 +85,7 @@ static void publish(struct vigil *v)
 	assert_status(http(v->others, "POST", target(v, "topics", ""), body), 200);
 }
 
-/* Whether a message is about another topic, of whose name this one is the beginning. */
+/* True when a message belongs to another topic, whose name begins with this name. */
 static bool is_foreign(const struct vigil *v, struct event e)
 {
 	const char *topic = json_string_value(json_object_get(e.json, "topic"));
@@ -93,7 +93,7 @@ static bool is_foreign(const struct vigil *v, struct event e)
 	return topic && strcmp(topic, v->name) != 0;
 }
 
-/* Publishes until a number is received. */
+/* Publishes numbers until the listener receives one. */
 static void must_receive(struct vigil *v, struct events *listener, int within_ms)
 {
 	int64_t until_ms = monotonic_ms() + patience_ms(within_ms), next = 1;

@@ -1,8 +1,8 @@
 /*
- * vigil: one waiter of each kind for one name, at one daemon: for its lock, its semaphore, its
- * queue, the end of a message of that, its cached value, and listeners to its topic, by its name
- * and by a pattern. All of them are released through another daemon, so that the first one learns
- * nothing by its own calls.
+ * vigil: one waiter of each kind for one name, at one daemon. They wait for its lock, its
+ * semaphore, its queue, the end of a message in the queue, and its cached value. Listeners follow
+ * its topic, by name and by pattern. The test releases all of them through another daemon, so that
+ * the first daemon learns nothing by its own calls.
  *
  *	struct vigil v;
  *	vigil_begin(&v, &patternd, others, "n1");   `others` hold the lock and all else
@@ -26,15 +26,15 @@ struct vigil {
 };
 
 /*
- * Returns when all wait, and nothing that they wait for can come but by a wake-up: their time, 30
- * s, must not end meanwhile.
+ * Returns when all wait. From then on only a wake-up can end their waits, unless their time of 30 s
+ * ends.
  */
 void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others, const char *name);
 
 /*
  * Releases all of them once the other daemon can, and ends the vigil. A listener that missed a
- * message must have had a `gap` before the next one. Returns the longest time from the release to
- * an answer.
+ * message must have received a `gap` before the next message. Returns the longest time from the
+ * release to an answer.
  */
 int64_t vigil_must_wake(struct vigil *v, int within_ms);
 

@@ -61,8 +61,8 @@ bool waiter_is_answered(const struct raw *r)
 }
 
 /*
- * The page, over the connection of the last look when that went to the same daemon. Lives until the
- * next look.
+ * Returns the page /metrics, which lives until the next call. Keeps the connection for the next
+ * call at the same daemon.
  */
 static const char *metrics_of(const struct daemon *d)
 {
@@ -80,7 +80,7 @@ static const char *metrics_of(const struct daemon *d)
 		struct answer a = raw_answer(r, METRICS_MS);
 		if (a.status == 200)
 			return a.body;
-		connected_pid = 0; /* it was idle for too long, perhaps */
+		connected_pid = 0; /* perhaps it was idle for too long */
 	}
 	fail_msg("no /metrics");
 	return "";

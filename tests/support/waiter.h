@@ -1,5 +1,5 @@
 /*
- * waiter: a client that asked for something, and waits at the daemon for the answer.
+ * waiter: a client whose request waits at the daemon for its answer.
  *
  *	struct raw *w = waiter_parked(&patternd, &redis, "q", body);     POST /queues/q/receive
  *	...
@@ -13,19 +13,18 @@
 #include "raw.h"
 #include "redis_server.h"
 
-/* Asks for messages of a queue. Does not wait for anything. */
+/* Asks for messages of a queue, and does not wait for the answer. */
 struct raw *waiter(const struct daemon *d, const char *queue, const char *body);
 
 /* Does the same for any target; `headers` are whole lines ("Idempotency-Key: a\r\n"), or "". */
 struct raw *waiter_at(const struct daemon *d, const char *target, const char *body, const char *headers);
 
 /*
- * Asks again on a connection that was answered, or has not asked yet. False when the daemon does
- * not take it.
+ * Sends a request on a connection that has none under way. False when the daemon does not take it.
  */
 bool waiter_ask(struct raw *r, const char *target, const char *body, const char *headers);
 
-/* Its answer, recorded. Status 0: none in time. */
+/* Returns the answer and records it. Status 0: none came in time. */
 struct answer waiter_answer(struct raw *r, const char *target, int timeout_ms);
 
 /* True when bytes came, or the connection ended. */
@@ -33,10 +32,10 @@ bool waiter_is_answered(const struct raw *r);
 
 /* How many daemons are subscribed to a queue's channel. */
 long subscribers_of(struct redis_server *r, const char *queue);
-/* Does the same for a resource by its first key; and how many wait for it. */
+/* The same for a resource, by its first key; and how many tickets wait for it. */
 long subscribers_at(struct redis_server *r, const char *key);
 long tickets_at(struct redis_server *r, const char *key);
-/* Each of them tries again. */
+/* Makes the waiters of a resource try again. */
 void wake_waiters(struct redis_server *r, const char *key);
 
 /*
@@ -46,21 +45,21 @@ void wake_waiters(struct redis_server *r, const char *key);
 bool all_parked(const struct daemon *d, long count);
 
 /*
- * One more waiter, at a queue at which only this daemon waits: its first attempt found nothing, and
- * its queue is subscribed.
+ * Adds a waiter at a queue at which only this daemon waits. Returns when its first attempt has
+ * found nothing and its queue is subscribed.
  */
 struct raw *waiter_parked(const struct daemon *d, struct redis_server *r, const char *queue, const char *body);
 struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, const char *queue, const char *body,
 			       const char *headers);
 
 /*
- * A number of /metrics without its prefix ("requests_total"); fails the test when it is not there.
- * Asked over one connection that stays open, so that looking often costs the daemon nothing; at the
- * health listener, when there is one.
+ * A number from /metrics, named without its prefix ("requests_total"). Fails the test when it is
+ * missing. Asks the health listener, if there is one, over a connection that stays open, so that
+ * frequent calls cost the daemon little.
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);
-/* Does the same for a series, with its labels; NAN when it is not there. */
+/* The same for a series with its labels; NAN when it is missing. */
 double metric_or_nan(const struct daemon *d, const char *series);
 
 /* How many requests wait. */

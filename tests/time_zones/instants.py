@@ -1,5 +1,5 @@
-"""The instants of cron expressions in time zones: those that the scripts of the daemon find, on a
-private Redis, and those of a slow reference that walks through the minutes with Python's zoneinfo.
+"""Finds the instants of cron expressions in time zones in two ways: with the scripts of the daemon
+on a private Redis, and with a slow reference that walks through the minutes with Python's zoneinfo.
 """
 import datetime
 import json
@@ -11,8 +11,8 @@ import time
 
 RECURRENCE = pathlib.Path(__file__).resolve().parents[2] / "lua/queues/schedules/lib_queue_recurrence.lua"
 MINUTE = 60
-# ARGV: a list of {mask, shifts, after, until} in ms. Returns for each the instants behind `after`
-# that are not behind `until`, and how many instants_between finds from the first to the last.
+# ARGV: a list of {mask, shifts, after, until} in ms. Returns for each the instants after `after` up
+# to `until`, and how many instants_between finds from the first instant to `until`.
 ALL_WITHIN = """
 local all = {}
 for i, asked in ipairs(cjson.decode(ARGV[1])) do
@@ -60,7 +60,9 @@ class Scripts:
         self.folder.cleanup()
 
     def ask(self, queries):
-        """Of [mask, shifts, after_ms, until_ms]: the instants in ms, and how many are counted."""
+        """Returns for each [mask, shifts, after_ms, until_ms] the instants in ms, and how many are
+        counted.
+        """
         words = [b"EVAL", self.script.encode(), b"0", json.dumps(queries).encode()]
         self.stream.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
         self.stream.flush()
@@ -71,7 +73,7 @@ class Scripts:
 
 
 class Daemon:
-    """What the daemon makes of expressions and zones, by tests/programs/schedule_times.c."""
+    """Asks tests/programs/schedule_times.c what the daemon makes of expressions and zones."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

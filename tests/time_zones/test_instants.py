@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Cron expressions in time zones. tests/time_zones/test_instants.py SCHEDULE_TIMES
+"""Tests cron expressions in time zones. tests/time_zones/test_instants.py SCHEDULE_TIMES
 
 - The facts of facts.txt hold.
 - In every zone, around each change of its clocks in ten years and at some other times, the scripts
   find the instants that a walk through the minutes with Python's zoneinfo finds, and count as many.
-  Zones whose clocks show the same in these years are one.
+  Zones whose clocks show the same in these years are tried once.
 - Files that list the changes up to 2037, and files that leave them to a rule, become the same text,
   for every zone; no text takes more than 2 KiB.
 
@@ -47,7 +47,7 @@ EXPRESSIONS = [
 
 
 def zones_of(folder):
-    """The names of all zones; leap seconds, and what is not a zone of IANA's, are refused."""
+    """The names of IANA's zones. Zones with leap seconds and other files are left out."""
     foreign = {"posix", "right", "localtime", "posixrules", "Factory"}
     return sorted(
         str(path.relative_to(folder))
@@ -74,7 +74,7 @@ def try_facts(daemon, scripts):
 
 
 def try_zone(zone, shifts, around, masks, scripts):
-    """Around each change, and at three other times."""
+    """Tries a zone around each change and at three other times."""
     at_random = random.Random(shifts)
     around += [FIRST + 60 * at_random.randrange(TEN_YEARS // 60) for _ in range(3)]
     windows = [(at // 60 * 60 - AROUND, at // 60 * 60 + AROUND) for at in around]

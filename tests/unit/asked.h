@@ -1,6 +1,6 @@
 /*
- * asked: a request without HTTP: built by hand, answered in memory, and its answer read. Free each
- * request with asked_end.
+ * asked: requests without HTTP, built by hand and answered in memory. Free each request with
+ * asked_end.
  */
 #ifndef ASKED_H
 #define ASKED_H
@@ -18,7 +18,7 @@
 
 #define NOTHING ((struct text){ NULL, 0 })
 
-/* `body` is absent, or is copied into the request. */
+/* Makes a request. `body` may be absent; it is copied. */
 static inline struct request *asked(const char *method, struct text target, struct text body)
 {
 	struct request *req = request_new(target.at, target.len);

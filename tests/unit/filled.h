@@ -1,6 +1,6 @@
 /*
- * filled: a request through route and input, and the result: the struct that its handler would get,
- * or the faults.
+ * filled: passes a request through route and input. The result is the struct that its handler would
+ * get, or the faults.
  */
 #ifndef FILLED_H
 #define FILLED_H
@@ -36,7 +36,9 @@ static inline int free_options(void **state)
 	return 0;
 }
 
-/* The request of that operation, routed and filled; `in` is NULL when the request was refused. */
+/*
+ * Makes a request and passes it through route and input. `in` is NULL when the request was refused.
+ */
 static inline struct request *filled(const char *method, const char *target, struct text body, const void **in)
 {
 	struct request *req = asked(method, text_of(target), body);

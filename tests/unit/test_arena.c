@@ -1,6 +1,6 @@
 /*
- * Arena: each piece is aligned, zeroed and separate; growth in place and by copy; behaviour without
- * memory.
+ * Tests of arena: pieces are aligned, zeroed and separate, grow in place or by copy, and may fail
+ * for lack of memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void pieces_are_aligned_zeroed_and_apart(void **state)
 	size_t sizes[PIECES];
 
 	srand(1);
-	/* Twice: the second round uses blocks that the first one filled. */
+	/* The second round uses blocks that the first round filled. */
 	for (int round = 0; round < 2; round++) {
 		struct arena a = { 0 };
 		for (size_t i = 0; i < PIECES; i++) {
@@ -256,7 +256,9 @@ static void the_struct_may_live_inside(void **state)
 	assert_null(untouched.blocks);
 }
 
-/* Many steps use the memory of one, whether a step fits into the block or needs new ones. */
+/*
+ * Many steps use the memory of one step, whether a step fits into the block or needs more blocks.
+ */
 static void rewound_it_uses_the_same_memory(void **state)
 {
 	static const size_t sizes[] = { 100, 3900, 5000, 100000 };

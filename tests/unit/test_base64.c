@@ -1,6 +1,6 @@
 /*
- * Base64: the vectors of RFC 4648, every length encoded and decoded, and that only text in
- * canonical form is accepted.
+ * Tests of base64: the vectors of RFC 4648, text of every length to base64 and back, and the
+ * refusal of text that is not in canonical form.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 static char why[BASE64_WHY];
 
-/* As the daemon writes it. */
+/* Encodes bytes as the daemon does. */
 static struct text encoded(struct arena *a, struct text bytes)
 {
 	struct json_out out;
@@ -28,7 +28,7 @@ static struct text encoded(struct arena *a, struct text bytes)
 	return (struct text){ out.at + 1, out.len - 2 };
 }
 
-/* The bytes of a text in `out`; -1 when it is refused. */
+/* Decodes a text into `out`. Returns the length, or -1 when the text is refused. */
 static long decoded(struct text in, char *out)
 {
 	size_t len = 0;
@@ -74,7 +74,7 @@ static void every_length_there_and_back(void **state)
 			bytes[i] = (char)rand_r(&seed);
 		struct text text = encoded(&arena, (struct text){ bytes, len });
 		assert_int_equal(text.len, (len + 2) / 3 * 4);
-		char *out = malloc(base64_room(text.len)); /* exactly: a sanitizer sees a byte too many */
+		char *out = malloc(base64_room(text.len)); /* exact, so that a sanitizer reports a byte too many */
 		assert_int_equal(decoded(text, out), len);
 		assert_memory_equal(out, bytes, len);
 		free(out);

@@ -1,6 +1,7 @@
 /*
- * Options: which source counts, what is refused with a line that names the option, and that no
- * secret is ever shown. Each case runs in its own process, as config is read once in a process.
+ * Tests of options: which source counts, which values are refused with a line that names the
+ * option, and that no secret is ever shown. Each case runs in its own process, because a process
+ * reads its options only once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +38,8 @@ static void read_all(FILE *from, char *to, size_t size)
 }
 
 /*
- * The arguments of a process can be overwritten, and a password in them is. They are freed when the
- * child ends.
+ * Copies the arguments, because config overwrites a password in them. They are freed when the child
+ * ends.
  */
 static void copy_arguments(char **argv, int argc)
 {
@@ -46,7 +47,7 @@ static void copy_arguments(char **argv, int argc)
 		argv[i] = strdup(argv[i]);
 }
 
-/* After the options were read no argument shows a password. */
+/* Prints the arguments. After the options were read, no argument shows a password. */
 static void show_arguments(char **argv, int argc)
 {
 	for (int i = 0; i < argc; i++) {
@@ -56,8 +57,8 @@ static void show_arguments(char **argv, int argc)
 }
 
 /*
- * Loads the options in a child. When they are valid, the child prints its arguments as they are
- * then, and the output of config_out.
+ * Loads the options in a child. When they are valid, the child then prints its arguments and the
+ * output of config_out.
  */
 static enum config_outcome load(const struct given *g)
 {
@@ -129,7 +130,7 @@ static void which_source_counts(void **state)
 		{ { .file = "pool-size = 3", .flags = { "--pool-size=6" } }, "\"pool-size\":\"6\"" },
 		{ { .flags = { "--pool-size", "7", "--pool-size=8" } }, "\"pool-size\":\"8\"" }, /* the last one */
 		{ { .file = "# a comment\n\n  pool-size=9  \r\n\tprefix =  a = b \n" }, "\"prefix\":\"a = b\"" },
-		{ { .file = "pool-size = 9" }, "\"max-body-bytes\":\"1048576\"" }, /* others stay as they were */
+		{ { .file = "pool-size = 9" }, "\"max-body-bytes\":\"1048576\"" }, /* others have defaults */
 		{ { .flags = { "--strict" } }, "\"strict\":\"true\"" },
 		{ { .environment = { "PATTERND_STRICT=1" }, .flags = { "--strict=false" } }, "\"strict\":\"false\"" },
 		{ { .file = "strict = true", .environment = { "PATTERND_STRICT=0" } }, "\"strict\":\"false\"" },
@@ -276,7 +277,7 @@ static void secrets_are_not_shown(void **state)
 	}
 }
 
-/* One line for each fault, so that a file is corrected at once. */
+/* Each fault is reported in its own line, so that a file can be corrected in one go. */
 static void every_fault_is_reported(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* The five fields of crontab(5): their masks, and what is refused. */
+/* Tests of the five fields of crontab(5): their masks, and which expressions are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,10 @@ static void either_day_field_or_both(void **state)
 	}
 }
 
-/* Of times that come twice, `*` and a step in the minute or hour are due both times. */
+/*
+ * When a local time comes twice, an expression with `*` or a step in the minute or hour is due both
+ * times.
+ */
 static void a_star_or_a_step_repeats(void **state)
 {
 	static const struct {

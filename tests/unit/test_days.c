@@ -1,6 +1,6 @@
 /*
- * Days of the calendar: each day of ten thousand years to text and back, and texts that are not
- * days.
+ * Tests of calendar days: each day of ten thousand years becomes text and the same day again, and
+ * texts that are not days are refused.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* The headers of a deprecated operation; the contract has none so far. */
+/* Tests of the headers of a deprecated operation. The contract has no such operation so far. */
 #include <string.h>
 
 #include "asked.h"

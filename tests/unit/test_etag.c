@@ -1,6 +1,6 @@
 /*
- * Entity tags: the values that If-Match and If-None-Match may have, and the tags that remain to
- * compare.
+ * Tests of entity tags: which values If-Match and If-None-Match may have, and which tags are
+ * compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>

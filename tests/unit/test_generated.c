@@ -1,6 +1,6 @@
 /*
- * The build's C literals equal their sources: each script has its SHA1, and the contract equals
- * the file.
+ * Tests that the C literals of the build equal their sources: each script has its SHA1, and the
+ * contract equals the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>

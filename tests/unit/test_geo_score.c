@@ -1,4 +1,7 @@
-/* Positions and geohashes from scores: as Redis returns them, and at the ends. */
+/*
+ * Tests that positions and geohashes are computed from scores as Redis does, also at the ends of
+ * the range.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
-/* Hex: digits and their values for every byte, and percent-decoding at the ends of its input. */
+/*
+ * Tests of hex: digits and their values for every byte, and percent-decoding at the ends of its
+ * input.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +52,7 @@ static void escapes_are_decoded_or_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t len = strlen(rows[i].raw);
-		char *bytes = strcpy(malloc(len + 1), rows[i].raw); /* of just that size, for AddressSanitizer */
+		char *bytes = strcpy(malloc(len + 1), rows[i].raw); /* of exactly that size, for AddressSanitizer */
 		bool ok = percent_decode(bytes, &len);
 		if (ok != !!rows[i].wanted ||
 		    (ok && (len != strlen(rows[i].wanted) || strcmp(bytes, rows[i].wanted) != 0)))
@@ -57,7 +60,7 @@ static void escapes_are_decoded_or_refused(void **state)
 		free(bytes);
 	}
 	char inside[] = "%41%42";
-	size_t len = 4; /* the second escape is not whole within its length */
+	size_t len = 4; /* the second escape goes beyond this length */
 	assert_false(percent_decode(inside, &len));
 	char nul[] = "a\0b";
 	len = 3;

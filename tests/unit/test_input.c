@@ -1,6 +1,6 @@
 /*
- * Input, bodies: how each value is read, and each fault with its code and a pointer (RFC 6901) to
- * its place.
+ * Tests of input from bodies: how each value is read, and which code and pointer (RFC 6901) each
+ * fault has.
  */
 #include "filled.h"
 #include "operations.h"
@@ -53,7 +53,7 @@ static void types_and_ranges(void **state)
 		{ "{\"limit\":1,\"window_ms\":1}", "missing_field /key" },
 		{ "{\"key\":1,\"limit\":1,\"window_ms\":1}", "wrong_type /key" },
 		{ "{}", "missing_field /key /limit /window_ms" },
-		{ "", "missing_field  /key /limit /window_ms" }, /* the body itself, too */
+		{ "", "missing_field  /key /limit /window_ms" }, /* the empty pointer is the body itself */
 		{ LIMIT(",\"Cost\":1"), "unknown_field /Cost" },
 		{ LIMIT(",\"\":1"), "unknown_field /" },
 		{ LIMIT(",\"a/b~c\":1"), "unknown_field /a~1b~0c" }, /* RFC 6901 */
@@ -66,7 +66,10 @@ static void types_and_ranges(void **state)
 
 #define FIELD(value) "{\"operations\":[{\"op\":\"set\",\"type\":\"i64\",\"offset\":0,\"value\":" value "}]}"
 
-/* Of the type [integer, string]: 64 bits as a number or as its digits, to the last one. */
+/*
+ * A value of the type [integer, string] has 64 bits, as a number or as text, and keeps its last
+ * digit.
+ */
 static void wide_integers(void **state)
 {
 	(void)state;
@@ -176,7 +179,10 @@ static void malformed_bodies(void **state)
 	assert_string_equal(verdict("POST", "/ratelimit", TEXT("\xff\xfe{\0}\0")), "malformed_json");
 }
 
-/* 32 levels, the body itself is the first; brackets in strings do not count. */
+/*
+ * A body has at most 32 levels, of which the body itself is the first. Brackets in strings do not
+ * count.
+ */
 static void depth(void **state)
 {
 	(void)state;
@@ -282,7 +288,7 @@ static void hints(void **state)
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not a known field\n" },
 		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"sliding-windw\""),
 		  "/algorithm must be one of gcra, sliding_window, fixed_window; did you mean 'sliding_window'?\n" },
-		/* Words of other systems, which are not similar. */
+		/* Words that other systems use, which are not similar. */
 		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"funnel\""),
 		  "/algorithm must be one of gcra, sliding_window, fixed_window; did you mean 'gcra'?\n" },
 		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"Token_Bucket\""),
@@ -331,7 +337,7 @@ static void hints(void **state)
 	"/limit must be a whole number, not a real number; limit " limit " per window_ms " window \
 	": send limit " whole ", window_ms " longer "\n"
 
-/* A rate with a fraction comes with the same rate in whole numbers, if there are any. */
+/* The refusal of a rate with a fraction names the same rate in whole numbers, if there is one. */
 static void rates_with_a_fraction(void **state)
 {
 	(void)state;

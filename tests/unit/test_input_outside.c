@@ -1,6 +1,6 @@
 /*
- * Input: paths, queries and headers; and the values, defaults and presence flags that a handler
- * gets.
+ * Tests of input from paths, queries and headers, and of the values, defaults and presence flags
+ * that a handler gets.
  */
 #include "filled.h"
 #include "operations.h"

@@ -1,6 +1,6 @@
 /*
- * JSON out: jansson reads the output as exactly the value that was written, in the form that the
- * contract defines.
+ * Tests of json_out: jansson reads exactly the value that was written, and the output has the form
+ * that the contract defines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void assert_wrote(const char *wanted)
 	fresh(NULL);
 }
 
-/* The output, parsed; the writer starts again. */
+/* Parses the output, and starts the writer again. */
 static json_t *read_back(void)
 {
 	json_error_t error;
@@ -137,7 +137,10 @@ static void any_bytes_become_a_string(void **state)
 	}
 }
 
-/* The work is proportional to the bytes, whatever they are: names come from clients. */
+/*
+ * The work is proportional to the number of bytes, whatever they are, because names come from
+ * clients.
+ */
 static void bad_bytes_cost_no_more_than_good_ones(void **state)
 {
 	(void)state;

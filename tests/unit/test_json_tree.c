@@ -1,7 +1,7 @@
 /*
- * JSON tree: documents of json_out are read as they were written. Any other text is accepted or
- * refused as jansson does, with the same value. Opaque values are accepted alike, and keep their
- * bytes.
+ * Tests of json_tree: it reads documents of json_out as they were written. It accepts and refuses
+ * any other text as jansson does, and reads the same value. It accepts opaque values by the same
+ * rules, and keeps their bytes.
  */
 #include <jansson.h>
 #include <math.h>
@@ -38,7 +38,7 @@ static struct text random_text(char bytes[40])
 	return (struct text){ bytes, n };
 }
 
-/* True when jansson read the same. */
+/* True when jansson read the same value. */
 static bool is_same(const struct json *a, json_t *b)
 {
 	const struct json *one = NULL;
@@ -143,7 +143,7 @@ static void random_documents(void **state)
 
 static const char root_place, deep_place;
 
-/* Of the members of the root all but "deep" are opaque, of that its items. */
+/* All members of the root but "deep" are opaque, and so are the items of "deep". */
 static const void *members_are_opaque(const void *parent, struct text key, bool *opaque)
 {
 	*opaque = parent != &root_place || !text_is(key, "deep");
@@ -219,7 +219,7 @@ static void numbers_beyond_64_bits_are_reals(void **state)
 	arena_free_cache();
 }
 
-/* Items need no memory; the names of an object need theirs until it ends. */
+/* Items need no memory. The names of an object need memory only until the object ends. */
 static void checked_values_take_no_memory(void **state)
 {
 	(void)state;
@@ -294,7 +294,7 @@ static void broken_documents(void **state)
 		json_decref(wanted);
 		arena_free(&arena);
 	}
-	assert_in_range(taken, 1000 / stride(), 29000 / stride()); /* both kinds were there */
+	assert_in_range(taken, 1000 / stride(), 29000 / stride()); /* both kinds occurred */
 	arena_free_cache();
 }
 

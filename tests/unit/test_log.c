@@ -1,6 +1,6 @@
 /*
- * Log lines in both formats: any text can be read back from its line. Each case runs in its own
- * process, as options are read once in a process.
+ * Tests of log lines in both formats: any text can be read back from its line. Each case runs in
+ * its own process, because a process reads its options only once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static void json_holds_any_text(void **state)
 	}
 }
 
-/* Escapes make a text longer: it is cut, never its quotes. */
+/* Escapes make a text longer. The text is cut, but never its quotes. */
 static void long_text_is_cut(void **state)
 {
 	char message[1000];

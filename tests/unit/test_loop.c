@@ -1,6 +1,6 @@
 /*
- * Loop: descriptors that become ready, and callbacks that remove others; iterations, and signals in
- * between.
+ * Tests of the event loop: descriptors that become ready, callbacks that remove other descriptors,
+ * iterations, and signals between iterations.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -95,8 +95,8 @@ static struct event_watch *ready_watch(void)
 }
 
 /*
- * Both are ready in one iteration. The one that is called first removes the other, which must not
- * be called any more.
+ * Both descriptors are ready in one iteration. The callback that runs first removes the other one,
+ * which must not run any more.
  */
 static void unwatch_another_inside_a_callback(void **state)
 {

@@ -1,6 +1,7 @@
 /*
- * loopback: which places are of this machine. Only literals of the loopback, in their one form, and
- * localhost: all else might be looked up, or read otherwise by another.
+ * Tests of loopback: which URLs lead to this machine. Only localhost and loopback literals in their
+ * usual form do. Other hosts might be looked up, and another program might read another form
+ * differently.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

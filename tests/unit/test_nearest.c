@@ -1,4 +1,4 @@
-/* Nearest: the distance of two names, and which of several is meant. */
+/* Tests of nearest: the distance of two names, and which of several names is meant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /*
- * Precheck: what a request's headers alone decide: whether it is allowed, its framing, its
- * conditions.
+ * Tests of precheck, which checks permission, framing and conditions by the headers of a request.
  */
 #include <stdio.h>
 
@@ -24,7 +23,10 @@ static int free_options(void **state)
 	return 0;
 }
 
-/* A request with these headers, one "Name: value" a line, checked. The caller frees it. */
+/*
+ * Makes a request with these headers, one "Name: value" per line, and checks it. The caller frees
+ * it.
+ */
 static struct request *admitted(const char *method, const char *target, const char *headers, struct precheck *a)
 {
 	struct request *req = asked(method, text_of(target), NOTHING);
@@ -39,7 +41,7 @@ static struct request *admitted(const char *method, const char *target, const ch
 	return req;
 }
 
-/* "ok", or the code of the refusal; "+close" behind it when the connection must close. */
+/* "ok", or the code of the refusal, followed by "+close" when the connection must close. */
 static const char *verdict(const char *method, const char *target, const char *headers)
 {
 	static char out[64];
@@ -309,7 +311,7 @@ static void bodies(void **state)
 }
 
 /*
- * Headers that a reverse proxy forwards were meant for the proxy. Framing is checked all the same.
+ * The headers that a reverse proxy forwards were meant for the proxy, so only framing is checked.
  */
 static void forwarded(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Precheck: headers whose values are kept (ids, traces, keys), which types a client accepts, and
- * targets that are too long.
+ * Tests of precheck: headers whose values are kept (ids, traces, keys), the types that a client
+ * accepts, and targets that are too long.
  */
 #include <stdio.h>
 
@@ -26,8 +26,8 @@ static int free_options(void **state)
 }
 
 /*
- * A request with up to two values of one header (NULL: none), through all checks. The caller frees
- * it.
+ * Makes a request with up to two values of one header (NULL: none), and runs all checks. The caller
+ * frees it.
  */
 static struct request *admitted_by(const char *method, const char *target, const char *name, const char *value,
 				   const char *second)
@@ -53,7 +53,7 @@ static struct request *admitted(const char *target, const char *name, const char
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 #define SPAN "00f067aa0ba902b7"
 
-/* W3C Trace Context: kept when it is valid, ignored otherwise, never refused. */
+/* A W3C Trace Context is kept when it is valid, and otherwise ignored. It is never refused. */
 static void traceparents(void **state)
 {
 	(void)state;
@@ -87,7 +87,7 @@ static void traceparents(void **state)
 		{ "00" TRACE SPAN "01-----", NULL, false },
 		{ "", NULL, false },
 		{ "00", NULL, false },
-		{ "00-" TRACE "-" SPAN "-01", "00-" TRACE "-" SPAN "-01", false }, /* two: neither */
+		{ "00-" TRACE "-" SPAN "-01", "00-" TRACE "-" SPAN "-01", false }, /* of two, neither counts */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -127,7 +127,7 @@ static void request_ids(void **state)
 		snprintf(first, sizeof(first), "%s", req->asked.request_id.at);
 		asked_end(req);
 	}
-	/* A refusal has it, too. */
+	/* A refusal has a request id, too. */
 	struct request *req = admitted("/no/such", "x-request-id", "mine", NULL);
 	assert_string_equal(answered(req, "request_id"), "mine");
 	asked_end(req);
@@ -172,7 +172,7 @@ static void idempotency_keys(void **state)
 	struct request *req = admitted_by("POST", "/counters/a/increment", "Idempotency-Key", NULL, NULL);
 	assert_null(req->asked.idempotency_key.at);
 	asked_end(req);
-	/* An operation that takes none ignores it, whatever it is. */
+	/* An operation that takes no Idempotency-Key ignores any value. */
 	req = admitted("/locks", "Idempotency-Key", "a\tb", NULL);
 	assert_int_equal(req->state, READING);
 	assert_null(req->asked.idempotency_key.at);
@@ -237,8 +237,8 @@ static void accepted_types(void **state)
 }
 
 /*
- * Of two representations the one with the higher q; with equal q the one that a more specific range
- * names, then the first.
+ * The representation with the higher q is preferred. With equal q, it is the one that a more
+ * specific range names, then the first.
  */
 static void preferred_types(void **state)
 {
@@ -278,7 +278,7 @@ static void preferred_types(void **state)
 	}
 }
 
-/* Lines of a list are one list, RFC 9110 section 5.3. */
+/* Several lines of a list header are one list (RFC 9110 section 5.3). */
 static void conditions(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /*
- * The fault proxy itself, against a real redis-server: other tests rely on each fault being as
+ * Tests of the fault proxy with a real redis-server. Other tests rely on each fault being as
  * described.
  */
 #include <hiredis/hiredis.h>
@@ -64,7 +64,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* INCR through the proxy. Returns its answer, -1 when none came. */
+/* Sends INCR through the proxy. Returns its reply, or -1 when none came. */
 static long long incr(void)
 {
 	redisReply *r = redisCommand(through, "INCR n");
@@ -189,7 +189,7 @@ static void test_cut_on(void **state)
 		redisFree(through);
 		through = connect_through(proxy_port(proxy));
 	}
-	/* Bytes of a reply that are still to come are counted from that request on. */
+	/* The bytes of replies are counted from that request on. */
 	proxy_set(proxy,
 		  (struct proxy_fault){ .cut = true, .cut_at = 6, .cut_on = PROXY_BYTES("INCR"), .cut_percent = 100 });
 	redisReply *r = redisCommand(through, "PING");
@@ -219,7 +219,7 @@ static void test_inject_now(void **state)
 	assert_int_equal(incr(), 2);
 }
 
-/* Each of two commands, also when they arrive together. */
+/* Each of two commands is answered, also when they arrive together. */
 static void test_answer(void **state)
 {
 	redisReply *r;
@@ -307,7 +307,7 @@ static int read_numbered(int first, int last)
 	return next - 1;
 }
 
-/* Whether the proxy has three requests that it drops, or the replies to them. */
+/* True when the proxy has received three requests that it drops, or the replies to them. */
 static bool has_lost(const struct proxy_fault *loss, struct proxy_counts before)
 {
 	const size_t requests = 3 * (sizeof("*2\r\n$4\r\nECHO\r\n$1\r\n6\r\n") - 1),
@@ -318,7 +318,7 @@ static bool has_lost(const struct proxy_fault *loss, struct proxy_counts before)
 	       (loss->drop_up || loss->answer.at || now.bytes_down >= before.bytes_down + replies);
 }
 
-/* A link that lost bytes passes no later ones, whichever fault comes next: it is reset. */
+/* A link that lost bytes passes no later bytes, whatever the next fault is. It is reset. */
 static void no_hole(struct proxy_fault loss, struct proxy_fault next)
 {
 	ask_numbered(1, 5);

@@ -1,4 +1,4 @@
-/* push_answer: what a program's answer means for its message. */
+/* Tests of push_answer: what the answer of a program means for its message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,9 @@ static int free_arena(void **state)
 	return 0;
 }
 
-/* A value that nothing follows, as sanitizers see. */
+/*
+ * Gives a header whose value ends with its memory, so that a sanitizer reports a read beyond it.
+ */
 static void give(struct push_answer *a, const char *name, struct text value)
 {
 	char *copy = malloc(value.len + 1);
@@ -88,7 +90,7 @@ static void breaks(void **state)
 		o.outcome = rows[i].outcome;
 		o.why = rows[i].why;
 		push_answer_begin(&a);
-		/* What came before the break is nothing. */
+		/* Headers that came before the break do not count. */
 		give(&a, "Patternd-Dead", TEXT("x"));
 		give(&a, "Content-Type", TEXT("application/json"));
 		push_answer_judge(&a, &o);
@@ -135,7 +137,7 @@ static void results(void **state)
 	assert_false(has_result("text/plain;x=+json", "1", false));
 }
 
-/* The content of a settle is within its own levels. */
+/* A result has at most 28 levels, because the request that settles the message adds some. */
 static void depths(void **state)
 {
 	char body[100];
@@ -236,7 +238,7 @@ static void reasons(void **state)
 					"b")),
 			    "a?b");
 	assert_string_equal(reason((struct text){ "a\0b", 3 }), "a?b");
-	/* It is cut, and what is cut within a character has none of others. */
+	/* A long reason is cut. A character that would be cut within its bytes becomes "?". */
 	memset(many, 'x', sizeof(many));
 	assert_int_equal(strlen(reason((struct text){ many, sizeof(many) })), PUSH_REASON_BYTES - 1);
 	memcpy(many + PUSH_REASON_BYTES - 2, "\xc3\xbc", 2);

@@ -1,5 +1,5 @@
 /*
- * metrics_quantile_ms: a percentile lies within the bucket of its request, grows with the
+ * Tests of metrics_quantile_ms: a percentile lies within the bucket of its request, grows with the
  * percentage, and is never above the longest request.
  */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * Redis replies: each type, cut anywhere; invalid bytes end in an error, never in a crash or in
- * growth.
+ * Tests of Redis replies: each type is read, cut anywhere. Invalid bytes end in an error, never in
+ * a crash or in growth.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,9 @@
 #include "redis/reply_reader.h"
 #include "stride.h"
 
-/* A reply in short: 1 for an integer, 'x' for text, +x, -x, ~ for nil, [..] for an array. */
+/*
+ * Prints a reply in short: 1 for an integer, 'x' for text, +x, -x, ~ for nil, [..] for an array.
+ */
 static size_t render(const struct reply *r, char *out, size_t size)
 {
 	static const char *const marks[][2] = {
@@ -139,7 +141,7 @@ static void every_type_split_everywhere(void **state)
 	}
 }
 
-/* As in a pipeline: all in one read. */
+/* Many replies come in one read, as in a pipeline. */
 static void many_in_one_read(void **state)
 {
 	(void)state;
@@ -178,12 +180,12 @@ static const struct text bad[] = {
 	TEXT("\r\n"), TEXT("\0"), TEXT("@1\r\n"), TEXT(":\r\n"), TEXT(":x\r\n"), TEXT(":1x\r\n"), TEXT(":1.5\r\n"),
 	TEXT(":9223372036854775808\r\n"), TEXT("$\r\n"), TEXT("$x\r\n"), TEXT("$-2\r\n"), TEXT("*x\r\n"),
 	TEXT("*-2\r\n"), TEXT("*1\r\nx\r\n"), TEXT("*2\r\n:1\r\n?\r\n"),
-	/* More items than any reply to the daemon has; the third is 1 in 32 bits. */
+	/* More items than any reply to the daemon has. In 32 bits the third count would be 1. */
 	TEXT("*1048577\r\n"), TEXT("*2147483647\r\n"), TEXT("*4294967297\r\n"), TEXT("*9223372036854775807\r\n"),
 	TEXT("*99999999999999999999\r\n"), TEXT("*1\r\n*1048577\r\n")
 };
 
-/* One is enough: the error stays, for the connection is lost. */
+/* One invalid reply is enough: the error stays, because the connection is lost. */
 static void garbage_is_an_error(void **state)
 {
 	(void)state;
@@ -205,8 +207,8 @@ static void garbage_is_an_error(void **state)
 }
 
 /*
- * An array that only announces many items allocates memory at once: the arrays of a reply share one
- * bound.
+ * An array that only announces many items allocates memory at once, so the arrays of a reply share
+ * one bound.
  */
 static void nested_counts_are_bounded_together(void **state)
 {
@@ -220,8 +222,8 @@ static void nested_counts_are_bounded_together(void **state)
 }
 
 /*
- * RESP3, which the daemon never asks for: an error, or a reply that can be walked; later hiredis
- * versions know these types.
+ * The daemon never asks for RESP3. Its types end in an error, or in a reply that can be walked,
+ * since later versions of hiredis know them.
  */
 static void other_types_do_no_harm(void **state)
 {

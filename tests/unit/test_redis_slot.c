@@ -1,5 +1,6 @@
 /*
- * Slots of keys, against the values that the Redis Cluster specification and CLUSTER KEYSLOT give.
+ * Tests that slots of keys equal the values of the Redis Cluster specification and of CLUSTER
+ * KEYSLOT.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +22,13 @@ static void known_slots(void **state)
 	assert_int_equal(slot_of(TEXT("a{foo}b{bar}")), 12182);
 	assert_int_equal(slot_of(TEXT("")), 0);
 	assert_int_equal(slot_of(TEXT("{user1000}.following")), slot_of(TEXT("user1000")));
-	/* No tag: empty, or not closed. */
+	/* These keys have no tag: it is empty, or not closed. */
 	assert_int_not_equal(slot_of(TEXT("foo{}{bar}")), slot_of(TEXT("bar")));
 	assert_int_not_equal(slot_of(TEXT("foo{bar")), slot_of(TEXT("bar")));
 	assert_int_equal(slot_of(TEXT("foo{{bar}}zap")), slot_of(TEXT("{bar")));
 }
 
-/* The server agrees, for random bytes with many braces. */
+/* A server computes the same slots for random bytes with many braces. */
 static void as_the_server_computes(void **state)
 {
 	struct redis_server redis = { 0 };

@@ -1,4 +1,7 @@
-/* Redis URLs: the meaning of each part, and which URLs are refused rather than half understood. */
+/*
+ * Tests of Redis URLs: the meaning of each part, and which URLs are refused rather than half
+ * understood.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -245,7 +248,7 @@ static void bad_hosts(void **state)
 	}
 }
 
-/* The addresses that nodes and Sentinels return: any bytes. */
+/* Nodes and Sentinels may return any bytes as an address. */
 static void returned_addresses(void **state)
 {
 	struct redis_url like = { .user = "u", .password = "p", .port = "1" }, u;

@@ -1,4 +1,6 @@
-/* The age of a replica's data, computed from the offsets and histories that INFO reports. */
+/*
+ * Tests of the age of a replica's data, computed from the offsets and histories that INFO reports.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +57,7 @@ static void idle_primaries_make_nothing_older(void **state)
 	}
 }
 
-/* Data that a replica has, it keeps; only its age grows. */
+/* A replica keeps the data that it has. Only the age of the data grows. */
 static void too_far_behind_is_not_fresher(void **state)
 {
 	struct replica_age age = { 0 };

@@ -1,4 +1,6 @@
-/* The forms of replies: each holds what it describes, and nothing else. */
+/*
+ * Tests of the forms of replies: each form matches the replies that it describes, and no others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +14,9 @@
 #include "redis/reply_reader.h"
 
 /*
- * Of words, in RESP: "[" and "]" enclose an array, "~" is nil, digits an integer; other words are
- * texts, digits behind a quote, too. Returns what is behind the last word, or behind a "]".
+ * Encodes words in RESP. "[" and "]" enclose an array, "~" is nil, digits are an integer. Other
+ * words are texts, and so are digits after a quote ('). Returns the rest after the last word, or
+ * after a "]".
  */
 static const char *encode(const char *words, char *out, size_t *items)
 {

@@ -1,6 +1,6 @@
 /*
- * Route: from a raw target to an operation and decoded values, or to the problem that names the
- * fault.
+ * Tests of route: a raw target leads to an operation and decoded values, or to the problem that
+ * names the fault.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "contract/route.h"
 #include "stride.h"
 
-/* "operation value... name=value..." of a target that was routed, else the problem's code. */
+/*
+ * Returns "operation value... name=value..." for a target that was routed, else the problem's code.
+ */
 static const char *routed(const char *method, struct text target)
 {
 	static char out[1000];
@@ -189,7 +191,7 @@ static void methods(void **state)
 		{ "GET", "/locks/x/extend", "POST, OPTIONS" },
 		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE, OPTIONS" },
 		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" },
-		/* Not the methods of /uv/{name}: no name is "combine". */
+		/* These are not the methods of /uv/{name}, because no name is "combine". */
 		{ "PATCH", "/uv/combine", "GET, HEAD, OPTIONS" },
 		{ "TRACE", "/queues/receive", "POST, OPTIONS" },
 		{ "POST", "/geo/nearby", "GET, HEAD, OPTIONS" },
@@ -244,7 +246,9 @@ static void near_paths(void **state)
 	}
 }
 
-/* A path that lacks the method: another path that has it, where one lies below or above. */
+/*
+ * For a path without the method, the answer suggests a path below or above it that has the method.
+ */
 static void near_methods(void **state)
 {
 	(void)state;
@@ -273,8 +277,8 @@ static void near_methods(void **state)
 }
 
 /*
- * Operations that ignore the rest of the target: it is not decoded, not counted, and no parameter
- * is made of it.
+ * Some operations ignore the rest of the target. It is not decoded and not counted, and becomes no
+ * parameter.
  */
 static void tails(void **state)
 {
@@ -293,7 +297,7 @@ static void tails(void **state)
 		{ "GET", TEXT("/ratelimit/authorize/p////////////////////"), "ratelimit_path_authorize p" },
 		{ "GET", TEXT("/ratelimit/authorize/p/policies/x"), "ratelimit_path_authorize p" },
 		{ "GET", TEXT("/ratelimit/authorize/a%2Fb/c"), "ratelimit_path_authorize a/b" },
-		/* Before the rest the usual rules hold. */
+		/* The usual rules hold before the rest. */
 		{ "GET", TEXT("/ratelimit/authorize/%zz/a"), "malformed_request" },
 		{ "GET", TEXT("/ratelimit/authorize?policy=%zz"), "malformed_request" },
 		{ "GET", TEXT("/ratelimit/%zz"), "malformed_request" },

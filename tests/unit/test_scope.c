@@ -1,4 +1,7 @@
-/* Scopes: how the tokens file writes them, and what they cover, hostile names above all. */
+/*
+ * Tests of scopes: how the tokens file writes them and what they cover, above all with hostile
+ * names.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

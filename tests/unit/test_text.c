@@ -1,6 +1,6 @@
 /*
- * Text: which bytes are UTF-8, checked byte by byte against a decoder that works by value; and
- * where controls hide.
+ * Tests of text: which bytes are UTF-8, compared with a decoder that works by value, and where
+ * controls hide.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -84,7 +84,7 @@ static void corner_table(void **state)
 	}
 }
 
-/* Decodes by value; the ranges of table 3-7 appear nowhere. */
+/* Decodes by value, without the byte ranges of Unicode's table 3-7. */
 static bool is_one_sequence(const unsigned char *s, size_t n)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -107,8 +107,8 @@ static void compare(const unsigned char *s, size_t n)
 	bool wanted = is_one_sequence(s, n);
 
 	/*
-	 * A shorter sequence in front would make the whole well-formed in pieces: only whole
-	 * sequences are compared.
+	 * Bytes that begin with a shorter sequence may be well-formed in pieces, so they are not
+	 * compared.
 	 */
 	if (s[0] >= 0x80 && text_is_utf8(t) != wanted)
 		fail_msg("%02x %02x %02x %02x (%zu bytes) should be %s", s[0], n > 1 ? s[1] : 0, n > 2 ? s[2] : 0,
@@ -116,8 +116,8 @@ static void compare(const unsigned char *s, size_t n)
 }
 
 /*
- * All sequences of one to three bytes; of four bytes all beginnings, with the edges of what may
- * follow.
+ * Compares all sequences of one to three bytes, and all beginnings of four bytes with edge values
+ * after them.
  */
 static void every_sequence(void **state)
 {
@@ -134,8 +134,7 @@ static void every_sequence(void **state)
 			for (unsigned c = b % step; c < 256; c += step) {
 				s[2] = (unsigned char)c;
 				/*
-				 * Two bytes and an ASCII one are well-formed together, in two
-				 * steps.
+				 * Two bytes and an ASCII byte may be well-formed as two sequences.
 				 */
 				if (c >= 0x80)
 					compare(s, 3);
@@ -205,8 +204,8 @@ static void absent_and_empty(void **state)
 }
 
 /*
- * As few digits as printf needs, and the same ones: for few decimals, which have a path of their
- * own, and for all others.
+ * Reals have as few digits as printf needs, and the same digits. Reals with few decimals take a
+ * separate path.
  */
 static void reals_in_the_fewest_digits(void **state)
 {

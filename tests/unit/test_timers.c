@@ -1,6 +1,6 @@
 /*
- * Timers: each fires once, in order, never early and never after a stop; a callback may stop, set
- * and free timers.
+ * Tests of timers: each fires once, in order, never early and never after a stop. A callback may
+ * stop, set and free timers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,8 +110,8 @@ static void many_fire_in_order(void **state)
 }
 
 /*
- * Set, set again earlier or later, stopped, set again: each fires once if it was last set, and not
- * before its time.
+ * Timers are set, moved, stopped and set again at random. Each fires once if it was set last, and
+ * not before its time.
  */
 static void many_that_are_moved(void **state)
 {
@@ -154,7 +154,7 @@ static void later_earlier_and_never(void **state)
 	set(&never, now + 7200 * 1000 * (int64_t)MS);
 	set(&never, now + 5 * MS);
 	stop(&never);
-	stop(&never); /* twice is nothing */
+	stop(&never); /* a second stop does nothing */
 	set(&past, now - 1);
 	run_for(10);
 	assert_int_equal(earlier.times, 1);
@@ -163,7 +163,7 @@ static void later_earlier_and_never(void **state)
 	assert_int_equal(later.times, 1);
 	run_for(5);
 	assert_int_equal(fired, 3);
-	/* Moved to the front, among timers with long times. */
+	/* A timer moves to the front of timers with long times. */
 	set(&never, loop_now_us() + 3600 * 1000 * (int64_t)MS);
 	set(&later, loop_now_us() + 7200 * 1000 * (int64_t)MS);
 	set(&earlier, loop_now_us() + 7200 * 1000 * (int64_t)MS);
@@ -201,7 +201,7 @@ static void stop_and_free_inside_a_callback(void **state)
 	victim = calloc(1, sizeof(*victim));
 	first->expired = stop_victim;
 	victim->expired = must_not_fire;
-	/* Due in the same iteration, the victim right behind. */
+	/* Both are due in the same iteration, the victim right after the first. */
 	assert_true(loop_timer_set(first, loop_now_us() + 1));
 	assert_true(loop_timer_set(victim, loop_now_us() + 2));
 	run_for(3);

@@ -1,4 +1,7 @@
-/* Rules of how clocks change each year: what is read, when they change, and what is refused. */
+/*
+ * Tests of rules by which clocks change each year: which are read, when the clocks change, and
+ * which are refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +25,7 @@ static struct tz_rule rule_of(const char *text)
 	return rule;
 }
 
-/* The changes that zdump prints. */
+/* The rule makes the changes that zdump prints. */
 static void changes_are_those_of_the_rule(void **state)
 {
 	static const struct {
@@ -55,7 +58,9 @@ static void changes_are_those_of_the_rule(void **state)
 	}
 }
 
-/* RFC 9636 has summer time that never ends as one that begins the moment it ended. */
+/*
+ * RFC 9636 writes summer time that never ends as summer time that begins at the moment it ended.
+ */
 static void what_never_changes_is_known(void **state)
 {
 	static const struct {

@@ -1,4 +1,6 @@
-/* Files of time zones: what is read of each version, what is left out, and what is refused. */
+/*
+ * Tests of time zone files: what is read of each version, what is left out, and what is refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,10 +100,10 @@ static void both_versions_are_read(void **state)
 	assert_true(zone.rule.changes);
 }
 
-/* A file that lists what the rule makes is equal to one that does not. */
+/* A file that lists the changes of its rule is equal to a file that does not. */
 static void what_the_rule_makes_is_left_out(void **state)
 {
-	/* Berlin: 2026-03-29 and 2026-10-25 01:00 UTC, and the same of 2027 */
+	/* Berlin: 2026-03-29 and 2026-10-25 at 01:00 UTC, and the changes of 2027. */
 	static const int64_t at[] = { 1774746000, 1792890000, 1806195600, 1824944400 };
 	struct given g = { .count = 4, .type = { 2, 1, 2, 1 }, .footer = "CET-1CEST,M3.5.0,M10.5.0/3" };
 
@@ -114,16 +116,16 @@ static void what_the_rule_makes_is_left_out(void **state)
 	tzif_shorten(&zone, at[0], INT64_MAX);
 	assert_int_equal(zone.count, 0);
 	assert_int_equal(zone.first_offset_s, 7200);
-	g.at[3]++; /* which the rule does not make */
+	g.at[3]++; /* the rule does not make this change */
 	read_it(&g);
 	tzif_shorten(&zone, at[0], INT64_MAX);
 	assert_int_equal(zone.count, 3);
 	read_it(&g);
-	tzif_shorten(&zone, at[0], at[3]); /* cut behind a change to standard time */
+	tzif_shorten(&zone, at[0], at[3]); /* cut after a change to standard time */
 	assert_int_equal(zone.count, 0);
 }
 
-/* A rule that would have shifted the clock before the file's last change, which shifts nothing. */
+/* A rule holds only from the file's last change on, even if that change shifts nothing. */
 static void a_rule_begins_at_the_last_change(void **state)
 {
 	struct given g = {
@@ -172,7 +174,7 @@ static void what_is_damaged_is_refused(void **state)
 	}
 }
 
-/* No prefix of a file is one, and none is read beyond its end. */
+/* No prefix of a file is accepted, and none is read beyond its end. */
 static void what_is_cut_is_refused(void **state)
 {
 	struct text file = file_of(&(struct given){ .count = 2, .at = { 1, 2 }, .type = { 1, 2 }, .footer = "EET-2" });
