@@ -473,7 +473,7 @@ def be_interrupted(url, name):
         finally:
             sys.settrace(None)
         end.cancel()
-        until(lambda: threading.active_count() <= idle + 1, f"step {step}: the threads end")  # 1 extends
+        until(lambda: threading.active_count() <= idle + 1, f"step {step}: the threads end")  # one thread extends deliveries
         until(lambda: queue.get()["in_flight"] == 0, f"step {step}: the messages go back")
         if is_past or step > 600:
             return

@@ -133,7 +133,8 @@ void wake_waiters(struct redis_server *r, const char *key)
 	char *names[64];
 	size_t count = 0;
 
-	for (; count < channels->elements && count < 64; count++)
+	assert_true(channels->elements <= sizeof(names) / sizeof(names[0]));
+	for (; count < channels->elements; count++)
 		names[count] = strdup(channels->element[count]->str);
 	while (count > 0) {
 		server_command(r, "SPUBLISH %s !", names[--count]);
