@@ -1,4 +1,5 @@
-// What the tests of /ui share: a daemon with something of everything, and ways to look for it.
+// Shared by the tests of /ui: a daemon that has resources of every kind, and functions that find
+// them in the page.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +13,7 @@ export const HOSTILE = '<img src=x onerror=alert(1)>';
 export const SLOW = { timeout: 120_000 };
 export const name = encodeURIComponent;
 
-/** Asks the daemon; what it refuses fails the test. */
+/** Sends a request to the daemon; an error response fails the test. */
 export async function api(url, method, path, body) {
   const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
   const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
@@ -21,7 +22,7 @@ export async function api(url, method, path, body) {
   return text && JSON.parse(text);
 }
 
-/** Something of everything, under a plain name and a hostile one. */
+/** Creates resources of every kind, each under a plain name and under a hostile one. */
 export async function fill(url) {
   const now = Date.now();
   for (const one of ['plain', HOSTILE]) {
@@ -65,7 +66,7 @@ export async function fill(url) {
   await api(url, 'PUT', '/ratelimit/policies/replies', { limit: 30, window_ms: 60_000, burst: 15 });
 }
 
-/** A daemon with these options and something in it, and its page. */
+/** Opens /ui of a daemon that has these options and resources of every kind. */
 export async function begin(t, ...options) {
   const stage = await open(...options);
   t.after(() => stage.close());
@@ -94,7 +95,7 @@ export async function rowHas(page, text, ...wanted) {
   for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
 }
 
-/** Waits until the locator finds so many: a page draws some of them after what it shows first. */
+/** Waits until the locator finds this many elements: a page does not draw all of them at once. */
 export async function counts(locator, wanted) {
   for (const end = Date.now() + 10_000; (await locator.count()) !== wanted; await sleep(20))
     assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);

@@ -1,4 +1,5 @@
-// /ui: the overview shows what needs a person, has a past as soon as it is opened, and fits.
+// /ui: the overview shows what needs attention, has a history as soon as it is opened, and fits the
+// screen.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
@@ -10,7 +11,7 @@ import { open } from './stage.mjs';
 
 const SLOW = { timeout: 120_000 };
 
-/** Asks the daemon; a status that is not among these fails the test. */
+/** Sends a request to the daemon; a status that is not in the list fails the test. */
 async function api(url, method, path, body, ...statuses) {
   const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
   const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });

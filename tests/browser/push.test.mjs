@@ -1,4 +1,4 @@
-// GET /ui: the targets of push, with one that answers, one that is away and one that is busy.
+// GET /ui: the targets of push. One target answers, one is away, and one is busy.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,10 @@ import { test } from 'node:test';
 import { api, counts, faults, give, go, guarded, HOSTILE, misshapen, name, row, rowHas, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
-/** A program that answers each request with this status and these headers; its address. */
+/**
+ * Starts a program that answers each request with this status and these headers. Returns its
+ * address.
+ */
 async function program(t, status, headers = {}) {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(status, headers).end());

@@ -1,4 +1,4 @@
-// Rates per minute of /ui: none is shown before a minute was observed.
+// Rates per minute in /ui: no rate is shown before a whole minute was observed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

@@ -1,5 +1,5 @@
-// GET /ui: views show what the API was given, change something only where that is offered, and
-// report what fails. views.test.mjs goes through all views.
+// GET /ui: views show what the API has stored, offer only changes that are allowed, and report
+// failures. views.test.mjs tests each view by itself.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

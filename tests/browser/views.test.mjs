@@ -1,5 +1,5 @@
-// GET /ui: every view with data, without any, without permission, on a phone, in the dark and for
-// axe; and what each lets an operator do.
+// GET /ui: opens every view with data, without data, without permission, on a phone and in the dark
+// scheme, checks it by axe, and tests what an operator can do there.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
@@ -91,7 +91,7 @@ for (const [where, width, scheme] of [
 
 const LONG = 'tenant:4711:orders/eu-central-1/invoices-that-have-a-very-long-name-indeed';
 
-/** What takes much room: long names, many digits, a zone, reasons, workers. */
+/** Creates content that needs much room: long names, many digits, a zone, reasons, workers. */
 async function fillMore(url) {
   const note = 'a text which is folded in a table since it is longer than eighty letters';
   const messages = Array.from({ length: 60 }, (_, at) => ({ group: `customer-${at % 7}`, body: { order: at, note } }));

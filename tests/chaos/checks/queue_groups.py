@@ -1,6 +1,6 @@
-"""Groups of queues: a strict group is delivered one at a time and in the order of sending; no more
-is in flight than allowed, and no more is delivered than a rate or a policy admits; groups take
-turns. That no message is forgotten is checked as of all queues (queues.py).
+"""Groups of queues: messages of a strict group are delivered one at a time, in the order of
+sending. No more messages are in flight than `concurrency` allows, and no more are delivered than a
+rate or a policy admits. Groups take turns. queues.py checks that no message is forgotten.
 """
 from types import SimpleNamespace
 
@@ -37,7 +37,7 @@ def check(history, findings):
 
 
 def loses(history, message, delivery):
-    """Whether a failover may have lost what was done to it."""
+    """Whether a failover may have lost a call that concerns the message or its delivery."""
     return any(history.may_be_lost(call) for call in (*delivery.calls, *message.tries))
 
 
@@ -49,7 +49,7 @@ def by_group(found):
 
 
 def check_most(findings, promise, where, deliveries, most):
-    """Deliveries that were surely current at one time."""
+    """At most `most` deliveries were surely current at one time."""
     current = []
     for delivery in sorted(deliveries, key=lambda d: d.known):
         current = [d for d in current if d.until > delivery.known]
@@ -62,8 +62,8 @@ def check_most(findings, promise, where, deliveries, most):
 
 
 def check_order(history, findings, name, messages):
-    """Of undelayed messages of a group that was sent one after another, the first is delivered
-    first.
+    """Messages of a group that were sent one after another, without a delay, are delivered in that
+    order.
     """
     groups = {}
     for message in messages.values():
@@ -96,7 +96,9 @@ def check_rate(findings, name, found, limit, takes):
 
 
 def check_turns(history, findings, name, messages, found):
-    """Where nothing was harmed, a message of a group without others waits for one round at most."""
+    """While no fault lasts, a message that is alone in its group waits for one round of the other
+    groups at most.
+    """
     for message in messages.values():
         first = min(message.deliveries, key=lambda d: d.known, default=None)
         if not message.accepted or not first or not message.group.startswith("lone") or first.receives > 1:

@@ -1,5 +1,5 @@
-"""Results: what a request gets is the result of its own message, given by a delivery of it, and the
-same for all that ask; where nothing was harmed, a request is answered soon after its message is
+"""Results: a request gets the result of its own message, which a delivery of that message stored,
+and all requests get the same. While no fault lasts, a request is answered soon after its message is
 done.
 """
 WAKE_US = 1000000
@@ -40,7 +40,7 @@ def is_stored(completion):
 
 
 def check_woken(history, findings, name, call, given):
-    """It was answered long after a result was stored while it waited."""
+    """Whether the request was answered long after its result was stored."""
     for completion in given.get(call.sent["id"], ()):
         since = max(completion.end, call.start)
         if is_stored(completion) and since + WAKE_US < call.gave_up and history.is_quiet(call.start, call.gave_up):

@@ -1,7 +1,7 @@
 """Semaphores: never more permits than the limit, each for its time.
 
-A permit surely lasts from when its caller knew of it until it began to release it, or until the
-lease expired, counted from the request.
+A permit surely lasts from the instant when its caller got the answer. It lasts until the caller
+began to release it, or until the lease expired, counted from the request.
 """
 from history import answers, by_op
 
@@ -20,7 +20,9 @@ class Permit:
         self.at_latest, self.released = answer.end + answer.sent["ttl_ms"] * 1000 + ROUNDING_US, None
 
     def ended_by(self, time):
-        """The call that surely ended it before that time; True for its time alone."""
+        """Returns the call that surely ended the permit before `time`, or True if its lease had
+        surely expired.
+        """
         return self.released if self.released and self.released.end < time else time > self.at_latest
 
     def used(self, call, begun):
