@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the checks of chaos on small histories, and that docs/guarantees.md states the promises."""
+"""Tests the checks of chaos on small histories, and whether docs/guarantees.md states the promises.
+"""
 import pathlib
 import sys
 import unittest

@@ -1,4 +1,4 @@
-// What @hey-api/openapi-ts makes of the contract, at work.
+// Uses the client that @hey-api/openapi-ts generates from the contract.
 import assert from 'node:assert/strict';
 import {
   lockAcquire,

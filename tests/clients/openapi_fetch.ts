@@ -1,4 +1,4 @@
-// What openapi-typescript and openapi-fetch make of the contract, at work.
+// Uses the client that openapi-typescript and openapi-fetch make from the contract.
 import assert from 'node:assert/strict';
 import createClient from 'openapi-fetch';
 import type { components, paths } from './patternd.js';
