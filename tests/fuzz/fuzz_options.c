@@ -1,7 +1,7 @@
 /*
- * Options: lines, each an argument ("--x=y", "--x", "y"), a variable ("PATTERND_X=y"), or behind a
- * line "[file]" one of the file of --config. Options in force are within their ranges, can be
- * shown, and show no password; what each would be taken apart by takes it.
+ * Options. A line is an argument ("--x=y", "--x", "y") or a variable ("PATTERND_X=y"). The lines
+ * after a line "[file]" are the file of --config. Accepted options are within their ranges, can be
+ * shown, and show no password. The parsed addresses of --redis and --listen are complete.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /*
  * A Cluster with arbitrary replies: steps C<slot> (a call of that slot), A<bytes> (the reply to the
  * next call that is seen), S<bytes> (the next answer to CLUSTER SLOTS), X (the newest connection
- * breaks), T (100 ms pass). Each call ends once, in its time, and is not redirected for ever; nodes
- * are bounded; and once the Cluster reports its real map again, there are no other nodes than its
- * own.
+ * breaks), T (100 ms pass). Each call ends once, in its time, and is not redirected for ever. The
+ * number of nodes is bounded. Once the Cluster reports its real map again, the daemon has only the
+ * nodes of that map.
  */
 #include "core/loop.h"
 #include "fuzz.h"
@@ -40,7 +40,7 @@ static void put(struct answers *a, struct text bytes)
 		a->at[a->count++] = (struct text){ strndup(bytes.at, bytes.len), strnlen(bytes.at, bytes.len) };
 }
 
-/* Absent: there is none any more. */
+/* Returns the next answer, or an absent text when none is left. */
 static struct text take(struct answers *a)
 {
 	return a->first < a->count ? a->at[a->first++] : (struct text){ 0 };

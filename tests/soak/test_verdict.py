@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The verdicts of verdict.py on records of a few lines: each bound can be broken, and what the
-machine or a fault explains breaks none.
+"""Tests the verdicts of verdict.py on records of a few lines. Each bound can be broken, and nothing
+that the machine or a fault explains breaks a bound.
 """
 import copy
 import pathlib

@@ -33,7 +33,7 @@ def release(client, name, token, tries=2):
         answer = client.call(
             "lock.release", name, "DELETE", f"/locks/{name}", sent={"token": token}, headers={"Lock-Token": token}
         )
-        if answer.is_settled and not (answer.is_ok and client.chance(0.1)):  # a second release, as if the answer to the first was lost
+        if answer.is_settled and not (answer.is_ok and client.chance(0.1)):  # some release twice
             return
 
 
