@@ -14,7 +14,7 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RECORD = TOP / "tests/frozen.json"
-# Of a schema, what a value is held against.
+# The keywords of a schema that restrict a value.
 BOUNDS = (
     "default",
     "format",
@@ -48,11 +48,11 @@ LAYOUT = re.compile(r"^layout = layout == '(\d+)'$", re.M)
 
 
 class Contract:
-    """The contract as addresses and what is there. What is named in components is there once."""
+    """The contract as {address: value}. Named components are listed once."""
 
     def __init__(self, document):
         self.components, self.rows = document["components"], {}
-        self.of_requests = set()  # the schemas that bodies of requests are made of
+        self.of_requests = set()  # the schemas of request bodies
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 self.operation(f"{method.upper()} {path}", operation)
@@ -131,7 +131,8 @@ def name_of(reference):
 def now(contract):
     rows = contract.rows
     for kind, flag, rest in OPTION.findall((TOP / "service/process/options.def").read_text()):
-        # The default is behind the name of the argument; a choice has none, a flag has neither.
+        # In a row the default follows the name of the argument. A choice has no argument, and a
+        # flag has neither.
         texts = re.findall(r'"([^"]*)"|([^\s",][^",]*)', rest.rsplit(")", 1)[0])
         texts = [text or plain.strip() for text, plain in texts]
         at = {"TEXT": 1, "SECRET": 1, "INT": 1, "CHOICE": 0}.get(kind)
