@@ -3,8 +3,8 @@
 
 A line is a comment when nothing else is on it; so is a line of a docstring. In Markdown, tables,
 code, headings and the figures that `make bench` writes are not prose. A line that is a single word,
-as a long link, cannot break and passes. Code may reach 160 where that is the text of literals: a
-text in one piece is found by searching for it. In YAML the text of a block (`|`) is served or run
+as a long link, cannot break and passes. Code may have 160 columns if a literal makes it longer,
+because a search finds only a text in one piece. In YAML the text of a block (`|`) is served or run
 as it is, and is not checked.
 """
 import re
