@@ -24,7 +24,7 @@ The handler then gets `reset_x` beside `has_x`, and neither if the member is abs
                           makes it required without them
     x-logged: true      of a member of a body: a text that the access log shows under its name
     x-per: member       of an integer: the later member that is its period, also an integer. The
-                        error for a fraction suggests a longer period.
+                        error for a fraction suggests whole numbers with the same rate.
     x-scope: ...        of an operation: the scopes that a token needs, one or a list of
                         `kind:{field}:action`, or `kind:action` without a name; or `any` token, or
                         `none`. {field} is a parameter or member, {list.member} a member of each
