@@ -29,7 +29,7 @@ class Contest:
     rounds: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
     names: list = dataclasses.field(default_factory=list)  # (name, note) of each, in a run from a file
-    others_cpu: float = 0.0  # share of the machine that neither contestant, Redis nor generator used
+    others_cpu: float = 0.0  # how many cores other programs used
 
     def described(self):
         """The contestants' names and notes."""

@@ -46,7 +46,7 @@ def gauge(s, name):
 class Woken:
     times_ms: list
     scripts: float  # a message: send, receive, wait again
-    idle: str  # what happens while no message is sent
+    idle: str  # the work while no message is sent
 
     def quantile(self, share):
         return sorted(self.times_ms)[int(len(self.times_ms) * share)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that what clients rely on is as tests/frozen.json has it: paths, methods, scopes,
-parameters, fields with their types, ranges and defaults, values of enumerations, statuses, headers,
-codes of problems, options, and the layout of keys. Additions pass, except a new field that a
-request must have. tests/test_frozen.py OPENAPI_JSON [--record]
+"""Checks that the interface on which clients rely is as tests/frozen.json has it: paths, methods,
+scopes, parameters, fields with their types, ranges and defaults, values of enumerations, statuses,
+headers, codes of problems, options, and the layout of keys. Additions pass, except a new field that
+a request must have. tests/test_frozen.py OPENAPI_JSON [--record]
 
 Until the first release a deliberate change is recorded, in the commit that states why. After the
 release the content of the file stays for all of 1.x.
@@ -107,7 +107,7 @@ class Contract:
             self.schema(f"{at} {kind}", content["schema"])
 
     def schema(self, at, schema, required=None):
-        """`required` is None where it is not a member."""
+        """`required` is None if the schema is not a member."""
         row = {member: schema[member] for member in ("type", "$ref", *BOUNDS) if member in schema}
         if required is not None:
             row["required"] = required

@@ -42,7 +42,7 @@ def verify(unit, program, root):
     path = root / "patternd.service"
     path.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={program}", unit, flags=re.M))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
-    # findings in other units of the machine do not count
+    # Findings in other units of the machine do not count.
     ours = [line for line in done.stderr.splitlines() if "patternd" in line]
     assert not ours, "\n".join(ours)
 

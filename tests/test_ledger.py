@@ -45,7 +45,7 @@ SECONDS, FULL_SECONDS = 3, 60
 MESSAGES = 60  # that each program sends in SECONDS
 VISIBILITY_MS, LOCK_TTL_MS = 2500, 1500
 DRAINED_MOST = 3  # deliveries that were on their way to a program that had closed its connection
-LATE_NS = 250_000_000  # of a program on a busy machine
+LATE_NS = 250_000_000  # the delay of a program on a busy machine
 STOPPED_S = (0.5, 3.5)  # the longer stop outlasts VISIBILITY_MS
 SETTLED_S = 40
 
@@ -205,7 +205,7 @@ def check_deliveries(ledger):
 
 def check_lock(ledger):
     holder, fence = None, 0
-    left = {line["fence"]: line["at"] for line in reversed(ledger.steps("left"))}  # the first of each
+    left = {line["fence"]: line["at"] for line in reversed(ledger.steps("left"))}  # the first step of each
     for line in ledger.steps("enter"):
         assert line["fence"] > fence, f"the fence fell: {fence}, {line}"
         until = left.get(holder["fence"]) if holder else 0

@@ -38,7 +38,7 @@ loader = importlib.machinery.SourceFileLoader("instructions", str(ROOT / "bench"
 instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("instructions", loader))
 loader.exec_module(instructions)
 
-FULL = os.environ.get("PATTERND_FULL")  # each way to damage a pair, each other type of an element
+FULL = os.environ.get("PATTERND_FULL")  # with every way to damage a pair, and every other type of an element
 # First words of errors that mean something to the daemon (service/call/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
 OTHER_TYPES = {
@@ -480,5 +480,5 @@ def main(program, contract_path, what):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end what was started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the started programs
     sys.exit(main(*sys.argv[1:]))

@@ -211,7 +211,7 @@ class Contract:
                 self.field(entry, n, s[of], "IN_BODY", True)
                 for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
             ]
-            is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h has the type of these
+            is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h declares this type
             pair = self.struct(entry, fields, "text_pair" if is_text else None)
             f.update(
                 kind="FIELD_MAP",

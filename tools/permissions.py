@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-# A command with as many arguments as it needs at least; $ is a key or a channel below the prefix.
+# Each command with the fewest arguments that it needs; $ is a key or a channel below the prefix.
 NEEDED = """
     PING|EVALSHA x 1 $|EVAL x 1 $|TYPE $|TIME
     SSUBSCRIBE $|SUNSUBSCRIBE $|SPUBLISH $ x|SUBSCRIBE $|UNSUBSCRIBE $|PUBLISH $ x|PUBSUB NUMSUB $

@@ -128,7 +128,7 @@ def access():
     rows = scope_rows()
     words = {"any": "any token", "none": "no token is needed"}
     kinds = list(dict.fromkeys(scope.split(":")[0] for scope in rows))
-    actions = {"list": 0, "read": 1, "write": 2, "manage": 4}  # the verbs of a domain are 3
+    actions = {"list": 0, "read": 1, "write": 2, "manage": 4}  # verbs of a domain have the place 3
     ordered = sorted(rows, key=lambda s: (s in words, kinds.index(s.split(":")[0]), actions.get(s.split(":")[-1], 3)))
     table = ["| scope | operations |", "|---|---|"]
     table += [f"| {words.get(scope, f'`{scope}`')} | {', '.join(rows[scope])} |" for scope in ordered]

@@ -90,7 +90,7 @@ export const row = (page, text) =>
     .first();
 export const shows = (locator) => locator.waitFor({ state: 'visible' });
 
-/** The text of a row once it has all of these. */
+/** Waits until a row contains all of these texts, and returns its text. */
 export async function rowHas(page, text, ...wanted) {
   for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
 }
@@ -101,7 +101,7 @@ export async function counts(locator, wanted) {
     assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);
 }
 
-/** What axe finds in the page. */
+/** Returns the findings of axe in the page. */
 export async function faults(page) {
   await page.evaluate(await readFile(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8'));
   return page.evaluate(async () => {
@@ -111,7 +111,7 @@ export async function faults(page) {
   });
 }
 
-/** A daemon that answers clients with the token 'secret', which may do these things. */
+/** Starts a daemon with one token, 'secret', which has these scopes. */
 export async function guarded(t, rights) {
   const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -128,8 +128,8 @@ export async function give(page, token) {
 }
 
 /**
- * What is wrong with the form of what is shown: words that are on two lines, tables that are cut,
- * and columns of numbers that do not end below their heading.
+ * Returns the faults of the layout: words that are on two lines, tables that are cut, and columns
+ * of numbers that are not right-aligned with their heading.
  */
 export const misshapen = (page) =>
   page.evaluate(() => {

@@ -93,7 +93,7 @@ test('a page just opened has a past, and asks for new samples only', SLOW, async
   assert.equal(polls()[0].searchParams.get('after_at_ms'), '0');
   await until(() => polls().length >= 3);
   assert.ok(Number(polls()[2].searchParams.get('after_at_ms')) > 0);
-  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 0); // the daemon looks, not the page
+  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 0); // only the daemon reads them
   const hide = (hidden) =>
     page.evaluate((value) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
@@ -103,7 +103,7 @@ test('a page just opened has a past, and asks for new samples only', SLOW, async
   await page.waitForTimeout(200);
   const before = polls().length;
   await page.waitForTimeout(4500);
-  assert.equal(polls().length, before); // not while it is hidden
+  assert.equal(polls().length, before); // a hidden page sends no polls
   await Promise.all([page.waitForResponse(/\/info\/history/), hide(false)]);
   stage.assertClean();
 });

@@ -27,7 +27,7 @@ async function program(t, status, headers = {}) {
   return `http://127.0.0.1:${server.address().port}/jobs`;
 }
 
-/** The file of --push. */
+/** Writes the file of --push. */
 async function file(t, targets) {
   const folder = await mkdtemp(join(tmpdir(), 'patternd-push-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -55,7 +55,7 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await rowHas(page, HOSTILE, 'no such%20<b>customer');
   await rowHas(page, 'away', 'not reached', 'called again', away);
   const failed = row(page, 'away').locator('td').nth(5);
-  await shows(failed.filter({ hasText: /^[1-9]/ })); // none of its attempts was reached
+  await shows(failed.filter({ hasText: /^[1-9]/ })); // every attempt failed
   await rowHas(page, 'busy', 'busy', 'called again in 9 min', 'HTTP 429');
   for (const [width, colorScheme] of [
     [1280, 'light'],

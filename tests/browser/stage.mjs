@@ -109,8 +109,8 @@ export async function open(...options) {
     ],
   });
   context.setDefaultTimeout(STEP_MS);
-  const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
-  const foreign = []; // requests to any server but the daemon, the server of the tabs
+  const errors = []; // of the console and of scripts; the console reports violations of the Content-Security-Policy
+  const foreign = []; // requests to any server that no tab has opened
   const visited = new Set();
   context.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());

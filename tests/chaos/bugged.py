@@ -57,6 +57,6 @@ def build_in(folder, target, options, changes):
 
 
 def build(changes):
-    """The daemon with these changes."""
+    """Builds the daemon with these changes."""
     build_in(COPY / "build", "patternd", RELEASE, changes)
     return COPY / "build" / "patternd"

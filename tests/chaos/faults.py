@@ -8,7 +8,7 @@ import time
 
 from processes import redis, wait_until
 
-DRAIN_S = 12  # --drain-ms is five
+DRAIN_S = 12  # --drain-ms is five seconds
 UNNOTICED_US = 2000000  # how long a failover may be under way before it is seen
 
 

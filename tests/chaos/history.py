@@ -89,7 +89,7 @@ class Fault:
     def __init__(self, line):
         self.name, self.start, self.end = line["name"], line["start_us"], line["end_us"]
         self.can_lose = line["can_lose"]
-        self.can_lose_of = line.get("can_lose_of")  # only of this name; None: of all
+        self.can_lose_of = line.get("can_lose_of")  # only for this name; None for all names
 
 
 class History:
@@ -131,14 +131,14 @@ class History:
         return sorted(on for kind, on in self.index if kind == what)
 
     def may_be_lost(self, call):
-        """Whether a failover may have lost what the call did."""
+        """Whether a failover may have lost the effect of the call."""
         return any(
             call.start <= until and call.gave_up >= since and of in (None, call.on)
             for since, until, of in self.loss_windows
         )
 
     def is_quiet(self, since, until):
-        """Whether nothing was harmed at that time."""
+        """Whether no fault lasted at that time."""
         return not any(fault.start <= until and fault.end >= since for fault in self.faults)
 
 

@@ -39,7 +39,7 @@ async function queues() {
   });
   const message = received?.messages[0];
   assert.deepEqual(message?.body, { order: 15 });
-  assert(message.receipt); // null where a message is taken and done
+  assert(message.receipt); // null if the receive acknowledges at once
   const { response } = await patternd.DELETE('/queues/{name}/deliveries/{receipt}', {
     params: { path: { ...path, receipt: message.receipt } },
   });

@@ -52,7 +52,7 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 		return false;
 	if (answered < answer_count)
 		server_send(s, answers[answered++]);
-	return true; /* or never */
+	return true; /* answered, or never answered */
 }
 
 /* ---- The client ---- */

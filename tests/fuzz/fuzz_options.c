@@ -63,7 +63,7 @@ static void check_url(const char *text)
 		      (strtol(u->port, NULL, 10) <= 65535 && strspn(u->port, "0123456789") == strlen(u->port)));
 		CHECK(strspn(u->db, "0123456789") == strlen(u->db));
 	}
-	/* Long enough to occur only once, and written without escapes. */
+	/* Check only a long password without escapes, which occurs once. */
 	if (strlen(urls.at[0].password) < 8 || strlen(text) >= sizeof(shown))
 		return;
 	struct text safe = secret_redacted(text, shown, sizeof(shown));

@@ -194,6 +194,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(world_pass_until(all_ended, 5000));
 	forget(&to_calls);
 	forget(&maps);
-	CHECK(world_pass_until(is_healed, 60000)); /* the map is asked for every 30 s though nothing is amiss */
+	CHECK(world_pass_until(is_healed, 60000)); /* the daemon asks for the map every 30 s, also without a fault */
 	return 0;
 }

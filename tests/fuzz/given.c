@@ -179,8 +179,7 @@ static void check_value(const struct field *row, const char *slot)
 }
 
 /*
- * One row may be replaced by another that is required without it (`excludes`): its absence is not
- * visible here.
+ * A row with `excludes` may be absent without a flag that shows it, so its value is not checked.
  */
 static void check_struct(const struct field *rows, size_t count, const char *at)
 {

@@ -55,7 +55,7 @@ static void take_header(struct head *h, struct reading *r, struct text line)
 	}
 }
 
-/* False: it is not whole. */
+/* Returns false if it is not whole. */
 static bool take_head(struct text *rest, struct head *h, struct reading *r)
 {
 	struct text line = take_line(rest);

@@ -97,11 +97,11 @@ def cut(stage):
             try:
                 client.sendall(asked[0])
             except OSError:
-                pass  # it was cut already
+                pass  # the connection is cut already
         time.sleep(0.5)
         for client in clients:
             client.close()
-    stage.front.set(0, reset=1)  # connections that still wait behind it
+    stage.front.set(0, reset=1)  # also resets connections that still wait at the proxy
     stage.front.set(0)
 
 

@@ -75,7 +75,7 @@ WRAPPERS = {
         "service/outbound/outbound_socket.c",
     ],
 }
-# The one unit of redis/ that every handler may use: replies.
+# The only unit of redis/ that every handler may use: replies.
 FOR_HANDLERS = {"service/redis/reply"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: a function of the daemon has at most 46 lines, a file 450; of the tests 60 and 680.
+"""Lint: in the daemon a function has at most 46 lines and a file 450; in tests 60 and 680.
 
 Comments and blank lines count, too. A function counts from its first line to its closing brace. A
 lone brace in the first column opens a function and another closes it, which is how the formatter

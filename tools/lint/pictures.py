@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: the pictures of docs/ share one style, and can be read in its light and in its dark scheme.
+"""Lint: the pictures of docs/ share one style, and are readable in its light and its dark scheme.
 
 All colours and fonts are in the <style> element, which is the same in every picture. A text has a
 contrast of at least 4.5 (WCAG AA) with the background and with every box, and a line has a contrast

@@ -46,7 +46,7 @@ PHRASES = [
     (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),
 ]
 PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
-# Comments that were not read for PHRASES yet.
+# Files whose comments are not checked for PHRASES yet.
 UNREAD = re.compile(r"tests/")
 LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph
 LONGEST = 25

@@ -3,10 +3,10 @@ internal error. It always answers in time, unless a fault harmed it or the way t
 """
 import bisect
 
-# of work in one loop iteration: health is to answer in that; soak, which knows what the machine
-# takes, holds 20 ms
+# The most CPU time of one loop iteration, because health must answer within that time. soak can
+# subtract the time that other programs took, and checks 20 ms.
 ITERATION_US = 100000
-IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
+IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms and the delays of a busy machine
 
 
 def check(history, findings):

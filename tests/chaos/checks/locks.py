@@ -14,7 +14,7 @@ from . import replays
 
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
 LONGEST_US = 12000000  # the most that a call takes
-WAKE_US = 2000000  # an offer to a waiter that is gone takes a second
+WAKE_US = 2000000  # an offer to a waiter that has left takes a second
 BEFORE_US = 1500000  # how long after a fault its effects may last
 REPEATED_US = 60000000  # how long the last holder may repeat its release
 
@@ -30,7 +30,7 @@ class Grant:
         self.until = self.asked + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
         self.at_latest = self.known + answer.sent["ttl_ms"] * 1000 + ROUNDING_US
         self.calls, self.released, self.followed = [answer], None, None
-        self.may_be_released = False  # by a call without an answer, too
+        self.may_be_released = False  # also by a call without an answer
 
     def ended_by(self, time):
         """Returns the call that surely ended the grant before `time`, or True if its lease had
@@ -66,7 +66,7 @@ class Known:
         self.highest = list(itertools.accumulate(by_known, lambda a, b: max(a, b, key=lambda grant: grant.fence)))
 
     def highest_before(self, time):
-        """The one with the highest fence; None when there is none yet."""
+        """The grant with the highest fence that was known before `time`, or None."""
         count = bisect.bisect_left(self.times, time)
         return self.highest[count - 1] if count else None
 
@@ -227,7 +227,7 @@ def check_fences_rise(findings, grants, known):
 
 
 def check_held_once(history, findings, grants):
-    last = None  # of those with lower fences, the one that is held longest
+    last = None  # of the grants with lower fences, the one with the latest end
     for grant in sorted(grants.values(), key=lambda g: g.fence):
         if last and last.until > grant.known:
             if any(history.may_be_lost(call) for call in (*last.calls, *grant.calls)):
@@ -279,7 +279,7 @@ def check_woken(history, findings, acquires, grants):
         around = begun_between(acquires, release.start - LONGEST_US, deadline)
         waiting = [c for c in around if c.start < release.start - 100000 and c.gave_up > release.end]
         if not waiting or any(c.is_unknown and waits_until(c) > release.start for c in around):
-            continue  # a caller that is gone may have been served
+            continue  # a waiter that has left may have been served
         findings.count("wake-ups")
         later = fences[bisect.bisect_right(fences, (grant.fence, FOREVER)) :]
         served = min((known for _, known in later[:100]), default=FOREVER)

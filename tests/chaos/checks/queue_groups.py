@@ -9,7 +9,7 @@ from workloads import queue_groups as play
 
 from . import queues, ratelimit
 
-TURNS_MOST = 2  # of another group, before a message of a group that has no other
+TURNS_MOST = 2  # messages of another group, before a message that is alone in its group
 
 
 def check(history, findings):
@@ -31,7 +31,7 @@ def check(history, findings):
             check_rate(findings, name, found, play.RATE | {"algorithm": "gcra"}, [])
         else:
             takes = [c for c in history.of("group.take", on=name) if c.is_ok and not history.may_be_lost(c)]
-            # The bookkeeper has taken the policy away.
+            # The bookkeeper receives after it has removed the policy.
             paid = [(m, d) for m, d in found if not d.call.worker.startswith("bookkeeper")]
             check_rate(findings, name, paid, play.BUDGET, takes)
 
@@ -74,7 +74,7 @@ def check_order(history, findings, name, messages):
         for i, earlier in enumerate(some):
             first = min(earlier.deliveries, key=lambda d: d.known)
             if first.receives > 1 or loses(history, earlier, first):
-                continue  # the answer with its first delivery got lost
+                continue  # the answer with its first delivery was lost
             for later in some[i + 1 : i + 20]:
                 second = min(later.deliveries, key=lambda d: d.known)
                 was_before = earlier.accepted.end < later.sent.start

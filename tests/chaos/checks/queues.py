@@ -14,7 +14,7 @@ from history import FOREVER, answers, begun_between, by_op
 from . import replays
 
 ROUNDING_US = 2000
-LONGEST_US = 12000000  # that a call takes
+LONGEST_US = 12000000  # the most that a call takes
 WAKE_US = 1000000
 BEFORE_US = 1500000
 STATES = ("ready", "blocked", "delayed", "in_flight", "dead")
@@ -88,7 +88,7 @@ def check(history, findings):
         for message in messages.values():
             check_message(history, findings, name, message)
             check_deliveries(history, findings, name, message)
-            if not message.group:  # one that is blocked wakes no waiter
+            if not message.group:  # a blocked message wakes no waiter
                 check_woken(history, findings, name, message, receives)
         final = history.of("queue.final", on=name)
         if not final or any(final[-1].got.get(state) for state in STATES):
@@ -174,7 +174,7 @@ def uses_in(call):
     for what, of_use in sent:
         use = copy.copy(call)
         use.what, use.sent = what, of_use
-        outcome = outcomes.get(of_use["receipt"])  # without an answer, the call's effect counts
+        outcome = outcomes.get(of_use["receipt"])  # if the call has no answer, its effect counts
         if outcome not in (None, "acknowledged", "extended"):
             code = "message_cancelled" if outcome == "cancelled" else "receipt_expired"
             use.status, use.effect, use.got = 410, "none", {"code": code}
@@ -228,7 +228,7 @@ def check_message(history, findings, name, message):
 def check_deliveries(history, findings, name, message):
     findings.count("deliveries", len(message.deliveries))
     findings.count("duplicates", max(0, len(message.deliveries) - 1))
-    last = None  # of those before, the one that lasts longest
+    last = None  # of the earlier deliveries, the one with the latest end
     begins_again = message.may_count_again or bool(history.of("queue.redrive", on=name))  # its receives
     for delivery in sorted(message.deliveries, key=lambda d: (0 if begins_again else d.receives, d.known)):
         if delivery.known < message.due - ROUNDING_US:
@@ -271,7 +271,7 @@ def check_woken(history, findings, name, message, receives):
     waiting = [call for call in begun_between(receives, since - LONGEST_US, since - 100000) if call.gave_up > since]
     first = min(message.deliveries, key=lambda d: d.receives, default=None)
     if not waiting or first and first.receives > 1:
-        return  # or a worker had it, and the answer got lost
+        return  # or a worker got it, and the answer was lost
     findings.count("wake-ups")
     patient = [
         call for call in waiting if call.gave_up > deadline and call.start + call.sent["wait_ms"] * 1000 > deadline

@@ -7,7 +7,7 @@ import bisect
 import math
 
 ROUNDING_US = 2000
-LOOK_US = 5000000  # how far a leaky bucket is looked at
+LOOK_US = 5000000  # over which stretches of time a leaky bucket is checked
 
 
 def check(history, findings):

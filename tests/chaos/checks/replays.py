@@ -23,8 +23,8 @@ def told_over(call):
 
 
 def judge(history, findings, call, grant, refusals):
-    """`grant` has `calls`, `until` (it surely lasts so long) and `ended_by(time)` (the call that
-    ended it before then; True when it expired).
+    """Judges a repeated call. `grant` has `calls`, `until` (until when it surely lasts) and
+    `ended_by(time)` (the call that ended it before `time`, or True if it expired).
     """
     findings.count("repeated requests")
     ended = grant.ended_by(call.start)

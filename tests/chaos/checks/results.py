@@ -8,7 +8,7 @@ WAKE_US = 1000000
 def check(history, findings):
     for name in history.names("result.ask"):
         asks, completes = history.of("result.ask", on=name), history.of("result.complete", on=name)
-        given = {}  # number to its completions
+        given = {}  # {number: its completions}
         for call in completes:
             given.setdefault(call.sent["of"], []).append(call)
         first = {}
@@ -26,7 +26,7 @@ def check_result(history, findings, name, call, end, given, first):
     completions = given.get(number, ())
     by = {completion.sent["by"]: completion for completion in completions}
     if "result" not in end and not all(is_stored(completion) for completion in completions):
-        return  # Redis had no memory for it
+        return  # Redis had no memory for the result
     if not isinstance(result, dict) or result["of"] != number or result["by"] not in by:
         findings.violation("a result is of its message", f"{name}: {number} got {result}", call)
         return

@@ -26,7 +26,7 @@ class Permit:
         return self.released if self.released and self.released.end < time else time > self.at_latest
 
     def used(self, call, begun):
-        """An extension, or its end."""
+        """Notes a call that extended or released the permit."""
         self.calls.append(call)
         if call.effect == "none":
             return
@@ -50,7 +50,7 @@ def check(history, findings):
 
 
 def read_permits(history, findings, name, acquires):
-    """{permit: what is known of it}."""
+    """{permit: its Permit}."""
     permits = {}
     for tries in by_op(acquires).values():
         answered = answers(tries)

@@ -11,7 +11,7 @@ STRICT, FAIR, LIMITED, SHARED = "groups-strict", "groups-fair", "groups-limited"
 GROUP_CONCURRENCY, CONCURRENCY = 2, 3
 RATE = {"limit": 40, "window_ms": 1000, "burst": 5}
 POLICY = {"name": "chaos-groups", "key": "shared"}
-BUDGET = {"algorithm": "gcra", "limit": 8, "window_ms": 1000, "burst": 3}  # less than is sent
+BUDGET = {"algorithm": "gcra", "limit": 8, "window_ms": 1000, "burst": 3}  # fewer messages than are sent
 OWN = {
     STRICT: {"order": "strict"},
     FAIR: {"group_concurrency": GROUP_CONCURRENCY},
