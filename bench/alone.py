@@ -1,4 +1,4 @@
-"""A rate decision for one client that waits for each answer: how long that takes is what counts."""
+"""The time of a rate decision for one client that waits for each answer."""
 import ratelimit
 from contest import Contest, Contestant, Goal
 from wrk import wrk

@@ -1,8 +1,8 @@
 """Visitors, places and boards: patternd's operations beside the nearest Redis commands through
 webdis.
 
-webdis has no script here, so Redis does less for it: no days for visitors, no ties by arrival
-first for boards.
+webdis runs no scripts here, so Redis does less work for it: visitors have no days, and on boards
+the earlier of two equal scores is not first.
 """
 import json
 import random
@@ -14,13 +14,13 @@ from wrk import wrk
 MEMBERS = 10000
 CHUNK = 1000
 LONGITUDE, LATITUDE, RADIUS_KM = 116.33, 40.02, 5
-WIDTH = 0.5  # of the square that the places are in, in degrees
+WIDTH = 0.5  # half the side of the square that contains the places, in degrees
 
 
 NEARBY = f"/geo/nearby?name=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radius={RADIUS_KM}&unit=km&limit=10"
 GEOSEARCH = f"/GEOSEARCH/geo/FROMLONLAT/{LONGITUDE}/{LATITUDE}/BYRADIUS/{RADIUS_KM}/km/ASC/COUNT/10"
 BEST, ZREVRANGE = "/leaderboards/bench/members?limit=10", "/ZREVRANGE/board/0/9/WITHSCORES"
-# What it is, patternd's request, and the path of webdis's GET.
+# For each operation: its description, patternd's request, and the path of webdis's GET.
 SCORE = (
     "a score",
     ("PUT", "/leaderboards/bench/members/m@", json.dumps({"scores": {"points": 7}})),
@@ -34,7 +34,7 @@ PAIRS = [
     ("the best 10 of a board", ("GET", BEST), ZREVRANGE),
 ]
 
-# Times the plain command's CPU of Redis.
+# Upper bounds of Redis's CPU, as multiples of the plain command's.
 AT_MOST = {
     "a score": 6,
     "a visitor": 4,
@@ -50,8 +50,8 @@ def loads(pair, url, webdis):
 
 
 def fill(url, webdis, redis):
-    """10000 visitors and places, the same for both and in each run; boards as far as two seconds of
-    scores go.
+    """Creates 10000 visitors and places, the same for both contestants and in each run, and boards
+    with as many scores as fit into two seconds.
     """
     draw = random.Random(15)
     near = lambda middle: middle + draw.uniform(-WIDTH, WIDTH)
@@ -75,7 +75,7 @@ def fill(url, webdis, redis):
 
 
 def verify(url, webdis):
-    """Both found the same places and count nearly the same visitors."""
+    """Checks that both contestants find the same places and count nearly the same visitors."""
     near = ask("GET", url + NEARBY)["items"]
     names = ask("GET", webdis + GEOSEARCH)["GEOSEARCH"]
     expect(len(names) == 10 and [place["member"] for place in near] == names, f"nearby: {near}, {names}")
@@ -110,7 +110,7 @@ def contest(environment):
 
 
 def goals(contest):
-    """CPU of Redis for a request, as a multiple of the plain command's in the same round."""
+    """Redis's CPU per request, as a multiple of the plain command's in the same round."""
     return [
         Goal(
             f"CPU of Redis for {what}, of {command.split('/')[1]}'s",

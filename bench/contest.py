@@ -1,5 +1,6 @@
-"""Contestants that do the same work, measured in turn: several rounds interleaved, so that what the
-machine does beside affects every contestant, and ratios are taken within a round."""
+"""Contestants do the same work and are measured in turn, in several rounds. So other load on the
+machine affects every contestant, and ratios are taken within a round.
+"""
 import dataclasses
 import statistics
 import sys
@@ -14,21 +15,21 @@ WARM_UP_S = 1
 class Contestant:
     name: str
     run: Callable  # seconds -> Load
-    services: tuple = ()  # the Processes whose CPU and memory count; none where Redis is asked directly
+    services: tuple = ()  # the Processes whose CPU and memory count; none if the client connects to Redis itself
     note: str = ""
 
 
 @dataclasses.dataclass
 class Contest:
-    """`rounds[i][name]` is what that contestant did in round i."""
+    """`rounds[i][name]` has the measurements of that contestant in round i."""
 
     title: str
     unit: str
     contestants: list
     rounds: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
-    names: list = dataclasses.field(default_factory=list)  # and notes, of a run that was read again
-    others_cpu: float = 0.0  # share of the machine that neither contestant, Redis nor generator used
+    names: list = dataclasses.field(default_factory=list)  # (name, note) of each, in a run from a file
+    others_cpu: float = 0.0  # how many cores other programs used
 
     def described(self):
         """The contestants' names and notes."""
@@ -39,7 +40,7 @@ class Contest:
         return statistics.median(values) if values else None
 
     def ratios(self, key, one, other):
-        """Of each round; None when one of them did not take part."""
+        """The ratio of each round, or None if one of the two did not take part."""
         if not all(name in self.rounds[0] for name in (one, other)):
             return None
         return [r[one][key] / r[other][key] for r in self.rounds]
@@ -61,7 +62,7 @@ class Contest:
 
 
 def measure(contestant, redis, seconds):
-    """A sample, and the CPU seconds that all its processes used."""
+    """Returns a sample, and the CPU seconds of all processes that took part."""
     services = contestant.services
     cpu = lambda: (sum(service.cpu_seconds() for service in services), redis.cpu_seconds())
     before = cpu()
@@ -82,7 +83,9 @@ def measure(contestant, redis, seconds):
 
 @dataclasses.dataclass
 class Goal:
-    """A figure that patternd promises; of several values, one a round, the median counts."""
+    """A figure that patternd promises. If there are several values, one per round, the median
+    counts.
+    """
 
     what: str
     values: list
@@ -95,7 +98,7 @@ class Goal:
         return statistics.median(self.values) if self.values else None
 
     def met(self):
-        """None: it was not measured."""
+        """Whether the goal is met; None if it was not measured."""
         if not self.values:
             return None
         return self.measured() <= self.at_most if self.at_most is not None else self.measured() >= self.at_least

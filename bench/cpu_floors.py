@@ -1,4 +1,5 @@
-"""Where a program's CPU time goes, by floor: kernel, libraries, its own code. Needs perf."""
+"""The shares of a program's CPU time that the kernel, libraries and its own code use. Needs perf.
+"""
 import collections
 import pathlib
 import shutil
@@ -19,7 +20,8 @@ def floor_of(place, program):
 
 
 def by_floor(process, run, folder):
-    """{floor: share} while `run` loads it; None without perf, or where it may not be used.
+    """Returns {floor: share} while `run` loads the program, or None if perf is missing or not
+    permitted.
 
     The C library's share includes the entry into system calls.
     """

@@ -1,5 +1,5 @@
-"""What a message costs where many wait: a queue of a thousand beside one of a million, or of ten
-with --deep. Redis gets at most three quarters of the memory that is free.
+"""The cost of a message in a long queue: a queue of a thousand messages beside one of a million, or
+of ten million with --deep. Redis gets at most three quarters of the free memory.
 """
 import json
 import pathlib
@@ -21,7 +21,9 @@ def used_memory(redis):
 
 
 def limit_memory(redis):
-    """In bytes: more is refused (507), which ends the contest, not the machine."""
+    """Limits Redis to `most` bytes, and returns this number. Redis refuses more (507), so a full
+    Redis ends the contest and does not harm the machine.
+    """
     free = re.search(r"^MemAvailable:\s*(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M)
     most = int(int(free[1]) * 1024 * FREE)
     redis_cli(redis, "CONFIG", "SET", "maxmemory", str(most))
@@ -29,8 +31,8 @@ def limit_memory(redis):
 
 
 def fill(environment, queue, wanted):
-    """Through the daemon, as any client would. Raises as soon as the first messages show that all
-    do not fit.
+    """Sends messages through the daemon, as any client does. Raises as soon as the first messages
+    show that not all of them fit.
     """
     url, redis, most = environment.url, environment.redis, limit_memory(environment.redis)
     text = json.dumps({"messages": [{"body": ORDER}] * BATCH})

@@ -1,5 +1,5 @@
-"""What all contests share: one Redis that keeps nothing on disk, one patternd, and how they are
-asked.
+"""Shared by all contests: one Redis that keeps nothing on disk, one patternd, and functions that
+send requests to them.
 """
 import json
 import os
@@ -15,7 +15,7 @@ DAEMON = pathlib.Path(os.environ.get("PATTERND_BIN", ROOT / "build" / "patternd"
 
 
 def ask(method, url, body=None, headers=None):
-    """The JSON of an answer; raises when the answer is an error."""
+    """Returns the JSON of an answer. Raises if the answer is an error."""
     data = None if body is None else json.dumps(body).encode()
     kind = {"Content-Type": "application/json"} if data is not None else {}
     request = urllib.request.Request(url, data, kind | (headers or {}), method=method)
@@ -25,7 +25,9 @@ def ask(method, url, body=None, headers=None):
 
 
 def expect(condition, what):
-    """Of a contestant's answer, before it is measured: a program that does nothing is fast."""
+    """Checks an answer of a contestant before it is measured, because a program that does no work
+    is fast.
+    """
     if not condition:
         raise RuntimeError(f"does not do the work: {what}")
 
@@ -51,7 +53,7 @@ def start_redis(stage):
 
 
 def start_daemon(stage, redis, *options):
-    """Its options are the defaults."""
+    """Starts a daemon. Options that are not given have their defaults."""
     port = free_port()
     daemon = stage.start(
         DAEMON, "--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}", *options, port=port
@@ -61,7 +63,7 @@ def start_daemon(stage, redis, *options):
 
 
 def start_webdis(stage, redis):
-    """One thread, as patternd; verbosity 0."""
+    """Starts webdis with one thread, like patternd, and with verbosity 0."""
     port = free_port()
     config = {
         "redis_host": "127.0.0.1",

@@ -1,13 +1,13 @@
 /*
- * floor: the least that a service between HTTP and Redis can do, beside which bench/ratelimit.py
- * puts the daemon.
+ * floor: does the least work that a service between HTTP and Redis can do. bench/ratelimit.py
+ * compares the daemon with it.
  *
  *	floor PORT REDIS_PORT COMMAND ARGUMENT ...
  *
- * Each request is answered by the same command to Redis, whose reply is read as ratelimit_gcra.lua
- * makes it. One epoll set, one recv and one send for each request, one connection to Redis on which
- * all commands of an iteration leave in one send. A request is taken as read when its bytes end
- * with the `}` of its body: no header is read, nothing is checked, logged, counted, or limited.
+ * For each request it sends the same command to Redis, and reads the reply as ratelimit_gcra.lua
+ * returns it. It has one epoll set, makes one recv and one send per request, and sends all commands
+ * of an iteration in one send on one connection to Redis. A request is complete when its bytes end
+ * with the `}` of its body. It reads no header, and checks, logs, counts and limits nothing.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -87,7 +87,10 @@ static void accept_client(int listener)
 	watch(fd);
 }
 
-/* A client's bytes: with the last of a request its command joins the iteration's commands. */
+/*
+ * Reads a client's bytes. When a request is complete, its command is added to the commands of the
+ * iteration.
+ */
 static void read_client(int fd)
 {
 	char request[REQUEST_BYTES];

@@ -1,5 +1,5 @@
-"""What patternd takes when it does nothing: the binary, the start, memory, and the memory of a
-request that waits.
+"""The resources of an idle patternd: the size of the binary, the time to start, memory, and the
+memory per waiting request.
 """
 import re
 import socket
@@ -28,7 +28,7 @@ def stripped_kib(stage):
 
 
 def start_ms(stage, redis):
-    """From fork to the first 200 of /readyz."""
+    """The times from fork to the first 200 of /readyz."""
     times = []
     for _ in range(STARTS):
         begun = time.monotonic()
@@ -39,7 +39,7 @@ def start_ms(stage, redis):
 
 
 def wait_at(port, number):
-    """A long poll, sent and left alone."""
+    """Sends a long poll, and returns its connection."""
     s = socket.create_connection(("127.0.0.1", port))
     body = '{"wait_ms":60000}'
     s.sendall(
@@ -52,8 +52,8 @@ def wait_at(port, number):
 
 
 def bytes_each(process, port, count, settled):
-    """How much the process grows for each waiting client, once a quarter is there; `settled(n)`
-    returns whether n wait.
+    """How much memory the process takes for each waiting client after the first quarter of them.
+    `settled(n)` returns whether n clients wait.
     """
     waiters, before = [], 0
     for number in range(count):
@@ -69,16 +69,17 @@ def bytes_each(process, port, count, settled):
 
 
 def bytes_of_parked(stage, redis, count):
-    """A waiter has run one script, and one more if it was the first at a queue. Redis is asked how
-    many: an answer of the daemon would be memory, too."""
+    """A waiter runs one script, and a second one if it is the first at its queue. Redis reports the
+    number of scripts, because an answer of the daemon would take memory, too.
+    """
     daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count + 100)
     before = scripts_run(redis)
     return bytes_each(daemon, daemon.port, count, lambda n: scripts_run(redis) >= before + n + min(n, QUEUES))
 
 
 def bytes_of_suspended(stage, count):
-    """Of libmicrohttpd alone: tests/programs/suspender.c, which reports when a quarter and when all
-    are there.
+    """The memory that libmicrohttpd alone takes, by tests/programs/suspender.c, which reports when
+    a quarter of the clients and when all of them have connected.
     """
     program = stage.folder / "suspender"
     subprocess.run(

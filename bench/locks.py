@@ -1,5 +1,5 @@
-"""A lock, taken and released: patternd beside etcd's HTTP gateway and node-redlock. 64 clients, no
-two after the same lock.
+"""A lock is acquired and released: patternd beside etcd's HTTP gateway and node-redlock. Each of 64
+clients has its own lock.
 """
 import base64
 import os
@@ -63,8 +63,8 @@ def redlock(environment):
 
 
 def etcds(environment):
-    """It has no way to keep nothing, as Redis does here: as it comes, and with its data in memory
-    where there is room.
+    """Unlike Redis here, etcd always stores its data. It is measured with its data on disk and, if
+    there is room, in memory.
     """
     stage = environment.stage
     room = os.statvfs(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None

@@ -1,4 +1,4 @@
-"""Which machine it was, and which releases of the programs."""
+"""The machine of a run, and the versions of the programs."""
 import json
 import os
 import pathlib

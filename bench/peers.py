@@ -1,5 +1,5 @@
-"""Peers of npm: servers, and generators that load a peer by its own client. peers/package.json pins
-them.
+"""Peers from npm: servers, and generators that load a peer with its own client library.
+peers/package.json pins them.
 """
 import json
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 
 from wrk import Load
 
-PATIENCE_S = 30  # for what is in progress when the time has ended
+PATIENCE_S = 30  # for operations that are in progress at the end of the time
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
 
@@ -17,8 +17,8 @@ def start_node(stage, program, *arguments, **options):
 
 
 def node_load(stage, program, *arguments):
-    """The process, which is the client, and a function of seconds: peers/load.mjs answers a line
-    with a line.
+    """Starts the client process. Returns it, and a function that loads the peer for some seconds:
+    peers/load.mjs answers each line with a line.
     """
     process = start_node(stage, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 

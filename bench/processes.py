@@ -1,5 +1,5 @@
-"""Programs under measurement: started on free ports with their data in a temporary folder,
-accounted for, and ended again.
+"""Starts the measured programs on free ports with their data in a temporary folder, measures their
+CPU and memory, and ends them.
 """
 import os
 import pathlib
@@ -21,7 +21,7 @@ def free_port():
 
 
 def wait_until(condition):
-    """Until it holds; raises when it does not in good time."""
+    """Waits until the condition holds. Raises if it does not within READY_S."""
     until = time.monotonic() + READY_S
     while not condition():
         if time.monotonic() > until:
@@ -38,14 +38,14 @@ def listens(port):
 
 
 def allow_open_files(count):
-    """For this process and those that it starts; how many there may be."""
+    """Raises the limit of open files for this process and its children. Returns the new limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
     return min(count, hard)
 
 
 class Process:
-    """One that was started here, with the workers that it has started."""
+    """A process that this program started, together with its child processes."""
 
     def __init__(self, child, log, port=None):
         self.child, self.log, self.port = child, log, port
@@ -82,7 +82,7 @@ def cpu_seconds(pid):
 
 
 def machine_busy_seconds():
-    """CPU time used on this machine, the hypervisor's other guests included."""
+    """The CPU time used on this machine, including the time of the hypervisor's other guests."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
         int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
@@ -90,8 +90,8 @@ def machine_busy_seconds():
 
 
 class Stage:
-    """Where they run: `with Stage() as stage` ends in the reverse order what was started, whatever
-    happened.
+    """The stage where programs run: `with Stage() as stage` ends them in reverse order, even after
+    an error.
     """
 
     def __enter__(self):
@@ -110,7 +110,9 @@ class Stage:
         return pathlib.Path(self.temporaries[-1].name)
 
     def start(self, *command, port=None, **options):
-        """Starts it, waits until it listens on `port`; its output goes to a file of the stage."""
+        """Starts a program, and waits until it listens on `port`. Its output goes to a file of the
+        stage.
+        """
         log = self.folder / f"{len(list(self.folder.iterdir()))}-{pathlib.Path(command[0]).name}.log"
         with log.open("wb") as file:
             options = {"stdout": file, "stderr": file, "cwd": self.folder, **options}

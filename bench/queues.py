@@ -1,5 +1,6 @@
-"""A message, sent, received and acknowledged: patternd beside BullMQ, beanstalkd and a list; one
-message a request, and a hundred; by one worker, and by as many as there are clients."""
+"""A message is sent, received and acknowledged: patternd beside BullMQ, beanstalkd and a list. A
+request has one or a hundred messages. There is one worker, or one worker per client.
+"""
 import json
 import types
 import urllib.parse
@@ -11,7 +12,7 @@ from processes import free_port
 from wrk import CLIENTS, wrk
 
 BATCH = 100
-BATCHING_CLIENTS = 8  # 800 messages are under way then
+BATCHING_CLIENTS = 8  # so 800 messages are in progress
 ORDER = {"order": 15, "customer": "Ada Lovelace", "items": [{"sku": "A-1001", "pieces": 2}], "paid": True}
 BODY = json.dumps(ORDER, separators=(",", ":"))
 ONE_PROCESS = "one process that is client and worker, no HTTP"
@@ -19,7 +20,7 @@ NOTE = "Sent, received and acknowledged; latencies are of one request or call, o
 
 
 def try_turns(url):
-    """Whether a turn ends what the turn before has received."""
+    """Checks that a receive acknowledges the message of the receive before it."""
     queue = f"{url}/queues/tried"
     ask("POST", f"{queue}/messages", {"messages": [{"body": ORDER}, {"body": ORDER}]})
     receipt = ask("POST", f"{queue}/receive", {"settle": {}})["messages"][0]["receipt"]

@@ -1,6 +1,7 @@
 """A rate decision: POST /ratelimit beside the same script through webdis, nginx with Lua and
-Fastify, what Node.js programs use, and three floors: floor.c for a service, redis-benchmark for
-Redis, GET /healthz for HTTP."""
+Fastify, and beside the usual library of Node.js programs. There are three lower bounds: floor.c for
+a service, redis-benchmark for Redis, and GET /healthz for HTTP.
+"""
 import csv
 import json
 import pathlib

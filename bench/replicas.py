@@ -1,5 +1,5 @@
-"""Reads a second from the primary, and from one and two replicas: a search that costs Redis more
-than the daemon, so that Redis is what runs out.
+"""Reads per second from the primary, and from one and two replicas. The read is a search that costs
+Redis more than the daemon, so that Redis is the bottleneck.
 """
 import random
 

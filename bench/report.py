@@ -1,4 +1,4 @@
-"""The table: as Markdown for people, as JSON for programs."""
+"""Writes the table of a run: as Markdown for people, as JSON for programs."""
 import dataclasses
 import json
 import statistics
@@ -87,7 +87,7 @@ def markdown(results):
 
 
 def page(results):
-    """What docs/benchmarks.md has of a run."""
+    """The part of a run that docs/benchmarks.md shows."""
     machine = results.machine
     return (
         f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, "
@@ -98,7 +98,7 @@ def page(results):
 
 
 def quoted_row(contest, what, key, ours, theirs):
-    """Both medians, and the median of the ratios within a round."""
+    """Both medians, and the median of the ratios of all rounds."""
     ratio = statistics.median(contest.ratios(key, ours, theirs))
     figures = [FORMS[key].format(contest.median(name, key)) for name in (ours, theirs)]
     return [what, figures[0], f"{figures[1]} ({theirs.split(',')[0]})", f"{ratio:.2f}"]
@@ -128,15 +128,15 @@ def quote_rows(path, results, rows):
 
 
 def quote(path, text):
-    """Puts it between the marks."""
+    """Writes the text between the marks."""
     before, rest = path.read_text().split(BEGIN)
     path.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
 
 
 def from_json(text):
-    """What as_json wrote, without its goals."""
+    """Reads the output of as_json, without its goals."""
     read = json.loads(text)
-    contests = [Contest(contestants=[], **contest) for contest in read["contests"]]  # which are in `names`
+    contests = [Contest(contestants=[], **contest) for contest in read["contests"]]  # the contestants are in `names`
     return Results(read["machine"], contests, list(read["figures"].items()), [], read["failures"], read["seconds"])
 
 

@@ -1,11 +1,11 @@
-"""What bench/instructions asks: each operation of the contract at least once, in rounds that start
-on an empty Redis.
+"""The requests of bench/instructions: each operation of the contract at least once, in rounds that
+start with an empty Redis.
 
-A tour is a list of steps, a step an operationId or (operationId, values). A request is made of the
-contract's own examples: path, required query, body. A value goes over that: where a parameter has
-its name, there; as a header, when it starts with a capital; otherwise as a member of the body, and
-None leaves it out. "$token" is the latest `token` in an answer of this round. An operation's first
-step is the one that is measured; the steps that it needs for a 2xx are before it.
+A tour is a list of steps. A step is an operationId or (operationId, values). A request is made from
+the contract's own examples: path, required query, body. A value replaces the example of the
+parameter that has its name. Otherwise it is a header if its name starts with a capital, and else a
+member of the body, which None leaves out. "$token" is the latest `token` in an answer of this
+round. The first step of an operation is measured; the steps that it needs for a 2xx come before it.
 """
 OPEN = {"opens_at_ms": 1000000000000, "closes_at_ms": 4102444800000}  # of a sale: from 2001 to 2100
 DAY = {"date": "2020-02-29"}  # in the past, in every time zone
@@ -21,7 +21,7 @@ NOT_MEASURED = {
     "lock_history_get": "the same",
 }
 
-LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
+LIMIT = {"limit": 1000000000, "burst": 1000000000}  # ratelimit_take runs many times, and all calls are allowed
 
 TOURS = {
     "daemon": [

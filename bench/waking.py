@@ -1,7 +1,7 @@
-"""How long a message takes to a waiting receiver, with many of them on one queue.
+"""How long a message takes to a waiting receiver, with many receivers at one queue.
 
-One client on loopback sends a message, waits until a receiver has it, and lets that one wait again:
-so the times include two turns of this client.
+One client on loopback sends a message, waits until a receiver has it, and makes that receiver wait
+again. So the times include two requests of this client.
 """
 import dataclasses
 import json
@@ -46,7 +46,7 @@ def gauge(s, name):
 class Woken:
     times_ms: list
     scripts: float  # a message: send, receive, wait again
-    idle: str  # what happens while no message is sent
+    idle: str  # the work while no message is sent
 
     def quantile(self, share):
         return sorted(self.times_ms)[int(len(self.times_ms) * share)]

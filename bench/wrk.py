@@ -1,4 +1,4 @@
-"""Load over HTTP: wrk, one thread, with the scripts of loads/."""
+"""Loads a service over HTTP by wrk, with one thread and the scripts of loads/."""
 import dataclasses
 import json
 import os
@@ -12,7 +12,8 @@ CLIENTS = 64
 
 @dataclasses.dataclass
 class Load:
-    """What a generator did. `cpu_s` is its own CPU, where it is not the service's."""
+    """The result of a load generator. `cpu_s` is its own CPU time, if it is not also the service.
+    """
 
     operations: int
     seconds: float
@@ -27,8 +28,8 @@ def children_cpu_seconds():
 
 
 def wrk(url, load, *arguments, clients=CLIENTS):
-    """A function of seconds: so many connections that send what loads/`load`.lua makes of the
-    arguments.
+    """Returns a function of seconds. It loads the URL over `clients` connections with the requests
+    that loads/`load`.lua makes from the arguments.
     """
 
     def run(seconds):

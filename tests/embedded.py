@@ -1,4 +1,4 @@
-"""For tests in Python: the daemon with a private Redis, on a port that it chose, and requests to
+"""For tests in Python: starts the daemon with a private Redis on a free port, and sends requests to
 it.
 """
 import http.client
@@ -11,15 +11,15 @@ import threading
 
 
 def free_port():
-    """A port that no program has now."""
+    """A free port."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
 
 
 class Daemon:
-    """Runs within `with`; an exit status other than 0 fails the test. `folder`, which is new, gets
-    its log and the data of its Redis; without it they are lost.
+    """A context manager that runs the daemon. An exit status other than 0 fails the test. If
+    `folder` is given, it is created, and keeps the log and the data of Redis.
     """
 
     def __init__(self, program, *options, folder=None):
@@ -46,7 +46,7 @@ class Daemon:
         else:
             raise AssertionError("the daemon does not start: " + "".join(lines))
         self.reader = threading.Thread(target=self.log.writelines, args=(self.process.stderr,), daemon=True)
-        self.reader.start()  # else it would fill up
+        self.reader.start()  # a full pipe would block the daemon
         return self
 
     def __exit__(self, *_):

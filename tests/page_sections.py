@@ -1,5 +1,5 @@
-"""The sections that pages of docs/ must have, for tests/test_docs.py: a page of a pattern, its page
-in docs/internals/, and the section 'When something fails' of any page.
+"""Checks the sections of pages of docs/ for tests/test_docs.py: the page of a pattern, its page in
+docs/internals/, and the section 'When something fails' of any page.
 """
 import pathlib
 import re
@@ -7,7 +7,7 @@ import re
 import reference  # of tools/, whose folder test_docs.py adds
 
 SECTIONS = r"When to use it,Quick example,(?:Details,)?Guarantees,When something fails,Pitfalls"
-# What docs/internals/ has of each pattern.
+# The sections of each pattern's page in docs/internals/.
 INTERNAL_SECTIONS = r"Keys in Redis,The scripts(?:,Costs)?"
 FAILURE_HEAD = "| What happens | What you get | What to do |"
 # The rows of the section 'When something fails', in this order; any other row is at the end.
@@ -21,7 +21,7 @@ FAILURES = [
     r"Redis's clock ",
     r"",
 ]
-NO_PATTERN = {"daemon.md", "push.md"}  # though they have tags of the contract
+NO_PATTERN = {"daemon.md", "push.md"}  # pages of tags that are not patterns
 DOCS = pathlib.Path("docs")
 INTERNALS = DOCS / "internals"
 
@@ -57,7 +57,7 @@ def check_sections(page):
 
 
 def check_failures(page):
-    """The section 'When something fails' is one table, in one order."""
+    """The section 'When something fails' is one table, whose rows have one order on all pages."""
     section = re.search(r"^## When something fails\n(.*?)(?=^## |\Z)", page.read_text(), re.M | re.S)
     if not section:
         return

@@ -21,7 +21,7 @@ class HasEnded(Exception):
 
 
 class Shell:
-    """A bash that gets one command after the other. The output of those in the background goes to a
+    """A bash that runs one command after the other. The output of background commands goes to a
     file.
     """
 
@@ -43,7 +43,7 @@ class Shell:
         )
         pathlib.Path(programs, "patternd").chmod(0o755)
         if not pathlib.Path(programs, "python3").exists():
-            pathlib.Path(programs, "python3").symlink_to(sys.executable)  # which has pytest, by Debian's package
+            pathlib.Path(programs, "python3").symlink_to(sys.executable)  # has pytest from its Debian package
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
             "CURL_HOME": folder,
             "HOME": folder,
@@ -84,11 +84,11 @@ class Shell:
         raise HasEnded(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
 
     def shown(self, text):
-        """What came, with the ports of the page."""
+        """The output, with the ports that the page shows."""
         return text.replace(f":{self.port}", f":{SHOWN_PORT}").replace(f":{self.second_port}", f":{SECOND_PORT}")
 
     def more(self):
-        """The output of background commands that was not read yet."""
+        """The unread output of background commands."""
         return self.shown(self.background.read_text())[self.seen :]
 
     def kill(self):

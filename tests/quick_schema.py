@@ -1,6 +1,6 @@
 """Compiles a JSON Schema to a function: `compiled(schema)(value)` returns whether a value matches,
-in a hundredth of the time that jsonschema takes. It returns no reason, and knows only the keywords
-that the contract uses; others are an error.
+in a hundredth of the time that jsonschema takes. It gives no reason for a mismatch. It knows only
+the keywords that the contract uses, and raises an error for any other.
 """
 import datetime
 import re
@@ -36,7 +36,7 @@ def equals(value, wanted):
 
 
 def of_object(schema, done):
-    """Of properties, required and additionalProperties together."""
+    """The check of properties, required and additionalProperties together."""
     members = {name: compiled(part, done) for name, part in schema.get("properties", {}).items()}
     others = compiled(schema.get("additionalProperties", True), done)
     required = schema.get("required", [])

@@ -1,5 +1,5 @@
-"""Finds the blocks of a page that are files: of this repository, after `<!-- file: PATH -->`, or of
-the reader alone, after `<!-- saved: NAME -->`.
+"""Finds the blocks of a page that show a file. A file of this repository follows
+`<!-- file: PATH -->`, and a file that only the reader has follows `<!-- saved: NAME -->`.
 """
 import pathlib
 import re
@@ -9,7 +9,7 @@ SHOWN_PUSH_PORT = "3000"
 
 
 def put(folder, text, port):
-    """Copies the files that a page shows. Returns the options of the daemon that they are for."""
+    """Copies the files that a page shows. Returns the daemon options that use them."""
     options = []
     for block in FILE.finditer(text):
         path = pathlib.Path(folder, pathlib.PurePath(block["path"]).name)
@@ -21,7 +21,7 @@ def put(folder, text, port):
 
 
 def lead(folder, text, shown, address):
-    """The reader's files ask the daemon where this one listens."""
+    """Replaces the shown address in the reader's files by the address of this daemon."""
     for block in FILE.finditer(text):
         if block["kind"] == "saved":
             path = pathlib.Path(folder, block["path"])
@@ -30,7 +30,7 @@ def lead(folder, text, shown, address):
 
 
 def check(page):
-    """A block that is a file of the repository is what the file has."""
+    """A block that shows a file of the repository equals that file."""
     text = page.read_text()
     for block in FILE.finditer(text):
         path = pathlib.Path(block["path"])

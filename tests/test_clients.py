@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Two generators of TypeScript clients read the contract as the daemon serves it, without a
-warning; the generated clients pass `tsc --strict`, and work. The packages of clients/, which
-npm and pip make without a network, work as well, and examples/frameworks with them. It works in
-FOLDER:
+"""Two generators of TypeScript clients read the contract that the daemon serves, without a warning.
+The generated clients pass `tsc --strict`, and work. The packages of clients/ work, which npm and
+pip build without a network, and examples/frameworks works with them. Files are written to FOLDER:
 tests/test_clients.py PATTERND FOLDER
 """
 import os
@@ -22,7 +21,9 @@ COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 
 def run(folder, *command, **environment):
-    """Its stdout and stderr. `npx --no` runs what is installed, and fetches nothing."""
+    """Runs a command, and returns its stdout and stderr. `npx --no` runs installed programs, and
+    downloads nothing.
+    """
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -47,8 +48,9 @@ def unpack(archive, names, wanted, target):
 
 
 def pack_libraries(folder):
-    """The packages of clients/: npm's becomes one that the programs of the folder import; the
-    wheel is unpacked. Returns where."""
+    """Builds the packages of clients/. The programs of the folder can import npm's package; the
+    wheel is unpacked. Returns the folder of the wheel.
+    """
     packed = folder / "packed"
     shutil.rmtree(packed, ignore_errors=True)
     packed.mkdir()

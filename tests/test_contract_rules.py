@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the contract by its own rules: test_contract_rules.py [PATTERN]
 
-One function a rule; its first line is the rule. A finding names file and line. With PATTERN only
-the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit
-status is 1 when there is one.
+Each rule is one function, and its docstring is the rule. A finding names file and line. With
+PATTERN only the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`.
+The exit status is 1 if there is a finding.
 """
 import json
 import pathlib
@@ -43,10 +43,10 @@ ACTIONS |= dict.fromkeys(
     "geo uv pv bloom counters feeds sets leaderboards bitmaps checkins".split(), "list read write manage"
 )
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
-# A kind's first segment, and why it lacks rows of the table of verbs.
+# The first path segments of kinds that lack some of the usual methods; each name is the reason.
 NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit", "names", "overview", "push"}
 CREATED_BY_USE = "locks semaphores fences uv pv counters feeds sets bitmaps checkins cache keys topics".split()
-NOT_DELETED = {"topics"}  # nothing of a topic is kept
+NOT_DELETED = {"topics"}  # a topic keeps nothing
 OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", "resource", "max", "n"}
 
 
@@ -67,7 +67,7 @@ class Contract:
             self.reach(operation["responses"], self.responses)
 
     def reach(self, node, into):
-        """Notes each mapping that a request or a response consists of, examples aside."""
+        """Notes each mapping of a request or a response, except examples."""
         if isinstance(node, list):
             for inner in node:
                 self.reach(inner, into)
@@ -81,7 +81,7 @@ class Contract:
                 self.reach(inner, into)
 
     def follow(self, node):
-        """The mapping itself that a $ref points at, not a copy."""
+        """The mapping to which a $ref points, not a copy."""
         while set(node) == {"$ref"}:
             target = self.doc
             for part in node["$ref"].removeprefix("#/").split("/"):
@@ -140,14 +140,15 @@ def closed_requests_open_responses(c):
 
 
 def one_table_of_verbs(c):
-    """Each kind has GET /kind, and GET and DELETE of /kind/{name}; PUT replaces whole and PATCH
-    merges.
+    """Each kind has GET /kind, and GET and DELETE of /kind/{name}. PUT replaces the whole, and
+    PATCH merges.
     """
     paths = c.doc["paths"]
     kinds = dict.fromkeys(path.split("/")[1] for path in paths)
     for kind in (k for k in kinds if k not in NO_STATE):
         one = next((p for p in paths if re.fullmatch(rf"/{kind}/\{{(name|key)\}}", p)), None)
-        # An operation's place is in the file of its pattern, a path's in openapi/root.yaml.
+        # The place of an operation is in the file of its pattern; the place of a path is in
+        # openapi/root.yaml.
         at = next(paths[one][m] for m in METHODS if m in paths[one]) if one else None
         if f"/{kind}" not in paths or "get" not in paths[f"/{kind}"]:
             yield at, f"GET /{kind} must list"
@@ -191,7 +192,7 @@ def lists(c):
 
 
 def own_name(c):
-    """The thing's own name is `name`, and no field has a name that is no longer used."""
+    """The name of a resource is `name`, and no field has a name that is no longer used."""
     for path, item in c.doc["paths"].items():
         kind, *rest = path.strip("/").split("/")
         if rest and rest[0].startswith("{") and rest[0] not in ("{name}", "{key}", "{code}"):
@@ -204,8 +205,8 @@ def own_name(c):
 
 
 def absent_is_null(c):
-    """What is absent is null or left out: no time or fence of a response is -1, and 0 is not an
-    instant.
+    """An absent value is null or left out: no time or fence of a response is -1, and no instant is
+    0.
     """
     for node in c.responses.values():
         for name, member in (node.get("properties", {}) if is_schema(node) else {}).items():
@@ -232,7 +233,7 @@ def operation_ids(c):
 
 
 def parts_of(c, schema, seen=None):
-    """The schema, and each that it is combined of."""
+    """Yields the schema, and each schema that it combines."""
     seen = {} if seen is None else seen
     schema = c.follow(schema)
     if id(schema) in seen:
@@ -261,8 +262,9 @@ def members_below(c, schema, seen=None):
 
 
 def items_are_objects(c):
-    """A list of a response has objects as items, so that they can grow. Other lists are parallel to
-    a list of the request (x-parallel: true), or have the name of one, or of a setting.
+    """The items of a list in a response are objects, so that they can get further members. Other
+    lists are parallel to a list of the request (x-parallel: true), or have the name of such a list
+    or of a setting.
     """
     asked_of = {o["operationId"]: {name for name, _ in members_below(c, c.body_of(o))} for _, _, o, _ in c.operations}
     for path, _, operation, shared in c.operations:
@@ -278,8 +280,8 @@ def items_are_objects(c):
 
 
 def answers_have_their_name(c):
-    """A success that is about one named thing has its name. A page of a list has it in its target,
-    and what is below a name has an id.
+    """A success about one named resource has its name. A page of a list has the name in its target,
+    and a resource below a name has an id.
     """
     for path, method, operation, _ in c.operations:
         wanted = re.search(r"\{(name|key)\}", path)
@@ -298,8 +300,8 @@ def integers_are_integers(c):
 
 
 def retry_after(c):
-    """A problem of 4xx with Retry-After has retry_after_ms in its own schema, and the other
-    way round; any problem of 503 has both.
+    """A problem of 4xx has either both Retry-After and retry_after_ms in its own schema, or
+    neither. Every problem of 503 has both.
     """
     plain = c.doc["components"]["schemas"]["Problem"]
     for _, _, operation, _ in c.operations:
@@ -315,7 +317,9 @@ def retry_after(c):
 
 
 def locations(c):
-    """201 of a POST that makes one thing with a path of its own has Location; GET answers there."""
+    """A POST that creates one resource with its own path returns 201 with Location, and that path
+    has GET.
+    """
     for path, method, operation, _ in c.operations:
         created = c.success(operation).get("201")
         below = [item for other, item in c.doc["paths"].items() if re.fullmatch(re.escape(path) + r"/\{\w+\}", other)]
@@ -330,7 +334,8 @@ def locations(c):
 
 
 def defaults_have_reasons(c):
-    """Each default of a request has x-why: why it is the default, and how to choose another."""
+    """Each default of a request has x-why: why it is the default, and how to choose another value.
+    """
     for node in c.requests.values():
         if is_schema(node) and "default" in node:
             why = node.get("x-why", "")
@@ -378,8 +383,8 @@ def examples(c):
 
 
 def problem_examples(c):
-    """Each problem code has an example, and each example of a problem has the title, the status and
-    the type of its code, and what the daemon has in each problem.
+    """Each problem code has an example. Each example of a problem has the title, the status and the
+    type of its code, and the members that every problem has.
     """
     known = {code: (int(status), title) for code, status, _, _, title, _ in reference.problems()}
     found = set()
@@ -405,8 +410,8 @@ def problem_examples(c):
 
 
 def no_secret_in_a_query(c):
-    """Tokens, permits, receipts and claims travel in headers, bodies or paths, where proxies do not
-    log them as queries.
+    """Tokens, permits, receipts and claims are in headers, bodies or paths, never in queries, which
+    proxies log.
     """
     for node in c.requests.values():
         if node.get("in") == "query" and re.search(r"token|permit|receipt|claim|ticket|secret", str(node.get("name"))):

@@ -2,12 +2,12 @@
 """Counts the Redis commands that each script runs: tests/test_costs.py PATTERND OPENAPI.JSON
 [--record]
 
-Walks the tours of bench/tours.py, and MORE_TOURS for what they leave out, and compares each script
-call with tests/scripts/costs.json. The file has a list for each tour: the scripts in the order in
-which they run, each with the exact number of commands inside it. A change that adds a command fails
-here, and so does an operation without a step in a tour. To accept a change, edit the rows that the
-failure names, or rewrite the file by --record, and give the reason in the commit. A new script
-needs a step in a tour, or its name in NO_TOUR.
+Runs the tours of bench/tours.py, and MORE_TOURS for the scripts that these leave out. It compares
+each script call with tests/scripts/costs.json. The file has a list for each tour: the scripts in
+the order in which they run, each with the exact number of commands inside it. A change that adds a
+command fails here, and so does an operation without a step in a tour. To accept a change, edit the
+rows that the failure names, or rewrite the file by --record, and give the reason in the commit. A
+new script needs a step in a tour, or its name in NO_TOUR.
 """
 import difflib
 import json
@@ -82,7 +82,7 @@ FIRST_KEY = re.compile(rb"p:(\w+):\{(.*)\}")
 
 
 def indexed_kinds():
-    """INDEXED_KINDS of handlers/common/kinds.h: of the lists that are read from an index."""
+    """INDEXED_KINDS of handlers/common/kinds.h: the kinds whose lists are read from an index."""
     text = (ROOT / "handlers/common/kinds.h").read_text().replace("\\\n", " ")
     kinds = dict(re.findall(r'#define (KEY_\w+)\s+"(\w+)"', text))
     indexed = set(re.findall(r"KEY_\w+", re.search(r"#define INDEXED_KINDS (.*)", text)[1]))
@@ -100,7 +100,7 @@ INDEXED = indexed_kinds()
 
 
 class Costs:
-    """Counts what Redis runs during each script, by its own statistics."""
+    """Counts the commands that Redis runs during each script, by Redis's own statistics."""
 
     def __init__(self, stage):
         self.stage, self.redis, self.rows = stage, stage.proxy.redis, []
@@ -116,7 +116,9 @@ class Costs:
         return reply
 
     def not_counted(self, name):
-        """Commands of other connections; and what out_of_time() asks, which differs by version."""
+        """Commands that are not counted: those of other connections, and the commands of
+        out_of_time(), which differ by version.
+        """
         source = (ROOT / "build/generated/lua" / f"{name}.lua").read_text()
         clock = {b"time", b"info"} if "clock_us" in source else {b"info"}
         return clock | {b"evalsha", b"config|resetstat", b"ping"}

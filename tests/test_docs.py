@@ -1,38 +1,39 @@
 #!/usr/bin/env python3
-"""Tests the pages: it runs their commands. Links and paths must lead somewhere, each tag of the
-contract must have its page with its operations, other names of things must lead to them, and
+"""Tests the pages by running their commands. Links and paths must exist, each tag of the contract
+must have a page with its operations, the other names of things must lead to their pages, and
 generated pages must be current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
-shell per page, beside its own daemon on a private Redis. Nothing is replaced in a command; only
-curl's configuration leads 127.0.0.1:8379 to that daemon. So values of answers (tokens, receipts) go
-through shell variables. The output must be what is shown:
+shell per page, beside its own daemon on a private Redis. Commands are not changed; curl's
+configuration sends requests for 127.0.0.1:8379 to that daemon. So values of answers (tokens,
+receipts) go through shell variables. The output must be the shown output:
 
 - JSON has the same members, and the same values, except: durations (`*_ms`, `... ms`) may be 2 s or
   a tenth apart; an instant is any instant. Each shown token, receipt, id, version, fence or request
   id is matched with one that was returned, wherever it is shown again.
-- Days that no command contains are shifted, all by as many as the first that differs: the page's
-  today is the test's.
-- Of an answer's head (`curl -i`) the status line and the headers that are shown must be equal;
-  there may be others.
-- `...` matches anything: members, elements, a value, a part of a text, further headers, or all the
-  rest.
-- The output of a command with `&` at its end may be shown after a later one, and is waited for
-  there; both orders will do.
+- Days that no command contains are shifted, all by the same number as the first one that differs,
+so that the page's today is the test's today.
+- The head of an answer (`curl -i`) must have the shown status line and headers, and may have
+others.
+- `...` matches anything: members, elements, a value, a part of a text, further headers, or the rest
+of the output.
+- The output of a background command (`&`) may be shown after a later command. The test waits for it
+there, and accepts both orders.
 
 A block that cannot be run follows `<!-- not run: why -->`.
 
 Then each `python` and `js` block is run beside the same daemon, as a program that imports the
 client of clients/: it must succeed.
 
-A block that follows `<!-- file: PATH -->` is that file of this repository, and is in the shell's
-folder by its name. One that follows `<!-- saved: NAME -->` is in it by that name, and in it the
-address of the daemon is right. A page that has a push.json is run beside a daemon with
-`--push push.json`, in which the port 3000 is a free one. The shell has it as PORT.
+A block that follows `<!-- file: PATH -->` is that file of this repository, and is copied to the
+shell's folder. A block that follows `<!-- saved: NAME -->` is saved there under that name, with the
+address of the test's daemon. A page that has a push.json is run beside a daemon with
+`--push push.json`, in which a free port replaces the port 3000. The shell has this port as PORT.
 
-`patternd` in a command is the program that is tested. Where it would listen on the port 8379, the
-page's daemon does; 8443 is a free port, to which curl goes for every name.
+`patternd` in a command is the tested program. If a command starts it on port 8379, the page's
+daemon serves requests for that port. A free port replaces 8443, and curl connects to it for every
+name.
 """
 import contextlib
 import datetime
@@ -83,7 +84,7 @@ INSTANT = r"(?<![\w.])\d{13}(?![\w.])"
 DURATION = r"(?<![\w.])\d+(?= ms\b)"
 DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
-# The sections of a page about a pattern, in this order.
+# The sections of a pattern's page, in this order.
 GLOSSARY = DOCS / "glossary.md"
 OTHER_NAMES = pathlib.Path("tests/other_names.json")
 # Commands and options that readers of Redis tutorials look for.
@@ -124,7 +125,7 @@ def with_ellipses(text):
             word = '"...": 0' if stack[-1:] == ["{"] and before in "{," else '"..."'
         out.append(word)
         if not stack and word in ("}", "]"):
-            break  # the rest is not a part of it
+            break  # the document ends here
     return "".join(out) + text[at:]
 
 
@@ -145,7 +146,7 @@ class Text:
         return [" ".join(line.split()) for line in head.split("\n")]
 
     def drop(self, lead):
-        """True when it starts with that, which is then removed."""
+        """Removes `lead` from the front. Returns whether it was there."""
         found = self.rest.startswith(lead)
         self.rest = self.rest[len(lead) :] if found else self.rest
         return found
@@ -181,16 +182,18 @@ class Session:
             return shown
 
     def type(self, command):
-        """A reader cannot type what another daemon made."""
+        """Checks that a command contains no value that a daemon made: a reader would get another
+        value.
+        """
         for word in re.findall(MADE, command):
             if NOBODYS not in word:
                 raise Differs(
-                    f"{word} is made anew each time: use a variable; what nobody has is written with {NOBODYS}"
+                    f"{word} differs in each run: use a variable; an id that does not exist contains {NOBODYS}"
                 )
         self.typed |= set(re.findall(DAY, command))
 
     def same(self, shown, came, where):
-        """One of the kinds that vary, as a text."""
+        """Compares a value that varies, as text."""
         if re.fullmatch(MADE, shown) and re.fullmatch(MADE, came):
             ok = self.made.setdefault(shown, came) == came
         elif shown in self.typed:
@@ -292,7 +295,7 @@ def is_whole(command):
     try:
         shlex.split(command, comments=True)
         return not command.endswith("\\")
-    except ValueError:  # a quotation that does not end
+    except ValueError:  # a quotation is open
         return False
 
 
@@ -329,7 +332,9 @@ def compare(session, shell, shown, came):
 
 
 def run_block(session, shell, text, place):
-    """The findings of one block; the first ends it, since later commands depend on earlier ones."""
+    """The findings of one block. The first finding ends the block, because later commands depend on
+    earlier ones.
+    """
     for shown, output in commands(text):
         try:
             session.type(shown)
@@ -396,7 +401,7 @@ def run_page(program, page):
 
 
 def sessions(program, page):
-    """Once more when midnight passed meanwhile."""
+    """Runs a page, and runs it again if it failed and midnight passed meanwhile."""
     while True:
         day = datetime.datetime.now(datetime.timezone.utc).date()
         findings, count = run_page(program, page)
@@ -452,16 +457,17 @@ def check_operations(page, paths):
 
 
 def names(page, path):
-    """True when it has the path of the contract, with or without something in place of its
-    parameters; a longer one is another.
+    """Whether the page names this path of the contract, as it is or with values for its parameters.
+    A longer path is another path.
     """
     path = re.sub(r"\\\{[^}]+\\\}", r"[^/\\s`]+", re.escape(path))
     return re.search(rf"(?:(?<=:8379)|(?<![\w/}}]))/{path[1:]}(?![\w/{{-])", page.read_text())
 
 
 def check_other_names(page):
-    """Its first lines have the names that docs/glossary.md gives the whole page. Each name that
-    tests/other_names.json has for it is in its first lines, or in a row that links a part of it.
+    """The first lines of a page have the names that docs/glossary.md gives the whole page. Each
+    name of the page in tests/other_names.json is in its first lines, or in a row of the glossary
+    that links a part of it.
     """
     place = str(page.relative_to("docs"))
     whole = {name for link, names in other_names.rows() if link == place for name in names}
@@ -505,7 +511,9 @@ def check_tags(page, paths):
 
 
 def check_index(page):
-    """Each tag of the contract has a row, with its page; another page links each page of docs/."""
+    """Each tag of the contract has a row with its page, and each page of docs/ is linked from
+    another page.
+    """
     tags, told = {tag["name"] for tag in reference.read_contract()["tags"]}, reference.pages_of_tags()
     for tag in sorted(tags ^ told.keys()):
         yield f"{page}: the tag {tag} of openapi/root.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi/root.yaml"
@@ -519,13 +527,13 @@ def check_index(page):
 
 
 def check_generated(page):
-    """It equals the output of tools/reference.py."""
+    """The page equals the output of tools/reference.py."""
     if page.read_text() != reference.PAGES[str(page)]():
         yield f"{page}: is not of today's contract and pages: run tools/reference.py"
 
 
 def check_metrics(page, program):
-    """It has each metric of a daemon, and may have metrics that only other options expose."""
+    """The page has each metric of a daemon, and may have metrics that only other options expose."""
     with embedded.Daemon(program) as daemon:
         url = f"http://127.0.0.1:{daemon.port}/metrics"
         text = urllib.request.urlopen(url, timeout=COMMAND_SECONDS).read().decode()
@@ -535,14 +543,16 @@ def check_metrics(page, program):
 
 
 def check_kinds(page):
-    """Each kind of key has its row, made of its page in docs/internals/."""
+    """Each kind of key has a row, which is generated from its page in docs/internals/."""
     for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/common/kinds.h").read_text(), re.M):
         if f"`p:{kind}:{{" not in page.read_text():
             yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its page in {INTERNALS}"
 
 
 def check_commands(page):
-    """Each pattern replaces some Redis commands; each of COMMANDS is in a row."""
+    """Each pattern has rows of the Redis commands that it replaces, and each of COMMANDS is in a
+    row.
+    """
     words = set(re.findall(r"[A-Z][A-Z.]+", " ".join(re.findall(r"`([^`\n]+)`", page.read_text()))))
     for command in sorted(set(COMMANDS) - words):
         yield f"{page}: lacks `{command}`: add the endpoint that replaces it, or what to do instead to 'Not here'"
@@ -552,7 +562,7 @@ def check_commands(page):
 
 
 def check_runbook(page):
-    """Its runbook has each code that an operator meets as 5xx."""
+    """The runbook has each code of a 5xx that an operator can get."""
     errors = pathlib.Path("service/request/errors.def").read_text()
     for code, status in re.findall(r'^PROBLEM\(\w+, "(\w+)", (50[034]),', errors, re.M):
         if not re.search(rf"^\| [^|]*{status} [^|]*`{code}`", page.read_text(), re.M):
@@ -571,7 +581,7 @@ OF_ONE_PAGE = {
 def main():
     program = pathlib.Path(sys.argv[1], "patternd").resolve()
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
-    # As the build has bundled it, which takes a tenth of the time to read.
+    # The contract as the build has bundled it, because reading this takes a tenth of the time.
     paths = json.loads((program.parent / "generated/openapi.json").read_text())["paths"]
     findings, count = [], 0
     for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):

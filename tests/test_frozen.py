@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that what clients rely on is as tests/frozen.json has it: paths, methods, scopes,
-parameters, fields with their types, ranges and defaults, values of enumerations, statuses, headers,
-codes of problems, options, and the layout of keys. Additions pass, except a new field that a
-request must have. tests/test_frozen.py OPENAPI_JSON [--record]
+"""Checks that the interface on which clients rely is as tests/frozen.json has it: paths, methods,
+scopes, parameters, fields with their types, ranges and defaults, values of enumerations, statuses,
+headers, codes of problems, options, and the layout of keys. Additions pass, except a new field that
+a request must have. tests/test_frozen.py OPENAPI_JSON [--record]
 
 Until the first release a deliberate change is recorded, in the commit that states why. After the
 release the content of the file stays for all of 1.x.
@@ -14,7 +14,7 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RECORD = TOP / "tests/frozen.json"
-# Of a schema, what a value is held against.
+# The keywords of a schema that restrict a value.
 BOUNDS = (
     "default",
     "format",
@@ -48,11 +48,11 @@ LAYOUT = re.compile(r"^layout = layout == '(\d+)'$", re.M)
 
 
 class Contract:
-    """The contract as addresses and what is there. What is named in components is there once."""
+    """The contract as {address: value}. Named components are listed once."""
 
     def __init__(self, document):
         self.components, self.rows = document["components"], {}
-        self.of_requests = set()  # the schemas that bodies of requests are made of
+        self.of_requests = set()  # the schemas of request bodies
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 self.operation(f"{method.upper()} {path}", operation)
@@ -107,7 +107,7 @@ class Contract:
             self.schema(f"{at} {kind}", content["schema"])
 
     def schema(self, at, schema, required=None):
-        """`required` is None where it is not a member."""
+        """`required` is None if the schema is not a member."""
         row = {member: schema[member] for member in ("type", "$ref", *BOUNDS) if member in schema}
         if required is not None:
             row["required"] = required
@@ -131,7 +131,8 @@ def name_of(reference):
 def now(contract):
     rows = contract.rows
     for kind, flag, rest in OPTION.findall((TOP / "service/process/options.def").read_text()):
-        # The default is behind the name of the argument; a choice has none, a flag has neither.
+        # In a row the default follows the name of the argument. A choice has no argument, and a
+        # flag has neither.
         texts = re.findall(r'"([^"]*)"|([^\s",][^",]*)', rest.rsplit(")", 1)[0])
         texts = [text or plain.strip() for text, plain in texts]
         at = {"TEXT": 1, "SECRET": 1, "INT": 1, "CHOICE": 0}.get(kind)

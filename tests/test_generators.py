@@ -76,7 +76,8 @@ components:
 x-synonyms: {items: [elements], b: [bee]}
 x-every-deprecated-response: {headers: {Deprecation: {schema: {type: string}}}}
 """
-# What the deprecated operation gets: a column of its row, and a header in each of its responses.
+# What the generator adds to a deprecated operation: a column in its row, and a header in each of
+# its responses.
 DEPRECATED = (
     ("operations.c", '&(const struct deprecation){ "@1798761600", (const struct text[]){ { "stacks", 6 }, { "", 0 }, '),
     ("openapi.json", '"204":{"description":"Empty.","headers":{"Deprecation":{"schema":{"type":"string"}}}}'),
@@ -182,7 +183,7 @@ def reported_for(text):
 
 
 def missing_of_the_deprecated():
-    """What of DEPRECATED the generator does not write."""
+    """The items of DEPRECATED that the generator does not write."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "openapi", "root.yaml")
         path.parent.mkdir()

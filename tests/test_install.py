@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what `make install` installs: the program, a unit that starts it with a configuration
-that is there, and that configuration, with every option, each with a value that the program
+"""Checks what `make install` installs: the program, a unit that starts it with the installed
+configuration, and that configuration. It has every option, each with a value that the program
 accepts.
 tests/test_install.py BUILD_FOLDER
 """
@@ -12,11 +12,12 @@ import subprocess
 import sys
 import tempfile
 
-NO_DEFAULT = re.compile(r"#[a-z-]+ = [A-Z][A-Za-z.,:]*$")  # it shows what kind of value goes there
+NO_DEFAULT = re.compile(r"#[a-z-]+ = [A-Z][A-Za-z.,:]*$")  # a placeholder for the value
 OPTION = re.compile(r"#([a-z-]+ = .*)$")
 
 
-# Without PATTERND_FULL and its like: --check-config refuses a variable that is not an option.
+# The environment without PATTERND_FULL and similar variables, because --check-config refuses
+# variables that are not options.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PATTERND_")}
 
 
@@ -35,13 +36,13 @@ def below(root, path):
 
 
 def verify(unit, program, root):
-    """systemd accepts the unit, apart from the folder of the program."""
+    """systemd accepts the unit, except for the folder of the program."""
     if not shutil.which("systemd-analyze"):
         return
     path = root / "patternd.service"
     path.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={program}", unit, flags=re.M))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
-    # findings in other units of the machine do not count
+    # Findings in other units of the machine do not count.
     ours = [line for line in done.stderr.splitlines() if "patternd" in line]
     assert not ours, "\n".join(ours)
 

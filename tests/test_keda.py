@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""KEDA, as docker/kubernetes/keda configures it, gets the numbers that it scales by from a daemon
+"""KEDA, as docker/kubernetes/keda configures it, gets the numbers by which it scales from a daemon
 of docker/kubernetes/standalone. tests/test_keda.py PATTERND
 """
 import hashlib
@@ -23,7 +23,9 @@ def named(path, kind):
 
 
 def token_lines():
-    """KEDA's token with the scope that the recipe at the top of the file gives it."""
+    """A tokens file with KEDA's token, and with the scope from the recipe at the top of the
+    manifest.
+    """
     scopes = re.search(r"""line "\$keda" '(.+)' >>tokens""", KEDA.read_text()).group(1)
     for token, given in ((MINE, "queues:orders:*"), (ITS, scopes)):
         yield f"{hashlib.sha256(token.encode()).hexdigest()} {given}\n"
@@ -36,7 +38,7 @@ def allowed_hosts():
 
 
 def value_at(answer, location):
-    """By a path of GJSON without its special characters."""
+    """The value at a GJSON path, which has no special characters."""
     assert re.fullmatch(r"\w+(\.\w+)*", location), location
     for name in location.split("."):
         answer = answer[name]
@@ -45,7 +47,7 @@ def value_at(answer, location):
 
 
 def values(daemon, scaled):
-    """What each trigger finds, by its name."""
+    """The value that each trigger finds, by the trigger's name."""
     found = {}
     for trigger in scaled["spec"]["triggers"]:
         asked = trigger["metadata"]
@@ -59,7 +61,7 @@ def values(daemon, scaled):
 
 
 def check_service(scaled):
-    """The address is the Service's, and the policy lets KEDA through to its pods."""
+    """The address is the address of the Service, and the network policy admits KEDA to its pods."""
     service = named(KUBERNETES / "standalone/service.yaml", "Service")
     labels = named(KUBERNETES / "standalone/deployment.yaml", "Deployment")["spec"]["template"]["metadata"]["labels"]
     policy = named(KEDA, "NetworkPolicy")["spec"]

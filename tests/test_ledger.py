@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """The clients of clients/ under outages: tests/test_ledger.py PATTERND python|javascript
 
-Programs of tests/libraries/ledger.* send, work a queue by `work` and hold a lock, while what they
-need is killed, stopped, cut or fails over; each way with its own daemon and Redis, all ways
-at once. Then the ledger of their steps has to show that
+Programs of tests/libraries/ledger.* send messages, work on a queue by `work`, and hold a lock.
+Meanwhile the daemon is killed or stopped, Redis is stopped or fails over, or programs are ended.
+Each way has its own daemon and Redis, and all ways run at once. Then the ledger of their steps must
+show that
 
 - no message was lost, and none was acknowledged that was not worked on;
-- a delivery had ended, or was lost for its handler, when the next one of its message began;
-- the lock was held by one at a time, and by none for longer than its time to live after a call that
-  was ended at a random instant;
-- what runs for longer than its visibility was worked on once, and one request extended many;
-- what a program that stops had not begun, or not finished in time, counts as not delivered.
+- a delivery had ended, or its handler knew that it was lost, when the next delivery of its message
+began;
+- the lock had one holder at a time, and stayed held for at most its time to live after a call that
+was ended at a random instant;
+- a message whose work took longer than its visibility was worked on once, and one request extended
+many deliveries;
+- a message that a stopping program had not begun, or not finished in time, counts as not delivered.
 
-PATTERND_FULL=1 goes on for a minute. When a way fails, the ledgers and the logs of all daemons and
-servers are kept in build/ledger/.
+With PATTERND_FULL=1 it runs for a minute. When a way fails, the ledgers and the logs of all daemons
+and servers are kept in build/ledger/.
 """
 import collections
 import concurrent.futures
@@ -42,13 +45,14 @@ SECONDS, FULL_SECONDS = 3, 60
 MESSAGES = 60  # that each program sends in SECONDS
 VISIBILITY_MS, LOCK_TTL_MS = 2500, 1500
 DRAINED_MOST = 3  # deliveries that were on their way to a program that had closed its connection
-LATE_NS = 250_000_000  # of a program on a busy machine
-STOPPED_S = (0.5, 3.5)  # the latter ends deliveries
+LATE_NS = 250_000_000  # the delay of a program on a busy machine
+STOPPED_S = (0.5, 3.5)  # the longer stop outlasts VISIBILITY_MS
 SETTLED_S = 40
 
 
 class Switch:
-    """The one address of a Redis that fails over. Connections to `port` end when it changes."""
+    """The fixed address of a Redis that fails over. Its connections are closed when `port` changes.
+    """
 
     def __init__(self, port):
         self.target, self.pairs = port, set()
@@ -90,7 +94,7 @@ class Switch:
 
 
 class Stage:
-    """Two servers, of which one has the other as its replica, and a daemon; each may be harmed."""
+    """A master, its replica, and a daemon; each may be harmed."""
 
     def __init__(self, program, folder):
         folder.mkdir()
@@ -109,7 +113,9 @@ class Stage:
         self.daemon.wait_up()
 
     def fail_over(self):
-        """Loses nothing: the master pauses its callers until the replica has all."""
+        """Fails over without a loss: the master pauses its clients until the replica has all
+        writes.
+        """
         master, replica = self.servers
         redis(replica.port, "REPLICAOF", "127.0.0.1", master.port)
         wait_until(lambda: field(replica, "master_link_status") == "up", 10, "a replica")
@@ -125,7 +131,7 @@ class Stage:
 
 
 class Ledger:
-    """Programs, and what they print, which goes to a file as well."""
+    """The programs, and the lines that they print, which are also written to a file."""
 
     def __init__(self, language, port, path, variables):
         self.interpreter, self.ending = LANGUAGES[language]
@@ -155,7 +161,7 @@ class Ledger:
         return sorted((line for line in list(self.lines) if line["step"] in names), key=lambda line: line["at"])
 
     def end(self, which=0):
-        """SIGTERM: the program finishes what it works on."""
+        """Sends SIGTERM, after which the program finishes its current work."""
         program, reader = self.programs.pop(which)
         program.send_signal(signal.SIGTERM)
         status = program.wait(60)
@@ -163,13 +169,13 @@ class Ledger:
         assert status == 0, f"a program has ended with {status}: {self.steps('failed')}"
 
     def kill(self):
-        """Those that a failed check leaves."""
+        """Kills the programs that a failed check leaves."""
         for program, _ in self.programs:
             program.kill()
             program.wait()
 
     def await_work(self, seconds):
-        """Until each message that was sent was worked on."""
+        """Waits until each sent message was worked on."""
         deadline = time.monotonic() + seconds
         while True:
             ends = {line["message"] for line in self.steps("end")}
@@ -184,7 +190,7 @@ class Ledger:
 def check_deliveries(ledger):
     """Returns how many messages were worked on more than once."""
     deliveries, over = collections.defaultdict(list), {}
-    done = {line["by"]: line["at"] for line in ledger.steps("done")}  # and its handlers with it
+    done = {line["by"]: line["at"] for line in ledger.steps("done")}  # when a program ends, its handlers end, too
     for line in ledger.steps("begin", "end", "lost"):
         if line["step"] == "begin":
             deliveries[line["message"]].append(line)
@@ -199,7 +205,7 @@ def check_deliveries(ledger):
 
 def check_lock(ledger):
     holder, fence = None, 0
-    left = {line["fence"]: line["at"] for line in reversed(ledger.steps("left"))}  # the first of each
+    left = {line["fence"]: line["at"] for line in reversed(ledger.steps("left"))}  # the first step of each
     for line in ledger.steps("enter"):
         assert line["fence"] > fence, f"the fence fell: {fence}, {line}"
         until = left.get(holder["fence"]) if holder else 0
@@ -210,7 +216,7 @@ def check_lock(ledger):
 
 
 def check_extensions(ledger, port):
-    """A request extended several messages, as they were worked on at once."""
+    """One request extended several messages, because they were worked on at the same time."""
     begins = {line["receipt"]: line["at"] for line in ledger.steps("begin")}
     worked_ns = [line["at"] - begins[line["receipt"]] for line in ledger.steps("end")]
     extensions = sum(int(ns / 1e6 / (VISIBILITY_MS / 3)) for ns in worked_ns)
@@ -225,7 +231,7 @@ def check_extensions(ledger, port):
 
 
 def check_returns(ledger):
-    """Each delivery to a program that stopped was returned, and did not count."""
+    """Each unfinished delivery of a stopped program was returned, and did not count."""
     begins = ledger.steps("begin")
     counted = [line for line in begins if line["receives"] > 1]
     assert len(counted) <= DRAINED_MOST, f"{len(counted)} of {len(begins)} came after one that counts: {counted[:5]}"
@@ -243,7 +249,9 @@ def asked(port, path):
 
 
 def check_queue(ledger, port):
-    """What was acknowledged is gone, and what is gone was worked on: nothing is left, nor lost."""
+    """Acknowledged messages are gone, and every message that is gone was worked on. No message is
+    left or lost.
+    """
 
     def counts(queue):
         told = json.loads(asked(port, f"/queues/{queue}"))
@@ -256,7 +264,7 @@ def check_queue(ledger, port):
     assert left >= len(plain - ended), f"{left} are left, but {len(plain - ended)} were not worked on"
 
 
-# What is done to a stage, again and again.
+# The ways to harm a stage, each of which is repeated.
 
 
 def daemon_killed(stage, ledger, rng):
@@ -283,13 +291,17 @@ def redis_failed_over(stage, ledger, rng):
 
 
 def programs_ended(stage, ledger, rng):
-    """And calls of those that run, at random instants."""
+    """Starts and ends a program. INTERRUPTS also ends calls of the running programs at random
+    instants.
+    """
     ledger.start()
     ledger.end()
 
 
 def programs_drained(stage, ledger, rng):
-    """They hold more than they work on, and some of that takes longer than they may take."""
+    """Starts and ends a program that has more messages than it works on. Some take longer than
+    DRAIN_MS.
+    """
     ledger.start()
     ledger.end()
 

@@ -2,15 +2,15 @@
 """The clients of clients/, beside a daemon with its own Redis:
 tests/test_libraries.py PATTERND FAULT_PROXY python|javascript
 
-1. tests/libraries/promises.* asks for what the client promises; the ways to the daemon are in its
-   environment.
-2. Processes of tests/libraries/worker.* send, work and hold a lock, while each connection is cut
-   after another number of bytes.
-3. The same while the fault proxy delays, cuts, resets and refuses.
+1. tests/libraries/promises.* checks what the client promises. Its environment has the addresses of
+the daemon and of its proxies.
+2. Processes of tests/libraries/worker.* send messages, work on them and hold a lock, while each
+connection is cut after another number of bytes.
+3. The same processes run while the fault proxy delays, cuts, resets and refuses connections.
 
-2. and 3. keep a ledger: no message lost, none worked twice, the lock held by one at a time. All
-three run at once, each with its own daemon. When one fails, the ledgers and the logs of all
-daemons and servers are kept in build/libraries/.
+2. and 3. keep a ledger. It must show that no message was lost, none was worked on twice, and the
+lock had one holder at a time. All three run at once, each with its own daemon. When one fails, the
+ledgers and the logs of all daemons and servers are kept in build/libraries/.
 """
 import collections
 import concurrent.futures
@@ -39,8 +39,8 @@ LANGUAGES = {"python": (sys.executable, "py"), "javascript": ("node", "mjs")}
 PROCESSES = 2
 SEED = 22
 MESSAGES = 100  # that each process sends
-CUT_BYTES = 1400  # more than a request and its answer have
-SILENCE_S = 1  # longer than an attempt of worker.*; then the proxy resets what lost bytes
+CUT_BYTES = 1400  # more bytes than a request and its answer have
+SILENCE_S = 1  # longer than an attempt of worker.*; then the proxy resets a connection that lost bytes
 FAULTS = [
     "delay_ms=30",
     "cut=1",
@@ -56,8 +56,9 @@ FAULTS = [
 
 
 class BadWay(http.server.BaseHTTPRequestHandler):
-    """Between a client and its daemon. Of the attempts with one Idempotency-Key or one body, the
-    first is a 503 that did nothing, the second is done and answered 504, the third goes through.
+    """A proxy between a client and its daemon. Of the attempts with one Idempotency-Key or one
+    body, the first is answered 503 and not sent on. The second is done but answered 504, and the
+    third succeeds.
     """
 
     def serve(self):
@@ -99,8 +100,8 @@ class BadWay(http.server.BaseHTTPRequestHandler):
 
 
 class Cutter:
-    """A way to `port` on which every other connection is cut, at its n-th byte: n grows by `stride`
-    for requests and answers in turn, from 0 to CUT_BYTES.
+    """A proxy to `port` that cuts every other connection at its n-th byte. n grows by `stride` from
+    0 to CUT_BYTES, and each n is used for a request and then for an answer.
     """
 
     def __init__(self, port, stride):
@@ -123,7 +124,7 @@ class Cutter:
             threading.Thread(target=self.carry, args=(client, limits or (None, None)), daemon=True).start()
 
     def carry(self, client, limits):
-        """A connection without a limit ends after its third answer, too: else none would follow."""
+        """A connection without a limit ends after its third answer, so that another one follows."""
         is_limited = limits != (None, None)
         with client, socket.create_connection(("127.0.0.1", self.port)) as daemon:
             left = {client: limits[0], daemon: limits[1]}
@@ -145,7 +146,7 @@ class Cutter:
 
 
 class Proxy:
-    """The fault proxy; leaves with `with`."""
+    """A context manager that runs the fault proxy."""
 
     def __init__(self, program, port):
         self.process = subprocess.Popen([program, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -165,7 +166,7 @@ class Proxy:
 
 
 class Ledger:
-    """Worker processes, and their output, which goes to the file `path` as well."""
+    """Worker processes, and their output, which is also written to the file `path`."""
 
     def __init__(self, language, port, path):
         interpreter, ending = LANGUAGES[language]

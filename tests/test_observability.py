@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""/metrics is valid for Prometheus (exposition format 0.0.4) and has names of its conventions. The
-daemon has each metric, label and operation that the alerts of examples/prometheus and the dashboard
-of examples/grafana use, and docs/metrics.md lists its metrics. tests/test_observability.py PATTERND
+"""/metrics is valid for Prometheus (exposition format 0.0.4), and its names follow Prometheus's
+conventions. The daemon has each metric, label and operation that the alerts of examples/prometheus
+and the dashboard of examples/grafana use. docs/metrics.md lists its metrics.
+tests/test_observability.py PATTERND
 """
 import json
 import math
@@ -22,7 +23,7 @@ import contract as contract_file  # noqa: E402
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = TOP / "examples"
-# What Prometheus adds to each series by itself.
+# The labels that Prometheus adds to each series.
 OF_THE_SCRAPE = {"instance", "job"}
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$", re.M)
 COMMENT = re.compile(r"# (HELP|TYPE) (\w+) (\S.*)")
@@ -64,8 +65,8 @@ def misnamed(name, kind):
 
 
 def wrong_histogram(name, buckets, series):
-    """Buckets, each (le, count), grow in the order of the page to +Inf, which has the count; there
-    is a sum.
+    """The buckets, each (le, count), increase in the order of the page up to +Inf, whose value is
+    the count. There is a sum.
     """
     labels, bounds, counts = name[1], *zip(*buckets)
     if list(bounds) != sorted(set(bounds)) or list(counts) != sorted(counts) or bounds[-1] != math.inf:
@@ -75,7 +76,7 @@ def wrong_histogram(name, buckets, series):
 
 
 def malformed(text):
-    """What Prometheus would not read, or only with other meaning."""
+    """The lines that Prometheus cannot read, or reads with another meaning."""
     families, series, histograms = {"HELP": {}, "TYPE": {}}, {}, {}
     for line in text.removesuffix("\n").split("\n"):
         comment, sample = COMMENT.fullmatch(line), SERIES.fullmatch(line)
@@ -121,7 +122,7 @@ def named_metrics(daemon, *wanted):
 
 
 def documented(texts):
-    """Of docs/metrics.md: each family that is served, with its type and help; and no others."""
+    """docs/metrics.md lists each served family with its type and help, and no others."""
     rows = re.findall(r"^\| `(patternd_\w+)` \| (\w+) \| (.*) \|$", (TOP / "docs/metrics.md").read_text(), re.M)
     wanted = {(name, kind): words for name, kind, words in rows}
     for text in texts:
@@ -140,7 +141,7 @@ def rules():
 
 
 def silent_alerts(metrics):
-    """Alerts without data of a daemon that has no option for them."""
+    """The alerts that have no data although they need no option."""
     for alert, expression, _ in rules():
         missing = {name for name, _ in SELECTOR.findall(expression)} - metrics.keys()
         if missing and alert not in ONLY_NAMED:
@@ -174,9 +175,10 @@ def empty_panels(text):
 
 
 def wrong_panels():
-    """Expressions with a hole or a wrong sum: other windows than Grafana's, which follow the scrape
-    interval; figures of daemons that are not chosen; figures that each daemon reads from Redis, and
-    that are not the largest; lines of several daemons with one name; gaps that are joined.
+    """Finds expressions that show gaps or wrong sums. These have a window other than Grafana's
+    (which follows the scrape interval), or count daemons that are not selected. Others sum a figure
+    that each daemon reads from Redis, instead of its maximum. Others give lines of several daemons
+    one name, or join gaps.
     """
     board = json.loads((EXAMPLES / "grafana/patternd.json").read_text())
     variables = {variable["name"] for variable in board["templating"]["list"]}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each bug that the self-tests of chaos, fuzz and soak plant has its places in the source, and
-compiles there: C by the command of the build, Lua by a Redis. tests/test_planted_bugs.py BUILD
+"""Each bug that the self-tests of chaos, fuzz and soak plant applies to the source, and compiles
+there: C by the command of the build, Lua by a Redis. tests/test_planted_bugs.py BUILD
 """
 import concurrent.futures
 import importlib.machinery
@@ -26,7 +26,7 @@ from stage import redis_server  # noqa: E402
 
 
 def planter(path):
-    """The module of a self-test, whose file has no ending."""
+    """Imports a self-test, whose file name has no ending."""
     name = path.replace("/", "_")
     loader = importlib.machinery.SourceFileLoader(name, str(TOP / path))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -35,7 +35,7 @@ def planter(path):
 
 
 def all_bugs():
-    """(Self-test, bug, its changes)."""
+    """Yields (self-test, bug, its changes)."""
     yield from (("chaos", name, changes) for name, (changes, _) in CHAOS.items())
     yield from (("fuzz", name, [change]) for name, (_, change) in planter("tests/fuzz/selftest").BUGS.items())
     yield from (("soak", name, changes) for name, (changes, _) in planter("tests/soak/selftest").BUGS.items())
@@ -53,7 +53,7 @@ def changed(changes):
 
 
 class Compiler:
-    """Of C files in a folder, by the commands of a build."""
+    """Compiles C files in a folder, by the commands of a build."""
 
     def __init__(self, build, folder):
         entries = json.loads((build / "compile_commands.json").read_text())
@@ -61,7 +61,7 @@ class Compiler:
         self.folder = folder
 
     def errors(self, file, text):
-        """Compiles to an object, for the warnings that only the optimizer finds."""
+        """Compiles to an object, because only the optimizer finds some of the warnings."""
         entry = self.commands[str(TOP / file)]
         with tempfile.NamedTemporaryFile("w", suffix=".c", dir=self.folder) as copy:
             copy.write(text)
@@ -74,7 +74,7 @@ class Compiler:
 
 
 class Loader:
-    """Of scripts, which a Redis compiles."""
+    """Compiles scripts in a Redis."""
 
     def __init__(self, folder):
         self.lua, self.port, self.lock = folder / "lua", free_port(), threading.Lock()
@@ -96,7 +96,7 @@ class Loader:
         return scripts if pattern == "lib" else [p for p in scripts if p.relative_to(self.lua).parts[0] == pattern]
 
     def errors(self, file, text):
-        """Of the scripts that the changed file is part of."""
+        """Compiles the scripts that the changed file is part of."""
         with self.lock:
             (self.lua.parent / file).write_text(text)
             sources = self.sources(self.scripts_with(file))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The programs of examples/push and of docker/kubernetes/push, beside a daemon that pushes to each:
-it gets its messages, and goes on after a message that it cannot use. PHP is tried where it is
-installed.
+"""The programs of examples/push and of docker/kubernetes/push, beside a daemon that pushes to each.
+Each program gets its messages, and continues after a message that it cannot use. PHP is tested if
+it is installed.
 tests/test_push_examples.py PATTERND
 """
 import contextlib
@@ -16,8 +16,8 @@ import tempfile
 import embedded
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# The folder of each, which has its target in push.json; what starts it, where {port} is free; and
-# the path of its URL.
+# For each program: its folder, which has its target in push.json; its command, in which {port} is a
+# free port; and the path of its URL.
 PROGRAMS = {
     "python": ("examples/push", [sys.executable, "-B", "mails.py"], "/mails"),
     "node": ("examples/push", ["node", "mails.mjs"], "/mails"),
@@ -43,7 +43,7 @@ def running(folder, command, port, log):
 
 
 def target_of(name, port):
-    """As its push.json has it, on this port."""
+    """The target as the program's push.json has it, on this port."""
     folder, _, path = PROGRAMS[name]
     target = json.loads((TOP / folder / "push.json").read_text())["mails"]
     assert target["url"] == "http://127.0.0.1:3000/mails", target
@@ -51,7 +51,7 @@ def target_of(name, port):
 
 
 def send(daemon, queue, body):
-    """The message once it is done or dead."""
+    """Waits until the message is done or dead, and returns it."""
     status, _, answer = daemon.ask("POST", f"/queues/{queue}/messages", {"body": body, "wait_result_ms": WAIT_MS})
     assert status == 201, answer
     return answer["messages"][0]

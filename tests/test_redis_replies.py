@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Whatever Redis holds and replies, no answer shows a fault in a script, and each answer of 2xx is
-as the contract documents it. tests/test_redis_replies.py PATTERND OPENAPI.YAML
-keys|replies
+"""Whatever Redis stores and replies, no answer reveals a bug in a script, and each answer of 2xx is
+as the contract documents it. tests/test_redis_replies.py PATTERND OPENAPI.YAML keys|replies
 
-The tours of bench/tours.py are walked through a proxy before Redis, which runs scripts itself.
-`keys`: before each script it runs the script with each key deleted, and replaced by each type, with
-pairs of keys so, and with all deleted; the reply has the documented form, or is a documented error
-that left all keys as they were. `replies`: each request is sent again for each element of each of
-its replies and each other type, with that element replaced; its keys are put back in between. Each
-pair of keys is damaged in one way, and each element gets one other type, in turn; with
+The tours of bench/tours.py run with a proxy before Redis. `keys`: before each script of a tour the
+proxy runs the script with damaged keys: each key and each pair of keys deleted or replaced by
+another type, and all keys deleted. The reply must have the documented form, or be a documented
+error that left all keys unchanged. `replies`: each request is sent again for each element of each
+of its replies, with that element replaced by another type. Its keys are restored in between. Each
+pair of keys is damaged in one way in turn, and each element gets one other type in turn. With
 PATTERND_FULL all ways and types are tried.
 """
 import concurrent.futures
@@ -39,7 +38,7 @@ loader = importlib.machinery.SourceFileLoader("instructions", str(ROOT / "bench"
 instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("instructions", loader))
 loader.exec_module(instructions)
 
-FULL = os.environ.get("PATTERND_FULL")  # each way to damage a pair, each other type of an element
+FULL = os.environ.get("PATTERND_FULL")  # with every way to damage a pair, and every other type of an element
 # First words of errors that mean something to the daemon (service/call/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
 OTHER_TYPES = {
@@ -83,7 +82,7 @@ MORE_TOURS = {
 
 
 class Error(str):
-    """An error as an element of a reply."""
+    """A Redis error that is an element of a reply."""
 
 
 def encode(reply):
@@ -120,7 +119,7 @@ class Wire:
         return [self.read() for _ in range(int(value))] if kind == b"*" else self.file.read(int(value) + 2)[:-2]
 
     def read_all(self):
-        """What has come so far, and at least one."""
+        """The bytes that have come so far, at least one."""
         found = [self.read()]
         while self.has_more():
             found.append(self.read())
@@ -174,7 +173,7 @@ class Proxy:
         client, upstream = Wire(sock), connect(self.redis_path)
         try:
             while True:
-                # Of a handshake a hundred at once.
+                # A handshake may send a hundred commands at once.
                 for runs, commands in itertools.groupby(client.read_all(), self.is_of_request):
                     commands = list(commands)
                     if any(command[0].upper() in (b"SSUBSCRIBE", b"SUBSCRIBE") for command in commands):
@@ -326,7 +325,7 @@ class Keys:
         return self.redis.ask(*command)
 
     def harms(self, keys):
-        """Ways to damage them: (what, commands)."""
+        """Ways to damage keys: (description, commands)."""
         ways = {"gone": lambda key: ["DEL", key]}
         for kind, (verb, *rest) in OTHER_TYPES.items():
             ways[f"a {kind}"] = lambda key, verb=verb, rest=rest: [verb, key, *rest]
@@ -365,7 +364,9 @@ class Keys:
 
 
 def places(reply, path=()):
-    """The paths of a reply and of what is in it; of long arrays the first and the last elements."""
+    """The paths of a reply and of its elements; long arrays have only their first and last
+    elements.
+    """
     yield path
     if isinstance(reply, list):
         for i in [i for i in range(len(reply)) if i < 14 or i + 3 > len(reply)]:
@@ -452,7 +453,7 @@ class Replies:
 
 
 def walk_some(program, contract_path, what, some):
-    """The flaws of these tours, how many ways were tried, and the scripts that did not run."""
+    """The findings of these tours, how many ways were tried, and the scripts that did not run."""
     stage = Stage(program, contract_path)
     try:
         sweep = {"keys": Keys, "replies": Replies}[what](stage)
@@ -464,8 +465,8 @@ def walk_some(program, contract_path, what, some):
 
 
 def main(program, contract_path, what):
-    """Three stages at once, each in a process: most of the time a daemon waits before it connects
-    again.
+    """Runs three stages at once, each in a process, because a daemon mostly waits before it
+    connects again.
     """
     all_tours = [tour for name, tour in {**tours.TOURS, **MORE_TOURS}.items() if name != "daemon"]
     with concurrent.futures.ProcessPoolExecutor(3) as pool:
@@ -479,5 +480,5 @@ def main(program, contract_path, what):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end what was started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the started programs
     sys.exit(main(*sys.argv[1:]))

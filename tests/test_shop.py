@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""examples/shop in its four languages, each beside its own daemon. All print the same and
-leave the same in Redis, though the first attempt of each POST is refused, and the answer to the
-second is lost. tests/test_shop.py PATTERND SHOP_IN_C
+"""Runs examples/shop in its four languages, each beside its own daemon. All print the same and
+leave the same data in Redis, although the first attempt of each POST is refused, and the answer to
+the second is lost. tests/test_shop.py PATTERND SHOP_IN_C
 """
 import collections
 import concurrent.futures
@@ -35,9 +35,10 @@ visitors: 2 today
 
 
 class BadWay(http.server.BaseHTTPRequestHandler):
-    """Between a shop and its daemon: of three tries with one Idempotency-Key, or of one message by
-    its id, the first is a 503 that did nothing, the second is done but answered 504, the third goes
-    through. A decision of a limit without a key would count twice: it is only refused once.
+    """A proxy between a shop and its daemon. Of three tries with one Idempotency-Key, or of one
+    message with an id, the first is answered 503 and not sent on. The second is done but answered
+    504, and the third succeeds. A limit decision without a key is only refused once, because a
+    second one would count twice.
     """
 
     def serve(self):

@@ -13,7 +13,7 @@ for (const [page, names] of Object.entries(wanted)) {
   for (const name of names) pagesOfNames.set(name, [...(pagesOfNames.get(name) ?? []), page.replace(/\.md$/, '.html')]);
 }
 
-/** What the script uses of an element. */
+/** The parts of a DOM element that the script uses. */
 function element() {
   return {
     children: [],
@@ -40,7 +40,7 @@ const context = vm.createContext({ document });
 for (const file of ['search_data.js', 'search.js']) vm.runInContext(readFileSync(join(site, file), 'utf8'), context);
 const [box, list] = side.children;
 
-/** The first page that the search returns. */
+/** Returns the first page that the search finds. */
 function first(query) {
   box.value = query;
   box.input();

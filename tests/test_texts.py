@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The manual page and the completions: the page is complete and without errors, and shells complete
-the options.
+"""Tests the manual page and the completions. The page is complete and without errors, and shells
+complete the options.
 
 tests/test_texts.py PROGRAM FOLDER PART: PROGRAM is the daemon, FOLDER has what packaging/texts.py
 wrote, PART is manual, bash, zsh or fish. Exit status 77: a program that it needs is missing.
@@ -40,7 +40,7 @@ TYPED = [
 
 
 def run(*command):
-    """Its output; fails when it fails, or writes to stderr."""
+    """Returns the output of a command. Fails if the command fails or writes to stderr."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=FOLDER)
     assert (
         done.returncode == 0 and not done.stderr
@@ -55,7 +55,7 @@ def flags():
 def manual():
     page, dated = FOLDER / "patternd.8", FOLDER / "patternd-dated.8"
     text = page.read_text()
-    # It has no date, which would be wrong or make builds differ; mandoc warns of that.
+    # mandoc warns that the page has no date. A date would be wrong, or would make builds differ.
     dated.write_text(text.replace('.TH PATTERND 8 ""', ".TH PATTERND 8 2000-01-01"))
     checks = [("mandoc", "-Tlint"), ("groff", "-man", "-ww", "-z"), ("man", "--warnings", "-l")]
     checks = [c for c in checks if shutil.which(c[0])]
@@ -70,7 +70,9 @@ def manual():
 
 
 def offered_by_bash(line):
-    """The function is called as bash would, which takes the sign in --option=value for a word."""
+    """Calls the completion function as bash does, for which the sign in --option=value is a
+    separate word.
+    """
     words = [w for w in re.split(r"(=)|\s", line) if w is not None]
     words = [w for i, w in enumerate(words) if w or i == len(words) - 1]
     script = (

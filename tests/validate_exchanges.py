@@ -2,15 +2,15 @@
 """Checks the answers that tests got against the contract: validate_exchanges.py [--pattern NAME]
 openapi.json FILE...
 
-Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST", "target":
+Each FILE has one exchange per line: {"operation": "lock_acquire", "method": "POST", "target":
 "/locks/a", "status": 201, "content_type": "application/json", "body": "{...}", "headers":
 {"retry-after": "1"}}, header names in lower case; `operation` is "" where no route matched. Each
-answer must be as documented: status, media type, schema, headers and problem code. All together
-must have shown every success status and media type of every operation, each of its own problem
-codes (x-problems), and the common ones (x-codes of components/responses/Problem) once in all. The
-`detail` of each example of a problem must have been seen, but for its names and numbers. With
---pattern only the operations that handlers/NAME defines count, and a problem that was not seen is
-named, but no failure: a test of all operations, or of faults, may show it.
+answer must be as documented: status, media type, schema, headers and problem code. Together the
+answers must cover every success status and media type of every operation, and each of its own
+problem codes (x-problems). Each common code (x-codes of components/responses/Problem) must occur at
+least once. The `detail` of each example of a problem must occur, with any names and numbers. With
+--pattern only the operations that handlers/NAME defines count. A problem that did not occur is then
+named but is not a failure, because a test of all operations, or of faults, may cover it.
 
 The last line reads `N passed, N failed`; the exit status is 1 when anything failed.
 """
@@ -36,7 +36,7 @@ def strict_json(text):
 
     def members(pairs):
         if len(dict(pairs)) != len(pairs):
-            raise ValueError("a member stands twice")
+            raise ValueError("a member occurs twice")
         return dict(pairs)
 
     def constant(word):
@@ -46,14 +46,14 @@ def strict_json(text):
 
 
 def is_media_type(given, documented):
-    """'text/plain; charset=utf-8' is 'text/plain'; parameters that are documented must be there."""
+    """'text/plain; charset=utf-8' matches 'text/plain'; documented parameters must be present."""
     given, documented = ([part.strip().lower() for part in text.split(";")] for text in (given or "", documented))
     return given[0] == documented[0] and set(documented) <= set(given)
 
 
 def shape(detail):
-    """A detail without what varies: quoted texts, a proposal, the place of a field, and words with
-    a digit, a brace or `_`.
+    """A detail without its variable parts: quoted texts, a proposal, the place of a field, and
+    words with a digit, a brace or `_`.
     """
     detail = re.sub(r"'[^']*'", "''", detail.removesuffix(" (and more, see errors)"))
     detail = re.sub(r"^(?:[/?]\S*|\{\w+\}|[\w-]+:)|; did you mean ''\?$", "@", detail).removesuffix("@")
@@ -71,22 +71,22 @@ def problems_in(node, done):
 
 
 def inlined(node, doc, done):
-    """A part of doc with the target of each $ref in its place: the validator would resolve it again
-    for each value.
+    """A part of doc in which each $ref is replaced by its target, because the validator would
+    resolve it again for each value.
     """
     while isinstance(node, dict) and "$ref" in node:
         target = functools.reduce(lambda at, part: at[part], node["$ref"].removeprefix("#/").split("/"), doc)
         beside = {name: value for name, value in node.items() if name != "$ref"}
         node = {**beside, "allOf": [target, *beside.get("allOf", [])]} if beside else target
     if isinstance(node, (dict, list)) and id(node) not in done:
-        done[id(node)] = node  # a schema that contains itself stays a loop
+        done[id(node)] = node  # a recursive schema stays recursive
         for name in node if isinstance(node, dict) else range(len(node)):
             node[name] = inlined(node[name], doc, done)
     return node
 
 
 def closed(node, done):
-    """Closes each object of the responses: clients must accept members of later releases, this
+    """Closes each object of the responses. Clients must accept members of later releases, but this
     test accepts no undocumented member.
 
     The parts of an allOf stay open: each has members of the others.
@@ -112,8 +112,8 @@ class Contract:
         self.seen = set()
 
     def misfit(self, value, schema):
-        """Why a value does not match its schema; None when it does. Of the values that match by the
-        quick check, jsonschema judges only some.
+        """Why a value does not match its schema, or None if it matches. jsonschema checks only some
+        of the values that pass the quick check.
         """
         if id(schema) not in self.validators:
             self.validators[id(schema)] = (
@@ -158,12 +158,13 @@ class Contract:
         return None
 
     def check(self, exchange):
-        """Why an exchange is not as documented; None when it is. Records what was seen."""
+        """Why an exchange is not as documented, or None if it is. Records what the exchange covers.
+        """
         operation, status, text = exchange["operation"], exchange["status"], exchange["body"]
         response = self.response_of(operation, status)
         if not operation and status < 400 and re.match(r"/(ui|docs|favicon\.ico)?([/?]|$)", exchange["target"]):
             return None  # a page
-        if exchange["method"] == "OPTIONS" and status == 204 and not operation:  # of whatever path
+        if exchange["method"] == "OPTIONS" and status == 204 and not operation:  # of any path
             return "a body where there should be none" if text else None
         if not response:
             return "the operation or its status is not documented"
@@ -191,7 +192,7 @@ class Contract:
         return why
 
     def wanted(self):
-        """What must have been seen, each with the text that reports it as missing."""
+        """What the exchanges must cover, each item with the text that reports it as missing."""
         for name, op in self.operations.items():
             for status, response in op["responses"].items():
                 if status.startswith("2"):
@@ -207,8 +208,8 @@ class Contract:
 
 
 def check_file(path):
-    """Of one file: how many exchanges are as documented, what is wrong with the others, and what
-    was seen.
+    """Checks one file. Returns how many exchanges are as documented, the faults of the others, and
+    what the file covers.
     """
     passed, failures, contract.seen = 0, [], set()
     for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):

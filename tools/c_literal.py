@@ -1,5 +1,5 @@
 """For generators of C: writes text and bytes as string literals, which compilers read faster than
-tables of numbers, and files that change only when their text does.
+tables of numbers. Writes a file only if its text has changed.
 """
 import re
 
@@ -24,8 +24,8 @@ def c_literal(data):
 
 
 def c_rows(data):
-    """`data` as adjacent literals: a row for each line of text, and for each ROW_BYTES of a longer
-    one.
+    """`data` as adjacent literals: one row for each line of text; a longer line has a row for each
+    ROW_BYTES.
     """
     data = data.encode() if isinstance(data, str) else data
     return "\n".join(
@@ -36,6 +36,8 @@ def c_rows(data):
 
 
 def write_changed(path, text):
-    """Leaves a file as it is that has this text: what includes it would be compiled again."""
+    """Writes a file, unless it has this text already: files that include it would be compiled
+    again.
+    """
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

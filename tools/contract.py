@@ -1,12 +1,12 @@
 """Reads openapi/root.yaml with the files beside it, as one document.
 
-What is served, linted and made into C is this bundle: each path item of another file is put in its
-path's place, the components of that file among the root's, each $ref is one of the document itself,
-what every operation has (x-every-operation) is in every operation, what comes with an
-Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one,
-what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with x-stale,
-and what announces a deprecation (x-every-deprecated-response) in each response of one that is
-deprecated. The body of a PATCH has both types of RFC 7396. Each mapping knows its file and line.
+This bundle is served, linted and made into C. Path items of other files are put in the places of
+their paths, and components of those files are added to the root's, so each $ref points into the
+document itself. Common parts are added: x-every-operation to every operation,
+x-every-idempotent-success to each 2xx response of an operation that takes an Idempotency-Key,
+x-every-stale-response to each 2xx and 404 response of an operation with x-stale, and
+x-every-deprecated-response to each response of a deprecated operation. The body of a PATCH has both
+types of RFC 7396. Each mapping knows its file and line.
 
 tools/contract.py prints the bundle as JSON. tools/reference.py writes it as openapi.yaml.
 """
@@ -23,7 +23,7 @@ METHODS = ("get", "put", "post", "patch", "delete")
 
 
 class Wrong(Exception):
-    """What is wrong with the contract, and at which file:line, where that is known."""
+    """A fault of the contract, with its file:line if that is known."""
 
     def __init__(self, why, at=None):
         super().__init__(why)
@@ -31,8 +31,8 @@ class Wrong(Exception):
 
 
 class Node(dict):
-    """A mapping of the contract, with its place. A member that is missing is named instead of being
-    a KeyError.
+    """A mapping of the contract, with its place. A missing member raises an error that names it,
+    instead of a KeyError.
     """
 
     at = None
@@ -41,7 +41,7 @@ class Node(dict):
         raise Wrong(f"{name!r} is missing", self.at)
 
 
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # in C, where PyYAML was built with it
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the parser in C, if PyYAML was built with it
     def node(self, at):
         made = Node()
         made.at = f"{at.start_mark.name}:{at.start_mark.line + 1}"
@@ -57,7 +57,7 @@ def read(path, shown):
         stream = io.StringIO(pathlib.Path(path).read_text())
     except OSError as error:
         raise Wrong(f"{shown}: {error.strerror}") from None
-    stream.name = shown  # the loader's marks have it
+    stream.name = shown  # the loader's marks have the file name
     loader = Loader(stream)
     try:
         return loader.get_single_data()
@@ -68,7 +68,7 @@ def read(path, shown):
 
 
 def follow(document, node):
-    """What the $ref of a node points at; members beside it win."""
+    """The node to which a $ref points; members beside the $ref take precedence."""
     while "$ref" in node:
         target = document
         for part in str(node["$ref"]).partition("#")[2].removeprefix("/").split("/"):
@@ -82,7 +82,7 @@ def follow(document, node):
 
 
 def make_local(node, files):
-    """Each $ref below to a component of one of these files becomes one of the bundle."""
+    """Each $ref below a node to a component of one of these files becomes a $ref to the bundle."""
     for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
         make_local(inner, files)
     if isinstance(node, dict) and isinstance(node.get("$ref"), str):
@@ -93,7 +93,7 @@ def make_local(node, files):
 
 
 def adopt(root, part, files):
-    """Takes the components of another file in."""
+    """Adds the components of another file to the root's."""
     for kind, named in part.get("components", {}).items():
         ours = root.setdefault("components", Node()).setdefault(kind, Node())
         for name, component in named.items():
@@ -112,8 +112,8 @@ def add_headers(root, operation, responses, statuses, more):
 
 
 def is_merged(root, schema):
-    """Whether a PATCH can merge this as RFC 7396 does: a scalar, or an object of such members. A
-    map, a list and any JSON are replaced whole.
+    """Whether a PATCH can merge this schema as RFC 7396 does: a scalar, or an object of such
+    members. A map, a list and any JSON are replaced as a whole.
     """
     schema = follow(root, schema)
     if "x-any" in schema or schema.get("type") == "array" or isinstance(schema.get("additionalProperties"), dict):
@@ -122,8 +122,8 @@ def is_merged(root, schema):
 
 
 def take_both_types(root, operation):
-    """The body of a PATCH is application/merge-patch+json, too, unless a member is replaced
-    whole.
+    """The body of a PATCH may also be application/merge-patch+json, unless a member is replaced as
+    a whole.
     """
     body = Node(follow(root, operation["requestBody"]))
     if not is_merged(root, body["content"]["application/json"]["schema"]):
@@ -134,7 +134,7 @@ def take_both_types(root, operation):
 
 
 def complete(root, operation, more):
-    """Adds what all operations share to one."""
+    """Adds the parts that all operations share to one operation."""
     every, replayed = more.get("x-every-operation", {}), more.get("x-every-idempotent-success", {})
     operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
     responses = Node({**operation["responses"], **every.get("responses", {})})
@@ -188,7 +188,7 @@ def dump(document):
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-# A text that YAML 1.2 reads as a number, and PyYAML, which knows 1.1, would not quote.
+# A text that YAML 1.2 reads as a number. PyYAML, which knows YAML 1.1, would not quote it.
 NUMBER = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+|0x[0-9a-fA-F]+")
 
 

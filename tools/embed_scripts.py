@@ -1,41 +1,41 @@
 #!/usr/bin/env python3
-"""Turns lua/*/**/*.lua into C tables: one folder per pattern, which may have folders; lua/lib/, and
-lib_*.lua of each pattern, are parts of scripts.
+"""Turns lua/*/**/*.lua into C tables. Each pattern has a folder, which may have subfolders.
+lua/lib/ and the lib_*.lua of each pattern are parts of scripts.
 
 A script file reads:
 
     -- lock_acquire: one line: what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
-    --@include time queue      pastes lib/time.lua and lib_queue.lua of its pattern here; what is
+    --@include time queue      pastes lib/time.lua and lib_queue.lua of its pattern here; the code
                                above works without them. A long list takes several lines
-    --@otherwise wake lock     pastes them too, and puts all below into a separate function, which
-                               Redis makes only when the script gets there; usual calls return
-                               before
-    --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
-                               or a replica)
+    --@otherwise wake lock     pastes them too, and puts all code below into a separate function,
+                               which Redis creates only when the script gets there; most calls
+                               return before
+    --@flags allow-oom         flags of the '#!lua' line. Without flags Redis refuses the script if
+                               it is out of memory or a replica
     --@idempotent              wraps the script with lua/lib/idempotency.lua: a replay returns the
                                reply again. Do not use it for a reply that lets a client go on
     --@idempotent proof        the same for a script that grants something for a time
     --@idempotent window       the same for a decision that holds for a time; a replay after that
                                decides again
-    --@idempotent parts        as without a word, for a request that is several calls, with
+    --@idempotent parts        like --@idempotent, for a request that makes several calls, with
                                lua/lib/idempotency_parts.lua
-    --@looks                   changes nothing but what PFCOUNT keeps: without a '#!lua' line, since
-                               with one Redis rejects PFCOUNT in a 'no-writes' script, and all other
-                               scripts on a replica
+    --@looks                   changes nothing except PFCOUNT's cache. It has no '#!lua' line:
+                               with one, Redis rejects PFCOUNT in a 'no-writes' script, and rejects
+                               all other scripts on a replica
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
-    --@reply 0 held: owner text  a form of the reply; replies.py has all of it
-    --@shape holder: owner text  items that several replies have
+    --@reply 0 held: owner text  a form of the reply; replies.py describes the syntax
+    --@shape holder: owner text  items that several replies share
 
-A script that includes `names` may make the first key of a resource: its last key, before the key of
-the record, is the index of names.
+A script that includes `names` may create the first key of a resource. Its last key, before the key
+of the record, is the index of names.
 
-and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency
-record keeps), 0 and below had none; now_ms is Redis's clock, which a replay renews, so instants are
-returned absolute and remaining times computed from them. A script with `proof` returns a proof of
-the grant beside the reply; for a replay it runs with `granted` (that reply) and `proof`, and
-returns what is true of the grant now, or nothing when it has ended. One with `window` returns,
-behind the reply and nil, for how many milliseconds the record is kept.
+A script returns {outcome, now_ms, ...}. An outcome above 0 had an effect, and an idempotency record
+keeps it; an outcome of 0 or below had none. now_ms is Redis's clock, which a replay renews, so
+scripts return absolute instants, from which remaining times are computed. A script with `proof`
+returns a proof of the grant beside the reply. For a replay it runs with `granted` (that reply) and
+`proof`, and returns the present state of the grant, or nothing if the grant has ended. A script
+with `window` returns, behind the reply and nil, for how many milliseconds the record is kept.
 
 Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
 """
@@ -55,7 +55,7 @@ FUNCTION = re.compile(r"^local function (\w+)\(.*?^end\n", re.M | re.S)
 
 
 def code_of(text):
-    """Without whole-line comments and empty lines: what Redis gets to hash and keep."""
+    """The script without whole-line comments and empty lines, as Redis gets it."""
     return "".join(line + "\n" for line in text.splitlines() if line.strip() and not line.strip().startswith("--"))
 
 
@@ -103,7 +103,7 @@ def without_indentation(text):
 
 
 def without_idle_functions(text):
-    """Leaves out the functions of libraries that no script calls: Redis would make each of them
+    """Removes the library functions that the script does not call: Redis would create each of them
     again whenever the script runs.
     """
     while True:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Turns the pages of web/ into a C table: embed_web.py web OUT
 
-Each file of web/ui and web/docs is served under its own path there, index.html under the folder's,
-icon.svg as favicon.ico; beside them are the files of packages that web/package.json lists under
-"embed" (tools/fetch_npm.py has brought them). Licences of packages are put together as
-docs/licenses.txt. Each is compressed by gzip, and sent so. Writes web_assets.c, and licenses.txt
-for our packages to ship.
+Each file of web/ui and web/docs is served under its own path there, except that index.html is
+served under the path of its folder. icon.svg is served as favicon.ico. The files of npm packages
+that web/package.json lists under "embed" are served beside them (tools/fetch_npm.py has downloaded
+them). The licences of these packages are joined to docs/licenses.txt. Each file is stored and sent
+in gzip format. Writes web_assets.c, and licenses.txt for our packages to ship.
 """
 import gzip
 import hashlib

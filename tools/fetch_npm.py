@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Brings the files of npm packages that are part of the program, without npm: fetch_npm.py web
+"""Downloads the files of npm packages that are part of the program, without npm: fetch_npm.py web
 
-web/package.json lists the files ("embed", "licenses"), web/package-lock.json which packages they
-are of: each tarball must have the lock's sha512. What is needed of it is kept in web/.packages, so
-that only the first build needs the network. The registry is npm's, or the one of the variable
-npm_config_registry. Nothing of a package is run.
+web/package.json lists the files ("embed", "licenses"), and web/package-lock.json pins their
+packages: each tarball must have the sha512 of the lock file. The needed files are kept in
+web/.packages, so that only the first build needs the network. The registry is npm's, or the one in
+the variable npm_config_registry. No code of a package is run.
 """
 import base64
 import hashlib
@@ -22,7 +22,7 @@ TIMEOUT_S = 60
 
 
 def needed(folder):
-    """{package: the files of it that are needed}."""
+    """{package: the files that are needed from it}."""
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
     files = {name: set(names) for name, names in package["licenses"].items()}
     for path in package["embed"]:
@@ -65,7 +65,7 @@ def main(folder):
     lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     for name, files in needed(folder).items():
         pinned, into = lock[f"node_modules/{name}"], folder / ".packages" / name
-        stamp = into / ".integrity"  # written last: an earlier run that was broken off counts for nothing
+        stamp = into / ".integrity"  # written last, so that an interrupted run does not count
         if stamp.exists() and stamp.read_text() == pinned["integrity"] and all((into / f).exists() for f in files):
             continue
         data = download(name, pinned["version"])

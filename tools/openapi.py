@@ -2,45 +2,45 @@
 """Turns openapi/ into C: typed inputs, field rows, operations, handler prototypes, and the JSON
 that is served.
 
-Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums
-(of integers in parameters only), one level of array or object, maps (an object whose
-additionalProperties is a schema), and `x-any: true` (any JSON); anything else in a request stops
-the build. `type: [integer, string]` is an integer that may also come as text of decimal digits, for
-clients that cannot write 2^53 and more as a number. A member of a body that may also be null
-(`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as RFC 7396 has
-it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
+The output has only const tables and declarations, no control flow. Requests may have flat objects,
+scalars, enums (of integers in parameters only), one level of array or object, maps (an object whose
+additionalProperties is a schema), and `x-any: true` (any JSON). Anything else in a request stops
+the build. `type: [integer, string]` is an integer that may also be sent as text of decimal digits,
+for clients that cannot write 2^53 and more as a number. If a member of a body may also be null
+(`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`), null resets it, as in RFC 7396.
+The handler then gets `reset_x` beside `has_x`, and neither if the member is absent.
 
     x-name: true        the string follows the rule of names
     x-max-bytes         its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused
-    x-effect            reads | writes, one an operation
+    x-effect            reads | writes, one per operation
     x-plain: true       a name of letters, digits and ._- only
-    x-forwarded: true   of an operation: proxies ask it with their client's request; any method
-                        fits, no body is read
-    x-tail: true        of an operation: its last path parameter is whatever follows, and is not
-                        looked at
+    x-forwarded: true   of an operation: proxies call it with their client's request; it accepts
+                        any method and reads no body
+    x-tail: true        of an operation: its last path parameter is the rest of the path, which is
+                        not checked
     x-excludes: [...]     members of the body that it cannot be combined with; x-required: true
                           makes it required without them
-    x-logged: true      of a member of a body: a text that the access log has under its name
-    x-per: member       of an integer: the later member that is its period, also an integer, for the
-                        hint at a fraction
-    x-scope: ...        of an operation: what a token must be allowed, one or a list of
-                        `kind:{field}:action`, or `kind:action` where no name is meant; `any` token,
-                        or `none`. {field} is a parameter or member, {list.member} one of the items
-                        of a list; behind it ` if flag` or ` unless flag`. Every operation must
-                        state it.
-    x-replay: ...       of an operation that takes an Idempotency-Key, and only of such: what a
-                        repeated request gets: done | current | window, or the problem once what
-                        was granted has ended. A response that lets a client go on is never `done`.
+    x-logged: true      of a member of a body: a text that the access log shows under its name
+    x-per: member       of an integer: the later member that is its period, also an integer. The
+                        error for a fraction suggests whole numbers with the same rate.
+    x-scope: ...        of an operation: the scopes that a token needs, one or a list of
+                        `kind:{field}:action`, or `kind:action` without a name; or `any` token, or
+                        `none`. {field} is a parameter or member, {list.member} a member of each
+                        item of a list. ` if flag` or ` unless flag` may follow. Every operation
+                        must have it.
+    x-replay: ...       only of an operation that takes an Idempotency-Key: the answer to a
+                        repeated request: done | current | window, or the problem once the grant
+                        has ended. A response that lets a client go on is never `done`.
     x-stale: true       of an operation that reads: a replica may serve it
     x-deprecated-at, x-successor
-                        of an operation with `deprecated: true`, and only of such: the day since
-                        which it is, and the path that replaces it, whose parameters are the first
-                        ones of the operation's own path
-    x-synonyms: {...}   of the whole: a field or a value, and the words of other systems for it
-    x-part: true        a name that no scope is about, since it lies inside of what one is about: a
-                        member. Every name that is not in x-scope must be one.
+                        only of an operation with `deprecated: true`: the day since which it is
+                        deprecated, and the path that replaces it. The parameters of that path are
+                        the first parameters of the operation's own path.
+    x-synonyms: {...}   of the document: a field or a value, and the words of other systems for it
+    x-part: true        a name that needs no scope, because it is a part of a named resource, such
+                        as a member. Every name that is not in x-scope must have it.
 """
 import datetime
 import pathlib
@@ -51,9 +51,9 @@ import contract as contract_file
 from c_literal import c_literal, c_rows, write_changed
 from contract import METHODS, Node, Wrong, follow
 
-# the machine's, not part of any input
+# Headers that the daemon itself reads; they are not part of any input.
 MACHINE_HEADERS = {"idempotency-key", "idempotency-ttl-ms", "x-request-id", "if-match", "if-none-match", "traceparent"}
-# Words of C among names: the member gets an _ behind.
+# Keywords of C: a member with such a name gets a trailing _.
 C_WORDS = {"default", "double", "float", "int", "long", "register", "short", "static", "switch", "union", "volatile"}
 SCOPE = re.compile(r"([a-z]+):(?:\{([a-z_]+)(?:\.([a-z_]+))?\}:)?([a-z_]+)(?: (if|unless) ([a-z_]+))?")
 
@@ -72,7 +72,7 @@ def is_map(schema):
 
 
 def c_int(n):
-    return "INT64_MIN" if n == -(2**63) else f"INT64_C({n})"  # its digits alone would not be an int64_t yet
+    return "INT64_MIN" if n == -(2**63) else f"INT64_C({n})"  # as a plain literal it would not be an int64_t
 
 
 def c_list(items):
@@ -88,22 +88,25 @@ class Contract:
         self.doc = contract_file.load(path)
         self.header, self.rows, self.names, self.headers = [], [], set(), {}
         self.words = set()  # names of fields, and values of enumerations
-        self.place, self.at = "the whole", None  # of what is being read, for what fails
-        # What a scope may be of: of /ratelimit/policies/{name} either ratelimit or policies.
+        self.place, self.at = "the whole", None  # of the part that is being read, for error messages
+        # The kinds that a scope may name: for /ratelimit/policies/{name} either ratelimit or
+        # policies.
         self.kinds = {s for p in self.doc["paths"] for s in p.split("/") if re.fullmatch("[a-z]+", s)}
 
     def resolve(self, node):
         return follow(self.doc, node)
 
     def follow_all(self, node):
-        """Every $ref below leads somewhere, those that no C is made of, too."""
+        """Checks that every $ref below a node has a target, also where no C is generated."""
         if isinstance(node, Node) and isinstance(node.get("$ref"), str):
             self.resolve(node)
         for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
             self.follow_all(inner)
 
     def without_null(self, s):
-        """A schema without the null that it allows beside another type, and whether it did."""
+        """Returns the schema without the null that it allows beside another type, and whether it
+        allowed null.
+        """
         either, kinds, made = s.get("anyOf", []), s.get("type"), Node(s)
         made.at = s.at
         if len(either) == 2 and either[1].get("type") == "null":
@@ -208,7 +211,7 @@ class Contract:
                 self.field(entry, n, s[of], "IN_BODY", True)
                 for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
             ]
-            is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h has the type of these
+            is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h declares this type
             pair = self.struct(entry, fields, "text_pair" if is_text else None)
             f.update(
                 kind="FIELD_MAP",
@@ -295,7 +298,9 @@ class Contract:
         return f"{name}_rows" if fields else "NULL"
 
     def struct(self, name, fields, declared=None):
-        """A struct and its rows; `declared` is one that a header of the service has already."""
+        """A struct and its rows; `declared` is the name of a struct that a header of the service
+        declares already.
+        """
         members = []
         for f in fields:
             if f["companion"]:
@@ -312,7 +317,9 @@ class Contract:
         }
 
     def scopes(self, path, op, fields):
-        """The rows of what a token must be allowed, and whether one is asked for at all."""
+        """The rows of the scopes that a token needs, and whether the operation needs a token at
+        all.
+        """
         name, written, rows, used = op["operationId"], op.get("x-scope"), [], set()
         for text in [] if written in ("any", "none") else written if isinstance(written, list) else [written]:
             form = SCOPE.fullmatch(str(text))
@@ -350,7 +357,8 @@ class Contract:
         )
 
     def replay(self, name, op, parameters):
-        """What a used Idempotency-Key gets, and the problem once a grant has ended, as C."""
+        """As C: the answer to a repeated Idempotency-Key, and the problem once a grant has ended.
+        """
         takes_key = any(p["name"].lower() == "idempotency-key" for p in parameters)
         kind = op.get("x-replay")
         if takes_key and kind is None:
@@ -366,7 +374,7 @@ class Contract:
         return "REPLAY_GRANT", f"P_{kind.upper()}"
 
     def deprecation(self, path, op):
-        """Since when an operation is deprecated, and the path that replaces it, as C."""
+        """As C: the day since which an operation is deprecated, and the path that replaces it."""
         name, members = op["operationId"], [m for m in ("x-deprecated-at", "x-successor") if m in op]
         if len(members) != (2 if op.get("deprecated") else 0):
             fail(name, "deprecated: true needs x-deprecated-at and x-successor, and they need it")
@@ -447,7 +455,9 @@ class Contract:
         )
 
     def synonyms(self):
-        """The rows of x-synonyms: each word that other systems use, and what is meant here."""
+        """The rows of x-synonyms: each word that other systems use, and the name of the same thing
+        here.
+        """
         rows = []
         for known, words in self.doc.get("x-synonyms", {}).items():
             if known not in self.words:

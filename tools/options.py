@@ -2,7 +2,7 @@
 """tools/options.py VERSION FOLDER: reads service/process/options.def, and writes what
 `patternd --help` prints as FOLDER/help.c.
 
-packaging/texts.py makes the manual page, the completions and the configuration file of the same
+packaging/texts.py makes the manual page, the completions and the configuration file from the same
 rows.
 """
 import ast
@@ -19,7 +19,7 @@ TABLE = pathlib.Path(__file__).parent.parent / "service/process/options.def"
 ROW = re.compile(r"^OPTION_([A-Z]+)\(((?:\"(?:[^\"\\]|\\.)*\"|[^\"()])*)\)$", re.M)
 ARGUMENT = re.compile(r"\s*((?:\"(?:[^\"\\]|\\.)*\"|[^\",])+)")
 WIDTH, INDENT = 80, 28
-# What the arguments of each kind of row are.
+# The arguments of each kind of row.
 COLUMNS = {
     "TEXT": "field flag argument default help",
     "SECRET": "field flag argument default help",
@@ -36,7 +36,7 @@ class Option(NamedTuple):
     kind: str
     flag: str  # without dashes
     help: str
-    argument: str = ""  # what it is called; of a choice, all of them: json|text
+    argument: str = ""  # the name of the value; for a choice all values, such as json|text
     default: str | int = ""
     low: int = 0
     high: int = 0
@@ -52,7 +52,7 @@ class Option(NamedTuple):
 
 
 def value_of(text, names):
-    """An argument of a row: strings side by side, a product of numbers, or a name."""
+    """The value of an argument of a row: adjacent strings, a product of numbers, or a name."""
     text = text.strip()
     if text.startswith('"'):
         return "".join(ast.literal_eval(part) for part in re.findall(r'"(?:[^"\\]|\\.)*"', text))
@@ -87,7 +87,9 @@ def groups():
 
 
 def help_of(option):
-    """Its lines of --help: two columns; what is too wide for the first has a separate line."""
+    """The lines of an option in --help, in two columns. A text that is too wide for the first
+    column has a separate line.
+    """
     default = f" [{option.default}]" if option.default != "" else ""
     left = f"  {option.usage}"
     lines = textwrap.wrap(

@@ -1,4 +1,5 @@
-"""Reads other names for the things of docs/: the rows of docs/glossary.md below 'Other names'."""
+"""Reads the other names for the things of docs/: the rows of docs/glossary.md below 'Other names'.
+"""
 import pathlib
 import re
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Turns the commands that lua/, service/ and handlers/ call into what the daemon's Redis user must
-be allowed.
+"""Derives the permissions that the daemon's Redis user needs from the commands that lua/, service/
+and handlers/ call.
 
     tools/permissions.py REPOSITORY OUT
 
@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-# A command with as many arguments as it needs at least; $ is a key or a channel below the prefix.
+# Each command with the fewest arguments that it needs; $ is a key or a channel below the prefix.
 NEEDED = """
     PING|EVALSHA x 1 $|EVAL x 1 $|TYPE $|TIME
     SSUBSCRIBE $|SUNSUBSCRIBE $|SPUBLISH $ x|SUBSCRIBE $|UNSUBSCRIBE $|PUBLISH $ x|PUBSUB NUMSUB $
@@ -30,12 +30,13 @@ NEEDED = """
     GEOADD $ 0 0 x|GEOPOS $ x|GEODIST $ x x|GEOHASH $ x|GEOSEARCH $ FROMMEMBER x BYRADIUS 1 m
     MEMORY USAGE $
 """
-# Without these the daemon does less, as docs/access.md describes beside its line; a user may lack
-# them on purpose.
+# Without these commands the daemon does less, as docs/access.md describes beside the ACL line. A
+# user may lack them on purpose.
 OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
-# Not asked, since few need them: `min_replicas`, and replicas of a Cluster that are read (CLUSTER
-# NODES, too). And what any user may send, or is sent to a Sentinel.
+# The daemon does not ask about these. Few users need WAIT, ROLE and READONLY, which are for
+# `min_replicas` and for reads from replicas of a Cluster (as is CLUSTER NODES). Any user may send
+# AUTH, and SENTINEL is sent to Sentinels only.
 OTHERS = {"WAIT", "ROLE", "READONLY", "AUTH", "SENTINEL"}
 SUBCOMMANDS = {"CLIENT", "SCRIPT", "PUBSUB", "MEMORY", "CLUSTER", "ACL"}
 
@@ -45,7 +46,7 @@ def rows(text):
 
 
 def words_of(row):
-    """With the command's name, as rules spell it, as one word."""
+    """The row with the name of the command as one word, as ACL rules spell it."""
     return row.replace(" ", "|", 1) if row.split()[0] in SUBCOMMANDS else row
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Writes openapi.yaml and the generated pages of docs/: tools/reference.py
 
-openapi.yaml is the whole contract in one document. reference/ is made of it, options.md of
-options.def, errors.md of errors.def and the contract's examples, metrics.md of metrics.def and of
-what service/ and handlers/ expose, limits.md of the contract, options.def and constants of the
-program, redis-keys.md of docs/internals/, reference/defaults.md of the contract and options.def.
-Of access.md only the table of scopes is generated, of reference.md the tables of headers and
-operations.
+openapi.yaml is the whole contract in one document. reference/ is generated from it, options.md from
+options.def, and errors.md from errors.def and the contract's examples. metrics.md comes from
+metrics.def and the metrics that service/ and handlers/ expose. limits.md comes from the contract,
+options.def and constants of the program, redis-keys.md from docs/internals/, and
+reference/defaults.md from the contract and options.def. In access.md only the table of scopes is
+generated, in reference.md the tables of headers and operations.
 
-Run it after a change of any. tests/test_docs.py fails until the pages are what it writes, and
-tests/test_contract_rules.py until openapi.yaml is.
+Run it after a change of any of these. tests/test_docs.py fails until the pages equal its output,
+and tests/test_contract_rules.py fails until openapi.yaml does.
 """
 import argparse
 import functools
@@ -124,11 +124,11 @@ def scope_rows():
 
 
 def access():
-    """docs/access.md is written by hand, but for its table of scopes."""
+    """docs/access.md is written by hand, except its table of scopes."""
     rows = scope_rows()
     words = {"any": "any token", "none": "no token is needed"}
     kinds = list(dict.fromkeys(scope.split(":")[0] for scope in rows))
-    actions = {"list": 0, "read": 1, "write": 2, "manage": 4}  # the verbs of a domain are 3
+    actions = {"list": 0, "read": 1, "write": 2, "manage": 4}  # verbs of a domain have the place 3
     ordered = sorted(rows, key=lambda s: (s in words, kinds.index(s.split(":")[0]), actions.get(s.split(":")[-1], 3)))
     table = ["| scope | operations |", "|---|---|"]
     table += [f"| {words.get(scope, f'`{scope}`')} | {', '.join(rows[scope])} |" for scope in ordered]
@@ -156,7 +156,7 @@ def headers_of_requests(contract):
 
 
 def reference():
-    """docs/reference.md is written by hand, but for its tables of headers and operations."""
+    """docs/reference.md is written by hand, except its tables of headers and operations."""
     contract = read_contract()
     out = []
     for tag in contract["tags"]:
@@ -282,7 +282,8 @@ def request_fields(contract):
 
 
 def default_rows():
-    """{(field, default, reason): (tags, operations)} of all parameters and members with one."""
+    """{(field, default, reason): (tags, operations)} of all parameters and members with a default.
+    """
     rows = {}
     for tag, shown, _, name, schema in request_fields(read_contract()):
         if "default" in schema:
@@ -329,8 +330,8 @@ def defaults():
     return "\n".join(out) + "\n"
 
 
-# How a family is written down in the sources: (pattern, type), the type being a group where it is
-# None.
+# How the sources define a family of metrics: (pattern, type). If the type is None, it is a group of
+# the pattern.
 STRING = r'(?:"(?:[^"\\]|\\.)*"\s*)+'
 FAMILIES = [
     (r"\bCOUNTER\((?P<name>\w+), (?P<help>STRING)\)", "counter"),
@@ -366,7 +367,7 @@ def metric_rows(folder):
 
 
 def without(rows, others):
-    """The rows of a table that another does not have."""
+    """The rows of a table that the other table does not have."""
     return [row for row in rows if row not in others[2:]]
 
 

@@ -1,5 +1,5 @@
-"""docs/errors.md, for tools/reference.py: a heading for each code of service/request/errors.def,
-with an example of the contract.
+"""Writes docs/errors.md for tools/reference.py: a heading for each code of
+service/request/errors.def, with an example from the contract.
 """
 import re
 import textwrap
@@ -8,7 +8,8 @@ from reference_examples import compact, phrase, wrapped_json
 from reference_fields import Tables, anchor, one_line, resolved
 
 MALFORMED = (400, 405, 406, 413, 414, 415, 417, 422, 431)
-# The groups, by what a client does: (heading, text, whether a status and a retry belong to it).
+# The groups of codes, by what a client does: (heading, text, whether a status and a retry belong to
+# the group).
 GROUPS = (
     (
         "Fix the request",
@@ -52,8 +53,8 @@ RETRIES = {
 
 
 def examples_of(contract):
-    """{code: the first problem that the contract has as an example}. A 404 is one of a GET, since
-    GET of many kinds returns 200 where DELETE returns 404.
+    """{code: the first example of the problem in the contract}. The example of a 404 is from a GET,
+    because a GET of many kinds returns 200 where a DELETE returns 404.
     """
     found = {}
 

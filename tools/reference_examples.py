@@ -9,17 +9,17 @@ from reference_fields import resolved
 
 ADDRESS = "http://127.0.0.1:8379"
 WIDTH = 100
-LINES = 14  # of a body; the rest of a longer one is "..."
-# Parameters that an example shows though they are not required: the operation needs one of several,
-# or the answer shows what they do.
+LINES = 14  # of a body; in a longer body "..." replaces the rest
+# Optional parameters that an example shows, because the operation needs one of several, or the
+# answer shows their effect.
 SHOWN = {
     "lock_release": ["Lock-Token"],
     "set_combine": ["intersect"],
     "geo_nearby_list": ["longitude", "latitude", "radius", "unit"],
 }
-# Which of several named bodies an example shows: the one that its answer belongs to.
+# Which of several named bodies an example shows: the body of the shown answer.
 BODIES = {"queue_schedule_put": "cron"}
-# Which of several named answers.
+# Which of several named answers an example shows.
 ANSWERS = {"queue_patch": "changed", "queue_schedule_patch": "changed"}
 # Headers that a proxy sends.
 SENT = {
@@ -99,7 +99,9 @@ def command(method, headers, body, url):
 
 
 def location(contract, path, values, answer):
-    """The path of what a request created: one below its own path, or the path that it ends in."""
+    """The path of the resource that a request created: a path below its own path, or its own path
+    without the last segment.
+    """
     below = [p for p in contract["paths"] if re.fullmatch(re.escape(path) + r"/\{\w+\}", p)]
     names = {**values, **next(iter(answer.get("messages", [])), {}), **answer}
     return re.sub(r"\{(\w+)\}", lambda m: str(names[m[1]]), below[0] if below else path.rpartition("/")[0])

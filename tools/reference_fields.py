@@ -1,4 +1,4 @@
-"""Tables of the contract's operations, fields and objects, for tools/reference.py."""
+"""Makes the tables of the contract's operations, fields and objects for tools/reference.py."""
 import json
 import re
 import textwrap
@@ -10,7 +10,9 @@ def one_line(text):
 
 
 def resolved(contract, node):
-    """What a $ref leads to; what is beside it goes before. (its name or None, the node)"""
+    """(name or None, node): the node to which a $ref points, where members beside the $ref take
+    precedence.
+    """
     name = None
     while "$ref" in node:
         target, name = contract, node["$ref"].rsplit("/", 1)[1]
@@ -24,7 +26,7 @@ def anchor(name):
     return re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
 
 
-# Of a schema: (its least, its most, of what).
+# Keywords of a schema: (minimum, maximum, unit).
 SIZES = (
     ("minLength", "x-max-bytes", "bytes"),
     ("minLength", "maxLength", "characters"),
@@ -33,7 +35,7 @@ SIZES = (
 )
 POWERS = {sign * (2**n - 1): f"{'-' if sign < 0 else ''}(2^{n} - 1)" for n in (53, 63) for sign in (1, -1)}
 POWERS |= {2**32 - 1: "2^32 - 1", 2**53 - 1: "2^53 - 1"}
-LONGEST_ENUM = 30  # ProblemCode has its page
+LONGEST_ENUM = 30  # ProblemCode has a page of its own
 PAGE_OF_KEYS = "../reference.md#headers-of-requests"
 KEYS = {"Idempotency-Key", "Idempotency-TTL-Ms"}
 REPLAYS = {
@@ -55,7 +57,7 @@ def linked_code(code):
 
 
 class Tables:
-    """Of one page: remembers which objects its tables refer to."""
+    """The tables of one page. It remembers to which objects they refer."""
 
     def __init__(self, contract):
         self.contract, self.queue, self.seen = contract, [], set()
@@ -67,7 +69,7 @@ class Tables:
         return f"[{name}](#{anchor(name)})"
 
     def members(self, schema):
-        """{name: (schema, is required)} of an object, the fields of allOf included."""
+        """{name: (schema, is required)} of an object, including the fields of allOf."""
         found = {}
         for part in schema.get("allOf", []):
             found |= self.members(resolved(self.contract, part)[1])
@@ -144,7 +146,7 @@ class Tables:
         return f"{self.type_of(schema)} | {self.bounds_of(schema)} | {words} |"
 
     def parameters(self, item, operation):
-        """A table of those in query and headers, and what a repeated request gets."""
+        """A table of the parameters in query and headers, and the answer to a repeated request."""
         rows = []
         for node in [*item.get("parameters", []), *operation.get("parameters", [])]:
             one = resolved(self.contract, node)[1]
@@ -199,7 +201,7 @@ class Tables:
         rows = []
         for status, node in operation["responses"].items():
             shared, answer = resolved(self.contract, node)
-            if status == "default" or status == "400" and shared:  # the list of problems has it
+            if status == "default" or status == "400" and shared:  # the list of problems has this status
                 continue
             kinds = []
             for kind, content in answer.get("content", {}).items():
@@ -217,7 +219,7 @@ class Tables:
         return ["| answer | body | when |", "|---|---|---|", *table, "", listed, ""]
 
     def objects(self):
-        """A table for each object that was referred to, and for those that these refer to."""
+        """A table for each object to which the page refers, directly or through other objects."""
         out = []
         while self.queue:
             name = self.queue.pop(0)

@@ -1,5 +1,5 @@
-"""What the scripts of lua/ declare of their replies, as C: forms (service/redis/reply_form.h), and
-an enum of each script's outcomes and of where its items are.
+"""Turns the declared replies of the scripts of lua/ into C: forms (service/redis/reply_form.h), and
+for each script an enum of its outcomes and the positions of its items.
 
 A script declares each form of its reply, {outcome, now_ms, ...}, in its head:
 
@@ -7,17 +7,17 @@ A script declares each form of its reply, {outcome, now_ms, ...}, in its head:
     --@reply 0 held: next_at_ms int, waiters int, holder (lock_holder)...
     --@reply -1 not_holder
 
-That is: outcomes, with names where handlers differ by them; then the items behind now_ms, each
-with its type. `0..` is an outcome of 0 and above, `..-1` one below 0. Types are `int` (or its
-digits), `real` (or its text), `text`, `(shape)`, the items of a shape, and `[shape]`, an array of
-them. What ends with `...`, the last item, repeats any number of times. A line that ends with a
-comma goes on in the next one.
+A declaration has the outcomes, with names if handlers distinguish them, and then the items behind
+now_ms, each with its type. `0..` is an outcome of 0 and above, `..-1` is an outcome below 0. Types
+are `int` (or its digits), `real` (or its text), `text`, `(shape)`, the items of a shape, and
+`[shape]`, an array of them. If the last item ends with `...`, it repeats any number of times. A
+line that ends with a comma continues in the next line.
 
-A shape names what several replies have. A script or a part of scripts declares it:
+A shape names the items that several replies share. A script or a part of scripts declares it:
 
     --@shape lock_holder: owner text, fence int, expires_at_ms int
 
-A shape alone, in place of the first items, is what a reply begins with: `--@reply 0: sale`.
+A reply begins with a shape if the shape alone replaces the first items: `--@reply 0: sale`.
 
 The enum of lock_acquire has LOCK_ACQUIRE_TAKEN = 1 and LOCK_ACQUIRE_OWNER = 2, the item's
 position. The enum of the shape has LOCK_HOLDER_OWNER = 0 and LOCK_HOLDER_ITEMS = 3, the number of

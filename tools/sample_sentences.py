@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws random sentences of one kind of text, for an editor: which of them have to be read twice?
+"""Draws random sentences of one kind of text, so that an editor can find those to be read twice.
 
 tools/sample_sentences.py KIND [COUNT [SEED]]
 

@@ -10,7 +10,7 @@ const connections = await Promise.all(
 	Array.from({ length: clients }, () => new Jackd().connect({ host: '127.0.0.1', port })));
 
 for (const connection of connections)
-	connection.socket.setNoDelay(); // jackd writes a job in two parts, which would wait for each other
+	connection.socket.setNoDelay(); // jackd sends a job in two parts: the second would wait
 
 async function triple(connection, timed) {
 	await timed(connection.put(body));

@@ -1,7 +1,8 @@
 // Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH CONCURRENCY SETUP
-// REDIS_PORT BODY, so many jobs a call, so many at once in the worker. A client adds again when its
-// jobs are done, so that both sides are as fast as the slower. SETUP is `defaults`, or `best`: the
-// options that make it fastest. Automatic pipelining is not among them: with it, BullMQ is slower.
+// REDIS_PORT BODY. BATCH is the number of jobs per call, CONCURRENCY the number of jobs that the
+// worker processes at once. A client adds jobs again when its earlier ones are done, so that both
+// sides are as fast as the slower one. SETUP is `defaults`, or `best`: the options that make it
+// fastest. Automatic pipelining is not among them, because BullMQ is slower with it.
 import assert from 'node:assert';
 import { Queue, Worker } from 'bullmq';
 import { serve } from './load.mjs';
@@ -10,7 +11,7 @@ const [clients, batch, concurrency] = process.argv.slice(2, 5).map(Number);
 const isBest = process.argv[5] === 'best';
 const data = JSON.parse(process.argv[7]);
 const connection = { port: Number(process.argv[6]) };
-// Without removeOnComplete all jobs that are done stay in Redis.
+// Without removeOnComplete all finished jobs stay in Redis.
 const opts = isBest ? { removeOnComplete: true } : {};
 const ofWorker = isBest ? { skipLockRenewal: true, skipStalledCheck: true } : {};
 const name = `bench-${clients}-${batch}-${process.argv[5]}`;

@@ -35,7 +35,7 @@ app.post('/ratelimit', { schema }, async (request, reply) => {
 	};
 });
 
-// A limiter belongs to its limit and window, and is kept.
+// There is one limiter for each limit and window, which is reused.
 function limiter(points, duration) {
 	const name = `${points}/${duration}`;
 	if (!limiters.has(name))

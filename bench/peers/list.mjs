@@ -1,5 +1,6 @@
 // Pushes, moves and removes elements of a Redis list: CLIENTS BATCH REDIS_PORT BODY. Each client
-// has a list of what it works on. A batch is one command to push, and a pipeline of moves.
+// has its own list of the elements that it works on. A batch is one command to push, and a pipeline
+// of moves.
 import assert from 'node:assert';
 import { Redis } from 'ioredis';
 import { serve } from './load.mjs';

@@ -1,7 +1,7 @@
-// For peers that are asked by a library: clients in one process, each doing one operation after the
-// other, for the seconds on a line of standard input; the answer is a line of JSON.
-// `operation(client, timed)` returns how many it did; `timed(promise)` is for the calls whose
-// latency counts.
+// For peers with a client library. All clients run in one process, and each does one operation
+// after the other. A line of standard input has the number of seconds, and the answer is a line of
+// JSON. `operation(client, timed)` returns how many operations it did. `timed(promise)` measures
+// the latency of a call.
 import { createInterface } from 'node:readline';
 
 export async function serve(clients, operation) {

@@ -1,5 +1,5 @@
-// Takes and releases locks through node-redlock: CLIENTS REDIS_PORT. Each client has its
-// own lock.
+// Acquires and releases locks through node-redlock: CLIENTS REDIS_PORT. Each client has its own
+// lock.
 import assert from 'node:assert';
 import { Redis } from 'ioredis';
 import Redlock from 'redlock';

@@ -1,4 +1,5 @@
-// What the tests of /ui share: a daemon with something of everything, and ways to look for it.
+// Shared by the tests of /ui: a daemon that has resources of every kind, and functions that find
+// them in the page.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +13,7 @@ export const HOSTILE = '<img src=x onerror=alert(1)>';
 export const SLOW = { timeout: 120_000 };
 export const name = encodeURIComponent;
 
-/** Asks the daemon; what it refuses fails the test. */
+/** Sends a request to the daemon; an error response fails the test. */
 export async function api(url, method, path, body) {
   const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
   const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
@@ -21,7 +22,7 @@ export async function api(url, method, path, body) {
   return text && JSON.parse(text);
 }
 
-/** Something of everything, under a plain name and a hostile one. */
+/** Creates resources of every kind, each under a plain name and under a hostile one. */
 export async function fill(url) {
   const now = Date.now();
   for (const one of ['plain', HOSTILE]) {
@@ -65,7 +66,7 @@ export async function fill(url) {
   await api(url, 'PUT', '/ratelimit/policies/replies', { limit: 30, window_ms: 60_000, burst: 15 });
 }
 
-/** A daemon with these options and something in it, and its page. */
+/** Opens /ui of a daemon that has these options and resources of every kind. */
 export async function begin(t, ...options) {
   const stage = await open(...options);
   t.after(() => stage.close());
@@ -89,18 +90,18 @@ export const row = (page, text) =>
     .first();
 export const shows = (locator) => locator.waitFor({ state: 'visible' });
 
-/** The text of a row once it has all of these. */
+/** Waits until a row contains all of these texts, and returns its text. */
 export async function rowHas(page, text, ...wanted) {
   for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
 }
 
-/** Waits until the locator finds so many: a page draws some of them after what it shows first. */
+/** Waits until the locator finds this many elements: a page does not draw all of them at once. */
 export async function counts(locator, wanted) {
   for (const end = Date.now() + 10_000; (await locator.count()) !== wanted; await sleep(20))
     assert.ok(Date.now() < end, `${locator} finds ${await locator.count()}, not ${wanted}`);
 }
 
-/** What axe finds in the page. */
+/** Returns the findings of axe in the page. */
 export async function faults(page) {
   await page.evaluate(await readFile(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8'));
   return page.evaluate(async () => {
@@ -110,7 +111,7 @@ export async function faults(page) {
   });
 }
 
-/** A daemon that answers clients with the token 'secret', which may do these things. */
+/** Starts a daemon with one token, 'secret', which has these scopes. */
 export async function guarded(t, rights) {
   const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -127,8 +128,8 @@ export async function give(page, token) {
 }
 
 /**
- * What is wrong with the form of what is shown: words that are on two lines, tables that are cut,
- * and columns of numbers that do not end below their heading.
+ * Returns the faults of the layout: words that are on two lines, tables that are cut, and columns
+ * of numbers that are not right-aligned with their heading.
  */
 export const misshapen = (page) =>
   page.evaluate(() => {

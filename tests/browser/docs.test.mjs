@@ -15,7 +15,7 @@ import { LANGUAGES, exampleRequest } from '../../web/docs/samples.js';
 import { counts } from './data.mjs';
 import { open } from './stage.mjs';
 
-/** Opens the row of an operation and sends it; answers with the status that is shown. */
+/** Opens the row of an operation and sends its request; returns the status that the page shows. */
 async function tryIt(page, path) {
   const row = page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) }).first();
   await row.locator('.opblock-summary-control').click();
@@ -91,7 +91,10 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const run = promisify(execFile);
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** What runs a program with the clients for Python and JavaScript, and answers what it prints. */
+/**
+ * Returns a function that runs a program with the Python or JavaScript client and returns its
+ * output.
+ */
 async function clients(t) {
   const folder = await mkdtemp(join(tmpdir(), 'patternd-clients-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -123,7 +126,8 @@ test('samples are shown before anything is sent, and work', { timeout: 180_000 }
     await row.getByRole('button', { name: language, exact: true }).click();
     shown[language] = await row.locator('.samples pre').innerText();
   }
-  // The clients' samples acquire and release; then curl acquires, and they find the lock held.
+  // The samples of the clients acquire and release the lock. Then curl acquires it, and they find
+  // it held.
   const { python, node } = await clients(t);
   assert.match(await python(shown.Python), /fencing token \d+/);
   assert.match(await node(shown.JavaScript), /fencing token \d+/);

@@ -1,4 +1,5 @@
-// Durations as people write them: what /ui shows, what it takes, and that nothing is lost between.
+// Durations as people write them: what /ui shows, what it accepts, and that neither way loses
+// digits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

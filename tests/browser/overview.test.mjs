@@ -1,4 +1,5 @@
-// /ui: the overview shows what needs a person, has a past as soon as it is opened, and fits.
+// /ui: the overview shows what needs attention, has a history as soon as it is opened, and fits the
+// screen.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
@@ -10,7 +11,7 @@ import { open } from './stage.mjs';
 
 const SLOW = { timeout: 120_000 };
 
-/** Asks the daemon; a status that is not among these fails the test. */
+/** Sends a request to the daemon; a status that is not in the list fails the test. */
 async function api(url, method, path, body, ...statuses) {
   const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
   const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
@@ -92,7 +93,7 @@ test('a page just opened has a past, and asks for new samples only', SLOW, async
   assert.equal(polls()[0].searchParams.get('after_at_ms'), '0');
   await until(() => polls().length >= 3);
   assert.ok(Number(polls()[2].searchParams.get('after_at_ms')) > 0);
-  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 0); // the daemon looks, not the page
+  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 0); // only the daemon reads them
   const hide = (hidden) =>
     page.evaluate((value) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
@@ -102,7 +103,7 @@ test('a page just opened has a past, and asks for new samples only', SLOW, async
   await page.waitForTimeout(200);
   const before = polls().length;
   await page.waitForTimeout(4500);
-  assert.equal(polls().length, before); // not while it is hidden
+  assert.equal(polls().length, before); // a hidden page sends no polls
   await Promise.all([page.waitForResponse(/\/info\/history/), hide(false)]);
   stage.assertClean();
 });

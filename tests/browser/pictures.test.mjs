@@ -1,7 +1,7 @@
 // The pictures of docs/, in both colour schemes: no text leaves the picture, touches another text
 // or is crossed by a line. tools/lint/pictures.py computes the contrast.
 //
-// PICTURES names a folder: each picture is written there as a PNG, to be looked at.
+// If PICTURES names a folder, each picture is also written there as a PNG file.
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ import { chromium } from 'playwright-core';
 const DOCS = join(dirname(fileURLToPath(import.meta.url)), '../../docs');
 const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
-/** Runs in the page: what is wrong with its picture. */
+/** Runs in the page, and returns the faults of its picture. */
 function faults() {
   const MARGIN = 4, // between a text and the edge of the picture
     STEP = 2, // px between two points of a line

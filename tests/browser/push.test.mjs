@@ -1,4 +1,4 @@
-// GET /ui: the targets of push, with one that answers, one that is away and one that is busy.
+// GET /ui: the targets of push. One target answers, one is away, and one is busy.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,10 @@ import { test } from 'node:test';
 import { api, counts, faults, give, go, guarded, HOSTILE, misshapen, name, row, rowHas, shows, SLOW } from './data.mjs';
 import { open } from './stage.mjs';
 
-/** A program that answers each request with this status and these headers; its address. */
+/**
+ * Starts a program that answers each request with this status and these headers. Returns its
+ * address.
+ */
 async function program(t, status, headers = {}) {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(status, headers).end());
@@ -24,7 +27,7 @@ async function program(t, status, headers = {}) {
   return `http://127.0.0.1:${server.address().port}/jobs`;
 }
 
-/** The file of --push. */
+/** Writes the file of --push. */
 async function file(t, targets) {
   const folder = await mkdtemp(join(tmpdir(), 'patternd-push-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -52,7 +55,7 @@ test('targets are listed, with why one is not called', SLOW, async (t) => {
   await rowHas(page, HOSTILE, 'no such%20<b>customer');
   await rowHas(page, 'away', 'not reached', 'called again', away);
   const failed = row(page, 'away').locator('td').nth(5);
-  await shows(failed.filter({ hasText: /^[1-9]/ })); // none of its attempts was reached
+  await shows(failed.filter({ hasText: /^[1-9]/ })); // every attempt failed
   await rowHas(page, 'busy', 'busy', 'called again in 9 min', 'HTTP 429');
   for (const [width, colorScheme] of [
     [1280, 'light'],

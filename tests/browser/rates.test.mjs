@@ -1,10 +1,10 @@
-// Rates per minute of /ui: none is shown before a minute was observed.
+// Rates per minute in /ui: no rate is shown before a whole minute was observed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Rates } from '../../web/ui/rates.js';
 
-globalThis.matchMedia = () => new EventTarget(); // what plot.js asks of a browser when it is loaded
+globalThis.matchMedia = () => new EventTarget(); // plot.js needs it when it is loaded
 const { lately } = await import('../../web/ui/history.js');
 
 const allowed = ({ total }) => total;
@@ -15,9 +15,9 @@ test('the history of a policy or a queue', () => {
   assert.equal(lately(samples([0, 7]), allowed), '–');
   assert.equal(lately(samples([0, 7], [5, 7], [50, 9]), allowed), '–');
   assert.equal(lately(samples([0, 7], [30, 8], [60, 9]), allowed), '2');
-  assert.equal(lately(samples([0, 0], [30, 8], [60, 9], [90, 18]), allowed), '10'); // since 30
+  assert.equal(lately(samples([0, 0], [30, 8], [60, 9], [90, 18]), allowed), '10'); // since the sample at 30 s
   assert.equal(lately(samples([0, 7], [60, 7]), allowed), '0');
-  assert.equal(lately(samples([0, 7], [60, 5]), allowed), '–'); // begun again
+  assert.equal(lately(samples([0, 7], [60, 5]), allowed), '–'); // the counter began again
   assert.equal(lately(samples([0, 7], [200, 9]), allowed), '–'); // no sample of the latest minute
 });
 

@@ -1,5 +1,5 @@
-// What the tests of the pages share: the built daemon on a private Redis, a browser, and what is
-// never to be seen in one.
+// Shared by the tests of the pages: the built daemon on a private Redis, a browser, and a check
+// that its tabs had no error and sent no request elsewhere.
 //
 //   const stage = await open('--ui=write');        the daemon with these options, and Chromium
 //   const page = await stage.visit('/ui');         a page; its errors and foreign requests are kept
@@ -29,7 +29,7 @@ const START_MS = 30_000,
   STEP_MS = 60_000; // machines may be busy
 
 /**
- * Starts the daemon on a free port; ready when this returns. `process` is there to be killed, `url`
+ * Starts the daemon on a free port, and returns when it is ready. A test may kill `process`; `url`
  * has no slash at its end.
  */
 export async function startDaemon(...options) {
@@ -62,7 +62,7 @@ export async function startDaemon(...options) {
   };
 }
 
-/** A reverse proxy for a daemon, whose paths it has below `prefix`. */
+/** Starts a reverse proxy that serves the paths of a daemon below `prefix`. */
 export async function startProxy(url, prefix) {
   const server = createServer((request, response) => {
     const path = request.url.slice(prefix.length);
@@ -90,7 +90,7 @@ export async function startProxy(url, prefix) {
   };
 }
 
-/** The daemon with these options, and a browser. */
+/** Starts a daemon with these options, and a browser. */
 export async function open(...options) {
   const daemon = await startDaemon(...options);
   const profile = await mkdtemp(join(tmpdir(), 'patternd-browser-'));
@@ -109,8 +109,8 @@ export async function open(...options) {
     ],
   });
   context.setDefaultTimeout(STEP_MS);
-  const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
-  const foreign = []; // requests to any server but the daemon, the server of the tabs
+  const errors = []; // of the console and of scripts; the console reports violations of the Content-Security-Policy
+  const foreign = []; // requests to any server that no tab has opened
   const visited = new Set();
   context.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());

@@ -1,5 +1,5 @@
-// GET /ui: views show what the API was given, change something only where that is offered, and
-// report what fails. views.test.mjs goes through all views.
+// GET /ui: views show what the API has stored, offer only changes that are allowed, and report
+// failures. views.test.mjs tests each view by itself.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -240,7 +240,7 @@ test('a schedule shows its instants, is run, limited and deleted', SLOW, async (
   await go(page, 'queues', 'plain', 'schedules');
   await shows(page.getByText('There are no schedules'));
   assert.deepEqual(stage.foreign, []);
-  // Chromium itself reports the 409, and the 404 of what is gone.
+  // Chromium itself reports the 409, and the 404 of the deleted resource.
   assert.deepEqual(
     stage.errors.filter((text) => !/40[49]/.test(text)),
     [],
@@ -300,7 +300,7 @@ test('an action that was cut off may have been done', SLOW, async (t) => {
   await page.getByRole('button', { name: 'Pause plain', exact: true }).click();
   const told = page.getByRole('alert').filter({ hasText: 'it is unknown whether this was done' });
   await shows(told);
-  await page.waitForResponse(/\/queues\?/); // what a look finds does not take it away
+  await page.waitForResponse(/\/queues\?/); // the next poll does not remove the alert
   await shows(row(page, 'plain').getByRole('button', { name: 'Pause plain' }));
   await shows(told);
   assert.deepEqual(stage.foreign, []);
@@ -391,7 +391,7 @@ test('/ finds a queue, a lock, a policy and a page by name', SLOW, async (t) => 
   await go(page, 'queues');
   const filter = page.getByLabel('Filter queues by name');
   await filter.click();
-  await page.keyboard.type('a/b'); // a name has slashes, too
+  await page.keyboard.type('a/b'); // names may have slashes
   assert.equal(await filter.inputValue(), 'a/b');
   stage.assertClean();
 });

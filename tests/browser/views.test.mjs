@@ -1,5 +1,5 @@
-// GET /ui: every view with data, without any, without permission, on a phone, in the dark and for
-// axe; and what each lets an operator do.
+// GET /ui: opens every view with data, without data, without permission, on a phone and in the dark
+// scheme, checks it by axe, and tests what an operator can do there.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ import {
 import { open } from './stage.mjs';
 
 const run = promisify(execFile);
-// Each view: what one thing of it is called, and the route to it by its name.
+// Each view: the word for one resource, and its name in a route unless it is 'plain'.
 const VIEWS = {
   locks: { one: 'lock' },
   semaphores: { one: 'semaphore' },
@@ -51,7 +51,7 @@ const confirm = (page, label) => dialog(page).getByRole('button', { name: label,
 const said = (page, text) => shows(page.getByRole('status').filter({ hasText: text }));
 const press = (page, label) => page.getByRole('button', { name: label, exact: true }).click();
 
-/** All views, and one thing of each. */
+/** The routes of all views, and of one resource in each. */
 const everywhere = () => [
   [''],
   ...Object.entries(VIEWS).flatMap(([view, { stored = 'plain' }]) => [[view], [view, stored]]),
@@ -62,7 +62,7 @@ const everywhere = () => [
   ['sets', 'absent'],
 ];
 
-/** The view has been drawn. */
+/** Waits until the view has been drawn. */
 const drawn = (page) =>
   page.waitForFunction(() =>
     [...document.querySelectorAll('#view > div:not([hidden])')].some((one) => one.innerText.trim() !== ''),
@@ -91,7 +91,7 @@ for (const [where, width, scheme] of [
 
 const LONG = 'tenant:4711:orders/eu-central-1/invoices-that-have-a-very-long-name-indeed';
 
-/** What takes much room: long names, many digits, a zone, reasons, workers. */
+/** Creates content that needs much room: long names, many digits, a zone, reasons, workers. */
 async function fillMore(url) {
   const note = 'a text which is folded in a table since it is longer than eighty letters';
   const messages = Array.from({ length: 60 }, (_, at) => ({ group: `customer-${at % 7}`, body: { order: at, note } }));
@@ -205,7 +205,7 @@ test('an empty view shows the command that fills it', { timeout: 300_000 }, asyn
   t.after(() => stage.close());
   const page = await stage.visit('/ui');
   for (const view of Object.keys(VIEWS)) {
-    if (['push', 'topics', 'keys'].includes(view)) continue; // a file, a stream, and what the others leave
+    if (['push', 'topics', 'keys'].includes(view)) continue; // a file, a stream, keys of other views
     await go(page, view);
     const samples = page.locator('.nothing:not([hidden]) code:visible');
     await shows(samples.last());
@@ -593,14 +593,14 @@ test('what is inside of one is removed and set', SLOW, async (t) => {
   await press(page, `Delete item ${id}`);
   await confirm(page, 'Delete item');
   await said(page, `The item '${id}' is deleted.`);
-  await shows(page.getByText('The feed has no item.')); // it exists, and is shown as that
+  await shows(page.getByText('The feed has no item.')); // it exists, and is shown as existing
   await shows(page.locator('dd', { hasText: '0 of at most' }));
   await shows(page.getByRole('button', { name: 'Delete plain', exact: true }));
   await press(page, 'Delete plain');
   await confirm(page, 'Delete feed');
   await shows(page.getByText("There is no feed 'plain'."));
 
-  const stars = 'a*b*c*d'; // more than a match takes
+  const stars = 'a*b*c*d'; // more stars than `match` accepts
   await api(stage.url, 'PUT', `/bitmaps/${name(stars)}`, { base64: '' });
   await go(page, 'bitmaps', stars);
   await shows(page.getByRole('button', { name: `Delete ${stars}`, exact: true }));

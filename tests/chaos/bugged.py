@@ -1,5 +1,5 @@
-"""Daemons with a bug: the source is copied to build/bugged and changed there, so no daemon that is
-released can be built with one.
+"""Builds daemons with a planted bug. The source is copied to build/bugged and changed there, so a
+release cannot contain such a bug.
 """
 import shutil
 import subprocess
@@ -15,8 +15,9 @@ PARTS = "CMakeLists.txt openapi service handlers lua tools packaging tests/fuzz"
 
 
 def copy_source():
-    """What the daemon and the targets of tests/fuzz are built of; files that did not change keep
-    their time, so that little is built again. What is gone there goes here.
+    """Copies the files of which the daemon and the targets of tests/fuzz are built. Unchanged files
+    keep their time, so that make rebuilds little. Files that were deleted in the source are deleted
+    in the copy.
     """
     copied = set()
     for path in (SOURCE / part for part in PARTS):
@@ -56,6 +57,6 @@ def build_in(folder, target, options, changes):
 
 
 def build(changes):
-    """The daemon with these changes."""
+    """Builds the daemon with these changes."""
     build_in(COPY / "build", "patternd", RELEASE, changes)
     return COPY / "build" / "patternd"

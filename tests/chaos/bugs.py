@@ -1,9 +1,9 @@
-"""Faults that a daemon could have, and that the checks must find. Each is a change of the source,
-(file, old text, new text), and the promises that it breaks.
+"""Bugs that a daemon could have, and that the checks must find. Each bug is a list of changes of
+the source, (file, old text, new text), and the set of promises that it breaks.
 """
 BUGS = {
     "release without compare": (
-        # Any release frees the lock, whether the token still holds it or not.
+        # Any release frees the lock, even if the token does not hold it.
         [
             (
                 "lua/locks/lock_release.lua",
@@ -14,7 +14,7 @@ BUGS = {
         {"held once", "held for its time", "only the holder"},
     ),
     "take without remove": (
-        # A message that is delivered stays where it can be delivered.
+        # A delivered message stays in the list of ready messages, so it can be delivered again.
         [
             (
                 "lua/queues/receive/lib_receive_write.lua",
@@ -25,7 +25,7 @@ BUGS = {
         {"one delivery at a time", "no acknowledged message comes back"},
     ),
     "cancel without a mark": (
-        # A message that is cancelled in flight stays where its next delivery finds it.
+        # A message that is cancelled in flight can still be delivered again.
         [
             ("lua/queues/queue_message_delete.lua", "  plan('HDEL', queue_key, m.seq)\n", ""),
             ("lua/queues/queue_message_delete.lua", "m.id, m.marks = '', 'c'", "m.id = ''"),
@@ -33,7 +33,7 @@ BUGS = {
         {"no acknowledged message comes back"},
     ),
     "replay after timeout": (
-        # What was sent and not answered is sent once more.
+        # A command that was sent and got no reply is sent once more.
         [
             (
                 "service/call/call_wire.c",
@@ -45,7 +45,8 @@ BUGS = {
         {"counters", "one key, one effect", "effect none is true"},
     ),
     "reused fence": (
-        # Fences are instants, of a clock that is read in seconds.
+        # Fences are instants rounded down to whole seconds, so that two locks can have the same
+        # fence.
         [("lua/locks/lock_acquire.lua", "math.max(last + 1, now_us)", "math.max(last, now_us - now_us % 1000000)")],
         {"fences rise"},
     ),
@@ -55,7 +56,7 @@ BUGS = {
         {"waiters are woken"},
     ),
     "a changed result": (
-        # A result is stored with other digits.
+        # The digits of a result are changed when it is stored.
         [
             (
                 "lua/queues/deliveries/lib_queue_settle.lua",
@@ -66,7 +67,7 @@ BUGS = {
         {"a result is of its message"},
     ),
     "an end that wakes no waiter": (
-        # What ends a message forgets the daemons that wait for it.
+        # The end of a message does not wake the daemons that wait for its result.
         [("lua/queues/deliveries/lib_queue_result.lua", "      wake_daemons(list, queue_key", "      local _ = (list and queue_key")],
         {"waiters are woken"},
     ),
@@ -88,7 +89,7 @@ BUGS = {
         {"held once", "held for its time", "free after its time"},
     ),
     "records of one daemon": (
-        # What an Idempotency-Key did is known to the daemon that was asked alone.
+        # Only the daemon that got the first request knows the record of an Idempotency-Key.
         [
             ("service/request/seal.c", '#include "core/digest.h"\n', '#include <unistd.h>\n\n#include "core/digest.h"\n'),
             (
@@ -101,12 +102,12 @@ BUGS = {
         {"one key, one effect", "counters"},
     ),
     "blind replay": (
-        # A repeated request reports what was granted at first, whatever has become of it.
+        # A repeated request reports the first grant, even if that grant has ended.
         [("lua/lib/idempotency.lua", "  if proof then\n", "  if false then\n")],
         {"an ended grant is not reported"},
     ),
     "a long loop iteration": (
-        # Each time that a connection to Redis is made the loop is busy for 150 ms of CPU time.
+        # Each new connection to Redis keeps the event loop busy for 150 ms of CPU time.
         [
             ("service/redis/connection.c", "#include <stdlib.h>\n", "#include <stdlib.h>\n#include <time.h>\n"),
             (
@@ -126,7 +127,7 @@ BUGS = {
         {"strict groups run one at a time", "strict groups keep the order"},
     ),
     "the last of a group first": (
-        # Not the first blocked message of a group becomes its head, but the last.
+        # The last blocked message of a group becomes its head, instead of the first.
         [
             (
                 "lua/queues/groups/lib_queue_groups.lua",
@@ -137,7 +138,7 @@ BUGS = {
         {"strict groups keep the order"},
     ),
     "a concurrency of each daemon": (
-        # What is in flight does not count.
+        # Messages in flight do not count against the concurrency.
         [
             (
                 "lua/queues/lib_queue_budget.lua",
@@ -148,17 +149,18 @@ BUGS = {
         {"concurrency holds"},
     ),
     "a rate that is not spent": (
-        # Deliveries are not counted.
+        # Deliveries do not count against the rate.
         [("lua/queues/receive/lib_receive_write.lua", "if q.spent and q.spent > 0 then", "if q.spent and q.spent > 99 then")],
         {"limits hold"},
     ),
     "a policy that is not asked": (
-        # What a policy refused is handed out all the same.
+        # Messages are delivered although the policy refused them.
         [("handlers/queues/payment.c", "granted = a->granted;", "granted = unpaid(p);")],
         {"limits hold"},
     ),
     "a policy paid by each daemon": (
-        # Of a receive that is sent twice at once, each daemon hands out what it paid for itself.
+        # If a receive is sent to two daemons at once, each daemon delivers the messages that it
+        # paid for.
         [
             ("lua/queues/receive/lib_receive_replay.lua", "< 2000", "< 0"),
             ("handlers/queues/payment.c", "\tif (req->asked.idempotency_key.at) {", "\tif (!p) {"),
@@ -166,7 +168,7 @@ BUGS = {
         {"one delivery at a time", "one key, one effect"},
     ),
     "the oldest group first": (
-        # The head of a group is ready by when it was sent, not in turn.
+        # The head of a group is ready in the order of sending, instead of in the turn of its group.
         [
             (
                 "lua/queues/groups/lib_queue_turn.lua",
@@ -177,7 +179,7 @@ BUGS = {
         {"groups take turns"},
     ),
     "a forgotten follower": (
-        # The message behind one that ends otherwise than by an acknowledgement stays blocked.
+        # If a message ends without an acknowledgement, the next message of its group stays blocked.
         [("lua/queues/lib_queue_plan.lua", "    promote(group)\n", "    local _ = promote\n")],
         {"books", "no accepted message is lost"},
     ),

@@ -1,5 +1,5 @@
-"""A caller of the daemons: it sends each call to one of them, and writes it with its outcome into
-the history.
+"""A caller of the daemons: it sends each call to one daemon, and writes the call with its outcome
+to the history.
 """
 import collections
 import concurrent.futures
@@ -25,12 +25,13 @@ class Answer:
         return 200 <= self.status < 300
 
     def is_worth_more_than(self, other):
-        """Of two answers to one request: it was granted something, the other was not."""
+        """Whether this answer granted something and the other answer to the same request did not.
+        """
         return self.is_ok and not self.is_empty and (not other.is_ok or other.is_empty)
 
     @property
     def is_empty(self):
-        """Of a receive: there were no messages."""
+        """Whether this is the answer to a receive that found no messages."""
         return isinstance(self.body, dict) and self.body.get("messages") == []
 
     @property
@@ -54,8 +55,8 @@ class Client:
 
     def __init__(self, name, ports, recorder, rng, sales=()):
         self.name, self.ports, self.recorder, self.rng, self.sales = name, ports, recorder, rng, sales
-        self.is_stopping = threading.Event()  # begin nothing new
-        self.is_hopeless = threading.Event()  # and wait for nothing
+        self.is_stopping = threading.Event()  # when set, the caller begins nothing new
+        self.is_hopeless = threading.Event()  # when set, the caller no longer waits for an outcome
         self.connections = {}
         self.keys = 0
         self.answered = collections.deque(maxlen=REMEMBERED)
@@ -77,7 +78,7 @@ class Client:
             text = response.read()
             if response.will_close:
                 self.disconnect(daemon)
-            if not text and response.status != 204:  # http.client takes headers that were cut off for whole ones
+            if not text and response.status != 204:  # http.client reads headers that were cut off as complete
                 raise http.client.IncompleteRead(text)
             return Answer(response.status, json.loads(text) if text else None, response.headers)
         except (OSError, http.client.HTTPException, ValueError):
@@ -93,8 +94,8 @@ class Client:
         return self.rng.choice([i for i in range(len(self.ports)) if i != daemon] or [daemon])
 
     def call(self, what, on, method, path, sent=None, body=None, headers=None, op=None, key=None, daemon=None):
-        """One try at one daemon, any unless it is given. `sent` is what the checks want to know of
-        the request; by default its body.
+        """Sends a request once, to `daemon` or else to a random one. `sent` is what the history
+        records of the request, by default its body.
         """
         daemon = self.another(None) if daemon is None else daemon
         headers = dict(headers or {})
@@ -126,9 +127,10 @@ class Client:
         return answer
 
     def settle(self, what, on, method, path, sent=None, body=None, headers=None):
-        """Does the same with an Idempotency-Key: retries, each time at another daemon, until an
-        answer states the outcome or the run ends. Sometimes it sends the request twice at once, and
-        repeats it: at once, or later, when its grant may have ended.
+        """Sends a request with an Idempotency-Key, and retries it, each time at another daemon,
+        until an answer states the outcome or the run ends. Sometimes it sends the request to two
+        daemons at once. Sometimes it repeats the request, immediately or later, when its grant may
+        have ended.
         """
         if self.answered and self.chance(0.15):
             self.repeat(*self.rng.choice(self.answered))
@@ -164,14 +166,16 @@ class Client:
         self.call(**request, daemon=self.another(daemon))
 
     def ask_twice(self, request, daemon):
-        """The same through another daemon while the first is under way: the answer to come."""
+        """Sends the same request to another daemon while the first is under way. Returns a future
+        of the answer.
+        """
         if not self.twin:
             self.twin = Client(self.name + "-twin", self.ports, self.recorder, random.Random(self.name))
             self.second_thread = concurrent.futures.ThreadPoolExecutor(1)
         return self.second_thread.submit(self.twin.call, **request, daemon=self.another(daemon))
 
     def look(self, what, on, path):
-        """A question whose answer is wanted: asked until it comes."""
+        """Sends a GET until it succeeds."""
         for _ in range(LOOKS_MOST):
             answer = self.call(what, on, "GET", path)
             if answer.is_ok:

@@ -7,8 +7,8 @@ SUFFIXES = (".log", ".jsonl")  # logs and histories; the data of servers is larg
 
 
 class Evidence:
-    """With `with`: `path` is a new folder. Unless the body sets `has_passed`, its logs and
-    histories are copied to the folder `kept`, in place of files of an earlier failure.
+    """A context manager: `path` is a new folder. Unless the body sets `has_passed`, the logs and
+    histories are copied to the folder `kept`, where they replace the files of an earlier failure.
     """
 
     def __init__(self, kept):

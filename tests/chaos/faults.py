@@ -1,15 +1,15 @@
-"""The faults of a stage. A fault is a generator of (stage, rng): it yields once while it lasts, and
-then repairs the stage. Its docstring is its name; `can_lose` means that asynchronous replication
-may lose answered writes by it. Several faults come in a storm, and after each storm the stage
-recovers.
+"""The faults of a stage. A fault is a generator of (stage, rng). It harms the stage, yields once
+how many seconds it lasts, and then repairs the stage. Its docstring is its name. `can_lose` means
+that asynchronous replication may lose answered writes because of it. A storm has several faults,
+and after each storm the stage recovers.
 """
 import signal
 import time
 
 from processes import redis, wait_until
 
-DRAIN_S = 12  # --drain-ms is five
-UNNOTICED_US = 2000000  # that a failover may be under way before it is seen
+DRAIN_S = 12  # --drain-ms is five seconds
+UNNOTICED_US = 2000000  # how long a failover may be under way before it is seen
 
 
 def kill_redis(stage, rng):
@@ -28,7 +28,7 @@ def stop_redis(stage, rng):
     server.go_on()
 
 
-# Failovers. What the master has answered last, no replica may have yet.
+# Failovers. The replicas may not have the latest writes that the master has answered.
 
 
 def some_group(stage, rng):
@@ -58,7 +58,7 @@ def fail_over_behind(stage, rng):
     for replica in replicas:
         replica.stop()
     redis(master.port, "CLIENT", "KILL", "TYPE", "replica", timeout=0.5)
-    time.sleep(rng.uniform(0.05, 0.3))  # answered, and known to no replica
+    time.sleep(rng.uniform(0.05, 0.3))  # writes are answered that no replica has
     master.kill()
     for replica in replicas:
         replica.go_on()
@@ -82,7 +82,7 @@ def hand_over_cluster(stage, rng):
 
 for failover in (kill_master, stop_master, fail_over_behind, hand_over_sentinel):
     failover.can_lose = True
-hand_over_cluster.can_lose = False  # the old master is paused until the new one has all
+hand_over_cluster.can_lose = False  # the old master pauses its clients until the new one has all writes
 
 
 def kill_replica(stage, rng):
@@ -109,7 +109,7 @@ def move_slot(stage, rng):
     yield 0
 
 
-move_slot.is_alone = True  # a failover meanwhile loses keys: fail_over_moving
+move_slot.is_alone = True  # a failover during the move loses keys: see fail_over_moving
 SOME_KEYS = (
     "p:lock:{lock-0}",
     "p:lock:{awaited}",
@@ -121,7 +121,7 @@ SOME_KEYS = (
 )
 
 
-SOME_LOCKS = ("lock-0", "lock-1", "lock-2", "awaited")  # where fences show what else was lost
+SOME_LOCKS = ("lock-0", "lock-1", "lock-2", "awaited")  # fences show which writes a failover lost
 
 
 def fail_over_moving(stage, rng):
@@ -169,8 +169,8 @@ def reload_daemon(stage, rng):
 
 
 def configured(name, setting, wrong):
-    """A fault of every server's configuration, until the stage gets well: what would change
-    anything is refused.
+    """Returns a fault that gives every server a wrong setting, so that Redis refuses writes until
+    the stage recovers.
     """
 
     def fault(stage, rng):
@@ -202,7 +202,7 @@ def kill_connections(stage, rng):
     yield 0
 
 
-PROXY_FAULTS = {  # a function is called for each fault
+PROXY_FAULTS = {  # a function is called to get the setting of each fault
     "latency": {"delay_ms": lambda rng: rng.choice((20, 100, 400))},
     "requests vanish": {"drop_up": 1},
     "replies vanish": {"drop_down": 1},
@@ -235,7 +235,7 @@ def proxy_fault(where, name, given, can_lose):
 
 
 def proxy_faults(where, can_lose=False):
-    """The faults of the proxies before the daemons ('fronts') or before Redis ('backs')."""
+    """Returns a fault of the proxies before the daemons ('fronts') or before Redis ('backs')."""
     return [proxy_fault(where, name, given, can_lose) for name, given in PROXY_FAULTS.items()]
 
 
@@ -246,7 +246,8 @@ SERVERS = [
     configured("too few replicas", "min-replicas-to-write", 9),
 ]
 FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica]
-# Of each mode: what is done to daemons and their callers, to servers, and between them.
+# For each mode: the faults of the daemons and their callers, of the servers, and of the connections
+# between them.
 BY_MODE = {
     "single": (DAEMONS, [*SERVERS, kill_redis, kill_redis, stop_redis], [kill_connections, *proxy_faults("backs")]),
     "sentinel": (
@@ -263,7 +264,7 @@ BY_MODE = {
 
 
 class Deck:
-    """Each of its faults comes once before any comes again."""
+    """A deck of faults: each is drawn once before any is drawn again."""
 
     def __init__(self, faults, rng):
         self.faults, self.rng, self.left = faults, rng, []
@@ -279,7 +280,7 @@ class Deck:
 
 
 class Schedule:
-    """Storms, with quiet between them."""
+    """Runs storms, with quiet between them."""
 
     def __init__(self, stage, mode, rng, recorder):
         self.stage, self.rng, self.recorder = stage, rng, recorder
@@ -287,7 +288,7 @@ class Schedule:
         self.epoch, self.well_us = stage.epoch(), recorder.now_us()
 
     def next_faults(self):
-        """Some, or one that comes alone."""
+        """Draws some faults, or one fault that must be alone."""
         drawn = [(deck, deck.draw()) for deck in self.rng.choices(self.decks, k=self.rng.choice((1, 1, 2, 3, 4)))]
         alone = next((fault for _, fault in drawn if getattr(fault, "is_alone", False)), None)
         if not alone:
@@ -298,8 +299,8 @@ class Schedule:
         return [alone]
 
     def observe(self, since_us, is_expected):
-        """Servers may fail over without a fault that is meant to bring it about: a busy machine,
-        Sentinels whose connections were killed.
+        """Records a failover that no fault was meant to cause, as on a busy machine, or when
+        connections of Sentinels were killed.
         """
         epoch = self.stage.epoch()
         if epoch != self.epoch and not is_expected:
@@ -313,9 +314,9 @@ class Schedule:
         self.epoch = epoch
 
     def storm(self):
-        """Some faults that begin together, each ends in its time; then all gets well. A failover
-        may lose what was answered since the storm began: the new master may have been stopped
-        then.
+        """Some faults begin together, each ends after its own time, and then the stage recovers. A
+        failover may lose any write that was answered since the storm began, because the new master
+        may have been stopped then.
         """
         began_us, courses = self.recorder.now_us(), []
         self.observe(self.well_us, is_expected=False)

@@ -1,8 +1,8 @@
-"""A run as JSON lines: what was run, each call with its start, end and answer, each fault with its
-time. The run writes it, and the checks read it and know nothing else.
+"""The history of a run as JSON lines: the programs and the mode, each call with its start, end and
+answer, and each fault with its time. The run writes the history, and the checks read nothing else.
 
-Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is
-not known (no answer, or effect `unknown`) has no end: it may have its effect at any time after its
+Times are microseconds of one monotonic clock since the start of the run. A call with an unknown
+outcome (no answer, or effect `unknown`) has no end: it may have its effect at any time after its
 start.
 """
 import bisect
@@ -15,7 +15,7 @@ FOREVER = math.inf
 
 
 class Recorder:
-    """Writes the history; used by all threads."""
+    """Writes the history; all threads share it."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
@@ -44,7 +44,7 @@ class Recorder:
 
 
 class Call:
-    """One request. Attempts of one operation, all with its Idempotency-Key, share `op`."""
+    """One request. All attempts of one operation have its Idempotency-Key and its `op`."""
 
     __slots__ = (
         "op",
@@ -89,7 +89,7 @@ class Fault:
     def __init__(self, line):
         self.name, self.start, self.end = line["name"], line["start_us"], line["end_us"]
         self.can_lose = line["can_lose"]
-        self.can_lose_of = line.get("can_lose_of")  # only of this name; None: of all
+        self.can_lose_of = line.get("can_lose_of")  # only for this name; None for all names
 
 
 class History:
@@ -120,7 +120,7 @@ class History:
             return cls(json.loads(line) for line in file)
 
     def of(self, *whats, on):
-        """The calls of these kinds about that resource, by their start."""
+        """The calls of these kinds about that resource, in the order of their starts."""
         found = [call for what in whats for call in self.index.get((what, on), ())]
         return sorted(found, key=started) if len(whats) > 1 else found
 
@@ -131,14 +131,14 @@ class History:
         return sorted(on for kind, on in self.index if kind == what)
 
     def may_be_lost(self, call):
-        """Whether a failover may have lost what the call did."""
+        """Whether a failover may have lost the effect of the call."""
         return any(
             call.start <= until and call.gave_up >= since and of in (None, call.on)
             for since, until, of in self.loss_windows
         )
 
     def is_quiet(self, since, until):
-        """Whether nothing was harmed at that time."""
+        """Whether no fault lasted at that time."""
         return not any(fault.start <= until and fault.end >= since for fault in self.faults)
 
 
@@ -147,13 +147,13 @@ def started(call):
 
 
 def begun_between(calls, since, until):
-    """Of calls by their start, those that began then."""
+    """The calls that began between two instants; `calls` are in the order of their starts."""
     return calls[bisect.bisect_left(calls, since, key=started) : bisect.bisect_right(calls, until, key=started)]
 
 
 def answers(tries):
-    """Those that succeeded, the first answer first: one that was asked twice at once may wait in
-    one daemon for what another has long answered.
+    """The attempts that succeeded, in the order of their answers. Of a request that was sent to two
+    daemons at once, one may still wait when the other has long answered.
     """
     return sorted((call for call in tries if call.is_ok), key=lambda call: call.end)
 

@@ -14,7 +14,7 @@ REDIS_SERVER = os.environ.get("PATTERND_TEST_REDIS") or "redis-server"
 
 
 class GaveUp(Exception):
-    """The stage does not get to where it should be: no verdict on the daemon."""
+    """The stage does not reach the expected state. This is not a verdict on the daemon."""
 
 
 def wait_until(condition, seconds, what):
@@ -33,7 +33,9 @@ taken_ports = set()
 
 
 def free_port():
-    """A port to come back to: below those that the kernel gives to outgoing connections."""
+    """A free port that a restarted program can use again: it is below the ports of outgoing
+    connections.
+    """
     for _ in range(1000):
         port = random.SystemRandom().randrange(11000, 32000)
         with socket.socket() as probe:
@@ -49,8 +51,8 @@ def free_port():
 
 
 def redis(port, *words, timeout=2.0):
-    """Redis's reply to a command: text, number, list, or None when none comes. An error is text,
-    too.
+    """Redis's reply to a command: text, a number, a list, or None if no reply comes. An error is
+    text, too.
     """
 
     def reply(stream):
@@ -74,8 +76,8 @@ def redis(port, *words, timeout=2.0):
 
 
 class Process:
-    """A program that can be harmed. `is_up` returns whether it serves; `announced_port` is the port
-    that others learn.
+    """A program that faults can harm. `is_up` returns whether it serves; `announced_port` is the
+    port that it announces to others.
     """
 
     def __init__(self, name, folder, port, command, is_up, environment=(), announced_port=None):
@@ -104,11 +106,11 @@ class Process:
             raise GaveUp(f"{self.name} ended:\n{self.log_path.read_text(errors='replace')[-2000:]}")
 
     def has_ended(self):
-        """By itself, for kill() leaves no child."""
+        """Whether the program ended by itself; after kill() there is no child."""
         return self.child is not None and self.child.poll() is not None
 
     def kill(self):
-        """As a power failure does: without a goodbye or a clean-up."""
+        """Ends the program like a power failure, without any clean-up."""
         if self.child:
             self.child.kill()
             self.child.wait()
@@ -119,7 +121,9 @@ class Process:
             self.child.send_signal(what)
 
     def end(self, seconds):
-        """SIGTERM; the exit status, or "none" when it did not end in time and was killed."""
+        """Sends SIGTERM, and returns the exit status. Returns "none" if the program did not end in
+        time and was killed.
+        """
         self.send_signal(signal.SIGCONT)
         self.send_signal(signal.SIGTERM)
         try:

@@ -1,5 +1,5 @@
-"""The promises of each mode when servers fail, in the words of docs/guarantees.md. The checks count
-the losses that are stated here, and accept no others.
+"""What each mode promises when servers fail, in the words of docs/guarantees.md. The checks count
+the losses that are stated here, and report every other loss.
 """
 STATED = {
     "single": "With `appendfsync always` an answered change is never lost, whichever process is killed, stopped or cut off.",

@@ -1,4 +1,4 @@
-"""The daemon as a revision of git has it: built in build/revisions, without the pages."""
+"""Builds the daemon of a git revision in build/revisions, without the pages."""
 import io
 import subprocess
 import sys
@@ -17,12 +17,12 @@ def git(*words):
 
 
 def name_of(revision):
-    """A commit's, whole."""
+    """The full hash of the commit that a revision names."""
     return git("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
 
 
 def build(commit):
-    """Its daemon; what was built once stays."""
+    """Returns the daemon of the revision, and builds it only once."""
     folder = BUILD / "revisions" / commit
     program = folder / "build" / "patternd"
     if not program.exists():

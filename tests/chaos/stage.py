@@ -1,8 +1,7 @@
-"""The stage that a run harms: daemons, each behind a proxy that harms its callers' connections,
-and a Redis:
-one server behind a proxy for each daemon (`single`), a master and replicas that Sentinels watch
-(`sentinel`), or a Cluster (`cluster`), each server of these behind a proxy that all others know it
-by.
+"""The stage that a run harms: the daemons and their Redis. Each daemon is behind a proxy that harms
+the connections of its callers. Redis is one server with a proxy for each daemon (`single`), a
+master and replicas with Sentinels (`sentinel`), or a Cluster (`cluster`). In the last two each
+server is behind a proxy, and all others know the server by the address of that proxy.
 """
 import glob
 import os
@@ -13,7 +12,7 @@ import urllib.request
 
 from processes import REDIS_SERVER, GaveUp, Process, free_port, redis, wait_until
 
-CLOCKS = (None, "+1h", "-1h")  # the daemons', which must not matter
+CLOCKS = (None, "+1h", "-1h")  # of the daemons: a wrong clock must not matter
 DAEMONS = len(CLOCKS)
 FOLDER = pathlib.Path(__file__).resolve().parent
 BUILD = FOLDER.parent.parent / "build"
@@ -45,8 +44,8 @@ def redis_server(name, folder, port, *options, announced_port=None):
 
 
 def wrong_clock(off):
-    """The variables that give a program another clock, by the hour; the one that deadlines go by
-    stays right.
+    """The environment variables that shift a program's clock by hours. The monotonic clock, which
+    deadlines use, stays right.
     """
     library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
     if off and not library:
@@ -55,13 +54,13 @@ def wrong_clock(off):
 
 
 def field(server, name):
-    """A line of INFO replication."""
+    """The value of a line of INFO replication."""
     info = redis(server.port, "INFO", "replication", timeout=1) or ""
     return next((line.split(":", 1)[1] for line in info.splitlines() if line.startswith(name + ":")), None)
 
 
 def caught_up(master, replicas):
-    """Whether the replicas have all that the master had a moment ago."""
+    """Whether the replicas have every write that the master had a moment ago."""
     had = field(master, "master_repl_offset")
     return had is not None and all(
         field(replica, "master_link_status") == "up"
@@ -79,8 +78,8 @@ def is_ready(port):
 
 
 def longest_iteration_us(port):
-    """The most work of one iteration of this daemon's loop so far, if it reports that: time of the
-    processor, and some of what the host of the machine took.
+    """The longest CPU time of one event-loop iteration of this daemon so far, 0 if the daemon does
+    not report it. The time includes some that the host of a virtual machine took.
     """
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
     return round(
@@ -99,7 +98,7 @@ class Proxies:
             text=True,
         )
         self.ports = [int(port) for port in self.child.stdout.readline().split()]
-        self.busy = set()  # those that have a fault
+        self.busy = set()  # the proxies that have a fault
 
     def set(self, which, **faults):
         words = [f"{name}={value}" for name, value in faults.items()]
@@ -114,13 +113,13 @@ class Proxies:
 
 
 class Stage:
-    """The daemons; how they find Redis is each mode's own."""
+    """The daemons of a run. A subclass for each mode starts their Redis."""
 
     def __init__(self, folder, programs):
         self.folder, self.programs = folder, programs
         self.daemons, self.fronts, self.backs = [], None, None
         self.servers = []
-        self.complaints = []  # of daemons: (which, what it did)
+        self.complaints = []  # of daemons: (the daemon, what it did wrong)
         self.longest_iteration_us = 0
 
     def start(self):
@@ -144,8 +143,8 @@ class Stage:
         self.fronts = Proxies([process.port for process in self.daemons])
 
     def start_again(self, daemon):
-        """As the next of the programs: with two of them this is a rolling update, and one that is
-        taken back.
+        """Restarts the daemon as the next one of the programs. With two programs this is a rolling
+        update, and then its rollback.
         """
         at = [str(program) for program in self.programs].index(daemon.command[0])
         daemon.command[0] = str(self.programs[(at + 1) % len(self.programs)])
@@ -184,13 +183,13 @@ class Stage:
 
 
 class Single(Stage):
-    """One server, and for each daemon a proxy before it."""
+    """One server, with one proxy for each daemon."""
 
     def groups(self):
         return [(self.servers[0], [])]
 
     def epoch(self):
-        """Changes with each failover."""
+        """A value that changes with each failover."""
         return 0
 
     def start_redis(self):

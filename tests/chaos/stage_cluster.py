@@ -1,4 +1,6 @@
-"""A Cluster of three masters with a replica each, and the way a slot moves from one to another."""
+"""A Cluster of three masters with a replica each, and the move of a slot from one master to
+another.
+"""
 import subprocess
 import time
 
@@ -57,7 +59,7 @@ class Cluster(Stage):
         return "redis+cluster://" + ",".join(f"127.0.0.1:{server.announced_port}" for server in self.servers)
 
     def groups(self):
-        """(master, its replicas), as far as servers answer."""
+        """The groups (master, its replicas), as far as servers answer."""
         ids = {server: redis(server.port, "CLUSTER", "MYID") for server in self.servers if not server.is_stopped}
         lines = {
             line.split()[0]: line.split()
@@ -91,9 +93,9 @@ class Cluster(Stage):
         return all(field(master, "role") == "master" and caught_up(master, replicas) for master, replicas in groups)
 
     def move_slot(self, key, rng, fails_over=False):
-        """The slot of a key, with all that is in it, to another master. With `fails_over` the
-        source's replica takes over when part of the keys, or all, have left, and serves the slot
-        for a while: it does not know that the slot moves. The move is then begun again there.
+        """Moves the slot of a key, with all its keys, to another master. With `fails_over` the
+        source's replica takes over when some or all keys have left. It serves the slot for a while,
+        because it does not know of the move. The move then begins again from there.
         """
         slot = must(self.servers[0], "CLUSTER", "KEYSLOT", key)
         masters = wait_until(self.three_masters, 10, "three masters")
@@ -108,7 +110,7 @@ class Cluster(Stage):
             source = self.promote_replica_of(source)
             time.sleep(rng.uniform(0.2, 1.5))
             source_id = must(source, "CLUSTER", "MYID")
-            must(target, "CLUSTER", "SETSLOT", slot, "NODE", source_id)  # it knows no owner of the slot now
+            must(target, "CLUSTER", "SETSLOT", slot, "NODE", source_id)  # this node knows no owner of the slot now
             must(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
             must(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
             masters = wait_until(self.three_masters, 10, "three masters")
@@ -119,13 +121,13 @@ class Cluster(Stage):
 
     @staticmethod
     def move_keys(source, target, keys):
-        """REPLACE: after a failover both may have a key."""
+        """Moves keys. It uses REPLACE, because after a failover both nodes may have a key."""
         if keys:
             address = ("127.0.0.1", target.port, "", 0, 2000)
             redis(source.port, "MIGRATE", *address, "REPLACE", "KEYS", *keys, timeout=5)
 
     def promote_replica_of(self, master):
-        """The replica, once it is the master."""
+        """Waits until the replica is the master, and returns it."""
         replica = next(replicas[0] for one, replicas in self.groups() if one is master)
         must(replica, "CLUSTER", "FAILOVER")
         wait_until(lambda: field(replica, "role") == "master", 10, "the failover")
@@ -137,7 +139,9 @@ class Cluster(Stage):
 
     @staticmethod
     def has_slot(master, slot):
-        """Its slots as it reports them, such as 7 or 0-5460; [7->-...] is one that moves."""
+        """Whether the master owns the slot. The node reports its slots as 7 or 0-5460; [7->-...] is
+        a slot that moves.
+        """
         own = next(line for line in must(master, "CLUSTER", "NODES").splitlines() if "myself" in line)
         ranges = [word.split("-") for word in own.split()[8:] if not word.startswith("[")]
         return any(int(few[0]) <= slot <= int(few[-1]) for few in ranges)

@@ -1,5 +1,5 @@
-"""A master and two replicas that three Sentinels watch. Each has a file that Sentinels rewrite, so
-that a server that comes back is what it was last.
+"""A master and two replicas that three Sentinels watch. Each server has a configuration file that
+Sentinels rewrite, so that a restarted server has its latest role.
 """
 import pathlib
 
@@ -25,8 +25,8 @@ class Sentinel(Stage):
             self.watchers[i].start()
         for watcher in self.watchers:
             watcher.wait_up()
-            # Looks at each server twice a second, not every ten seconds; and tolerates a machine
-            # that stalls.
+            # The Sentinel asks each server twice per second instead of every ten seconds, and
+            # tolerates a machine that stalls.
             redis(
                 watcher.port,
                 "SENTINEL",
@@ -92,7 +92,7 @@ class Sentinel(Stage):
         )
 
     def groups(self):
-        """(master, its replicas), as the first Sentinel that answers sees them."""
+        """The group (master, its replicas), as the first Sentinel that answers reports it."""
         for watcher in self.watchers:
             master = not watcher.is_stopped and self.master_named_by(watcher)
             if master:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the checks of chaos on small histories, and that docs/guarantees.md states the promises."""
+"""Tests the checks of chaos on small histories, and whether docs/guarantees.md states the promises.
+"""
 import pathlib
 import sys
 import unittest
@@ -12,7 +13,7 @@ from promises import STATED  # noqa: E402
 
 
 class Story:
-    """A history; times in milliseconds."""
+    """Builds a history. Its times are milliseconds."""
 
     def __init__(self, seconds=10, mode="single"):
         self.lines, self.ops = [{"kind": "run", "mode": mode, "seed": 1, "seconds": seconds}], 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A run leaves nothing behind when it passed, and its logs and history when it failed in any way.
+"""Tests that a run leaves no files if it passed, and leaves its logs and history if it failed in
+any way.
 """
 import pathlib
 import sys
@@ -12,7 +13,7 @@ from evidence import Evidence  # noqa: E402
 
 
 def play(kept, end):
-    """A run that writes what real ones do; its temporary folder."""
+    """Runs a body that writes the files of a real run. Returns its temporary folder."""
     with Evidence(kept) as evidence:
         data = evidence.path / "redis-0"
         data.mkdir()
@@ -29,7 +30,7 @@ def passes(evidence):
 
 
 def passes_not(evidence):
-    """As a broken promise does."""
+    """Returns without `has_passed`, as after a broken promise."""
 
 
 def gives_up(_):

@@ -35,7 +35,7 @@ class Results(unittest.TestCase):
     def test_a_waiter_is_woken(self):
         in_flight = {"state": "in_flight"}
         done = {"state": "done", "result": {"of": "1", "by": "r"}}
-        self.assertEqual(self.story(done).broken(results), ["waiters are woken"])  # found at the end of its time
+        self.assertEqual(self.story(done).broken(results), ["waiters are woken"])  # found at the end of its wait
         self.assertEqual(self.story(in_flight).broken(results), ["waiters are woken"])
         self.assertEqual(self.story(in_flight, at=3500).broken(results), [])
         self.assertEqual(self.story(in_flight).fault(200, 300).broken(results), [])

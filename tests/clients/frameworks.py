@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""examples/frameworks: each program limits its users, sends a job once, and serves while there is
-no daemon. frameworks.py EXAMPLES, beside the daemon of PATTERND_URL; `express` and `patternd` are
-in node_modules of this folder.
+"""Tests examples/frameworks: each program limits its users, sends a job once, and serves requests
+while no daemon runs. Usage: frameworks.py EXAMPLES. PATTERND_URL is the daemon; `express` and
+`patternd` are in node_modules of this folder.
 """
 import contextlib
 import http.client
@@ -31,7 +31,9 @@ def free_port():
 
 @contextlib.contextmanager
 def started(name, url):
-    """Its `ask(method, path, user)`, which returns status, headers and body."""
+    """Yields the function `ask(method, path, user)` of a program, which returns status, headers and
+    body.
+    """
     port = str(free_port())
     command = [word.replace("PORT", port) for word in PROGRAMS[name]]
     environment = os.environ | {"PATTERND_URL": url, "PORT": port}
@@ -71,7 +73,7 @@ def try_program(name, url):
         status, headers, body = ask("GET", "/", f"ann of {name}")
         assert status == 429 and 1 <= int(headers["Retry-After"]) <= 30, (name, status, body)
         assert ask("GET", "/", f"bob of {name}")[0] == 200, name
-    with started(name, f"http://127.0.0.1:{free_port()}") as ask:  # where no daemon is
+    with started(name, f"http://127.0.0.1:{free_port()}") as ask:  # an address without a daemon
         assert ask("GET", "/", "ann")[0] == 200, name
         status, headers, body = ask("POST", "/orders/4", "ann")
         assert (status, headers["Retry-After"]) == (503, "1"), (name, status, body)

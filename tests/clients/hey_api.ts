@@ -1,4 +1,4 @@
-// What @hey-api/openapi-ts makes of the contract, at work.
+// Uses the client that @hey-api/openapi-ts generates from the contract.
 import assert from 'node:assert/strict';
 import {
   lockAcquire,
@@ -34,7 +34,7 @@ async function queues() {
   const { data: received } = await queueMessageReceive({ path, body: { limit: 10, wait_ms: 5000 } });
   const message = received?.messages[0];
   assert.deepEqual(message?.body, { invoice: 7 });
-  assert(message.receipt); // null where a message is taken and done
+  assert(message.receipt); // null if the receive acknowledges at once
   const { response } = await queueDeliveryAcknowledge({ path: { ...path, receipt: message.receipt } });
   assert.equal(response.status, 204);
 }

@@ -1,4 +1,4 @@
-// The package of clients/javascript, as npm packs it, at work.
+// Uses the package of clients/javascript as npm packs it.
 import assert from 'node:assert/strict';
 import { Client, LockHeld, type Decision, type Message, type Sent } from 'patternd';
 

@@ -1,4 +1,4 @@
-"""The package of clients/python, as pip builds it, at work; mypy --strict reads it, too."""
+"""Uses the package of clients/python as pip builds it. mypy --strict checks this file, too."""
 import asyncio
 import os
 import threading

@@ -1,4 +1,4 @@
-// What openapi-typescript and openapi-fetch make of the contract, at work.
+// Uses the client that openapi-typescript and openapi-fetch make from the contract.
 import assert from 'node:assert/strict';
 import createClient from 'openapi-fetch';
 import type { components, paths } from './patternd.js';
@@ -39,7 +39,7 @@ async function queues() {
   });
   const message = received?.messages[0];
   assert.deepEqual(message?.body, { order: 15 });
-  assert(message.receipt); // null where a message is taken and done
+  assert(message.receipt); // null if the receive acknowledges at once
   const { response } = await patternd.DELETE('/queues/{name}/deliveries/{receipt}', {
     params: { path: { ...path, receipt: message.receipt } },
   });

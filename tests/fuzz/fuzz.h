@@ -1,7 +1,7 @@
 /*
- * fuzz: what the targets share. A target is a separate program: LLVMFuzzerTestOneInput gets
- * arbitrary bytes, does with them what the daemon would, and checks with CHECK what holds for all
- * inputs. It is driven by libFuzzer (make fuzz) or by replay.c (make test).
+ * fuzz: shared by the targets. A target is a separate program: LLVMFuzzerTestOneInput gets
+ * arbitrary bytes, handles them as the daemon would, and uses CHECK for whatever must hold for all
+ * inputs. libFuzzer (make fuzz) or replay.c (make test) drives it.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -18,16 +18,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * Unlike assert, it reports the failure although libFuzzer has closed stderr, against the daemon's
- * own output.
+ * Unlike assert, it reports a failure although libFuzzer has closed stderr to suppress the daemon's
+ * output.
  */
 #define CHECK(condition) ((condition) ? (void)0 : fuzz_failed(#condition, __FILE__, __LINE__))
 
 void fuzz_failed(const char *condition, const char *file, int line) __attribute__((noreturn));
 
 /*
- * What is left of an input. Pieces are copied to the heap, just as long as they are, so that a read
- * beyond an end is seen.
+ * The rest of an input. Each piece is copied to a heap block of exactly its size, so that
+ * AddressSanitizer finds a read beyond its end.
  */
 struct input {
 	const uint8_t *at;
@@ -35,11 +35,12 @@ struct input {
 };
 
 /*
- * The next piece, up to `stop` or the end; false when nothing is left. The caller frees piece->at.
+ * Reads the next piece, up to `stop` or the end. Returns false when nothing is left. The caller
+ * frees piece->at.
  */
 bool input_piece(struct input *in, char stop, struct text *piece);
 
-/* Inputs that are a row of steps: a step ends at this byte, and its first byte is its kind. */
+/* Some inputs are a list of steps. A step ends at this byte, and its first byte is its kind. */
 enum { STEP_END = 0x1e };
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A cron expression. One that is taken has a mask of its form, with at least one value of each
- * field; a refused one gets a reason of one line that is not cut.
+ * A cron expression. The mask of an accepted expression has at least one value in each field. A
+ * refused one gets a reason of one line that is not cut.
  */
 #include "fuzz.h"
 #include "queues/cron.h"

@@ -1,8 +1,8 @@
 /*
- * Host, Origin and Sec-Fetch-Site, one a line, against --allowed-hosts and --cors-origins, the
- * lines before. An admitted request has a host that is an IP literal, localhost or allowed, and
- * comes from that host or from an allowed origin. The target checks this by other means than the
- * daemon.
+ * The lines of an input are --allowed-hosts, --cors-origins, Host, Origin and Sec-Fetch-Site. The
+ * host of an admitted request is an IP literal, localhost or an allowed host, and the request comes
+ * from that host or from an allowed origin. The target checks this with its own code, not the
+ * daemon's.
  */
 #include <arpa/inet.h>
 #include <strings.h>
@@ -16,7 +16,7 @@
 
 enum { ALLOWED, CORS, HOST, ORIGIN, SITE, LINES };
 
-/* The option's list has it, whole; a dot behind a name is nothing. */
+/* Whether `one` is an item of the option's list. */
 static bool is_listed(const char *list, const char *one, int (*compare)(const char *, const char *))
 {
 	char copy[4096], *rest = copy, *item;
@@ -40,7 +40,7 @@ static bool is_address(const char *name)
 	       inet_pton(AF_INET6, inner, bytes) == 1;
 }
 
-/* What a browser would connect to for this host is the machine itself, or was allowed. */
+/* Whether the host is this machine or an allowed host; one dot behind a name is ignored. */
 static bool may_be_served(const char *host)
 {
 	char name[4096];
@@ -59,7 +59,7 @@ static bool may_be_served(const char *host)
 	return is_listed(config()->allowed_hosts, name, strcasecmp);
 }
 
-/* A page of another site is let in only when its origin was allowed. */
+/* A page of another site is admitted only if its origin is allowed. */
 static bool may_ask(const char *host, const char *origin, const char *site)
 {
 	if (origin && is_listed(config()->cors_origins, origin, strcmp))

@@ -1,6 +1,6 @@
 /*
- * A whole connection, from its socket to Redis and back: the daemon's own loop, libmicrohttpd and
- * handlers. Steps:
+ * A whole client connection, from the socket to Redis and back, with the daemon's event loop,
+ * libmicrohttpd and the handlers. Steps:
  *
  *	H<bytes>  the client sends this
  *	R<bytes>  Redis's answer to the next command
@@ -9,9 +9,9 @@
  *	X         Redis closes the connection
  *	Q         the client is gone
  *
- * The client reads a row of whole answers, no more than its requests, and none after "Connection:
- * close". After its deadline each request was answered or its connection closed. In the end nothing
- * is left: no connection, no request, no call, no memory.
+ * The client reads a sequence of whole answers, not more than its requests, and none after
+ * "Connection: close". At its deadline each request was answered, or its connection was closed. At
+ * the end no connection, request, call or memory is left.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ static int client = -1;
 static char got[MOST_READ];
 static size_t got_len;
 static bool was_closed;
-static size_t blank_lines; /* that were sent: each ends at most one request's headers */
+static size_t blank_lines; /* blank lines sent: each ends the headers of at most one request */
 static char last_sent;
 
 /* ---- Redis ---- */
@@ -52,7 +52,7 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 		return false;
 	if (answered < answer_count)
 		server_send(s, answers[answered++]);
-	return true; /* or never */
+	return true; /* answered, or never answered */
 }
 
 /* ---- The client ---- */
@@ -71,8 +71,8 @@ static void drain_client(void)
 }
 
 /*
- * As libmicrohttpd 0.9.75 takes lines: CR, LF or both end one, and one that begins with NUL or a
- * colon is empty.
+ * Counts blank lines as libmicrohttpd 0.9.75 reads lines: CR, LF or both end a line, and a line
+ * that begins with NUL or a colon is blank.
  */
 static void count_lines(struct text bytes)
 {
@@ -172,14 +172,16 @@ static bool has_ended(void)
 	return was_closed || client < 0;
 }
 
-/* A client that is waiting, slow or idle has an answer by now, a closed connection, or a stream. */
+/*
+ * By its deadline a waiting, slow or idle client has an answer, a closed connection, or a stream.
+ */
 static void check_client(void)
 {
 	bool in_time = world_pass_until(has_ended, LONGEST_MS);
 	struct reading r = reading_of((struct text){ got, got_len });
 
 	CHECK(in_time || r.is_stream);
-	CHECK(r.answers <= blank_lines + 1); /* what is not a request at all is answered, too, once */
+	CHECK(r.answers <= blank_lines + 1); /* bytes that are not a request are answered, too, once */
 }
 
 static void begin(void)

@@ -1,7 +1,7 @@
 /*
- * JSON bodies against the rows of each operation: "METHOD target", a line feed, the body. The same
- * texts are JSON to us and to jansson; what a handler would get is within its rows; what does not
- * fit is answered with a whole problem.
+ * JSON bodies against the rows of each operation: "METHOD target", a line feed, the body. The
+ * daemon and jansson accept the same texts as JSON. The input of a handler is within its rows. A
+ * body that does not fit is answered with a complete problem.
  */
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /*
- * Options: lines, each an argument ("--x=y", "--x", "y"), a variable ("PATTERND_X=y"), or behind a
- * line "[file]" one of the file of --config. Options in force are within their ranges, can be
- * shown, and show no password; what each would be taken apart by takes it.
+ * Options. A line is an argument ("--x=y", "--x", "y") or a variable ("PATTERND_X=y"). The lines
+ * after a line "[file]" are the file of --config. Accepted options are within their ranges, can be
+ * shown, and show no password. The parsed addresses of --redis and --listen are complete.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ static void check_url(const char *text)
 		      (strtol(u->port, NULL, 10) <= 65535 && strspn(u->port, "0123456789") == strlen(u->port)));
 		CHECK(strspn(u->db, "0123456789") == strlen(u->db));
 	}
-	/* Long enough to occur only once, and written without escapes. */
+	/* Check only a long password without escapes, which occurs once. */
 	if (strlen(urls.at[0].password) < 8 || strlen(text) >= sizeof(shown))
 		return;
 	struct text safe = secret_redacted(text, shown, sizeof(shown));

@@ -1,7 +1,8 @@
 /*
- * The answer of a program that got a message: a line with how it ended, then headers, an empty line
- * and the body. Whatever it is, the message ends in one way, and the queue takes that end: no
- * program can have a settle refused, which carries the ends of others, too.
+ * The answer of a program that got a message: a line with its outcome and status, then headers, an
+ * empty line and the body. Any answer ends the message in exactly one way, and the queue accepts
+ * that end. A refused end would fail a whole settle request, which also has the ends of other
+ * messages.
  */
 #include "contract/inner.h"
 #include "contract/input.h"
@@ -14,7 +15,7 @@
 /* 1 Jan 2027 */
 static const int64_t now_ms = 1798761600000;
 
-/* As push_turn.c has it in a body that waits, which has the most levels. */
+/* As in push_turn.c, in the body of a receive that waits, which has the most levels. */
 static void out_end(struct json_out *o, const struct push_answer *a)
 {
 	out_object(o, NULL);
@@ -69,7 +70,7 @@ static void take_header(struct push_answer *a, struct text line)
 	const char *colon = memchr(line.at, ':', line.len);
 	size_t len = colon ? (size_t)(colon - line.at) : line.len;
 	size_t left = colon ? line.len - len - 1 : 0;
-	char *value = malloc(left + 1); /* it begins at the second byte, and nothing follows it */
+	char *value = malloc(left + 1); /* the value begins at the second byte, and nothing follows it */
 
 	CHECK(value);
 	memcpy(value + 1, colon ? colon + 1 : line.at, left);

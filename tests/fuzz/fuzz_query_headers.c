@@ -1,7 +1,7 @@
 /*
- * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on. An
- * accepted request has ids that fit into a log line, and input within its rows; a refused one is
- * answered with a whole problem.
+ * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd passes them. An
+ * accepted request has ids that fit into a log line, and its input is within the rows. A refused
+ * request is answered with a complete problem.
  */
 #include "access/access.h"
 #include "contract/input.h"

@@ -1,9 +1,9 @@
 /*
  * A Cluster with arbitrary replies: steps C<slot> (a call of that slot), A<bytes> (the reply to the
  * next call that is seen), S<bytes> (the next answer to CLUSTER SLOTS), X (the newest connection
- * breaks), T (100 ms pass). Each call ends once, in its time, and is not redirected for ever; nodes
- * are bounded; and once the Cluster reports its real map again, there are no other nodes than its
- * own.
+ * breaks), T (100 ms pass). Each call ends once, in its time, and is not redirected for ever. The
+ * number of nodes is bounded. Once the Cluster reports its real map again, the daemon has only the
+ * nodes of that map.
  */
 #include "core/loop.h"
 #include "fuzz.h"
@@ -40,7 +40,7 @@ static void put(struct answers *a, struct text bytes)
 		a->at[a->count++] = (struct text){ strndup(bytes.at, bytes.len), strnlen(bytes.at, bytes.len) };
 }
 
-/* Absent: there is none any more. */
+/* Returns the next answer, or an absent text when none is left. */
 static struct text take(struct answers *a)
 {
 	return a->first < a->count ? a->at[a->first++] : (struct text){ 0 };
@@ -194,6 +194,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(world_pass_until(all_ended, 5000));
 	forget(&to_calls);
 	forget(&maps);
-	CHECK(world_pass_until(is_healed, 60000)); /* the map is asked for every 30 s though nothing is amiss */
+	CHECK(world_pass_until(is_healed, 60000)); /* the daemon asks for the map every 30 s, also without a fault */
 	return 0;
 }

@@ -5,10 +5,9 @@
  *	X         the server leaves     G<bytes>  its next handshake      T  a second passes
  *	D, L, M   the connection is dropped, drained, retargeted
  *
- * Each call has one outcome. The n-th answer of a connection goes to the n-th call there, and is
- * the n-th reply of the sent bytes; a call is NOT_SENT only when not a byte of it was seen.
- * Whatever was sent, the connection is usable again once a server completes the handshake as Redis
- * would.
+ * Each call has one outcome. The n-th answer of a connection goes to its n-th call, and is the n-th
+ * reply in the sent bytes. A call is NOT_SENT only if the server got none of its bytes. Whatever
+ * was sent, the connection is usable again once a server completes the handshake as Redis would.
  */
 #include "fuzz.h"
 #include "model.h"
@@ -25,14 +24,14 @@ struct call {
 
 static struct call calls[MOST_CALLS];
 static size_t sent, decided;       /* calls */
-static size_t seen;                /* how many of this connection the server has seen */
-static size_t first_here;          /* its first call */
-static char sent_bytes[MOST_SENT]; /* on it, after the greeting */
-static size_t sent_len, read_at;   /* read_at: behind the reply of the latest answer */
+static size_t seen;                /* calls of this connection that the server has got */
+static size_t first_here;          /* the first call of this connection */
+static char sent_bytes[MOST_SENT]; /* on this connection, after the greeting */
+static size_t sent_len, read_at;   /* read_at: the end of the latest reply that was checked */
 static bool is_odd;                /* the sent bytes are not RESP2, or fit no call: only the order is known */
-static bool spoke_early;           /* the server did, before the connection was ready */
+static bool spoke_early;           /* the server sent bytes before the connection was ready */
 static struct redis_connection *connection;
-static struct text greeting; /* of the next connection; absent: as Redis would */
+static struct text greeting; /* of the next connection; if absent, as Redis answers */
 
 /* ---- The daemon's side ---- */
 
@@ -42,7 +41,7 @@ static void check_answer(const struct reply *reply)
 	long n = model_reply((struct text){ sent_bytes + read_at, sent_len - read_at }, &digest);
 
 	if (n < 0)
-		is_odd = true; /* hiredis takes a little more than the specification has */
+		is_odd = true; /* hiredis accepts a little more than the specification */
 	if (is_odd)
 		return;
 	CHECK(n > 0 && digest == model_digest(reply));
@@ -76,10 +75,10 @@ static void send_call(void)
 static void on_up(struct redis_connection *l)
 {
 	(void)l;
-	CHECK(decided == sent); /* whatever was under way has its outcome */
+	CHECK(decided == sent); /* every earlier call has its outcome */
 	first_here = sent;
 	seen = sent_len = read_at = 0;
-	is_odd = spoke_early; /* what it was greeted with may go on in an answer */
+	is_odd = spoke_early; /* the rest of the greeting may be read as an answer */
 }
 
 static void on_down(struct redis_connection *l, const char *why, bool was_up)
@@ -172,7 +171,7 @@ static bool is_settled(void)
 }
 
 /*
- * Each whole reply answered a call, as far as there were calls; and the connection is ready again.
+ * Each whole reply answered a call, as long as there were calls, and the connection is ready again.
  */
 static void check_end(void)
 {

@@ -1,8 +1,9 @@
 /*
  * What Sentinels report of the master: steps R<bytes> (the latest Sentinel sends this), S<bytes>
  * (the one before it does), X (the latest leaves), T (a second passes), D (the master that they
- * reported does not serve). Each reported address can be connected to, or is refused by
- * redis_url_at. Whatever was sent, another Sentinel is asked, which reports the right one.
+ * reported does not serve). Each reported address is one to which the daemon can connect, or
+ * redis_url_at refuses it. Whatever was sent, the daemon asks another Sentinel, which reports the
+ * right master.
  */
 #include "fuzz.h"
 #include "server.h"
@@ -24,7 +25,7 @@ static void on_found(struct text host, long port)
 		was_reported = true;
 }
 
-/* Each replica that is named has a host and a port. */
+/* Each reported replica has a host and a port. */
 static void on_listed(const struct reply *replicas)
 {
 	struct text host;

@@ -1,7 +1,7 @@
 /*
- * Raw targets: "METHOD target". What is routed decodes to texts without NUL, which encode to a
- * target that is routed to the same; two names are one key only when they are the same bytes. What
- * is not is answered with a whole problem.
+ * Raw targets: "METHOD target". A routed target decodes to texts without NUL, and these encode to a
+ * target with the same route. Two names have the same key only if they are the same bytes. A target
+ * without a route is answered with a complete problem.
  */
 #include "call/call.h"
 #include "contract/route.h"
@@ -29,7 +29,7 @@ static void append_text(char *out, size_t *n, struct text t)
 		append(out, n, t.at[i]);
 }
 
-/* The target that means the same, every byte but letters and digits escaped. */
+/* The same target with every byte escaped except letters and digits. */
 static struct text encoded(struct request *req, const char *used_method)
 {
 	size_t n = 0, value = 0;
@@ -51,7 +51,7 @@ static struct text encoded(struct request *req, const char *used_method)
 	return (struct text){ out, n };
 }
 
-/* Without its own method, as any method goes there. */
+/* An operation that proxies call accepts any method, and has none of its own. */
 static const char *method_of(const struct request *req)
 {
 	return req->op->forwarded ? "GET" : req->op->method;
@@ -77,8 +77,7 @@ static void check_same(struct request *req, struct request *other)
 }
 
 /*
- * A name that passed the rule of names has no braces, so a key is its kind and name in one way
- * only.
+ * The rule of names refuses braces, so a key can be split into kind and name in only one way.
  */
 static void check_key(struct request *req)
 {
@@ -98,7 +97,7 @@ static void check_routed(struct request *req)
 	check_texts(req);
 	check_key(req);
 	if (req->op->tail)
-		return; /* what follows its segments is not looked at */
+		return; /* the rest of the path is not looked at */
 	struct request *again = given_request(encoded(req, method_of(req)));
 	CHECK(route_request(again));
 	check_same(req, again);

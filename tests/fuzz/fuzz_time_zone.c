@@ -1,6 +1,7 @@
 /*
- * A file of a time zone. One that is taken has changes in order, and a rule that goes on for ever;
- * shortened as a schedule keeps it, it shows the same time from then on.
+ * A file of a time zone. The changes of an accepted file are in order, and its rule continues for
+ * ever. When it is shortened as a schedule keeps it, it has the same offsets from
+ * ZONE_SHIFTS_SINCE_S on.
  */
 #include "core/arena.h"
 #include "core/tzif.h"
@@ -25,7 +26,10 @@ static void check_zone(const struct tzif *zone)
 	}
 }
 
-/* What clocks show: the latest change, of the file or of the rule behind its last one. */
+/*
+ * The offset at an instant, by the latest change of the file, or of the rule after the last change
+ * of the file.
+ */
 static int32_t shown_at(const struct tzif *zone, int64_t at)
 {
 	size_t passed = 0;

@@ -1,7 +1,7 @@
 /*
- * The file of --tokens. One that is taken has as many tokens as lines that are neither empty nor
- * comments, no two alike, each with a scope that reads back the same when it was written; a refused
- * one gets a line with the reason.
+ * The file of --tokens. An accepted file has one token for each line that is neither empty nor a
+ * comment, and no two tokens are alike. Each token has a scope. A scope of one name is the same
+ * after it was written and read again. A refused file gets the line and the reason.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static size_t lines_that_count(const uint8_t *data, size_t size)
 	return count;
 }
 
-/* Covering all means covering any one; and what is covered is of its kind. */
+/* A scope that covers all names covers each name, and it covers only names of its own kind. */
 static void check_scope(const struct scope *s)
 {
 	struct scope_need need = { .kind = TEXT("locks"), .name = TEXT("a:b*%"), .action = TEXT("acquire") };

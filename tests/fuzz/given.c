@@ -42,7 +42,7 @@ void given_end(struct request *req)
 	request_asker_done(req);
 }
 
-/* As libmicrohttpd hands them on: cut at the first NUL byte. */
+/* As libmicrohttpd passes them, each text ends at its first NUL byte. */
 void given_header(struct request *req, struct text line)
 {
 	const char *colon = memchr(line.at, ':', line.len);
@@ -84,7 +84,7 @@ void given_check_refusal(const struct request *req)
 
 static void check_struct(const struct field *rows, size_t count, const char *at);
 
-/* JSON as it was sent. */
+/* Any JSON, as it was sent. */
 static void check_any(const struct field *row, struct text t)
 {
 	struct arena arena = { 0 };
@@ -179,8 +179,7 @@ static void check_value(const struct field *row, const char *slot)
 }
 
 /*
- * One row may be replaced by another that is required without it (`excludes`): its absence is not
- * visible here.
+ * A row with `excludes` may be absent without a flag that shows it, so its value is not checked.
  */
 static void check_struct(const struct field *rows, size_t count, const char *at)
 {

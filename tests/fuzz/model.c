@@ -25,7 +25,7 @@ static void add_number(uint64_t *digest, char kind, int64_t n)
 	add(digest, &n, sizeof(n));
 }
 
-/* The whole text is a number; larger ones are left to others. */
+/* Whether the whole text is a number of at most MOST_DIGITS digits. */
 static bool number(struct text t, int64_t *out)
 {
 	bool negative = t.len && t.at[0] == '-';

@@ -1,6 +1,6 @@
 /*
- * model: RESP2 by its specification, independent of hiredis: which replies a stream of bytes holds.
- * Knows texts, numbers and arrays by a digest only.
+ * model: finds the replies in a stream of bytes by the specification of RESP2, without hiredis. It
+ * represents texts, numbers and arrays by a digest only.
  */
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
@@ -8,11 +8,12 @@
 #include "redis/reply.h"
 
 /*
- * The first reply of `bytes` and how many bytes it has: 0 when it is not whole, -1 when it is none.
+ * Reads the first reply of `bytes`. Returns its length in bytes, 0 if it is not whole, and -1 if it
+ * is not a reply.
  */
 long model_reply(struct text bytes, uint64_t *digest);
 
-/* The same digest of a reply that was read. */
+/* The same digest for a reply that the daemon has read. */
 uint64_t model_digest(const struct reply *reply);
 
 #endif

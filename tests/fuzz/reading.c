@@ -55,7 +55,7 @@ static void take_header(struct head *h, struct reading *r, struct text line)
 	}
 }
 
-/* False: it is not whole. */
+/* Returns false if it is not whole. */
 static bool take_head(struct text *rest, struct head *h, struct reading *r)
 {
 	struct text line = take_line(rest);
@@ -91,8 +91,8 @@ static bool take_chunks(struct text *rest)
 }
 
 /*
- * An answer to HEAD has lengths and no body: what follows is then the next answer, or nothing. A
- * stream has no length, and for HTTP/1.0 no chunks either: it lasts as long as its connection.
+ * An answer to HEAD has a length and no body, so the next answer or nothing follows. A stream has
+ * no length, and in HTTP/1.0 no chunks either: it lasts as long as its connection.
  */
 static bool take_body(struct text *rest, const struct head *h, bool is_stream)
 {
@@ -124,8 +124,8 @@ struct reading reading_of(struct text bytes)
 		r.is_whole = take_head(&bytes, &h, &r);
 		r.answers += h.status >= 200;
 		/*
-		 * What libmicrohttpd refuses by itself is its last word, and it has no more to it:
-		 * 0.9.75 writes some such heads twice.
+		 * When libmicrohttpd itself refuses a request, its answer is the last one. The
+		 * rest is not read, because 0.9.75 writes some of these heads twice.
 		 */
 		if (h.status >= 200 && !h.is_ours && r.is_whole)
 			break;

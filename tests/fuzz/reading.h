@@ -1,6 +1,6 @@
 /*
- * reading: what a client makes of the bytes that it was answered with: a row of whole HTTP
- * responses, of which only the last may be cut.
+ * reading: parses the bytes that a client got into a sequence of HTTP responses. Only the last one
+ * may be cut.
  */
 #ifndef FUZZ_READING_H
 #define FUZZ_READING_H

@@ -1,6 +1,6 @@
 /*
- * replay: gives a target every file of the folders and files that are named, in their order,
- * without libFuzzer. Fails when there was none.
+ * replay: runs a target without libFuzzer on every given file, and on every file of the given
+ * folders, in order. Fails if there are none.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@ static unsigned replayed;
 
 static void replay_file(const char *path, size_t size)
 {
-	uint8_t *bytes = malloc(size ? size : 1); /* of this very size: a read beyond it is seen */
+	uint8_t *bytes = malloc(size ? size : 1); /* of exactly this size, so that a read beyond it is found */
 	FILE *f = fopen(path, "rb");
 
 	CHECK(bytes && f && fread(bytes, 1, size, f) == size);

@@ -28,7 +28,7 @@ void server_send(struct server *s, struct text bytes)
 {
 	ssize_t n = send(s->watch.fd, bytes.at, bytes.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	(void)n; /* a peer that does not read, or has left, misses it */
+	(void)n; /* a peer that does not read, or has left, loses the bytes */
 }
 
 void server_leave(struct server *s)
@@ -46,7 +46,7 @@ void server_leave(struct server *s)
 
 /* ---- Commands ---- */
 
-/* "<mark><number>\r\n", of which *at is moved behind. False: it is not whole yet. */
+/* Reads "<mark><number>\r\n" and moves *at behind it. Returns false if it is not whole yet. */
 static bool take_number(const struct server *s, size_t *at, char mark, size_t *out)
 {
 	const char *line = s->in + *at, *end = memchr(line, '\n', s->len - *at);
@@ -63,7 +63,7 @@ static bool take_number(const struct server *s, size_t *at, char mark, size_t *o
 	return true;
 }
 
-/* The bytes of the first whole command; 0: it is not whole yet. */
+/* The length of the first command in bytes, or 0 if it is not whole yet. */
 static size_t take_command(const struct server *s, struct text args[MOST_ARGS], size_t *arg_count)
 {
 	size_t at = 0, len;
@@ -151,7 +151,7 @@ static void on_bytes(struct loop_watch *w, uint32_t events)
 		if (is_greeting || !play->asked || !play->asked(s, args, arg_count))
 			answer(s, args, arg_count);
 		if (!is_in_list(s))
-			return; /* the target had it leave */
+			return; /* the target made the server leave */
 		s->len -= taken;
 		memmove(s->in, s->in + taken, s->len);
 	}

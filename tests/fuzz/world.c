@@ -39,7 +39,7 @@ void __wrap_resolve_name(struct resolve_lookup *l, const char *host, const char 
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
-	if (id != CLOCK_MONOTONIC) /* libFuzzer's own, too */
+	if (id != CLOCK_MONOTONIC) /* libFuzzer uses these clocks */
 		return __real_clock_gettime(id, t);
 	*t = (struct timespec){ .tv_sec = clock_ms / 1000, .tv_nsec = clock_ms % 1000 * 1000000 };
 	return 0;
@@ -80,7 +80,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
 	return 0;
 }
 
-/* The same row of numbers in each run. */
+/* The same sequence of numbers in each run. */
 ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags)
 {
 	static uint64_t state;
@@ -94,7 +94,7 @@ ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags)
 	return (ssize_t)len;
 }
 
-/* Every name is an address, but for those that begin with a dash. */
+/* Every name has an address, except a name that begins with a dash. */
 void __wrap_resolve_name(struct resolve_lookup *l, const char *host, const char *port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };

@@ -1,9 +1,9 @@
 /*
- * world: what a target lives in. The daemon's clock does not move while anything happens, and jumps
- * to the next timer when nothing does. All its connections are answered by the target itself
- * (server.h), and no name leaves the process. So an input always takes the same course, and a
- * minute of it no time. Calls to the system are replaced by the linker (--wrap): the daemon is as
- * it is.
+ * world: the simulated surroundings of a target. The daemon's clock stops while anything happens,
+ * and jumps to the next timer when nothing does. The target itself answers all connections
+ * (server.h), and no name is looked up outside the process. So an input always takes the same
+ * course, and a simulated minute takes no time. The linker replaces system calls (--wrap), so the
+ * daemon's code is unchanged.
  */
 #ifndef FUZZ_WORLD_H
 #define FUZZ_WORLD_H
@@ -12,20 +12,20 @@
 #include <stdint.h>
 
 /*
- * The options in force, ended by NULL, a loop, and what the rest needs. Once: later calls do
- * nothing.
+ * Loads the options, a list that ends with NULL, and opens the event loop, the log and the metrics.
+ * Later calls do nothing.
  */
 void world_open(const char *const *options);
 
-/* Runs the loop until `ms` have passed and nothing happens any more. */
+/* Runs the loop until `ms` milliseconds have passed and nothing more happens. */
 void world_pass(int64_t ms);
 
-/* The same until it holds; false when it does not after `most_ms`, or somewhat more. */
+/* Runs the loop until `holds` returns true. Returns false if it does not within about `most_ms`. */
 bool world_pass_until(bool (*holds)(void), int64_t most_ms);
 
 /*
- * What is done at the end of each turn, as main.c does it; how long it can wait, -1 for any time.
- * NULL: nothing.
+ * Runs at the end of each event-loop iteration, as in main.c. Returns how many milliseconds the
+ * loop may wait, -1 for any time. NULL runs nothing.
  */
 extern int64_t (*world_turn)(void);
 

@@ -473,7 +473,8 @@ def be_interrupted(url, name):
         finally:
             sys.settrace(None)
         end.cancel()
-        until(lambda: threading.active_count() <= idle + 1, f"step {step}: the threads end")  # one thread extends deliveries
+        # One thread extends deliveries.
+        until(lambda: threading.active_count() <= idle + 1, f"step {step}: the threads end")
         until(lambda: queue.get()["in_flight"] == 0, f"step {step}: the messages go back")
         if is_past or step > 600:
             return

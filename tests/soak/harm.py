@@ -1,7 +1,7 @@
-"""The faults of the daemon and its Redis while the load goes on. Each is a function of the stage,
-which returns when it has repaired the stage; its docstring is its name. `EXPLAINS` has the faults
-by which requests of others may fail, with 503 or 504. `CROWDS` has the faults that make the daemon
-need memory.
+"""Faults of the daemon and its Redis, which happen under load. Each fault is a function of the
+stage, and returns when it has repaired the stage. Its docstring is its name. `EXPLAINS` lists the
+faults by which requests of other clients may fail with 503 or 504. `CROWDS` lists the faults that
+make the daemon use more memory.
 """
 import signal
 import socket
@@ -97,11 +97,11 @@ def cut(stage):
             try:
                 client.sendall(asked[0])
             except OSError:
-                pass  # it was cut already
+                pass  # the connection is cut already
         time.sleep(0.5)
         for client in clients:
             client.close()
-    stage.front.set(0, reset=1)  # connections that still wait behind it
+    stage.front.set(0, reset=1)  # also resets connections that still wait at the proxy
     stage.front.set(0)
 
 

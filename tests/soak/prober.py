@@ -1,10 +1,10 @@
-"""Asks the daemon's health each 50 ms, as a kubelet would, over its own connection: prober.py
-HEALTH_PORT DAEMON_PID.
+"""Requests the daemon's health every 50 ms, each time over a new connection, as a kubelet does:
+prober.py HEALTH_PORT DAEMON_PID.
 
-The machine may be busy with others, so each probe asks a server that does nothing else at the same
-instant: what that takes, too, is not the daemon's fault, nor is the time for which the daemon was
-ready to run and got no processor (/proc/PID/schedstat). Prints a line of JSON for each probe until
-stdin ends.
+The machine may be busy with other programs. Two times are therefore not the daemon's fault. The
+first is the time that an idle control server takes to answer at the same instant. The second is the
+time in which the daemon was ready to run and had no processor (/proc/PID/schedstat). Prints a line
+of JSON for each probe until stdin ends.
 """
 import json
 import os
@@ -18,7 +18,7 @@ REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\
 
 
 def serve_control():
-    """The server that does nothing else: a child, which ends with its parent. Its port."""
+    """Starts the control server as a child, which ends with its parent. Returns its port."""
     listener = socket.create_server(("127.0.0.1", 0))
     parent = os.getpid()
     if os.fork():
@@ -41,7 +41,7 @@ def kept_waiting_ms(pid):
 
 
 def ask(port):
-    """A connection that was asked; None when there is none to be had."""
+    """Connects and sends the request. Returns the connection, or None if it could not connect."""
     try:
         connection = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
         connection.sendall(REQUEST)
@@ -51,7 +51,9 @@ def ask(port):
 
 
 def probe(ports):
-    """The answer of each port, and its time in ms; no answer counts as the whole timeout."""
+    """Returns the answer of each port and its time in ms. If no answer comes, the time is the whole
+    timeout.
+    """
     began = time.monotonic()
     connections = {ask(port): port for port in ports}
     got = {port: ("", PATIENCE_S * 1000) for port in ports}

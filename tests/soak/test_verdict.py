@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The verdicts of verdict.py on records of a few lines: each bound can be broken, and what the
-machine or a fault explains breaks none.
+"""Tests the verdicts of verdict.py on records of a few lines. Each bound can be broken, and nothing
+that the machine or a fault explains breaks a bound.
 """
 import copy
 import pathlib
@@ -58,7 +58,7 @@ class Bounds(unittest.TestCase):
             return verdict.errors([failed], faults)["unexplained"]
 
         self.assertEqual(unexplained(error(10.5, 10.6), STOPPED), 0)
-        self.assertEqual(unexplained(error(9.5, 10.1), STOPPED), 0)  # it was under way
+        self.assertEqual(unexplained(error(9.5, 10.1), STOPPED), 0)  # the request was in progress
         self.assertEqual(unexplained(error(12.9, 13.1), STOPPED), 0)
         self.assertEqual(unexplained(error(13.1, 13.2), STOPPED), 1)  # not recovered in time
         self.assertEqual(unexplained(error(9.1, 9.9), STOPPED), 1)
@@ -73,7 +73,7 @@ class Bounds(unittest.TestCase):
         self.assertEqual(misses(probe(99)), 0)
         self.assertEqual(misses(probe(150)), 1)
         self.assertEqual(misses(probe(1, ok=False)), 1)
-        self.assertEqual(misses(probe(150, control_ms=80)), 0)  # a server that does nothing else was as slow
+        self.assertEqual(misses(probe(150, control_ms=80)), 0)  # the control server was slow, too
         self.assertEqual(misses(probe(150, kept_waiting_ms=60)), 0)  # others had the processors
         self.assertEqual(misses(probe(250, control_ms=80, kept_waiting_ms=60)), 1)
 
@@ -85,7 +85,7 @@ class Bounds(unittest.TestCase):
         self.assertEqual(of_its_own(sample(1, stalls=1, stall_s=0.03)), 1)
         self.assertEqual(of_its_own(sample(1, stalls=1, stall_s=0.03, taken_s=0.02)), 0)
         self.assertEqual(of_its_own(sample(1, stalls=2, stall_s=0.2, taken_s=0.1)), 1)
-        # it began before
+        # The iteration began before the first sample.
         self.assertEqual(of_its_own(sample(0.1, taken_s=0.02), sample(0.2, stalls=1, stall_s=0.03, taken_s=0.02)), 0)
         self.assertEqual(
             of_its_own(

@@ -1,4 +1,4 @@
-"""From what was seen to what was promised: functions of the records, so that the same records get
+"""Judges the records of a soak. All functions depend on the records alone, so the same records get
 the same verdict.
 """
 import collections
@@ -9,11 +9,11 @@ HEALTH_MS = 100
 STALL_MS = 20
 GROWTH, GROWTH_BYTES = 0.10, 2 * 1024 * 1024
 WARM_UP = 0.2  # of the time
-CALLS_LEAST = 0.8  # of those that the rate makes
+CALLS_LEAST = 0.8  # of the calls that the rate implies
 
 
 def memory(samples, began, seconds):
-    """Medians of the first and the last quarter after the warm-up."""
+    """Compares the medians of the first and the last quarter after the warm-up."""
     resident = [s["resident"] for s in samples if s["at"] >= began + WARM_UP * seconds]
     quarter = max(1, len(resident) // 4)
     first, last = (statistics.median(part) for part in (resident[:quarter], resident[-quarter:]))
@@ -48,8 +48,8 @@ def errors(failed, faults):
 
 
 def health(probes):
-    """A miss exceeds the bound even without the time that the machine took, measured by a server
-    beside the daemon, or from the daemon itself.
+    """A probe is a miss if it exceeds the bound even without the time that the machine took. That
+    time is measured by the control server, or as the time in which the daemon had no processor.
     """
 
     def own_ms(probe):
@@ -69,8 +69,8 @@ def health(probes):
 
 
 def iteration_ms(samples, i):
-    """What the loop iterations over the bound that ended before sample i took each, without what
-    others on this machine, and its host, had of the processors while they went on.
+    """The mean time of the long loop iterations that ended between samples i - 1 and i. It leaves
+    out the time in which other programs and the host had the processors meanwhile.
     """
     after, before = samples[i], samples[i - 1]
     stalls, took_s = after["stalls"] - before["stalls"], after["stall_s"] - before["stall_s"]
@@ -92,7 +92,7 @@ def loop(samples):
 
 
 def broken(summary):
-    """The bounds that do not hold, in words."""
+    """The complaints: one text for each bound that does not hold."""
     resident, descriptors, seen, iterations = (summary[key] for key in ("resident", "descriptors", "health", "loop"))
     calls, planned = sum(summary["calls"].values()), summary["rate"] * summary["seconds"]
     rules = [

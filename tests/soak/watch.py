@@ -1,4 +1,4 @@
-"""What is seen of the daemon's process from outside, and of its loop from its metrics."""
+"""Samples the daemon's process from outside, and its event loop by its metrics."""
 import os
 import threading
 import time
@@ -15,7 +15,7 @@ def resident_bytes(pid):
 
 
 def descriptors(pid):
-    """What each open descriptor is, without its number."""
+    """What each open descriptor refers to, without inode numbers."""
     kinds = []
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -26,13 +26,13 @@ def descriptors(pid):
 
 
 def kept_waiting_s(pid):
-    """How long it was ready to run, and others had the processors."""
+    """How long the process was ready to run while other programs had the processors."""
     with open(f"/proc/{pid}/schedstat") as stat:
         return int(stat.read().split()[1]) / 1e9
 
 
 def stolen_s():
-    """How long the host of a virtual machine had its processors; 0 where there is none."""
+    """How long the host of a virtual machine took its processors; 0 on a real machine."""
     with open("/proc/stat") as stat:
         return int(stat.readline().split()[8]) * TICK_S
 
@@ -47,8 +47,8 @@ def metrics(port):
 
 
 class Watch(threading.Thread):
-    """A sample ten times a second: what others took of a loop iteration has to be known to the
-    tenth of a second.
+    """Takes a sample ten times per second, so that the processor time of others during a loop
+    iteration is known to a tenth of a second.
     """
 
     def __init__(self, pid, health_port):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lint: ARCHITECTURE.md names the folders that there are, and files that exist.
+"""Lint: ARCHITECTURE.md names all folders of service/, and only files and folders that exist.
 
 A file is named by its path (`service/contract/route.c`) anywhere, or by its name alone (`route.c`)
-in backticks. Whatever is named exists: in the tree, or made by the build from what is there. Each
-folder of service/ has a row.
+in backticks. Each named file exists: it is in the tree, or the build makes it from a file of the
+tree. Each folder of service/ has a row.
 """
 import pathlib
 import re
@@ -14,7 +14,7 @@ PAGE = pathlib.Path("ARCHITECTURE.md")
 ENDINGS = r"(?:c|h|def|lua|py|in|yaml|json|txt|sh|md)"
 BY_PATH = re.compile(r"(?<![\w/.<-])((?:[\w.-]+/)+[\w-]+(?:\.[\w-]+)*\." + ENDINGS + r")\b(?![/.]\w)")
 BY_NAME = re.compile(r"`([\w-]+(?:\.[\w-]+)*\." + ENDINGS + r")`")
-TOPS = ("", "service", "handlers", "lua")  # what a path may begin below
+TOPS = ("", "service", "handlers", "lua")  # the folders from which a path may start
 GENERATED = {"operations.c", "operations.h", "scripts.c", "scripts.h", "web_assets.c", "version.h", "openapi.json"}
 SYSTEM = re.compile(r"^[ \t]*#include <([^>]+)>", re.M)
 

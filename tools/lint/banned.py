@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: functions that write without a bound, hide errors, or keep hidden state are not
-called.
+"""Lint: no code calls functions that write without a bound, hide errors, or keep hidden state.
 """
 import re
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Lint: what an object of the daemon exports, another of its objects uses. Tests do not count: what
-only they call is tested through what the daemon calls. A header x.h, or
-x_private.h, declares what x.c defines, or what the build makes.
+"""Lint: each symbol that an object of the daemon exports is used by another of its objects. Uses by
+tests do not count: a function that only tests would call is tested through the functions that the
+daemon calls. A header x.h, or x_private.h, declares only what x.c defines or the build generates.
 
-A name begins with its place: in service/, a function's name begins with its file's, which the
-folder's may precede (http_server_run of http/server.c). Each folder of handlers/ has its own
-first words.
+A name begins with its place. In service/, the name of a function begins with the name of its file,
+which the name of the folder may precede (http_server_run of http/server.c). Each folder of
+handlers/ has its own first words.
 
-Asks nm about the objects of the release build, which is brought up to date first. Another build
-folder may be named.
+It reads the symbols of the release build with nm, and first brings that build up to date. Another
+build folder may be named.
 """
 import pathlib
 import re

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Lint: a number that a page states is the number of the program.
+"""Lint: a number that a page states is the number in the program.
 
-A row of FACTS has where the number is decided, and where it is stated. Each pattern has one group,
-the number; `scale` is how many of the first unit make one of the second. A pattern that matches
-nothing is a finding, too: the statement was reworded or removed, and its row must follow.
+A row of FACTS has the place that decides a number, and the places that state it. Each pattern has
+one group, the number. `scale` is how many of the first unit make one of the second. A pattern that
+matches nothing is a finding, too: the statement was reworded or removed, and its row must be
+changed.
 """
 import re
 
@@ -85,7 +86,7 @@ FACTS = [
     ),
     (
         "bits of a Bloom filter for a million items",
-        ("docs/bloom.md", r'"size":0,"bits":(\d+)'),  # the answer of the daemon, held by the test of the page
+        ("docs/bloom.md", r'"size":0,"bits":(\d+)'),  # an answer of the daemon, which the test of the page checks
         1000000,
         [
             ("docs/bloom.md", r"about (\d+) bits per item at one error in a hundred"),
@@ -131,7 +132,9 @@ def number(path, pattern):
 
 
 def count_patterns():
-    """Patterns of the API: the tags of the contract, except those that are none."""
+    """The number of patterns of the API: the tags of the contract, except the tags that are not
+    patterns.
+    """
     text = tree.pathlib.Path("openapi/root.yaml").read_text()
     tags = re.findall(r"^  - name: (\w.*)$", text[text.index("\ntags:") :], re.M)
     return len(set(tags) - {"Push", "Keys", "Daemon"})

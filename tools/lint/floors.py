@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lint: a folder is a floor, and includes only the floors below it that it names.
+"""Lint: each folder is a floor, and includes only the lower floors that its row of FLOORS names.
 
 FLOORS is the table of ARCHITECTURE.md. Each include of our own headers is written with its folder
-("topology/node.h"). A file and its header are one unit: no two units include each other in a
-circle, and, by the symbols of the objects of the release build, no two use each other in one; what
-goes up is a function pointer. A header declares only what its own unit defines.
+("topology/node.h"). A file and its header are one unit. Units do not include each other in a
+circle. By the symbols of the release build, they do not call each other in a circle either; calls
+to a higher floor go through a function pointer. A header declares only what its own unit defines.
 
 To comply: move the function to the floor that may know both, or hand the lower floor a callback. To
 change a rule: change FLOORS, and the table in ARCHITECTURE.md with it.
@@ -16,8 +16,8 @@ import sys
 import objects
 import tree
 
-# A folder of service/: the folders that it may include beside itself. The files at its root start
-# and stop the program: they may all.
+# {folder of service/: the folders that it may include in addition to itself}. The files at the root
+# of service/ start and stop the program, and may include all folders.
 FLOORS = {
     "core": "",
     "json": "core",
@@ -33,12 +33,13 @@ FLOORS = {
     "outbound": "core process",
     "http": "core net request contract access process",
 }
-# What every folder of handlers/ may include beside itself; and what these may, too.
+# What every folder of handlers/ may include in addition to itself, and what single folders may
+# include as well.
 HANDLERS = "common core json process request contract call wait"
 MORE = {"daemon": "http redis access net topology outbound", "push": "outbound"}
-# At the root of handlers/: the one file that opens them all.
+# The only file at the root of handlers/, which opens all of them.
 OPENS_ALL = "patterns.c"
-# Made by the build, for all folders.
+# Headers that the build generates; all folders may include them.
 GENERATED = {"operations.h", "scripts.h", "version.h"}
 # A library's header (or a folder of headers), and the only files that include it.
 WRAPPERS = {
@@ -74,7 +75,7 @@ WRAPPERS = {
         "service/outbound/outbound_socket.c",
     ],
 }
-# The one unit of redis/ that every handler may use: replies.
+# The only unit of redis/ that every handler may use: replies.
 FOR_HANDLERS = {"service/redis/reply"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 

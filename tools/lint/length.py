@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lint: a function of the daemon has at most 46 lines, a file 450; of the tests 60 and 680.
+"""Lint: in the daemon a function has at most 46 lines and a file 450; in tests 60 and 680.
 
-Counted as a reader counts, comments and blank lines too; a function from its first line to its
-closing brace. A lone brace in the first column opens a function and another closes it, which is how
-the formatter leaves C.
+Comments and blank lines count, too. A function counts from its first line to its closing brace. A
+lone brace in the first column opens a function and another closes it, which is how the formatter
+leaves C.
 """
 import re
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Lint: the files of docker/ agree. Its YAML parses; every variable PATTERND_X there, and
 in packaging/, is an option of service/process/options.def (another would be ignored without a
-word); a kustomization names the files beside it; ports, volumes and labels that are referred to by
-name are there. A container of patternd has the memory that docs/operate.md computes of its options,
-no variables of Services, a log level and probes. No container has rights that it does not need.
+word); a kustomization names the files beside it; ports, volumes and labels that are used by name
+exist. A container of patternd has the memory that docs/operate.md computes from its options, no
+variables of Services, a log level and probes. No container has rights that it does not need.
 """
 import pathlib
 import re
@@ -24,7 +24,7 @@ lint = tree.Lint(
     "Raise a limit of memory, or lower the options that it must hold. "
     "The rules: OF_THE_BUILD, memory(), check_daemon() and check_rights() of tools/lint/manifests.py."
 )
-# Of what only a command line can ask for, config alone is a variable, too.
+# Of the options that only a command line can have, --config alone may also be a variable.
 known = {"PATTERND_CONFIG"} | {
     "PATTERND_" + option.flag.upper().replace("-", "_")
     for _, group in options.groups()
@@ -46,7 +46,9 @@ DEFAULTS = {option.flag: option.default for _, group in options.groups() for opt
 
 
 def memory(container):
-    """What a daemon of these options takes at most: the formula of docs/operate.md, in bytes."""
+    """The most memory that a daemon with these options takes, in bytes, by the formula of
+    docs/operate.md.
+    """
     given = {variable["name"]: variable.get("value") for variable in container.get("env", [])}
 
     def value(flag):

@@ -1,5 +1,5 @@
-"""The symbols of the objects of the release build, which is brought up to date first; another build
-folder may be named on the command line.
+"""Reads the symbols of the objects of the release build, and first brings that build up to date.
+The command line may name another build folder.
 """
 import fcntl
 import pathlib
@@ -34,7 +34,7 @@ def symbols():
         path, kind, name = line.partition(":")[0], *line.split()[-2:]
         source = re.sub(r".*\.dir/|\.o$", "", path)
         if not pathlib.Path(source).exists() and "generated" not in source:
-            continue  # an object of a file that has gone
+            continue  # an object of a deleted file
         defined, used = found.setdefault(source, (set(), set()))
         if kind == "U":
             used.add(name)

@@ -2,8 +2,8 @@
 """Lint: openapi.yaml has no finding by Redocly's recommended rules nor by Spectral's, none switched
 off.
 
-Both are of the releases that package.json pins; npm fetches them once into tools/lint/node_modules.
-A finding names the line below openapi/ that it comes from.
+package.json pins the versions of both linters, and npm installs them once into
+tools/lint/node_modules. A finding names the file and line in openapi/ that cause it.
 """
 import json
 import os
@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 import contract  # noqa: E402
 
 FILE = "openapi.yaml"
-OLDEST_NODE = (20, 19)  # that Redocly takes; Debian 12 has an older one
+OLDEST_NODE = (20, 19)  # the version of Node.js that Redocly needs; Debian 12 has an older one
 
 
 def check_node():
@@ -30,7 +30,7 @@ def check_node():
 
 
 def fetch():
-    """Installs the linters unless what is there is of this lock file."""
+    """Installs the linters of the lock file, unless they are installed."""
     lock, fetched = HERE / "package-lock.json", HERE / "node_modules/.package-lock.json"
     if not fetched.exists() or fetched.stat().st_mtime < lock.stat().st_mtime:
         npm = subprocess.run(
@@ -44,7 +44,7 @@ def fetch():
 
 
 def place(document, path):
-    """file:line of the innermost mapping on the way that the path names."""
+    """file:line of the innermost mapping on the given path of the document."""
     at = f"{FILE}:1"
     for part in path:
         at = getattr(document, "at", None) or at
@@ -53,7 +53,7 @@ def place(document, path):
 
 
 def findings():
-    """(path in the document, what) of both linters."""
+    """The findings of both linters: (path in the document, text)."""
     environment = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
     for program, *options in (
         ("redocly", "lint", "--format=json", "--max-problems=1000", "--extends=recommended", FILE),

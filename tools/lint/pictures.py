@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lint: the pictures of docs/ share one style, and can be read in its light and in its dark scheme.
+"""Lint: the pictures of docs/ share one style, and are readable in its light and its dark scheme.
 
-All colours and fonts are in the <style> of a picture, which is the same in each. A text has a
-contrast of at least 4.5 (WCAG AA) with the page and with every box, a line of 3 with the page. A
-picture paints its own page, so it can be read on a page of either scheme. tests/browser measures
-where the texts are.
+All colours and fonts are in the <style> element, which is the same in every picture. A text has a
+contrast of at least 4.5 (WCAG AA) with the background and with every box, and a line has a contrast
+of at least 3 with the background. A picture paints its own background, so it is readable on a page
+of either scheme. tests/browser checks the positions of the texts.
 """
 import re
 import xml.etree.ElementTree

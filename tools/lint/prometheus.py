@@ -19,7 +19,9 @@ lint = tree.Lint(f"Correct the rule, what {TESTS} expects of it, or the section 
 
 
 def section(link):
-    """The text of docs below the heading that the link names, up to the next one of its level."""
+    """The text of docs/ below the heading that the link names, up to the next heading of that
+    level.
+    """
     page, _, anchor = link.partition("#")
     for part in re.split(r"^(?=## )", pathlib.Path(page).read_text(), flags=re.M):
         heading = part.split("\n", 1)[0].removeprefix("## ")

@@ -1,5 +1,5 @@
-"""What the lint of words and tools/sample_sentences.py share: which parts of a file are prose of
-this project, and the sentences of a text. It has no rule about words.
+"""Shared by the lint of words and tools/sample_sentences.py: finds the parts of a file that are
+prose of this project, and the sentences of a text. It has no rules about words.
 """
 import io
 import re
@@ -9,7 +9,7 @@ import tree
 
 # Folders whose comments are checked; pages are checked everywhere.
 CODE = "service handlers lua openapi tools packaging web examples docker bench clients tests".split()
-TEXTS = ("service", "handlers")  # the literals here are what the program writes
+TEXTS = ("service", "handlers")  # folders whose string literals are texts of the program
 NAMED = {"Makefile", "CMakeLists.txt"}
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|\u201c[^\u201d]*\u201d|https?://\S+')
 C_PARTS = re.compile(r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<literal>"(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])*\'', re.S)
@@ -20,7 +20,7 @@ SKIPPED = re.compile(r"^(?: {4}|\t)[^\n]*$|^<!--.*?-->$|^#+ [^\n]*$|^\|[^\n]*$",
 
 
 def blanked(text, keep):
-    """The text with all blank but what `keep` matches."""
+    """The text in which everything except the matches of `keep` is blank."""
     out, at = [], 0
     for match in keep:
         out += [tree.blank(text[at : match[0]]), text[match[0] : match[1]]]
@@ -33,7 +33,7 @@ def is_python(path, text):
 
 
 def unquoted(text):
-    """The text without what is quoted; the quotes of a docstring do not count."""
+    """The text without its quotations; the quotes of a docstring do not count."""
     return QUOTED.sub(lambda m: tree.blank(m.group()), text.replace('"""', "   "))
 
 
@@ -52,7 +52,7 @@ def python_prose(text):
 
 
 def prose_of(path, text):
-    """Its prose, at its lines; None: it has no prose of this project."""
+    """The prose of a file, on its original lines, or None if it has no prose of this project."""
     is_code = path.parts[0] in CODE or str(path) in NAMED
     if path.suffix == ".md":
         return text
@@ -77,8 +77,8 @@ def prose_of(path, text):
 
 
 def sentences(text):
-    """(offset, words) of each sentence of a page's paragraphs and list items, clauses behind a
-    colon or a semicolon apart.
+    """(offset, words) of each sentence of a page's paragraphs and list items. A clause after a
+    colon or a semicolon counts as a separate sentence.
     """
     text = SKIPPED.sub(lambda m: tree.blank(m.group()), text)
     for part in re.finditer(r"\S(?:.|\n(?!\s*\n|\s*[-*] |\s*\d+\. ))*", text):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Lint: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of
-a number by itself, so that goes through string.format; every key is one of KEYS; the contract is
-the first comment, and what reads a reply does so by the names that it declares.
+"""Lint: lua/ follows the rules for scripts. Numbers are converted to text by string.format, because
+Lua's own conversion cuts instants to 14 digits. Every key is one of KEYS. The contract is the first
+comment, and code that reads a reply uses the names that the script declares.
 """
 import re
 
@@ -28,7 +28,7 @@ RULES = [
 ]
 POSITION = re.compile(r"\b(?:reply|item)_(?:int|real|text|item)\((?:[^(),;]|\([^()]*\))*,[^(),;]*\b(?<!\[)\d+\)")
 CALL = re.compile(r"\bredis\.p?call\(")
-# What is known from an index of names only (docs/adr/0021-index-of-names.md).
+# Kinds whose names are known only from an index of names (docs/adr/0021-index-of-names.md).
 LED_BY_AN_INDEX = {"lua/lib/names.lua", "lua/names/name_page.lua"}
 
 

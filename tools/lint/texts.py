@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lint: text of the tree. No notes to self, no paths of one machine, no trailing blanks, no
-tabs where they do not belong, a newline at the end.
+"""Lint: files have no notes to self, no paths of one machine, no trailing blanks, no misplaced
+tabs, and a newline at the end.
 """
 import re
 

@@ -1,19 +1,19 @@
-"""What the lints share: the files of the tree, C without its comments and literals, and how a lint
-reports what it found.
+"""Shared by the lints: the files of the tree, C without its comments and literals, and the report
+of findings.
 """
 import os
 import pathlib
 import re
 import sys
 
-# bytes of fuzzing; and build folders
+# Names that no lint reads, in any folder; `corpus` has the inputs of fuzzing.
 NOT_OURS = {".git", "node_modules", ".packages", "__pycache__", "compile_commands.json", "corpus"}
 COMMENT_OR_LITERAL = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
 
 def files(folder=".", *endings):
-    """The files below `folder` whose names end so (all without endings), without what git and the
-    build keep there.
+    """The files below `folder` whose names have one of the endings, or all files if none is given.
+    Files of git and of builds are left out.
     """
     found = []
     for where, folders, names in os.walk(folder):
@@ -27,7 +27,7 @@ def files(folder=".", *endings):
 
 
 def blank(text):
-    """As many lines and columns of spaces."""
+    """Spaces with the same lines and columns as the text."""
     return re.sub(r"[^\n]", " ", text)
 
 

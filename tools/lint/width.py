@@ -3,8 +3,8 @@
 
 A line is a comment when nothing else is on it; so is a line of a docstring. In Markdown, tables,
 code, headings and the figures that `make bench` writes are not prose. A line that is a single word,
-as a long link, cannot break and passes. Code may reach 160 where that is the text of literals: a
-text in one piece is found by searching for it. In YAML the text of a block (`|`) is served or run
+as a long link, cannot break and passes. Code may have 160 columns if a literal makes it longer,
+because a search finds only a text in one piece. In YAML the text of a block (`|`) is served or run
 as it is, and is not checked.
 """
 import re
@@ -45,7 +45,7 @@ def check_page(path, text):
 
 lint = tree.Lint("Wrap comments at 100 columns, code at 120. The rule: PROSE and CODE of tools/lint/width.py.")
 for path in tree.files():
-    if path.suffix == ".md" and path.name != "RELIABILITY.md":  # whose paragraphs are made
+    if path.suffix == ".md" and path.name != "RELIABILITY.md":  # whose paragraphs are generated
         check_page(path, path.read_text())
     elif path.suffix in COMMENTS and str(path) not in GENERATED:
         check_code(path, path.read_text(), COMMENTS[path.suffix])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Lint: the words that we write. Pages, comments, docstrings, the contract, the texts of the
-program and of drawings: plain English, by terms of docs/glossary.md.
+"""Lint: pages, comments, docstrings, the contract, the texts of the program and of drawings are in
+plain English, with the terms of docs/glossary.md.
 
-A word of WORDS is replaced by the one beside it, a phrase of PHRASES is written as that has it. A
-sentence of a page has at most LONGEST words. What is in code marks (`...`) or quotation marks is
-not ours.
+Replace a word of WORDS by the one beside it, and write a phrase of PHRASES as its row has it. A
+sentence of a page has at most LONGEST words. Text in code marks (`...`) or quotation marks is not
+checked.
 """
 import re
 import sys
@@ -12,7 +12,7 @@ import sys
 import prose
 import tree
 
-# What is not written, and what is instead.
+# Words to avoid, and what to write instead.
 WORDS = [
     (r"who(?:ever|m|mever)?", "name the actor: the client, worker, caller, waiter, daemon"),
     (r"nobody|somebody|anybody|everybody|those who", "name the actor: no client, another program"),
@@ -46,11 +46,11 @@ PHRASES = [
     (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),
 ]
 PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
-# Comments that were not read for PHRASES yet.
+# Files whose comments are not checked for PHRASES yet.
 UNREAD = re.compile(r"tests/")
 LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph
 LONGEST = 25
-DRAWN = re.compile(r"<[^>]*>")  # what is left of a drawing is its texts
+DRAWN = re.compile(r"<[^>]*>")  # without these, only the texts of a drawing are left
 NO_PROSE = re.compile(r"^( *)```.*?^\1```$|^<!-- bench: written.*?^<!-- bench: end -->$", re.M | re.S)
 
 

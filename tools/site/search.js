@@ -1,11 +1,11 @@
 // Search of the site, without a server. Every word must occur; titles and the other names of a page
-// count more than its text. A name that is a part of the query counts most. The word Redis beside
-// others is left out, since all pages are about it.
+// count more than its text. A name that is part of the query counts most. The word Redis is ignored
+// if the query has other words, because all pages are about it.
 const box = document.createElement('input');
 const list = document.createElement('div');
 const base = document.querySelector('script[src$="search.js"]').getAttribute('src').replace(/search\.js$/, '');
 
-/* Words of Chinese have no blanks between them, so a Chinese name is looked for without any. */
+/* Chinese has no blanks between words, so the search for a Chinese name ignores blanks. */
 function hasName(query, name) {
   if (/\p{Script=Han}/u.test(name)) return query.replace(/\s/g, '').includes(name.replace(/\s/g, ''));
   return ` ${query.replace(/\s+/g, ' ')} `.includes(` ${name} `);

@@ -1,5 +1,5 @@
-"""The verdict on a history: each promise a function from history to findings, and nothing else is
-looked at.
+"""The verdict on a history: each check is a function that reads the history alone, and adds its
+findings.
 """
 from collections import Counter
 

@@ -1,12 +1,12 @@
-"""Of all calls: the daemon never ends by itself and exits with 0 after SIGTERM, never answers with
-its own fault, and always answers in time, unless it or the way to it was harmed.
+"""All calls: the daemon never ends by itself, exits with 0 after SIGTERM, and never answers with an
+internal error. It always answers in time, unless a fault harmed it or the way to it.
 """
 import bisect
 
-# of work in one loop iteration: health is to answer in that; soak, which knows what the machine
-# takes, holds 20 ms
+# The most CPU time of one loop iteration, because health must answer within that time. soak can
+# subtract the time that other programs took, and checks 20 ms.
 ITERATION_US = 100000
-IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
+IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms and the delays of a busy machine
 
 
 def check(history, findings):
@@ -40,8 +40,8 @@ def check(history, findings):
 
 
 def measure_failovers(history, findings):
-    """How many, and how long no call had an effect meanwhile. In a Cluster the other masters go on,
-    so that the time means nothing there.
+    """Counts the failovers, and reports the longest time without an effect during one. That time is
+    not reported of a Cluster, where the other masters go on.
     """
     spans = {(fault.start, fault.end) for fault in history.faults if fault.name.startswith(("master", "failover"))}
     if not spans:
@@ -55,7 +55,9 @@ def measure_failovers(history, findings):
 
 
 def longest_pause(instants, since, until):
-    """Between two of these instants, sorted, or the ends of the span."""
+    """The longest pause between two neighbours among the sorted instants and the two ends of the
+    span.
+    """
     points = [since, *instants[bisect.bisect_left(instants, since) : bisect.bisect_right(instants, until)], until]
     return max(later - earlier for earlier, later in zip(points, points[1:]))
 

@@ -1,6 +1,7 @@
-"""Counters lie between what was accepted and that plus what is unknown; where each addition was
-retried to an answer, nothing is unknown. What was answered with effect `none` is in neither sum, so
-it would show. Nothing is added twice, nothing is taken back.
+"""A counter is at least the number of accepted additions, and at most that number plus the
+additions with an unknown outcome. Additions that were retried until an answer came have a known
+outcome. An addition that was answered with effect `none` is in neither number, so the check finds
+it if it had an effect. No addition counts twice, and none is undone.
 """
 from history import answers, by_op
 
@@ -35,8 +36,8 @@ def check_total(history, findings, name, ops):
 
 
 def check_values(history, findings, name, ops):
-    """Each addition has its own value, the same in all its answers, and above those that were
-    answered before it began.
+    """Each addition returns a value of its own, the same in all its answers. It is above the values
+    that were returned before the addition began.
     """
     accepted = []
     for tries in ops.values():
@@ -55,7 +56,7 @@ def check_values(history, findings, name, ops):
 
 
 def check_order(history, findings, name, accepted):
-    """By time: a call that began after another was answered sees more."""
+    """A call that began after another one was answered returns a larger value."""
     answered = sorted(accepted, key=lambda a: a[2].end)
     highest, at = (0, None), 0
     for value, start, call in sorted(accepted, key=lambda a: a[1]):

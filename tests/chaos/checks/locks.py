@@ -1,8 +1,9 @@
-"""Locks: never held twice within their time; fences only rise; only the holder releases or extends;
-no waiter is forgotten.
+"""Locks: a lock never has two holders at a time, fences only rise, only the holder releases or
+extends, and no waiter is forgotten.
 
-A grant is surely held from when its caller knew of it until it began to release it, or until the
-lease expired, counted from the request. Grants are sorted by fence, and these intervals compared.
+A grant is surely held from the instant when its caller got the answer. It is held until the caller
+began to release it, or until the lease expired, counted from the request. Grants are sorted by
+fence, and these intervals are compared.
 """
 import bisect
 import itertools
@@ -12,15 +13,15 @@ from history import FOREVER, answers, begun_between, by_op
 from . import replays
 
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
-LONGEST_US = 12000000  # that a call takes
-WAKE_US = 2000000  # an offer to a waiter that is gone takes a second
-BEFORE_US = 1500000  # what was harmed so long before may still be on its way back
-REPEATED_US = 60000000  # for which a release by the last holder may be repeated
+LONGEST_US = 12000000  # the most that a call takes
+WAKE_US = 2000000  # an offer to a waiter that has left takes a second
+BEFORE_US = 1500000  # how long after a fault its effects may last
+REPEATED_US = 60000000  # how long the last holder may repeat its release
 
 
 class Grant:
-    """A lock that was granted: `asked` and `known` around the moment, `until` when it may have
-    ended at the earliest.
+    """A lock that was granted, between the instants `asked` and `known`. It may have ended at
+    `until` at the earliest.
     """
 
     def __init__(self, tries, answer):
@@ -29,10 +30,12 @@ class Grant:
         self.until = self.asked + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
         self.at_latest = self.known + answer.sent["ttl_ms"] * 1000 + ROUNDING_US
         self.calls, self.released, self.followed = [answer], None, None
-        self.may_be_released = False  # by a call without an answer, too
+        self.may_be_released = False  # also by a call without an answer
 
     def ended_by(self, time):
-        """The call that surely ended it before that time; True for its time alone."""
+        """Returns the call that surely ended the grant before `time`, or True if its lease had
+        surely expired.
+        """
         for call in (self.released, self.followed):
             if call and call.end < time:
                 return call
@@ -55,7 +58,7 @@ class Grant:
 
 
 class Known:
-    """Which grants were known at a time."""
+    """Finds the grants that were known at a given time."""
 
     def __init__(self, grants):
         by_known = sorted(grants.values(), key=lambda grant: grant.known)
@@ -63,7 +66,7 @@ class Known:
         self.highest = list(itertools.accumulate(by_known, lambda a, b: max(a, b, key=lambda grant: grant.fence)))
 
     def highest_before(self, time):
-        """The one with the highest fence; None when there is none yet."""
+        """The grant with the highest fence that was known before `time`, or None."""
         count = bisect.bisect_left(self.times, time)
         return self.highest[count - 1] if count else None
 
@@ -154,7 +157,9 @@ def judge_use(history, findings, grants, known, call, begun):
 
 
 def is_repeated_release(history, grant, call):
-    """An earlier release by this token may have had its effect, and the lock another holder."""
+    """Whether an earlier release by this token may have had its effect, so that the lock may have
+    another holder now.
+    """
     return call.what == "lock.release" and any(
         c is not call and c.sent["token"] == grant.token and c.effect != "none" and c.start < call.start
         for c in history.of("lock.release", on=call.on)
@@ -162,13 +167,14 @@ def is_repeated_release(history, grant, call):
 
 
 def was_released(history, grant, call):
-    """Before the call began, by an answer."""
+    """Whether an answer that came before the call began confirmed the release."""
     return grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released)
 
 
 def succeeds_without_a_hold(history, grant, call):
-    """Why a call that succeeded should not have; None if it may. A release may be repeated for a
-    minute, and has `holds` 0: the caller's own. Of an expired lock there is nothing to release.
+    """Returns why a call should not have succeeded, or None if it may succeed. The caller's own
+    release may be repeated for a minute, and the answer has `holds` 0. An expired lock cannot be
+    released.
     """
     if was_released(history, grant, call):
         is_repeated = call.what == "lock.release" and call.got.get("holds") == 0
@@ -179,7 +185,9 @@ def succeeds_without_a_hold(history, grant, call):
 
 
 def judge_repeated_release(history, findings, grant, call):
-    """It was refused: then the minute has passed, or another token may have been released since."""
+    """A repeated release was refused. So the minute must have passed, or another token must have
+    released the lock since.
+    """
     is_late = call.end - grant.released.start > REPEATED_US
     is_forgotten = any(
         c.effect != "none" and c.sent["token"] != grant.token and c.start < call.end and c.end > grant.released.start
@@ -206,7 +214,7 @@ def check_unique(findings, grants):
 
 
 def check_fences_rise(findings, grants, known):
-    """In every mode: a grant that was asked for after another was known has a higher fence."""
+    """In every mode, a lock that was requested after another grant was known has a higher fence."""
     for grant in grants.values():
         before = known.highest_before(grant.asked)
         if before and grant.fence <= before.fence:
@@ -219,7 +227,7 @@ def check_fences_rise(findings, grants, known):
 
 
 def check_held_once(history, findings, grants):
-    last = None  # of those with lower fences, the one that is held longest
+    last = None  # of the grants with lower fences, the one with the latest end
     for grant in sorted(grants.values(), key=lambda g: g.fence):
         if last and last.until > grant.known:
             if any(history.may_be_lost(call) for call in (*last.calls, *grant.calls)):
@@ -237,8 +245,8 @@ def check_held_once(history, findings, grants):
 
 
 def check_free_again(history, findings, acquires, grants):
-    """A refusal names the holder of the lock: never one whose lease has expired, or that released
-    it.
+    """A refusal names the holder of the lock. It never names a holder whose lease has expired, or
+    that has released the lock.
     """
     by_fence = {grant.fence: grant for grant in grants.values()}
     for call in acquires:
@@ -261,7 +269,7 @@ def check_free_again(history, findings, acquires, grants):
 
 
 def check_woken(history, findings, acquires, grants):
-    """Where nothing was harmed, a released lock goes to a waiter."""
+    """While no fault lasts, a released lock goes to a waiter."""
     fences = sorted((grant.fence, grant.known) for grant in grants.values())
     for grant in grants.values():
         release = grant.released
@@ -271,7 +279,7 @@ def check_woken(history, findings, acquires, grants):
         around = begun_between(acquires, release.start - LONGEST_US, deadline)
         waiting = [c for c in around if c.start < release.start - 100000 and c.gave_up > release.end]
         if not waiting or any(c.is_unknown and waits_until(c) > release.start for c in around):
-            continue  # a caller that is gone may have been served
+            continue  # a waiter that has left may have been served
         findings.count("wake-ups")
         later = fences[bisect.bisect_right(fences, (grant.fence, FOREVER)) :]
         served = min((known for _, known in later[:100]), default=FOREVER)

@@ -1,5 +1,5 @@
-"""A list has the names that exist, and no others: the script that makes a name puts it into its
-index.
+"""A list has exactly the names that exist, because the script that creates a name also adds it to
+the index.
 """
 
 

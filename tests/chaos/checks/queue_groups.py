@@ -1,6 +1,6 @@
-"""Groups of queues: a strict group is delivered one at a time and in the order of sending; no more
-is in flight than allowed, and no more is delivered than a rate or a policy admits; groups take
-turns. That no message is forgotten is checked as of all queues (queues.py).
+"""Groups of queues: messages of a strict group are delivered one at a time, in the order of
+sending. No more messages are in flight than `concurrency` allows, and no more are delivered than a
+rate or a policy admits. Groups take turns. queues.py checks that no message is forgotten.
 """
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from workloads import queue_groups as play
 
 from . import queues, ratelimit
 
-TURNS_MOST = 2  # of another group, before a message of a group that has no other
+TURNS_MOST = 2  # messages of another group, before a message that is alone in its group
 
 
 def check(history, findings):
@@ -31,13 +31,13 @@ def check(history, findings):
             check_rate(findings, name, found, play.RATE | {"algorithm": "gcra"}, [])
         else:
             takes = [c for c in history.of("group.take", on=name) if c.is_ok and not history.may_be_lost(c)]
-            # The bookkeeper has taken the policy away.
+            # The bookkeeper receives after it has removed the policy.
             paid = [(m, d) for m, d in found if not d.call.worker.startswith("bookkeeper")]
             check_rate(findings, name, paid, play.BUDGET, takes)
 
 
 def loses(history, message, delivery):
-    """Whether a failover may have lost what was done to it."""
+    """Whether a failover may have lost a call that concerns the message or its delivery."""
     return any(history.may_be_lost(call) for call in (*delivery.calls, *message.tries))
 
 
@@ -49,7 +49,7 @@ def by_group(found):
 
 
 def check_most(findings, promise, where, deliveries, most):
-    """Deliveries that were surely current at one time."""
+    """At most `most` deliveries were surely current at one time."""
     current = []
     for delivery in sorted(deliveries, key=lambda d: d.known):
         current = [d for d in current if d.until > delivery.known]
@@ -62,8 +62,8 @@ def check_most(findings, promise, where, deliveries, most):
 
 
 def check_order(history, findings, name, messages):
-    """Of undelayed messages of a group that was sent one after another, the first is delivered
-    first.
+    """Messages of a group that were sent one after another, without a delay, are delivered in that
+    order.
     """
     groups = {}
     for message in messages.values():
@@ -74,7 +74,7 @@ def check_order(history, findings, name, messages):
         for i, earlier in enumerate(some):
             first = min(earlier.deliveries, key=lambda d: d.known)
             if first.receives > 1 or loses(history, earlier, first):
-                continue  # the answer with its first delivery got lost
+                continue  # the answer with its first delivery was lost
             for later in some[i + 1 : i + 20]:
                 second = min(later.deliveries, key=lambda d: d.known)
                 was_before = earlier.accepted.end < later.sent.start
@@ -96,7 +96,9 @@ def check_rate(findings, name, found, limit, takes):
 
 
 def check_turns(history, findings, name, messages, found):
-    """Where nothing was harmed, a message of a group without others waits for one round at most."""
+    """While no fault lasts, a message that is alone in its group waits for one round of the other
+    groups at most.
+    """
     for message in messages.values():
         first = min(message.deliveries, key=lambda d: d.known, default=None)
         if not message.accepted or not first or not message.group.startswith("lone") or first.receives > 1:

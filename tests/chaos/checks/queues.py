@@ -1,10 +1,11 @@
-"""Queues: an accepted message is delivered, an acknowledged or cancelled one does not return, none
-is delivered early, or to two workers at once; and waiters are woken. Each message has a number of
-its own, and in the end every queue was emptied.
+"""Queues: an accepted message is delivered. An acknowledged or cancelled message is not delivered
+again. No message is delivered early, or to two workers at once. Waiters are woken. Each message has
+its own number, and at the end of the run every queue was emptied.
 
-A delivery surely belongs to its worker from when the worker knew of it until the worker began to
-end it, or until its visibility ended, counted from the request. Duplicates are counted; they may
-come where at-least-once allows them, after a delivery that ended otherwise.
+A delivery surely belongs to its worker from the instant when the worker got the answer. It ends
+when the worker began to end it, or when its visibility ended, counted from the request. Duplicates
+are counted. They are allowed after a delivery that ended without an acknowledgement, as
+at-least-once delivery implies.
 """
 import copy
 
@@ -13,14 +14,14 @@ from history import FOREVER, answers, begun_between, by_op
 from . import replays
 
 ROUNDING_US = 2000
-LONGEST_US = 12000000  # that a call takes
+LONGEST_US = 12000000  # the most that a call takes
 WAKE_US = 1000000
 BEFORE_US = 1500000
 STATES = ("ready", "blocked", "delayed", "in_flight", "dead")
 
 
 class Message:
-    """What was sent under one number, and what came of it."""
+    """The message that was sent under one number, and its deliveries."""
 
     def __init__(self, tries):
         self.tries, self.number, self.sent = tries, tries[0].sent["body"], tries[0]
@@ -30,13 +31,13 @@ class Message:
         self.due = tries[0].start + tries[0].sent["delay_ms"] * 1000
         self.deliveries, self.acknowledged = [], None
 
-        # Not delayed, and nothing but an acknowledgement ends it.
+        # The message is not delayed, and only an acknowledgement ends it.
         self.is_plain = not self.sent.sent["delay_ms"] and "ttl_ms" not in self.sent.sent
         self.may_be_done = "ttl_ms" in self.sent.sent
         self.may_count_again = False  # a rejection that does not count lowers its receives
 
     def may_be_removed(self, call):
-        """By a cancellation or a purge."""
+        """Notes a cancellation or a purge that may have removed the message."""
         if call.effect != "none" and call.gave_up >= self.sent.start:
             self.may_be_done, self.is_plain = True, False
             for delivery in self.deliveries:
@@ -61,11 +62,13 @@ class Delivery:
         self.until = min(self.until, call.start)
 
     def ended_by(self, time):
-        """The call that surely ended it before that time; True for its time alone."""
+        """Returns the call that surely ended the delivery before `time`, or True if its visibility
+        had surely ended.
+        """
         return self.finished if self.finished and self.finished.end < time else time > self.at_latest
 
     def used(self, call, begun):
-        """An extension, a rejection, an acknowledgement, a cancellation."""
+        """Notes a call that extended, rejected, acknowledged or cancelled the delivery."""
         self.calls.append(call)
         if call.effect == "none":
             return
@@ -85,7 +88,7 @@ def check(history, findings):
         for message in messages.values():
             check_message(history, findings, name, message)
             check_deliveries(history, findings, name, message)
-            if not message.group:  # one that is blocked wakes no waiter
+            if not message.group:  # a blocked message wakes no waiter
                 check_woken(history, findings, name, message, receives)
         final = history.of("queue.final", on=name)
         if not final or any(final[-1].got.get(state) for state in STATES):
@@ -113,7 +116,8 @@ def read_deliveries(history, findings, name, receives, messages):
     deliveries = {}
     for tries in by_op(receives).values():
         answered = answers(tries)
-        # Of two tries at once both may have it: the caller knew by the earlier answer.
+        # Two tries at once may both return the messages: the caller knew of them by the earlier
+        # answer.
         full = max(answered, key=lambda call: (len(call.got["messages"]), -call.end), default=None)
         if not all(receipts(call) <= receipts(full) for call in answered) and not any(
             history.may_be_lost(call) for call in answered
@@ -140,7 +144,8 @@ def read_uses(history, findings, name, messages, deliveries):
     repeated, ops = replays.of(calls), by_op(calls)
     for call in calls:
         if call in repeated:
-            # What has ended is left out of a repeated receive; an extension that has is refused.
+            # A repeated receive leaves out deliveries that have ended. A repeated extension of an
+            # ended delivery is refused.
             about = (
                 receipts(call if call.is_ok else repeated[call])
                 if call.what == "queue.receive"
@@ -155,8 +160,8 @@ def read_uses(history, findings, name, messages, deliveries):
 
 
 def uses_in(call):
-    """The uses of deliveries in a call: a receive acknowledges what its worker has done, and one
-    extension may be of many.
+    """The deliveries that a call uses. A receive may acknowledge the messages that its worker has
+    finished, and one call may extend many deliveries.
     """
     if call.what == "queue.receive":
         sent = [("queue.acknowledge", {"receipt": r, "body": body}) for r, body in call.sent.get("done", {}).items()]
@@ -169,7 +174,7 @@ def uses_in(call):
     for what, of_use in sent:
         use = copy.copy(call)
         use.what, use.sent = what, of_use
-        outcome = outcomes.get(of_use["receipt"])  # without an answer, the call's effect counts
+        outcome = outcomes.get(of_use["receipt"])  # if the call has no answer, its effect counts
         if outcome not in (None, "acknowledged", "extended"):
             code = "message_cancelled" if outcome == "cancelled" else "receipt_expired"
             use.status, use.effect, use.got = 410, "none", {"code": code}
@@ -201,7 +206,7 @@ def read_use(history, findings, name, messages, deliveries, call, begun):
 
 
 def check_message(history, findings, name, message):
-    """Accepted: delivered until acknowledged, once for each key."""
+    """An accepted message is delivered until it is acknowledged, and one key sends one message."""
     if message.accepted:
         findings.count("messages accepted")
         if not message.may_be_done:
@@ -223,7 +228,7 @@ def check_message(history, findings, name, message):
 def check_deliveries(history, findings, name, message):
     findings.count("deliveries", len(message.deliveries))
     findings.count("duplicates", max(0, len(message.deliveries) - 1))
-    last = None  # of those before, the one that lasts longest
+    last = None  # of the earlier deliveries, the one with the latest end
     begins_again = message.may_count_again or bool(history.of("queue.redrive", on=name))  # its receives
     for delivery in sorted(message.deliveries, key=lambda d: (0 if begins_again else d.receives, d.known)):
         if delivery.known < message.due - ROUNDING_US:
@@ -255,7 +260,7 @@ def check_deliveries(history, findings, name, message):
 
 
 def check_woken(history, findings, name, message, receives):
-    """Where nothing was harmed, a ready message goes to a waiter."""
+    """While no fault lasts, a ready message goes to a waiter."""
     if not message.accepted or len(message.tries) > 1:
         return
     due = max(message.due, message.accepted.end)
@@ -266,7 +271,7 @@ def check_woken(history, findings, name, message, receives):
     waiting = [call for call in begun_between(receives, since - LONGEST_US, since - 100000) if call.gave_up > since]
     first = min(message.deliveries, key=lambda d: d.receives, default=None)
     if not waiting or first and first.receives > 1:
-        return  # or a worker had it, and the answer got lost
+        return  # or a worker got it, and the answer was lost
     findings.count("wake-ups")
     patient = [
         call for call in waiting if call.gave_up > deadline and call.start + call.sent["wait_ms"] * 1000 > deadline

@@ -1,4 +1,4 @@
-"""Rate limits: never more in any stretch of time than promised; and a caller that waits for
+"""Rate limits: no stretch of time admits more calls than promised, and a caller that waits for
 retry_after_ms is admitted.
 
 A call was surely counted within a stretch of time when it began and ended there.
@@ -7,7 +7,7 @@ import bisect
 import math
 
 ROUNDING_US = 2000
-LOOK_US = 5000000  # how far a leaky bucket is looked at
+LOOK_US = 5000000  # over which stretches of time a leaky bucket is checked
 
 
 def check(history, findings):
@@ -29,7 +29,7 @@ def check(history, findings):
 
 
 def most_within(limit, us):
-    """How many a limit lets through in any stretch of so many microseconds."""
+    """The most calls that a limit admits in any stretch of `us` microseconds."""
     if limit["algorithm"] == "gcra":
         return limit["burst"] + math.floor(limit["limit"] * (us + ROUNDING_US) / (limit["window_ms"] * 1000))
     if limit["algorithm"] == "sliding_window":
@@ -59,7 +59,7 @@ def check_rate(findings, name, allowed):
 
 
 def check_retry_after(findings, call):
-    """The header is the body's figure, in whole seconds and never sooner."""
+    """Retry-After is the body's retry_after_ms, rounded up to whole seconds."""
     seconds = math.ceil(call.got["retry_after_ms"] / 1000)
     if call.got["retry_after_ms"] < 0 or call.retry_after != max(1, seconds):
         findings.violation(

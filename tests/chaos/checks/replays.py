@@ -1,12 +1,12 @@
-"""Requests that were repeated with their Idempotency-Key, through whichever daemon: a repetition is
-answered as the first was, or refused as docs/retries.md states. A grant that has ended is not
-reported as if it were there: the refusal has the effect `applied`.
+"""Requests that were repeated with their Idempotency-Key, through any daemon. A repeated request is
+answered as the first one was, or refused as docs/retries.md states. A grant that has ended is not
+reported as held: the refusal then has the effect `applied`.
 """
 from history import answers, by_op
 
 
 def of(calls):
-    """{a call: the first answer to its operation, which came before it began}."""
+    """{repeated call: the first answer to its operation, if that came before the call began}."""
     found = {}
     for tries in by_op(calls).values():
         answered = answers(tries)
@@ -23,8 +23,8 @@ def told_over(call):
 
 
 def judge(history, findings, call, grant, refusals):
-    """`grant` has `calls`, `until` (it surely lasts so long) and `ended_by(time)` (the call that
-    ended it before then; True when it expired).
+    """Judges a repeated call. `grant` has `calls`, `until` (until when it surely lasts) and
+    `ended_by(time)` (the call that ended it before `time`, or True if it expired).
     """
     findings.count("repeated requests")
     ended = grant.ended_by(call.start)

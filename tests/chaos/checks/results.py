@@ -1,5 +1,5 @@
-"""Results: what a request gets is the result of its own message, given by a delivery of it, and the
-same for all that ask; where nothing was harmed, a request is answered soon after its message is
+"""Results: a request gets the result of its own message, which a delivery of that message stored,
+and all requests get the same. While no fault lasts, a request is answered soon after its message is
 done.
 """
 WAKE_US = 1000000
@@ -8,7 +8,7 @@ WAKE_US = 1000000
 def check(history, findings):
     for name in history.names("result.ask"):
         asks, completes = history.of("result.ask", on=name), history.of("result.complete", on=name)
-        given = {}  # number to its completions
+        given = {}  # {number: its completions}
         for call in completes:
             given.setdefault(call.sent["of"], []).append(call)
         first = {}
@@ -26,7 +26,7 @@ def check_result(history, findings, name, call, end, given, first):
     completions = given.get(number, ())
     by = {completion.sent["by"]: completion for completion in completions}
     if "result" not in end and not all(is_stored(completion) for completion in completions):
-        return  # Redis had no memory for it
+        return  # Redis had no memory for the result
     if not isinstance(result, dict) or result["of"] != number or result["by"] not in by:
         findings.violation("a result is of its message", f"{name}: {number} got {result}", call)
         return
@@ -40,7 +40,7 @@ def is_stored(completion):
 
 
 def check_woken(history, findings, name, call, given):
-    """It was answered long after a result was stored while it waited."""
+    """Whether the request was answered long after its result was stored."""
     for completion in given.get(call.sent["id"], ()):
         since = max(completion.end, call.start)
         if is_stored(completion) and since + WAKE_US < call.gave_up and history.is_quiet(call.start, call.gave_up):

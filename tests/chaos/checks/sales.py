@@ -1,8 +1,9 @@
-"""Sales: never are more held and sold together than there are, nor for one user than its limit; a
-claim lasts for its time, and what was sold stays sold.
+"""Sales: the items that are held or sold never exceed the stock, nor the limit of one user. A claim
+lasts for its time, and a sold item stays sold.
 
-A claim surely lasts from when its caller knew of it until it began to release it, or until the hold
-expired, counted from the request; for ever once it was confirmed.
+A claim surely lasts from the instant when its caller got the answer. It lasts until the caller
+began to release it, or until the hold expired, counted from the request. A confirmed claim lasts
+for ever.
 """
 from history import FOREVER, answers, by_op
 

@@ -1,7 +1,7 @@
 """Semaphores: never more permits than the limit, each for its time.
 
-A permit surely lasts from when its caller knew of it until it began to release it, or until the
-lease expired, counted from the request.
+A permit surely lasts from the instant when its caller got the answer. It lasts until the caller
+began to release it, or until the lease expired, counted from the request.
 """
 from history import answers, by_op
 
@@ -20,11 +20,13 @@ class Permit:
         self.at_latest, self.released = answer.end + answer.sent["ttl_ms"] * 1000 + ROUNDING_US, None
 
     def ended_by(self, time):
-        """The call that surely ended it before that time; True for its time alone."""
+        """Returns the call that surely ended the permit before `time`, or True if its lease had
+        surely expired.
+        """
         return self.released if self.released and self.released.end < time else time > self.at_latest
 
     def used(self, call, begun):
-        """An extension, or its end."""
+        """Notes a call that extended or released the permit."""
         self.calls.append(call)
         if call.effect == "none":
             return
@@ -48,7 +50,7 @@ def check(history, findings):
 
 
 def read_permits(history, findings, name, acquires):
-    """{permit: what is known of it}."""
+    """{permit: its Permit}."""
     permits = {}
     for tries in by_op(acquires).values():
         answered = answers(tries)

@@ -1,4 +1,6 @@
-"""Counters, with an Idempotency-Key until there is an answer, and without one, once."""
+"""Counters: additions with an Idempotency-Key are retried until an answer comes, and additions
+without one are sent once.
+"""
 NAMES = range(3)
 
 

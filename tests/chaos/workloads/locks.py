@@ -1,5 +1,5 @@
-"""Locks: acquired, kept, extended, released, released too late, and left to expire. And some that
-many wait for.
+"""Locks: callers acquire, keep and extend them, release them in time or too late, or let them
+expire. Some locks have many waiters.
 """
 NAMES = [f"lock-{i}" for i in range(3)]
 AWAITED = "awaited"
@@ -33,7 +33,7 @@ def release(client, name, token, tries=2):
         answer = client.call(
             "lock.release", name, "DELETE", f"/locks/{name}", sent={"token": token}, headers={"Lock-Token": token}
         )
-        if answer.is_settled and not (answer.is_ok and client.chance(0.1)):  # or as if the answer was lost
+        if answer.is_settled and not (answer.is_ok and client.chance(0.1)):  # some release twice
             return
 
 

@@ -1,4 +1,4 @@
-"""Sets that come and go, and the list of their names."""
+"""Sets that are created and deleted, and the list of their names."""
 NAMES = range(60)
 
 

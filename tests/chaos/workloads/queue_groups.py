@@ -1,6 +1,7 @@
-"""Queues with groups: a strict one, one whose groups take turns, one with a concurrency and a rate,
-and one that spends a policy beside other callers. Messages of a group are acknowledged, rejected,
-left to their visibility, made dead and redriven, cancelled, purged, and paused; some expire.
+"""Queues with groups: a strict queue, a queue whose groups take turns, a queue with a concurrency
+and a rate, and a queue that shares a policy with other callers. Messages of a group are
+acknowledged, rejected, left until their visibility ends, dead-lettered and redriven, cancelled, or
+purged, and groups are paused. Some messages expire.
 """
 import time
 
@@ -10,7 +11,7 @@ STRICT, FAIR, LIMITED, SHARED = "groups-strict", "groups-fair", "groups-limited"
 GROUP_CONCURRENCY, CONCURRENCY = 2, 3
 RATE = {"limit": 40, "window_ms": 1000, "burst": 5}
 POLICY = {"name": "chaos-groups", "key": "shared"}
-BUDGET = {"algorithm": "gcra", "limit": 8, "window_ms": 1000, "burst": 3}  # less than is sent
+BUDGET = {"algorithm": "gcra", "limit": 8, "window_ms": 1000, "burst": 3}  # fewer messages than are sent
 OWN = {
     STRICT: {"order": "strict"},
     FAIR: {"group_concurrency": GROUP_CONCURRENCY},
@@ -31,7 +32,7 @@ def produce(client):
     name = client.rng.choice(list(OWN))
     group = client.rng.choice(("g0", "g1", "g2", PURGED))
     chance = client.rng.random()
-    if name == FAIR and chance < 0.3:  # a backlog, and one message of a group of its own behind it
+    if name == FAIR and chance < 0.3:  # a backlog, and behind it one message that is alone in its group
         for _ in range(8):
             send(client, name, "g0")
         send(client, name, f"lone-{client.name}-{client.sent}")
@@ -64,7 +65,7 @@ def consume(client):
 
 
 def administer(client):
-    """Dead letters return, groups are purged and paused, and others spend the policy."""
+    """Redrives dead letters, purges and pauses groups, and spends the policy as another caller."""
     name = client.rng.choice(list(OWN))
     chance = client.rng.random()
     if chance < 0.3:
@@ -91,7 +92,9 @@ def prepare(client):
 
 
 def finish(client):
-    """Redrives what is dead, and takes all that is left, also what the policy would not admit."""
+    """Redrives dead letters, and receives all messages that are left, also those that the policy
+    would not admit.
+    """
     client.settle("queue.configure", SHARED, "PATCH", f"/queues/{SHARED}", body={"policy": None})
     until = time.monotonic() + 30
     for name in OWN:

@@ -1,6 +1,6 @@
-"""Queues: each message has its own number, so that the checks can follow it. Some are received
-by waiting workers; some are acknowledged late, or by the next receive, rejected, with or without
-counting, extended, or cancelled in flight.
+"""Queues: each message has its own number, so that the checks can follow it. Waiting workers
+receive some of the messages. Messages are acknowledged in time, late or by the next receive,
+rejected with or without counting, extended, or cancelled in flight.
 """
 import time
 
@@ -36,7 +36,9 @@ def produce_for_waiters(client):
 
 
 def receive(client, name, most, wait_ms, visibility_ms):
-    """What the worker has done of this queue ends in the same request."""
+    """Receives messages. The same request acknowledges the messages of this queue that the worker
+    has finished.
+    """
     request = ("queue.receive", name, "POST", f"/queues/{name}/receive")
     body, done = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}, done_by(client).pop(name, {})
     sent = {**body, "done": done}
@@ -48,7 +50,7 @@ def receive(client, name, most, wait_ms, visibility_ms):
 
 
 def done_by(client):
-    """By queue, the bodies of messages by the receipts that the next receive acknowledges."""
+    """The messages that the next receive acknowledges: {queue: {receipt: body}}."""
     client.done = getattr(client, "done", {})
     return client.done
 
@@ -75,7 +77,7 @@ def acknowledge(client, name, message, tries=3):
 
 
 def cancel(client, name, message):
-    """What was received is gone, though the worker may still acknowledge it."""
+    """Cancels a message in flight, although its worker may still acknowledge it."""
     client.call(
         "queue.cancel",
         name,
@@ -88,7 +90,7 @@ def cancel(client, name, message):
 def work_on(client, name, message):
     fate = client.rng.random()
     sent = {"receipt": message["receipt"], "body": message["body"]}
-    if fate < 0.06:  # died at work
+    if fate < 0.06:  # the worker died
         return
     if fate < 0.12:
         counted = client.chance(0.5)
@@ -149,7 +151,8 @@ def prepare(client):
 
 
 def finish(client):
-    """Takes all that is left; a message that does not come in time is left for the checks."""
+    """Receives all messages that are left. The checks report a message that does not come in time.
+    """
     until = time.monotonic() + 20
     for name in (*NAMES, AWAITED):
         while time.monotonic() < until:

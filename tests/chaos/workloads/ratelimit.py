@@ -1,5 +1,5 @@
-"""Rate limits with many callers, one for each algorithm; and lone callers that wait exactly
-retry_after_ms.
+"""Rate limits: one limit per algorithm that many callers share, and limits of a single caller,
+which waits exactly retry_after_ms.
 """
 import time
 
@@ -22,8 +22,8 @@ def hammer(client):
 
 
 def wait_retry_after(client):
-    """Spends what there is, waits, and must be let in. After an answer that did not come it begins
-    with another key, for the call that was not answered may still be counted.
+    """Spends the limit, waits for retry_after_ms, and must then be admitted. Ends when an outcome
+    is unknown, because that call may still count; the next round has another key.
     """
     name = client.rng.choice(sorted(LONE))
     client.keys += 1

@@ -1,5 +1,5 @@
-"""Requests that wait for their result, and workers that complete them. A result names what it is
-the result of, and the delivery that it comes from.
+"""Requests that wait for their result, and workers that complete them. A result names its message
+and the delivery that produced it.
 """
 NAME = "queue-results"
 WAIT_MS, VISIBILITY_MS = 4000, 1500
@@ -10,7 +10,7 @@ def ask(client):
     client.asked = getattr(client, "asked", 0) + 1
     number = f"{client.name}-{client.asked}"
     body = {"id": number, "body": number, "wait_result_ms": WAIT_MS}
-    for _ in range(client.rng.choice((1, 1, 2))):  # the second one is a duplicate, through any daemon
+    for _ in range(client.rng.choice((1, 1, 2))):  # the second request is a duplicate, through any daemon
         client.call("result.ask", NAME, "POST", f"/queues/{NAME}/messages", body=body)
     client.pause(0.02, 0.2)
 
@@ -19,7 +19,7 @@ def work(client):
     body = {"limit": 2, "wait_ms": 1000, "visibility_ms": VISIBILITY_MS}
     received = client.call("result.receive", NAME, "POST", f"/queues/{NAME}/receive", body=body)
     for message in received.body["messages"] if received.is_ok else ():
-        if client.chance(0.05):  # died at work
+        if client.chance(0.05):  # the worker died
             continue
         client.pause(0, 0.1)
         result = {"of": message["body"], "by": message["receipt"]}

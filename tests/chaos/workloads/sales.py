@@ -1,5 +1,5 @@
-"""Sales, one after the other: claimed by more callers than there is stock, confirmed, released, and
-left to expire.
+"""Sales, one after the other: more callers than there is stock claim items, and then confirm their
+claims, release them, or let them expire.
 """
 STOCK, PER_USER, HOLD_MS, USERS = 40, 3, 700, 25
 SECONDS_EACH = 3

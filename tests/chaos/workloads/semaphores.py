@@ -1,5 +1,5 @@
-"""Semaphores: more callers than permits, which are kept, extended, released, released too late, and
-left to expire.
+"""Semaphores: more callers than permits acquire permits, keep and extend them, release them in time
+or too late, or let them expire.
 """
 NAMES = [f"semaphore-{i}" for i in range(2)]
 LIMIT = 3
