@@ -116,8 +116,8 @@ class Costs:
         return reply
 
     def not_counted(self, name):
-        """Commands that are not counted: those of other connections, and the commands of
-        out_of_time(), which differ by version.
+        """Commands that are not counted: the commands of other connections and of out_of_time(),
+        which differ by version.
         """
         source = (ROOT / "build/generated/lua" / f"{name}.lua").read_text()
         clock = {b"time", b"info"} if "clock_us" in source else {b"info"}

@@ -51,7 +51,7 @@ static struct text encoded(struct request *req, const char *used_method)
 	return (struct text){ out, n };
 }
 
-/* An operation that proxies call accepts any method, and has none of its own. */
+/* A forwarded operation accepts any method, so the target uses GET. */
 static const char *method_of(const struct request *req)
 {
 	return req->op->forwarded ? "GET" : req->op->method;

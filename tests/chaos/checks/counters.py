@@ -36,7 +36,7 @@ def check_total(history, findings, name, ops):
 
 
 def check_values(history, findings, name, ops):
-    """Each addition returns a value of its own, the same in all its answers. It is above the values
+    """Each addition returns a different value, the same in all its answers. It is above the values
     that were returned before the addition began.
     """
     accepted = []
