@@ -290,7 +290,7 @@ static void ranges_count_as_in_redis(void **state)
 	assert_problem(get("/bitmaps/b/count?start=4294967296"), 400, "out_of_range", "none");
 }
 
-static void positions_are_those_of_redis(void **state)
+static void positions_equal_redis_own(void **state)
 {
 	static const struct {
 		const char *name, *range;
@@ -571,7 +571,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_large_bitmap_is_read_in_parts, stage_forget),
 		cmocka_unit_test_teardown(a_body_bounds_what_is_written, stage_forget),
 		cmocka_unit_test_teardown(ranges_count_as_in_redis, stage_forget),
-		cmocka_unit_test_teardown(positions_are_those_of_redis, stage_forget),
+		cmocka_unit_test_teardown(positions_equal_redis_own, stage_forget),
 		cmocka_unit_test_teardown(a_large_bitmap_is_searched_whole, stage_forget),
 		cmocka_unit_test_teardown(fields_keep_every_digit, stage_forget),
 		cmocka_unit_test_teardown(what_does_not_fit_overflows_as_asked, stage_forget),

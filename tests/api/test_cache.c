@@ -181,7 +181,7 @@ static void ask_without_a_value(const struct condition_row *row, const char *ver
 		assert_true(json_is_null(json_at(a, "/version")));
 }
 
-static void conditions_are_those_of_rfc_9110(void **state)
+static void conditions_follow_rfc_9110(void **state)
 {
 	static const struct condition_row rows[] = {
 		{ NULL, NULL, 200, 200, 204, 404, 201 },
@@ -275,7 +275,7 @@ int main(void)
 		cmocka_unit_test_teardown(values_are_listed, stage_forget),
 		cmocka_unit_test_teardown(jitter_spreads_the_end, stage_forget),
 		cmocka_unit_test_teardown(a_value_ends_with_its_time, stage_forget),
-		cmocka_unit_test_teardown(conditions_are_those_of_rfc_9110, stage_forget),
+		cmocka_unit_test_teardown(conditions_follow_rfc_9110, stage_forget),
 		cmocka_unit_test_teardown(a_writer_that_lost_its_lock_is_refused, stage_forget),
 		cmocka_unit_test_teardown(an_invalidation_deletes_now_and_caps_what_comes, stage_forget),
 	};

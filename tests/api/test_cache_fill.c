@@ -180,7 +180,7 @@ static void a_refused_put_leaves_the_ticket(void **state)
 	assert_status(http(client, "PUT", A, VALUE, ticket, "If-None-Match: *"), 201);
 }
 
-static void nonsense_is_no_ticket(void **state)
+static void nonsense_is_not_a_ticket(void **state)
 {
 	static const char *const nonsense[] = {
 		"x", "0", "*", "null", "00000000000000000000000000000000", "9223372036854775808", "\"\"", "..", "a b"
@@ -247,7 +247,7 @@ int main(void)
 		cmocka_unit_test_teardown(of_a_herd_one_gets_the_ticket, stage_forget),
 		cmocka_unit_test_teardown(what_was_overtaken_is_not_stored, stage_forget),
 		cmocka_unit_test_teardown(a_refused_put_leaves_the_ticket, stage_forget),
-		cmocka_unit_test_teardown(nonsense_is_no_ticket, stage_forget),
+		cmocka_unit_test_teardown(nonsense_is_not_a_ticket, stage_forget),
 		cmocka_unit_test_teardown(a_ticket_ends_with_a_repeated_invalidation, stage_forget),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_ticket, stage_forget),
 		cmocka_unit_test_teardown(a_retry_that_comes_too_late_is_refused, stage_forget),

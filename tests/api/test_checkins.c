@@ -95,7 +95,7 @@ struct story {
 };
 
 /*
- * Years that figures_are_those_of_a_plain_table does not cover: the ends of the calendar, and leap
+ * Years that figures_match_a_plain_table does not cover: the ends of the calendar, and leap
  * years.
  */
 static const struct story stories[] = {
@@ -137,7 +137,7 @@ static void streaks_go_over_the_ends_of_months_and_years(void **state)
  * Checks every figure of random ranges against a plain table of random days. The days cover four
  * years, one of them a leap year.
  */
-static void figures_are_those_of_a_plain_table(void **state)
+static void figures_match_a_plain_table(void **state)
 {
 	enum { DAYS = 1461, FIRST = 19723 - 366 * 2 }; /* from 2021-12-30 to 2025-12-29, with 2024-02-29 */
 	static bool noted[DAYS];
@@ -221,7 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_day_is_noted_and_taken_back, stage_forget),
 		cmocka_unit_test_teardown(streaks_go_over_the_ends_of_months_and_years, stage_forget),
-		cmocka_unit_test_teardown(figures_are_those_of_a_plain_table, stage_forget),
+		cmocka_unit_test_teardown(figures_match_a_plain_table, stage_forget),
 		cmocka_unit_test_teardown(today_is_redis_s, stage_forget),
 		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
 	};

@@ -145,7 +145,7 @@ static void ways_to_the_pages(void **state)
 }
 
 /* The pages are for people, not for client generators. */
-static void they_are_no_part_of_the_contract(void **state)
+static void they_are_not_in_the_contract(void **state)
 {
 	(void)state;
 	const json_t *paths = json_at(get("/openapi.json"), "/paths");
@@ -254,7 +254,7 @@ int main(void)
 		cmocka_unit_test(what_the_caller_has_is_not_sent),
 		cmocka_unit_test(what_is_not_there),
 		cmocka_unit_test(ways_to_the_pages),
-		cmocka_unit_test(they_are_no_part_of_the_contract),
+		cmocka_unit_test(they_are_not_in_the_contract),
 		cmocka_unit_test(origins_that_may_open_them),
 		cmocka_unit_test(ui_off_read_and_write),
 		cmocka_unit_test(no_token_is_asked_for),

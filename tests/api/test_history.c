@@ -110,7 +110,7 @@ static double longest_ms(void)
 }
 
 /* A request that waits for three seconds does not make the daemon slow. */
-static void waits_are_no_part_of_durations(void **state)
+static void waits_are_not_in_durations(void **state)
 {
 	(void)state;
 	struct raw *w = waiter_parked(&patternd, &redis, "empty", "{\"wait_ms\":3000}");
@@ -181,7 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_are_of_what_happened),
-		cmocka_unit_test(waits_are_no_part_of_durations),
+		cmocka_unit_test(waits_are_not_in_durations),
 		cmocka_unit_test(percentiles_are_ordered),
 		cmocka_unit_test(only_later_samples_are_returned),
 	};

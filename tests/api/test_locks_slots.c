@@ -182,7 +182,7 @@ static void a_client_that_leaves_keeps_nothing(void **state)
 	wait_until(waiters_of(high) == 0 && !is_held(low), SOON_MS);
 }
 
-static void what_is_no_lock_keeps_none(void **state)
+static void what_is_not_a_lock_keeps_none(void **state)
 {
 	char key[64];
 
@@ -328,7 +328,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_lock_that_is_lost_meanwhile_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(when_the_wait_ends_nothing_is_kept, pair_forget),
 		cmocka_unit_test_teardown(a_client_that_leaves_keeps_nothing, pair_forget),
-		cmocka_unit_test_teardown(what_is_no_lock_keeps_none, pair_forget),
+		cmocka_unit_test_teardown(what_is_not_a_lock_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(what_cannot_be_released_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(philosophers_eat, pair_forget),

@@ -169,7 +169,7 @@ static void it_comes_back_byte_for_byte(void **state)
 	}
 }
 
-static void what_is_no_json_is_refused(void **state)
+static void what_is_not_json_is_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ROWS(carriers); i++)
@@ -242,7 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(it_comes_back_byte_for_byte, stage_forget),
-		cmocka_unit_test_teardown(what_is_no_json_is_refused, stage_forget),
+		cmocka_unit_test_teardown(what_is_not_json_is_refused, stage_forget),
 		cmocka_unit_test_teardown(what_was_damaged_in_redis_is_reported, stage_forget),
 		cmocka_unit_test_teardown(metadata_of_a_reader_may_hold_tabs, stage_forget),
 		cmocka_unit_test_teardown(listeners_get_it_byte_for_byte, stage_forget),

@@ -227,7 +227,7 @@ static void a_rejected_message_is_due_again_or_dead(void **state)
 }
 
 /* A reject that is not counted is not a failure: it uses up no attempt, and no backoff follows. */
-static void an_uncounted_reject_is_no_attempt(void **state)
+static void an_uncounted_reject_is_not_an_attempt(void **state)
 {
 	(void)state;
 	send_body("{\"body\":1,\"id\":\"a\",\"max_receives\":1}");
@@ -396,7 +396,7 @@ int main(void)
 		cmocka_unit_test_teardown(extending_counts_from_now, forget_all),
 		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
 		cmocka_unit_test_teardown(a_rejected_message_is_due_again_or_dead, forget_all),
-		cmocka_unit_test_teardown(an_uncounted_reject_is_no_attempt, forget_all),
+		cmocka_unit_test_teardown(an_uncounted_reject_is_not_an_attempt, forget_all),
 		cmocka_unit_test_teardown(what_is_rejected_past_its_ttl_is_neither, forget_all),
 		cmocka_unit_test_teardown(what_the_handlers_refuse_is_named, forget_all),
 	};

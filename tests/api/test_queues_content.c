@@ -80,7 +80,7 @@ static void everything_that_shows_a_message_shows_them(void **state)
 	}
 }
 
-static void a_message_without_one_has_that_of_its_request(void **state)
+static void a_message_without_a_content_type_has_its_requests(void **state)
 {
 	static const struct {
 		const char *given, *kept;
@@ -198,7 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(everything_that_shows_a_message_shows_them, forget_all),
-		cmocka_unit_test_teardown(a_message_without_one_has_that_of_its_request, forget_all),
+		cmocka_unit_test_teardown(a_message_without_a_content_type_has_its_requests, forget_all),
 		cmocka_unit_test_teardown(a_retry_may_be_of_another_span, forget_all),
 		cmocka_unit_test_teardown(a_traceparent_of_another_form_is_refused, forget_all),
 		cmocka_unit_test_teardown(their_limits, forget_all),

@@ -399,7 +399,7 @@ static void a_client_that_leaves_leaves_nothing(void **state)
 
 /* ---- Request and reply ---- */
 
-static struct raw *requests(const char *body, const char *headers)
+static struct raw *ask(const char *body, const char *headers)
 {
 	return waiter_at(&patternd, M, body, headers);
 }
@@ -411,7 +411,7 @@ static void a_request_gets_its_reply(void **state)
 	(void)state;
 	keep_results();
 	for (int with_id = 0; with_id < 2; with_id++) {
-		struct raw *r = requests(with_id ? "{\"id\":\"a\",\"body\":1,\"wait_result_ms\":20000}" : REQUEST, "");
+		struct raw *r = ask(with_id ? "{\"id\":\"a\",\"body\":1,\"wait_result_ms\":20000}" : REQUEST, "");
 		wait_until(all_parked(&patternd, 1), SOON_MS);
 		receive();
 		assert_status(complete(), 200);
@@ -441,7 +441,7 @@ static void a_request_without_a_reply_gets_the_state(void **state)
 	(void)state;
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		keep_results();
-		struct raw *r = requests("{\"id\":\"a\",\"body\":1,\"wait_result_ms\":500}", "");
+		struct raw *r = ask("{\"id\":\"a\",\"body\":1,\"wait_result_ms\":500}", "");
 		wait_until(get(M "/a").status == 200, SOON_MS);
 		rows[i].end();
 		struct answer a = waiter_answer(r, M, SOON_MS);
@@ -473,13 +473,13 @@ static void a_replay_waits_again(void **state)
 
 	(void)state;
 	keep_results();
-	struct raw *first = requests(REQUEST, key);
+	struct raw *first = ask(REQUEST, key);
 	wait_until(all_parked(&patternd, 1), SOON_MS);
 	struct answer a = http(client, "POST", M, REQUEST, "Idempotency-Key: one");
 	assert_problem(a, 409, "request_in_progress", "none");
 	raw_reset(first);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
-	struct raw *again = requests(REQUEST, key);
+	struct raw *again = ask(REQUEST, key);
 	wait_until(all_parked(&patternd, 1), SOON_MS);
 	receive();
 	assert_status(complete(), 200);

@@ -112,7 +112,7 @@ static void play(const struct fact *f)
 	}
 }
 
-static void strict_groups_behave_as_those_of_sqs(void **state)
+static void strict_groups_behave_as_in_sqs(void **state)
 {
 	for (size_t i = 0; i < ROWS(facts); i++) {
 		configure("{\"order\":\"strict\"," AT_ONCE "}");
@@ -124,7 +124,7 @@ static void strict_groups_behave_as_those_of_sqs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(strict_groups_behave_as_those_of_sqs, forget_all),
+		cmocka_unit_test_teardown(strict_groups_behave_as_in_sqs, forget_all),
 	};
 
 	return cmocka_run_group_tests_name("facts about groups", tests, start, stop);

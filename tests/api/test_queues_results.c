@@ -166,7 +166,7 @@ static void a_result_has_64_kib_at_most(void **state)
 	free(result);
 }
 
-static void what_is_no_json_is_refused(void **state)
+static void what_is_not_json_is_refused(void **state)
 {
 	static const char *const hostile[] = { "{\"a\":1,\"a\":2}", "\"\\ud800\"", "01", "{", "\"\xff\"", "nul",
 					       "1}],\"reject\":[{" };
@@ -397,7 +397,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_message_without_an_id_has_a_result, forget_all),
 		cmocka_unit_test_teardown(an_acknowledgement_is_a_result_of_null, forget_all),
 		cmocka_unit_test_teardown(a_result_has_64_kib_at_most, forget_all),
-		cmocka_unit_test_teardown(what_is_no_json_is_refused, forget_all),
+		cmocka_unit_test_teardown(what_is_not_json_is_refused, forget_all),
 		cmocka_unit_test_teardown(only_a_current_delivery_has_a_result, forget_all),
 		cmocka_unit_test_teardown(a_queue_without_the_setting_keeps_none, forget_all),
 		cmocka_unit_test_teardown(the_setting_is_put_and_reset, forget_all),

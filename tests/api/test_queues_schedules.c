@@ -255,7 +255,7 @@ static bool is_match(const struct drawn *d, const struct tm *t)
 	return by_day && d->matches[0][t->tm_min] && d->matches[1][t->tm_hour] && d->matches[3][t->tm_mon + 1];
 }
 
-static void times_of_cron_are_those_of_a_calendar(void **state)
+static void times_of_cron_match_a_calendar(void **state)
 {
 	enum { DRAWS = 60, MINUTES_MOST = 60 * 24 * 400 };
 	unsigned seed = 5;
@@ -316,7 +316,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_schedule_ends, forget_all),
 		cmocka_unit_test_teardown(schedules_are_listed_and_deleted, forget_all),
 		cmocka_unit_test_teardown(a_queue_has_its_next_instant, forget_all),
-		cmocka_unit_test_teardown(times_of_cron_are_those_of_a_calendar, forget_all),
+		cmocka_unit_test_teardown(times_of_cron_match_a_calendar, forget_all),
 	};
 
 	return cmocka_run_group_tests_name("schedules", tests, start, stop);

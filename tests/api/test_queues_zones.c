@@ -32,7 +32,7 @@ static struct answer run_now(const char *id, const char *key_header)
 
 /* ---- Times in a zone ---- */
 
-static void a_time_is_that_of_its_zone(void **state)
+static void a_time_is_by_its_zone(void **state)
 {
 	static const struct {
 		const char *body;
@@ -364,7 +364,7 @@ static void a_late_message_is_delayed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_time_is_that_of_its_zone, forget_all),
+		cmocka_unit_test_teardown(a_time_is_by_its_zone, forget_all),
 		cmocka_unit_test_teardown(a_zone_can_be_changed, forget_all),
 		cmocka_unit_test_teardown(what_was_meant_is_named, forget_all),
 		cmocka_unit_test_teardown(the_newest_data_counts, forget_all),

@@ -240,7 +240,7 @@ static void many_at_once_never_get_more(void **state)
 
 /* ---- When Redis fails half-way ---- */
 
-static void what_is_no_limit_takes_nothing(void **state)
+static void what_is_not_a_limit_takes_nothing(void **state)
 {
 	const char *keys[] = { low, middle, high };
 	const int limits[] = { 5, 5, 5 };
@@ -366,7 +366,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
 		cmocka_unit_test_teardown(it_waits_until_all_fit, pair_forget),
 		cmocka_unit_test_teardown(many_at_once_never_get_more, pair_forget),
-		cmocka_unit_test_teardown(what_is_no_limit_takes_nothing, pair_forget),
+		cmocka_unit_test_teardown(what_is_not_a_limit_takes_nothing, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_takes_nothing, pair_forget),
 		cmocka_unit_test_teardown(what_cannot_be_refunded_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(what_fails_open_is_granted, pair_forget),

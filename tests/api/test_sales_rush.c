@@ -100,7 +100,7 @@ static void send_buyers(const char *name)
 }
 
 /*
- * Waits for all buyers. Exactly `sold` of them must have a claim of their own, and the others the
+ * Waits for all buyers. Exactly `sold` of them must have a separate claim, and the others the
  * problem sold_out.
  */
 static void assert_sold(int sold)

@@ -197,7 +197,7 @@ static void names_are_refused(void **state)
 }
 
 /* No topic has a `*` in its name; the error names the operation that takes one. */
-static void a_star_is_no_part_of_a_name(void **state)
+static void a_name_has_no_star(void **state)
 {
 	static const char *const methods[] = { "GET", "POST", "GET" };
 	static const char *const targets[] = { "/topics/news.*", "/topics/a*b", "/topics/news.%2A/stream" };
@@ -376,7 +376,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_body_arrives_as_it_is, stage_forget),
 		cmocka_unit_test_teardown(a_pattern_matches_what_psubscribe_matches, stage_forget),
 		cmocka_unit_test_teardown(names_are_refused, stage_forget),
-		cmocka_unit_test_teardown(a_star_is_no_part_of_a_name, stage_forget),
+		cmocka_unit_test_teardown(a_name_has_no_star, stage_forget),
 		cmocka_unit_test_teardown(ten_long_names_fit, stage_forget),
 		cmocka_unit_test_teardown(each_name_needs_its_scope, stage_forget),
 		cmocka_unit_test_teardown(without_patterns_nothing_is_published_twice, stage_forget),

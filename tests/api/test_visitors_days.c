@@ -36,7 +36,7 @@ static const char *redis_today(int days_on)
 	return day;
 }
 
-static void the_day_is_that_of_at_ms(void **state)
+static void the_day_is_by_at_ms(void **state)
 {
 	static const struct {
 		const char *at_ms, *day; /* NULL: out of range */
@@ -76,7 +76,7 @@ static void the_day_is_that_of_at_ms(void **state)
 	assert_int_equal(int_at(get("/pv/d"), "/count"), 1);
 }
 
-static void the_day_is_that_of_date(void **state)
+static void the_day_is_by_date(void **state)
 {
 	static const struct {
 		const char *date, *code; /* NULL: it is counted */
@@ -307,8 +307,8 @@ static void today_is_by_the_clock_of_redis(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_day_is_that_of_at_ms, stage_forget),
-		cmocka_unit_test_teardown(the_day_is_that_of_date, stage_forget),
+		cmocka_unit_test_teardown(the_day_is_by_at_ms, stage_forget),
+		cmocka_unit_test_teardown(the_day_is_by_date, stage_forget),
 		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
 		cmocka_unit_test_teardown(a_day_must_be_one_of_the_calendar, stage_forget),
 		cmocka_unit_test_teardown(days_are_kept_for_the_retention_only, stage_forget),

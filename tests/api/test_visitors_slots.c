@@ -159,7 +159,7 @@ static void a_record_needs_one_slot(void **state)
 		assert_int_equal(int_at(merge(low, beside[0], beside[1], "Idempotency-Key: k"), "/merged_days"), 1);
 }
 
-static void what_is_no_sketch_changes_nothing(void **state)
+static void what_is_not_a_sketch_changes_nothing(void **state)
 {
 	char key[64];
 
@@ -218,7 +218,7 @@ int main(void)
 		cmocka_unit_test_teardown(pages_never_used_count_nothing, pair_forget),
 		cmocka_unit_test_teardown(a_merge_is_the_same_as_in_one_slot, pair_forget),
 		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
-		cmocka_unit_test_teardown(what_is_no_sketch_changes_nothing, pair_forget),
+		cmocka_unit_test_teardown(what_is_not_a_sketch_changes_nothing, pair_forget),
 		cmocka_unit_test_teardown(four_hundred_sketches, pair_forget),
 	};
 

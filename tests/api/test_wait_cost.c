@@ -253,7 +253,7 @@ static void line_up(int count)
  * How many scripts run at most from the send of a message to its delivery, while `crowd` clients
  * wait.
  */
-static long long commands_a_message(int crowd)
+static long long commands_per_message(int crowd)
 {
 	long long most = 0;
 	char body[32];
@@ -281,9 +281,9 @@ static void wake_ups_cost_per_message_not_per_waiter(void **state)
 {
 	(void)state;
 	/* One script sends, and one receives. */
-	assert_int_equal(commands_a_message(1), 2);
+	assert_int_equal(commands_per_message(1), 2);
 	forget(NULL);
-	assert_int_equal(commands_a_message(CROWD), 2);
+	assert_int_equal(commands_per_message(CROWD), 2);
 }
 
 /* A batch, sent at once or due at the same time, costs one attempt per message. */

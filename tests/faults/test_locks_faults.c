@@ -64,7 +64,7 @@ static void a_dead_waiter_delays_by_a_brief_offer(void **state)
  * The daemon is stopped for longer than an offer lasts. All of its waiters lose their places, join
  * again when it continues, and are served.
  */
-static void those_of_a_stopped_daemon_come_again(void **state)
+static void waiters_of_a_stopped_daemon_come_again(void **state)
 {
 	struct raw *stopped[3];
 
@@ -264,7 +264,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_of_a_daemon_that_hangs_are_skipped_with_one_offer, pair_forget),
 		cmocka_unit_test_teardown(a_dead_waiter_delays_by_a_brief_offer, pair_forget),
-		cmocka_unit_test_teardown(those_of_a_stopped_daemon_come_again, pair_forget),
+		cmocka_unit_test_teardown(waiters_of_a_stopped_daemon_come_again, pair_forget),
 		cmocka_unit_test_teardown(a_short_stop_costs_no_place, pair_forget),
 		cmocka_unit_test_teardown(a_stop_longer_than_the_wait_ends_it, pair_forget),
 		cmocka_unit_test_teardown(a_daemon_that_leaves_takes_its_waiters_out, pair_forget),

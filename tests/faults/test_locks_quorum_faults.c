@@ -47,7 +47,7 @@ static void assert_taken(struct answer a, int acked)
 
 /* ---- Dead ---- */
 
-static void one_dead_of_three_is_no_matter(void **state)
+static void one_dead_of_three_does_not_matter(void **state)
 {
 	(void)state;
 	server_kill(&quorum.servers[1]);
@@ -390,7 +390,7 @@ static void a_server_by_another_clock_shifts_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(one_dead_of_three_is_no_matter, quorum_forget),
+		cmocka_unit_test_teardown(one_dead_of_three_does_not_matter, quorum_forget),
 		cmocka_unit_test_teardown(two_dead_of_three_grant_nothing_and_keep_nothing, quorum_forget),
 		cmocka_unit_test_teardown(the_holder_keeps_it_while_a_majority_is_away, quorum_forget),
 		cmocka_unit_test_teardown(a_stopped_server_costs_its_time_and_no_more, quorum_forget),

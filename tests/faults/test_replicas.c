@@ -149,7 +149,7 @@ static void a_link_that_is_down_ends_it(void **state)
 }
 
 /* A server that is no longer a replica has its own data. */
-static void a_server_that_is_no_replica_is_not_read(void **state)
+static void only_a_replica_is_read(void **state)
 {
 	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
@@ -292,7 +292,7 @@ int main(void)
 		cmocka_unit_test(info_has_them),
 		cmocka_unit_test_teardown(nothing_older_is_read, replicated_forget),
 		cmocka_unit_test_teardown(a_link_that_is_down_ends_it, replicated_forget),
-		cmocka_unit_test_teardown(a_server_that_is_no_replica_is_not_read, replicated_forget),
+		cmocka_unit_test_teardown(only_a_replica_is_read, replicated_forget),
 		cmocka_unit_test_teardown(without_the_primary_replicas_serve_only_for_so_long, replicated_forget),
 		cmocka_unit_test_teardown(stopped_replicas_cost_half_the_timeout, replicated_forget),
 		cmocka_unit_test_teardown(the_primary_has_the_time_that_is_left, replicated_forget),

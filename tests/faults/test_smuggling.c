@@ -235,7 +235,7 @@ static void each_byte(const char *const *patterns, bool (*is_meant)(int))
 				send_all(by_pattern, &(struct pattern){ *patterns, (char)c });
 }
 
-static bool is_no_tchar(int c)
+static bool is_not_tchar(int c)
 {
 	return !is_tchar(c) && (c < 0x30 || c == 0x7f || c == 0x85 || c == 0xa0 || c == 0xff);
 }
@@ -273,7 +273,7 @@ static void names(void **state)
 	static const char *const others[] = { "n_m: V",   "N : V",     "N\t: V",   ": N: V",
 					      "N\r\n: V", ":\r\nN: V", " \r\nN: V" };
 
-	each_byte(patterns, is_no_tchar);
+	each_byte(patterns, is_not_tchar);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (i > 0) /* Host, Origin, Accept and Expect have no dash */
 			send_all(by_pattern, &(struct pattern){ others[i], 0 });

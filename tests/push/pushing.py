@@ -261,7 +261,7 @@ class Redis:
 
 class Daemon(embedded.Daemon):
     """The daemon with these targets. `targets` maps a queue to an App, to a URL or to the members
-    of a target. Without `redis` the daemon has a Redis of its own.
+    of a target. Without `redis` the daemon has its own Redis.
     """
 
     def __init__(self, targets, *options, redis=None, environment=None, before=()):

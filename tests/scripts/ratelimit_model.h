@@ -24,7 +24,7 @@ struct limit_rule {
 	bool count_refused;
 };
 
-/* Instants are in ms. The fields are those of the scripts' replies. */
+/* Instants are in ms. The fields are named as in the scripts' replies. */
 struct limit_answer {
 	int64_t allowed, capacity, remaining, retry_at, reset_at, more_at;
 };

@@ -135,7 +135,7 @@ static const char *random_value(int bits)
 }
 
 /* Each type, with all operations, many times, at places that overlap and cross bytes. */
-static void fields_are_those_of_bitfield(void **state)
+static void fields_equal_those_that_bitfield_makes(void **state)
 {
 	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };
 	static struct asked a;
@@ -494,7 +494,7 @@ static void must_be_as_the_twin(void)
 }
 
 /* Only PATCH and a deletion change the expiry, whatever the order of the writes. */
-static void the_expiry_is_that_of_pexpire(void **state)
+static void the_expiry_is_as_by_pexpire(void **state)
 {
 	static struct asked field;
 
@@ -567,7 +567,7 @@ static void the_expiry_is_an_instant(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(fields_are_those_of_bitfield, script_stage_empty),
+		cmocka_unit_test_setup(fields_equal_those_that_bitfield_makes, script_stage_empty),
 		cmocka_unit_test_setup(the_last_digit_is_kept, script_stage_empty),
 		cmocka_unit_test_setup(a_look_has_no_effect_and_a_write_has, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_keeps_every_digit, script_stage_empty),
@@ -579,7 +579,7 @@ int main(void)
 		cmocka_unit_test_setup(a_whole_bitmap_is_replaced, script_stage_empty),
 		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_still_reads_and_frees, script_stage_empty),
-		cmocka_unit_test_setup(the_expiry_is_that_of_pexpire, script_stage_empty),
+		cmocka_unit_test_setup(the_expiry_is_as_by_pexpire, script_stage_empty),
 		cmocka_unit_test_setup(the_expiry_is_an_instant, script_stage_empty),
 	};
 	return cmocka_run_group_tests_name("bitmap scripts", tests, script_stage_open, script_stage_close);

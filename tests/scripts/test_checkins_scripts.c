@@ -50,7 +50,7 @@ static bool is_marked(int64_t day)
 }
 
 /* Days around 1970, where their numbers change sign, in several blocks. */
-static void days_are_those_of_a_plain_table(void **state)
+static void days_match_a_plain_table(void **state)
 {
 	enum { DAYS = 3000, FIRST = -1400 };
 	static bool noted[DAYS];
@@ -201,7 +201,7 @@ static void a_full_redis_still_looks_and_forgets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(days_are_those_of_a_plain_table, script_stage_empty),
+		cmocka_unit_test_setup(days_match_a_plain_table, script_stage_empty),
 		cmocka_unit_test_setup(all_days_expire_together, script_stage_empty),
 		cmocka_unit_test_setup(all_days_are_deleted, script_stage_empty),
 		cmocka_unit_test_setup(the_first_and_the_last_day, script_stage_empty),

@@ -166,8 +166,8 @@ static void all_keys_have_one_expiry(void **state)
 }
 
 /*
- * Redis has no command for a distance between cells. The script's result must equal that of GEODIST
- * in one set.
+ * Redis has no command for a distance between cells. The script's result must equal what
+ * GEODIST returns in one set.
  */
 static void distances_between_cells_are_redis_s_own(void **state)
 {

@@ -338,7 +338,7 @@ static void a_walk_misses_no_member_that_stays(void **state)
 		assert_true(came[i]);
 }
 
-static void what_is_no_cursor_is_refused(void **state)
+static void what_is_not_a_cursor_is_refused(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
@@ -403,7 +403,7 @@ int main(void)
 		cmocka_unit_test_setup(removing_and_deleting, sicily),
 		cmocka_unit_test_setup(all_members_can_be_walked, one_cell),
 		cmocka_unit_test_setup(a_walk_misses_no_member_that_stays, one_cell),
-		cmocka_unit_test_setup(what_is_no_cursor_is_refused, sicily),
+		cmocka_unit_test_setup(what_is_not_a_cursor_is_refused, sicily),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, one_cell),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, one_cell),
 	};

@@ -175,7 +175,7 @@ static void a_bound_keeps_the_first(void **state)
  * Compares with ZMSCORE, ZREVRANK and ZRANK of a plain sorted set, in which no two scores are
  * equal.
  */
-static void lookups_are_those_of_redis(void **state)
+static void lookups_equal_redis_own(void **state)
 {
 	const char *zmscore[MOST + 2] = { "ZMSCORE", "z" };
 	size_t lengths[MOST + 2] = { 7, 1 };
@@ -329,7 +329,7 @@ int main(void)
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
 		TEST(many_are_as_one_by_one),        TEST(a_bound_keeps_the_first),
-		TEST(lookups_are_those_of_redis),    TEST(what_does_not_fit_changes_nothing),
+		TEST(lookups_equal_redis_own),       TEST(what_does_not_fit_changes_nothing),
 		TEST(one_dimension_makes_the_board), TEST(all_keys_keep_the_expiry),
 		TEST(a_replay_writes_nothing),       TEST(a_foreign_key_stays_as_it_is),
 	};

@@ -410,7 +410,7 @@ static void only_members_of_the_intersection_can_be_too_large(void **state)
 }
 
 /* ZUNIONSTORE and ZINTERSTORE of plain sorted sets give the same members and scores. */
-static void merges_are_those_of_redis(void **state)
+static void merges_equal_redis_own(void **state)
 {
 	static const char *const aggregates[] = { "sum", "min", "max" };
 	static const int64_t weights[SOURCES] = { 2, 0, 3 };
@@ -620,7 +620,7 @@ int main(void)
 		TEST(a_score_too_large_ends_it),
 		TEST(one_dimension_has_53_bits),
 		TEST(only_members_of_the_intersection_can_be_too_large),
-		TEST(merges_are_those_of_redis),
+		TEST(merges_equal_redis_own),
 		TEST(a_merge_keeps_as_many_as_its_board),
 		TEST(a_replay_ends_at_the_beginning),
 		TEST(an_empty_merge_empties_the_board),

@@ -275,7 +275,7 @@ static void same_as_redis(const redisReply *wanted, int n, int turned_at)
  * ZRANGEBYSCORE and ZREVRANGEBYSCORE with LIMIT, and ZCOUNT, of plain sorted sets. Redis orders
  * equals by name: names that rise with arrival for the one, and names that fall for the other.
  */
-static void ranges_are_those_of_redis(void **state)
+static void ranges_equal_redis_own(void **state)
 {
 	enum { MANY = 300 };
 
@@ -562,7 +562,7 @@ static void a_bound_comes_in_steps(void **state)
 }
 
 /* Invalid places and settings are refused, and not read as scores. */
-static void foreign_bytes_are_no_place(void **state)
+static void foreign_bytes_are_not_a_place(void **state)
 {
 	static const char bits[] = "\x00\x20\0\0\0\0\0\0\0\x05\0\0\0\0\0\0",
 			  arrival[] = "\0\0\0\0\0\0\0\x05\xff\0\0\0\0\0\0\0";
@@ -662,7 +662,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(boards_follow_their_model),
 		TEST(bounded_boards_follow_their_model),
-		TEST(ranges_are_those_of_redis),
+		TEST(ranges_equal_redis_own),
 		TEST(a_bound_comes_in_steps),
 		TEST(first_come_is_ahead_of_equals),
 		TEST(arrivals_rise_with_any_clock),
@@ -673,7 +673,7 @@ int main(void)
 		TEST(a_large_board_is_deleted_in_no_time),
 		TEST(a_replay_gets_the_first_rank),
 		TEST(a_foreign_key_stays_as_it_is),
-		TEST(foreign_bytes_are_no_place),
+		TEST(foreign_bytes_are_not_a_place),
 		TEST(a_large_board_costs_hardly_more),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

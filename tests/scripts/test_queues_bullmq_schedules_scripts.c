@@ -16,8 +16,9 @@
  *	  dies ("should not allow to remove ...", "should not remove delayed jobs ...", "should
  *	  allow repeatable jobs to be retried infinitely ...", "should fail regular jobs ...");
  *	- a time zone that does not exist is an error ("... with different cron patterns").
- * Nor are cases of events, of strategies of the program, of options with another form (debounce,
- * immediately, both every and pattern, which the contract refuses), and of faults of its worker.
+ * Other cases are not taken either: they try events, strategies of the program, options with
+ * another form (debounce, immediately, both every and pattern, which the contract refuses), or
+ * faults of BullMQ's worker.
  *
  * A case is a start and a row of steps:
  *

@@ -211,7 +211,7 @@ static void what_is_replaced_is_a_new_message(void **state)
 	must_be_empty();
 }
 
-/* The newest send counts with all its options, but sent_at_ms stays that of the first send. */
+/* The newest send counts with all its options, but sent_at_ms stays as the first send set it. */
 static void what_is_extended_is_the_newest(void **state)
 {
 	char *longest = calloc(1, 10001);

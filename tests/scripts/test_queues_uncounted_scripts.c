@@ -57,7 +57,7 @@ static const redisReply *look(const char *id, enum item_field field)
 	return item_field(&r, QUEUE_MESSAGE_GET_MESSAGE, field);
 }
 
-static void it_is_no_failure(void **state)
+static void it_is_not_a_failure(void **state)
 {
 	(void)state;
 	queue_put(&r, "q", standard_settings);
@@ -182,7 +182,7 @@ static void a_settle_has_each_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(it_is_no_failure, script_stage_empty),
+		cmocka_unit_test_setup(it_is_not_a_failure, script_stage_empty),
 		cmocka_unit_test_setup(it_is_due_after_its_delay_and_has_no_backoff, script_stage_empty),
 		cmocka_unit_test_setup(it_is_in_front_of_what_came_later, script_stage_empty),
 		cmocka_unit_test_setup(past_its_ttl_it_is_dropped, script_stage_empty),

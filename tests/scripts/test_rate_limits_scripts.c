@@ -132,7 +132,7 @@ static void a_long_log_is_refunded_at_once(void **state)
 	assert_int_equal(redis_exists(&r, keys[SLIDING_WINDOW]), 0);
 }
 
-static void what_is_whole_again_is_no_key(void **state)
+static void what_is_whole_again_has_no_key(void **state)
 {
 	(void)state;
 	for (int a = 0; a < ALGORITHMS; a++) {
@@ -220,7 +220,7 @@ int main(void)
 		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_of_a_flood_stays_bounded, script_stage_empty),
 		cmocka_unit_test_teardown(a_long_log_is_refunded_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(what_is_whole_again_is_no_key, script_stage_empty),
+		cmocka_unit_test_teardown(what_is_whole_again_has_no_key, script_stage_empty),
 		cmocka_unit_test_teardown(a_foreign_key_is_left_alone, script_stage_empty),
 		cmocka_unit_test_teardown(a_replay_changes_nothing, script_stage_empty),
 	};

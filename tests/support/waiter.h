@@ -32,7 +32,7 @@ bool waiter_is_answered(const struct raw *r);
 
 /* How many daemons are subscribed to a queue's channel. */
 long subscribers_of(struct redis_server *r, const char *queue);
-/* The same for a resource, by its first key; and how many tickets wait for it. */
+/* How many subscribers a resource has, by its first key, and how many tickets wait for it. */
 long subscribers_at(struct redis_server *r, const char *key);
 long tickets_at(struct redis_server *r, const char *key);
 /* Makes the waiters of a resource try again. */
@@ -59,7 +59,7 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);
-/* The same for a series with its labels; NAN when it is missing. */
+/* Returns the value of a series with its labels; NAN when it is missing. */
 double metric_or_nan(const struct daemon *d, const char *series);
 
 /* How many requests wait. */

@@ -59,7 +59,7 @@ static void every_day_there_and_back(void **state)
 	}
 }
 
-static void what_is_no_day(void **state)
+static void what_is_not_a_day(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = {
@@ -106,7 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_days),          cmocka_unit_test(every_day_there_and_back),
-		cmocka_unit_test(what_is_no_day),      cmocka_unit_test(days_of_instants),
+		cmocka_unit_test(what_is_not_a_day),   cmocka_unit_test(days_of_instants),
 		cmocka_unit_test(days_without_a_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void every_script_has_its_sha1(void **state)
 	}
 }
 
-static void the_contract_is_that_of_the_build(void **state)
+static void the_contract_is_the_one_of_the_build(void **state)
 {
 	const char *path = getenv("PATTERND_OPENAPI");
 	json_t *file = json_load_file(path ? path : "build/generated/openapi.json", 0, NULL);
@@ -58,7 +58,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_script_has_its_sha1),
-		cmocka_unit_test(the_contract_is_that_of_the_build),
+		cmocka_unit_test(the_contract_is_the_one_of_the_build),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static const struct {
 	{ 2627099782632789, "0.00000268220901489", "-0.00000126736058093", "kpbpbpbpbp0" },
 };
 
-static void places_are_those_of_redis(void **state)
+static void places_equal_redis_own(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -52,7 +52,7 @@ static void places_are_those_of_redis(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_are_those_of_redis),
+		cmocka_unit_test(places_equal_redis_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

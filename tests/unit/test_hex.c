@@ -15,7 +15,7 @@
 #include "core/hex.h"
 #include "core/percent.h"
 
-static void values_are_those_of_strtoul(void **state)
+static void values_equal_those_by_strtoul(void **state)
 {
 	(void)state;
 	for (int c = 0; c < 256; c++) {
@@ -88,7 +88,7 @@ static void what_is_escaped_is_decoded_to_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_are_those_of_strtoul),
+		cmocka_unit_test(values_equal_those_by_strtoul),
 		cmocka_unit_test(bytes_are_written_as_by_printf),
 		cmocka_unit_test(escapes_are_decoded_or_refused),
 		cmocka_unit_test(what_is_escaped_is_decoded_to_the_same),

@@ -268,7 +268,7 @@ static void nesting_and_commas(void **state)
 }
 
 /* Another program may have changed a value in Redis. */
-static void what_is_no_json_breaks_the_answer(void **state)
+static void what_is_not_json_breaks_the_answer(void **state)
 {
 	(void)state;
 	static const struct text rows[] = { { NULL, 0 },
@@ -297,7 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(texts, fresh, end),
 		cmocka_unit_test_setup_teardown(base64, fresh, end),
-		cmocka_unit_test_setup_teardown(what_is_no_json_breaks_the_answer, fresh, end),
+		cmocka_unit_test_setup_teardown(what_is_not_json_breaks_the_answer, fresh, end),
 		cmocka_unit_test_setup_teardown(any_bytes_become_a_string, fresh, end),
 		cmocka_unit_test_setup_teardown(bad_bytes_cost_no_more_than_good_ones, fresh, end),
 		cmocka_unit_test_setup_teardown(integers, fresh, end),

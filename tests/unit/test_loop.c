@@ -206,7 +206,7 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-static void a_signal_is_no_event(void **state)
+static void a_signal_is_not_an_event(void **state)
 {
 	(void)state;
 	struct sigaction action = { .sa_handler = on_alarm };
@@ -222,11 +222,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)
 	const struct CMUnitTest tests[] = {
-		TEST(unwatch_another_inside_a_callback),
-		TEST(watching_and_not),
-		TEST(iterations_come_when_asked_for),
-		TEST(a_long_iteration_is_counted),
-		TEST(a_signal_is_no_event),
+		TEST(unwatch_another_inside_a_callback), TEST(watching_and_not),
+		TEST(iterations_come_when_asked_for),    TEST(a_long_iteration_is_counted),
+		TEST(a_signal_is_not_an_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,7 +148,7 @@ static void later_earlier_and_never(void **state)
 
 	set(&later, now + 5 * MS);
 	set(&later, now + 20 * MS);
-	set(&later, now + 15 * MS); /* between the two; its place in the heap is still that of 5 ms */
+	set(&later, now + 15 * MS); /* between the two; the heap still has it at the place for 5 ms */
 	set(&earlier, now + 3600 * 1000 * (int64_t)MS);
 	set(&earlier, now + 5 * MS);
 	set(&never, now + 7200 * 1000 * (int64_t)MS);

@@ -26,7 +26,7 @@ static struct tz_rule rule_of(const char *text)
 }
 
 /* The rule makes the changes that zdump prints. */
-static void changes_are_those_of_the_rule(void **state)
+static void changes_follow_the_rule(void **state)
 {
 	static const struct {
 		const char *text;
@@ -82,7 +82,7 @@ static void what_never_changes_is_known(void **state)
 	}
 }
 
-static void what_is_no_rule_is_refused(void **state)
+static void what_is_not_a_rule_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -121,9 +121,9 @@ static void what_is_no_rule_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(changes_are_those_of_the_rule),
+		cmocka_unit_test(changes_follow_the_rule),
 		cmocka_unit_test(what_never_changes_is_known),
-		cmocka_unit_test(what_is_no_rule_is_refused),
+		cmocka_unit_test(what_is_not_a_rule_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("tz_rule", tests, NULL, NULL);

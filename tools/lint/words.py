@@ -46,8 +46,6 @@ PHRASES = [
     (r"\b(?:Not (?:for|by|with|in|to|of)|Nor|The same (?:of|with|for|as))(?= )", "a sentence with a verb"),
 ]
 PHRASED = [(re.compile(phrase.replace(" ", " +")), how) for phrase, how in PHRASES]
-# Files whose comments are not checked for PHRASES yet.
-UNREAD = re.compile(r"tests/")
 LEADER = re.compile(r"\n[ \t]*(?:\*+|--|#|//)?")  # between two lines of a comment or a paragraph
 LONGEST = 25
 DRAWN = re.compile(r"<[^>]*>")  # without these, only the texts of a drawing are left
@@ -86,7 +84,7 @@ for path in tree.files():
         lint.finding(
             path, tree.line_of(written, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}"
         )
-    for offset, phrase, how in phrases(written) if not UNREAD.match(str(path)) else ():
+    for offset, phrase, how in phrases(written):
         lint.finding(path, tree.line_of(written, offset), f"'{phrase}': {how}")
     if path.suffix == ".md":
         for offset, words in prose.sentences(written):
