@@ -111,7 +111,7 @@ static int64_t reply_timeout_us(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* It stays open in the iteration of its last reply, so that replica_ack.c can send a WAIT. */
+/* A draining connection is open until here, so that replica_ack.c can send a WAIT. */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)
@@ -126,19 +126,19 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	struct redis_connection *c = container_of(call, struct redis_connection, check_call);
 
 	c->check.is_pending = false;
-	if (reply && !handshake_is_safe(&c->handshake, reply->text))
+	if (reply && reply->type == REPLY_TEXT && !handshake_is_safe(&c->handshake, reply->text))
 		connection_drain(c); /* the next handshake rejects the server and reports the reason */
 }
 
-/* If idle, it asks only while the configuration is unsafe (on_timer). */
+/* An idle connection asks only while the configuration is unsafe (on_timer). */
 static void check_server(struct redis_connection *c)
 {
 	if (!server_check_is_due(&c->check, &c->handshake.memory))
 		return;
 	c->check.asked_us = loop_now_us();
+	c->check.has_refused = false;
 	c->check_call.done = on_info;
-	/* If memory runs out, the check is skipped. */
-	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS);
+	c->check.is_pending = connection_send(c, &c->check_call, server_check_command, SERVER_CHECK_ARGS) == SEND_OK;
 }
 
 enum redis_send_error connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args,
@@ -300,7 +300,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		answers.took_us += loop_now_us() - call->due_us + reply_timeout_us(c);
 		reply_note_mismatch(NULL);
 		call->done(call, REDIS_ANSWERED, reply);
-		if (server_check_on_reply(&c->check, &c->handshake.memory, reply) && c->state == READY)
+		if (server_check_on_reply(&c->check, reply) && c->state == READY)
 			check_server(c);
 		if (reply_mismatch() && c->state >= READY) {
 			metrics_count(METRIC_redis_protocol_errors);

@@ -70,12 +70,15 @@ enum redis_send_error connection_send(struct redis_connection *c, struct redis_c
 				      size_t count);
 void connection_flush(struct redis_connection *c);
 
-/* As connection_send, for a connection with `received` that is ready. False: not accepted. */
+/*
+ * Does what connection_send does, for a connection with `received` that is ready. Returns false if
+ * the command is not accepted.
+ */
 bool connection_write(struct redis_connection *c, const struct text *args, size_t count);
 
 /* Closes a ready connection, and reconnects. */
 void connection_drop(struct redis_connection *c, const char *why);
-/* As connection_drop, for a server that misbehaves: reconnects after a long pause. */
+/* Does what connection_drop does, but reconnects after a long pause: the server misbehaves. */
 void connection_reject(struct redis_connection *c, const char *why);
 
 /*

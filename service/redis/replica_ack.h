@@ -33,7 +33,7 @@ void replica_ack_await(struct replica_ack *a, struct redis_call *call);
 
 void replica_ack_flush(struct replica_ack *a);
 
-/* As the functions of connection.h. */
+/* They do what the functions of these names in connection.h do. */
 void replica_ack_drain(struct replica_ack *a);
 void replica_ack_retarget(struct replica_ack *a);
 bool replica_ack_is_idle(const struct replica_ack *a);

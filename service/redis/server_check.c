@@ -15,16 +15,16 @@ static bool is_nearly_full(const struct redis_memory *m)
 
 bool server_check_is_due(const struct server_check *s, const struct redis_memory *memory)
 {
-	return !s->is_pending &&
-	       loop_now_us() - s->asked_us >= (is_nearly_full(memory) ? FULL_CHECK_US : SERVER_CHECK_US);
+	int64_t pause_us = s->has_refused || is_nearly_full(memory) ? FULL_CHECK_US : SERVER_CHECK_US;
+
+	return !s->is_pending && loop_now_us() - s->asked_us >= pause_us;
 }
 
-bool server_check_on_reply(struct server_check *s, const struct redis_memory *memory, const struct reply *reply)
+bool server_check_on_reply(struct server_check *s, const struct reply *reply)
 {
 	if (reply->type != REPLY_ERROR || redis_error_of(reply->text) != ERROR_OOM)
 		return false;
 	metrics_count(METRIC_redis_out_of_memory);
-	if (!is_nearly_full(memory))
-		s->asked_us = loop_now_us() - SERVER_CHECK_US; /* `memory` is out of date */
+	s->has_refused = true;
 	return true;
 }

@@ -18,18 +18,19 @@ extern const struct text server_check_command[SERVER_CHECK_ARGS];
 struct server_check {
 	int64_t asked_us; /* when the server was asked last, the handshake included */
 	bool is_pending;  /* the answer has not come */
+	bool has_refused; /* a command since then, for lack of memory */
 };
 
 /*
- * True if the last answer is older than SERVER_CHECK_US, or than a second while the server used
- * more than nine tenths of its maxmemory.
+ * True if the server was asked more than SERVER_CHECK_US ago. A second is enough if it used more
+ * than nine tenths of its maxmemory then, or has refused a command since because it was full.
  */
 bool server_check_is_due(const struct server_check *s, const struct redis_memory *memory);
 
 /*
  * Call it with each reply to a command. True if the server refused the command because it reached
- * its maxmemory; it is then asked at once, unless `memory` shows that already.
+ * its maxmemory: see whether the check is due.
  */
-bool server_check_on_reply(struct server_check *s, const struct redis_memory *memory, const struct reply *reply);
+bool server_check_on_reply(struct server_check *s, const struct reply *reply);
 
 #endif

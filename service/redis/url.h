@@ -43,7 +43,7 @@ struct redis_urls {
 };
 
 /*
- * As above; it also parses redis[s]+cluster://host:port,host:port and
+ * Parses what redis_url_parse does, and also redis[s]+cluster://host:port,host:port and
  * redis[s]+sentinel://host:port,host:port/master[/db].
  */
 const char *redis_urls_parse(struct redis_urls *out, const char *url, const char *password);

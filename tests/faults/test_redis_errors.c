@@ -5,6 +5,7 @@
  * Afterwards everything works again.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../support/raw.h"
 #include "through_proxy.h"
 
 enum { RECOVER_MS = 8000, GROWTH_KIB = 32 * 1024 };
@@ -275,12 +277,27 @@ static void test_foreign_queue(void **state)
 
 static void test_out_of_memory(void **state)
 {
-	(void)state;
+	enum { BURST = 20 };
+	struct raw *burst[BURST];
 	struct answer a = http(client, "POST", "/locks/before", NULL);
 	char token[128];
 
+	(void)state;
 	assert_status(a, 201);
 	server_command(&redis, "CONFIG SET maxmemory 1");
+	nap_ms(1100); /* the daemon asks at most once per second */
+	long long infos = server_calls(&redis, "info");
+	for (int i = 0; i < BURST; i++)
+		burst[i] = raw_connect(patternd.port);
+	for (int i = 0; i < BURST; i++)
+		assert_true(raw_text(burst[i],
+				     "POST /locks/full HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"));
+	for (int i = 0; i < BURST; i++) {
+		assert_problem(raw_answer(burst[i], RECOVER_MS), 503, "redis_out_of_memory", "none");
+		raw_close(burst[i]);
+	}
+	/* The daemon asks for the memory once, not per refusal; the test asked once itself. */
+	assert_in_range(server_calls(&redis, "info") - infos, 2, 1 + 1 + 2);
 	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_out_of_memory", "none");
 	assert_problem(http(client, "POST", "/pv/full", NULL), 503, "redis_out_of_memory", "none");
 	assert_status(http(client, "GET", "/locks/before", NULL), 200);
@@ -289,6 +306,35 @@ static void test_out_of_memory(void **state)
 	assert_status(http(client, "DELETE", "/locks/before", NULL, token), 200);
 	server_command(&redis, "CONFIG SET maxmemory 0");
 	assert_status(http(client, "POST", "/locks/full", NULL), 201);
+}
+
+/* The daemon asks a nearly full Redis for its memory each second. If Redis hangs, it times out. */
+static void test_nearly_full_and_hanging(void **state)
+{
+	enum { TIMEOUT_MS = 1500, EACH_MS = 300 };
+	struct raw *asker[2 * TIMEOUT_MS / EACH_MS];
+	struct daemon d = { 0 };
+
+	(void)state;
+	server_command(&redis, "SETRANGE foreign 40000000 x");
+	const char *used = strstr(server_command(&redis, "INFO memory")->str, "used_memory:");
+	server_command(&redis, "CONFIG SET maxmemory %lld", atoll(used + strlen("used_memory:")) / 19 * 20);
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "1500");
+	nap_ms(1100); /* its next command comes with a question about the memory */
+	server_signal(&redis, SIGSTOP);
+	for (size_t i = 0; i < COUNT(asker); i++) {
+		asker[i] = raw_connect(d.port);
+		assert_true(raw_text(asker[i], "GET /locks/any HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+		nap_ms(EACH_MS);
+	}
+	assert_problem(raw_answer(asker[0], EACH_MS), 504, "no_answer", "none");
+	server_signal(&redis, SIGCONT);
+	for (size_t i = 0; i < COUNT(asker); i++)
+		raw_close(asker[i]);
+	daemon_stop(&d);
+	server_command(&redis, "CONFIG SET maxmemory 0");
+	server_command(&redis, "DEL foreign");
+	wait_until(works(), RECOVER_MS);
 }
 
 static void test_replica(void **state)
@@ -360,9 +406,13 @@ static int set_up(void **state)
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_foreign_keys),  cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_replica),       cmocka_unit_test(test_password_changed),
-		cmocka_unit_test(test_no_permission), cmocka_unit_test(test_foreign_queue),
+		cmocka_unit_test(test_foreign_keys),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_nearly_full_and_hanging),
+		cmocka_unit_test(test_replica),
+		cmocka_unit_test(test_password_changed),
+		cmocka_unit_test(test_no_permission),
+		cmocka_unit_test(test_foreign_queue),
 	};
 	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
 	size_t n = 0;
