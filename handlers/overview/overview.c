@@ -14,7 +14,7 @@
 #include "process/metrics.h"
 
 enum {
-	PAGES_MOST = 20, /* of the groups of a queue; a page takes Redis a millisecond */
+	PAGES_MOST = 200, /* of the groups of a queue; a page takes Redis a millisecond */
 	ROUND_US = 1000000,
 	SHARED_US = 2000000,
 	SHARED_TIMES = 10, /* a round that took longer is shared longer: this many times its duration */
@@ -39,6 +39,7 @@ struct round {
 	struct overview_blocked blocked;
 	size_t blocked_at;            /* the queue whose groups are asked about, or the next one */
 	bool lacks_groups;            /* not all groups of each queue were read */
+	bool has_failed;              /* a question about the groups of a queue */
 	struct overview_groups still; /* of the queue that is asked about */
 	struct overview_items items;
 	struct overview_sums sums;
@@ -215,6 +216,8 @@ static void end_groups(struct round *r)
 {
 	while (r->blocked_at < r->blocked.count)
 		end_queue(r, false);
+	if (r->has_failed)
+		r->groups.state = OVERVIEW_UNKNOWN;
 	ask_daemon(r);
 }
 
@@ -223,8 +226,8 @@ static void on_groups(struct overview_source *s)
 	struct round *r = s->context;
 
 	end_queue(r, s->state == OVERVIEW_READ);
-	if (s->state == OVERVIEW_CUT) /* the next queue may have fewer groups */
-		s->state = OVERVIEW_READ;
+	r->has_failed = r->has_failed || s->state == OVERVIEW_UNKNOWN;
+	s->state = OVERVIEW_READ; /* the next queue may have fewer groups, and be sound */
 	ask_groups(r);
 }
 
@@ -232,7 +235,9 @@ static void on_groups(struct overview_source *s)
 static void ask_groups(struct round *r)
 {
 	if (r->groups.state == OVERVIEW_READ && r->blocked_at < r->blocked.count) {
-		r->groups.name = text_of(r->blocked.of[r->blocked_at].name);
+		const struct overview_blocked_queue *queue = &r->blocked.of[r->blocked_at];
+		r->groups.name = text_of(queue->name);
+		r->still = (struct overview_groups){ .of_idle_queue = queue->is_idle };
 		overview_source_begin(&r->groups);
 	}
 	if (r->groups.state != OVERVIEW_ASKING)

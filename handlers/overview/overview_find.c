@@ -140,20 +140,23 @@ void overview_find_queue(struct overview_items *items, struct overview_blocked *
 
 /*
  * Whether the blocked messages of a group wait for more than a worker that has another message of
- * it. The head of a group that is ready is counted by OVERVIEW_MESSAGES_WAITING. A rate lets the
- * next message through by itself, so a group that it limits is stuck only if that takes long.
+ * it. The head of a group that is ready is counted by OVERVIEW_MESSAGES_WAITING. A rate and a
+ * backoff let the next message through by themselves: the group is stuck only if that takes long.
+ * A delivery that has timed out counts as in flight until the next receive; in an idle queue no
+ * worker receives.
  */
-static bool is_stuck(const struct json *g, int64_t now_ms)
+static bool is_stuck(const struct json *g, bool of_idle_queue, int64_t now_ms)
 {
 	struct text reason = json_tree_string(g, "reason");
+	int64_t left_ms = json_tree_int(g, "until_ms", 0) - now_ms;
 
 	if (json_tree_int(g, "blocked", 0) == 0)
 		return false;
-	if (text_is(reason, "paused"))
+	if (text_is(reason, "paused") || (of_idle_queue && text_is(reason, "in_flight") && left_ms <= 0))
 		return true;
 	if (json_tree_int(g, "ready", 0) > 0 || json_tree_int(g, "in_flight", 0) > 0)
 		return false;
-	return !text_is(reason, "limited") || json_tree_int(g, "until_ms", 0) - now_ms > OLD_MS;
+	return !(text_is(reason, "limited") || text_is(reason, "backoff")) || left_ms > OLD_MS;
 }
 
 void overview_add_groups(struct overview_groups *still, const struct json *groups, int64_t now_ms)
@@ -162,7 +165,7 @@ void overview_add_groups(struct overview_groups *still, const struct json *group
 	for (const struct json *g = groups ? groups->first : NULL; g; g = g->next) {
 		struct text reason = json_tree_string(g, "reason"), name = json_tree_string(g, "group");
 		int64_t at_ms = json_tree_int(g, "oldest_at_ms", now_ms), until_ms = json_tree_int(g, "until_ms", 0);
-		if (!is_stuck(g, now_ms))
+		if (!is_stuck(g, still->of_idle_queue, now_ms))
 			continue;
 		still->blocked += json_tree_int(g, "blocked", 0);
 		still->paused += text_is(reason, "paused");
@@ -237,7 +240,9 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 	struct text name = json_tree_string(target, "name"), url = json_tree_string(target, "url");
 	struct text why = json_tree_string(json_tree_member(target, "last_failure"), "detail");
 	struct text reason = why.at ? why : json_tree_string(target, "reason");
-	bool backs_off = text_is(json_tree_string(target, "state"), "backing_off");
+	struct text state = json_tree_string(target, "state");
+	bool checks_again = text_is(state, "checking") && json_tree_string(target, "reason").at;
+	bool backs_off = text_is(state, "backing_off") || checks_again;
 	long long failed = json_tree_int(target, "failed_in_a_row", 0);
 	struct overview_item *item = NULL;
 

@@ -32,6 +32,7 @@ struct overview_blocked {
 
 /* The groups of a queue that are stuck. */
 struct overview_groups {
+	bool of_idle_queue;
 	long long blocked, paused, limited, backoff;
 	int64_t now_ms, oldest_at_ms, until_ms; /* 0: none */
 	char oldest[130];                       /* the group of the oldest message */

@@ -45,8 +45,8 @@ struct overview_items {
 };
 
 /*
- * Adds an item; a long name is cut. Returns NULL if all stored items of the kind are worse. It is
- * counted in any case.
+ * Adds an item; a long name is cut. Returns NULL if all stored items of the kind are worse. The
+ * item is counted even then.
  */
 struct overview_item *overview_items_add(struct overview_items *items, enum overview_kind kind, struct text name,
 					 int64_t value);

@@ -55,6 +55,7 @@ static void take(struct overview_source *s, const struct json *answer)
 		fail_with(s, P_REDIS_CLUSTER_UNSETTLED, "slots of the Cluster are moving");
 		return;
 	}
+	s->has_answer = true;
 	s->take(s, answer, s->inner.req->now_ms);
 	s->cursor = next.at ? arena_copy(s->arena, next.at, next.len) : next;
 	if (next.at && !s->cursor.at)
@@ -97,7 +98,7 @@ void overview_source_cut(struct overview_source *s)
 	if (s->state != OVERVIEW_ASKING)
 		return;
 	inner_end(&s->inner);
-	if (s->cursor.at)
+	if (s->has_answer)
 		s->state = OVERVIEW_CUT;
 	else
 		fail_with(s, P_NO_ANSWER, "no answer came within a second");

@@ -33,6 +33,7 @@ struct overview_source {
 	struct inner inner;
 	enum overview_state state;
 	int pages;          /* that were read */
+	bool has_answer;    /* to any question, also before the last overview_source_begin */
 	struct text cursor; /* absent at the start */
 	char code[64], why[OVERVIEW_WHY_BYTES];
 };

@@ -51,7 +51,8 @@ static struct answer look(void)
 	struct answer a;
 
 	seen_at_ms = int_at(overview(), "/at_ms");
-	if (!daemon_is_sanitized()) /* else a leap would be a wait, and longer than most need */
+	/* With a sanitizer, leap() sleeps. The loop below mostly waits for a shorter time. */
+	if (!daemon_is_sanitized())
 		leap(&patternd, SHARED_S);
 	nap_ms(2); /* at_ms is by a clock that does not leap */
 	wait_until(is_new(&a), 2 * SHARED_S * 1000);
@@ -69,6 +70,17 @@ static const json_t *finding(struct answer a, const char *kind)
 			return f;
 	}
 	return NULL;
+}
+
+/* The code of a part that could not be asked about; "" if it could. */
+static const char *unknown(struct answer a, const char *of)
+{
+	const json_t *list = json_at(a, "/unknown");
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "of")), of) == 0)
+			return json_string_value(json_object_get(json_array_get(list, i), "code"));
+	return "";
 }
 
 static int64_t number(const json_t *finding, const char *member)
@@ -272,6 +284,54 @@ static void a_stuck_group_is_found_among_many_queues(void **state)
 }
 
 /*
+ * A strict group waits for a delivery that has timed out, until the next receive. Nothing else
+ * shows that no worker receives. A short backoff is not a finding.
+ */
+static void a_group_behind_a_lost_delivery_is_found(void **state)
+{
+	char target[256];
+
+	(void)state;
+	done("PUT", "/queues/lost", "{\"order\":\"strict\",\"backoff\":{\"base_ms\":30000,\"max_ms\":30000}}");
+	send_of_group("lost", "g", 3);
+	*redis_clock_us += 70000000;
+	struct answer a = http(client, "POST", "/queues/lost/receive", NULL);
+	snprintf(target, sizeof(target), "/queues/lost/deliveries/%s/reject", text_at(a, "/messages/0/receipt"));
+	done("POST", target, NULL);
+	a = look();
+	assert_null(finding(a, "groups_blocked"));
+	*redis_clock_us += 31000000;
+	a = http(client, "POST", "/queues/lost/receive", "{\"visibility_ms\":1000}");
+	snprintf(target, sizeof(target), "/queues/lost/messages/%s?in_flight=true", text_at(a, "/messages/0/id"));
+	done("DELETE", target, NULL);
+	assert_null(finding(look(), "groups_blocked"));
+	*redis_clock_us += 2000000;
+	a = look();
+	assert_int_equal(int_at(a, "/queues/ready") + int_at(a, "/queues/in_flight"), 0);
+	assert_text(finding(a, "groups_blocked"), "name", "lost");
+	assert_int_equal(number(finding(a, "groups_blocked"), "value"), 2);
+}
+
+/* Other queues are asked about, too, and what could not be asked is named. */
+static void a_queue_that_another_program_broke_hides_no_other(void **state)
+{
+	(void)state;
+	send_of_group("broken", "g", 3);
+	done("POST", "/queues/broken/groups/g/pause", "{\"for_ms\":3600000}");
+	send_of_group("stuck", "g", 1);
+	done("POST", "/queues/stuck/groups/g/pause", "{\"for_ms\":3600000}");
+	server_command(&redis, "ZADD p:queue:{broken}:order 0 %s", "\1");
+	*redis_clock_us += 70000000;
+	struct answer a = look();
+	assert_string_equal(unknown(a, "groups"), "foreign_key");
+	assert_int_equal(int_at(a, "/finding_count"), 2);
+	assert_int_equal(number(finding(a, "groups_blocked"), "value"), 4);
+	assert_string_equal(text_at(a, "/findings/1/name"), "stuck");
+	assert_int_equal(int_at(a, "/findings/1/value"), 1);
+	assert_int_equal(int_at(a, "/findings/1/since_at_ms"), server_now_ms(&redis) - 70000);
+}
+
+/*
  * A group that its rate blocks is found while the wait lasts long, and once the wait has ended but
  * no worker receives.
  */
@@ -390,16 +450,6 @@ static void memory_that_is_full_is_found_at_once(void **state)
 }
 
 /* ---- What is not known ---- */
-
-static const char *unknown(struct answer a, const char *of)
-{
-	const json_t *list = json_at(a, "/unknown");
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "of")), of) == 0)
-			return json_string_value(json_object_get(json_array_get(list, i), "code"));
-	return "";
-}
 
 static bool is_away(void)
 {
@@ -568,6 +618,8 @@ int main(void)
 		cmocka_unit_test_teardown(all_that_waits_is_found, forget),
 		cmocka_unit_test_teardown(a_paused_group_is_found_while_others_work, forget),
 		cmocka_unit_test_teardown(a_stuck_group_is_found_among_many_queues, forget),
+		cmocka_unit_test_teardown(a_group_behind_a_lost_delivery_is_found, forget),
+		cmocka_unit_test_teardown(a_queue_that_another_program_broke_hides_no_other, forget),
 		cmocka_unit_test_teardown(a_group_of_a_rate_is_found_once_it_is_stuck, forget),
 		cmocka_unit_test_teardown(reads_of_a_schedule_do_not_hide_that_it_is_not_served, forget),
 		cmocka_unit_test_teardown(a_target_that_is_not_called_is_found, forget),
