@@ -84,17 +84,17 @@ function found(React, { explain }) {
           (latest) => setKnown({ kinds: latest }),
           (error) => setKnown({ trouble: error.message }),
         );
-    }, [isAsked]);
+    }, [phrase]);
     if (!isAsked) return null;
     if (!kinds && !trouble) return null;
     const rows = kindsFound(kinds, phrase).map((kind) => problemRow(e, kind.code, kind));
     const what = trouble ? 'No operation matches' : 'Nothing matches';
-    const none = rows.length === 0 && !hasOperations ? [`${what} '${phrase}'.`, trouble].filter(Boolean).join(' ') : '';
+    const none = rows.length === 0 && !hasOperations ? `${what} '${phrase}'.` : '';
     return e(
       'section',
       { className: 'found wrapper', 'aria-label': 'Problems that match' },
       rows.length ? e('ul', null, ...rows) : null,
-      e('p', { role: 'status' }, none),
+      e('p', { role: 'status' }, [none, trouble].filter(Boolean).join(' ')),
     );
   };
 }

@@ -107,10 +107,12 @@ function stateOf() {
 /** What can be done with the queue of a target; nothing for a token that may not read it. */
 function queueOf(page, name) {
 	let latest = { name };
+	let mayRead = true;
 	const bar = buttons(...actions(page))(() => latest);
 	return {
 		node: bar.node,
 		async look() {
+			if (!mayRead) return;
 			try {
 				const queue = await ask('GET', path('queues', name), undefined, page.signal);
 				latest = { ...queue, paused: queue.settings.paused };
@@ -118,6 +120,7 @@ function queueOf(page, name) {
 				bar.node.hidden = false;
 			} catch (error) {
 				if (!(error instanceof Problem)) throw error;
+				mayRead = error.said.status !== 403;
 				bar.node.hidden = true;
 			}
 		},
@@ -143,14 +146,13 @@ function openOne(page, name) {
 		counts.node,
 	);
 	return async () => {
-		const one = (await targets(page)).findLast((target) => target.name === name);
+		const one = (await targets(page)).find((target) => target.name === name) // before one that stops;
 		if (!one) {
 			page.absent.replaceChildren(back('push', 'Back to the list'), nothing(`No target has the queue '${name}'.`));
 			return page.shows(null);
 		}
 		page.shows(one);
 		state.update(one);
-		await queue?.look();
 		about.show([
 			['Program', one.url],
 			['Unix socket', one.unix_socket ?? '–'],
@@ -168,5 +170,6 @@ function openOne(page, name) {
 			['Not reached', number(one.counts.unreached)],
 			['Lease lost', number(one.counts.lost)],
 		]);
+		await queue?.look();
 	};
 }
