@@ -212,7 +212,7 @@ class Tables:
                 kinds += own or [f"[problem]({PROBLEM})"]
             rows.append((status, ", ".join(kinds), one_line(answer["description"])))
         problems = ", ".join(map(linked_code, operation.get("x-problems", [])))
-        listed = f"Problems: {problems}, and [the codes of every operation]({COMMON})." if problems else ""
+        listed = f"Problems: {problems + ', and ' if problems else ''}[the codes of every operation]({COMMON})."
         if len(rows) == 1:
             return [f"Answer: {' '.join(word for word in rows[0][:2] if word)}. {rows[0][2]}", "", listed, ""]
         table = [f"| {' | '.join(row)} |" for row in rows]

@@ -12,7 +12,7 @@
 
 enum { MEMBERS_MAX = 1000, STEP = 250, STEPS_MAX = MEMBERS_MAX / STEP };
 
-/* As the scripts name them, indexed by the contract's enum. */
+/* The names that the scripts use, indexed by the contract's enum. */
 static const char *const orders[] = { NULL, "desc", "asc" };
 
 /* ---- POST /leaderboards/{name}/members ---- */

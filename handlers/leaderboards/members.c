@@ -10,7 +10,7 @@
 #include "contract/validation.h"
 #include "leaderboards/board_call.h"
 
-/* As the scripts name them, indexed by the contract's enums. */
+/* The names that the scripts use, indexed by the contract's enum. */
 static const char *const orders[] = { NULL, "desc", "asc" };
 
 static void answer_no_member(struct request *req, struct text board, struct text member)

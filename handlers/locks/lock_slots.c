@@ -17,7 +17,7 @@ struct lock_slots {
 	struct lock_acquisition acquisition;
 	const struct slots *slots;
 	struct lock_acquisition *groups; /* the names of each slot, as an acquisition each */
-	size_t held;                     /* the first groups, which are held */
+	size_t held;                     /* how many groups, from the first one, are held */
 	size_t queued_at;                /* index + 1 of the group whose wait queues the request has joined; 0: none */
 	int64_t fences[LOCKS_MAX];
 	int64_t asked_us;    /* when the first group was asked for, or all were extended */

@@ -2,7 +2,7 @@
  * zone_shifts: the clock changes of a time zone, in the form in which a schedule stores them. The
  * scripts compute the instants of a schedule from this text alone
  * (lua/queues/schedules/lib_queue_recurrence.lua), so that daemons with different time zone data
- * agree. The form, in seconds throughout:
+ * agree. The text has this form, with all times in seconds:
  *
  *	offset[ at:offset]...[;standard summer begins ends]
  *

@@ -8,8 +8,9 @@
 -- A script that grants something for a time returns two more values: a proof of the grant, and for
 -- how many ms it lasts. A replay runs the script again, with the stored reply and the proof. The
 -- script then changes nothing. It returns the reply as it is true now, or nothing when the grant
--- has ended, for which the replay is {'ended', now_ms}. The record is kept as long as the grant
--- lasts, and at least a minute, so that a late retry learns that the grant has ended.
+-- has ended, for which the replay is {'ended', now_ms}. The record is kept for the time of the
+-- grant, and at least a minute, so that a late retry learns that the grant has ended. An extension
+-- of the grant does not change that.
 -- If the proof is nil, the third value is for how many ms a decision holds, and the record is kept
 -- so long.
 local fingerprint = ARGV[#ARGV]

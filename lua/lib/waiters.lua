@@ -281,7 +281,7 @@ local function waiters_wake_all(channel, key, in_ms)
     return
   end
   for _, member in ipairs(redis.call('ZRANGE', key, '0', '-1')) do
-    local start = string.sub(member, 1, 17) -- cheaper than a pattern, for thousands of one daemon
+    local start = string.sub(member, 1, 17) -- cheaper than a pattern, if one daemon has thousands
     local instance = not notified[start] and waiters_instance(member)
     notified[start] = true
     if instance and not notified[instance] then

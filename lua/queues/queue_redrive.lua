@@ -5,7 +5,8 @@
 --       much later each is due than the one before (0, or absent: all are due now)
 --@reply 2 more, 0 settled, 1 finished, -1 nothing: queue_step
 -- queue_purge explains the outcomes. A step settles at most 250, or moves at most 1000, and ends
--- after a millisecond. Each step is a part of the request, named by the total before it.
+-- after a millisecond. Each step is a part of an idempotent request; the total before the step is
+-- the name of the part.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change
 --@include queue_plan queue_ended queue_page

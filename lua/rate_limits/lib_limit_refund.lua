@@ -1,10 +1,10 @@
 -- Refunds to any limit: at most what is still counted, so that no call passes earlier than if the
 -- cost had never been taken. Needs the lib_limit files of the three algorithms.
 
--- gcra_refund(key, cost, age, lasts, found): what drained of the cost since cannot be refunded, and
--- in `age` ms at most age * drain has drained. What was in the leaky bucket before drained first:
--- `lasts` is how much longer a bucket with only that and the cost would last, so at least lasts *
--- drain of the cost is still there.
+-- gcra_refund(key, cost, age, lasts, found): refunds at most the part of the cost that has not
+-- drained. In `age` ms at most age * drain has drained. The earlier content of the leaky bucket
+-- drained first: `lasts` is how much longer a bucket with only that content and the cost would
+-- last. So at least lasts * drain of the cost is still there.
 local function gcra_refund(key, cost, age, lasts, found)
   local limit, window, at, level, burst = found[7], found[8], found[9], found[10], found[11]
   local drain, drop = gcra_units(limit, window)

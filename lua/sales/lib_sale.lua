@@ -79,7 +79,7 @@ end
 -- sale_reply(sale, outcome, now): the reply that describes a sale.
 --@shape sale: opens_at_ms int, closes_at_ms int, stock int, per_user int, hold_ms int,
 -- retention_ms int, held int, confirmed int, expires_at_ms int
--- expires_at_ms is -1 for never; a setting of 0 is none.
+-- expires_at_ms is -1 if the sale never expires. A setting of 0 means that there is none.
 local function sale_reply(sale, outcome, now)
   return {
     outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.retention_ms,

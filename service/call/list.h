@@ -20,7 +20,7 @@
  */
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit);
 
-/* As list_keys, for keys of this type ("zset") only; NULL for all. */
+/* Does what list_keys does, for keys of this type ("zset") only, or of all types if it is NULL. */
 void list_typed_keys(struct request *req, const struct list_of *of, struct text match, const char *type,
 		     struct text cursor, int64_t limit);
 

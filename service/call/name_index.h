@@ -16,8 +16,8 @@
 struct request;
 
 /*
- * Returns the index for the name in `key`, which is a first key of call_key_name. In the request's
- * arena.
+ * Returns the key of the index for the name in `key`, in the request's arena. `key` is the first
+ * key of a resource, made by call_key_name.
  */
 struct text name_index_key(struct request *req, struct text key);
 

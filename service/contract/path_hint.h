@@ -1,5 +1,5 @@
 /*
- * path_hint: finds the operation that a path or method which does not exist probably means. Pure.
+ * path_hint: finds the operation that an unknown path or method probably means. Pure.
  *
  * It compares the segments of the known paths: one segment may be misspelled, missing or
  * superfluous. A superfluous segment is the verb of an operation (POST /locks/x/acquire), or a name

@@ -37,7 +37,7 @@ bool value_is_truth(struct text value);
 /* Stores the default of a field that was not given; zero if it has none. */
 void value_default(const struct field *field, void *into);
 
-/* As value_default, but notes an error if the field is required. `field` is one of `fields`. */
+/* Does what value_default does, but notes an error if the field, one of `fields`, is required. */
 void value_absent(struct validation *v, const struct field *field, const struct json_pointer *at,
 		  const struct field *fields, void *into);
 

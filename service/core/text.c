@@ -27,7 +27,7 @@ int text_u16(struct text digits)
 	return n <= UINT16_MAX ? n : -1;
 }
 
-/* By RFC 3629 and table 3-7 of the Unicode standard. */
+/* Implements RFC 3629 and table 3-7 of the Unicode standard. */
 size_t text_utf8_char(struct text t)
 {
 	const unsigned char *s = (const unsigned char *)t.at;

@@ -69,7 +69,7 @@ struct client {
 	bool headers_seen;                 /* the headers of req were read */
 	bool head_fits;                    /* its request line and headers are within their limit */
 	bool body_unread;                  /* the last request was rejected at its headers, and its body not read */
-	unsigned grace_polls;              /* runs of libmicrohttpd since req waits for Redis */
+	unsigned grace_polls;              /* runs of libmicrohttpd since req began to wait for Redis */
 	uint32_t grace_since_us;           /* low bits of when that wait began */
 	bool suspended;
 	bool is_disconnected;          /* the client disconnected while it was suspended */

@@ -82,7 +82,7 @@ static void on_disconnect(struct loop_watch *w, uint32_t events)
 	resume(c);
 }
 
-/* As on_disconnect, when the disconnect is noticed as the reply arrives. */
+/* Does what on_disconnect does, when the disconnect is noticed as the reply arrives. */
 static void on_disconnected(struct request *req)
 {
 	struct client *c = req->exchange;

@@ -42,7 +42,7 @@ void out_raw(struct json_out *o, const char *key, struct text json);
 void out_text_or_null(struct json_out *o, const char *key, struct text value);
 void out_raw_or_null(struct json_out *o, const char *key, struct text json);
 void out_int_or_null(struct json_out *o, const char *key, bool has, int64_t value);
-void out_key(struct json_out *o, struct text key); /* writes a key from outside; the value follows with key NULL */
+void out_key(struct json_out *o, struct text key); /* writes a key that is not a constant; its value has key NULL */
 
 void out_object(struct json_out *o, const char *key);
 void out_array(struct json_out *o, const char *key);

@@ -41,7 +41,7 @@ const struct json *json_read_own(struct arena *arena, struct text text, json_pla
  * failed.
  */
 bool json_read_is_valid(struct arena *arena, struct text text);
-/* As above, if the value is placed `levels` levels deep in another one. */
+/* Does the same for a value that is placed `levels` levels deep in another one. */
 bool json_read_is_valid_within(struct arena *arena, struct text text, unsigned levels);
 
 #endif

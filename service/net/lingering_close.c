@@ -57,7 +57,7 @@ void lingering_close(int fd)
 	int own = c < closes + LINGERING_CLOSES_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (own < 0)
 		return;
-	shutdown(own, SHUT_WR); /* closing the other descriptor does not do it, since there is a duplicate */
+	shutdown(own, SHUT_WR); /* closing the other descriptor sends no FIN while this duplicate is open */
 	*c = (struct lingering_close){ .watch = { own, on_bytes }, .end.expired = on_end };
 	if (!loop_watch(&c->watch, EPOLLIN) || !loop_timer_set(&c->end, loop_now_us() + MOST_US))
 		end(c);

@@ -7,7 +7,7 @@
 #ifndef PATTERND_CURL_LIBRARY_H
 #define PATTERND_CURL_LIBRARY_H
 
-#define CURL_DISABLE_TYPECHECK /* its macros take members for calls */
+#define CURL_DISABLE_TYPECHECK /* its macros would replace calls through members */
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -100,7 +100,7 @@ static struct named *place(const struct named_kind *kind, bool for_event)
 	return idle;
 }
 
-/* As place, for a name that is only looked at. */
+/* Does what place does, for a name that is only looked at. */
 static struct named *place_looked(const struct named_kind *kind)
 {
 	struct named *oldest = NULL;

@@ -66,14 +66,14 @@ void answer_retry_after_ms(struct request *req, int64_t ms);
  */
 struct json_out *answer_begin_problem(struct request *req, enum problem p, const char *detail, ...)
 	__attribute__((format(printf, 3, 4)));
-/* As answer_begin_problem, with another effect than the one in errors.def. */
+/* Does what answer_begin_problem does, with another effect than the one in errors.def. */
 struct json_out *answer_begin_problem_effect(struct request *req, enum problem p, enum effect effect,
 					     const char *detail, ...) __attribute__((format(printf, 4, 5)));
 
 /* Answers with a problem that has no further members. */
 void answer_problem(struct request *req, enum problem p, const char *detail, ...) __attribute__((format(printf, 3, 4)));
 
-/* As answer_problem, with another effect than the one in errors.def. */
+/* Does what answer_problem does, with another effect than the one in errors.def. */
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));
 

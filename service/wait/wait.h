@@ -95,7 +95,7 @@ void wait_ticket_left(struct request *req);
  * Call it after an attempt: it tries again at that instant of Redis's clock, or earlier; -1: never.
  */
 void wait_look_at(struct request *req, int64_t at_ms);
-/* As wait_look_at, in that many milliseconds. */
+/* Does what wait_look_at does, in that many milliseconds. */
 void wait_look_in(struct request *req, int64_t ms);
 
 /*

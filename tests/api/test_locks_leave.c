@@ -1,7 +1,6 @@
 /*
  * Clients disconnect while they are in the wait queue, with two daemons on one Redis. They leave
- * the queue at once, and the daemon releases a lock that it acquired for such a client. (Row 19 of
- * the table of faults.)
+ * the queue at once, and the daemon releases a lock that it acquired for such a client.
  */
 #include <setjmp.h>
 #include <stdarg.h>

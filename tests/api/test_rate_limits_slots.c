@@ -168,7 +168,7 @@ static void a_record_needs_one_slot(void **state)
 static void it_waits_until_all_fit(void **state)
 {
 	static const char counting[] = "\"algorithm\":\"sliding_window\",\"count_refused\":true,";
-	const char *const roomy[] = { low, low, high }; /* before the check that is full, and after it */
+	const char *const roomy[] = { low, low, high }; /* its slot is before or after the slot of the full check */
 	char body[512];
 
 	(void)state;

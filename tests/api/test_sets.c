@@ -44,7 +44,7 @@ static void a_member_is_put_looked_at_and_removed(void **state)
 	assert_status(http(client, "DELETE", target, NULL), 204);
 	assert_problem(http(client, "DELETE", target, NULL), 404, "not_found", "none");
 	assert_problem(get(target), 404, "not_found", "none");
-	assert_int_equal(put("%E5%8C%97/members/x", "y"), 404); /* no name, but a longer path */
+	assert_int_equal(put("%E5%8C%97/members/x", "y"), 404); /* not a name, but a longer path */
 	assert_int_equal(put("%E5%8C%97%2F", "%E4%BA%AC%2Fa"), 201);
 	assert_string_equal(text_at(get("/sets/%E5%8C%97%2F/members"), "/items/0/member"), "京/a");
 }

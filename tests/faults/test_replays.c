@@ -277,7 +277,7 @@ static void visit_more(void)
 struct row {
 	const char *name;
 	void (*set_up)(void);
-	const char *target, *body; /* body NULL: many() makes it of the members below */
+	const char *target, *body; /* body NULL: many() makes it from the members below */
 	const char *head, *lead, *trail, *tail;
 	int count;
 	void (*others)(void);

@@ -201,7 +201,8 @@ static void begin(void)
 static void end(void)
 {
 	leave();
-	if (!world_pass_until(is_empty, 5000)) { /* half of an unrequested answer stays with its connection */
+	/* Half of an unrequested answer may stay until its connection to Redis is closed. */
+	if (!world_pass_until(is_empty, 5000)) {
 		while (server_first())
 			server_leave(server_first());
 		CHECK(world_pass_until(is_empty, 20000));

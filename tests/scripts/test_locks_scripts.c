@@ -143,7 +143,7 @@ static void fences_rise_when_the_counter_is_lost(void **state)
 	}
 }
 
-/* As if Redis's clock had been set back. */
+/* The last fence is ahead of the clock, as if Redis's clock had been set back. */
 static void fences_rise_when_the_clock_is_behind(void **state)
 {
 	(void)state;

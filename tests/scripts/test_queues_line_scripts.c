@@ -359,7 +359,7 @@ static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 					ARGS("2", "60000", NONCE_B, "0", A1, "20000", "0"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &queue_leave_script, keys_of("s", "q"), ARGS(A1, ""), "WRONGTYPE"));
 	}
-	/* Sorted sets of another program, while time has changed the first queue. */
+	/* The second queue has a foreign member, and time has changed the first queue. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		script_stage_empty(NULL);
 		assert_int_equal(queue_wait(&r, "s", A1, 20000, 0), 0);

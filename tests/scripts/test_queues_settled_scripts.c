@@ -135,7 +135,7 @@ static void put_schedule(void)
 	assert_int_equal(outcome(&r), 1);
 }
 
-/* A run makes no message while the one before is still to be done. */
+/* A run makes no message while the previous message is not done. */
 static void run_schedule(void)
 {
 	run(&r, &queue_schedule_run_script, queue_keys("q"), ARGS("s"));

@@ -28,7 +28,7 @@ struct events;
  */
 struct events *events_open(struct raw *r, const char *target);
 
-/* Sends a GET over its own connection, and does the same. */
+/* As events_open, but opens a connection and sends a GET over it. */
 struct events *events_get(int port, const char *target);
 
 /* The next event, which lives until the one after it. */

@@ -72,7 +72,7 @@ static void texts(void **state)
 		{ TEXT("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
 		{ TEXT("a\xff"), "\"a" REPLACED "\"" },
 		{ TEXT("\xc3"), "\"" REPLACED "\"" },
-		{ TEXT("\xc3\"\xa9"), "\"" REPLACED "\\\"" REPLACED "\"" }, /* never swallows the quote */
+		{ TEXT("\xc3\"\xa9"), "\"" REPLACED "\\\"" REPLACED "\"" }, /* the quote is kept */
 		{ TEXT("\xc0\xaf"), "\"" REPLACED REPLACED "\"" },
 		{ TEXT("\xed\xa0\x80"), "\"" REPLACED REPLACED REPLACED "\"" }, /* a surrogate */
 		{ TEXT("\xe2\x82\xac\xff\xe2\x82\xac"), "\"\xe2\x82\xac" REPLACED "\xe2\x82\xac\"" },

@@ -79,7 +79,7 @@ FACTS = [
         ("service/process/options.def", r'"idempotency-ttl-ms", "MS", (\d+)'),
         3600000,
         [
-            ("docs/guarantees.md", r"For (\d+) hours the same request"),
+            ("docs/guarantees.md", r"kept for\s+(\d+) hours; of a grant"),
             ("docs/retries.md", r"changes something \| (\d+) h, or"),
             ("openapi/root.yaml", r"The response is kept for (\d+)\s+h"),
         ],

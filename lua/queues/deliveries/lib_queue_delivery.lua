@@ -37,8 +37,9 @@ local function uncount(m, at)
   m.receives, m.worker, m.at = m.receives - 1, '', at
 end
 
--- sent_at_of(m): when a message was sent. A long content is not read for that: the sequence has the
--- same instant, except for the last messages of a batch.
+-- sent_at_of(m): when a message was sent. If the content is long, the instant is computed from the
+-- sequence, so that the content need not be read. The two may differ for the last messages of a
+-- batch.
 local function sent_at_of(m)
   local content = m.size ~= 'b' and redis.call('HGET', queue_key, m.seq)
   return content and read_header(content).sent_at or math.min(math.floor(m.seq / 1000), now)

@@ -29,7 +29,7 @@ def check(history, findings):
             findings.violation(
                 "answers in time", f"{call.what} on {call.on} took {(call.gave_up - call.start) / 1000:.0f} ms", call
             )
-    findings.figures["seconds in which a failover may lose"] = round(
+    findings.figures["seconds in which a failover may lose changes"] = round(
         sum(until - since for since, until, _ in history.loss_windows) / 1e6
     )
     findings.figures["slowest call, ms"] = max((call.gave_up - call.start for call in history.calls), default=0) // 1000
