@@ -51,6 +51,7 @@ CONSTANTS = [
     ("the prefix of keys", "service/process/config.c", "MAX_PREFIX", "bytes"),
     ("open requests of push", "service/outbound/outbound.h", "OUTBOUND_MOST", "requests"),
     ("the header of an answer to a push", "service/outbound/outbound.h", "OUTBOUND_HEAD_MAX", "bytes"),
+    ("the body of an answer to a push", "service/outbound/outbound.c", "BODY_READ_MAX", "bytes"),
     ("the body of an answer to a push, as a result", "service/outbound/outbound.h", "OUTBOUND_BODY_MAX", "bytes"),
 ]
 
@@ -446,8 +447,8 @@ def limits():
         "",
         MADE,
         wrapped(
-            "A request beyond a limit gets an error that names the limit. [Operate](operate.md#sizing) computes how much "
-            "memory these limits allow."
+            "A request beyond a limit gets an error that names the limit; a push whose answer is beyond one fails. "
+            "[Operate](operate.md#sizing) computes how much memory these limits allow."
         ),
         "",
         "## Set by options",
