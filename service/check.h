@@ -1,7 +1,7 @@
 /*
  * check: `patternd --check [URL]` asks a daemon whether it is ready, then exits. It is a health
- * check for container images without shell and curl. It must not use loop, log or Redis. It blocks,
- * so a daemon that serves must not call it.
+ * check for container images without shell and curl. It must not know the event loop, the log or
+ * Redis. It blocks, so a daemon that serves must not call it.
  */
 #ifndef PATTERND_CHECK_H
 #define PATTERND_CHECK_H

@@ -1,8 +1,8 @@
 /*
- * bloom: Bloom filters. The scripts, lua/bloom/bloom_*.lua, choose the bits of an item. This file
- * hashes each item to 128 bits, as two numbers of 64, and splits a request with many items into
- * calls with a few items each. A call blocks Redis for a fraction of a millisecond, and other calls
- * are served in between.
+ * bloom: Bloom filters. This file hashes each item to 128 bits, as two numbers of 64, and splits a
+ * request with many items into calls with a few items each. A call blocks Redis for a fraction of a
+ * millisecond, and other calls are served in between. This file must not know which bits an item
+ * has: the scripts choose them (lua/bloom/bloom_*.lua).
  *
  * The hash (XXH3, 128 bits, no seed) is part of the stored data: another hash would not find items
  * that were added before.

@@ -1,7 +1,8 @@
 /*
  * checkins: the days on which a user checked in. Each operation is one script
- * (lua/checkins/checkin_*.lua). Days are plain numbers, so streaks continue over the ends of months
- * and years. The script decides which days a range has, and which day is today.
+ * (lua/checkins/checkin_*.lua). This file counts days and streaks. Days are plain numbers, so
+ * streaks continue over the ends of months and years. Only the script decides which days a range
+ * has, and which day is today.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

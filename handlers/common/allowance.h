@@ -2,7 +2,8 @@
  * allowance: how a pattern spends a rate-limit policy, for example a queue with a `policy`.
  *
  * It owns the interface only, since a pattern does not know another one: handlers/rate_limits
- * provides the functions before the first request (allowance_provide).
+ * provides the functions before the first request (allowance_provide). This file must not know how
+ * a policy decides.
  */
 #ifndef PATTERND_ALLOWANCE_H
 #define PATTERND_ALLOWANCE_H

@@ -1,6 +1,7 @@
 /*
- * counters: counters within +-(2^53 - 1), many under one name. Each operation is one script
- * (lua/counters/counter_*.lua).
+ * counters: counters within +-(2^53 - 1), many under one name: increments, single counters, and all
+ * counters of a name. Each operation is one script (lua/counters/counter_*.lua). Only the scripts
+ * add, and check the sums and the number of counters.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

@@ -1,9 +1,10 @@
 /*
- * geo: members at positions. Each operation is one script (lua/geo/geo_*.lua) on Redis's geo sets.
- * geo/search.c searches; geo/geo_sets.c has the sets themselves.
+ * geo: members at positions: single members, many members, and their list. Each operation is one
+ * script (lua/geo/geo_*.lua) on Redis's geo sets. geo/search.c searches; geo/geo_sets.c has the
+ * sets themselves.
  *
- * Positions and distances are Redis's numbers. Positions are written to the centimetre
- * (geo_write_degrees), distances with as many digits as are needed to read back the same number.
+ * This file must not compute positions: they are Redis's numbers, written to the centimetre
+ * (geo_write_degrees).
  */
 #include <stdlib.h>
 

@@ -1,4 +1,7 @@
-/* geo_sets: whole geo sets: settings, deletion, list. */
+/*
+ * geo_sets: whole geo sets: PUT, PATCH, GET and DELETE of one, and their list. This file must not
+ * know members (geo/geo.c).
+ */
 #include <inttypes.h>
 
 #include "geo/geo_call.h"

@@ -3,6 +3,9 @@
  * cells per call, so that Redis is not blocked. It keeps the nearest members found so far, which
  * narrow the remaining search. Each call has the keys of one set, so sets may be in any slots of a
  * Cluster.
+ *
+ * This file must not compute distances, or decide which members are inside the area: Redis does.
+ * Distances are written with as many digits as are needed to read back the same number.
  */
 #include <stdlib.h>
 #include <string.h>

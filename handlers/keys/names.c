@@ -1,6 +1,6 @@
 /*
- * names: rebuilds the indexes of names, which the lists of patterns are read from
- * (call/name_index.h).
+ * names: rebuilds the indexes of names, which the lists of patterns are read from. This file must
+ * not know how an index is stored (call/name_index.h).
  */
 #include "call/name_rebuild.h"
 #include "common/handler.h"

@@ -9,7 +9,8 @@
  *
  * The result is built under separate keys with a TTL, so nothing needs to be undone if a step
  * fails. In a Cluster, sources may be in other slots than the board: then begin looks at each
- * source, and add reads a page of the source, which another script adds to the result.
+ * source, and add reads a page of the source, which another script adds to the result. Only the
+ * scripts aggregate scores and rank members.
  */
 #include <stdio.h>
 

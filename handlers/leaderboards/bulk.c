@@ -1,7 +1,7 @@
 /*
  * board_bulk: many members of a leaderboard in one request: POST /leaderboards/{name}/members, and
  * POST /leaderboards/{name}/lookup. Each calls a script that takes at most STEP members, as often
- * as needed.
+ * as needed. Only the scripts know which dimensions a board has.
  */
 #include <stdlib.h>
 

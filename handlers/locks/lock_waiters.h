@@ -1,7 +1,8 @@
 /*
  * lock_waiters: lists the wait queue of a lock, for operators. It owns the last part of a lock's
  * tickets (service/wait/ticket.h): the owner, percent-encoded, a dot, and the mode, which the
- * scripts read: "x" exclusive or "s" shared. Without an owner it is the mode alone.
+ * scripts read: "x" exclusive or "s" shared. Without an owner it is the mode alone. This file must
+ * not know which waiter is next: the scripts choose it.
  */
 #ifndef PATTERND_LOCK_WAITERS_H
 #define PATTERND_LOCK_WAITERS_H

@@ -1,6 +1,7 @@
 /*
  * overview_find: finds what needs an operator's attention in the answers of single operations, and
- * adds up their counts. It knows the answers of these operations, and asks nothing itself.
+ * adds up their counts. It knows the members of these answers. It must not know how they are
+ * requested.
  */
 #ifndef PATTERND_OVERVIEW_FIND_H
 #define PATTERND_OVERVIEW_FIND_H

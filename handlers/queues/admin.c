@@ -1,6 +1,7 @@
 /*
  * queue_admin: whole queues: settings, counts, list. Each operation is one script
- * (lua/queues/queue_*.lua). Purge and redrive are in bulk.c.
+ * (lua/queues/queue_*.lua). Purge and redrive are in bulk.c. This file must not know what a setting
+ * does to messages: the scripts do.
  */
 #include <inttypes.h>
 

@@ -1,7 +1,8 @@
 /*
  * queue_bulk: many messages at once: purge and redrive. Each is a script that is called until it
  * has finished (lua/queues/queue_purge.lua, queue_redrive.lua, queue_redrive_to.lua). A redrive by
- * ids into the same queue is one call (queue_message_redrive.lua).
+ * ids into the same queue is one call (queue_message_redrive.lua). Only the scripts know how many
+ * messages one step takes.
  */
 #include <inttypes.h>
 

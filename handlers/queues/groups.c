@@ -1,7 +1,7 @@
 /*
- * queue_groups: the groups of a queue: list, pause and resume, purge and redrive of one group. Each
- * step is one script (lua/queues/groups/queue_group_*.lua). The scripts of messages implement what
- * groups do to messages.
+ * queue_groups: see queues/groups.h. It also lists, pauses and resumes the groups of a queue. Each
+ * step is one script (lua/queues/groups/queue_group_*.lua). This file must not know what a group
+ * does to its messages: the scripts of messages do.
  */
 #include "queues/groups.h"
 

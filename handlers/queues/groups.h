@@ -1,4 +1,7 @@
-/* queue_groups: purges or redrives many messages of one group, for queues/bulk.c. */
+/*
+ * queue_groups: purges or redrives many messages of one group, for queues/bulk.c. This file must
+ * not know which messages these are: the scripts choose them.
+ */
 #ifndef PATTERND_QUEUE_GROUPS_H
 #define PATTERND_QUEUE_GROUPS_H
 

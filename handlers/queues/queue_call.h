@@ -1,6 +1,7 @@
 /*
  * queue_call: what the handlers of queues share: keys, receipts, arguments. All queue scripts take
- * the same keys in the same order (lua/queues/lib_queue.lua).
+ * the same keys in the same order (lua/queues/lib_queue.lua). This file must not know the
+ * operations.
  */
 #ifndef PATTERND_QUEUE_CALL_H
 #define PATTERND_QUEUE_CALL_H

@@ -1,10 +1,11 @@
 /*
  * queues: acknowledges, rejects or extends one delivery. Each operation is one script
- * (lua/queues/queue_*.lua). send.c sends messages, receive.c receives them, settle.c ends many
- * deliveries at once. admin.c handles whole queues, messages.c messages that are not in flight.
+ * (lua/queues/deliveries/queue_delivery_*.lua). send.c sends messages, receive.c receives them,
+ * settle.c ends many deliveries at once. admin.c handles whole queues, messages.c messages that are
+ * not in flight.
  *
  * Each receive makes a new receipt for a message (queue_call.h). Only the receipt of its current
- * delivery is valid.
+ * delivery is valid. Only the scripts know which delivery is current.
  */
 #include <inttypes.h>
 

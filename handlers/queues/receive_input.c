@@ -1,4 +1,7 @@
-/* receive_input: makes an order (receive.h) from the input of either operation that receives. */
+/*
+ * receive_input: makes an order (receive.h) from the input of either operation that receives. It
+ * must not know how messages are received.
+ */
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 #include "queues/receive.h"

@@ -1,7 +1,11 @@
 /*
- * schedules: recurring messages. A schedule is stored with its next instant. Nothing runs in the
- * background: the first receive or look after that instant makes the message
- * (lua/queues/schedules/lib_queue_fire.lua). Waiters wake for it as for a delayed message.
+ * schedules: recurring messages: sets, changes, runs, reads, deletes and lists schedules. Each
+ * operation is one script (lua/queues/schedules/queue_schedule_*.lua). This file reads the cron
+ * fields and the time zone. It must not compute instants: the scripts do.
+ *
+ * A schedule is stored with its next instant. Nothing runs in the background: the first receive or
+ * look after that instant makes the message (lua/queues/schedules/lib_queue_fire.lua). Waiters wake
+ * for it as for a delayed message.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

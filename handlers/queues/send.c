@@ -1,7 +1,8 @@
 /*
  * queue_send: sends one message or a batch. One script stores them
  * (lua/queues/queue_message_send.lua). If a message may change an earlier one with its id, another
- * script does (lua/queues/queue_message_supersede.lua).
+ * script does (lua/queues/queue_message_supersede.lua). Only the scripts know whether an id was
+ * used before, and whether the queue has room.
  */
 #include <inttypes.h>
 

@@ -1,4 +1,7 @@
-/* policy_metrics: the counts of single policies, which --metrics-names policies:GLOB selects. */
+/*
+ * policy_metrics: the counts of single policies, which --metrics-names policies:GLOB selects. It
+ * must not know how a decision is made.
+ */
 #ifndef PATTERND_POLICY_METRICS_H
 #define PATTERND_POLICY_METRICS_H
 

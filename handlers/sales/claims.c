@@ -1,6 +1,7 @@
 /*
  * claims: claims on the stock of a sale; see sales.h. Each operation is one script
- * (lua/sales/sale_claim_*.lua), which is called again while it settles expired holds.
+ * (lua/sales/sale_claim_*.lua), which is called again while it settles expired holds. Only the
+ * scripts decide which claim is granted, and which holds have expired.
  */
 #include <inttypes.h>
 

@@ -1,7 +1,8 @@
 /*
- * sales: a stock that is for sale between two instants, and its settings. Each operation is one
- * script (lua/sales/sale_*.lua). A script settles a bounded number of expired holds; if it then
- * cannot decide yet, it is called again. claims.c has the claims.
+ * sales: see sales.h. This file also has the operations on whole sales: a stock that is for sale
+ * between two instants, and its settings. Each operation is one script (lua/sales/sale_*.lua). A
+ * script settles a bounded number of expired holds; if it then cannot decide yet, it is called
+ * again. This file must not know single claims (claims.c).
  */
 #include <inttypes.h>
 

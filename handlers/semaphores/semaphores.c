@@ -1,6 +1,7 @@
 /*
  * semaphores: at most a number of permits at once, each with an expiry. Each operation is one
- * script (lua/semaphores/semaphore_*.lua); waiters have a wait queue, as for a lock.
+ * script (lua/semaphores/semaphore_*.lua); waiters have a wait queue, as for a lock. Only the
+ * scripts choose the waiter that gets a free permit.
  *
  * A permit is a secret, like a lock's token: only its holder gets it, and Redis stores its digest.
  */

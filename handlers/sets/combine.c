@@ -1,5 +1,6 @@
 /*
- * set_combine: unions, intersections and differences of several sets: GET /sets/combine.
+ * set_combine: unions, intersections and differences of several sets: GET /sets/combine. This file
+ * must not store a result (sets/merge.c).
  *
  * It is one script (lua/sets/set_combine.lua) if all sets are in one slot. In a Cluster, sets in
  * several slots are first asked for their sizes. For a union, each slot then unites its own sets.

@@ -1,7 +1,7 @@
 /*
  * topics: publishes messages, and lists topics with listeners. Nothing is stored: only clients that
  * listen at that moment receive a message (topic_stream.c). A topic exists only as subscriptions in
- * Redis.
+ * Redis. This file must not know listeners: Redis counts the daemons that have some.
  */
 #include "common/handler.h"
 #include "common/kinds.h"

@@ -1,6 +1,7 @@
 /*
  * views: page views, one counter per page and day. Each operation is one script
- * (lua/visitors/pv_*.lua).
+ * (lua/visitors/pv_*.lua). Only Redis decides which day is today (visitors/visitor_call.h). pages.c
+ * lists and deletes pages.
  */
 #include "visitors/visitor_call.h"
 

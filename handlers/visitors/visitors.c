@@ -1,7 +1,8 @@
 /*
  * visitors: unique visitors, one sketch per page and day. Each operation is one script
  * (lua/visitors/uv_*.lua), unless its pages are in several slots of a Cluster
- * (visitors/visitor_slots.c). pages.c lists and deletes pages.
+ * (visitors/visitor_slots.c). This file must not know what a sketch stores: Redis counts and
+ * merges. pages.c lists and deletes pages.
  */
 #include "visitors/visitor_slots.h"
 

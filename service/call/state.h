@@ -1,6 +1,6 @@
 /*
- * state: the members of a call. call.c assembles it, call_wire.c sends it; no other file may use
- * it.
+ * state: the members of a call. Types only: call.c assembles a call, call_wire.c sends it, and
+ * call_problem.c answers the request if it failed. No other file may use it.
  */
 #ifndef PATTERND_CALL_STATE_H
 #define PATTERND_CALL_STATE_H

@@ -1,4 +1,4 @@
-/* container: from a member to the struct that has it, for callbacks that get the member. */
+/* container: from a member to the struct that has it, for callbacks that get the member. Pure. */
 #ifndef PATTERND_CONTAINER_H
 #define PATTERND_CONTAINER_H
 

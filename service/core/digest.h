@@ -1,6 +1,6 @@
 /*
  * digest: SHA-256 and HMAC-SHA256 (RFC 2104). They cannot fail: Nettle, which GnuTLS is built on,
- * works in the caller's memory, while GnuTLS's own function allocates.
+ * works in the caller's memory, while GnuTLS's own function allocates. Pure.
  */
 #ifndef PATTERND_DIGEST_H
 #define PATTERND_DIGEST_H

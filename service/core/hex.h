@@ -1,4 +1,4 @@
-/* hex: bytes as hexadecimal digits, and random digits. */
+/* hex: bytes as hexadecimal digits, and random digits. It must not know what the digits are for. */
 #ifndef PATTERND_HEX_H
 #define PATTERND_HEX_H
 

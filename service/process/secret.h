@@ -1,4 +1,7 @@
-/* secret: hides passwords of URLs in process lists and in the configuration that is shown. */
+/*
+ * secret: hides passwords of URLs in process lists and in the configuration that is shown. It must
+ * not know which options have a URL.
+ */
 #ifndef PATTERND_SECRET_H
 #define PATTERND_SECRET_H
 

@@ -1,6 +1,6 @@
 /*
  * call_ring: the unanswered calls of one connection, oldest first. It grows and never shrinks. It
- * owns its slots, not the calls.
+ * owns its slots, not the calls, and must not know what they ask for.
  */
 #ifndef PATTERND_CALL_RING_H
 #define PATTERND_CALL_RING_H

@@ -1,5 +1,6 @@
 /*
- * connection: its members and states, for redis/connection.c and redis/renewal.c only.
+ * connection: its members and states, for redis/connection.c and redis/renewal.c only. It must not
+ * know requests or patterns.
  *
  *	DOWN --> CONNECTING --> HANDSHAKE --> READY --> DRAINING --> DOWN
  *

@@ -1,6 +1,6 @@
 /*
  * replay: the answer to a request whose Idempotency-Key was used before. The contract states it for
- * an operation (x-replay), a script for its record (--@idempotent); both must agree.
+ * an operation (x-replay), a script for its record (--@idempotent); both must agree. Types only.
  *
  * A response that allows a client to continue (a grant, a decision) is never REPLAY_DONE, because
  * it may not hold any more.
