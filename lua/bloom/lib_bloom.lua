@@ -1,7 +1,8 @@
 -- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007). A filter has layers of
 -- bits. Each layer is for twice the items of the layer before at half its error rate, so that all
 -- together keep the promise: e/2 + e/4 + e/8 + ... < e. New items go to the newest layer; an item
--- is there when one layer has all its bits.
+-- is there when one layer has all its bits. This part must not know the items, only their hashes.
+-- Needs lib/time.lua; bloom_expire_segment, bloom_expire and bloom_reply also need lib/expiry.lua.
 -- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated),
 --            and for each layer, from layer:1 on, "<bits> <hashes> <capacity> <items> <bits that
 --            are set>". While the filter is being deleted it has deleting and segments (how many
@@ -10,13 +11,13 @@
 --            layers. To allocate one takes half a millisecond; a string of hundreds of MiB would
 --            block Redis for as many ms. The first eight expire with the hash, each further eight
 --            100 ms later: Redis frees 8 MiB at a time
--- Outcomes of all scripts:
+-- Outcomes that several scripts have:
 --   -1 absent     there is no filter
 --   -2 more_keys  it has more segments than KEYS names: call again with that many
 --   -3 again      a part of the work was done: call again
 --@shape bloom_more: segments int
--- A step about items replies a digit for each of the first items. Call again with the items without
--- a digit.
+-- The reply of a step about items has a digit for each of the first items. Call again with the
+-- items without a digit.
 --@shape bloom_step: digits text
 local bloom_segment_bits = 8388608
 local bloom_most_segments = 512 -- 2^32 bits

@@ -1,8 +1,8 @@
--- The order of clients that wait for a value, or for the ticket to make it. There are none while
--- there is a value. Needs lib/waiters.lua.
+-- The order of clients that wait for a value, or for the ticket to make it. No client waits while
+-- there is a value. This part must not know how a value is stored. Needs lib/waiters.lua.
 -- cache_serve(waiters, ends_at): without a valid ticket (ends_at is nil) calls the first waiter to
--- get one; else makes a waiter look when the ticket expires (-1: never). Call it after any change.
--- O(log waiters).
+-- get one; else makes a waiter look when the ticket expires (-1: it never does). Call it after any
+-- change. O(log waiters).
 local function cache_serve(waiters, ends_at)
   if not ends_at and waiters.head and not waiters.called[1] then
     waiters_offer(waiters)

@@ -1,4 +1,5 @@
--- checkin_day_delete: deletes a day, a field without days, and with the last field the key.
+-- checkin_day_delete: deletes a day. It also deletes the field if no day is left in it, and with
+-- the last field the key.
 -- KEYS[1]  the check-ins of a name
 -- ARGV[1]  the day, in days since 1970
 --@reply 1 deleted, 0 absent

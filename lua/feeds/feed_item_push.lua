@@ -6,7 +6,7 @@
 -- Call again without items while excess is above 0. The first item has the id
 -- "<first_ms>-<first_seq>", each next one the next sequence number.
 -- How many items are dropped is decided when items are pushed. A call that only drops, however
--- late, drops none that were pushed after that.
+-- late, drops no item that was pushed after that decision.
 -- An id is never used again: Redis makes each id larger than all before it, even when its clock was
 -- set back, or the newest item was removed. A new stream does not know the ids of a deleted one of
 -- its name. So its sequence numbers begin with the microsecond, above the ids that the old one may

@@ -7,7 +7,6 @@
 --@reply 1: added int, updated int
 --@reply -3 again: geo_again
 -- added counts members that are new, updated members that were there before, moved or not.
---
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
 --@include time names expiry geo_cells geo_added
 --@idempotent

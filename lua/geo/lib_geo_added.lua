@@ -1,6 +1,6 @@
 -- geo_added(cells, added, is_new): counts members that were added to KEYS[2..] of a set with
--- `cells` cells, makes the set if there was none, and lets new cells expire with it. Needs
--- lib/names.lua and lib/expiry.lua.
+-- `cells` cells, makes the set if there was none, and lets new cells expire with it. This part must
+-- not know which members these are. Needs lib/time.lua, lib/names.lua and lib/expiry.lua.
 local function geo_added(cells, added, is_new)
   if is_new then
     redis.call('HSET', KEYS[1], 'cells', digits(cells), 'size', digits(added))

@@ -1,13 +1,15 @@
--- A set of geo is a hash (cells, size; `kept` when PUT or PATCH made it) and that many sorted sets
--- of GEOADD, the cells, which expire with it. A hash of a member's name chooses its cell, so a
--- member that moves stays in its cell. Only Redis knows how many cells a set has. So a caller first
+-- A geo set is a hash (cells, size; `kept` when PUT or PATCH made it) and that many sorted sets of
+-- GEOADD, the cells, which expire with it. A hash of a member's name chooses its cell, so a member
+-- that moves stays in its cell. Only Redis knows how many cells a set has. So a caller first
 -- assumes the cells of a set without settings: KEYS[2..] are the cells it needs, and the last of
--- ARGV is how many cells it assumes the set to have.
+-- ARGV is how many cells it assumes the set to have. This part must not know which cell has which
+-- member: the caller chooses the cells.
 --@include geo_default
 
 -- geo_cells(now): removes the last of ARGV. Returns how many cells the set has, nil, and whether
--- there is no set yet. If the caller assumes another number, it returns nil and the reply, whose
--- outcome is -3 and which has the number for another call:
+-- there is no set yet. If KEYS[1] holds something else, it returns nil and an error. If the caller
+-- assumes another number, it returns nil and a reply with the outcome -3. This reply has the number
+-- for the next call:
 --@shape geo_again: cells int
 local function geo_cells(now)
   local given = tonumber(table.remove(ARGV))
@@ -24,8 +26,8 @@ local function geo_cells(now)
   return cells, nil, is_new
 end
 
--- geo_groups(stride): the arguments for each of KEYS[2..], as {key, args}. ARGV has a count for
--- each of KEYS[2..], and then so many times `stride` arguments.
+-- geo_groups(stride): the arguments for each of KEYS[2..], as {key, args}. For each of KEYS[2..]
+-- ARGV has a count, and then that many times `stride` arguments.
 local function geo_groups(stride)
   local groups, at = {}, 1
   for i = 2, #KEYS do

@@ -1,8 +1,9 @@
 -- Searches that miss no member. GEOSEARCH checks each member's distance exactly, but looks only
 -- into squares around a bounding box. That box is too small where a circle or a box reaches beyond
 -- a pole (it looks at one side of the pole), and for a wide box (it takes w / cos for the length of
--- a parallel's chord). The date line needs no special case. Needs geo/lib_geo.lua. A shape is {kind
--- ('radius' or 'box'), radius or width, height of a box, unit}.
+-- a parallel's chord). The date line needs no special case. A search reads one cell, and must not
+-- know the others. Needs lib/time.lua and geo/lib_geo.lua. A shape is {kind ('radius' or 'box'),
+-- radius or width, height of a box, unit}.
 
 local NORTHMOST, BEYOND = math.rad(85.05112878), 1 + 1e-9
 -- In radians; any stored position is farther than this from the edge of any square.
@@ -54,10 +55,10 @@ local function geo_ask(at, shape, order, most)
 end
 
 -- geo_near_wide(ask, at, shape, order, most): the first `most` members inside of the shape, each as
--- {member, distance, score}, by a command that asks for a wider shape. GEOSEARCH returns the same
--- for a shape that is not wider. The command is repeated, each time for four times as many members,
--- until there are enough. A distance has 4 decimals. A score has 52 bits, as GEOADD stores it: the
--- daemon reads position and geohash from it.
+-- {member, distance, score}, by a command that asks for a wider shape. For a shape that need not be
+-- wider, GEOSEARCH itself returns such items. The command is repeated, each time for four times as
+-- many members, until there are enough. A distance has 4 decimals. A score has 52 bits, as GEOADD
+-- stores it: the daemon reads position and geohash from it.
 --@shape geo_found: member text, distance real, score int
 local function geo_near_wide(ask, at, shape, order, most)
   local inside, found

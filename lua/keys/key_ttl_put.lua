@@ -1,7 +1,7 @@
 -- key_ttl_put: sets when Redis removes a key, and wakes the waiters of the resource that it is a
 -- part of.
--- KEYS  1 any key; 2 the first key of the resource that it may be a part of, 3 the waiters of that
---       (lib/waiters.lua); a key without a hash tag has neither
+-- KEYS  1 any key; 2 the first key of the resource that it may be a part of, 3 the waiters of
+--       that resource (lib/waiters.lua); a key without a hash tag has neither
 -- ARGV[1]  in how many ms; '' for never
 --@reply 1: key_state
 --@reply 0 absent

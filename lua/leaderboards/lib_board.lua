@@ -1,5 +1,5 @@
 -- What a board is in Redis: its three keys, and the form of a place. Needs lib/time.lua;
--- board_reply also needs lib/expiry.lua.
+-- board_reply also needs lib/expiry.lua. This part must not know in which order members are listed.
 -- A board ranks members by one score of 53 bits, or by two to four of 32 bits, exactly. A sorted
 -- set's score is a double, which cannot hold an arrival beside a score, or two scores. So all its
 -- scores are 0, and Redis orders its members by their bytes. KEYS, in this order; all three expire
@@ -101,8 +101,8 @@ end
 -- a line for each.
 --@shape board_member: dimensions text, position int, element text
 
--- checked_place(place, dimensions): the bytes of a place, without those that a merge adds. Raises
--- WRONGTYPE when they are not a place: too few bytes, or numbers of more than 53 bits.
+-- checked_place(place, dimensions): the bytes of a place, without the bytes that a merge adds.
+-- Raises WRONGTYPE when they are not a place: too few bytes, or numbers of more than 53 bits.
 local function checked_place(place, dimensions)
   local _, head = form_of(dimensions)
   local high, next_high = string.byte(place, head + 1, head + 2)

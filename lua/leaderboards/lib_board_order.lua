@@ -1,6 +1,7 @@
 -- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of
 -- the sorted set. 'asc' has the lowest scores first, but equal scores still by arrival: groups of
--- equals come from the back, each group from its front. Needs leaderboards/lib_board.lua.
+-- equals come from the back, each group from its front. This part only reads, and must not know any
+-- key of the board except its ranks. Needs lib/time.lua and leaderboards/lib_board.lua.
 
 -- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of the
 -- elements whose place begins with these bytes. No arrival begins with byte 255. O(log n).

@@ -10,9 +10,9 @@
 -- script then changes nothing. It returns the reply as it is true now, or nothing when the grant
 -- has ended, for which the replay is {'ended', now_ms}. The record is kept for the time of the
 -- grant, and at least a minute, so that a late retry learns that the grant has ended. An extension
--- of the grant does not change that.
--- If the proof is nil, the third value is for how many ms a decision holds, and the record is kept
--- so long.
+-- of the grant does not extend the record.
+-- If the proof is nil, the third value is the number of ms for which a decision holds, and the
+-- record is kept for that time.
 local fingerprint = ARGV[#ARGV]
 ARGV[#ARGV] = nil
 if fingerprint == '' then

@@ -1,8 +1,8 @@
--- The build wraps this around every script marked `@idempotent parts`; `body` is that script. A
--- request makes several calls of such a script. Each call is a part with a name, which a replay
--- uses again. All parts share one idempotency record, and each part is done once. So a replay
--- returns the first response exactly, and a retry of an interrupted request continues where the
--- request stopped.
+-- The build wraps this around every script marked `@idempotent parts`; `body` is that script. It
+-- owns the idempotency record and must not know what `body` does. A request makes several calls of
+-- such a script. Each call is a part with a name, which a replay uses again. All parts share one
+-- idempotency record, and each part is done once. So a replay returns the first response exactly,
+-- and a retry of an interrupted request continues where the request stopped.
 -- ARGV[last]      the request's fingerprint (64 hex digits), followed by the milliseconds for which
 --                 a record is kept; '' without an Idempotency-Key
 -- ARGV[last - 1]  the part's name

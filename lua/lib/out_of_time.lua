@@ -1,8 +1,9 @@
 -- out_of_time(): whether the script has run for a millisecond. A loop over stored elements calls it
 -- after each step, so each call of the script makes progress, and then returns its cursor. The
--- loop's bound on the count holds as well. These clocks advance while a script runs:
+-- loop's bound on the count holds as well. This part needs no other, and must not know what the
+-- loop reads. These clocks advance while a script runs:
 --   TIME      Redis 7.0. From 7.2 on, and in Valkey, it stays at the script's start
---   os.clock  Redis 7.4 and later, Valkey 8 and later: CPU time of all threads, with the I/O
+--   os.clock  Redis 7.4 and later, Valkey 8 and later: CPU time of all threads, including the I/O
 --             threads
 --   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; a call takes 7 us. Without the
 --             permission +info only the bound on the count holds

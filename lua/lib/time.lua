@@ -1,3 +1,4 @@
+-- Redis's clock, and integers as text. This part needs no other.
 -- now_ms(): Redis's clock, in Unix milliseconds. Call it once per script: on Redis 7.0 the clock
 -- advances while a script runs.
 local function now_ms()

@@ -178,8 +178,8 @@ local function waiters_is_next(w, now_us, waited_us)
   return tonumber(arrival) < tonumber(redis.call('ZSCORE', w.key, w.head))
 end
 
--- waiters_join(w, now_us, waited_us): the ticket of the request joins the wait queue, behind those
--- that came before. A ticket that was dropped keeps its place.
+-- waiters_join(w, now_us, waited_us): the ticket of the request joins the wait queue, behind the
+-- tickets that came before. A ticket that was dropped keeps its place.
 local function waiters_join(w, now_us, waited_us)
   local arrival = now_us - waited_us
   if waited_us == 0 and (w.head or w.called[1]) then -- Redis's clock may have been set back

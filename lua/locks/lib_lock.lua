@@ -1,5 +1,5 @@
--- What a lock is in Redis, and each change of it. It leaves the order of waiters to
--- lib/waiters.lua. Needs that and lib/time.lua.
+-- What a lock is in Redis, and each change of it. This part must not know the order of waiters, or
+-- how the next fence is chosen. Needs lib/time.lua and lib/waiters.lua.
 -- A lock is a hash with the TTL of its last holder: fence (the highest given out with it), owner,
 -- mode, metadata, and what lock_acquire adds:
 --   exclusive  `t:<token hash>`: the instant of acquisition, for each token of the one holder
@@ -215,7 +215,7 @@ local function lock_holders(lock, has_metadata)
   return list
 end
 
--- lock_admits(lock, mode): whether its holders admit another one in that mode ('exclusive' or
+-- lock_admits(lock, mode): whether its holders admit another holder in that mode ('exclusive' or
 -- 'shared').
 local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')

@@ -1,5 +1,5 @@
 -- What every queue script shares: the names of its keys, the clock, and how messages are stored.
--- Needs lib/time.lua.
+-- This part must not know what a script does with the queue: it reads no key. Needs lib/time.lua.
 --
 -- KEYS, the same in every queue script:
 --   1  p:queue:{name}  hash: layout, the version of this description (a script refuses any other);
@@ -48,9 +48,9 @@
 -- receives. If one of the following is not 0 or empty, all follow, each after a tab: expires_at_ms,
 -- max_receives, id, group, backoff, marks (letters; queues/lib_queue_change.lua), progress ('':
 -- none; or percent, a blank and a note, percent-encoded), worker of the last delivery
--- (percent-encoded), reason why it failed. After an acknowledgement it has its first 16 characters,
--- the instant until which that is remembered, and 'd'; or 'dc', when the message was cancelled and
--- its worker knows. The state has precedence over the content.
+-- (percent-encoded), reason why it failed. After an acknowledgement the state has its first 16
+-- characters, the instant until which the acknowledgement is remembered, and 'd'; or 'dc', when the
+-- message was cancelled and its worker knows. The state has precedence over the content.
 -- Field ~<id>: the message that waits until the message in flight with that id has ended (mark
 -- 'a').
 local SMALL = 8192

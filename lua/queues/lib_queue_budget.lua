@@ -1,6 +1,6 @@
 -- What the rules `concurrency` and `rate` leave: `budget`, how many messages may be handed out now,
--- and `opens_at`, when time alone makes it more, in ms. Needs `rules`, which must exist, and
--- queues/lib_queue_rate.lua.
+-- and `opens_at`, the instant, in ms, at which time alone makes it more. This part must not know
+-- which messages these are. Needs `rules`, which must exist, and queues/lib_queue_rate.lua.
 local budget, opens_at, rate_stored = math.huge, math.huge, nil
 local is_concurrency_spent = false
 if rules.concurrency then

@@ -1,5 +1,5 @@
--- The members and scores of a message's table, and how it changes. Needs
--- queues/lib_queue_message.lua.
+-- The members and scores of a message's table, and how it changes. This part changes only the
+-- table, and must not know Redis. Needs queues/lib_queue_message.lua.
 
 -- member_of(m): its member in ready, delayed and dead.
 local function member_of(m)
@@ -32,9 +32,9 @@ local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
 
--- has_mark(m, mark): 'c': it was cancelled while in flight. 'a': another message waits for its end
--- (on_duplicate after), in the field `~<id>` of the hash: when that message is due, a newline, its
--- content.
+-- has_mark(m, mark): whether it has a mark. 'c': it was cancelled while in flight. 'a': another
+-- message waits for its end (on_duplicate after). The field `~<id>` of the hash has when that
+-- message is due, a newline, and its content.
 local function has_mark(m, mark)
   return m.marks and m.marks:find(mark, 1, true) ~= nil
 end
@@ -49,8 +49,8 @@ local function clear_delivery(m)
   m.nonce, m.ends, m.progress = NO_NONCE, NO_END, ''
 end
 
--- die(m, died_at, reason): it becomes a dead letter, without a delivery and a ttl, which is kept
--- for dead_retention_ms.
+-- die(m, died_at, reason): it becomes a dead letter, without a delivery or a ttl. It is kept for
+-- dead_retention_ms.
 local function die(m, died_at, reason)
   clear_delivery(m)
   m.reason, m.expires_at, m.at = reason, 0, died_at

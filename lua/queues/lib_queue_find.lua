@@ -1,4 +1,5 @@
--- Finds a message by the id that clients know. Needs queues/deliveries/lib_queue_ended.lua.
+-- Finds a message by the id that clients know. This part must not know what the script does with
+-- the message; find() only reads. Needs queues/deliveries/lib_queue_ended.lua.
 
 -- find_sequence(seq, given): the message of a sequence, as find() returns it; with `given`, only if
 -- its sender gave that id ('': none).
@@ -65,7 +66,7 @@ local function find(id)
 end
 
 -- find_settled(id): as find(), for a script that changes the message. It first settles a delivery
--- that has ended, so that this is counted as what it became. Needs queues/lib_queue_plan.lua.
+-- that has ended, so that the delivery counts as what it became. Needs queues/lib_queue_plan.lua.
 local function find_settled(id)
   local m, state = find(id)
   if m and m.place == flight_key and state ~= 'in_flight' then

@@ -1,4 +1,5 @@
--- A message, for scripts that return it. Needs queues/lib_queue_message.lua.
+-- A message, for scripts that return it. This part must not know what the content means. Needs
+-- queues/lib_queue_message.lua.
 
 --@shape queue_message: state text, at_ms int, sequence text, content text, stored_state text
 -- state is 'ready', 'blocked', 'delayed', 'in_flight', 'dead' or 'done'; at_ms is due_ms,

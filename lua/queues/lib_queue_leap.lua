@@ -1,8 +1,8 @@
--- The sequence of a new message. Needs queues/lib_queue.lua.
+-- The sequence of a new message. This part must not know the message. Needs queues/lib_queue.lua.
 
 -- leap(last, batch): the first sequence after `last` that no sender gave as an id, in the queue or
 -- in `batch` (by id), as number and text. It leaps ahead, so that a row of such ids costs few
--- steps; the next sequence is behind it.
+-- steps; the next sequence must be above it.
 local function leap(last, batch)
   local step, seq = 1, nil
   repeat

@@ -1,6 +1,7 @@
 -- A message as a table: seq, and its content or its state. If they are known, it also has
 -- `content`, `place` (its sorted set), `member` there, and `at` (due_ms, sent_at_ms if it is
--- blocked, visible_until_ms or died_at_ms). Needs queues/lib_queue.lua.
+-- blocked, visible_until_ms or died_at_ms). This part must not know Redis, or what a body contains.
+-- Needs queues/lib_queue.lua and queues/lib_queue_types.lua.
 local NO_NONCE, NO_END = '----------------', '0000000000000'
 
 -- read_header(content): the table of a content. It reads no more than the header.

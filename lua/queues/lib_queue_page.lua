@@ -1,7 +1,8 @@
--- The messages of a page of a sorted set. Needs queues/lib_queue_message.lua.
+-- The messages of a page of a sorted set. This part only reads, and must not know what the script
+-- does with the messages. Needs queues/lib_queue_types.lua and queues/lib_queue_message.lua.
 
--- read_member(place, member): what a member of `place` contains; a message without a state has only
--- that.
+-- read_member(place, member): what a member of `place` contains. Of a message without a state,
+-- nothing else is known until its content is read.
 local function read_member(place, member)
   local group = ''
   if place == order_key then

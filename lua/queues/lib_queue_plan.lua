@@ -1,6 +1,6 @@
 -- A plan of writes. Nothing is written before commit(), which first looks at the type of every key
--- and reads the wait queue: a key of another type leaves nothing half done. Needs
--- queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
+-- and reads the wait queue: a key of another type leaves nothing half done. This part must not know
+-- which script plans. Needs queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 --@include queue_writes queue_rate queue_groups queue_waiters queue_room
 local dropped, died = 0, 0
 local finished = {} -- sequences of messages that end

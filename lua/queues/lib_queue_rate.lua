@@ -1,7 +1,8 @@
 -- A rate as a leaky bucket, which is GCRA: `burst` messages at once, and `limit` more in each
 -- window_ms (rate_limits/lib_limit_gcra.lua counts the same in drops). The stored value is the
 -- theoretical arrival time: the instant, in us, at which the bucket is empty, rounded up to a
--- quarter, so that no rounding admits a message. Needs queues/lib_queue.lua.
+-- quarter, so that no rounding admits a message. This part must not know where the value is stored.
+-- Needs queues/lib_queue.lua.
 local now_us = clock[1] * 1000000 + clock[2]
 
 -- rate_filled(rate, empty_at): the time, in us, that one message takes to drain, and the instant at

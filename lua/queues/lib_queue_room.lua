@@ -1,5 +1,6 @@
--- The senders that wait for room, for scripts that may make room. Needs queues/lib_queue_types.lua:
--- `rules` must be known. The wait queue is KEYS[13], which is its channel.
+-- The senders that wait for room, for scripts that may make room. This part must not know what
+-- makes room. Needs queues/lib_queue_types.lua: `rules` must be known. The wait queue is KEYS[13],
+-- which is its channel.
 local room_read -- nil: its wait queue was not read; false: no sender waits there, or there is no rule
 
 -- read_room(): reads the wait queue. Call it before the first write of a script that may make room.

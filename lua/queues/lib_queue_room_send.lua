@@ -1,6 +1,7 @@
--- The rule max_messages in queue_message_send: refuses messages for which there is no room, or lets
--- their sender wait. `rules`, `room_wanted`, how many messages need room, and `room_request` must
--- be known, and nothing may be written yet. Sets `serve_room_later`.
+-- The rule max_messages in queue_message_send and queue_message_supersede: refuses messages for
+-- which there is no room, or lets their sender wait. `rules`, `room_wanted`, how many messages need
+-- room, and `room_request` must be known, and nothing may be written yet. Sets `serve_room_later`.
+-- This part must not know the messages.
 --@include waiters queue_room_serve
 local ticket, wait_ms, waited_us = string.match(room_request or '', '^(%S+) (%d+) (%d+)$')
 local ready_count, blocked_count, delayed_count, flight_count = room_counts()

@@ -1,5 +1,6 @@
--- Room in a queue with the rule max_messages: how much there is, and which sender gets it. Needs
--- queues/lib_queue.lua, lib/waiters.lua, and `rules`.
+-- Room in a queue with the rule max_messages: how much there is, and which sender gets it. This
+-- part must not know what the senders send. Needs queues/lib_queue.lua, lib/waiters.lua, and
+-- `rules`.
 
 -- room_counts(): how many messages are ready, blocked, delayed and in flight.
 local function room_counts()

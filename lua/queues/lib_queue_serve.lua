@@ -1,10 +1,12 @@
--- Which waiter gets a message. Needs queues/lib_queue.lua and lib/waiters.lua.
+-- Which waiter gets a message. This part must not know which message: the waiter's own receive
+-- chooses that. Needs queues/lib_queue.lua and lib/waiters.lua.
 
 -- serve(w): calls as many waiters as there are messages for, and lets one look when there may be
--- more. Call it after any change. A ticket ends in how many messages it takes. The rules of the
--- queue decide which messages may be handed out. If `concurrency` leaves too few, the script that
--- ends a delivery serves the waiters (`full`). A paused queue serves no waiter until it is resumed.
--- A queue that is held for its policy serves none either; one looks when that ends.
+-- more. Call it after any change. The number at the end of a ticket is how many messages it takes.
+-- The rules of the queue decide which messages may be handed out. If `concurrency` leaves too few,
+-- the script that ends a delivery serves the waiters (`full`). A paused queue serves no waiter
+-- until it is resumed. A queue that is held for its policy serves none either; one waiter looks
+-- when that ends.
 local function serve(w)
   if not w.head then
     return

@@ -1,4 +1,5 @@
--- The settings of a queue. Needs queues/lib_queue.lua.
+-- The settings of a queue. This part only reads them, and must not know what they do. Needs
+-- queues/lib_queue_types.lua.
 
 -- setting(name): a number; the default below when it was not PUT.
 local UNSET = {
@@ -33,8 +34,8 @@ end
 -- max_messages int, policy_name text, policy_key text, is_strict int, group_concurrency int,
 -- concurrency int, rate (queue_rate), group_rate (queue_rate)
 --@shape queue_rate: limit int, window_ms int, burst int
--- backoff_base_ms 0 means at once; paused and is_strict are 0 or 1. Without a policy policy_name is
--- ''. For the other settings 0 means none.
+-- A backoff_base_ms of 0 means at once; paused and is_strict are 0 or 1. Without a policy
+-- policy_name is ''. For the other settings 0 means none.
 local SETTINGS =
   { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'dead_retention_ms', 'paused' }
 local function add_settings(reply, rules)

@@ -1,4 +1,5 @@
--- The bounds of one step of a purge or redrive. Needs queues/lib_queue_page.lua.
+-- The bounds of one step of a purge or redrive. This part must not know which messages are taken,
+-- or why. Needs queues/lib_queue_page.lua.
 local REMOVED_MOST, BYTES_MOST = 1000, 4194304
 local bytes = 0 -- of the bodies that the step has taken
 

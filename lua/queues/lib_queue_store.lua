@@ -1,4 +1,5 @@
--- New messages in a plan. Needs queues/lib_queue_plan.lua and queues/lib_queue_leap.lua.
+-- New messages in a plan. This part must not know where they come from. Needs
+-- queues/lib_queue_plan.lua and queues/lib_queue_leap.lua.
 
 -- read_store(): what is known of the queue, in `store_read`: `last`, the last sequence given,
 -- `sent`, whether it is new, and the ids that were planned. Call it before any of that is written.

@@ -1,4 +1,5 @@
--- Removes what is kept only for a time. Needs queues/lib_queue_plan.lua.
+-- Removes what is kept only for a time. This part must not know when the plan is written. Needs
+-- queues/lib_queue_plan.lua and queues/lib_queue_page.lua.
 
 -- trim(): plans to remove acknowledgements past their 150 s and ids past dedupe_ms, at most 500
 -- each, and dead letters past dead_retention_ms and rates and pauses that have ended, at most 100

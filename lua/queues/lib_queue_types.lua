@@ -1,10 +1,11 @@
--- Refuses keys that are not a queue's, and reads what its hash has for all messages. Needs
--- queues/lib_queue.lua. A script that many calls run includes this only where it needs it: each
--- function costs time whenever the script runs, the more variables it uses, the more.
+-- Refuses keys that are not a queue's, and reads what its hash has for all messages. This part
+-- writes nothing. Needs queues/lib_queue.lua. A script that many calls run includes this only where
+-- it needs it: each function costs time whenever the script runs, the more variables it uses, the
+-- more.
 
 local are_checked, are_groups_checked = false, false
 -- They are known after check_types(): the field `rules` of the queue's hash, and its table (nil:
--- none but result_ms); whether `concurrency` refused a receive; until when, in ms, a group is
+-- none but result_ms); whether `concurrency` refused a receive; until when, in ms, any group is
 -- paused.
 local queue_rules, rules, is_full, group_paused_until = nil, nil, false, 0
 

@@ -1,5 +1,5 @@
--- The wait queue of receivers, for scripts that may make messages ready. Needs
--- queues/lib_queue.lua.
+-- The wait queue of receivers, for scripts that may make messages ready. This part must not know
+-- which messages. Needs queues/lib_queue.lua.
 local serve_read -- nil: the wait queue was not read; false: nothing waits there
 
 -- read_waiters(): reads the wait queue, once. Call it before the first write of a script that

@@ -1,5 +1,5 @@
 -- Writes that are planned and made together: removals before additions, one command per key and
--- verb. Needs queues/lib_queue.lua.
+-- verb. This part needs no other, and must not know what the keys are.
 local planned = {}
 local function plan(verb, key, a, b)
   local name = verb .. key

@@ -1,5 +1,5 @@
 -- queue_message_delete: removes a message; its id is free at once. The state of a message in flight
--- stays, with a mark, until its worker learns of that or its visibility ends.
+-- stays, with a mark, until its worker learns of the removal or its visibility ends.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id, 2 '1': also when it is in flight
 --@reply 1 removed

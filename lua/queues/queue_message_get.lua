@@ -6,7 +6,6 @@
 --@reply -2 result_kept: sequence text
 --@reply -3 no_results
 -- result_kept: the message is done, and its result has its own key (queue_message_wait).
---
 -- Errors: WRONGTYPE. O(log(queue)).
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended queue_find
 --@include queue_item queue_result

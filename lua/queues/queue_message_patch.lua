@@ -1,5 +1,5 @@
--- queue_message_patch: gives a message that no worker has another due time, another priority, or
--- both.
+-- queue_message_patch: changes the due time or the priority of a message, or both, unless the
+-- message is in flight.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past means
 --       now

@@ -1,5 +1,6 @@
 -- Refunds to any limit: at most what is still counted, so that no call passes earlier than if the
--- cost had never been taken. Needs the lib_limit files of the three algorithms.
+-- cost had never been taken. This part must not know why a cost is refunded. Needs the lib_limit
+-- files of the three algorithms.
 
 -- gcra_refund(key, cost, age, lasts, found): refunds at most the part of the cost that has not
 -- drained. In `age` ms at most age * drain has drained. The earlier content of the leaky bucket
@@ -54,7 +55,6 @@ end
 -- much of it. `found` has what decide returned without parameters, nothing when nothing is stored.
 -- whole_at is when a leaky bucket would have been empty, as of when the cost was taken; 0 if that
 -- is not known.
---
 local function limit_refund(key, algorithm, cost, taken_at, whole_at, found)
   if not found[1] then
     return 0

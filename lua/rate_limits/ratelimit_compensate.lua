@@ -1,6 +1,6 @@
 -- ratelimit_compensate: undoes what ratelimit_take_all took a moment ago, because limits in other
 -- slots refused.
--- KEYS  1.. the states (lib/limit_*.lua), one per check, no two the same
+-- KEYS  1.. the states (rate_limits/lib_limit_*.lua), one per check, no two the same
 -- ARGV  1 taken_at_ms, as replied then; six per check: algorithm (1 gcra, 2 sliding window, 3 fixed
 --       window), limit, window_ms, cost, burst of a leaky bucket, and in how many ms the limit
 --       would have been whole again, as replied then

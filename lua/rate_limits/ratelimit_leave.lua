@@ -1,6 +1,6 @@
 -- ratelimit_leave: removes the ticket of a client that disconnected from the wait queues of limits.
 -- The next waiter may take what it would have taken.
--- KEYS  two per limit: its state (lib/limit_*.lua), its waiters (lib/waiters.lua)
+-- KEYS  two per limit: its state (rate_limits/lib_limit_*.lua), its waiters (lib/waiters.lua)
 -- ARGV  1 ticket, 2 ''
 --@reply 1
 -- Errors: WRONGTYPE, nothing done. O(limits * log waiters), O(waiters) when a daemon with waiters

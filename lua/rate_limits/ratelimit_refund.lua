@@ -1,7 +1,7 @@
 -- ratelimit_refund: refunds a cost, at most what is counted now.
--- KEYS  1 state (lib/limit_*.lua)
+-- KEYS  1 state (rate_limits/lib_limit_*.lua)
 -- ARGV  1 algorithm (1 gcra, 2 sliding window, 3 fixed window)
---       2 cost, at least 1  3 age_ms: the cost was taken so long ago, or longer
+--       2 cost, at least 1  3 age_ms: the cost was taken at least that long ago
 --@reply 0..: limit_state
 -- The outcome is how much was refunded; the state is as it is afterwards. What drains from a leaky
 -- bucket in age_ms is not refunded; a drop that is refunded in part counts as one.

@@ -1,6 +1,6 @@
 -- ratelimit_take_all: one decision over several limits: takes the cost from all, or from none.
--- KEYS  1.. the states (lib/limit_*.lua), one per check, no two the same; for a request that may
---       wait, then the waiters of each (lib/waiters.lua)
+-- KEYS  1.. the states (rate_limits/lib_limit_*.lua), one per check, no two the same; for a request
+--       that may wait, then the waiters of each (lib/waiters.lua)
 -- ARGV  six per check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
 --       (0 looks), burst of a leaky bucket | '1': a refused call counts as well, '1': a shadow,
 --       whose refusal is ignored; then '1': limits in other slots have refused the request already,

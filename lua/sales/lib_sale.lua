@@ -1,5 +1,6 @@
 -- What a sale is in Redis, and what its scripts share: its settings, its claims, and how expired
--- holds return to the stock. Needs lib/time.lua and lib/expiry.lua.
+-- holds return to the stock. This part must not know whether a claim may be granted. Needs
+-- lib/time.lua and lib/expiry.lua.
 -- KEYS, the same in every sale script; all of them expire together:
 --   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none), and the quantities that are
 --                      held and confirmed
@@ -101,7 +102,7 @@ end
 -- change(sale, now): writes the settings in ARGV, in the order of SALE_SETTINGS; '' keeps a
 -- setting. The sale is nil for a new one. Returns the reply, with one of these outcomes:
 --    2  it is new, 1 it is changed: with the sale
---   -2  more is held and confirmed than this stock: with the sale and its present settings
+--   -2  more than this stock is held and confirmed: with the sale and its present settings
 --   -3  it would close before it opens: without the sale
 --    0  expired holds were settled, and there may be more, so call again: with the sale
 -- Keys that an earlier sale left, when only its first key was deleted, are removed; Redis frees

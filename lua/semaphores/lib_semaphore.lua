@@ -1,13 +1,13 @@
--- What a semaphore is in Redis, and each change of it. It leaves the order of waiters to
--- lib/waiters.lua. Needs that and lib/time.lua.
+-- What a semaphore is in Redis, and each change of it. This part must not know the order of
+-- waiters. Needs lib/time.lua and lib/waiters.lua.
 -- A semaphore is two keys with the TTL of the last permit. The hash has limit and `o:<permit
 -- hash>`: owner. The sorted set `permits` has the hash of each permit by its expires_at_ms. A
 -- released permit stays there, by minus the instant until which the release is remembered, so that
 -- a repeated release succeeds.
 local RELEASED_MS = 60000
 
--- semaphore_read(key, permits, now): {limit (0: unknown), held, gone (at most 100 permits that
--- expired and releases to forget)}. Writes nothing. O(1 + gone).
+-- semaphore_read(key, permits, now): {limit (0: unknown), held, gone (permits that expired and
+-- releases to forget, at most 100 together)}. Writes nothing. O(1 + gone).
 local function semaphore_read(key, permits_key, now)
   local limit = redis.call('HGET', key, 'limit') or '0'
   if not string.find(limit, '^%d+$') then

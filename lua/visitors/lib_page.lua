@@ -1,7 +1,7 @@
 -- A page's first key, taken from the head of KEYS. The other keys of a page belong to its days, so
 -- its name is in the index as long as this key exists. The key expires a day after the last day
--- that has data, so a call that counts for today, in a key that exists, need not write it. Needs
--- lib/time.lua and lib/names.lua.
+-- that has data, so a call that counts for today, in a key that exists, need not write it. This
+-- part must not know whether a day has a sketch or a counter. Needs lib/time.lua and lib/names.lua.
 local page_key = table.remove(KEYS, 1)
 local DAY_S = 86400
 

@@ -1,6 +1,6 @@
 -- A page's total: one more sketch, or counter, which belongs to no day. Its key exists as long as
 -- the page keeps a total, and has no TTL. It is taken from the end of KEYS, after lib/names.lua
--- took the index from there.
+-- took the index from there. This part must not know the days.
 local total_key = table.remove(KEYS)
 
 -- total_is_sketch(): whether the page keeps a total. Raises WRONGTYPE if that is not a sketch.

@@ -1,7 +1,7 @@
 -- uv_merge_part: what the sources in one slot contribute to a merge into a page in another slot: a
 -- sketch per day.
 -- KEYS     a key that is free, used within the script; sketches, page by page, each page's in the
---          order of the days; at most 400 of the days; at most 400
+--          order of the days, at most 400
 -- ARGV[1]  the day that the caller took for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 --@reply 0: sketches text...

@@ -1,8 +1,9 @@
 -- The delivery that a receipt names: whether it is current, and its end without an acknowledgement.
--- Needs queues/deliveries/lib_queue_ended.lua.
+-- This part must not know when the plan is written. Needs queues/lib_queue_plan.lua and
+-- queues/deliveries/lib_queue_ended.lua.
 
 -- end_cancelled(m): plans that the delivery of a cancelled message ends, since its worker learns of
--- the cancellation. That is remembered for 150 s, as an acknowledgement is.
+-- the cancellation. The end is remembered for 150 s, as an acknowledgement is.
 local function end_cancelled(m)
   local remembered_until = digits(now + 150000)
   plan('ZADD', flight_key, '-' .. remembered_until, m.member)
@@ -10,10 +11,10 @@ local function end_cancelled(m)
   unmark(m)
 end
 
--- current_delivery(seq, nonce, state): the message of a current delivery, which was not
--- acknowledged, returned or delivered again, and whose visibility has not ended. Otherwise returns
+-- current_delivery(seq, nonce, state): the message, if its delivery is current: it was not
+-- acknowledged, returned or delivered again, and its visibility has not ended. Otherwise returns
 -- nil, and true if the message was cancelled; it then plans that the delivery ends. `state` is the
--- stored one.
+-- stored state.
 local function current_delivery(seq, nonce, state)
   if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
     return nil
@@ -30,8 +31,8 @@ local function current_delivery(seq, nonce, state)
   return m
 end
 
--- uncount(m, at): makes the message as if it had not been received: its delivery does not count. It
--- is due at `at`.
+-- uncount(m, at): makes the message as if this delivery had not begun: it does not count. The
+-- message is due at `at`.
 local function uncount(m, at)
   clear_delivery(m)
   m.receives, m.worker, m.at = m.receives - 1, '', at

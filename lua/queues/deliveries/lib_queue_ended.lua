@@ -1,4 +1,5 @@
--- What becomes of deliveries that ended without an acknowledgement. Needs
+-- What becomes of deliveries that ended without an acknowledgement. This part must not know whether
+-- the script only reads, so that a read and a write agree on the outcome. Needs
 -- queues/lib_queue_settings.lua and queues/lib_queue_change.lua.
 
 -- end_delivery(m, ended_at, delay_ms, reason): changes a message whose delivery ended at
@@ -43,7 +44,7 @@ end
 
 -- ended_delivery(member, state, ended_at): a delivery whose visibility has ended and that no script
 -- has settled yet, as the message that it will be. `state` is 'due', 'dead' or 'expired', and `at`
--- accordingly; its place is still the flight. So a read and a write agree on the outcome.
+-- accordingly; its place is still the flight.
 local function ended_delivery(member, state, ended_at)
   local m = state and read_state(state) or { lost = true, group = member:sub(18) }
   m.lost = m.lost or has_mark(m, 'c')
@@ -79,7 +80,7 @@ local function plan_ended(limit)
   return #ended
 end
 
--- settle_ended(limit, serves_later): settles them.
+-- settle_ended(limit, serves_later): as plan_ended, and writes the plan (commit).
 local function settle_ended(limit, serves_later)
   local count = plan_ended(limit)
   commit(serves_later)

@@ -1,5 +1,6 @@
 -- What is kept of an acknowledged message, and which daemons wait for the end of a message. It is
--- only for queues with the setting result_ms. Needs queues/lib_queue.lua.
+-- only for queues with the setting result_ms, and must not know why a message ends. Needs
+-- queues/lib_queue.lua.
 --   ...:result:<sequence>  string: the result, JSON text; it expires with the state below
 --   in the queue's hash:
 --     `<sequence>s`  once acknowledged: nonce, until when the acknowledgement is remembered (13
@@ -9,8 +10,8 @@
 --     `<sequence>w`  daemons that wait for the end of that message: for each its instance (16 hex
 --                    digits, lib/waiters.lua) and until_ms (13 digits)
 --     `awaited`      the same for the whole queue, in case it is deleted
--- A waiter listens on the channels ...:result:<sequence> and ...:results of its daemon. They are
--- not in a queue, because the end is for all of them.
+-- A waiter listens on the channels ...:result:<sequence> and ...:results of its daemon. Such
+-- waiters are not in a wait queue, because the end is for all of them.
 
 -- done_state(...): the state of a message that is acknowledged now.
 local function done_state(state, remembered_until, kind, result_ms)

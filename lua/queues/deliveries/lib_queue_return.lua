@@ -1,8 +1,8 @@
--- Brings deliveries back, as if their messages had not been received. Needs
--- queues/lib_queue_plan.lua and queues/deliveries/lib_queue_delivery.lua.
+-- Brings deliveries back, as if their messages had not been received. This part must not know why.
+-- Needs queues/lib_queue_plan.lua and queues/deliveries/lib_queue_delivery.lua.
 
--- brought_back(seq, state, content): the message of a content and a state that were removed. It
--- gets its id again, unless another message has the id by now.
+-- brought_back(seq, state, content): the message whose content and state these are; both were
+-- removed. It gets its id again, unless another message has the id by now.
 local function brought_back(seq, state, content)
   local m, header = read_state(state), read_header(content)
   m.seq, m.sent_at = seq, header.sent_at
@@ -49,7 +49,6 @@ local function bring_back(seq, state, content)
 end
 
 -- hold_queue(ms): plans that the queue hands out nothing for so many ms, if it has a policy.
---
 local function hold_queue(ms)
   check_types()
   if rules and rules.policy then

@@ -1,5 +1,6 @@
 -- The body of queue_delivery_settle and queue_delivery_complete; with stores_results it stores
--- results. Needs queues/deliveries/lib_queue_settle_look.lua.
+-- results. Nothing is written before commit(). Needs queues/deliveries/lib_queue_settle_look.lua,
+-- lib_queue_delivery.lua and lib_queue_done.lua.
 local ACKNOWLEDGED, REJECTED, RESULT_KEPT, CANCELLED, NOT_CURRENT = 1, 2, 3, 4, 0
 local result_ms = rules_text and tonumber(rules_text:match('^result_ms=(%d+)'))
 local reply, effects = { 0, now }, 0

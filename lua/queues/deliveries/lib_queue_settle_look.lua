@@ -1,5 +1,5 @@
 -- The states of the deliveries that queue_delivery_settle and queue_delivery_complete end, in the
--- order of ARGV. Needs queues/lib_queue.lua.
+-- order of ARGV. This part must not know which deliveries are current. Needs queues/lib_queue.lua.
 local first_completed = 3 + 2 * tonumber(ARGV[1])
 local first_rejected = first_completed + 3 * tonumber(ARGV[2])
 local count, fields, at = 0, {}, 3

@@ -1,6 +1,7 @@
 -- The common case: acknowledgements of messages without a group, in a queue without rules. They are
--- written here, and the script returns. If ARGV has anything else, nothing is written. Needs
--- queues/deliveries/lib_queue_settle_look.lua.
+-- written here, and the script returns. If ARGV has anything else, nothing is written. This part
+-- must not know groups, rules or rejections: queues/deliveries/lib_queue_settle.lua settles those.
+-- Needs queues/deliveries/lib_queue_settle_look.lua.
 local is_plain = not ARGV[first_completed] and not rules_text
 local reply, ended, flight, done, contents, ids = { count, now }, {}, {}, {}, {}, {}
 local remembered_until = digits(now + 150000)

@@ -9,9 +9,9 @@
 --@reply 0..: sequence text...
 -- The outcome is how many messages were returned. The sequences in the reply may be handed out. The
 -- first call decides, and leaves only these in the record, without the row of the policy. A later
--- call gets the same, whatever was admitted to it. If the record is not about these deliveries any
--- more, the reply has no sequences, and nothing is changed: all of them were returned, or the
--- record has expired.
+-- call returns the same sequences, whichever ones it names. If the record is not about these
+-- deliveries any more, the reply has no sequences, and nothing is changed: all of them were
+-- returned, or the record has expired.
 -- Errors: WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_delivery queue_return

@@ -1,6 +1,6 @@
--- queue_delivery_reject: ends a current delivery that failed or, uncounted, did not begin. Its
--- message is due again, dead when it was delivered often enough, or dropped when it is past its
--- ttl.
+-- queue_delivery_reject: ends a current delivery that failed, or that did not begin and so does not
+-- count. Its message is due again, dead when it was delivered often enough, or dropped when it is
+-- past its ttl.
 -- KEYS  the keys of a queue (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
 --       reason ('': not given), 5 '0'; '1': the message is dead at once; '2': the delivery does not

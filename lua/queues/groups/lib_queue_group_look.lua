@@ -1,10 +1,11 @@
--- The state of a group, for scripts that return it. Needs queues/lib_queue.lua; reads what
--- promote() writes (queues/groups/lib_queue_groups.lua).
+-- The state of a group, for scripts that return it. This part only reads, and must not know how
+-- promote() (queues/groups/lib_queue_groups.lua) chooses a head. Needs queues/lib_queue.lua.
 
 --@shape queue_group: group text, ready int, blocked int, in_flight int, oldest_at_ms int,
 -- reason text, until_ms int
 -- oldest_at_ms is when the oldest ready or blocked message was sent, -1 without one. reason is '',
--- 'in_flight', 'backoff', 'limited' or 'paused'; until_ms is when it ends by itself, else -1.
+-- 'in_flight', 'backoff', 'limited' or 'paused'; until_ms is when the reason ends by itself, else
+-- -1.
 local MARKS_READ = 102 -- a pause, the head, and 100 messages that occupy the group
 
 -- group_marks(group): what `busy` has of a group: whether it is held, its head in ready (nil:
@@ -70,8 +71,7 @@ local function oldest_of(group, blocked, head)
   return oldest < math.huge and math.floor(oldest / 1000) or -1
 end
 
--- group_of(group): the group as queue_group; nil when it has no messages, and no
--- reason keeps it.
+-- group_of(group): the group as queue_group; nil when it has no messages and no reason.
 local function group_of(group)
   local blocked = redis.call('ZLEXCOUNT', order_key, '[' .. group .. '\0', '(' .. group .. '\1')
   local marks = group_marks(group)

@@ -1,10 +1,11 @@
 -- A walk through the messages of one group, in steps. `delayed` and `dead` have no index by group,
--- so all their members are read. Needs queues/lib_queue_step.lua and lib/out_of_time.lua.
+-- so all their members are read. The walk must not know what becomes of the messages. Needs
+-- queues/lib_queue_step.lua and lib/out_of_time.lua.
 local LOOKED_MOST = 5000
 local looked_at = 0
 
--- rank_behind(key, cursor): the rank after the last member that stayed or, if that is gone, of the
--- first member with its score. The cursor is score, a blank and member.
+-- rank_behind(key, cursor): the rank after the last member that stayed. If that member is gone, the
+-- rank of the first member with its score. The cursor is score, a blank and member.
 local function rank_behind(key, cursor)
   local score, member = cursor:match('^(%S+) (.*)$')
   if not score then

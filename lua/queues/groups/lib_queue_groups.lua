@@ -1,5 +1,5 @@
--- Groups: which message of a group may be delivered next. Needs queues/lib_queue_types.lua,
--- queues/lib_queue_writes.lua and queues/lib_queue_rate.lua.
+-- Groups: which message of a group may be delivered next. This part must not know why that changed.
+-- Needs queues/lib_queue_types.lua, queues/lib_queue_writes.lua and queues/lib_queue_rate.lua.
 --
 --   KEYS[10]  order, the messages that are blocked: <group> NUL <place>
 --   KEYS[11]  busy, the marks of groups:
@@ -17,7 +17,7 @@
 --
 -- These hold after each script:
 --   1  A group has at most one head. In a strict queue it has at most one message that is neither
---      blocked nor waits in `delayed` for its first delivery.
+--      blocked nor waiting in `delayed` for its first delivery.
 --   2  A group with blocked messages has a head, or as many messages in flight as it may, or is
 --      held. So no message is forgotten, and a group without a mark has no blocked messages.
 local HELD, HEAD, TAKEN, PAST_MARKS, PAST_PLACES = '\0', '\1', '\2', '\3', '\1'
@@ -48,7 +48,8 @@ local function held_until(group)
   return until_us > now_us and until_us or nil, rate and rate_mended(rate, stored[2])
 end
 
--- `hold(group, until_us, mended)`: plans that a group is held; a receive looks at it again then.
+-- `hold(group, until_us, mended)`: plans that a group is held; a receive looks at it again at that
+-- instant.
 local function hold(group, until_us, mended)
   plan('ZADD', busy_key, '0', group .. HELD)
   plan('ZADD', groups_key, digits(math.max(math.ceil(until_us / 1000), now + 1)), 'h' .. group)

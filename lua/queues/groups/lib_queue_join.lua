@@ -2,7 +2,9 @@
 -- place in turn). A group without a mark has no blocked messages, so its first message is ready at
 -- once, and the next ones are blocked. promote() decides for messages that may be a better head
 -- than the present one, for groups that may be held, and where other messages are dropped first.
--- Sets `blocked` and `marks`, adds to `ready`, and touches groups.
+-- Sets `blocked` and `marks`, adds to `ready`, and touches groups. This part must not know the
+-- messages, only their groups and places. Needs queues/lib_queue.lua, and `settings` and `drops` of
+-- queue_message_send.
 --@include queue_types queue_settings queue_message queue_change queue_plan
 rules, group_paused_until = settings[4] and read_rules(settings[4]), tonumber(settings[5] or 0)
 local is_strict = rules and rules.order == 'strict'

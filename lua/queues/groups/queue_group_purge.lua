@@ -52,8 +52,8 @@ places[1] = wants('blocked') and function()
   end
   return not take_all(order_key, flat) and '' or nil
 end
--- The head, the messages in flight, and a strict message in its backoff. Other messages may be
--- promoted in their place; this call does not remove these.
+-- It takes the head, the messages in flight, and a strict message in its backoff. Other messages
+-- may be promoted in their place; this call does not remove the promoted ones.
 places[2] = function()
   local marks = group_marks(group)
   local members = { unpack(marks.occupied) }

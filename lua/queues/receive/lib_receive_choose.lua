@@ -1,5 +1,6 @@
--- Third: writes what time has changed in queue `i`, then chooses what it hands out, which is
--- written later (lib_receive_write.lua).
+-- Third: writes what time has changed in queue `i`, then chooses the messages that it hands out. It
+-- must not write what it chooses: lib_receive_write.lua does, after all reads. Needs the variables
+-- of queue_message_receive.
 local q = queues[i]
 if q.change then
   q.change()

@@ -1,5 +1,6 @@
 -- The group of `member`, as `g`: how many of its messages may be handed out (`room`) and, if none
 -- may because it is paused or has spent its rate, until when (`until_us`). Each group is read once.
+-- This part must not know the message. Needs the variables of lib_receive_choose.lua.
 if not q.groups then
 --@include queue_rate
   local rules = q.rules or {}

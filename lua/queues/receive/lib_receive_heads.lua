@@ -1,5 +1,6 @@
 -- For each group that was met, its first blocked message becomes its head if there is room for it;
--- otherwise the group may be held.
+-- otherwise the group may be held. This part writes nothing: lib_receive_write_groups.lua does.
+-- Needs the variables of lib_receive_choose.lua.
 --@include queue_turn
 if queue_count > 1 then
 --@include queue_types

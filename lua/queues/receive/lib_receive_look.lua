@@ -1,4 +1,5 @@
--- First: whether queue `i` has more to do than hand out messages. Nothing is written yet.
+-- First: whether queue `i` has more to do than hand out messages. Nothing is written yet. This part
+-- must not know which messages are ready. Needs the variables of queue_message_receive.
 if must_exist and redis.call('EXISTS', queue_key) == 0 then
   return { -1, now, i }
 elseif ARGV[8] == '2' then

@@ -1,5 +1,6 @@
 -- Notes what becomes of a message of group `g` that was looked at: it was taken, it is gone, or its
--- group has no room for it (`is_refused`).
+-- group has no room for it (`is_refused`). This part writes nothing: lib_receive_write_groups.lua
+-- does. Needs the variables of lib_receive_choose.lua.
 local place = member:sub(1, 18)
 local order_member = g.name .. '\0' .. place
 g.is_met = true

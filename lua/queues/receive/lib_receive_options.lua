@@ -1,4 +1,5 @@
--- Takes a message with options (`content`), or one that was delivered before (`state`).
+-- Takes a message with options (`content`), or one that was delivered before (`state`). This part
+-- must not know how much the reply has room for. Needs the variables of lib_receive_choose.lua.
 local options
 if not state then -- without a ttl and a group, the state has the same options
   options, id = content:match('^\t(0\t%d+\t([^\t\n]*)\t\t[%d:]*)\n', 15)

@@ -1,5 +1,6 @@
 -- A replay: the deliveries of the first reply that are still current, or all if they were done at
--- once.
+-- once. This part changes nothing. Needs `granted` and `proof` (lib/idempotency.lua), and
+-- queues/lib_queue.lua.
 local current = { granted[1], now, 0, -1 }
 for i = 5, #granted do
   local item = granted[i]

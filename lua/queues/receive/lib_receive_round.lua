@@ -1,5 +1,6 @@
 -- The next page: what the groups of the round have blocked at its priority, in turn. Each group
--- gives its share of the rest of the reply.
+-- gives its share of the rest of the reply. This part must not know whether a message will be
+-- taken. Needs the variables of lib_receive_choose.lua.
 from_order, page = true, {}
 local each, rows, going = math.ceil((last_count - reply[1]) / #round), {}, { priority = round.priority }
 for x, of_round in ipairs(round) do

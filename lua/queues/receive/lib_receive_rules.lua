@@ -1,6 +1,7 @@
 -- The rules of queue `q`: `rules` as a table, `room`, how many messages it may hand out, whether it
 -- is held for its policy, and whether groups are held whose instant has come (`unholds`). A message
--- that is acknowledged at once does not count for `concurrency`.
+-- that is acknowledged at once does not count for `concurrency`. This part must not know which
+-- messages are ready. Needs the variables of lib_receive_look.lua.
 --@include queue_rules queue_rate
 local all = settings[6] and read_rules(settings[6]) or {}
 q.rules_text, q.rules, q.policy = settings[6], next(all) and all, all.policy

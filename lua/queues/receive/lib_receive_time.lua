@@ -1,4 +1,6 @@
 -- Second: reads what time has changed in queue `i`, and its wait queue; `q.change` writes that.
+-- This part must not know what the queue will hand out. Needs the variables of
+-- queue_message_receive.
 local q = queues[i]
 if q.is_awaited then
 --@include waiters

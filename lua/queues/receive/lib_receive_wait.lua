@@ -1,5 +1,6 @@
 -- Last: the ticket of the request joins the wait queue of queue `i`, or leaves it, and waiters are
--- served with what is left.
+-- served with what is left. This part must not know which messages were handed out. Needs the
+-- variables of queue_message_receive.
 local waits_on = ticket ~= '' and wait_ms > 0 and reply[1] == 0 and reply[3] == 0
 if q.is_awaited or waits_on then
 --@include waiters queue_serve

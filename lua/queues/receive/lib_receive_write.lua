@@ -1,4 +1,5 @@
--- Fourth: writes what was chosen of queue `i`, after all reads.
+-- Fourth: writes what was chosen of queue `i`, after all reads. This part must not know why a
+-- message was chosen. Needs the variables of queue_message_receive.
 local q = queues[i]
 if (q.dropped or acknowledges and q.states[1]) and q.rules and q.rules.max_messages then
   local rules = q.rules

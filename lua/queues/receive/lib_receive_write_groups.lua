@@ -1,5 +1,6 @@
 -- Writes the marks and places of groups. The marks come first: if they have another type, nothing
--- was written yet.
+-- was written yet. This part must not know why the marks change. Needs `q` of
+-- lib_receive_write.lua.
 if q.loses[1] then
   redis.call('ZREM', busy_key, unpack(q.loses))
 end

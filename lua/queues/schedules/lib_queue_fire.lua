@@ -1,5 +1,5 @@
--- Makes the messages of a schedule whose instant has come. Needs
--- queues/schedules/lib_queue_schedule.lua, queues/lib_queue_store.lua and
+-- Makes the messages of a schedule whose instant has come. This part must not know how instants are
+-- computed. Needs queues/schedules/lib_queue_schedule.lua, queues/lib_queue_store.lua and
 -- queues/deliveries/lib_queue_ended.lua. A script that serves the waiters afterwards calls
 -- read_waiters() first.
 
@@ -27,7 +27,7 @@ local function is_undone(s)
 end
 
 -- make_message(id, s, at, due, missed, more): stores a message for the instant `at` that is due at
--- `due`; `more` is what its `schedule` also has. Returns its sequence.
+-- `due`; `more` is JSON text that is added to its `schedule`. Returns its sequence.
 local function make_message(id, s, at, due, missed, more)
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. more .. '}'
@@ -77,9 +77,9 @@ local function fire_due()
   return #due / 2, note_next()
 end
 
--- fire_if_due(id, is_paused): does that for one schedule, which a script will change, and serves
--- the waiters. Returns the schedule as it is afterwards, nil without it. The script may still
--- refuse its change.
+-- fire_if_due(id, is_paused): makes the message of one schedule, which the script will change, if
+-- it came due, and serves the waiters. Returns the schedule as it is afterwards, nil if there is
+-- none. The script may still refuse its change.
 local function fire_if_due(id, is_paused)
   local s = read_schedule(id)
   if s and s.next <= now and not is_paused then

@@ -1,4 +1,5 @@
--- When the messages of a schedule are due. It is pure: it knows no clock and no key.
+-- When the messages of a schedule are due. This part needs no other, and must not know the clock or
+-- any key.
 --
 -- A recurrence has `every` and `anchor` (milliseconds: an instant, and every so much after it), or
 -- `mask` (handlers/queues/cron.h: minutes of its zone), and `start` (0: none): nothing is due

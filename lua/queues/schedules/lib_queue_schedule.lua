@@ -1,5 +1,5 @@
--- What a schedule of a queue is in Redis. Needs queues/lib_queue.lua and
--- queues/schedules/lib_queue_recurrence.lua.
+-- What a schedule of a queue is in Redis. This part must not know how its messages are made. Needs
+-- queues/lib_queue.lua and queues/schedules/lib_queue_recurrence.lua.
 --   KEYS[8]  sorted set: id by the next instant
 --   in the queue's hash:
 --     `:<id>`  the schedule, a table by cmsgpack: json_id, every (nil: a mask), cron, mask, zone,

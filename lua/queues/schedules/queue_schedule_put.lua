@@ -57,7 +57,6 @@ if is_changed or s.start == 0 and s.anchor > now then
 end
 -- An instant that came while the queue is paused stays. Any other one is computed again: it differs
 -- if a law changed the clocks, or if it was computed while Redis's clock was ahead.
---
 if is_changed or s.next > now then
   s.next = next_of(s, now)
 elseif s.stop > 0 and s.next > s.stop then
