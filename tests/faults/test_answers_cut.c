@@ -1,8 +1,8 @@
 /*
- * Row 30 of the table of faults: the proxy cuts the connection after Redis has run a command and
- * before its answer arrives, for at least 30 % of the writes. Many clients repeat each request with
- * its Idempotency-Key until they get an answer. Each write must happen once. A repetition, later or
- * at the same time, must get the same answer.
+ * The proxy cuts the connection after Redis has run a command and before its answer arrives, for at
+ * least 30 % of the writes. Many clients repeat each request with its Idempotency-Key until they
+ * get an answer. Each write must happen once. A repetition, later or at the same time, must get the
+ * same answer.
  */
 #include <setjmp.h>
 #include <stdarg.h>

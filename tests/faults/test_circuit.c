@@ -1,9 +1,8 @@
 /*
- * The circuit breaker between requests and a Redis that is stopped (SIGSTOP) or gone: promises 1
- * and 7 of the table of faults. It is closed while answers arrive. It opens when the first answer
- * is overdue; then every request fails at once. It is half open during the handshake of a
- * connection, which is the probe. A caller waits in vain only once, however many connections the
- * pool has.
+ * The circuit breaker between requests and a Redis that is stopped (SIGSTOP) or gone (P1 and P7 of
+ * tests/PROMISES.md). It is closed while answers arrive. It opens when the first answer is overdue;
+ * then every request fails at once. It is half open during the handshake of a connection, which is
+ * the probe. A caller waits in vain only once, however many connections the pool has.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,7 +25,7 @@
 enum {
 	TIMEOUT_MS = 500,
 	SLACK_MS = 400,
-	MARGIN_MS = 100, /* what promise 1 allows beyond the deadline */
+	MARGIN_MS = 100, /* what the test allows beyond the deadline */
 	FAST_US = 100000,
 	CLOSES_MS = 2500,
 	PATIENCE_MS = 30000,
@@ -397,8 +396,8 @@ static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
 }
 
 /*
- * All daemons lose their server in the same instant, for 4 s or for the 30 s of the table. Jitter
- * spreads their attempts to reconnect.
+ * All daemons lose their server in the same instant, for 4 s, or for 30 s in full. Jitter spreads
+ * their attempts to reconnect.
  */
 static void a_storm_of_daemons_is_spread(void **state)
 {

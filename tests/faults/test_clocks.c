@@ -1,7 +1,7 @@
 /*
- * Wrong clocks: promise 23 and row 37 of the table of faults. The daemon's clock decides nothing.
- * When Redis's clock jumps, leases end earlier or later by that time. Nothing else changes: no
- * remaining time is negative, nothing is held or acquired twice, and fences rise.
+ * Wrong clocks (P23 of tests/PROMISES.md). The daemon's clock decides nothing. When Redis's clock
+ * jumps, leases end earlier or later by that time. Nothing else changes: no remaining time is
+ * negative, nothing is held or acquired twice, and fences rise.
  */
 #include <setjmp.h>
 #include <stdarg.h>

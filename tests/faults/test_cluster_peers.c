@@ -1,7 +1,7 @@
 /*
- * Row 34 of the table of bad inputs. Nodes of a Cluster redirect a call in circles, to nowhere or
- * to a server that is not Redis; slots have no node; nodes leave for good. The daemon bounds the
- * hops, refuses quickly with effect none, and recovers.
+ * Nodes of a Cluster redirect a call in circles, to nowhere or to a server that is not Redis; slots
+ * have no node; nodes leave for good. The daemon bounds the hops, refuses quickly with effect none,
+ * and recovers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * Rows 31 and 32 of the table of faults: a daemon is killed or stopped with a request under way.
- * The client repeats its request at another daemon with the same Idempotency-Key, and the effect
- * happens once. A daemon that was stopped answers with the state at the time of its answer.
+ * A daemon is killed or stopped with a request under way. The client repeats its request at another
+ * daemon with the same Idempotency-Key, and the effect happens once. A daemon that was stopped
+ * answers with the state at the time of its answer.
  */
 #include <setjmp.h>
 #include <signal.h>

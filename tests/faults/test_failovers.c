@@ -1,8 +1,8 @@
 /*
- * Promise 6 of the table, counted. The master of three Sentinels is killed again and again, as soon
- * as the previous master is back as a replica. Each time, the daemon must write again within a
- * second from when a server reports itself as master and a Sentinel names it. Sentinels name a
- * server up to a second after it takes writes; the test prints that time, too.
+ * Recovery from failovers (P6 of tests/PROMISES.md). The master of three Sentinels is killed again
+ * and again, as soon as the previous master is back as a replica. Each time, the daemon must write
+ * again within a second from when a server reports itself as master and a Sentinel names it.
+ * Sentinels name a server up to a second after it takes writes; the test prints that time, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>

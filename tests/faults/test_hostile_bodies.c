@@ -1,8 +1,7 @@
 /*
- * Rows 13 and 14 of the table of bad inputs: hostile bodies for every operation of the contract. A
- * body is not JSON, too deep, too large, or of another media type. Each answer is a problem. Each
- * request has no effect and asks Redis for nothing. (test_hostile_members.c sends JSON that its
- * schema forbids.)
+ * Hostile bodies for every operation of the contract. A body is not JSON, too deep, too large, or
+ * of another media type. Each answer is a problem. Each request has no effect and asks Redis for
+ * nothing. (test_hostile_members.c sends JSON that its schema forbids.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

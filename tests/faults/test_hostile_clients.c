@@ -1,7 +1,6 @@
 /*
- * Rows 16, 17, 19 and 20 of the table of bad inputs: clients that are slow, silent, gone or merely
- * odd. A deadline is absolute, however many bytes come. A client that left leaves nothing behind.
- * The daemon serves odd but valid requests.
+ * Clients that are slow, silent, gone or merely odd. A deadline is absolute, however many bytes
+ * come. A client that left leaves nothing behind. The daemon serves odd but valid requests.
  */
 #include <poll.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /*
- * Row 15 of the table of bad inputs: hostile members, for every operation of the contract. The test
- * takes a valid body from the contract. Then it replaces one member after another, at any depth, by
- * each value that its schema forbids. Each answer is a problem that points at the member. The
- * request has no effect and asks Redis for nothing.
+ * Hostile members, for every operation of the contract. The test takes a valid body from the
+ * contract. Then it replaces one member after another, at any depth, by each value that its schema
+ * forbids. Each answer is a problem that points at the member. The request has no effect and asks
+ * Redis for nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>

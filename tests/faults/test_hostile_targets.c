@@ -1,8 +1,7 @@
 /*
- * Rows 9 to 12 of the table of bad inputs: hostile targets and headers, for every operation of the
- * contract. Methods and paths do not exist, names and parameters break their rules, headers
- * contradict each other. A refusal has no effect and asks Redis for nothing. The daemon serves odd
- * targets that are allowed.
+ * Hostile targets and headers, for every operation of the contract. Methods and paths do not exist,
+ * names and parameters break their rules, headers contradict each other. A refusal has no effect
+ * and asks Redis for nothing. The daemon serves odd targets that are allowed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

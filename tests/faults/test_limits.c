@@ -1,7 +1,7 @@
 /*
- * Row 21 of the table of faults: the daemon at the limits of its resources. It has few descriptors,
- * all connections are taken, a port is in use, or Redis does not read. The daemon never spins and
- * never ends. Its refusals name the limit, and it serves again when there is room.
+ * The daemon at the limits of its resources. It has few descriptors, all connections are taken, a
+ * port is in use, or Redis does not read. The daemon never spins and never ends. Its refusals name
+ * the limit, and it serves again when there is room.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>

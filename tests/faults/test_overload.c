@@ -1,5 +1,5 @@
 /*
- * Promise 12 of the table: clients demand more than the daemon can have under way. Hundreds of
+ * Clients demand more than the daemon can have under way (P12 of tests/PROMISES.md). Hundreds of
  * clients send bodies of a mebibyte while Redis is stopped, clients do not read their answers, and
  * more requests wait than allowed. The daemon's memory stays below what docs/operate.md states, and
  * the daemon uses again what malloc keeps of it. A request without room gets 503 (Retry-After,

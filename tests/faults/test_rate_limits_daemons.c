@@ -1,10 +1,10 @@
 /*
- * Promise 10 of the table of faults: eight daemons whose clocks are hours apart, and callers of all
- * of them at one limit, by each way that takes from it. The callers come in bursts, just before a
- * window ends and as the next begins. For each grant the test knows two milliseconds of Redis's
- * clock between which it was made. The grants that are surely within a window must never exceed the
- * limit. A caller may be refused only if the grants that may precede the refusal have used up the
- * limit.
+ * Limits are never exceeded (P10 of tests/PROMISES.md). Eight daemons have clocks that are hours
+ * apart. Callers of all of them use one limit, by each way that takes from it. The callers come in
+ * bursts, just before a window ends and as the next begins. For each grant the test knows two
+ * milliseconds of Redis's clock between which it was made. The grants that are surely within a
+ * window must never exceed the limit. A caller may be refused only if the grants that may precede
+ * the refusal have used up the limit.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
- * Row 25 of the table of faults, and P20 (secrets never leave): the credentials change while the
- * daemon runs. A rotation loses no request. When Redis refuses the credentials, requests get 503.
- * The daemon then retries slowly and rereads the file, so that it recovers by itself.
+ * The credentials change while the daemon runs, and secrets never leave it (P20 of
+ * tests/PROMISES.md). A rotation loses no request. When Redis refuses the credentials, requests get
+ * 503. The daemon then retries slowly and rereads the file, so that it recovers by itself.
  */
 #include <setjmp.h>
 #include <signal.h>

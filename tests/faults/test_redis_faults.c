@@ -1,9 +1,9 @@
 /*
- * Rows 26, 30, 38 and 39 of the table of faults: Redis or the connection to it fails under
- * requests, through the fault proxy. Each request ends by its deadline with the right effect: none
- * when no command was sent or the request only read, unknown when a write was sent and its answer
- * lost. The Idempotency-Key settles an unknown effect. When the fault ends, the daemon works again
- * by itself, and never returns an answer to another request.
+ * Redis or the connection to it fails under requests, through the fault proxy. Each request ends by
+ * its deadline with the right effect: none when no command was sent or the request only read,
+ * unknown when a write was sent and its answer lost. The Idempotency-Key settles an unknown effect.
+ * When the fault ends, the daemon works again by itself, and never returns an answer to another
+ * request.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 /*
- * Rows 22 and 23 of the table of bad inputs: a closed port, a name that does not resolve, a server
- * of another kind, or a flood is in the place of Redis. The daemon lives, and its loop runs. It
- * returns 503 with effect none, retries slowly, and does not grow. It works as soon as there is a
- * Redis.
+ * A closed port, a name that does not resolve, a server of another kind, or a flood is in the place
+ * of Redis. The daemon lives, and its loop runs. It returns 503 with effect none, retries slowly,
+ * and does not grow. It works as soon as there is a Redis.
  */
 #include <ifaddrs.h>
 #include <netdb.h>

@@ -1,7 +1,7 @@
 /*
- * Row 24 of the table of faults: Redis over TLS, where each side verifies the other. Whatever is
- * wrong with the peer's certificate, name, version or port, the daemon sends no command. The log
- * and /readyz name the cause. The test makes the certificates.
+ * Redis over TLS, where each side verifies the other. Whatever is wrong with the peer's
+ * certificate, name, version or port, the daemon sends no command. The log and /readyz name the
+ * cause. The test makes the certificates.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /*
- * Rows 30, 38 and 39 of the table of faults: TLS to Redis fails under requests, through the fault
- * proxy. The proxy cuts a stream of bytes; TLS packs them into records. A request whose bytes were
- * passed to TLS counts as sent; a request whose bytes were not has no effect. Records in slices,
- * key updates, large answers and many clients must make no difference.
+ * TLS to Redis fails under requests, through the fault proxy. The proxy cuts a stream of bytes; TLS
+ * packs them into records. A request whose bytes were passed to TLS counts as sent; a request whose
+ * bytes were not has no effect. Records in slices, key updates, large answers and many clients must
+ * make no difference.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>

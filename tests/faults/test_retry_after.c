@@ -1,7 +1,7 @@
 /*
- * Promise 11 of the table: Retry-After is honest. Thousands of callers (PATTERND_FULL: ten
- * thousand), each alone with its key, wait exactly retry_after_ms; all are admitted. Promise 10: a
- * caller that does not wait is refused.
+ * Retry-After is honest (P11 of tests/PROMISES.md). Thousands of callers (PATTERND_FULL: ten
+ * thousand), each alone with its key, wait exactly retry_after_ms; all are admitted. A caller that
+ * does not wait is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /*
- * Rows 33 and 30 of the table of bad inputs: a master that Sentinels watch dies under load, is
- * swapped, or comes back as it was; Sentinels are away, or report a wrong master. The daemon writes
- * nothing to a replica and reports an unknown effect as unknown. A second after Redis takes writes
- * again, so does the daemon.
+ * A master that Sentinels watch dies under load, is swapped, or comes back as it was; Sentinels are
+ * away, or report a wrong master. The daemon writes nothing to a replica and reports an unknown
+ * effect as unknown. A second after Redis takes writes again, so does the daemon.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 /*
- * A Redis that is slow, or unusable for a while: rows 26, 27 and 29 of the table of faults. The
- * daemon serves other requests meanwhile, and the pool becomes whole again. In row 29 another
- * program's script blocks Redis, and is killed. In row 27 Redis has no place for a connection, or
- * connections are killed.
+ * A Redis that is slow, or unusable for a while. Another program's script blocks Redis, and is
+ * killed. Redis has no place for a connection, or connections are killed. The daemon serves other
+ * requests meanwhile, and the pool becomes whole again.
  */
 #include <setjmp.h>
 #include <signal.h>

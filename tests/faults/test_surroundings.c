@@ -1,7 +1,7 @@
 /*
- * Rows 22, 48 and 49 of the table of faults: a daemon in poor surroundings. A resolver is slow
- * (22). The root is read-only, without /tmp, rights or much memory (48). The log has no reader
- * (49). The daemon is process 1. In each case the daemon starts, serves, and ends on SIGTERM.
+ * A daemon in poor surroundings. A resolver is slow. The root is read-only, without /tmp, rights or
+ * much memory. The log has no reader. The daemon is process 1. In each case the daemon starts,
+ * serves, and ends on SIGTERM.
  */
 #include <arpa/inet.h>
 #include <errno.h>

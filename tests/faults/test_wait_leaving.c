@@ -1,7 +1,7 @@
 /*
- * Row 19 of the table of faults: clients disconnect while they wait for messages, or while a script
- * receives one for them. They leave the wait queue at once, and nothing of them remains. A message
- * that they did not read is ready again, once, and the delivery does not count.
+ * Clients disconnect while they wait for messages, or while a script receives one for them. They
+ * leave the wait queue at once, and nothing of them remains. A message that they did not read is
+ * ready again, once, and the delivery does not count.
  */
 #include <setjmp.h>
 #include <signal.h>

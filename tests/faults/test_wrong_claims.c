@@ -1,7 +1,6 @@
 /*
- * Row 40 of the table of bad inputs: tokens and sale claims that are wrong, expired, used before,
- * another holder's, or nonsense. The daemon refuses each, and changes nothing.
- * (api/test_queues_receipts.c tests receipts.)
+ * Tokens and sale claims that are wrong, expired, used before, another holder's, or nonsense. The
+ * daemon refuses each, and changes nothing. (api/test_queues_receipts.c tests receipts.)
  */
 #include <pthread.h>
 #include <setjmp.h>

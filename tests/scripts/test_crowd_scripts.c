@@ -1,8 +1,7 @@
 /*
- * Many of one kind: rows 41 to 43 of the table of faults. These are a message that no worker can
- * process, very many messages that become due in the same millisecond, limits with a hundred
- * thousand keys, and a board of many members. Each call stays short, and expired state leaves
- * nothing behind.
+ * Many of one kind: a message that no worker can process, very many messages that become due in the
+ * same millisecond, limits with a hundred thousand keys, and a board of many members. Each call
+ * stays short, and expired state leaves nothing behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,8 +58,8 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 }
 
 /*
- * The first receive must not do the work for all due messages: a hundred thousand, or the million
- * of row 41.
+ * The first receive must not do the work for all due messages: a hundred thousand, or a million in
+ * full.
  */
 static void very_many_are_due_at_once(void **state)
 {
@@ -87,7 +86,7 @@ static void very_many_are_due_at_once(void **state)
 	assert_counts(&r, "q", (batches - TAKEN) * BATCH_MAX, 0, TAKEN * BATCH_MAX, 0);
 }
 
-/* A page stays short on a board of a hundred thousand members, or of the million of row 43. */
+/* A page stays short on a board of a hundred thousand members, or of a million in full. */
 static void pages_of_a_large_board_are_short(void **state)
 {
 	enum { PAGE = 100, LONGEST_US = 20000 };
