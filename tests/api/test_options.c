@@ -321,6 +321,7 @@ static void test_strict_while_it_lasts(void **state)
 	leap(&patternd, 62);
 	c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/locks/b", NULL), 201);
+	wait_until(metric_of(&patternd, "redis_connect_failures_total") > 0, 5000); /* a handshake was rejected */
 	leap(&patternd, 10); /* the daemon asks a rejected server again after this time */
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
 	assert_problem(http(c, "POST", "/locks/c", NULL), 503, "redis_unavailable", "none");
