@@ -287,7 +287,11 @@ def redis_stopped(stage, ledger, rng):
 
 
 def redis_failed_over(stage, ledger, rng):
+    """A daemon that meets a replica pauses for 5 s. If that happened often in a row, programs would
+    give up.
+    """
     stage.fail_over()
+    wait_until(lambda: json.loads(asked(stage.daemon.port, "/info"))["redis"]["connected"], 15, "the new master")
 
 
 def programs_ended(stage, ledger, rng):
@@ -327,8 +331,9 @@ def check(way, more, language, program, folder, seconds):
     rng = random.Random(way.__name__)
     stage, ledger = Stage(program, folder / way.__name__), None
     try:
-        messages = more.get("MESSAGES", MESSAGES) * seconds // SECONDS
-        variables = {"SECONDS": str(seconds)} | USUAL | more | {"MESSAGES": messages}
+        sending_s = SECONDS if way is programs_drained else seconds  # the programs that start keep its queue long
+        messages = more.get("MESSAGES", MESSAGES) * sending_s // SECONDS
+        variables = {"SECONDS": str(sending_s)} | USUAL | more | {"MESSAGES": messages}
         variables = {name: str(value) for name, value in variables.items()}
         variables |= {"VISIBILITY_MS": str(VISIBILITY_MS), "LOCK_TTL_MS": str(LOCK_TTL_MS)}
         ledger = Ledger(language, stage.daemon.port, folder / f"{way.__name__}.jsonl", variables)

@@ -23,8 +23,8 @@ class Lease:
     """`extend` makes the steps of an extension of leases, which may take so many ms. `on_lost` is
     called once. Neither may refer to the lock or message that has the lease.
 
-    It is extended after every third of `time_ms`, until `until`, together with others of its `batch`;
-    without one, alone. `expires` counts from when the request was sent that granted it: Redis's
+    It is extended after every third of `time_ms`, until `until`, together with others of its
+    `batch`; without one, alone. `expires` counts from when the request was sent that granted it: Redis's
     time began later.
     """
 
