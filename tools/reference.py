@@ -447,7 +447,8 @@ def limits():
         "",
         MADE,
         wrapped(
-            "A request beyond a limit gets an error that names the limit; a push whose answer is beyond one fails. "
+            "A request beyond a limit gets an error that names the limit. A push fails if the header or the body of its answer "
+            "is too large; a result that is too large is dropped. "
             "[Operate](operate.md#sizing) computes how much memory these limits allow."
         ),
         "",

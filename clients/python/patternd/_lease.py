@@ -24,8 +24,8 @@ class Lease:
     called once. Neither may refer to the lock or message that has the lease.
 
     It is extended after every third of `time_ms`, until `until`, together with others of its
-    `batch`; without one, alone. `expires` counts from when the request was sent that granted it: Redis's
-    time began later.
+    `batch`; without one, alone. `expires` counts from when the request was sent that granted
+    it: Redis's time began later.
     """
 
     def __init__(
