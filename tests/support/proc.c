@@ -231,10 +231,11 @@ static void child_remember(pid_t was, pid_t is)
  * Removes the variables of the tests, because the daemon warns of variables that are not options.
  * Keeps the ones that tests/valgrind reads.
  */
-static void forget_variables(const char *program)
+static void forget_variables(void)
 {
 	char name[128];
-	bool memcheck = strstr(program, "/tests/valgrind");
+	const char *daemon = getenv("PATTERND_BIN");
+	bool memcheck = daemon && strstr(daemon, "/tests/valgrind");
 
 	for (char **e = environ; *e;) {
 		bool is_ours =
@@ -268,7 +269,7 @@ static void become(const struct proc *p, const char *const argv[], pid_t parent)
 		struct rlimit limit = { .rlim_cur = p->files_max, .rlim_max = p->files_max };
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	forget_variables(argv[0]);
+	forget_variables();
 	for (size_t i = 0; p->env && p->env[i]; i++)
 		putenv((char *)(uintptr_t)p->env[i]);
 	execvp(argv[0], (char *const *)(uintptr_t)argv);
