@@ -13,6 +13,7 @@ from processes import GaveUp
 
 PATIENCE_S = 4  # beyond wait_ms; a daemon's own is --redis-timeout-ms
 LOOKS_MOST = 100
+SETTLED_MOST_S = 120  # longer than any outage
 REMEMBERED = 20  # requests that may be repeated later
 
 
@@ -149,10 +150,13 @@ class Client:
         daemon = self.another(None)
         takes_keys = method == "POST"
         second = self.ask_twice(request, daemon) if takes_keys and self.chance(0.1) else None
+        deadline = time.monotonic() + SETTLED_MOST_S
         while True:
             answer = self.call(**request, daemon=daemon)
             if answer.is_settled or self.is_hopeless.is_set():
                 break
+            if time.monotonic() > deadline:
+                raise GaveUp(f"for {SETTLED_MOST_S} s no answer to {method} {path} stated the outcome")
             daemon = self.another(daemon)
         if second and second.result().is_worth_more_than(answer):
             answer = second.result()
