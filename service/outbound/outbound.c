@@ -24,6 +24,7 @@ enum {
 	 */
 	BODY_READ_MAX = 16 * 1024 * 1024,
 	FAR_US = 1000000000,
+	TOO_LARGE = 100, /* CURLE_TOO_LARGE, which libcurl has since 8.6 */
 };
 
 /* A request may try both addresses of localhost at once, and as many connections may be kept. */
@@ -189,7 +190,7 @@ static const char *why_of(const struct outbound *o, CURLcode code)
 		return "the connection was closed within the answer";
 	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
 		return "the answer is not HTTP/1.1";
-	if (code == CURLE_OUT_OF_MEMORY && o->is_begun)
+	if ((code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE) && o->is_begun)
 		return "a header of the answer is too long, or there is no memory for it";
 	return curl->curl_easy_strerror(code);
 }

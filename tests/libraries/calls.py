@@ -250,7 +250,8 @@ def certificates(folder):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
     subject = ("-nodes", "-days", "2", "-newkey", "rsa:2048")
-    openssl("req", "-x509", *subject, "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+    usage = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")  # Python 3.13 refuses an authority without it
+    openssl("req", "-x509", *subject, "-subj", "/CN=authority", *usage, "-keyout", "ca.key", "-out", "ca.pem")
     for name in ("server", "caller"):
         pathlib.Path(folder, f"{name}.cnf").write_text("subjectAltName=IP:127.0.0.1\n")
         files = ("-keyout", f"{name}.key", "-out", f"{name}.csr")
