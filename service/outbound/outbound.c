@@ -1,6 +1,7 @@
 /* outbound: see outbound.h. */
 #include "outbound/outbound.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -129,6 +130,13 @@ static struct text trimmed(struct text t)
 	return t;
 }
 
+/* "HTTP/1.1 200" and a blank or the end. libcurl 8 reads a status of four digits as three. */
+static bool is_status_line(const char *line, size_t n)
+{
+	return n > 12 && isdigit((unsigned char)line[9]) && isdigit((unsigned char)line[10]) &&
+	       isdigit((unsigned char)line[11]) && strchr(" \r\n", line[12]) && line[12];
+}
+
 /*
  * Called with each line of each head, including heads of 100 Continue, and with trailers after a
  * chunked body.
@@ -140,8 +148,13 @@ static size_t take_header(char *bytes, size_t size, size_t items, void *context)
 	const char *colon = memchr(bytes, ':', n);
 
 	o->head_bytes += n;
-	if (n > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !o->body_bytes)
+	if (n > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !o->body_bytes) {
 		o->is_head_whole = false;
+		if (!is_status_line(bytes, n)) {
+			o->why = "the answer is not HTTP/1.1";
+			return 0;
+		}
+	}
 	if (trimmed((struct text){ bytes, n }).len == 0)
 		o->is_head_whole = true;
 	if (o->head_bytes > OUTBOUND_HEAD_MAX) {

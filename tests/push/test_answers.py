@@ -49,7 +49,7 @@ FAILURES = {
         lambda r: drip(r, b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"b"), "no answer within 700 ms"),
     "garbage": (lambda r: b"\x00\xff\r\n\r\n -1\r\n" * 20, "not HTTP/1.1"),
     "other_protocol": (lambda r: b"SSH-2.0-OpenSSH_9.2\r\n", "not HTTP/1.1"),
-    "status_of_four_digits": (lambda r: b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", ""),
+    "status_of_four_digits": (lambda r: b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", "not HTTP/1.1"),
     "status_0": (lambda r: b"HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n", ""),
     "switch": (lambda r: b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", ""),
     "negative_length": (lambda r: b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n12", ""),
