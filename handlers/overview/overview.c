@@ -201,7 +201,7 @@ static void take_groups(struct overview_source *s, const struct json *answer, in
 {
 	struct round *r = s->context;
 
-	overview_add_groups(&r->still, json_tree_member(answer, "items"), now_ms);
+	overview_add_groups(&r->still, &r->blocked.of[r->blocked_at], json_tree_member(answer, "items"), now_ms);
 }
 
 static void end_queue(struct round *r, bool has_all)
@@ -235,9 +235,7 @@ static void on_groups(struct overview_source *s)
 static void ask_groups(struct round *r)
 {
 	if (r->groups.state == OVERVIEW_READ && r->blocked_at < r->blocked.count) {
-		const struct overview_blocked_queue *queue = &r->blocked.of[r->blocked_at];
-		r->groups.name = text_of(queue->name);
-		r->still = (struct overview_groups){ .of_idle_queue = queue->is_idle };
+		r->groups.name = text_of(r->blocked.of[r->blocked_at].name);
 		overview_source_begin(&r->groups);
 	}
 	if (r->groups.state != OVERVIEW_ASKING)

@@ -159,13 +159,14 @@ static bool is_stuck(const struct json *g, bool of_idle_queue, int64_t now_ms)
 	return !(text_is(reason, "limited") || text_is(reason, "backoff")) || left_ms > OLD_MS;
 }
 
-void overview_add_groups(struct overview_groups *still, const struct json *groups, int64_t now_ms)
+void overview_add_groups(struct overview_groups *still, const struct overview_blocked_queue *queue,
+			 const struct json *groups, int64_t now_ms)
 {
 	still->now_ms = now_ms;
 	for (const struct json *g = groups ? groups->first : NULL; g; g = g->next) {
 		struct text reason = json_tree_string(g, "reason"), name = json_tree_string(g, "group");
 		int64_t at_ms = json_tree_int(g, "oldest_at_ms", now_ms), until_ms = json_tree_int(g, "until_ms", 0);
-		if (!is_stuck(g, still->of_idle_queue, now_ms))
+		if (!is_stuck(g, queue->is_idle, now_ms))
 			continue;
 		still->blocked += json_tree_int(g, "blocked", 0);
 		still->paused += text_is(reason, "paused");
@@ -239,10 +240,9 @@ void overview_find_target(struct overview_items *items, struct overview_sums *su
 {
 	struct text name = json_tree_string(target, "name"), url = json_tree_string(target, "url");
 	struct text why = json_tree_string(json_tree_member(target, "last_failure"), "detail");
-	struct text reason = why.at ? why : json_tree_string(target, "reason");
-	struct text state = json_tree_string(target, "state");
-	bool checks_again = text_is(state, "checking") && json_tree_string(target, "reason").at;
-	bool backs_off = text_is(state, "backing_off") || checks_again;
+	struct text state = json_tree_string(target, "state"), trouble = json_tree_string(target, "reason");
+	struct text reason = why.at ? why : trouble;
+	bool backs_off = text_is(state, "backing_off") || (text_is(state, "checking") && trouble.at);
 	long long failed = json_tree_int(target, "failed_in_a_row", 0);
 	struct overview_item *item = NULL;
 

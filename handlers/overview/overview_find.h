@@ -33,7 +33,6 @@ struct overview_blocked {
 
 /* The groups of a queue that are stuck. */
 struct overview_groups {
-	bool of_idle_queue;
 	long long blocked, paused, limited, backoff;
 	int64_t now_ms, oldest_at_ms, until_ms; /* 0: none */
 	char oldest[130];                       /* the group of the oldest message */
@@ -53,8 +52,9 @@ void overview_find_daemon(struct overview_items *items, const struct json *info)
 /* Idle queues first, and then those with the most blocked messages. */
 void overview_sort_blocked(struct overview_blocked *blocked);
 
-/* Adds one page of a queue's groups. */
-void overview_add_groups(struct overview_groups *still, const struct json *groups, int64_t now_ms);
+/* Adds one page of the groups of `queue`. */
+void overview_add_groups(struct overview_groups *still, const struct overview_blocked_queue *queue,
+			 const struct json *groups, int64_t now_ms);
 
 /*
  * Adds a finding if messages of the queue have waited long, or if it is idle and not all of its

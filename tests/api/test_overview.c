@@ -108,15 +108,15 @@ static void done(const char *method, const char *target, const char *body)
 	assert_true(a.status >= 200 && a.status <= 204);
 }
 
-/* Receives one message, and makes it a dead letter. */
-static void kill_one(const char *queue)
+/* Receives one message, and settles its delivery: `end` follows the receipt in the target. */
+static void settle_one(const char *method, const char *queue, const char *end, const char *body)
 {
 	char target[256];
 
 	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
 	struct answer a = http(client, "POST", target, NULL);
-	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s/reject", queue, text_at(a, "/messages/0/receipt"));
-	done("POST", target, "{\"dead\":true}");
+	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s%s", queue, text_at(a, "/messages/0/receipt"), end);
+	done(method, target, body);
 }
 
 /* ---- What is found ---- */
@@ -155,7 +155,7 @@ static void make_trouble(void)
 		char target[64];
 		snprintf(target, sizeof(target), "/queues/%s/messages", queue);
 		done("POST", target, "{\"body\":1}");
-		kill_one(queue);
+		settle_one("POST", queue, "/reject", "{\"dead\":true}");
 	}
 	done("POST", "/locks/a", "{\"ttl_ms\":600000,\"owner\":\"worker-7\"}");
 }
@@ -295,13 +295,10 @@ static void a_group_behind_a_lost_delivery_is_found(void **state)
 	done("PUT", "/queues/lost", "{\"order\":\"strict\",\"backoff\":{\"base_ms\":30000,\"max_ms\":30000}}");
 	send_of_group("lost", "g", 3);
 	*redis_clock_us += 70000000;
-	struct answer a = http(client, "POST", "/queues/lost/receive", NULL);
-	snprintf(target, sizeof(target), "/queues/lost/deliveries/%s/reject", text_at(a, "/messages/0/receipt"));
-	done("POST", target, NULL);
-	a = look();
-	assert_null(finding(a, "groups_blocked"));
+	settle_one("POST", "lost", "/reject", NULL);
+	assert_null(finding(look(), "groups_blocked"));
 	*redis_clock_us += 31000000;
-	a = http(client, "POST", "/queues/lost/receive", "{\"visibility_ms\":1000}");
+	struct answer a = http(client, "POST", "/queues/lost/receive", "{\"visibility_ms\":1000}");
 	snprintf(target, sizeof(target), "/queues/lost/messages/%s?in_flight=true", text_at(a, "/messages/0/id"));
 	done("DELETE", target, NULL);
 	assert_null(finding(look(), "groups_blocked"));
@@ -337,18 +334,14 @@ static void a_queue_that_another_program_broke_hides_no_other(void **state)
  */
 static void a_group_of_a_rate_is_found_once_it_is_stuck(void **state)
 {
-	char target[256];
-
 	(void)state;
 	done("PUT", "/queues/slow", "{\"group_rate\":{\"limit\":1,\"window_ms\":180000,\"burst\":1}}");
 	send_of_group("slow", "a", 2);
-	struct answer a = http(client, "POST", "/queues/slow/receive", NULL);
-	snprintf(target, sizeof(target), "/queues/slow/deliveries/%s", text_at(a, "/messages/0/receipt"));
-	done("DELETE", target, NULL);
+	settle_one("DELETE", "slow", "", NULL);
 	send_of_group("slow", "live", 1);
 	done("POST", "/queues/slow/receive", "{\"visibility_ms\":3600000}");
 	*redis_clock_us += 65000000; /* 115 s are left */
-	a = look();
+	struct answer a = look();
 	assert_detail(finding(a, "groups_blocked"),
 		      "1 message is due, and waits for its group: 0 are paused, 1 limited, 0 in a backoff; "
 		      "the oldest waits for group a");
@@ -409,17 +402,13 @@ static void memory_that_is_nearly_full_is_found(void **state)
 	struct client *usual = client;
 
 	(void)state;
-	server_command(&redis, "SETRANGE foreign 40000000 x");
-	const char *used = strstr(server_command(&redis, "INFO memory")->str, "used_memory:");
-	long long most = atoll(used + strlen("used_memory:")) / 19 * 20;
-	server_command(&redis, "CONFIG SET maxmemory %lld", most);
+	server_nearly_fill(&redis);
 	daemon_start(&d, "--redis", redis.url);
 	client = client_open(d.port);
 	struct answer a = overview();
 	assert_in_range(number(finding(a, "memory_full"), "value"), 91, 99);
 	assert_text(finding(a, "memory_full"), "unit", "percent");
-	server_command(&redis, "CONFIG SET maxmemory 0");
-	server_command(&redis, "DEL foreign");
+	server_make_room(&redis);
 	client_close(client);
 	client = usual;
 	daemon_stop(&d);

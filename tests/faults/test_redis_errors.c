@@ -316,9 +316,7 @@ static void test_nearly_full_and_hanging(void **state)
 	struct daemon d = { 0 };
 
 	(void)state;
-	server_command(&redis, "SETRANGE foreign 40000000 x");
-	const char *used = strstr(server_command(&redis, "INFO memory")->str, "used_memory:");
-	server_command(&redis, "CONFIG SET maxmemory %lld", atoll(used + strlen("used_memory:")) / 19 * 20);
+	server_nearly_fill(&redis);
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "1500");
 	nap_ms(1100); /* its next command comes with a question about the memory */
 	server_signal(&redis, SIGSTOP);
@@ -332,8 +330,7 @@ static void test_nearly_full_and_hanging(void **state)
 	for (size_t i = 0; i < COUNT(asker); i++)
 		raw_close(asker[i]);
 	daemon_stop(&d);
-	server_command(&redis, "CONFIG SET maxmemory 0");
-	server_command(&redis, "DEL foreign");
+	server_make_room(&redis);
 	wait_until(works(), RECOVER_MS);
 }
 

@@ -249,6 +249,19 @@ static long long calls_of(const char *stats, const char *command)
 	return calls;
 }
 
+void server_nearly_fill(struct redis_server *r)
+{
+	server_command(r, "SETRANGE foreign 40000000 x");
+	const char *used = strstr(server_command(r, "INFO memory")->str, "used_memory:");
+	server_command(r, "CONFIG SET maxmemory %lld", atoll(used + strlen("used_memory:")) / 19 * 20);
+}
+
+void server_make_room(struct redis_server *r)
+{
+	server_command(r, "CONFIG SET maxmemory 0");
+	server_command(r, "DEL foreign");
+}
+
 long long server_calls(struct redis_server *r, const char *command)
 {
 	return calls_of(server_command(r, "INFO commandstats")->str, command);

@@ -94,6 +94,10 @@ char *server_picture(struct redis_server *r);
  */
 redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
 
+/* Limits maxmemory so that 95 % of it are used; removes the limit, and what was stored for it. */
+void server_nearly_fill(struct redis_server *r);
+void server_make_room(struct redis_server *r);
+
 /* How often a command ran since the server started, or since CONFIG RESETSTAT. */
 long long server_calls(struct redis_server *r, const char *command);
 

@@ -79,7 +79,7 @@ function found(React, { explain }) {
     const [{ kinds, trouble }, setKnown] = React.useState({});
     const isAsked = phrase !== '';
     React.useEffect(() => {
-      if (isAsked)
+      if (isAsked && !kinds)
         explain().then(
           (latest) => setKnown({ kinds: latest }),
           (error) => setKnown({ trouble: error.message }),

@@ -3,7 +3,7 @@ import { ask, list, path, Problem } from './api.js';
 import { back, buttons, el, facts, moment, nothing, route, setText } from './dom.js';
 import { duration, expiry, number } from './format.js';
 import { searchForm } from './listing.js';
-import { actions } from './queue_actions.js';
+import { actions, asListed } from './queue_actions.js';
 import { table } from './table.js';
 
 const MOST = 1000; // targets that are read
@@ -114,8 +114,7 @@ function queueOf(page, name) {
 		async look() {
 			if (!mayRead) return;
 			try {
-				const queue = await ask('GET', path('queues', name), undefined, page.signal);
-				latest = { ...queue, paused: queue.settings.paused };
+				latest = asListed(await ask('GET', path('queues', name), undefined, page.signal));
 				bar.update(latest);
 				bar.node.hidden = false;
 			} catch (error) {
@@ -146,7 +145,7 @@ function openOne(page, name) {
 		counts.node,
 	);
 	return async () => {
-		const one = (await targets(page)).find((target) => target.name === name) // before one that stops;
+		const one = (await targets(page)).find((target) => target.name === name); // before one that stops
 		if (!one) {
 			page.absent.replaceChildren(back('push', 'Back to the list'), nothing(`No target has the queue '${name}'.`));
 			return page.shows(null);

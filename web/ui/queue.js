@@ -6,7 +6,7 @@ import { duration, expiry, number, parseDuration, plural } from './format.js';
 import { growth, historyOf, lately } from './history.js';
 import { messagesOf } from './messages.js';
 import { SPANS } from './plot.js';
-import { actions, make, settingsOf, STATES, total, words } from './queue_actions.js';
+import { actions, asListed, make, settingsOf, STATES, total, words } from './queue_actions.js';
 import { groupsOf } from './queue_groups.js';
 import { schedulesOf } from './schedules.js';
 import { notJson } from './topics.js';
@@ -96,7 +96,7 @@ export function openOne(page, name, state) {
 			exists: async (found) => isUsed(found) || (await isListed('/queues', name, page.signal)),
 		});
 		if (!queue) return;
-		latest = { ...queue, paused: queue.settings.paused };
+		latest = asListed(queue);
 		badge.hidden = !latest.paused;
 		bar.update(latest);
 		tabs.show(queue);

@@ -11,6 +11,9 @@ export const total = (queue) => STATES.reduce((sum, state) => sum + queue[state]
 /** The request that makes a queue. */
 export const make = (name) => ['POST', path('queues', name, 'messages'), { body: { any: 'JSON' } }];
 
+/** A queue as the list has it, for the buttons. */
+export const asListed = (queue) => ({ ...queue, paused: queue.settings.paused });
+
 /** Buttons for a queue. */
 export function actions(page) {
 	const about = (queue) => queue.name;
