@@ -43,7 +43,7 @@ def bullmq(environment, clients, batch, setup):
         environment.stage, "bullmq.mjs", clients, batch, concurrency, setup, environment.redis.port, BODY
     )
     name = "BullMQ" if setup == "best" else "BullMQ, its defaults"
-    options = ", done jobs removed, no renewal, no look for stalled jobs" if setup == "best" else ""
+    options = ", done jobs removed, no lock renewal, no check for stalled jobs" if setup == "best" else ""
     calls = "add" if batch == 1 else "addBulk"
     return Contestant(name, run, (service,), f"{calls} and process, concurrency {concurrency}{options}; {ONE_PROCESS}")
 

@@ -1,7 +1,7 @@
 /*
- * cache: JSON values with a time to live, and the means against stale ones: versions, fences, a
- * second deletion, fill tickets. Each operation is one script (lua/cache/cache_*.lua). Only the
- * scripts decide whether a write is stale, and which client fills a value.
+ * cache: JSON values with a time to live. Versions, fences, a second deletion and fill tickets keep
+ * stale values out. Each operation is one script (lua/cache/cache_*.lua). Only the scripts decide
+ * whether a write is stale, and which client fills a value.
  *
  * A value is JSON text that is stored and returned unchanged. The script makes its version from
  * Redis's time and random digits that are made here.

@@ -19,8 +19,8 @@ struct lock_hold {
 	const struct operation *op; /* (ref) */
 	int64_t ttl_ms;
 	/*
-	 * until then Redis certainly has the lock, on the loop's clock: counted from when the
-	 * renewal was sent
+	 * Redis has the lock at least until then, by the loop's clock, counted from the sending of
+	 * the renewal
 	 */
 	int64_t sure_until_us;
 	int64_t asked_us;     /* when the latest renewal was sent */

@@ -36,7 +36,7 @@ void lock_quorum_out_holders(struct json_out *o, const struct lock_quorum_holder
 /*
  * Releases the lock on each server that may hold it, also on those that did not answer, by a
  * request without a client. This does not count as a client's release: the servers still remember
- * the last of these.
+ * the last release by a client.
  */
 void lock_quorum_release_all(struct lock_round *r);
 

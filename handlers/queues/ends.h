@@ -15,8 +15,8 @@
 bool queue_end_begin(struct request *req, struct text queue, int64_t wait_ms);
 
 /*
- * The message was sent, or is a duplicate of an earlier one. Waits for its end, then answers.
- * `item` is its item in the script's reply.
+ * Call it when the message was sent, or is a duplicate of an earlier one. Waits for its end, then
+ * answers. `item` is its item in the script's reply.
  */
 void queue_end_await_sent(struct request *req, struct text id, const struct reply *item);
 

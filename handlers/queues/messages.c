@@ -1,7 +1,7 @@
 /*
  * queue_messages: messages that are not in flight: change, cancel, list. Each operation is one
  * script (lua/queues/queue_message_*.lua). Only the scripts know which state a message is in.
- * send.c sends messages, queues.c handles deliveries, ends.c GET of one message.
+ * send.c sends messages, queues.c handles deliveries, and ends.c handles GET of one message.
  */
 #include <inttypes.h>
 #include <string.h>

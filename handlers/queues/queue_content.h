@@ -2,7 +2,7 @@
  * queue_content: how a message is stored, and how it is read. It must not know how messages are
  * delivered.
  *
- * The scripts put a header before the content, which the sender's daemon makes, and keep a state
+ * The sender's daemon makes the content. The scripts put a header before it, and keep a state
  * beside it. They return both unchanged (lua/queues/lib_queue.lua has their form). The content
  * after the header is the body. If there is more than a body, it consists of parts that each begin
  * with a tab and a letter:

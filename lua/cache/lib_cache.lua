@@ -1,7 +1,7 @@
 -- What a cached value is in Redis, and what its scripts share. This part must not know in which
 -- order clients wait. Needs lib/time.lua.
--- A cached value is a hash with a TTL: `value`, JSON text, and `version`. What these scripts did
--- not make raises WRONGTYPE. Beside the value are keys with their own TTLs:
+-- A cached value is a hash with a TTL: `value`, JSON text, and `version`. A key that these scripts
+-- did not make raises WRONGTYPE. Beside the value are keys with their own TTLs:
 --   fence    the highest fence seen; kept until a day after the value expires
 --   fill     the valid fill ticket
 --   again    sorted set of the instants at which an invalidation is to be repeated: a value or

@@ -65,7 +65,8 @@ if board.max and not old and redis.call('ZCARD', KEYS[3]) >= board.max
 end
 
 if is_new then
-  -- An old board whose first key alone was deleted left these. A key of another type fails here.
+  -- These keys are left over if only the first key of an earlier board was deleted. A key of
+  -- another type fails here.
   redis.call('ZCARD', KEYS[3])
   redis.call('HLEN', KEYS[2])
   redis.call('UNLINK', KEYS[2], KEYS[3])

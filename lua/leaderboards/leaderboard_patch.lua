@@ -1,7 +1,7 @@
 -- leaderboard_patch: changes when a board expires, and how many members it keeps.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 ttl_ms from now, 'null': the board never expires, '': as before, 2 how many members it
---       keeps, 'null': all, '': as before
+-- ARGV  1 ttl_ms from now ('null': the board never expires; '': as before); 2 how many members it
+--       keeps ('null': all; '': as before)
 --@reply 1: leaderboard
 --@reply 2 dropping
 --@reply -1 absent

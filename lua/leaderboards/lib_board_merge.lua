@@ -1,7 +1,7 @@
--- A merge of boards that is being built aside: a hash with a TTL. It has for each member a place,
--- the number of the last source that has the member, from 1, and, if a score became too large, the
--- number of that dimension, from 1. This part must not know how the members will be ranked. Needs
--- lib/time.lua and leaderboards/lib_board.lua.
+-- The unfinished result of a merge of boards, under a separate key: a hash with a TTL. It has for
+-- each member a place, the number of the last source that has the member, from 1, and, if a score
+-- became too large, the number of that dimension, from 1. This part must not know how the members
+-- will be ranked. Needs lib/time.lua and leaderboards/lib_board.lua.
 local MERGE_STEP, MERGE_KEPT_MS = 50, 60000
 
 -- A source (from 0), or the board itself (-1), has other dimensions than the first source, whose

@@ -1,5 +1,6 @@
--- The expiry of a resource with one or several keys. All of them expire at the same instant, in
--- Unix ms; false means never. This part must not know what the resource is. Needs lib/time.lua.
+-- The expiry of a resource with one or several keys. All of them expire at the same instant. An
+-- expiry is in Unix ms; false means never. This part must not know what the resource is. Needs
+-- lib/time.lua.
 
 -- expires_at(keys): the expiry of the first key that exists. Call it before a write that makes keys
 -- or drops their TTL. O(keys).

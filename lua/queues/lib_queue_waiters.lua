@@ -16,7 +16,8 @@ local function read_waiters()
   serve_read = serve_read or false
 end
 
--- serve_waiters(): serves the waiters after more messages are ready, or may be so sooner.
+-- serve_waiters(): serves the waiters. Call it when more messages are ready, or when a message may
+-- be ready sooner than before.
 local function serve_waiters()
   if serve_read then
     serve_read()

@@ -8,10 +8,10 @@
 --@reply -3 full: max_messages int, ready int, blocked int, delayed int, in_flight int, count int,
 -- is_waiting int, look_at_ms int
 -- The outcome is how many had an effect. A message in flight is kept, unless the new one waits for
--- its end ('a'). If the id of an acknowledged message is remembered, only a message without
--- on_duplicate is kept out. A dead letter is replaced, not extended; with 'a' it gives up its id. A
--- message that is extended keeps its sequence, group and sent_at, and its receives if it was
--- delivered before. A message whose id the queue has needs no room.
+-- its end ('a'). If the id of an acknowledged message is remembered, a message without on_duplicate
+-- is a duplicate, and any other message is stored. A dead letter is replaced, not extended; with
+-- 'a' it gives up its id. A message that is extended keeps its sequence, group and sent_at, and its
+-- receives if it was delivered before. A message whose id the queue has needs no room.
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time names queue queue_types queue_settings queue_message queue_change queue_plan
 --@include queue_ended queue_find queue_leap queue_store

@@ -26,8 +26,9 @@ elseif state == 'dead' or instance == '' then
   return { 0, now, -1, item_of(m, state) }
 end
 
--- with_daemon(list, until_text): the daemons of a list that may still wait, and this one until then
--- (13 digits); nil when the list has that already.
+-- with_daemon(list, until_text): the list without daemons whose time to wait has ended, and with
+-- this daemon until until_text (13 digits). Returns nil if the list already has this daemon until
+-- then or later.
 local function with_daemon(list, until_text)
   local kept = {}
   for i = 1, #list, 29 do

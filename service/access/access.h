@@ -16,7 +16,10 @@
 
 struct request;
 
-/* Reads the file of --tokens, if it is set. Returns false after one line on stderr. */
+/*
+ * Reads the file of --tokens, if it is set. If that fails, writes one line to stderr and returns
+ * false.
+ */
 bool access_open(void);
 void access_close(void);
 

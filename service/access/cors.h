@@ -16,7 +16,7 @@
 struct operation;
 struct request;
 
-/* Parses the option. Returns false after one line on stderr. */
+/* Parses the option. If that fails, writes one line to stderr and returns false. */
 bool cors_open(void);
 void cors_close(void);
 

@@ -61,7 +61,8 @@ static bool send_whole(struct call *c)
 }
 
 /*
- * Called after a rejection or a deferral. True: it was sent again, or that failed and was answered.
+ * Called after a rejection or a deferral. Returns true if the call was sent again or deferred. If
+ * sending fails, it answers the request, unless the call may fail, and returns false.
  */
 static bool resend(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {

@@ -50,7 +50,7 @@ static bool is_reserved(const struct field *field, struct text word)
 	return word.len == 0;
 }
 
-/* Returns the query parameter that has a name; NULL: there is none. */
+/* Returns the query parameter whose value is a name or a list of names; NULL: there is none. */
 static const struct field *query_name(const struct operation *op)
 {
 	for (size_t i = 0; i < op->field_count; i++) {

@@ -65,8 +65,8 @@ bool loop_iteration_is_long(void);
 int64_t loop_wall_ms(void);
 
 /*
- * Runs until loop_stop. At the end of each iteration, `iterate` does what is due. It returns for
- * how many milliseconds the loop may wait, or -1 for any time.
+ * Runs until loop_stop. At the end of each iteration, `iterate` does what is due. It returns how
+ * many milliseconds the loop may wait, or -1 for no limit.
  */
 void loop_run(int64_t (*iterate)(void));
 void loop_stop(void);

@@ -19,8 +19,8 @@
 bool http_check(void);
 
 /*
- * Call it after http_check: binds --listen and --health-listen, and starts to serve. Returns false
- * after one line on stderr.
+ * Call it after http_check: binds --listen and --health-listen, and starts to serve. If that
+ * fails, writes one line to stderr and returns false.
  */
 bool http_open(unsigned max_connections);
 

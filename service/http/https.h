@@ -18,7 +18,7 @@
 
 /*
  * Reads the certificate, its key, and the CA that must have signed clients' certificates ("": none
- * is required). Returns false after one line on stderr.
+ * is required). If that fails, writes one line to stderr and returns false.
  */
 bool https_open(const char *cert, const char *key, const char *client_ca);
 

@@ -16,7 +16,7 @@
 const char *http_server_library(void);
 bool http_server_has_tls(void);
 
-/* Starts it. Returns false after one line on stderr. */
+/* Starts it. If that fails, writes one line to stderr and returns false. */
 bool http_server_open(struct http_server *s);
 
 /* Adds a client's socket, which the server owns from then on, even if this fails. */

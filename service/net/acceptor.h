@@ -42,7 +42,8 @@ struct acceptor {
 	struct loop_timer retry; /* retries without descriptors, if no connection may close */
 };
 
-/* Opens every address of `list`. Returns false after one line on stderr that names `option`. */
+/* Opens every address of `list`. If that fails, writes one line to stderr,
+ * which names `option`, and returns false. */
 bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode);
 
 /* Accepts no more clients. Open connections stay open. */

@@ -54,7 +54,7 @@ void listener_address_print(const struct listener_address *a, char *out, size_t 
  */
 bool listener_address_is_private(const struct listener_address *a);
 
-/* Binds and listens. Returns false after one line on stderr. */
+/* Binds and listens. If that fails, writes one line to stderr and returns false. */
 bool listener_open(struct listener *l, const struct listener_address *a, const struct listener_options *options);
 
 /*
@@ -62,7 +62,7 @@ bool listener_open(struct listener *l, const struct listener_address *a, const s
  */
 void listener_close(struct listener *l);
 
-/* Parses a file mode such as "0660". Returns false after one line on stderr. */
+/* Parses a file mode such as "0660". If that fails, writes one line to stderr and returns false. */
 bool listener_parse_mode(const char *option, const char *text, mode_t *out);
 
 #endif

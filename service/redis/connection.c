@@ -17,7 +17,7 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beyond message bodies */
+	REPLY_BYTES = 8 * 1024 * 1024, /* of the largest reply, beside message bodies */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
 	REJECTED_PAUSE_MS = 5000, /* after a wrong password, since a retry would fail the same way */

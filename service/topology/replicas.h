@@ -14,7 +14,10 @@
 /* Returns true if --read-from is replica. */
 bool replicas_enabled(void);
 
-/* Checks the options; `kind` is the kind of --redis. Returns false after one line on stderr. */
+/*
+ * Checks the options; `kind` is the kind of --redis. If that fails, writes one line to stderr and
+ * returns false.
+ */
 bool replicas_check(enum redis_kind kind);
 
 /*

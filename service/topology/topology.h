@@ -30,8 +30,8 @@ bool topology_check(void);
 
 /*
  * Call it after topology_check: starts to connect. `url` is the URL of --redis. `preload` has the
- * scripts that each connection loads once; an absent text ends it, or it is NULL. Returns false
- * after one line on stderr.
+ * scripts that each connection loads once; an absent text ends it, or it is NULL. If that
+ * fails, writes one line to stderr and returns false.
  */
 bool topology_open(const char *url, const struct text *preload);
 void topology_close(void);
@@ -137,7 +137,7 @@ struct redis_node_info {
 	unsigned slots;               /* number of slots, in a Cluster */
 	struct redis_memory memory;
 };
-/* Writes server `i`, counted from 0. Returns false if there are not as many. */
+/* Writes what is known of server `i`, counted from 0. Returns false if there is no such server. */
 bool topology_node_info(size_t i, struct redis_node_info *out);
 
 #endif

@@ -152,7 +152,7 @@ static void a_pattern_matches_what_psubscribe_matches(void **state)
 				assert_next(e, names[i], (int)i);
 			matched += matches;
 		}
-		struct answer last = post("/topics/last", "{\"body\":0}"); /* none came that does not match */
+		struct answer last = post("/topics/last", "{\"body\":0}"); /* no other topic arrived */
 		assert_status(last, 200);
 		if (strcmp(patterns[p], "*") == 0)
 			assert_next(e, "last", 0);

@@ -131,7 +131,7 @@ static void a_merge_is_the_same_as_in_one_slot(void **state)
 	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
 	assert_in_range(int_at(apart, "/count"), 1600, 1900);
 	assert_int_equal(int_at(days_of(middle), "/days/1/count"), int_at(days_of(beside[0]), "/days/1/count"));
-	/* A merge writes no day without visitors, and keeps the other days as long as any day. */
+	/* A merge writes no day without visitors. The other days expire as usual. */
 	char key[64];
 	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-28", low);
 	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);

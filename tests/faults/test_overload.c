@@ -2,7 +2,7 @@
  * Clients demand more than the daemon can have under way (P12 of tests/PROMISES.md). Hundreds of
  * clients send bodies of a mebibyte while Redis is stopped, clients do not read their answers, and
  * more requests wait than allowed. The daemon's memory stays below what docs/operate.md states, and
- * the daemon uses again what malloc keeps of it. A request without room gets 503 (Retry-After,
+ * the daemon reuses the memory that malloc keeps. A request without room gets 503 (Retry-After,
  * effect none). Small requests are served.
  */
 #include <setjmp.h>

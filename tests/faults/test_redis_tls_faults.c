@@ -251,10 +251,10 @@ static void test_large_requests(void **state)
 
 /*
  * Redis reads nothing more: some requests are on their way, some were never sent. A request with
- * effect "none" was not carried out. The proxy stops reading, not Redis behind it: the kernel's
- * receive buffer grows as its bytes are read, and could hold all requests. Returns false if
- * requests of one kind are missing, since a busy machine took longer to ask than the first request
- * waits.
+ * effect "none" was not carried out. The proxy stops reading, rather than Redis behind it: a
+ * receive buffer in the kernel grows while its bytes are read, and could then hold all requests.
+ * Returns false if requests of one kind are missing, since a busy machine took longer to ask than
+ * the first request waits.
  */
 static bool none_is_carried_out(const char *body)
 {

@@ -241,7 +241,7 @@ static void what_was_won_in_vain_was_not_received(void **state)
 
 /*
  * This also holds when the daemon learns of both events at once, and of the received message first.
- * The daemon is stopped for that.
+ * For that purpose the test stops the daemon (SIGSTOP) until both events have happened.
  */
 static void a_client_that_left_just_before_is_not_answered(void **state)
 {

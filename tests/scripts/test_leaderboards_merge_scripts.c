@@ -385,7 +385,7 @@ static void a_score_too_large_ends_it(void **state)
 	assert_int_equal(found[0].scores[0], 4294967295);
 }
 
-/* A score that would be too large refuses nothing if its member is not in the intersection. */
+/* A score that would be too large causes no refusal if its member is not in the intersection. */
 static void only_members_of_the_intersection_can_be_too_large(void **state)
 {
 	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };

@@ -1,8 +1,9 @@
 -- Brings deliveries back, as if their messages had not been received. This part must not know why.
 -- Needs queues/lib_queue_plan.lua and queues/deliveries/lib_queue_delivery.lua.
 
--- brought_back(seq, state, content): the message whose content and state these are; both were
--- removed. It gets its id again, unless another message has the id by now.
+-- brought_back(seq, state, content): plans to store a message again, from its content and state,
+-- which were both removed, and returns the message. It gets its id again, unless another message
+-- has the id by now.
 local function brought_back(seq, state, content)
   local m, header = read_state(state), read_header(content)
   m.seq, m.sent_at = seq, header.sent_at

@@ -78,9 +78,9 @@ local function instant_of(d, year)
   return day * 86400 + d.second
 end
 
--- span(zone, t): the time between two changes of the clock that has second `t`: its offset; when it
--- began, and the offset before; when it ends, and the offset from then on. nil: it has no
--- beginning, or no end.
+-- span(zone, t): describes the span between two changes of the zone's clock to which second `t`
+-- belongs. Returns its offset; its begin, and the offset before it; its end, and the offset after
+-- it. The begin or the end is nil if there is none.
 local function span(zone, t)
   local count, i = #zone.at, 0
   while i < count and zone.at[i + 1] <= t do
