@@ -16,6 +16,7 @@
 #include "redis/renewal.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "topology/node_info.h"
 #include "topology/replicas.h"
 #include "topology/topology.h"
 #include "version.h"
@@ -52,13 +53,13 @@ void metrics_get(struct request *req, const struct metrics_get_input *in)
 	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(&req->arena));
 }
 
-static void out_nodes(struct json_out *o)
+static void out_nodes(struct json_out *o, const char *key, bool (*info_at)(size_t i, struct node_info *out),
+		      bool has_slots)
 {
-	struct redis_node_info node;
-	bool is_cluster = strcmp(topology_mode(), "cluster") == 0;
+	struct node_info node;
 
-	out_array(o, "nodes");
-	for (size_t i = 0; topology_node_info(i, &node); i++) {
+	out_array(o, key);
+	for (size_t i = 0; info_at(i, &node); i++) {
 		out_object(o, NULL);
 		out_string(o, "address", node.address);
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
@@ -68,7 +69,7 @@ static void out_nodes(struct json_out *o)
 		out_int(o, "connections", node.connections);
 		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
 		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
-		if (is_cluster)
+		if (has_slots)
 			out_int(o, "slots", node.slots);
 		out_close(o);
 	}
@@ -124,14 +125,14 @@ static void out_addresses(struct json_out *o, const char *key, const char *(*add
  */
 static int64_t away_since_ms(void)
 {
-	struct redis_node_info node;
+	struct node_info node;
 	int64_t first_ms = 0;
 
 	if (topology_is_up())
 		return 0;
 	if (!topology_was_reached())
 		return metrics_started_at_ms();
-	for (size_t i = 0; topology_node_info(i, &node); i++)
+	for (size_t i = 0; node_info_at(i, &node); i++)
 		if (node.away_since_ms > 0 && (first_ms == 0 || node.away_since_ms < first_ms))
 			first_ms = node.away_since_ms;
 	return first_ms;
@@ -156,9 +157,11 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_string(o, "error", topology_is_up() ? NULL : topology_trouble(NULL));
 	out_int_or_null(o, "away_since_at_ms", away_ms > 0, away_ms);
 	out_text_or_null(o, "missing_permissions", text_of(*missing ? missing : NULL));
-	out_nodes(o);
+	out_nodes(o, "nodes", node_info_at, strcmp(topology_mode(), "cluster") == 0);
 	out_replicas(o);
 	out_close(o);
+	if (*config()->lock_quorum)
+		out_nodes(o, "lock_quorum", node_info_of_quorum, false);
 	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "uptime_ms", metrics_uptime_ms());
 	out_activity(o);

@@ -201,7 +201,7 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
 	int64_t since_us = reply_outcome(r) == LOCK_GET_FREE ? 0 : reply_int(r, LOCK_GET_FIRST_ARRIVED_AT_US);
-	int64_t longest_ms = req->now_ms - since_us / 1000;
+	int64_t longest_ms = req->now_ms - since_us / 1000, granted_ms = reply_int(r, LOCK_GET_FENCE) / 1000;
 
 	(void)part;
 	if (reply_outcome(r) == LOCK_GET_FREE)
@@ -210,6 +210,8 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_text(o, "name", name);
 	out_text(o, "mode", reply_text(r, LOCK_GET_MODE));
 	out_int(o, "fence", reply_int(r, LOCK_GET_FENCE));
+	/* A fence is Redis's time at the grant, or higher, if the clock was set back. */
+	out_int(o, "granted_at_ms", granted_ms < req->now_ms ? granted_ms : req->now_ms);
 	lock_out_time(o, req, reply_int(r, LOCK_GET_EXPIRES_AT_MS));
 	out_int(o, "waiter_count", reply_int(r, LOCK_GET_WAITER_COUNT));
 	out_int_or_null(o, "longest_wait_ms", since_us > 0, longest_ms > 0 ? longest_ms : 0);

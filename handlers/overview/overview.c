@@ -11,11 +11,13 @@
 #include "common/handler.h"
 #include "overview/overview_find.h"
 #include "overview/overview_source.h"
+#include "process/config.h"
 #include "process/metrics.h"
 
 enum {
-	PAGES_MOST = 200, /* of the groups of a queue; a page takes Redis a millisecond */
-	ROUND_US = 1000000,
+	PAGES_MOST = 200,    /* of the groups of a queue; a page takes Redis a millisecond */
+	ANSWER_US = 2000000, /* the longest wait for a page, which may take a second to read */
+	ROUND_US = 5000000,
 	SHARED_US = 2000000,
 	SHARED_TIMES = 10, /* a round that took longer is shared longer: this many times its duration */
 };
@@ -72,7 +74,7 @@ static void out_sums(struct json_out *o, const struct round *r)
 		out_int(o, "paused", s->paused);
 		out_close(o);
 	}
-	if (r->sources[LOCKS].state == OVERVIEW_UNKNOWN) {
+	if (r->sources[LOCKS].state == OVERVIEW_UNKNOWN || r->sources[LOCKS].state == OVERVIEW_ABSENT) {
 		out_null(o, "locks");
 	} else {
 		out_object(o, "locks");
@@ -90,9 +92,11 @@ static void out_sums(struct json_out *o, const struct round *r)
 	}
 }
 
-static void out_unknown(struct json_out *o, const char *of, const struct overview_source *s)
+static void out_unknown(struct json_out *o, const char *of, struct overview_source *s)
 {
-	if (s->state != OVERVIEW_UNKNOWN)
+	if (s->state != OVERVIEW_UNKNOWN && s->unreadable > 0)
+		overview_source_explain(s, of);
+	else if (s->state != OVERVIEW_UNKNOWN)
 		return;
 	out_object(o, NULL);
 	out_string(o, "of", of);
@@ -181,6 +185,14 @@ static void finish(struct round *r)
 	send_all();
 }
 
+/* Called with each answer of Redis, and once at the start. False: memory ran out. */
+static bool set_deadline(struct round *r)
+{
+	int64_t at_us = loop_now_us() + ANSWER_US, last_us = r->began_us + ROUND_US;
+
+	return loop_timer_set(&r->deadline, at_us < last_us ? at_us : last_us);
+}
+
 static void on_daemon(struct overview_source *s)
 {
 	finish(s->context);
@@ -201,6 +213,7 @@ static void take_groups(struct overview_source *s, const struct json *answer, in
 {
 	struct round *r = s->context;
 
+	set_deadline(r);
 	overview_add_groups(&r->still, &r->blocked.of[r->blocked_at], json_tree_member(answer, "items"), now_ms);
 }
 
@@ -278,6 +291,7 @@ static void take_queues(struct overview_source *s, const struct json *answer, in
 	struct round *r = s->context;
 	const struct json *items = json_tree_member(answer, "items");
 
+	set_deadline(r);
 	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
 		overview_find_queue(&r->items, &r->blocked, &r->sums, item, now_ms);
 }
@@ -287,6 +301,7 @@ static void take_locks(struct overview_source *s, const struct json *answer, int
 	struct round *r = s->context;
 	const struct json *items = json_tree_member(answer, "items");
 
+	set_deadline(r);
 	for (const struct json *item = items ? items->first : NULL; item; item = item->next)
 		overview_find_lock(&r->items, &r->sums, item, now_ms);
 }
@@ -324,7 +339,7 @@ static bool begin_round(void)
 	r->deadline.expired = on_deadline;
 	r->began_us = loop_now_us();
 	r->began_at_ms = loop_wall_ms();
-	if (!loop_timer_set(&r->deadline, r->began_us + ROUND_US)) {
+	if (!set_deadline(r)) {
 		free(r);
 		return false;
 	}
@@ -343,8 +358,11 @@ static bool begin_round(void)
 		r->sources[i].context = r;
 		r->sources[i].arena = &r->arena;
 	}
+	if (*config()->lock_quorum)
+		r->sources[LOCKS].state = OVERVIEW_ABSENT;
 	for (size_t i = 0; i < LISTS; i++)
-		overview_source_begin(&r->sources[i]);
+		if (r->sources[i].state == OVERVIEW_ASKING)
+			overview_source_begin(&r->sources[i]);
 	if (all_ended(r)) /* without memory no source was asked; the round then ends at its deadline */
 		loop_timer_set(&r->deadline, loop_now_us());
 	return true;

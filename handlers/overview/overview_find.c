@@ -8,8 +8,12 @@
 #include "process/config.h"
 
 enum {
-	OLD_MS = 60000,  /* a message that is due for so long is waiting for more than the next receive */
-	LATE_MS = 10000, /* how late a schedule may be, and how long a waiter for a lock may wait */
+	/*
+	 * A message that is due for so long waits for more than the next receive. If a lock is held
+	 * for so long, a client that waits for it may send one short request after the other.
+	 */
+	OLD_MS = 60000,
+	LATE_MS = 10000, /* how late a schedule may be, or how long a request may wait for a lock */
 	NEARLY_FULL_PERCENT = 90,
 	/*
 	 * Large responses are refused when seven eighths of the memory are used, so usage may never
@@ -63,13 +67,16 @@ static void add_missed(struct overview_items *items, const struct json *queue, s
 {
 	int64_t at_ms = json_tree_int(queue, "next_schedule_at_ms", now_ms);
 
-	if (json_tree_is_true(queue, "paused") || now_ms - at_ms <= LATE_MS)
+	if (now_ms - at_ms <= LATE_MS)
 		return;
 	struct overview_item *item = overview_items_add(items, OVERVIEW_SCHEDULE_MISSED, name, now_ms - at_ms);
 	if (!item)
 		return;
 	item->since_at_ms = at_ms;
-	overview_items_set_detail(item, "a schedule is due, and no worker receives from the queue to make its message");
+	overview_items_set_detail(item, "a schedule is due, and %s",
+				  json_tree_is_true(queue, "paused")
+					  ? "the queue is paused"
+					  : "no worker receives from the queue to make its message");
 }
 
 static bool is_worse(const struct overview_blocked_queue *a, const struct overview_blocked_queue *b)
@@ -211,7 +218,10 @@ void overview_find_lock(struct overview_items *items, struct overview_sums *sums
 			int64_t now_ms)
 {
 	long long waiters = json_tree_int(lock, "waiter_count", 0), holders = json_tree_int(lock, "holder_count", 0);
-	int64_t longest_ms = json_tree_int(lock, "longest_wait_ms", 0);
+	int64_t waited_ms = json_tree_int(lock, "longest_wait_ms", 0),
+		held_ms = waiters ? now_ms - json_tree_int(lock, "granted_at_ms", now_ms) : 0;
+	bool is_held_long = held_ms > OLD_MS && held_ms > waited_ms;
+	int64_t longest_ms = is_held_long ? held_ms : waited_ms;
 	const struct json *list = json_tree_member(lock, "holders");
 	struct text owner =
 		list && list->kind == JSON_IS_ARRAY ? json_tree_string(list->first, "owner") : (struct text){ 0 };
@@ -279,6 +289,28 @@ static void add_server(struct overview_items *items, enum overview_kind kind, st
 				  error.at ? error.at : "");
 }
 
+/* The servers of --lock-quorum: a lock needs more than half of them. */
+static void add_quorum(struct overview_items *items, const struct json *servers)
+{
+	size_t usable = 0;
+
+	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next)
+		usable += json_tree_is_true(s, "connected");
+	for (const struct json *s = servers ? servers->first : NULL; s; s = s->next) {
+		struct text error = json_tree_string(s, "error");
+		struct overview_item *item =
+			json_tree_is_true(s, "connected")
+				? NULL
+				: overview_items_add(items, OVERVIEW_QUORUM_AWAY, json_tree_string(s, "address"), -1);
+		if (!item)
+			continue;
+		item->since_at_ms = json_tree_int(s, "away_since_at_ms", 0);
+		overview_items_set_detail(item, "%zu of the %zu servers of --lock-quorum can be used%s: %.*s", usable,
+					  servers->count, usable > servers->count / 2 ? "" : ", too few for any lock",
+					  (int)error.len, error.at ? error.at : "");
+	}
+}
+
 /* A long list of permissions is cut between two of them. */
 static void add_permissions(struct overview_items *items, struct text missing)
 {
@@ -335,6 +367,7 @@ void overview_find_daemon(struct overview_items *items, const struct json *info)
 			   is_cluster && latest_at_ms ? latest_at_ms : since_at_ms);
 	else if (!is_up && away == 0) /* slots that no server serves */
 		add_server(items, OVERVIEW_SHARD_AWAY, (struct text){ 0 }, error, since_at_ms);
+	add_quorum(items, json_tree_member(info, "lock_quorum"));
 	add_permissions(items, json_tree_string(redis, "missing_permissions"));
 	add_memory(items, (struct text){ 0 }, "requests use", "--max-request-memory", (long long)budget_used(),
 		   config()->max_request_memory, REQUESTS_NEARLY_FULL_PERCENT);

@@ -9,6 +9,13 @@
 
 enum { PAGE = 1000 }; /* the largest page of the contract */
 
+void overview_source_explain(struct overview_source *s, const char *of)
+{
+	snprintf(s->code, sizeof(s->code), "%s", problem_row(P_FOREIGN_KEY)->code);
+	snprintf(s->why, sizeof(s->why), "another program wrote to the keys of %lld %s, which cannot be read",
+		 (long long)s->unreadable, of);
+}
+
 static void fail(struct overview_source *s, const char *code, struct text why)
 {
 	s->state = OVERVIEW_UNKNOWN;
@@ -56,6 +63,7 @@ static void take(struct overview_source *s, const struct json *answer)
 		return;
 	}
 	s->has_answer = true;
+	s->unreadable += json_tree_int(answer, "unreadable", 0);
 	s->take(s, answer, s->inner.req->now_ms);
 	s->cursor = next.at ? arena_copy(s->arena, next.at, next.len) : next;
 	if (next.at && !s->cursor.at)
@@ -101,7 +109,7 @@ void overview_source_cut(struct overview_source *s)
 	if (s->has_answer)
 		s->state = OVERVIEW_CUT;
 	else
-		fail_with(s, P_NO_ANSWER, "no answer came within a second");
+		fail_with(s, P_NO_ANSWER, "no answer came within two seconds");
 }
 
 void overview_source_end(struct overview_source *s)

@@ -13,9 +13,10 @@ enum { OVERVIEW_WHY_BYTES = 256 };
 
 enum overview_state {
 	OVERVIEW_ASKING,
-	OVERVIEW_READ,   /* read to the end */
-	OVERVIEW_CUT,    /* the time or the pages ended before the list */
-	OVERVIEW_UNKNOWN /* failed: `code` and `why` have the reason */
+	OVERVIEW_READ,    /* read to the end */
+	OVERVIEW_CUT,     /* the time or the pages ended before the list */
+	OVERVIEW_UNKNOWN, /* failed: `code` and `why` have the reason */
+	OVERVIEW_ABSENT   /* not asked, since this daemon cannot list these */
 };
 
 struct overview_source {
@@ -34,6 +35,7 @@ struct overview_source {
 	enum overview_state state;
 	int pages;          /* that were read */
 	bool has_answer;    /* to any question, also before the last overview_source_begin */
+	int64_t unreadable; /* names that the answers left out, since another program wrote to their keys */
 	struct text cursor; /* absent at the start */
 	char code[64], why[OVERVIEW_WHY_BYTES];
 };
@@ -43,6 +45,9 @@ void overview_source_begin(struct overview_source *s);
 
 /* Ends the source early, because the time is used up. `ended` is not called. */
 void overview_source_cut(struct overview_source *s);
+
+/* Sets `code` and `why` for the names that could not be read; `of` is their kind, in the plural. */
+void overview_source_explain(struct overview_source *s, const char *of);
 
 /* Ends any request that is under way. */
 void overview_source_end(struct overview_source *s);

@@ -22,6 +22,8 @@ static void finish(struct request *req, struct listing *l)
 	out_close(o);
 	out_text(o, "next_cursor", l->next);
 	out_bool(o, "complete", !l->has_gap && (!l->next.at || l->found_count == l->limit));
+	if (l->unreadable)
+		out_int(o, "unreadable", l->unreadable);
 	answer_end(req);
 }
 
@@ -36,8 +38,10 @@ static void on_look(struct request *req, const struct reply *reply)
 	const struct found *f = &l->found[req->result->tag];
 
 	l->looks_owed--;
-	if (reply) /* a key without it does not belong to the daemon */
+	if (reply)
 		l->of->item(req->answer.out, req, f->name, f->part, reply);
+	else /* another program's key: an index has names of the daemon only, so that program overwrote one */
+		l->unreadable += l->of->is_indexed;
 	if (l->looks_owed == 0)
 		finish(req, l);
 }

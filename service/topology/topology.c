@@ -342,27 +342,6 @@ const char *topology_mode(void)
 	return modes[urls.kind];
 }
 
-bool topology_node_info(size_t i, struct redis_node_info *out)
-{
-	for (const struct redis_node *n = node_first(); n; n = n->next) {
-		if (n->retired || i-- > 0)
-			continue;
-		*out = (struct redis_node_info){
-			.address = n->url.address,
-			.server = n->server,
-			.connections = n->ready,
-			.trouble = n->ready      ? NULL
-				   : *n->trouble ? n->trouble
-						 : "not connected yet",
-			.away_since_ms = n->away_since_ms,
-			.slots = topology_is_cluster() ? cluster_slots_of(n) : 0,
-			.memory = node_memory(n),
-		};
-		return true;
-	}
-	return false;
-}
-
 /* ---- Start and end ---- */
 
 static double connections_ready(void)

@@ -128,16 +128,4 @@ const char *topology_server(void);
 /* Returns "single", "sentinel" or "cluster". */
 const char *topology_mode(void);
 
-/* A server that takes calls. */
-struct redis_node_info {
-	const char *address, *server; /* valid in this iteration; server "" if it was not reached */
-	unsigned connections;         /* number of usable ones */
-	const char *trouble;          /* NULL while it is usable */
-	int64_t away_since_ms;        /* 0: it is usable, or was not tried yet */
-	unsigned slots;               /* number of slots, in a Cluster */
-	struct redis_memory memory;
-};
-/* Writes what is known of server `i`, counted from 0. Returns false if there is no such server. */
-bool topology_node_info(size_t i, struct redis_node_info *out);
-
 #endif

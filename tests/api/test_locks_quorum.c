@@ -14,7 +14,7 @@
 
 #include "quorum.h"
 
-enum { SOON_MS = 10000 };
+enum { SOON_MS = 10000, OVERVIEW_SHARED_MS = 5000 };
 
 static const char a_minute[] = "{\"ttl_ms\":60000}";
 
@@ -326,6 +326,39 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	assert_status(acquire("{\"mode\":\"exclusive\",\"wait_ms\":0,\"min_replicas\":0}"), 201);
 }
 
+static bool overview_counts(int away)
+{
+	struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
+
+	return int_at(a, "/finding_count") == away && json_array_size(json_at(a, "/unknown")) == 0 &&
+	       json_is_null(json_at(a, "/locks"));
+}
+
+/*
+ * The overview has each server that is away. It cannot list locks, and this alone does not need a
+ * person.
+ */
+static void the_overview_has_servers_that_are_away(void **state)
+{
+	static const char *const details[] = {
+		"2 of the 3 servers of --lock-quorum can be used: ",
+		"1 of the 3 servers of --lock-quorum can be used, too few for any lock: "
+	};
+
+	(void)state;
+	wait_until(overview_counts(0), 2 * OVERVIEW_SHARED_MS);
+	for (int i = 0; i < 2; i++) {
+		server_kill(&quorum.servers[i]);
+		quorum_wait_up(2 - i);
+		wait_until(overview_counts(i + 1), 2 * OVERVIEW_SHARED_MS);
+		struct answer a = http(quorum.c[0], "GET", "/overview", NULL);
+		assert_string_equal(text_at(a, "/findings/0/kind"), "quorum_server_away");
+		assert_memory_equal(text_at(a, "/findings/0/detail"), details[i], strlen(details[i]));
+		assert_true(int_at(a, "/findings/0/since_at_ms") > 0);
+	}
+	assert_int_equal(json_array_size(json_at(http(quorum.c[0], "GET", "/info", NULL), "/lock_quorum")), 3);
+}
+
 /* All other resources are in the main Redis. */
 static void semaphores_and_fences_stay_on_redis(void **state)
 {
@@ -376,6 +409,7 @@ int main(void)
 		cmocka_unit_test_teardown(fences_rise_though_the_highest_is_forgotten, quorum_forget),
 		cmocka_unit_test_teardown(one_at_a_time_holds_it_and_fences_rise, quorum_forget),
 		cmocka_unit_test_teardown(what_a_quorum_cannot_do_is_refused, quorum_forget),
+		cmocka_unit_test_teardown(the_overview_has_servers_that_are_away, quorum_forget),
 		cmocka_unit_test_teardown(semaphores_and_fences_stay_on_redis, quorum_forget),
 		cmocka_unit_test_teardown(a_list_that_makes_no_majority_stops_the_start, quorum_forget),
 	};

@@ -146,7 +146,7 @@ static void make_trouble(void)
 	done("POST", "/queues/shut/messages", "{\"messages\":[{\"body\":1},{\"body\":2}]}");
 	done("PATCH", "/queues/shut", "{\"paused\":true}");
 	done("PUT", "/queues/late/schedules/s", "{\"every_ms\":1000,\"body\":1}");
-	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}"); /* the queue is paused */
+	done("PUT", "/queues/shut/schedules/s", "{\"every_ms\":1000,\"body\":1}");
 	done("POST", "/queues/held/messages",
 	     "{\"messages\":[{\"body\":1,\"group\":\"g\"},{\"body\":2,\"group\":\"g\"}]}");
 	done("POST", "/queues/held/groups/g/pause", "{\"for_ms\":3600000}");
@@ -178,6 +178,8 @@ static void all_that_waits_is_found(void **state)
 	assert_int_equal(number(finding(a, "lock_waiting"), "value"), 20000);
 	assert_detail(finding(a, "lock_waiting"), "1 request waits for the lock, which worker-7 holds");
 	assert_text(finding(a, "schedule_missed"), "name", "late");
+	assert_detail(finding(a, "schedule_missed"),
+		      "a schedule is due, and no worker receives from the queue to make its message");
 	assert_in_range(number(finding(a, "schedule_missed"), "value"), 19000, 20000);
 	assert_int_equal(number(finding(a, "schedule_missed"), "since_at_ms"),
 			 server_now_ms(&redis) - number(finding(a, "schedule_missed"), "value"));
@@ -195,12 +197,15 @@ static void all_that_waits_is_found(void **state)
 	assert_int_equal(number(finding(a, "groups_blocked"), "since_at_ms"), server_now_ms(&redis) - 70000);
 	assert_int_equal(number(finding(a, "groups_blocked"), "until_ms"), server_now_ms(&redis) + 3600000 - 70000);
 	assert_int_equal(number(finding(a, "messages_waiting"), "value"), 70000);
-	assert_int_equal(int_at(a, "/finding_count"), 6); /* two about old messages, none about a lock */
+	assert_int_equal(int_at(a, "/finding_count"), 7); /* two about old messages, none about a lock */
 	assert_int_equal(int_at(a, "/queues/paused"), 1);
 	static const char *const order[] = { "dead_letters",     "dead_letters",   "messages_waiting",
-					     "messages_waiting", "groups_blocked", "schedule_missed" };
+					     "messages_waiting", "groups_blocked", "schedule_missed",
+					     "schedule_missed" };
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		assert_text(json_array_get(json_at(a, "/findings"), i), "kind", order[i]);
+	assert_string_equal(text_at(a, "/findings/6/name"), "shut");
+	assert_string_equal(text_at(a, "/findings/6/detail"), "a schedule is due, and the queue is paused");
 }
 
 static void send_of_group(const char *queue, const char *group, int count)
@@ -367,6 +372,55 @@ static void reads_of_a_schedule_do_not_hide_that_it_is_not_served(void **state)
 	assert_null(finding(a, "schedule_missed"));
 	assert_text(finding(a, "messages_waiting"), "name", "read");
 	assert_true(number(finding(a, "messages_waiting"), "value") > 60000);
+}
+
+/*
+ * A client that goes on waiting sends one request after the other, and each waits for a short time
+ * only. So a lock that is held for long counts as well, even if its holder extends it.
+ */
+static void short_waits_for_a_lock_that_is_held_for_long_are_found(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "POST", "/locks/a", "{\"ttl_ms\":600000,\"owner\":\"worker-7\"}");
+	char token[128];
+	snprintf(token, sizeof(token), "%s", lock_token(text_at(a, "/token")));
+	int64_t granted_at_ms = server_now_ms(&redis);
+	*redis_clock_us += 50000000;
+	struct raw *waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
+	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
+	assert_status(http(client, "POST", "/locks/a/extend", "{\"ttl_ms\":600000}", token), 200);
+	assert_null(finding(look(), "lock_waiting"));
+	*redis_clock_us += 11000000;
+	raw_close(waiting);
+	wait_until(tickets_at(&redis, "p:lock:{a}") == 0, SOON_MS);
+	assert_null(finding(look(), "lock_waiting")); /* held for long, but no request waits */
+	waiting = waiter_at(&patternd, "/locks/a", "{\"ttl_ms\":1000,\"wait_ms\":60000}", "");
+	wait_until(tickets_at(&redis, "p:lock:{a}") == 1, SOON_MS);
+	a = look();
+	assert_int_equal(number(finding(a, "lock_waiting"), "value"), 61000);
+	assert_int_equal(number(finding(a, "lock_waiting"), "since_at_ms"), granted_at_ms);
+	raw_close(waiting);
+}
+
+/* The lists leave such names out, and state how many these are. */
+static void names_whose_keys_another_program_wrote_are_counted(void **state)
+{
+	(void)state;
+	done("POST", "/queues/sound/messages", "{\"body\":1}");
+	done("POST", "/queues/broken/messages", "{\"body\":1}");
+	done("POST", "/locks/broken", "{\"ttl_ms\":600000}");
+	server_command(&redis, "SET p:queue:{broken} x");
+	server_command(&redis, "SET p:lock:{broken} x");
+	struct answer a = http(client, "GET", "/queues", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_int_equal(int_at(a, "/unreadable"), 1);
+	a = look();
+	assert_string_equal(unknown(a, "queues"), "foreign_key");
+	assert_string_equal(unknown(a, "locks"), "foreign_key");
+	assert_string_equal(text_at(a, "/unknown/1/detail"),
+			    "another program wrote to the keys of 1 queues, which cannot be read");
+	assert_int_equal(int_at(a, "/queues/count"), 1);
+	assert_int_equal(int_at(a, "/locks/count"), 0);
 }
 
 static void a_target_that_is_not_called_is_found(void **state)
@@ -542,9 +596,9 @@ static void ten_thousand_queues_are_bounded(void **state)
 	client = client_open(d.port);
 	int64_t began_ms = monotonic_ms();
 	struct answer a = overview();
-	assert_true(monotonic_ms() - began_ms < patience_ms(2000));
+	assert_true(monotonic_ms() - began_ms < patience_ms(6000));
 	int64_t count = int_at(a, "/queues/count");
-	assert_true(count > 0 && (bool_at(a, "/complete") ? count >= MANY : count < MANY));
+	assert_true(daemon_is_sanitized() ? count > 0 : bool_at(a, "/complete") && count >= MANY);
 	assert_int_equal(int_at(a, "/queues/dead"), int_at(a, "/finding_count"));
 	assert_int_equal(json_array_size(json_at(a, "/findings")), 20);
 	seen_at_ms = int_at(a, "/at_ms");
@@ -611,6 +665,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_queue_that_another_program_broke_hides_no_other, forget),
 		cmocka_unit_test_teardown(a_group_of_a_rate_is_found_once_it_is_stuck, forget),
 		cmocka_unit_test_teardown(reads_of_a_schedule_do_not_hide_that_it_is_not_served, forget),
+		cmocka_unit_test_teardown(short_waits_for_a_lock_that_is_held_for_long_are_found, forget),
+		cmocka_unit_test_teardown(names_whose_keys_another_program_wrote_are_counted, forget),
 		cmocka_unit_test_teardown(a_target_that_is_not_called_is_found, forget),
 		cmocka_unit_test_teardown(memory_that_is_nearly_full_is_found, forget),
 		cmocka_unit_test_teardown(memory_that_is_full_is_found_at_once, forget),

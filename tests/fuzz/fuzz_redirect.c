@@ -10,6 +10,7 @@
 #include "process/config.h"
 #include "server.h"
 #include "topology/node.h"
+#include "topology/node_info.h"
 #include "topology/topology.h"
 #include "world.h"
 
@@ -127,12 +128,12 @@ static size_t node_count(void)
 
 static bool is_healed(void)
 {
-	struct redis_node_info look;
+	struct node_info look;
 
 	if (node_count() != 2 || topology_in_flight() > 0)
 		return false;
 	for (size_t i = 0; i < 2; i++)
-		if (!topology_node_info(i, &look) || look.connections == 0 || look.slots != 8192)
+		if (!node_info_at(i, &look) || look.connections == 0 || look.slots != 8192)
 			return false;
 	return true;
 }

@@ -1,0 +1,40 @@
+/* node_info: see topology/node_info.h. */
+#include "topology/node_info.h"
+
+#include "topology/cluster.h"
+#include "topology/quorum.h"
+#include "topology/topology.h"
+
+static struct node_info info_of(const struct redis_node *n)
+{
+	return (struct node_info){
+		.address = n->url.address,
+		.server = n->server,
+		.connections = n->ready,
+		.trouble = n->ready      ? NULL
+			   : *n->trouble ? n->trouble
+					 : "not connected yet",
+		.away_since_ms = n->away_since_ms,
+		.memory = node_memory(n),
+	};
+}
+
+bool node_info_at(size_t i, struct node_info *out)
+{
+	for (const struct redis_node *n = node_first(); n; n = n->next) {
+		if (n->retired || i-- > 0)
+			continue;
+		*out = info_of(n);
+		out->slots = topology_is_cluster() ? cluster_slots_of(n) : 0;
+		return true;
+	}
+	return false;
+}
+
+bool node_info_of_quorum(size_t i, struct node_info *out)
+{
+	if (i >= quorum_count())
+		return false;
+	*out = info_of(quorum_node((unsigned)i + 1));
+	return true;
+}
