@@ -156,6 +156,31 @@ static void the_reason_stays_until_redis_answers(void **state)
 	server_stop(&server);
 }
 
+/* An overview has its own limits: it does not wait for --redis-timeout-ms. */
+static void a_look_waits_two_seconds_for_an_answer(void **state)
+{
+	struct daemon d = { 0 };
+	struct redis_server server = { 0 };
+	struct client *usual = client;
+
+	(void)state;
+	server_start(&server);
+	daemon_start(&d, "--redis", server.url, "--redis-timeout-ms", "60000");
+	client = client_open(d.port);
+	server_signal(&server, SIGSTOP);
+	int64_t began_ms = monotonic_ms();
+	struct answer a = http(client, "GET", "/overview", NULL);
+	assert_in_range(monotonic_ms() - began_ms, 1990, patience_ms(4000));
+	assert_true(is_null(a, "/queues") && is_null(a, "/locks") && !is_null(a, "/push"));
+	assert_string_equal(text_at(a, "/unknown/0/code"), "no_answer");
+	assert_string_equal(text_at(a, "/unknown/1/code"), "no_answer");
+	server_signal(&server, SIGCONT);
+	client_close(client);
+	client = usual;
+	daemon_stop(&d);
+	server_stop(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +189,7 @@ int main(void)
 						cluster_stage_close),
 		cmocka_unit_test(a_redis_that_was_never_reached_is_away),
 		cmocka_unit_test(the_reason_stays_until_redis_answers),
+		cmocka_unit_test(a_look_waits_two_seconds_for_an_answer),
 	};
 
 	return cmocka_run_group_tests_name("overview", tests, NULL, NULL);
