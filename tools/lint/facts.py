@@ -79,7 +79,8 @@ FACTS = [
         ("service/process/options.def", r'"idempotency-ttl-ms", "MS", (\d+)'),
         3600000,
         [
-            ("docs/guarantees.md", r"kept for\s+(\d+) hours; of a grant"),
+            ("README.md", r"while Redis keeps its record: (\d+) hours, or"),
+            ("docs/guarantees.md", r"records: (\d+) hours, the\s+time of a grant"),
             ("docs/retries.md", r"changes something \| (\d+) h, or"),
             ("openapi/root.yaml", r"The response is kept for (\d+)\s+h"),
         ],
