@@ -79,7 +79,8 @@ def contest(environment):
         "pair",
         [patternd(environment), *etcds(environment), redlock(environment)],
         notes=[
-            "A pair is take and release; latencies are of one of the two. Redis keeps nothing on disk here; etcd always does."
+            "A pair is one acquisition and one release. A latency is the time of one of the two. Redis keeps nothing on disk "
+            "here; etcd always does."
         ],
     )
 

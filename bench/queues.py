@@ -16,7 +16,10 @@ BATCHING_CLIENTS = 8  # so 800 messages are in progress
 ORDER = {"order": 15, "customer": "Ada Lovelace", "items": [{"sku": "A-1001", "pieces": 2}], "paid": True}
 BODY = json.dumps(ORDER, separators=(",", ":"))
 ONE_PROCESS = "one process that is client and worker, no HTTP"
-NOTE = "Sent, received and acknowledged; latencies are of one request or call, of BullMQ's of adding."
+NOTE = (
+    "Each message was sent, received and acknowledged. A latency is the time of one request or call; for BullMQ it is the "
+    "time of one add."
+)
 
 
 def try_turns(url):

@@ -60,4 +60,4 @@ def contest(environment):
 
 def goals(contest):
     ratios = contest.ratios("rate", "two replicas", "the primary")
-    return [Goal("Reads a second from two replicas, of those from the primary", ratios, at_least=1.5)]
+    return [Goal("Reads per second from two replicas, relative to the primary", ratios, at_least=1.5)]

@@ -46,7 +46,7 @@ def contest_markdown(contest):
     head = [""] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
     cells = lambda name: [format_cell(contest.median(name, key), form) for key, _, form in COLUMNS]
     rows = [[name + (f" ({note})" if note else "")] + cells(name) for name, note in contest.described()]
-    notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores meanwhile."]
+    notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores during the run."]
     return f"\n## {contest.title}\n" + table(head, rows) + "\n" + " ".join(notes) + "\n"
 
 
@@ -72,10 +72,11 @@ def markdown(results):
         f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
         f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, "
         f"load {machine['load_before']:.2f} before; {results.seconds:.0f} s in all.\n\n"
-        "Everything on loopback, generator and Redis on the same cores, 64 clients where not said otherwise, one contestant after the other, rounds "
-        "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
-        "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
-        "generator. A Node.js client is its own generator, and its CPU the service's.\n"
+        "Everything ran on loopback, the generator and Redis on the same cores, with 64 clients unless a row gives another "
+        "number. The contestants took turns in several rounds; each figure is the median of the rounds. CPU is per "
+        "operation; the CPU of Redis is what its process used during the round. The generator is wrk. Where a request "
+        "depends on an answer, wrk's Lua adds to the CPU of the generator. A Node.js client is its own generator, and its "
+        "CPU counts as the service's.\n"
     )
     if results.failures:
         text += f"\nCould not be measured: {', '.join(results.failures)}.\n"
@@ -97,22 +98,24 @@ def page(results):
     )
 
 
-def quoted_row(contest, what, key, ours, theirs):
-    """Both medians, and the median of the ratios of all rounds."""
+def quoted_row(date, contest, what, key, ours, theirs):
+    """Both medians, the median of the ratios of all rounds, and the day of the run."""
     ratio = statistics.median(contest.ratios(key, ours, theirs))
     figures = [FORMS[key].format(contest.median(name, key)) for name in (ours, theirs)]
-    return [what, figures[0], f"{figures[1]} ({theirs.split(',')[0]})", f"{ratio:.2f}"]
+    return [what, figures[0], f"{figures[1]} ({theirs.split(',')[0]})", f"{ratio:.2f}", date[:10]]
 
 
 def quotation(results, rows):
     """README's table, a row for each of `rows`: (what, contest's title, figure, ours, theirs)."""
     machine, contests = results.machine, {contest.title: contest for contest in results.contests}
-    cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
+    date = machine["date"]
+    cells = [quoted_row(date, contests[title], what, key, *names) for what, title, key, *names in rows]
+    footprint = f"{date[:10]}: " + "; ".join(f"{what}: {measured}" for what, measured in results.figures) + "."
     return (
-        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, 64 clients unless the row gives another number.\n"
-        + table(["what", "patternd", "peer", "ratio"], cells)
+        f"{machine['cores']} cores of {machine['processor']}, 64 clients unless the row gives another number.\n"
+        + table(["what", "patternd", "peer", "ratio", "measured"], cells)
         + "\n"
-        + textwrap.fill("; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".", 100)
+        + textwrap.fill(footprint, 100)
         + "\n"
     )
 
@@ -122,7 +125,7 @@ def quote_rows(path, results, rows):
     contests, lines = {contest.title: contest for contest in results.contests}, path.read_text().splitlines(True)
     for what, title, key, *names in rows:
         if title in contests:
-            cells = row(quoted_row(contests[title], what, key, *names))
+            cells = row(quoted_row(results.machine["date"], contests[title], what, key, *names))
             lines = [cells if line.startswith(f"| {what} |") else line for line in lines]
     path.write_text("".join(lines))
 

@@ -440,6 +440,9 @@ def with_unit(value, unit):
     return f"{value} {unit}"
 
 
+NO_LIMITS = ("slow-request-ms",)  # options with a number that bounds no request
+
+
 def limits():
     contract = read_contract()
     out = [
@@ -447,7 +450,8 @@ def limits():
         "",
         MADE,
         wrapped(
-            "A request beyond a limit gets an error that names the limit. A push fails if the header or the body of its answer "
+            "A request beyond a limit gets an error that names the limit. Connections beyond `--max-connections` wait, and a "
+            "connection that exceeds a timeout is closed. A push fails if the header or the body of its answer "
             "is too large; a result that is too large is dropped. "
             "[Operate](operate.md#sizing) computes how much memory these limits allow."
         ),
@@ -458,7 +462,7 @@ def limits():
         "|---|---|---|---|",
     ]
     for _, group in options_file.groups():
-        for option in (o for o in group if o.kind == "INT"):
+        for option in (o for o in group if o.kind == "INT" and o.flag not in NO_LIMITS):
             default, span = bound_text(option)
             out.append(f"| `--{option.flag}` | {default} | {span} | {one_line(option.help)} |")
     out += ["", "## Fixed", "", "| what | at most |", "|---|---|"]

@@ -83,8 +83,8 @@ static bool tries_again(struct lock_round *r)
 }
 
 /*
- * Answers 503 at the first try. A request that waits already tries again, since the servers may
- * come back.
+ * Answers 503 at the first try. A request that has begun to wait tries again instead, since the
+ * servers may come back.
  */
 static void answer_none(struct lock_round *r, size_t count, const char *what)
 {

@@ -18,8 +18,8 @@ struct overview_sums {
 };
 
 /*
- * Queues with blocked messages, the worst of them: whether one is a finding, its groups show. They
- * are in no order until overview_sort_blocked.
+ * The worst queues with blocked messages, in no order until overview_sort_blocked. Whether such a
+ * queue is a finding is known once its groups were read.
  */
 struct overview_blocked {
 	struct overview_blocked_queue {

@@ -11,7 +11,7 @@
 /* Ends a job, whose `answer` has been judged. */
 void push_outcome_take(struct push_target *t, struct push_job *j);
 
-/* The ready_path did not answer 2xx: backs off, longer after each time in a row. */
+/* The ready_path did not answer 2xx: the target backs off, longer after each failure in a row. */
 void push_outcome_not_ready(struct push_target *t, const char *why);
 /* A receive was answered with `status`. Returns when to receive again, in milliseconds from now. */
 int64_t push_outcome_not_received(struct push_target *t, int status);

@@ -15,7 +15,7 @@ end
 local function position_of(ranks, element, dimensions, order)
   local rank = redis.call('ZRANK', ranks, element)
   if not rank then
-    error(redis.error_reply('WRONGTYPE the ranks are not those of the board'))
+    error(redis.error_reply('WRONGTYPE the sorted set of ranks lacks a member of the board'))
   end
   if order == 'desc' then
     return rank

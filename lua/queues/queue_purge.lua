@@ -8,7 +8,8 @@
 -- more: there is more to do, so call again with that total. settled: as more, but this step only
 -- settled. nothing: there was nothing to remove, and total is 0. A step settles at most 250, or
 -- removes at most 1000 and 4 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a
--- millisecond. Each step is a part of the request, named by the total before it.
+-- millisecond. The idempotency record has one part for each step, named by the total before that
+-- step.
 -- A step that removes the head of a group makes its next message ready, which a later step removes.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change

@@ -8,7 +8,7 @@ local total_key = table.remove(KEYS)
 local function total_is_sketch()
   local head = redis.call('GETRANGE', total_key, '0', '3')
   if head ~= '' and head ~= 'HYLL' then
-    error(redis.error_reply('WRONGTYPE the key of the total holds what is no sketch'))
+    error(redis.error_reply('WRONGTYPE the total of the page is not a HyperLogLog sketch'))
   end
   return head ~= ''
 end

@@ -192,7 +192,7 @@ static bool store_json(struct validation *v, const struct field *field, const st
 	return refuse_type(v, field, at, value);
 }
 
-/* Compares scalars; the generator allows only these to be distinct. */
+/* Compares two items of a list; the generator allows `uniqueItems` for scalars only. */
 static bool is_same(const struct json *a, const struct json *b)
 {
 	switch (a->kind == b->kind ? a->kind : JSON_IS_OBJECT) {

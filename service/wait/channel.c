@@ -238,8 +238,8 @@ static void on_renew(struct subscriber *s)
 }
 
 /*
- * It may be called within on_up, if memory to subscribe runs out, so empty channels are left to the
- * sweep.
+ * on_up may call it, when memory to subscribe runs out. So it frees no empty channel: the sweep
+ * does.
  */
 static void on_down(struct subscriber *s)
 {
