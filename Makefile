@@ -17,7 +17,7 @@ NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy \
 	python3-flask python3-django
 # prometheus for its promtool.
-LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus mkdocs $(NPM_PACKAGES)
+LINT_PACKAGES := $(TEST_PACKAGES) clang-format shellcheck prometheus mkdocs $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside the peers of
 # bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
