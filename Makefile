@@ -42,7 +42,7 @@ ARCH_TEST_PACKAGES = $(call of_arch,$(RUN_PACKAGES) libssl-dev libcmocka-dev lib
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
 ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 # buildah also where an engine answers: it gives each file the time of the commit.
-DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
+DIST_PACKAGES = $(sort qemu-user-static $(ROOT_PACKAGES) $(IMAGE_PACKAGES) $(SITE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
 	python3-setuptools $(NPM_PACKAGES))
 JOBS := $(shell nproc)
 # The architecture to build for, amd64 or arm64: of `make image` and `make deb`. For the other one
@@ -89,7 +89,7 @@ endef
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
 	soak-selftest soak-parts lint bench bench-queues fuzz fuzz-selftest bench-instructions verify install deb quickstart \
-		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice \
+		test-debian13 test-arm64 test-emulated test-deb image site help dist dist-twice try-dist \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
 		packages-image packages-analyze packages-dist packages-arch-test \
 	packages-valgrind packages-fuzz packages-browser packages-bench
@@ -293,6 +293,8 @@ dist: packages-dist ## all files of a release in dist/, from the last commit
 	@$(SUDO) packaging/dist
 dist-twice: packages-dist ## the same twice, which must give the same bits
 	@$(SUDO) packaging/dist --twice
+try-dist: packages-roots ## the files of dist/, alone, in a fresh Debian 12
+	@$(SUDO) packaging/try_dist
 
 clean: ## remove the builds
 	@rm -rf dist build build-dev build-asan build-fuzz build-analyze build-valgrind
