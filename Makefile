@@ -217,13 +217,13 @@ fuzz: packages-fuzz ## libFuzzer, SECONDS=60 for each target
 fuzz-selftest: packages-fuzz ## whether fuzzing finds seeded bugs
 	@tests/fuzz/selftest
 
-# Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
-bench-instructions: packages-bench build ## instructions a request, beside the baseline
+# Instructions per request, beside the recorded baseline; RECORD=1 makes this run the baseline.
+bench-instructions: packages-bench build ## instructions per request, beside the baseline
 	@bench/instructions $(if $(RECORD),--record)
 
 # The suite and all that looks for faults, one after the other; hours. What they counted becomes
 # RELIABILITY.md. QUICK=1 takes some minutes. SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos
-# soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
+# soak" runs these, and keeps the results of others; RESUME=1 continues where it was interrupted.
 verify: packages-test ## everything that looks for faults; writes RELIABILITY.md
 	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \

@@ -46,7 +46,7 @@ def contest_markdown(contest):
     head = [""] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
     cells = lambda name: [format_cell(contest.median(name, key), form) for key, _, form in COLUMNS]
     rows = [[name + (f" ({note})" if note else "")] + cells(name) for name, note in contest.described()]
-    notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores meanwhile."]
+    notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores during the run."]
     return f"\n## {contest.title}\n" + table(head, rows) + "\n" + " ".join(notes) + "\n"
 
 
@@ -74,7 +74,7 @@ def markdown(results):
         f"load {machine['load_before']:.2f} before; {results.seconds:.0f} s in all.\n\n"
         "Everything on loopback, generator and Redis on the same cores, 64 clients where not said otherwise, one contestant after the other, rounds "
         "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
-        "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
+        "used at the same time. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
         "generator. A Node.js client is its own generator, and its CPU the service's.\n"
     )
     if results.failures:
